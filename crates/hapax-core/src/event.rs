@@ -1,0 +1,273 @@
+//! Events: what is stored when a webhook is accepted, and the id it gets here.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::{BodyHash, ContentHash, Headers, Identity, Key, NewDelivery, Random, SourceName, Timestamp};
+
+/// Hapax's own id of an accepted event: a version 7 UUID.
+///
+/// Its bits carry two things besides the time: a counter that makes ids of one process increase
+/// even within a millisecond ([`EventId::order`]), and the bucket of the event's ledger key
+/// ([`EventId::bucket`]), so that a distributed store finds the row from the id alone.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventId(Uuid);
+
+impl EventId {
+    /// Bits of the counter within a millisecond.
+    const COUNTER_BITS: u32 = 20;
+
+    fn compose(order: u64, bucket: u8, random: u64) -> Self {
+        let millis = order >> Self::COUNTER_BITS;
+        let counter = order & ((1 << Self::COUNTER_BITS) - 1);
+        let high = (millis << 16) | (0x7 << 12) | (counter >> 8);
+        let low = (0b10 << 62)
+            | ((counter & 0xff) << 54)
+            | (((random >> 16) & 0xffff_ffff_ffff) << 6)
+            | u64::from(bucket & 0x3f);
+        Self(Uuid::from_u64_pair(high, low))
+    }
+
+    /// An id that was stored earlier.
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(Uuid::from_bytes(bytes))
+    }
+
+    /// The sixteen bytes.
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+
+    /// Increases with the time of acceptance: milliseconds and a counter, 61 bits until the year 4147.
+    /// Unique within one process; a store that keys rows by it must cope with a collision.
+    pub const fn order(&self) -> u64 {
+        let (high, low) = self.0.as_u64_pair();
+        ((high >> 16) << Self::COUNTER_BITS) | ((high & 0xfff) << 8) | ((low >> 54) & 0xff)
+    }
+
+    /// The smallest [`EventId::order`] of any id made at `timestamp` or later.
+    pub const fn order_at(timestamp: Timestamp) -> u64 {
+        timestamp.as_millis() << Self::COUNTER_BITS
+    }
+
+    /// The bucket of the ledger key this id was made for.
+    pub const fn bucket(&self) -> u8 {
+        (self.0.as_u64_pair().1 & 0x3f) as u8
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Debug for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl std::str::FromStr for EventId {
+    type Err = NotAnEventId;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Uuid::try_parse(text)
+            .map(Self)
+            .map_err(|_| NotAnEventId(text.to_owned()))
+    }
+}
+
+impl Serialize for EventId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for EventId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// A text that is not an event id of ours.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "`{0}` is not a Hapax event id: it is a UUID, as the answer to the delivery and `hapax events list` show it"
+)]
+pub struct NotAnEventId(String);
+
+/// Makes ids that increase for as long as the process lives, even when the clock steps back.
+#[derive(Debug, Default)]
+pub struct EventIds {
+    last: AtomicU64,
+}
+
+impl EventIds {
+    /// The next id, for an event with this ledger key.
+    pub fn next(&self, now: Timestamp, key: Key, random: &dyn Random) -> EventId {
+        let floor = EventId::order_at(now);
+        let previous = self
+            .last
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| {
+                Some(floor.max(last + 1))
+            })
+            .unwrap_or_default();
+        EventId::compose(floor.max(previous + 1), key.bucket(), random.next_u64())
+    }
+}
+
+/// An event on its way in: verified, identified, not yet claimed.
+#[derive(Clone, Debug)]
+pub struct NewEvent {
+    /// The id it gets if it is the first; the same on every retry of the same write.
+    pub id: EventId,
+    /// Whose event, and which.
+    pub identity: Identity,
+    /// [`Identity::key`] of it, computed once.
+    pub key: Key,
+    /// The source that received it.
+    pub source: SourceName,
+    /// The sender's type, such as `invoice.paid`.
+    pub event_type: Option<String>,
+    /// When it arrived (host clock).
+    pub received_at: Timestamp,
+    /// The timestamp under the signature, if the scheme has one.
+    pub signed_at: Option<Timestamp>,
+    /// Which of the source's secrets matched, counted from 0.
+    pub secret_index: Option<u16>,
+    /// SHA-256 of the raw bytes.
+    pub raw_hash: BodyHash,
+    /// A hash over what stays the same on a retry, where the preset leaves fields out.
+    pub content_hash: Option<ContentHash>,
+    /// Headers as they arrived.
+    pub headers: Headers,
+    /// The body as it arrived (of a batch: the item).
+    pub body: Bytes,
+    /// Of a split batch: the id of the request and the item's place in it.
+    pub batch: Option<(EventId, u32)>,
+    /// When the ledger may forget the id.
+    pub ledger_until: Timestamp,
+    /// The work it makes, one for each destination that wants it.
+    pub deliveries: Vec<NewDelivery>,
+}
+
+/// An event as the store keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredEvent {
+    /// Our id.
+    pub id: EventId,
+    /// Whose event, and which.
+    pub identity: Identity,
+    /// The source that received it.
+    pub source: SourceName,
+    /// The sender's type.
+    pub event_type: Option<String>,
+    /// When it arrived.
+    pub received_at: Timestamp,
+    /// The timestamp under the signature.
+    pub signed_at: Option<Timestamp>,
+    /// Which secret matched.
+    pub secret_index: Option<u16>,
+    /// SHA-256 of the raw bytes.
+    pub raw_hash: BodyHash,
+    /// Headers as they arrived.
+    pub headers: Headers,
+    /// The body as it arrived.
+    pub body: Bytes,
+    /// Of a split batch: the id of the request and the item's place in it.
+    pub batch: Option<(EventId, u32)>,
+}
+
+/// What has become of an event, derived from its deliveries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventStatus {
+    /// Some delivery is unfinished and none of the unfinished ones has failed yet.
+    Pending,
+    /// Some delivery failed and will be tried again.
+    Failed,
+    /// Nothing is unfinished and some delivery is dead.
+    Dead,
+    /// Every delivery is done.
+    Completed,
+    /// No destination wanted it.
+    Ignored,
+}
+
+impl EventStatus {
+    /// Every status.
+    pub const ALL: [Self; 5] = [
+        Self::Pending,
+        Self::Failed,
+        Self::Dead,
+        Self::Completed,
+        Self::Ignored,
+    ];
+
+    /// As it is written everywhere.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Failed => "failed",
+            Self::Dead => "dead",
+            Self::Completed => "completed",
+            Self::Ignored => "ignored",
+        }
+    }
+}
+
+impl fmt::Display for EventStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl std::str::FromStr for EventStatus {
+    type Err = NotAStatus;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|status| status.as_str() == text)
+            .ok_or_else(|| NotAStatus(text.to_owned()))
+    }
+}
+
+/// A text that names no status.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` is no status: it is one of pending, failed, dead, completed, ignored")]
+pub struct NotAStatus(String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SystemRandom;
+
+    #[test]
+    fn ids_are_version_7_and_carry_their_order_and_bucket() {
+        let key = Identity::new("stripe", "evt_1").key();
+        let now = Timestamp::from_micros(1_767_225_600_123_456);
+        let id = EventIds::default().next(now, key, &SystemRandom::new());
+        assert_eq!(id.0.get_version_num(), 7);
+        assert_eq!(id.bucket(), key.bucket());
+        assert_eq!(id.order(), EventId::order_at(now));
+        assert_eq!(id.to_string().parse::<EventId>().unwrap(), id);
+    }
+
+    #[test]
+    fn ids_increase_even_when_the_clock_steps_back() {
+        let ids = EventIds::default();
+        let key = Identity::new("a", "b").key();
+        let random = SystemRandom::new();
+        let first = ids.next(Timestamp::from_seconds(2_000_000_000), key, &random);
+        let second = ids.next(Timestamp::from_seconds(1_000_000_000), key, &random);
+        assert!(second.order() > first.order());
+        assert!(second > first);
+    }
+}

@@ -1,0 +1,32 @@
+//! The heart of Hapax without any I/O: what an event is, what makes it *the same* event,
+//! what can become of it, and the contract every store keeps.
+//!
+//! Nothing in this crate knows a database, HTTP or an async runtime. Time comes from a
+//! [`Clock`], randomness from a [`Random`], so that the simulator drives the very code
+//! that production runs.
+
+pub mod clock;
+pub mod delivery;
+pub mod event;
+pub mod hash;
+pub mod headers;
+pub mod identity;
+pub mod name;
+pub mod random;
+pub mod retry;
+pub mod secret;
+pub mod store;
+
+pub use clock::{Clock, SystemClock, Timestamp};
+pub use delivery::{
+    Attempt, DeliveryState, ErrorClass, Hold, Lane, Leased, NewDelivery, OnDead, Owner, Token, Verdict,
+};
+pub use event::{EventId, EventIds, EventStatus, NewEvent, StoredEvent};
+pub use hash::{BodyHash, ContentHash};
+pub use headers::Headers;
+pub use identity::{Generation, IdempotencyKey, Identity, Key};
+pub use name::{DestinationId, Scope, SourceName};
+pub use random::{Random, SystemRandom};
+pub use retry::Backoff;
+pub use secret::Secret;
+pub use store::{Backend, Operations, Store};

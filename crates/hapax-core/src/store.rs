@@ -1,0 +1,344 @@
+//! The store's contract. Every backend keeps every sentence here; `hapax-store-laws` checks them.
+//!
+//! - Each method is **one atomic domain step** per item: it happens whole or not at all, and when
+//!   the method returns, it is durable.
+//! - **Uniqueness comes from the store**: of any number of concurrent `accept`s of one identity,
+//!   exactly one is [`Claim::New`]; the others see it only once it is durable.
+//! - **Every lease is fenced**: `extend`, `finish`, `rescue` change a row only while it is running
+//!   under the very token shown; otherwise the answer is [`Written::LeaseLost`] and nothing changed.
+//! - **Time is the store's own**, read when the step runs: a caller passes durations, never "now".
+//! - Dropping a returned future does not tear the step: it happens or not, never half.
+
+mod admin;
+mod error;
+mod query;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+pub use admin::{
+    AuditEntry, AuditRecord, BodyNote, DeadQuery, Disposal, DuplicateNote, Operations, Pause, ReplayJob,
+    ReplayJobId, ReplayJobState, ReplayTally,
+};
+pub use error::Error;
+pub use query::{
+    AttemptView, Backlog, ConflictView, Counts, Cursor, DeliveryView, DuplicateTally, EventPage, EventQuery,
+    EventRecord, EventSummary, LedgerCount,
+};
+
+use crate::{
+    Attempt, BodyHash, ContentHash, DestinationId, EventId, Generation, Headers, Hold, Identity, Key, Lane,
+    Leased, NewEvent, Owner, SourceName, Timestamp, Token, Verdict,
+};
+
+/// A lease that expired this often makes the delivery dead: it takes its worker down.
+pub const LOST_MAX: u32 = 3;
+/// Variants kept for one identity; further ones are only counted.
+pub const CONFLICTS_MAX: usize = 8;
+/// Gaps between copies that are kept for one identity.
+pub const GAPS_MAX: usize = 20;
+
+/// The hot path and what must be atomic with it.
+#[async_trait]
+pub trait Store: Send + Sync + 'static {
+    /// Claims identities, stores payloads and enqueues work: for each event in one atomic, durable
+    /// write. One answer for each request, in order; within it one claim for each event, in order.
+    /// A request fails alone: its neighbours in the batch are not affected. After an error the
+    /// caller may send the same request again with the same ids: what was written is then found
+    /// as [`Claim::Seen`] with the caller's own id.
+    ///
+    /// A delivery with `hand_over` is stored running, with a token, its first attempt counted.
+    async fn accept(&self, requests: Vec<AcceptRequest>) -> Vec<Result<Vec<Claim>, Error>>;
+
+    /// Keeps a body that came under an identity whose first body was another. At most
+    /// [`CONFLICTS_MAX`] different ones for each identity; the same one again is counted.
+    async fn quarantine(&self, variants: Vec<Variant>) -> Result<Vec<Quarantined>, Error>;
+
+    /// Leases due deliveries of one destination, the longest due first, each with a new token and
+    /// its attempt counted. Of a lane, only the head is ever due.
+    async fn lease(&self, order: LeaseOrder) -> Result<LeaseBatch, Error>;
+
+    /// Moves the end of leases to `lease_for` from now.
+    async fn extend(&self, holds: Vec<Hold>, lease_for: Duration) -> Result<Vec<Written>, Error>;
+
+    /// Records what became of attempts. Completed and dead deliveries leave the table of unfinished
+    /// work and become outcomes; the next in their lane becomes due (after a dead one: by its
+    /// [`crate::OnDead`]).
+    async fn finish(&self, reports: Vec<Report>) -> Result<Vec<Written>, Error>;
+
+    /// Takes back deliveries whose lease has expired: a new token, due now, `lost + 1`, the attempt
+    /// uncounted; after [`LOST_MAX`] losses dead with [`crate::ErrorClass::Lost`].
+    async fn rescue(&self, limit: u32) -> Result<Vec<Rescued>, Error>;
+
+    /// Puts finished deliveries back to work, in place, due now, with a new token and their
+    /// attempts at zero; refuses where work is unfinished. The earlier outcome stays as history.
+    async fn replay(&self, orders: Vec<ReplayOrder>) -> Result<Vec<Replayed>, Error>;
+
+    /// Lets an identity be accepted again, as its next generation. Refuses while work is unfinished.
+    async fn forget(&self, identity: &Identity) -> Result<Forgotten, Error>;
+
+    /// What the ledger knows of an identity. A forgotten one is not found.
+    async fn look_up(&self, identity: &Identity) -> Result<Option<LedgerEntry>, Error>;
+
+    /// One event with everything that happened to it; `None` once its payload has expired.
+    async fn get(&self, id: EventId) -> Result<Option<EventRecord>, Error>;
+
+    /// Events, newest first. Pages do not skip or repeat under concurrent writes.
+    async fn list(&self, query: &EventQuery, after: Option<Cursor>, limit: u32) -> Result<EventPage, Error>;
+
+    /// How much of everything there is.
+    async fn counts(&self) -> Result<Counts, Error>;
+
+    /// Deletes what has outlived its window: at most about `limit` rows, so that it never stalls an
+    /// accept. Unfinished work and its event never go; a dead letter's event stays for its
+    /// `dead_before`; a ledger entry goes only after its event.
+    async fn purge(&self, order: PurgeOrder) -> Result<Purged, Error>;
+
+    /// Changes whenever the connection was re-made: what was remembered from before may be gone.
+    fn connection_epoch(&self) -> u64;
+}
+
+/// A store with its second half.
+pub trait Backend: Store + Operations {}
+impl<T: Store + Operations> Backend for T {}
+
+/// One request's events. Each is claimed by itself.
+#[derive(Clone, Debug)]
+pub struct AcceptRequest {
+    /// At least one.
+    pub events: Vec<NewEvent>,
+}
+
+/// What became of one event in `accept`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// It is the first; it is stored.
+    New {
+        /// 0, unless the identity was forgotten before.
+        generation: Generation,
+        /// For each delivery, in order: the token, where it was handed over.
+        tokens: Vec<Option<Handed>>,
+    },
+    /// Its identity was taken, durably. The caller compares the hashes.
+    Seen(LedgerEntry),
+}
+
+/// A delivery that was stored already leased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handed {
+    /// The lease's token.
+    pub token: Token,
+    /// When it ends unless extended.
+    pub lease_until: Timestamp,
+}
+
+/// What the ledger keeps of an identity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerEntry {
+    /// The id of the first event.
+    pub id: EventId,
+    /// Its generation.
+    pub generation: Generation,
+    /// When the first was committed.
+    pub first_seen: Timestamp,
+    /// When the ledger may forget it.
+    pub expires_at: Timestamp,
+    /// SHA-256 of the first one's raw bytes.
+    pub raw_hash: BodyHash,
+    /// The first one's content hash, where its preset has a rule.
+    pub content_hash: Option<ContentHash>,
+}
+
+/// Another body under a known identity.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    /// The identity's key.
+    pub key: Key,
+    /// The id of the first event.
+    pub first: EventId,
+    /// The source that received it.
+    pub source: SourceName,
+    /// SHA-256 of its raw bytes.
+    pub raw_hash: BodyHash,
+    /// When it arrived.
+    pub received_at: Timestamp,
+    /// Its headers.
+    pub headers: Headers,
+    /// Its body.
+    pub body: bytes::Bytes,
+}
+
+/// What became of a variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quarantined {
+    /// Kept.
+    Kept,
+    /// The same body was kept before; counted.
+    Again,
+    /// [`CONFLICTS_MAX`] others are kept already; not kept.
+    Full,
+}
+
+/// A request for work.
+#[derive(Clone, Debug)]
+pub struct LeaseOrder {
+    /// Who will run it.
+    pub owner: Owner,
+    /// For which destination.
+    pub destination: DestinationId,
+    /// At most this many.
+    pub limit: u32,
+    /// For how long.
+    pub lease_for: Duration,
+    /// Which ones.
+    pub candidates: Candidates,
+}
+
+/// Deliveries whose lease was lost are kept apart: one of them may be what kills its worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Candidates {
+    /// Those whose lease was never lost.
+    Fresh,
+    /// Those whose lease was lost before.
+    Suspect,
+}
+
+/// What `lease` found.
+#[derive(Clone, Debug, Default)]
+pub struct LeaseBatch {
+    /// The leased deliveries.
+    pub leased: Vec<Leased>,
+    /// When the next of these candidates is due; in the past if more are due now.
+    pub next_due: Option<Timestamp>,
+}
+
+/// The outcome of a fenced write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// It was written.
+    Applied,
+    /// The lease was not held any more; nothing was written. Abort what still runs.
+    LeaseLost,
+}
+
+/// The end of an attempt.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The lease it ran under.
+    pub hold: Hold,
+    /// What to keep of it; none when it was released untried.
+    pub attempt: Option<Attempt>,
+    /// What follows.
+    pub verdict: Verdict,
+}
+
+/// A delivery whose lease had expired.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rescued {
+    /// The event.
+    pub event: EventId,
+    /// The destination.
+    pub destination: DestinationId,
+    /// How often its lease was lost by now.
+    pub lost: u32,
+}
+
+/// Which deliveries a replay puts back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplayMode {
+    /// Only dead ones (and discarded ones).
+    Failed,
+    /// Completed ones too, under the same key: a destination that deduplicates does nothing.
+    All,
+    /// All of them as the next generation, under new keys: it takes effect again.
+    Force,
+}
+
+/// One event to replay.
+#[derive(Clone, Debug)]
+pub struct ReplayOrder {
+    /// The event.
+    pub event: EventId,
+    /// Which of its deliveries.
+    pub mode: ReplayMode,
+    /// Only this destination; it is created where the event never went there.
+    pub to: Option<ReplayTarget>,
+    /// The job that asks, if one does.
+    pub job: Option<ReplayJobId>,
+}
+
+/// A destination for a replay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplayTarget {
+    /// The destination.
+    pub destination: DestinationId,
+    /// The lane to join, where it keeps order.
+    pub lane: Option<Lane>,
+}
+
+/// What became of a replay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replayed {
+    /// Put back to work.
+    Again {
+        /// How many deliveries.
+        deliveries: u32,
+        /// Of which generation.
+        generation: Generation,
+    },
+    /// Refused: work is unfinished.
+    Unfinished,
+    /// No delivery fits the mode.
+    Nothing,
+    /// There is no such event, or its payload has expired.
+    NotFound,
+}
+
+/// What became of `forget`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forgotten {
+    /// The next one with this identity is new.
+    Done {
+        /// The generation it will have.
+        next: Generation,
+    },
+    /// Refused: work is unfinished.
+    Unfinished,
+    /// The ledger does not know it.
+    NotFound,
+}
+
+/// What may be deleted.
+#[derive(Clone, Debug)]
+pub struct PurgeOrder {
+    /// For each source, which payloads.
+    pub windows: Vec<PurgeWindow>,
+    /// Ledger entries that expired before this moment.
+    pub ledger_before: Timestamp,
+    /// At most about this many rows.
+    pub limit: u32,
+}
+
+/// Which payloads of a source have outlived their window.
+#[derive(Clone, Debug)]
+pub struct PurgeWindow {
+    /// The source.
+    pub source: SourceName,
+    /// Events received before this moment.
+    pub payload_before: Timestamp,
+    /// Events with a dead delivery that died before this moment.
+    pub dead_before: Timestamp,
+}
+
+/// What was deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Purged {
+    /// Events with their payloads, attempts and outcomes.
+    pub events: u64,
+    /// Ledger entries.
+    pub ledger: u64,
+    /// Whether there may be more to delete now.
+    pub more: bool,
+}

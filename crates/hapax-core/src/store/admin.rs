@@ -1,0 +1,221 @@
+//! The store's second half: what operators do, and what is gathered beside the hot path.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use crate::{BodyHash, DeliveryState, DestinationId, EventId, Key, Scope, Timestamp};
+
+use super::{Cursor, DeliveryView, Error, EventQuery, ReplayMode, Variant};
+
+/// Pauses, the audit trail, stored jobs, dead letters, and tallies.
+#[async_trait]
+pub trait Operations: Send + Sync + 'static {
+    /// Proves that the store can write durably now, and changes nothing that matters.
+    async fn probe(&self) -> Result<(), Error>;
+
+    /// Stops leases for a destination, until resumed. Survives restarts.
+    async fn pause(&self, pause: Pause) -> Result<(), Error>;
+
+    /// Undoes `pause`; whether it was paused.
+    async fn resume(&self, destination: &DestinationId) -> Result<bool, Error>;
+
+    /// Everything paused.
+    async fn pauses(&self) -> Result<Vec<Pause>, Error>;
+
+    /// Records who did what.
+    async fn record(&self, entry: AuditEntry) -> Result<(), Error>;
+
+    /// The audit trail, newest first.
+    async fn audit(
+        &self,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<(Vec<AuditRecord>, Option<Cursor>), Error>;
+
+    /// Deliveries in one finished state, newest first.
+    async fn deliveries(
+        &self,
+        query: &DeadQuery,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<(Vec<DeliveryView>, Option<Cursor>), Error>;
+
+    /// Turns dead deliveries into discarded ones ([`Disposal::Discard`]), which lets their lane go
+    /// on, or back ([`Disposal::Restore`]). Returns how many changed.
+    async fn dispose(
+        &self,
+        deliveries: Vec<(EventId, DestinationId)>,
+        disposal: Disposal,
+    ) -> Result<u64, Error>;
+
+    /// Stores a new bulk replay; it survives restarts.
+    async fn create_replay(&self, job: ReplayJob) -> Result<(), Error>;
+
+    /// One bulk replay.
+    async fn replay_job(&self, id: ReplayJobId) -> Result<Option<ReplayJob>, Error>;
+
+    /// Bulk replays that are not over, oldest first.
+    async fn unfinished_replays(&self) -> Result<Vec<ReplayJob>, Error>;
+
+    /// Writes progress, unless the job was cancelled meanwhile; whether it was written.
+    async fn advance_replay(&self, job: &ReplayJob) -> Result<bool, Error>;
+
+    /// Cancels a job that is not over; whether it was running.
+    async fn cancel_replay(&self, id: ReplayJobId) -> Result<bool, Error>;
+
+    /// Adds gathered copies to the tallies. Lossy by design: a crash forgets what was not flushed.
+    async fn note_duplicates(&self, notes: Vec<DuplicateNote>) -> Result<(), Error>;
+
+    /// Remembers bodies whose id is not signed and flags an event whose body came before under
+    /// another id.
+    async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error>;
+
+    /// A quarantined body, to look at or to release.
+    async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error>;
+
+    /// Marks a quarantined body as released as `event`.
+    async fn mark_released(&self, first: EventId, raw_hash: BodyHash, event: EventId) -> Result<(), Error>;
+}
+
+/// A destination that gets nothing until it is resumed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pause {
+    /// Which.
+    pub destination: DestinationId,
+    /// Since when.
+    pub at: Timestamp,
+    /// Who said so.
+    pub by: String,
+    /// Why.
+    pub why: String,
+}
+
+/// Something an operator did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditEntry {
+    /// Who.
+    pub who: String,
+    /// What, such as `replay`.
+    pub action: String,
+    /// To what.
+    pub subject: String,
+    /// Anything else worth knowing.
+    pub detail: String,
+}
+
+/// An entry of the audit trail.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditRecord {
+    /// When (the store's clock).
+    pub at: Timestamp,
+    /// What happened.
+    #[serde(flatten)]
+    pub entry: AuditEntry,
+}
+
+/// Which finished deliveries to list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadQuery {
+    /// In this state: dead or discarded.
+    pub state: DeliveryState,
+    /// To this destination.
+    pub destination: Option<DestinationId>,
+}
+
+/// What an operator decides about dead letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disposal {
+    /// They do not matter.
+    Discard,
+    /// They do.
+    Restore,
+}
+
+/// The id of a bulk replay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ReplayJobId(pub EventId);
+
+impl std::fmt::Display for ReplayJobId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A bulk replay: stored, so that it goes on after a restart.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplayJob {
+    /// Its id.
+    pub id: ReplayJobId,
+    /// Which events.
+    pub query: EventQuery,
+    /// Which of their deliveries.
+    pub mode: ReplayMode,
+    /// Only this destination.
+    pub to: Option<DestinationId>,
+    /// At most this many events a second.
+    pub rate_per_second: u32,
+    /// Only events accepted before: those that come while it runs are not its business.
+    pub as_of: Timestamp,
+    /// How far it has come.
+    pub cursor: Option<u64>,
+    /// Its state.
+    pub state: ReplayJobState,
+    /// Who asked.
+    pub who: String,
+    /// Why.
+    pub why: String,
+    /// What it did so far.
+    pub tally: ReplayTally,
+}
+
+/// The state of a bulk replay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplayJobState {
+    /// Going on.
+    Running,
+    /// At its end.
+    Done,
+    /// Stopped by somebody.
+    Cancelled,
+}
+
+/// What a bulk replay did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplayTally {
+    /// Events looked at.
+    pub matched: u64,
+    /// Deliveries put back.
+    pub replayed: u64,
+    /// Events refused because work was unfinished.
+    pub unfinished: u64,
+    /// Events where nothing fitted the mode, or that were gone.
+    pub skipped: u64,
+}
+
+/// Copies of one event, gathered in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DuplicateNote {
+    /// The identity's key.
+    pub key: Key,
+    /// How many more.
+    pub copies: u64,
+    /// When the last came.
+    pub last_at: Timestamp,
+    /// Milliseconds from the first to each, newest last; at most [`super::GAPS_MAX`].
+    pub gaps_ms: Vec<u64>,
+}
+
+/// A body whose sender does not sign the id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BodyNote {
+    /// Where ids are unique.
+    pub scope: Scope,
+    /// SHA-256 of the raw bytes.
+    pub raw_hash: BodyHash,
+    /// The event that carried it.
+    pub id: EventId,
+    /// When the note may be forgotten.
+    pub until: Timestamp,
+}

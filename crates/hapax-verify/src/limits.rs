@@ -1,0 +1,31 @@
+//! Every limit of this crate, by name. What a stranger can send is bounded before any work is spent on it.
+
+/// The longest event id, in bytes of its text form; a longer one is replaced by `sha256:<hex>`.
+pub const EVENT_ID_BYTES_MAX: usize = 255;
+
+/// The longest event type, in bytes. A longer one is dropped: a type routes events, it never refuses them.
+pub const EVENT_TYPE_BYTES_MAX: usize = 255;
+
+/// How many signatures of a known version one header may carry. Rotation needs two; published examples have four.
+pub const SIGNATURES_MAX: usize = 16;
+
+/// The longest signature header, in bytes: room for [`SIGNATURES_MAX`] signatures and unknown versions beside them.
+pub const SIGNATURE_HEADER_BYTES_MAX: usize = 4096;
+
+/// How many secrets one verifier holds. Each costs a keyed hash over every body.
+pub const SECRETS_MAX: usize = 16;
+
+/// How many different JSON pointers one identity rule may name.
+pub const POINTERS_MAX: usize = 16;
+
+/// How deep one JSON pointer may reach.
+pub const POINTER_DEPTH_MAX: usize = 32;
+
+/// How many parts a composite id or type may have.
+pub const COMPOSITE_PARTS_MAX: usize = 16;
+
+/// The widest tolerance for a signed timestamp. A day would already be no replay protection to speak of.
+pub const TOLERANCE_SECONDS_MAX: u32 = 86_400;
+
+/// The tolerance where a source names a timestamp but no tolerance.
+pub const TOLERANCE_SECONDS_DEFAULT: u32 = 300;

@@ -1,0 +1,167 @@
+//! Why a request was refused: a stable code for programs, and for people what happened, why, and what to do.
+//!
+//! No rejection ever contains a secret or the signature that would have been right.
+
+use crate::Encoding;
+use crate::limits::{SIGNATURE_HEADER_BYTES_MAX, SIGNATURES_MAX};
+
+/// A refusal.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    /// A header without which the signature cannot be checked is absent.
+    #[error(
+        "no signature: the request has no `{header}` header, so nothing proves who sent it; check that the sender has \
+         signing switched on and that no proxy removes the header"
+    )]
+    SignatureMissing {
+        /// The header that was looked for.
+        header: String,
+    },
+    /// There is a signature, and it is not right.
+    #[error("the signature in `{header}` is not valid: {problem}")]
+    SignatureInvalid {
+        /// The header that holds the signature.
+        header: String,
+        /// What is wrong with it.
+        problem: SignatureProblem,
+    },
+    /// The signature is right, but for another time than now.
+    #[error("{}", timestamp_message(*.signed_at, *.received_at, *.tolerance_seconds))]
+    TimestampOutOfRange {
+        /// The signed time in unix seconds; `None` if it is not a number.
+        signed_at: Option<i64>,
+        /// When the request arrived, in unix seconds.
+        received_at: i64,
+        /// How far the two may be apart, in both directions.
+        tolerance_seconds: u32,
+    },
+    /// The event has no id where the rule says it should be.
+    #[error(
+        "no event id at {looked_in}: without the sender's own id the event cannot be told from a copy; check that the \
+         sender sends it, or name another place with `event_id`"
+    )]
+    EventIdMissing {
+        /// The places that were looked in.
+        looked_in: String,
+    },
+    /// There is an id, but it cannot be one.
+    #[error("the event id at {place} cannot be used: {problem}; the sender has to send an id that is plain text")]
+    EventIdInvalid {
+        /// Where it was found.
+        place: String,
+        /// What is wrong with it.
+        problem: IdProblem,
+    },
+    /// The id is inside the body, and the body is not JSON.
+    #[error(
+        "the body is not readable as JSON ({detail}), and the event id is inside it, at {looked_in}; check what the \
+         sender sends, or name another place with `event_id`"
+    )]
+    MalformedBody {
+        /// The places that were looked in.
+        looked_in: String,
+        /// What the parser said, with line and column.
+        detail: String,
+    },
+}
+
+/// What is wrong with a signature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SignatureProblem {
+    /// It was made with another secret, or over other bytes.
+    #[error(
+        "it matches none of the secrets; either it was made with another secret or the body was changed on the way \
+         (re-serialised JSON, a rewriting proxy)"
+    )]
+    Mismatch,
+    /// The header has no entry of a version that has a secret here.
+    #[error(
+        "the header holds no signature of a version that a configured secret can check; check which kind of secret the \
+         sender uses"
+    )]
+    NoKnownVersion,
+    /// The prefix that the scheme demands is absent.
+    #[error("it does not begin with the prefix of this scheme; check which scheme the sender uses")]
+    PrefixMissing,
+    /// The text is not in the scheme's encoding, or has the wrong length.
+    #[error("it is not a whole signature in {0}; check the encoding, and that nothing cuts the header")]
+    NotDecodable(Encoding),
+    /// More signatures than any sender needs.
+    #[error("the header holds more than {SIGNATURES_MAX} signatures, and none was checked")]
+    TooMany,
+    /// A header longer than any sender needs.
+    #[error("the header is longer than {SIGNATURE_HEADER_BYTES_MAX} bytes, and was not read")]
+    HeaderTooLong,
+    /// The header has no timestamp, and the signature covers one.
+    #[error("the header holds no timestamp, and the signature covers one")]
+    TimestampMissing,
+    /// The signature covers the public URL, and it is not configured.
+    #[error("it covers the public URL, which is not known here; set `server.public_url`")]
+    UrlUnknown,
+    /// A signed value contains the separator that follows it, so one signature would fit two requests.
+    #[error(
+        "a signed value contains the separator that follows it, so that the same signature would fit another request; \
+         the sender has to use ids without the separator"
+    )]
+    Ambiguous,
+}
+
+/// What is wrong with an event id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum IdProblem {
+    /// It is there, and empty.
+    #[error("it is empty")]
+    Empty,
+    /// It contains a NUL character.
+    #[error("it contains a NUL character")]
+    Nul,
+    /// It is not UTF-8.
+    #[error("it is not UTF-8")]
+    NotUtf8,
+}
+
+impl Rejection {
+    /// The stable code of the problem document.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Rejection::SignatureMissing { .. } => "signature_missing",
+            Rejection::SignatureInvalid { .. } => "signature_invalid",
+            Rejection::TimestampOutOfRange { .. } => "timestamp_out_of_range",
+            Rejection::EventIdMissing { .. } | Rejection::EventIdInvalid { .. } => {
+                "event_id_missing"
+            }
+            Rejection::MalformedBody { .. } => "malformed_body",
+        }
+    }
+
+    /// The HTTP status: 401 for what is not proven, 400 for what is proven and not usable.
+    pub fn status(&self) -> u16 {
+        match self {
+            Rejection::SignatureMissing { .. }
+            | Rejection::SignatureInvalid { .. }
+            | Rejection::TimestampOutOfRange { .. } => 401,
+            Rejection::EventIdMissing { .. }
+            | Rejection::EventIdInvalid { .. }
+            | Rejection::MalformedBody { .. } => 400,
+        }
+    }
+}
+
+fn timestamp_message(signed_at: Option<i64>, received_at: i64, tolerance_seconds: u32) -> String {
+    let Some(signed_at) = signed_at else {
+        return "the signed timestamp is not a whole number of seconds, so its age is unknown; the sender has to send \
+                unix time"
+            .to_owned();
+    };
+    let distance = received_at.abs_diff(signed_at);
+    let direction = if signed_at > received_at {
+        "ahead of"
+    } else {
+        "behind"
+    };
+    format!(
+        "the signature is right, but its timestamp {signed_at} is {distance} s {direction} the clock here ({received_at}) \
+         and only {tolerance_seconds} s are allowed; a copy held back this long is refused, so check both clocks, or let \
+         the sender deliver it again with a fresh signature"
+    )
+}

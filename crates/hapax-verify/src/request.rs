@@ -1,0 +1,83 @@
+//! What came in: the request as the caller read it, borrowed and never copied.
+
+/// One incoming request.
+pub struct Request<'a> {
+    /// The HTTP method, in upper case.
+    pub method: &'a str,
+    /// The public URL as configured, `""` if it is not known. Never taken from `Host` or `X-Forwarded-*`: whoever sends
+    /// the request chooses those.
+    pub url: &'a str,
+    /// All headers.
+    pub headers: &'a dyn Headers,
+    /// The raw body after transfer decoding, byte for byte.
+    pub body: &'a [u8],
+    /// When the request arrived, in unix seconds on the host's clock.
+    pub received_at: i64,
+}
+
+/// Access to headers by lower-case name.
+///
+/// Where a header occurs several times the first value counts, here and in what is signed.
+pub trait Headers {
+    /// The first value of the header, or `None` if it is absent. `name` is in lower case.
+    fn get(&self, name: &str) -> Option<&[u8]>;
+}
+
+impl Headers for http::HeaderMap {
+    fn get(&self, name: &str) -> Option<&[u8]> {
+        http::HeaderMap::get(self, name).map(http::HeaderValue::as_bytes)
+    }
+}
+
+impl<N: AsRef<str>, V: AsRef<[u8]>> Headers for Vec<(N, V)> {
+    fn get(&self, name: &str) -> Option<&[u8]> {
+        first(self, name)
+    }
+}
+
+impl<N: AsRef<str>, V: AsRef<[u8]>> Headers for &[(N, V)] {
+    fn get(&self, name: &str) -> Option<&[u8]> {
+        first(self, name)
+    }
+}
+
+impl<N: AsRef<str>, V: AsRef<[u8]>, const LENGTH: usize> Headers for [(N, V); LENGTH] {
+    fn get(&self, name: &str) -> Option<&[u8]> {
+        first(self, name)
+    }
+}
+
+impl<N: AsRef<str>, V: AsRef<[u8]>> Headers for [(N, V)] {
+    fn get(&self, name: &str) -> Option<&[u8]> {
+        first(self, name)
+    }
+}
+
+fn first<'a, N: AsRef<str>, V: AsRef<[u8]>>(
+    headers: &'a [(N, V)],
+    name: &str,
+) -> Option<&'a [u8]> {
+    headers
+        .iter()
+        .find(|(candidate, _)| candidate.as_ref().eq_ignore_ascii_case(name))
+        .map(|(_, value)| value.as_ref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_in_any_case_and_the_first_value_counts() {
+        let headers = vec![("X-Id", "one"), ("x-id", "two")];
+        assert_eq!(Headers::get(&headers, "x-id"), Some(b"one".as_slice()));
+        assert_eq!(Headers::get(&headers, "x-other"), None);
+    }
+
+    #[test]
+    fn a_header_map_is_read_in_place() {
+        let mut headers = http::HeaderMap::new();
+        headers.insert("X-Id", http::HeaderValue::from_static("one"));
+        assert_eq!(Headers::get(&headers, "x-id"), Some(b"one".as_slice()));
+    }
+}

@@ -1,0 +1,214 @@
+//! A signature scheme as data: where the signature is, what it covers, how it is written and how its key is made.
+//!
+//! Presets read it from the catalogue's files, sources from [`CustomScheme`]; the verifier and the signer both work
+//! from this one description, so that they cannot disagree.
+
+mod custom;
+mod key;
+mod template;
+
+pub use custom::CustomScheme;
+pub(crate) use key::{base64_secret, derive, select};
+pub(crate) use template::Part;
+pub use template::Template;
+
+use serde::Deserialize;
+
+use crate::SetupError;
+
+/// How a sender signs.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scheme {
+    /// The headers that may hold the signature, in lower case; the first that is present counts.
+    pub headers: Vec<String>,
+    /// How the header is written.
+    pub format: HeaderFormat,
+    /// The bytes that the signature covers.
+    pub signed: Template,
+    /// The headers that `{id}` reads; the first that is present counts.
+    #[serde(default)]
+    pub id_headers: Vec<String>,
+    /// The signed timestamp, if there is one.
+    #[serde(default)]
+    pub timestamp: Option<TimestampRule>,
+    /// The kinds of signature that are known, each with its algorithm and key.
+    pub signatures: Vec<SignatureKind>,
+}
+
+/// How a signature header is written.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum HeaderFormat {
+    /// One signature, after a prefix that must be there (`sha256=…`); an empty prefix is none.
+    Plain {
+        /// What stands before the signature.
+        #[serde(default)]
+        prefix: String,
+    },
+    /// `key=value` entries separated by commas (`t=…,v1=…,v1=…`); each signature's label is its key.
+    KeyValue,
+    /// `label,signature` entries separated by spaces (`v1,… v1a,…`).
+    Labelled,
+}
+
+/// Where the signed timestamp is, and how far it may be off.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimestampRule {
+    /// Where it is.
+    #[serde(flatten)]
+    pub place: TimestampPlace,
+    /// Its unit.
+    #[serde(default)]
+    pub unit: TimestampUnit,
+    /// How far it may be from the time of arrival, into the past and into the future alike.
+    pub tolerance_seconds: u32,
+}
+
+/// Where a signed timestamp is.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TimestampPlace {
+    /// In a header of its own; the first that is present counts.
+    Headers(Vec<String>),
+    /// Under this key of a [`HeaderFormat::KeyValue`] signature header.
+    Key(String),
+}
+
+/// The unit of a signed timestamp.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TimestampUnit {
+    /// Unix seconds.
+    #[default]
+    Seconds,
+    /// Unix milliseconds.
+    Milliseconds,
+}
+
+/// One kind of signature that a header may hold.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignatureKind {
+    /// The label or key of its entries; empty where the header format has none.
+    #[serde(default)]
+    pub label: String,
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// How the signature is written.
+    pub encoding: Encoding,
+    /// How the key is made from the secret's text.
+    #[serde(default)]
+    pub key: KeyRule,
+}
+
+/// A signature algorithm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub enum Algorithm {
+    /// HMAC with SHA-1; as a keyed hash it still holds, and a few senders offer nothing else.
+    #[serde(rename = "hmac-sha1")]
+    HmacSha1,
+    /// HMAC with SHA-256.
+    #[serde(rename = "hmac-sha256")]
+    HmacSha256,
+    /// HMAC with SHA-512.
+    #[serde(rename = "hmac-sha512")]
+    HmacSha512,
+    /// Ed25519; the secret is the sender's public key.
+    #[serde(rename = "ed25519")]
+    Ed25519,
+}
+
+/// How bytes are written as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Encoding {
+    /// Hexadecimal, in either case.
+    Hex,
+    /// Base64 with the standard alphabet and padding.
+    Base64,
+}
+
+/// How a key is made from a secret's text.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyRule {
+    /// How the text is turned into bytes.
+    #[serde(default)]
+    pub encoding: KeyEncoding,
+    /// What stands before the encoded bytes and is not part of the key. It also says which kind a secret belongs to.
+    #[serde(default)]
+    pub prefix: Option<String>,
+    /// Whether a secret without the prefix may be of this kind all the same.
+    #[serde(default)]
+    pub prefix_optional: bool,
+    /// The prefix of the private half, where verification takes the public one.
+    #[serde(default)]
+    pub private_prefix: Option<String>,
+}
+
+/// How a secret's text is turned into key bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KeyEncoding {
+    /// The text itself is the key.
+    #[default]
+    Utf8,
+    /// The text is base64.
+    Base64,
+    /// The text is hexadecimal.
+    Hex,
+}
+
+impl Scheme {
+    /// Checks what the shape alone cannot promise, so that a request never finds a hole in the scheme.
+    pub fn check(&self) -> Result<(), SetupError> {
+        if self.headers.is_empty() {
+            return Err(SetupError::SchemeIncomplete { what: "header" });
+        }
+        if self.signatures.is_empty() {
+            return Err(SetupError::SchemeIncomplete { what: "signature" });
+        }
+        let covers = |wanted: &Part| self.signed.parts().contains(wanted);
+        if covers(&Part::Id) && self.id_headers.is_empty() {
+            return Err(SetupError::IdPlaceMissing);
+        }
+        if covers(&Part::Timestamp) && self.timestamp.is_none() {
+            return Err(SetupError::TimestampPlaceMissing);
+        }
+        if let Some(rule) = &self.timestamp {
+            if !covers(&Part::Timestamp) {
+                return Err(SetupError::TimestampNotSigned);
+            }
+            let reachable = match &rule.place {
+                TimestampPlace::Headers(names) => !names.is_empty(),
+                TimestampPlace::Key(_) => self.format == HeaderFormat::KeyValue,
+            };
+            if !reachable {
+                return Err(SetupError::TimestampPlaceMissing);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for Algorithm {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Algorithm::HmacSha1 => "hmac-sha1",
+            Algorithm::HmacSha256 => "hmac-sha256",
+            Algorithm::HmacSha512 => "hmac-sha512",
+            Algorithm::Ed25519 => "ed25519",
+        })
+    }
+}
+
+impl std::fmt::Display for Encoding {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Encoding::Hex => "hexadecimal",
+            Encoding::Base64 => "base64",
+        })
+    }
+}

@@ -1,0 +1,141 @@
+//! The signed content: a template such as `{timestamp}.{body}`, compiled to parts that are hashed one after another
+//! and never joined in memory.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer};
+
+use crate::SetupError;
+
+/// A compiled template of signed content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    parts: Vec<Part>,
+    text: String,
+}
+
+/// One part of signed content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Part {
+    Literal(String),
+    Timestamp,
+    Id,
+    Body,
+    Url,
+    Method,
+    Header(String),
+}
+
+impl Template {
+    pub(crate) fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// Whether the body is covered.
+    pub fn covers_body(&self) -> bool {
+        self.parts.contains(&Part::Body)
+    }
+
+    /// Whether a header is covered, by its lower-case name.
+    pub(crate) fn covers_header(&self, name: &str) -> bool {
+        self.parts
+            .iter()
+            .any(|part| matches!(part, Part::Header(covered) if covered == name))
+    }
+}
+
+impl FromStr for Template {
+    type Err = SetupError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some(at) = rest.find(['{', '}']) {
+            if at > 0 {
+                parts.push(Part::Literal(rest[..at].to_owned()));
+            }
+            let inside = rest[at..]
+                .strip_prefix('{')
+                .ok_or(SetupError::UnbalancedBrace)?;
+            let end = inside.find('}').ok_or(SetupError::UnbalancedBrace)?;
+            parts.push(placeholder(&inside[..end])?);
+            rest = &inside[end + 1..];
+        }
+        if !rest.is_empty() {
+            parts.push(Part::Literal(rest.to_owned()));
+        }
+        Ok(Template {
+            parts,
+            text: text.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for Template {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+impl<'de> Deserialize<'de> for Template {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+fn placeholder(name: &str) -> Result<Part, SetupError> {
+    match name {
+        "timestamp" => Ok(Part::Timestamp),
+        "id" => Ok(Part::Id),
+        "body" => Ok(Part::Body),
+        "url" => Ok(Part::Url),
+        "method" => Ok(Part::Method),
+        other => match other.strip_prefix("header:") {
+            Some(header) => Ok(Part::Header(header_name(header)?)),
+            None => Err(SetupError::UnknownPlaceholder {
+                placeholder: other.to_owned(),
+            }),
+        },
+    }
+}
+
+/// A header name in lower case, or an error if HTTP does not allow it.
+pub(crate) fn header_name(text: &str) -> Result<String, SetupError> {
+    http::HeaderName::from_bytes(text.as_bytes())
+        .map(|name| name.as_str().to_owned())
+        .map_err(|_| SetupError::HeaderName {
+            name: text.to_owned(),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_is_split_into_literals_and_placeholders() {
+        let template: Template = "v0:{timestamp}:{header:X-Foo}{body}".parse().unwrap();
+        assert_eq!(
+            template.parts(),
+            [
+                Part::Literal("v0:".to_owned()),
+                Part::Timestamp,
+                Part::Literal(":".to_owned()),
+                Part::Header("x-foo".to_owned()),
+                Part::Body,
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_not_known_or_not_closed_is_named() {
+        let unknown = "{time}.{body}".parse::<Template>().unwrap_err().to_string();
+        assert!(unknown.contains("{time}") && unknown.contains("{timestamp}"));
+        for text in ["{body", "body}", "{body}}", "{{body}}"] {
+            assert!(text.parse::<Template>().is_err(), "{text}");
+        }
+        assert!("{header:not a name}".parse::<Template>().is_err());
+    }
+}
