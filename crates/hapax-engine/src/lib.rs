@@ -1,1 +1,40 @@
-//! stub
+//! The engine: accept, dispatch, run, finish, replay, retain.
+//!
+//! It knows no HTTP and no database. It is handed a store, a transport that carries deliveries out,
+//! a clock, randomness and a runtime, so that the simulator drives the very code that production
+//! runs. Named fail points (feature `fail-points`) mark where a crash matters; docs/GUARANTEES.md
+//! lists them.
+//!
+//! ```text
+//! accept ──► (store) ──► dispatch ──► run ──► finish ──► (store)
+//!    └── handed over, already leased ──────►┘
+//! ```
+
+mod accept;
+mod breaker;
+mod dispatch;
+mod engine;
+mod finish;
+mod gather;
+mod heartbeat;
+mod observe;
+mod operate;
+mod port;
+mod rate;
+mod replay;
+mod retain;
+mod routing;
+mod run;
+mod runtime;
+mod seen;
+mod transport;
+
+pub use accept::{Accepted, Arrival, Refusal};
+pub use engine::{Engine, Limits, Parts, ShutdownReport};
+pub use observe::{Notice, Observation, Observer, Silent};
+pub use operate::{DestinationStatus, ReleaseError};
+pub use rate::Rate;
+pub use replay::{ReplayPreview, ReplayRequest};
+pub use routing::{Destination, OrderBy, Pattern, Route, Routing};
+pub use runtime::{BoxFuture, Runtime, TokioRuntime};
+pub use transport::{Answer, Reply, Transport};

@@ -49,6 +49,6 @@ pub use identity::{Field, FieldList, IdentityRule};
 pub use rejection::{IdProblem, Rejection, SignatureProblem};
 pub use request::{Headers, Request};
 pub use scheme::{Algorithm, CustomScheme, Encoding, Scheme};
-pub use setup::SetupError;
+pub use setup::{FieldProblem, SecretProblem, SetupError};
 pub use verdict::{Envelope, HandshakeAnswer, KeyRequest, Verdict};
 pub use verifier::{Step, StepOutcome, Verifier};

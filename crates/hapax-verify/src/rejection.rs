@@ -45,7 +45,9 @@ pub enum Rejection {
         looked_in: String,
     },
     /// There is an id, but it cannot be one.
-    #[error("the event id at {place} cannot be used: {problem}; the sender has to send an id that is plain text")]
+    #[error(
+        "the event id at {place} cannot be used: {problem}; the sender has to send an id that is plain text"
+    )]
     EventIdInvalid {
         /// Where it was found.
         place: String,
@@ -127,9 +129,7 @@ impl Rejection {
             Rejection::SignatureMissing { .. } => "signature_missing",
             Rejection::SignatureInvalid { .. } => "signature_invalid",
             Rejection::TimestampOutOfRange { .. } => "timestamp_out_of_range",
-            Rejection::EventIdMissing { .. } | Rejection::EventIdInvalid { .. } => {
-                "event_id_missing"
-            }
+            Rejection::EventIdMissing { .. } | Rejection::EventIdInvalid { .. } => "event_id_missing",
             Rejection::MalformedBody { .. } => "malformed_body",
         }
     }

@@ -53,10 +53,7 @@ impl<N: AsRef<str>, V: AsRef<[u8]>> Headers for [(N, V)] {
     }
 }
 
-fn first<'a, N: AsRef<str>, V: AsRef<[u8]>>(
-    headers: &'a [(N, V)],
-    name: &str,
-) -> Option<&'a [u8]> {
+fn first<'a, N: AsRef<str>, V: AsRef<[u8]>>(headers: &'a [(N, V)], name: &str) -> Option<&'a [u8]> {
     headers
         .iter()
         .find(|(candidate, _)| candidate.as_ref().eq_ignore_ascii_case(name))

@@ -9,8 +9,8 @@ mod template;
 
 pub use custom::CustomScheme;
 pub(crate) use key::{base64_secret, derive, select};
-pub(crate) use template::Part;
 pub use template::Template;
+pub(crate) use template::{Part, header_name};
 
 use serde::Deserialize;
 
@@ -57,7 +57,6 @@ pub enum HeaderFormat {
 #[serde(deny_unknown_fields)]
 pub struct TimestampRule {
     /// Where it is.
-    #[serde(flatten)]
     pub place: TimestampPlace,
     /// Its unit.
     #[serde(default)]

@@ -11,7 +11,9 @@ pub enum SetupError {
     #[error("no secret: without one nothing can be verified; add the sender's signing secret to `secrets`")]
     NoSecrets,
     /// There are more secrets than rotation needs.
-    #[error("{count} secrets: at most {SECRETS_MAX} are tried per request; remove the ones that are no longer used")]
+    #[error(
+        "{count} secrets: at most {SECRETS_MAX} are tried per request; remove the ones that are no longer used"
+    )]
     TooManySecrets {
         /// How many were given.
         count: usize,
@@ -52,7 +54,9 @@ pub enum SetupError {
     #[error("`signed` contains {{id}}, but `id_header` does not say where it is")]
     IdPlaceMissing,
     /// A tolerance that cannot be read, or is too wide.
-    #[error("`tolerance` is \"{text}\"; write it like \"90s\", \"5m\" or \"1h\", at most {TOLERANCE_SECONDS_MAX} s")]
+    #[error(
+        "`tolerance` is \"{text}\"; write it like \"90s\", \"5m\" or \"1h\", at most {TOLERANCE_SECONDS_MAX} s"
+    )]
     Tolerance {
         /// What was written.
         text: String,
@@ -95,13 +99,13 @@ pub enum SecretProblem {
     #[error("it is empty; check the environment variable or file it comes from")]
     Empty,
     /// It is not base64.
-    #[error("not base64{}; copy it again from the sender, whole", after(.prefix))]
+    #[error("not base64{}; copy it again from the sender, whole", after(.prefix.as_deref()))]
     NotBase64 {
         /// The prefix that was taken off first.
         prefix: Option<String>,
     },
     /// It is not hexadecimal.
-    #[error("not hexadecimal{}; copy it again from the sender, whole", after(.prefix))]
+    #[error("not hexadecimal{}; copy it again from the sender, whole", after(.prefix.as_deref()))]
     NotHex {
         /// The prefix that was taken off first.
         prefix: Option<String>,
@@ -113,7 +117,9 @@ pub enum SecretProblem {
         expected: String,
     },
     /// It is a private key where a public one belongs.
-    #[error("it begins with {prefix} and is a private signing key; verification takes the public key, {public_prefix}…")]
+    #[error(
+        "it begins with {prefix} and is a private signing key; verification takes the public key, {public_prefix}…"
+    )]
     PrivateKey {
         /// The prefix it has.
         prefix: String,
@@ -144,16 +150,17 @@ pub enum FieldProblem {
     #[error("what follows `header:` is not a header name")]
     HeaderName,
     /// The JSON pointer is not one.
-    #[error("what follows `body:` is not a JSON pointer; it begins with `/`, and `~` is written `~0`, `/` is `~1`")]
+    #[error(
+        "what follows `body:` is not a JSON pointer; it begins with `/`, and `~` is written `~0`, `/` is `~1`"
+    )]
     Pointer,
     /// The JSON pointer reaches too deep.
     #[error("the JSON pointer is deeper than {POINTER_DEPTH_MAX}")]
     PointerDepth,
 }
 
-fn after(prefix: &Option<String>) -> String {
+fn after(prefix: Option<&str>) -> String {
     prefix
-        .as_ref()
         .map(|prefix| format!(" after {prefix}"))
         .unwrap_or_default()
 }

@@ -4,8 +4,8 @@ use serde::Deserialize;
 
 use super::template::header_name;
 use super::{
-    Algorithm, Encoding, HeaderFormat, KeyEncoding, KeyRule, Scheme, SignatureKind, Template,
-    TimestampPlace, TimestampRule, TimestampUnit,
+    Algorithm, Encoding, HeaderFormat, KeyEncoding, KeyRule, Scheme, SignatureKind, Template, TimestampPlace,
+    TimestampRule, TimestampUnit,
 };
 use crate::SetupError;
 use crate::limits::{TOLERANCE_SECONDS_DEFAULT, TOLERANCE_SECONDS_MAX};
@@ -68,9 +68,7 @@ impl TryFrom<CustomScheme> for Scheme {
             }),
         };
         let default_key = match custom.scheme {
-            Algorithm::HmacSha1 | Algorithm::HmacSha256 | Algorithm::HmacSha512 => {
-                KeyEncoding::Utf8
-            }
+            Algorithm::HmacSha1 | Algorithm::HmacSha256 | Algorithm::HmacSha512 => KeyEncoding::Utf8,
             Algorithm::Ed25519 => KeyEncoding::Hex,
         };
         let scheme = Scheme {
@@ -79,7 +77,11 @@ impl TryFrom<CustomScheme> for Scheme {
                 prefix: custom.prefix,
             },
             signed,
-            id_headers: custom.id_header.iter().map(|name| header_name(name)).collect::<Result<_, _>>()?,
+            id_headers: custom
+                .id_header
+                .iter()
+                .map(|name| header_name(name))
+                .collect::<Result<_, _>>()?,
             timestamp,
             signatures: vec![SignatureKind {
                 label: String::new(),
@@ -163,9 +165,15 @@ mod tests {
     fn a_scheme_that_protects_nothing_is_refused_with_the_reason() {
         let base = "scheme = \"hmac-sha256\"\nheader = \"x-signature\"\n";
         for (more, error) in [
-            ("signed = \"{timestamp}\"\ntimestamp_header = \"x-t\"", SetupError::BodyNotSigned),
+            (
+                "signed = \"{timestamp}\"\ntimestamp_header = \"x-t\"",
+                SetupError::BodyNotSigned,
+            ),
             ("timestamp_header = \"x-t\"", SetupError::TimestampNotSigned),
-            ("signed = \"{timestamp}{body}\"", SetupError::TimestampPlaceMissing),
+            (
+                "signed = \"{timestamp}{body}\"",
+                SetupError::TimestampPlaceMissing,
+            ),
             ("tolerance = \"5m\"", SetupError::TimestampPlaceMissing),
             ("signed = \"{id}{body}\"", SetupError::IdPlaceMissing),
         ] {
@@ -185,8 +193,9 @@ mod tests {
 
     #[test]
     fn an_unknown_key_is_refused() {
-        let error = toml::from_str::<CustomScheme>("scheme = \"hmac-sha256\"\nheader = \"x\"\ntolerence = \"5m\"")
-            .unwrap_err();
+        let error =
+            toml::from_str::<CustomScheme>("scheme = \"hmac-sha256\"\nheader = \"x\"\ntolerence = \"5m\"")
+                .unwrap_err();
         assert!(error.to_string().contains("tolerence"));
     }
 }

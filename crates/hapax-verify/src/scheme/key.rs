@@ -52,9 +52,7 @@ pub(crate) fn derive(
         KeyEncoding::Base64 => FORGIVING_BASE64
             .decode(text)
             .map_err(|_| SecretProblem::NotBase64 { prefix: taken_off })?,
-        KeyEncoding::Hex => {
-            hex::decode(text).map_err(|_| SecretProblem::NotHex { prefix: taken_off })?
-        }
+        KeyEncoding::Hex => hex::decode(text).map_err(|_| SecretProblem::NotHex { prefix: taken_off })?,
     };
     if bytes.is_empty() {
         return Err(SecretProblem::Empty);
@@ -68,9 +66,6 @@ pub(crate) fn base64_secret(random: &[u8]) -> String {
 }
 
 fn expected_prefixes(kinds: &[SignatureKind], prefix_of: fn(&KeyRule) -> Option<&str>) -> String {
-    let prefixes: Vec<&str> = kinds
-        .iter()
-        .filter_map(|kind| prefix_of(&kind.key))
-        .collect();
+    let prefixes: Vec<&str> = kinds.iter().filter_map(|kind| prefix_of(&kind.key)).collect();
     prefixes.join(" or ")
 }

@@ -55,9 +55,7 @@ impl FromStr for Template {
             if at > 0 {
                 parts.push(Part::Literal(rest[..at].to_owned()));
             }
-            let inside = rest[at..]
-                .strip_prefix('{')
-                .ok_or(SetupError::UnbalancedBrace)?;
+            let inside = rest[at..].strip_prefix('{').ok_or(SetupError::UnbalancedBrace)?;
             let end = inside.find('}').ok_or(SetupError::UnbalancedBrace)?;
             parts.push(placeholder(&inside[..end])?);
             rest = &inside[end + 1..];

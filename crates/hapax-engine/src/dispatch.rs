@@ -1,0 +1,183 @@
+//! Dispatch: lease what is due and start it, round-robin over destinations; and take back what
+//! expired leases left behind.
+//!
+//! Deliveries whose lease was lost before run one at a time in this process: if one of them is
+//! what kills it, no other is blamed along with it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use hapax_core::store::{Candidates, LeaseBatch, LeaseOrder};
+
+use crate::engine::Inner;
+use crate::observe::Observation;
+use crate::port::{Permit, Port};
+
+/// The shortest wait between two looks at the store when it fails.
+const FAILURE_PAUSE: Duration = Duration::from_millis(200);
+/// Expired leases taken back in one write.
+const RESCUE_MAX: u32 = 256;
+
+impl Inner {
+    pub(crate) async fn dispatch_loop(self: Arc<Self>) {
+        let mut turn = 0_usize;
+        let mut polled = self.elapsed();
+        loop {
+            if self.stop.is_cancelled() {
+                return;
+            }
+            let mut wait = self.limits.poll_every;
+            if !self.is_stopping() {
+                let poll = self.elapsed().saturating_sub(polled) >= self.limits.poll_every;
+                if poll {
+                    polled = self.elapsed();
+                }
+                let mut ports: Vec<Arc<Port>> = self.plan.load().ports.values().cloned().collect();
+                ports.sort_by_key(|port| port.id());
+                if !ports.is_empty() {
+                    turn = (turn + 1) % ports.len();
+                    ports.rotate_left(turn);
+                }
+                for port in &ports {
+                    wait = wait.min(self.serve_port(port, poll).await);
+                }
+                self.serve_suspects(&ports, poll).await;
+            }
+            if wait.is_zero() {
+                // More is due: go on at once, but let others run.
+                tokio::task::yield_now().await;
+                continue;
+            }
+            tokio::select! {
+                () = self.dispatch.notified() => {}
+                () = self.parts.runtime.sleep(wait) => {}
+                () = self.stop.cancelled() => return,
+            }
+        }
+    }
+
+    /// Leases and starts one batch for one destination; how long until it wants to be looked at again.
+    async fn serve_port(self: &Arc<Self>, port: &Arc<Port>, poll: bool) -> Duration {
+        let now = self.elapsed();
+        let due = port.next_due().is_some_and(|due| due <= now);
+        if !(port.has_backlog() || due || poll) {
+            return port
+                .next_due()
+                .map_or(Duration::MAX, |due| due.saturating_sub(now));
+        }
+        let permits = match port.permits(self.limits.lease_batch, now) {
+            Ok(permits) => permits,
+            // Without a time, a permit that comes back wakes us.
+            Err(wait) => return wait.unwrap_or(Duration::MAX),
+        };
+        let stirred = port.stirred();
+        let wanted = permits.len();
+        match self.lease(port, permits, Candidates::Fresh).await {
+            Some((started, next_due)) => {
+                let next_due = next_due.map(|due| self.elapsed() + due);
+                if started < wanted {
+                    port.drained(stirred, next_due);
+                    next_due.map_or(Duration::MAX, |due| due.saturating_sub(self.elapsed()))
+                } else {
+                    Duration::ZERO
+                }
+            }
+            None => FAILURE_PAUSE,
+        }
+    }
+
+    /// One suspect at a time, whichever destination it is for.
+    async fn serve_suspects(self: &Arc<Self>, ports: &[Arc<Port>], poll: bool) {
+        for port in ports {
+            if !(poll || port.has_backlog() || self.suspects_wait.load(Ordering::SeqCst)) {
+                continue;
+            }
+            if self.suspects.swap(true, Ordering::SeqCst) {
+                return;
+            }
+            let started = match port.permits(1, self.elapsed()) {
+                Ok(permits) => {
+                    let leased = self.lease(port, permits, Candidates::Suspect).await;
+                    leased.map_or(0, |(started, _)| started)
+                }
+                Err(_) => 0,
+            };
+            if started > 0 {
+                // More may wait behind it: look again when it has ended.
+                self.suspects_wait.store(true, Ordering::SeqCst);
+                return;
+            }
+            self.suspects.store(false, Ordering::SeqCst);
+        }
+        self.suspects_wait.store(false, Ordering::SeqCst);
+    }
+
+    /// Leases up to as many as there are permits and starts them. Returns how many were started and
+    /// in how long the next is due; nothing if the store failed.
+    async fn lease(
+        self: &Arc<Self>,
+        port: &Arc<Port>,
+        mut permits: Vec<Permit>,
+        candidates: Candidates,
+    ) -> Option<(usize, Option<Duration>)> {
+        let order = LeaseOrder {
+            owner: self.owner,
+            destination: port.id(),
+            limit: permits.len() as u32,
+            lease_for: port.with_settings(|settings| settings.lease),
+            candidates,
+        };
+        let LeaseBatch { leased, next_due } = match self.parts.store.lease(order).await {
+            Ok(batch) => batch,
+            Err(error) => {
+                self.observe(&Observation::StoreFailed {
+                    during: "leasing",
+                    error: &error,
+                });
+                port.unused(permits.len());
+                port.probe_released();
+                return None;
+            }
+        };
+        fail::fail_point!("dispatch.after_lease");
+        let started = leased.len();
+        for leased in leased {
+            // The store never leases more than were asked for.
+            let Some(permit) = permits.pop() else { break };
+            self.start_attempt(leased, permit);
+        }
+        port.unused(permits.len());
+        if started == 0 {
+            port.probe_released();
+        }
+        let now = self.parts.clock.now();
+        Some((started, next_due.map(|due| due.since(now))))
+    }
+
+    /// Takes back deliveries whose lease has expired, here or in a replica that died.
+    pub(crate) async fn rescue_loop(self: Arc<Self>) {
+        while !self.rest(self.limits.rescue_every).await {
+            match self.parts.store.rescue(RESCUE_MAX).await {
+                Ok(rescued) => {
+                    for rescued in &rescued {
+                        self.observe(&Observation::Rescued {
+                            event: rescued.event,
+                            destination: &rescued.destination,
+                            lost: rescued.lost,
+                        });
+                    }
+                    if !rescued.is_empty() {
+                        self.suspects_wait.store(true, Ordering::SeqCst);
+                        self.plan.load().ports.values().for_each(|port| port.stir());
+                        self.dispatch.notify_one();
+                    }
+                }
+                Err(error) => self.observe(&Observation::StoreFailed {
+                    during: "rescuing",
+                    error: &error,
+                }),
+            }
+        }
+    }
+}

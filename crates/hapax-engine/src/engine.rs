@@ -1,0 +1,333 @@
+//! The engine put together: its parts, its limits, its loops, and how it stops.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use hapax_core::store::{Error, Pause};
+use hapax_core::{Backend, Clock, DestinationId, EventIds, Owner, Random, SourceName};
+use tokio::sync::{Notify, broadcast, mpsc};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::accept::Waiting;
+use crate::finish::Finished;
+use crate::gather::Gather;
+use crate::heartbeat::Flights;
+use crate::observe::{Notice, Observation, Observer};
+use crate::port::Port;
+use crate::rate::Bucket;
+use crate::routing::{Route, Routing};
+use crate::runtime::Runtime;
+use crate::seen::Seen;
+use crate::transport::Transport;
+
+/// What the engine is handed.
+#[derive(Clone)]
+pub struct Parts {
+    /// Where everything is kept.
+    pub store: Arc<dyn Backend>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub random: Arc<dyn Random>,
+    /// Tasks and waiting.
+    pub runtime: Arc<dyn Runtime>,
+    /// The way out.
+    pub transport: Arc<dyn Transport>,
+    /// Who hears what happens.
+    pub observer: Arc<dyn Observer>,
+}
+
+/// Everything has a limit.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Requests that may wait to be written; further ones are refused with `Overloaded`.
+    pub accept_queue: usize,
+    /// Requests written together.
+    pub accept_batch: usize,
+    /// Batches under way at once. One, where the store has one writer.
+    pub accept_in_flight: usize,
+    /// Entries of the seen-cache.
+    pub seen_entries: usize,
+    /// How long the seen-cache answers for the store. `forget` waits this long.
+    pub seen_for: Duration,
+    /// Deliveries leased at one time for one destination.
+    pub lease_batch: u32,
+    /// Reports that may wait to be written; attempts wait when it is full.
+    pub finish_queue: usize,
+    /// Reports written together.
+    pub finish_batch: usize,
+    /// How often to look for work that others made due.
+    pub poll_every: Duration,
+    /// How often to flush what was gathered.
+    pub flush_every: Duration,
+    /// How often to look for expired leases.
+    pub rescue_every: Duration,
+    /// How often to look for what has outlived its window.
+    pub retain_every: Duration,
+    /// Rows deleted in one go.
+    pub purge_rows: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            accept_queue: 8_192,
+            accept_batch: 512,
+            accept_in_flight: 1,
+            seen_entries: 262_144,
+            seen_for: Duration::from_secs(10),
+            lease_batch: 128,
+            finish_queue: 8_192,
+            finish_batch: 512,
+            poll_every: Duration::from_secs(1),
+            flush_every: Duration::from_secs(1),
+            rescue_every: Duration::from_secs(1),
+            retain_every: Duration::from_secs(10),
+            purge_rows: 500,
+        }
+    }
+}
+
+/// The engine. Clones share it.
+#[derive(Clone)]
+pub struct Engine(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) parts: Parts,
+    pub(crate) limits: Limits,
+    pub(crate) owner: Owner,
+    pub(crate) ids: EventIds,
+    pub(crate) plan: ArcSwap<Plan>,
+    /// Every pause, also of destinations that the configuration does not name now.
+    pub(crate) pauses: Mutex<Pauses>,
+    pub(crate) seen: Seen,
+    pub(crate) gather: Gather,
+    pub(crate) flights: Flights,
+    pub(crate) accept_queue: mpsc::Sender<Waiting>,
+    pub(crate) finish_queue: mpsc::Sender<Finished>,
+    pub(crate) dispatch: Notify,
+    pub(crate) replays: Notify,
+    pub(crate) tail: broadcast::Sender<Notice>,
+    /// Whether a delivery whose lease was lost before is under way: only one at a time.
+    pub(crate) suspects: AtomicBool,
+    /// Whether more of them may wait.
+    pub(crate) suspects_wait: AtomicBool,
+    pub(crate) stopping: AtomicBool,
+    /// Ends the accept loop, once what waits is written.
+    pub(crate) shut_door: CancellationToken,
+    door: TaskTracker,
+    /// Ends the other loops.
+    pub(crate) stop: CancellationToken,
+    /// Attempts under way.
+    pub(crate) attempts: TaskTracker,
+    loops: TaskTracker,
+}
+
+pub(crate) type Pauses = HashMap<DestinationId, Pause>;
+
+/// The routing, compiled: what accept and dispatch look up.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) sources: HashMap<SourceName, Arc<Source>>,
+    pub(crate) ports: HashMap<DestinationId, Arc<Port>>,
+}
+
+/// A source with the ports of its destinations at hand.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) route: Route,
+    pub(crate) ports: Vec<Arc<Port>>,
+    pub(crate) bucket: Option<Bucket>,
+}
+
+/// How a shutdown went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShutdownReport {
+    /// Attempts that ended by themselves.
+    pub finished: usize,
+    /// Attempts that were cut short and given back, to be made again.
+    pub released: usize,
+}
+
+/// Lines the live tail keeps for a slow reader.
+const TAIL_LINES: usize = 1_024;
+
+impl Engine {
+    /// Starts the engine and its loops.
+    ///
+    /// # Errors
+    /// When the store cannot say what is paused or which replays go on.
+    pub async fn start(parts: Parts, routing: Routing, limits: Limits) -> Result<Self, Error> {
+        let pauses: Pauses = parts
+            .store
+            .pauses()
+            .await?
+            .into_iter()
+            .map(|pause| (pause.destination.clone(), pause))
+            .collect();
+        let (accept_queue, waiting) = mpsc::channel(limits.accept_queue);
+        let (finish_queue, finished) = mpsc::channel(limits.finish_queue);
+        let inner = Arc::new(Inner {
+            owner: Owner(parts.random.next_u64()),
+            ids: EventIds::default(),
+            plan: ArcSwap::from_pointee(Plan::new(routing, &Plan::default(), &pauses)),
+            pauses: Mutex::new(pauses),
+            seen: Seen::new(limits.seen_entries, limits.seen_for),
+            gather: Gather::default(),
+            flights: Flights::default(),
+            accept_queue,
+            finish_queue,
+            dispatch: Notify::new(),
+            replays: Notify::new(),
+            tail: broadcast::channel(TAIL_LINES).0,
+            suspects: AtomicBool::new(false),
+            suspects_wait: AtomicBool::new(true),
+            stopping: AtomicBool::new(false),
+            shut_door: CancellationToken::new(),
+            door: TaskTracker::new(),
+            stop: CancellationToken::new(),
+            attempts: TaskTracker::new(),
+            loops: TaskTracker::new(),
+            parts,
+            limits,
+        });
+        let accept_loop = inner
+            .door
+            .track_future(Inner::accept_loop(Arc::clone(&inner), waiting));
+        inner.parts.runtime.spawn(Box::pin(accept_loop));
+        inner.spawn_loop(Inner::finish_loop(Arc::clone(&inner), finished));
+        inner.spawn_loop(Inner::dispatch_loop(Arc::clone(&inner)));
+        inner.spawn_loop(Inner::heartbeat_loop(Arc::clone(&inner)));
+        inner.spawn_loop(Inner::rescue_loop(Arc::clone(&inner)));
+        inner.spawn_loop(Inner::flush_loop(Arc::clone(&inner)));
+        inner.spawn_loop(Inner::retain_loop(Arc::clone(&inner)));
+        inner.spawn_loop(Inner::replay_loop(Arc::clone(&inner)));
+        Ok(Self(inner))
+    }
+
+    /// Takes a new routing. What is under way ends under the old one; work of a destination that
+    /// is gone is held in the store until it comes back.
+    pub fn reconfigure(&self, routing: Routing) {
+        let old = self.0.plan.load();
+        let plan = Plan::new(routing, &old, &lock(&self.0.pauses));
+        self.0.plan.store(Arc::new(plan));
+        self.0.dispatch.notify_one();
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Arc<dyn Backend> {
+        &self.0.parts.store
+    }
+
+    /// The live tail. Lossy: a reader that lags misses lines and is told so.
+    pub fn tail(&self) -> broadcast::Receiver<Notice> {
+        self.0.tail.subscribe()
+    }
+
+    /// Stops: refuses new events, leases nothing more, lets what runs end within `limit`, gives
+    /// back the rest, and writes everything down.
+    pub async fn shutdown(&self, limit: Duration) -> ShutdownReport {
+        let inner = &self.0;
+        inner.stopping.store(true, Ordering::SeqCst);
+        // First the door: what was accepted and handed over must be among the attempts waited for.
+        inner.shut_door.cancel();
+        inner.door.close();
+        inner.door.wait().await;
+        inner.attempts.close();
+        let before = inner.flights.len();
+        let mut released = 0;
+        tokio::select! {
+            () = inner.attempts.wait() => {}
+            () = inner.parts.runtime.sleep(limit) => {
+                released = inner.flights.release_all();
+                inner.attempts.wait().await;
+            }
+        }
+        inner.stop.cancel();
+        inner.loops.close();
+        inner.loops.wait().await;
+        while inner.flush_gathered().await {}
+        ShutdownReport {
+            finished: before.saturating_sub(released),
+            released,
+        }
+    }
+}
+
+impl Inner {
+    pub(crate) fn observe(&self, observation: &Observation<'_>) {
+        self.parts.observer.observe(observation);
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.parts.clock.elapsed()
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+
+    /// Waits; whether the engine was told to stop meanwhile.
+    pub(crate) async fn rest(&self, duration: Duration) -> bool {
+        tokio::select! {
+            () = self.stop.cancelled() => true,
+            () = self.parts.runtime.sleep(duration) => false,
+        }
+    }
+
+    fn spawn_loop(self: &Arc<Self>, body: impl Future<Output = ()> + Send + 'static) {
+        self.parts.runtime.spawn(Box::pin(self.loops.track_future(body)));
+    }
+
+    async fn flush_loop(self: Arc<Self>) {
+        while !self.rest(self.limits.flush_every).await {
+            self.flush_gathered().await;
+        }
+    }
+}
+
+impl Plan {
+    /// Compiles a routing. Ports that were there before go on with their permits, breaker and pause.
+    fn new(routing: Routing, old: &Self, pauses: &Pauses) -> Self {
+        let ports: HashMap<_, _> = routing
+            .destinations
+            .into_iter()
+            .map(|(id, destination)| {
+                let port = if let Some(port) = old.ports.get(&id) {
+                    port.reconfigure(destination);
+                    Arc::clone(port)
+                } else {
+                    Arc::new(Port::new(destination, pauses.get(&id).cloned()))
+                };
+                (id, port)
+            })
+            .collect();
+        let sources = routing
+            .sources
+            .into_iter()
+            .map(|(name, route)| {
+                let source = Source {
+                    ports: route
+                        .deliver_to
+                        .iter()
+                        .filter_map(|id| ports.get(id).cloned())
+                        .collect(),
+                    bucket: route.rate.map(Bucket::new),
+                    route,
+                };
+                (name, Arc::new(source))
+            })
+            .collect();
+        Self { sources, ports }
+    }
+}
+
+/// Locks, whatever a panicking holder left behind: every critical section here leaves its data whole.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,107 @@
+//! Finish: write down what became of attempts, many in one write, each only while its lease holds.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hapax_core::store::{Report, Written};
+use hapax_core::{EventId, Leased, Verdict};
+use tokio::sync::mpsc;
+
+use crate::engine::Inner;
+use crate::observe::Observation;
+use crate::port::Port;
+
+/// The pause before a failed write is tried again.
+const RETRY_EVERY: Duration = Duration::from_millis(200);
+
+/// An attempt that is over and must be written down.
+pub(crate) struct Finished {
+    report: Report,
+    port: Arc<Port>,
+    /// Whether another delivery waits behind it in its lane.
+    in_lane: bool,
+}
+
+impl Finished {
+    pub(crate) fn new(report: Report, leased: &Leased, port: Arc<Port>) -> Self {
+        Self {
+            report,
+            port,
+            in_lane: leased.lane.is_some(),
+        }
+    }
+}
+
+impl Inner {
+    pub(crate) async fn finish_loop(self: Arc<Self>, mut queue: mpsc::Receiver<Finished>) {
+        let mut batch = Vec::new();
+        loop {
+            tokio::select! {
+                biased;
+                _ = queue.recv_many(&mut batch, self.limits.finish_batch) => {}
+                // Told to stop only when every attempt has ended: what is queued is all there is.
+                () = self.stop.cancelled() => {
+                    queue.close();
+                    while queue.recv_many(&mut batch, self.limits.finish_batch).await > 0 {
+                        self.finish_batch(std::mem::take(&mut batch)).await;
+                    }
+                    return;
+                }
+            }
+            self.finish_batch(std::mem::take(&mut batch)).await;
+        }
+    }
+
+    async fn finish_batch(&self, batch: Vec<Finished>) {
+        if batch.is_empty() {
+            return;
+        }
+        fail::fail_point!("finish.before_store");
+        let mut stopping_tries = 0;
+        let results = loop {
+            let reports = batch.iter().map(|finished| finished.report.clone()).collect();
+            match self.parts.store.finish(reports).await {
+                Ok(results) => break results,
+                Err(error) => {
+                    self.observe(&Observation::StoreFailed {
+                        during: "recording outcomes",
+                        error: &error,
+                    });
+                    // While stopping, a store that is gone must not hold the process: the leases
+                    // expire and the deliveries are made again, under the same keys.
+                    stopping_tries += u32::from(self.stop.is_cancelled());
+                    if stopping_tries > 3 || !error.is_retryable() {
+                        return;
+                    }
+                }
+            }
+            self.parts.runtime.sleep(RETRY_EVERY).await;
+        };
+        fail::fail_point!("finish.after_store");
+        let mut wake = false;
+        for (finished, written) in batch.iter().zip(results) {
+            match written {
+                Written::Applied => wake |= self.follow_up(finished),
+                Written::LeaseLost => {
+                    let event: EventId = finished.report.hold.event;
+                    let destination = &finished.report.hold.destination;
+                    self.observe(&Observation::LeaseLost { event, destination });
+                }
+            }
+        }
+        if wake {
+            self.dispatch.notify_one();
+        }
+    }
+
+    /// Tells the port what may be due now or later; whether the dispatcher should look.
+    fn follow_up(&self, finished: &Finished) -> bool {
+        match finished.report.verdict {
+            Verdict::Retry { after } => finished.port.due_at(self.elapsed() + after),
+            Verdict::Completed | Verdict::Dead { .. } if finished.in_lane => finished.port.stir(),
+            Verdict::Completed | Verdict::Dead { .. } => return false,
+            Verdict::Release => finished.port.stir(),
+        }
+        true
+    }
+}

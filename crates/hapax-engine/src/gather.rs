@@ -1,0 +1,134 @@
+//! Gathers what is counted beside the hot path: copies of events, and bodies under unsigned ids.
+//!
+//! Lossy by design: what was not flushed when the process dies is forgotten, and under a flood of
+//! different ids the surplus is counted but not kept. Duplicates write nothing on the hot path.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use hapax_core::store::{BodyNote, DuplicateNote, GAPS_MAX};
+use hapax_core::{Key, Timestamp};
+
+use crate::engine::Inner;
+use crate::observe::Observation;
+
+/// Ids whose copies are gathered at one time.
+const KEYS_MAX: usize = 65_536;
+/// Bodies that wait to be noted.
+const BODIES_MAX: usize = 8_192;
+/// Rows written at one flush, so that a storm of copies cannot crowd out accepts.
+const FLUSH_MAX: usize = 1_000;
+
+/// What has been gathered and not yet flushed.
+#[derive(Debug, Default)]
+pub(crate) struct Gather(Mutex<Gathered>);
+
+#[derive(Debug, Default)]
+struct Gathered {
+    copies: HashMap<Key, DuplicateNote>,
+    uncounted: u64,
+    bodies: Vec<BodyNote>,
+}
+
+impl Gather {
+    /// A copy arrived.
+    pub(crate) fn copy(&self, key: Key, first_seen: Timestamp, at: Timestamp) {
+        let mut gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if gathered.copies.len() >= KEYS_MAX && !gathered.copies.contains_key(&key) {
+            gathered.uncounted += 1;
+            return;
+        }
+        let note = gathered.copies.entry(key).or_insert_with(|| DuplicateNote {
+            key,
+            copies: 0,
+            last_at: at,
+            gaps_ms: Vec::new(),
+        });
+        note.copies += 1;
+        note.last_at = note.last_at.max(at);
+        if note.gaps_ms.len() == GAPS_MAX {
+            note.gaps_ms.remove(0);
+        }
+        note.gaps_ms
+            .push(u64::try_from(at.since(first_seen).as_millis()).unwrap_or(u64::MAX));
+    }
+
+    /// A new event whose id is not signed arrived.
+    pub(crate) fn body(&self, note: BodyNote) {
+        let mut gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if gathered.bodies.len() < BODIES_MAX {
+            gathered.bodies.push(note);
+        }
+    }
+
+    fn take(&self) -> (Vec<DuplicateNote>, Vec<BodyNote>, u64) {
+        let mut gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys: Vec<Key> = gathered.copies.keys().take(FLUSH_MAX).copied().collect();
+        let copies = keys
+            .iter()
+            .filter_map(|key| gathered.copies.remove(key))
+            .collect();
+        let bodies_taken = gathered.bodies.len().min(FLUSH_MAX);
+        let bodies = gathered.bodies.drain(..bodies_taken).collect();
+        (copies, bodies, std::mem::take(&mut gathered.uncounted))
+    }
+}
+
+impl Inner {
+    /// Writes one bounded portion of what was gathered; whether there was any.
+    pub(crate) async fn flush_gathered(&self) -> bool {
+        let (copies, bodies, uncounted) = self.gather.take();
+        if uncounted > 0 {
+            self.observe(&Observation::DuplicatesUncounted { copies: uncounted });
+        }
+        let any = !copies.is_empty() || !bodies.is_empty();
+        let store = &self.parts.store;
+        if !copies.is_empty()
+            && let Err(error) = store.note_duplicates(copies).await
+        {
+            self.observe(&Observation::StoreFailed {
+                during: "counting copies",
+                error: &error,
+            });
+        }
+        if !bodies.is_empty()
+            && let Err(error) = store.note_bodies(bodies).await
+        {
+            self.observe(&Observation::StoreFailed {
+                during: "noting bodies",
+                error: &error,
+            });
+        }
+        any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hapax_core::Identity;
+
+    #[test]
+    fn copies_are_tallied_with_their_last_gaps() {
+        let gather = Gather::default();
+        let key = Identity::new("scope", "id").key();
+        for second in 1..=30 {
+            gather.copy(key, Timestamp::from_seconds(0), Timestamp::from_seconds(second));
+        }
+        let (copies, _, _) = gather.take();
+        assert_eq!(copies[0].copies, 30);
+        assert_eq!(copies[0].gaps_ms.len(), GAPS_MAX);
+        assert_eq!(copies[0].gaps_ms.last(), Some(&30_000));
+    }
+
+    #[test]
+    fn a_flood_of_ids_is_bounded_and_said_so() {
+        let gather = Gather::default();
+        let now = Timestamp::from_seconds(1);
+        for number in 0..KEYS_MAX + 5 {
+            gather.copy(Identity::new("scope", number.to_string()).key(), now, now);
+        }
+        let (copies, _, uncounted) = gather.take();
+        assert_eq!((copies.len(), uncounted), (FLUSH_MAX, 5));
+    }
+}

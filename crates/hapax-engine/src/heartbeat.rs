@@ -1,0 +1,181 @@
+//! Heartbeats: attempts that last have their leases renewed at a third of the lease; one whose
+//! lease is lost is aborted, since somebody else may run it by now.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use hapax_core::store::Written;
+use hapax_core::{DestinationId, EventId, Hold, Token};
+use tokio_util::sync::CancellationToken;
+
+use crate::engine::{Inner, lock};
+use crate::observe::Observation;
+
+/// The shortest time between two looks.
+const TICK_MIN: Duration = Duration::from_millis(100);
+/// The longest.
+const TICK_MAX: Duration = Duration::from_secs(5);
+/// Leases renewed in one write.
+const EXTEND_MAX: usize = 1_000;
+
+/// Attempts under way.
+#[derive(Debug, Default)]
+pub(crate) struct Flights(Mutex<HashMap<(EventId, DestinationId), Flight>>);
+
+#[derive(Debug)]
+struct Flight {
+    token: Token,
+    lease_for: Duration,
+    /// When the lease was last known to be renewed, on the monotonic clock.
+    renewed: Duration,
+    signals: Signals,
+}
+
+/// How an attempt is told to stop.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Signals {
+    /// The lease is lost: abort, write nothing.
+    pub(crate) lost: CancellationToken,
+    /// The process is going: abort, give it back.
+    pub(crate) release: CancellationToken,
+}
+
+impl Flights {
+    pub(crate) fn begin(&self, hold: &Hold, lease_for: Duration, now: Duration) -> Signals {
+        let signals = Signals::default();
+        let flight = Flight {
+            token: hold.token,
+            lease_for,
+            renewed: now,
+            signals: signals.clone(),
+        };
+        lock(&self.0).insert((hold.event, hold.destination.clone()), flight);
+        signals
+    }
+
+    pub(crate) fn end(&self, hold: &Hold) {
+        let mut flights = lock(&self.0);
+        let key = (hold.event, hold.destination.clone());
+        // A rescued delivery may fly again, under another token, before the first one has landed.
+        if flights.get(&key).is_some_and(|flight| flight.token == hold.token) {
+            flights.remove(&key);
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        lock(&self.0).len()
+    }
+
+    /// Tells every attempt to give its delivery back; how many there were.
+    pub(crate) fn release_all(&self) -> usize {
+        let flights = lock(&self.0);
+        flights
+            .values()
+            .for_each(|flight| flight.signals.release.cancel());
+        flights.len()
+    }
+
+    /// Those whose lease is due for renewal, by the length of the lease.
+    fn due(&self, now: Duration) -> HashMap<Duration, Vec<Hold>> {
+        let mut due: HashMap<Duration, Vec<Hold>> = HashMap::new();
+        for ((event, destination), flight) in lock(&self.0).iter() {
+            if now.saturating_sub(flight.renewed) >= flight.lease_for / 3 {
+                let hold = Hold {
+                    event: *event,
+                    destination: destination.clone(),
+                    token: flight.token,
+                };
+                due.entry(flight.lease_for).or_default().push(hold);
+            }
+        }
+        due
+    }
+
+    fn renewed(&self, hold: &Hold, asked: Duration) {
+        if let Some(flight) = lock(&self.0).get_mut(&(hold.event, hold.destination.clone()))
+            && flight.token == hold.token
+        {
+            flight.renewed = asked;
+        }
+    }
+
+    fn lost(&self, hold: &Hold) -> bool {
+        let flights = lock(&self.0);
+        let flight = flights.get(&(hold.event, hold.destination.clone()));
+        let Some(flight) = flight.filter(|flight| flight.token == hold.token) else {
+            return false;
+        };
+        flight.signals.lost.cancel();
+        true
+    }
+
+    /// Those whose lease must have ended, as far as this process can tell.
+    fn overdue(&self, now: Duration) -> Vec<Hold> {
+        let flights = lock(&self.0);
+        let overdue = flights
+            .iter()
+            .filter(|(_, flight)| now.saturating_sub(flight.renewed) >= flight.lease_for);
+        overdue
+            .map(|((event, destination), flight)| Hold {
+                event: *event,
+                destination: destination.clone(),
+                token: flight.token,
+            })
+            .collect()
+    }
+}
+
+impl Inner {
+    pub(crate) async fn heartbeat_loop(self: Arc<Self>) {
+        while !self.rest(self.heartbeat_tick()).await {
+            self.beat().await;
+        }
+    }
+
+    fn heartbeat_tick(&self) -> Duration {
+        let plan = self.plan.load();
+        let shortest = plan
+            .ports
+            .values()
+            .map(|port| port.with_settings(|destination| destination.lease))
+            .min();
+        shortest.map_or(TICK_MAX, |lease| (lease / 6).clamp(TICK_MIN, TICK_MAX))
+    }
+
+    async fn beat(&self) {
+        let now = self.elapsed();
+        for (lease_for, holds) in self.flights.due(now) {
+            for holds in holds.chunks(EXTEND_MAX) {
+                match self.parts.store.extend(holds.to_vec(), lease_for).await {
+                    Ok(results) => {
+                        for (hold, written) in holds.iter().zip(results) {
+                            match written {
+                                Written::Applied => self.flights.renewed(hold, now),
+                                Written::LeaseLost => self.abort(hold),
+                            }
+                        }
+                    }
+                    Err(error) => self.observe(&Observation::StoreFailed {
+                        during: "renewing leases",
+                        error: &error,
+                    }),
+                }
+            }
+        }
+        // The store could not be asked for a whole lease: others may have taken over.
+        for hold in self.flights.overdue(self.elapsed()) {
+            self.abort(&hold);
+        }
+    }
+
+    fn abort(&self, hold: &Hold) {
+        if self.flights.lost(hold) {
+            self.observe(&Observation::LeaseLost {
+                event: hold.event,
+                destination: &hold.destination,
+            });
+        }
+    }
+}

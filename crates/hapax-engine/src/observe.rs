@@ -1,0 +1,119 @@
+//! What the engine tells the outside: for metrics, logs and the live tail. Never blocks it.
+
+use std::time::Duration;
+
+use hapax_core::store::Purged;
+use hapax_core::{Attempt, DestinationId, EventId, SourceName, Timestamp, Verdict};
+use serde::Serialize;
+
+use crate::accept::Accepted;
+
+/// Listens. Implementations return at once.
+pub trait Observer: Send + Sync + 'static {
+    /// Something happened.
+    fn observe(&self, observation: &Observation<'_>);
+}
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Observation<'a> {
+    /// An event was answered for.
+    Arrived {
+        /// The source.
+        source: &'a SourceName,
+        /// The answer.
+        accepted: &'a Accepted,
+        /// How long after the first this copy came; zero for the first.
+        age: Duration,
+    },
+    /// A batch was written.
+    StoreWrite {
+        /// How many events.
+        events: usize,
+        /// How long it took.
+        took: Duration,
+    },
+    /// An attempt is over.
+    Attempted {
+        /// The event.
+        event: EventId,
+        /// The sender's id.
+        event_id: &'a str,
+        /// Where to.
+        destination: &'a DestinationId,
+        /// Its number, from 1.
+        number: u32,
+        /// What happened.
+        attempt: &'a Attempt,
+        /// What follows.
+        verdict: Verdict,
+    },
+    /// A lease was lost while the attempt ran: the attempt was aborted and nothing was written.
+    LeaseLost {
+        /// The event.
+        event: EventId,
+        /// Where to.
+        destination: &'a DestinationId,
+    },
+    /// A delivery whose lease had expired was taken back.
+    Rescued {
+        /// The event.
+        event: EventId,
+        /// Where to.
+        destination: &'a DestinationId,
+        /// How often it was lost.
+        lost: u32,
+    },
+    /// A breaker opened or closed.
+    Breaker {
+        /// Whose.
+        destination: &'a DestinationId,
+        /// For how long, if it opened.
+        open_for: Option<Duration>,
+    },
+    /// The store failed at something that will be tried again.
+    StoreFailed {
+        /// At what.
+        during: &'static str,
+        /// The error.
+        error: &'a hapax_core::store::Error,
+    },
+    /// Something was deleted because its window had passed.
+    Purged(Purged),
+    /// Purging waits because the clocks disagree.
+    PurgeHeld {
+        /// By how much.
+        disagreement: Duration,
+    },
+    /// Copies that could not be counted because too many ids repeat at once.
+    DuplicatesUncounted {
+        /// How many.
+        copies: u64,
+    },
+}
+
+/// Hears nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Observer for Silent {
+    fn observe(&self, _: &Observation<'_>) {}
+}
+
+/// One line of the live tail.
+#[derive(Clone, Debug, Serialize)]
+pub struct Notice {
+    /// Our id (of the first, for a copy).
+    pub id: EventId,
+    /// The source.
+    pub source: SourceName,
+    /// The sender's id.
+    pub event_id: String,
+    /// The sender's type.
+    #[serde(rename = "type")]
+    pub event_type: Option<String>,
+    /// When it arrived.
+    pub received_at: Timestamp,
+    /// `accepted`, `duplicate` or `conflict`.
+    pub status: &'static str,
+}

@@ -1,0 +1,216 @@
+//! Operate: what people do to a running engine. Everything is written to the audit trail.
+
+use std::time::Duration;
+
+use hapax_core::store::{AuditEntry, Disposal, Error, Forgotten, Pause};
+use hapax_core::{BodyHash, DestinationId, EventId, Identity};
+
+use crate::accept::{Accepted, Arrival, Refusal};
+use crate::engine::{Engine, Inner, lock};
+
+/// A destination, as it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DestinationStatus {
+    /// Which.
+    pub id: DestinationId,
+    /// Paused by whom, and why.
+    pub paused: Option<Pause>,
+    /// How long its breaker stays open.
+    pub breaker_open_for: Option<Duration>,
+    /// Attempts under way.
+    pub running: u32,
+    /// At most so many at once.
+    pub concurrency: u32,
+}
+
+/// Why a quarantined body could not be released.
+#[derive(Debug, thiserror::Error)]
+pub enum ReleaseError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] Error),
+    /// It could not be accepted as an event of its own.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+}
+
+impl Engine {
+    /// Every destination of the configuration, by name.
+    pub fn destinations(&self) -> Vec<DestinationStatus> {
+        let now = self.0.elapsed();
+        let plan = self.0.plan.load();
+        let mut statuses: Vec<_> = plan
+            .ports
+            .values()
+            .map(|port| DestinationStatus {
+                id: port.id(),
+                paused: port.paused(),
+                breaker_open_for: port.breaker_open_for(now),
+                running: port.running(),
+                concurrency: port.with_settings(|settings| settings.concurrency),
+            })
+            .collect();
+        statuses.sort_by(|a, b| a.id.cmp(&b.id));
+        statuses
+    }
+
+    /// Lets an identity be accepted again. Returns only when no cache anywhere can still answer for
+    /// the old one.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn forget(&self, identity: &Identity, who: &str) -> Result<Forgotten, Error> {
+        let inner = &self.0;
+        let forgotten = inner.parts.store.forget(identity).await?;
+        if let Forgotten::Done { next } = forgotten {
+            inner.seen.forget(identity.key());
+            let detail = format!("the next one is generation {next}");
+            inner
+                .audit(
+                    who,
+                    "forget",
+                    format!("{}/{}", identity.scope, identity.event_id),
+                    detail,
+                )
+                .await?;
+            inner.parts.runtime.sleep(inner.seen.lifetime()).await;
+        }
+        Ok(forgotten)
+    }
+
+    /// Stops attempts at a destination until it is resumed. What runs ends.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn pause(&self, destination: DestinationId, who: &str, why: &str) -> Result<(), Error> {
+        let inner = &self.0;
+        let pause = Pause {
+            destination: destination.clone(),
+            at: inner.parts.clock.now(),
+            by: who.to_owned(),
+            why: why.to_owned(),
+        };
+        inner.parts.store.pause(pause.clone()).await?;
+        lock(&inner.pauses).insert(destination.clone(), pause.clone());
+        if let Some(port) = inner.plan.load().ports.get(&destination) {
+            port.set_pause(Some(pause));
+        }
+        inner
+            .audit(who, "pause", destination.to_string(), why.to_owned())
+            .await
+    }
+
+    /// Undoes a pause; whether there was one.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn resume(&self, destination: &DestinationId, who: &str) -> Result<bool, Error> {
+        let inner = &self.0;
+        let was_paused = inner.parts.store.resume(destination).await?;
+        lock(&inner.pauses).remove(destination);
+        if let Some(port) = inner.plan.load().ports.get(destination) {
+            port.set_pause(None);
+        }
+        inner.dispatch.notify_one();
+        inner
+            .audit(who, "resume", destination.to_string(), String::new())
+            .await?;
+        Ok(was_paused)
+    }
+
+    /// Discards dead letters, or takes that back; how many changed.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn dispose(
+        &self,
+        deliveries: Vec<(EventId, DestinationId)>,
+        disposal: Disposal,
+        who: &str,
+    ) -> Result<u64, Error> {
+        let inner = &self.0;
+        let subject = match deliveries.as_slice() {
+            [(event, destination)] => format!("{event} to {destination}"),
+            many => format!("{} deliveries", many.len()),
+        };
+        let changed = inner.parts.store.dispose(deliveries, disposal).await?;
+        let action = match disposal {
+            Disposal::Discard => "dead.discard",
+            Disposal::Restore => "dead.restore",
+        };
+        inner
+            .audit(who, action, subject, format!("{changed} changed"))
+            .await?;
+        // A discarded head lets its lane go on.
+        inner.stir_all();
+        Ok(changed)
+    }
+
+    /// Accepts a quarantined body as an event of its own, under the first one's id with a mark that
+    /// no sender's id can carry. Releasing it twice is one event. `None` if there is no such body.
+    ///
+    /// # Errors
+    /// When the store fails or the event is not taken.
+    pub async fn release_conflict(
+        &self,
+        first: EventId,
+        raw_hash: BodyHash,
+        who: &str,
+    ) -> Result<Option<EventId>, ReleaseError> {
+        let inner = &self.0;
+        let Some(variant) = inner.parts.store.conflict(first, raw_hash).await? else {
+            return Ok(None);
+        };
+        let Some(record) = inner.parts.store.get(first).await? else {
+            return Ok(None);
+        };
+        let arrival = Arrival {
+            source: variant.source,
+            event_id: format!(
+                "{}%conflict:{}",
+                record.event.identity.event_id,
+                &raw_hash.to_string()[..16]
+            ),
+            event_type: record.event.event_type,
+            signed_at: None,
+            secret_index: None,
+            received_at: variant.received_at,
+            headers: variant.headers,
+            body: variant.body,
+            content_hash: None,
+            batch: None,
+        };
+        let accepted = self.accept(vec![arrival]).await?;
+        let Some(id) = accepted.first().map(Accepted::id) else {
+            return Ok(None);
+        };
+        inner.parts.store.mark_released(first, raw_hash, id).await?;
+        inner
+            .audit(
+                who,
+                "conflict.release",
+                first.to_string(),
+                format!("{raw_hash} as {id}"),
+            )
+            .await?;
+        Ok(Some(id))
+    }
+}
+
+impl Inner {
+    pub(crate) async fn audit(
+        &self,
+        who: &str,
+        action: &str,
+        subject: String,
+        detail: String,
+    ) -> Result<(), Error> {
+        let entry = AuditEntry {
+            who: who.to_owned(),
+            action: action.to_owned(),
+            subject,
+            detail,
+        };
+        self.parts.store.record(entry).await
+    }
+}

@@ -1,0 +1,295 @@
+//! Replay: put finished deliveries back to work, one event or many.
+//!
+//! A bulk replay is a stored job from the start: it goes on after a restart, at its own rate, and
+//! can be cancelled. It walks from the newest event to the oldest, so what it puts back never comes
+//! under its cursor again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hapax_core::store::{
+    Cursor, Error, EventQuery, EventSummary, ReplayJob, ReplayJobId, ReplayJobState, ReplayMode, ReplayOrder,
+    ReplayTally, ReplayTarget, Replayed,
+};
+use hapax_core::{DestinationId, EventId, Identity, Lane};
+
+use crate::engine::{Engine, Inner};
+use crate::observe::Observation;
+
+/// Events put back in one write.
+const PORTION: u32 = 100;
+/// Events of a preview that are shown.
+const SAMPLES: usize = 5;
+/// The pause before a failed portion is tried again.
+const FAILURE_PAUSE: Duration = Duration::from_secs(1);
+
+/// A bulk replay to start.
+#[derive(Clone, Debug)]
+pub struct ReplayRequest {
+    /// Which events.
+    pub query: EventQuery,
+    /// Which of their deliveries.
+    pub mode: ReplayMode,
+    /// Only this destination.
+    pub to: Option<DestinationId>,
+    /// At most this many events a second.
+    pub rate_per_second: u32,
+    /// Who asks.
+    pub who: String,
+    /// Why.
+    pub why: String,
+}
+
+/// What a bulk replay would look at.
+#[derive(Clone, Debug, Default)]
+pub struct ReplayPreview {
+    /// How many events.
+    pub matched: u64,
+    /// Some of them.
+    pub samples: Vec<EventSummary>,
+}
+
+impl Engine {
+    /// Puts one event's deliveries back to work.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn replay(
+        &self,
+        event: EventId,
+        mode: ReplayMode,
+        to: Option<DestinationId>,
+        who: &str,
+        why: &str,
+    ) -> Result<Replayed, Error> {
+        let inner = &self.0;
+        let to = inner.replay_target(event, to).await?;
+        let order = ReplayOrder {
+            event,
+            mode,
+            to,
+            job: None,
+        };
+        let replayed = inner
+            .parts
+            .store
+            .replay(vec![order])
+            .await?
+            .pop()
+            .unwrap_or(Replayed::NotFound);
+        let detail = format!("mode {}, {}, {replayed:?}", mode_name(mode), said(why));
+        inner.audit(who, "replay", event.to_string(), detail).await?;
+        inner.stir_all();
+        Ok(replayed)
+    }
+
+    /// Counts what a bulk replay would look at, and changes nothing.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn preview_replay(&self, request: &ReplayRequest) -> Result<ReplayPreview, Error> {
+        let mut preview = ReplayPreview::default();
+        let mut after = None;
+        loop {
+            let page = self.0.parts.store.list(&request.query, after, PORTION).await?;
+            preview.matched += page.events.len() as u64;
+            let room = SAMPLES.saturating_sub(preview.samples.len());
+            preview.samples.extend(page.events.into_iter().take(room));
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(preview),
+            }
+        }
+    }
+
+    /// Stores a bulk replay and starts it.
+    ///
+    /// # Errors
+    /// When the store fails; then nothing was started.
+    pub async fn start_replay(&self, request: ReplayRequest) -> Result<ReplayJob, Error> {
+        let inner = &self.0;
+        let now = inner.parts.clock.now();
+        let key = Identity::new("replay", now.to_string()).key();
+        let job = ReplayJob {
+            id: ReplayJobId(inner.ids.next(now, key, &*inner.parts.random)),
+            query: request.query,
+            mode: request.mode,
+            to: request.to,
+            rate_per_second: request.rate_per_second.max(1),
+            as_of: now,
+            cursor: None,
+            state: ReplayJobState::Running,
+            who: request.who,
+            why: request.why,
+            tally: ReplayTally::default(),
+        };
+        inner.parts.store.create_replay(job.clone()).await?;
+        let detail = format!("mode {}, {}", mode_name(job.mode), said(&job.why));
+        inner
+            .audit(&job.who, "replay.start", job.id.to_string(), detail)
+            .await?;
+        inner.replays.notify_one();
+        Ok(job)
+    }
+
+    /// Cancels a bulk replay; whether it was going on.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn cancel_replay(&self, id: ReplayJobId, who: &str) -> Result<bool, Error> {
+        let cancelled = self.0.parts.store.cancel_replay(id).await?;
+        if cancelled {
+            self.0
+                .audit(who, "replay.cancel", id.to_string(), String::new())
+                .await?;
+        }
+        Ok(cancelled)
+    }
+}
+
+impl Inner {
+    /// Drives stored replays, the oldest first, one portion after the other.
+    pub(crate) async fn replay_loop(self: Arc<Self>) {
+        loop {
+            let job = match self.parts.store.unfinished_replays().await {
+                Ok(jobs) => jobs.into_iter().next(),
+                Err(error) => {
+                    self.observe(&Observation::StoreFailed {
+                        during: "reading replays",
+                        error: &error,
+                    });
+                    if self.rest(FAILURE_PAUSE).await {
+                        return;
+                    }
+                    continue;
+                }
+            };
+            if let Some(job) = job {
+                if self.drive(job).await {
+                    return;
+                }
+                continue;
+            }
+            tokio::select! {
+                () = self.replays.notified() => {}
+                () = self.stop.cancelled() => return,
+            }
+        }
+    }
+
+    /// Drives one job to its end, its cancellation or the engine's stop; whether it was the stop.
+    async fn drive(&self, mut job: ReplayJob) -> bool {
+        while job.state == ReplayJobState::Running {
+            let started = self.elapsed();
+            let looked_at = match self.replay_portion(&mut job).await {
+                Ok(Some(looked_at)) => looked_at,
+                Ok(None) => return false,
+                Err(error) => {
+                    self.observe(&Observation::StoreFailed {
+                        during: "replaying",
+                        error: &error,
+                    });
+                    if self.rest(FAILURE_PAUSE).await {
+                        return true;
+                    }
+                    continue;
+                }
+            };
+            let pace = Duration::from_secs(1).saturating_mul(looked_at) / job.rate_per_second.max(1);
+            if self
+                .rest(pace.saturating_sub(self.elapsed().saturating_sub(started)))
+                .await
+            {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// One portion of a job: how many events it looked at, or nothing if the job was cancelled.
+    async fn replay_portion(&self, job: &mut ReplayJob) -> Result<Option<u32>, Error> {
+        let mut query = job.query.clone();
+        query.until = Some(query.until.map_or(job.as_of, |until| until.min(job.as_of)));
+        let portion = PORTION.min(job.rate_per_second.max(1));
+        let page = self
+            .parts
+            .store
+            .list(&query, job.cursor.map(Cursor), portion)
+            .await?;
+        let mut orders = Vec::with_capacity(page.events.len());
+        for event in &page.events {
+            let to = self.replay_target(event.id, job.to.clone()).await?;
+            orders.push(ReplayOrder {
+                event: event.id,
+                mode: job.mode,
+                to,
+                job: Some(job.id),
+            });
+        }
+        // A crash between these two writes repeats the portion: deliveries put back and unfinished
+        // are refused, finished ones of mode `all` run again under the same key.
+        let mut next = job.clone();
+        if !orders.is_empty() {
+            for replayed in self.parts.store.replay(orders).await? {
+                next.tally.matched += 1;
+                match replayed {
+                    Replayed::Again { deliveries, .. } => next.tally.replayed += u64::from(deliveries),
+                    Replayed::Unfinished => next.tally.unfinished += 1,
+                    Replayed::Nothing | Replayed::NotFound => next.tally.skipped += 1,
+                }
+            }
+        }
+        fail::fail_point!("replay.before_advance");
+        match page.next {
+            Some(Cursor(cursor)) => next.cursor = Some(cursor),
+            None => next.state = ReplayJobState::Done,
+        }
+        let going_on = self.parts.store.advance_replay(&next).await?;
+        *job = next;
+        self.stir_all();
+        Ok(going_on.then_some(page.events.len() as u32))
+    }
+
+    /// The destination of a replay with the lane it joins there.
+    async fn replay_target(
+        &self,
+        event: EventId,
+        to: Option<DestinationId>,
+    ) -> Result<Option<ReplayTarget>, Error> {
+        let Some(destination) = to else { return Ok(None) };
+        let port = self.plan.load().ports.get(&destination).cloned();
+        let order = port.and_then(|port| {
+            port.with_settings(|settings| settings.order_by.clone().map(|order| (order, settings.on_dead)))
+        });
+        let mut lane = None;
+        if let Some((order, on_dead)) = order
+            && let Some(record) = self.parts.store.get(event).await?
+        {
+            let key = order.key(&record.event.headers, &record.event.body);
+            lane = key.map(|key| Lane { key, on_dead });
+        }
+        Ok(Some(ReplayTarget { destination, lane }))
+    }
+
+    /// Any destination may have something due.
+    pub(crate) fn stir_all(&self) {
+        self.plan.load().ports.values().for_each(|port| port.stir());
+        self.dispatch.notify_one();
+    }
+}
+
+const fn mode_name(mode: ReplayMode) -> &'static str {
+    match mode {
+        ReplayMode::Failed => "failed",
+        ReplayMode::All => "all",
+        ReplayMode::Force => "force",
+    }
+}
+
+fn said(why: &str) -> String {
+    if why.is_empty() {
+        "no reason given".to_owned()
+    } else {
+        format!("because {why}")
+    }
+}

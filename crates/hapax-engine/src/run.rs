@@ -1,0 +1,189 @@
+//! Run: one attempt at one delivery, under its lease and its deadline.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use hapax_core::store::Report;
+use hapax_core::{Attempt, ErrorClass, Leased, Timestamp, Verdict};
+
+use crate::breaker::Change;
+use crate::engine::Inner;
+use crate::finish::Finished;
+use crate::heartbeat::Signals;
+use crate::observe::Observation;
+use crate::port::{Permit, Port};
+use crate::transport::{Answer, Reply};
+
+/// The longest a destination's `Retry-After` is honoured.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 3600);
+/// What is kept of an answer or an error message.
+const TEXT_MAX: usize = 1_024;
+
+/// How an attempt ended.
+enum Ending {
+    Answered(Answer),
+    LeaseLost,
+    Released,
+}
+
+impl Inner {
+    /// Starts an attempt beside everything else.
+    pub(crate) fn start_attempt(self: &Arc<Self>, leased: Leased, permit: Permit) {
+        let inner = Arc::clone(self);
+        let attempt = async move { inner.attempt(leased, permit).await };
+        self.parts
+            .runtime
+            .spawn(Box::pin(self.attempts.track_future(attempt)));
+    }
+
+    async fn attempt(self: Arc<Self>, leased: Leased, permit: Permit) {
+        let (lease_for, deadline) = permit
+            .port()
+            .with_settings(|settings| (settings.lease, settings.deadline));
+        let hold = leased.hold();
+        let started = self.elapsed();
+        let started_at = self.parts.clock.now();
+        let signals = self.flights.begin(&hold, lease_for, started);
+        fail::fail_point!("run.before_attempt");
+        let ending = self.try_once(&leased, &signals, deadline).await;
+        fail::fail_point!("run.after_attempt");
+        self.flights.end(&hold);
+        let took = self.elapsed().saturating_sub(started);
+        let port = Arc::clone(permit.port());
+        let finished = match ending {
+            Ending::Answered(answer) => Some(self.conclude(&leased, &port, answer, started_at, took)),
+            Ending::Released => {
+                port.probe_released();
+                let report = Report {
+                    hold,
+                    attempt: None,
+                    verdict: Verdict::Release,
+                };
+                Some(Finished::new(report, &leased, Arc::clone(&port)))
+            }
+            Ending::LeaseLost => {
+                port.probe_released();
+                None
+            }
+        };
+        if leased.lost > 0 {
+            self.suspects.store(false, Ordering::SeqCst);
+        }
+        drop(permit);
+        if let Some(finished) = finished {
+            // A full queue holds the attempt here, not memory. Closed only when nothing is left to write.
+            let _ = self.finish_queue.send(finished).await;
+        }
+        // The permit that came back may serve what waits.
+        if port.has_backlog() || leased.lost > 0 {
+            self.dispatch.notify_one();
+        }
+    }
+
+    async fn try_once(&self, leased: &Leased, signals: &Signals, deadline: Duration) -> Ending {
+        let overrun = || {
+            let message = format!("no answer within {deadline:?}");
+            Ending::Answered(Answer::failed(ErrorClass::Timeout, message))
+        };
+        tokio::select! {
+            answer = self.parts.transport.deliver(leased) => Ending::Answered(answer),
+            () = signals.lost.cancelled() => Ending::LeaseLost,
+            () = signals.release.cancelled() => Ending::Released,
+            () = self.parts.runtime.sleep(deadline) => overrun(),
+        }
+    }
+
+    /// Decides what follows from an answer.
+    fn conclude(
+        &self,
+        leased: &Leased,
+        port: &Arc<Port>,
+        answer: Answer,
+        started_at: Timestamp,
+        took: Duration,
+    ) -> Finished {
+        let now = self.elapsed();
+        let (verdict, error, message) = match answer.reply {
+            Reply::Done => (Verdict::Completed, None, None),
+            Reply::Refused { class, message } => {
+                (Verdict::Dead { reason: class }, Some(class), Some(message))
+            }
+            Reply::Failed {
+                class,
+                message,
+                retry_after,
+            } => {
+                let verdict = port.with_settings(|settings| {
+                    if leased.attempt >= settings.attempts_max {
+                        return Verdict::Dead { reason: class };
+                    }
+                    let after = match retry_after {
+                        Some(wish) => wish.min(RETRY_AFTER_MAX),
+                        None => settings.backoff.delay(leased.attempt, &*self.parts.random),
+                    };
+                    Verdict::Retry { after }
+                });
+                (verdict, Some(class), Some(message))
+            }
+        };
+        // A destination that refuses one event for good is healthy: only failures count.
+        let change = match verdict {
+            Verdict::Completed
+            | Verdict::Dead {
+                reason: ErrorClass::Refused,
+            } => port.succeeded(),
+            Verdict::Retry { .. } | Verdict::Dead { .. } => port.failed(now),
+            Verdict::Release => Change::None,
+        };
+        match change {
+            Change::None => {}
+            Change::Opened(pause) => {
+                self.observe(&Observation::Breaker {
+                    destination: &leased.destination,
+                    open_for: Some(pause),
+                });
+            }
+            Change::Closed => {
+                port.stir();
+                self.observe(&Observation::Breaker {
+                    destination: &leased.destination,
+                    open_for: None,
+                });
+            }
+        }
+        let attempt = Attempt {
+            started_at,
+            duration_ms: u32::try_from(took.as_millis()).unwrap_or(u32::MAX),
+            status: answer.status,
+            excerpt: shorten(answer.excerpt),
+            error,
+            message: message.map(shorten),
+        };
+        self.observe(&Observation::Attempted {
+            event: leased.event.id,
+            event_id: &leased.event.identity.event_id,
+            destination: &leased.destination,
+            number: leased.attempt,
+            attempt: &attempt,
+            verdict,
+        });
+        let report = Report {
+            hold: leased.hold(),
+            attempt: Some(attempt),
+            verdict,
+        };
+        Finished::new(report, leased, Arc::clone(port))
+    }
+}
+
+fn shorten(mut text: String) -> String {
+    if text.len() > TEXT_MAX {
+        let mut end = TEXT_MAX;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+    }
+    text
+}

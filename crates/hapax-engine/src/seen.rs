@@ -1,0 +1,182 @@
+//! The seen-cache: answers copies of committed events without asking the store.
+//!
+//! It holds only what the store has committed, each entry with its hash and for at most the
+//! configured time from *before* the store was asked, so that `forget` can wait it out. Everything
+//! goes when the store's connection is re-made: after a failover, what was committed may be gone.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use hapax_core::Key;
+use hapax_core::store::LedgerEntry;
+
+const SHARDS: usize = 16;
+
+/// The cache.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    shards: Vec<Mutex<Shard>>,
+    entries_max: usize,
+    lifetime: Duration,
+    epoch: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    young: Entries,
+    old: Entries,
+}
+
+type Entries = HashMap<Key, Entry, BuildHasherDefault<KeyHasher>>;
+
+#[derive(Debug)]
+struct Entry {
+    ledger: LedgerEntry,
+    until: Duration,
+}
+
+impl Seen {
+    pub(crate) fn new(entries_max: usize, lifetime: Duration) -> Self {
+        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        // Two generations in each shard share the limit.
+        Self {
+            shards,
+            entries_max: (entries_max / SHARDS / 2).max(1),
+            lifetime,
+            epoch: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) const fn lifetime(&self) -> Duration {
+        self.lifetime
+    }
+
+    /// What is known of `key`, unless it is too old or from another connection of the store.
+    pub(crate) fn get(&self, key: Key, now: Duration, epoch: u64) -> Option<LedgerEntry> {
+        if self.epoch.load(Ordering::Acquire) != epoch {
+            self.restart(epoch);
+            return None;
+        }
+        let shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = shard.young.get(&key).or_else(|| shard.old.get(&key))?;
+        (entry.until > now).then(|| entry.ledger.clone())
+    }
+
+    /// Remembers a committed entry that was read after the moment `asked`, over connection `epoch`.
+    pub(crate) fn put(&self, key: Key, ledger: LedgerEntry, asked: Duration, epoch: u64) {
+        if self.lifetime.is_zero() || self.epoch.load(Ordering::Acquire) != epoch {
+            return;
+        }
+        let mut shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
+        if shard.young.len() >= self.entries_max {
+            shard.old = std::mem::take(&mut shard.young);
+        }
+        shard.young.insert(
+            key,
+            Entry {
+                ledger,
+                until: asked + self.lifetime,
+            },
+        );
+    }
+
+    /// Drops one entry.
+    pub(crate) fn forget(&self, key: Key) {
+        let mut shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
+        shard.young.remove(&key);
+        shard.old.remove(&key);
+    }
+
+    fn restart(&self, epoch: u64) {
+        for shard in &self.shards {
+            *shard.lock().unwrap_or_else(PoisonError::into_inner) = Shard::default();
+        }
+        self.epoch.store(epoch, Ordering::Release);
+    }
+
+    fn shard(&self, key: Key) -> &Mutex<Shard> {
+        &self.shards[usize::from(key.as_bytes()[0]) % SHARDS]
+    }
+}
+
+/// Ledger keys are SHA-256 already: eight of their bytes are as good a hash as any.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        // `Key` hashes its length (ignored) and its sixteen bytes; the second half is taken because
+        // the first byte of the first half already chose the shard.
+        if let Some(half) = bytes.last_chunk::<8>() {
+            self.0 ^= u64::from_le_bytes(*half);
+        }
+    }
+
+    fn write_usize(&mut self, _: usize) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hapax_core::{BodyHash, EventIds, Generation, Identity, SystemRandom, Timestamp};
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn key(number: u32) -> Key {
+        Identity::new("scope", number.to_string()).key()
+    }
+
+    fn ledger(key: Key) -> LedgerEntry {
+        let now = Timestamp::from_seconds(1);
+        LedgerEntry {
+            id: EventIds::default().next(now, key, &SystemRandom::new()),
+            generation: Generation(0),
+            first_seen: now,
+            expires_at: now,
+            raw_hash: BodyHash::of(b""),
+            content_hash: None,
+        }
+    }
+
+    #[test]
+    fn an_entry_lives_from_before_the_store_was_asked_and_no_longer() {
+        let seen = Seen::new(100, 10 * SECOND);
+        seen.put(key(1), ledger(key(1)), 5 * SECOND, 0);
+        assert!(seen.get(key(1), 14 * SECOND, 0).is_some());
+        assert!(seen.get(key(1), 15 * SECOND, 0).is_none());
+    }
+
+    #[test]
+    fn a_new_connection_of_the_store_empties_it_and_late_entries_stay_out() {
+        let seen = Seen::new(100, 10 * SECOND);
+        seen.put(key(1), ledger(key(1)), SECOND, 0);
+        assert!(seen.get(key(1), SECOND, 1).is_none());
+        seen.put(key(2), ledger(key(2)), SECOND, 0);
+        assert!(seen.get(key(2), SECOND, 1).is_none());
+        assert!(seen.get(key(1), SECOND, 1).is_none());
+    }
+
+    #[test]
+    fn it_never_holds_more_than_its_limit() {
+        let seen = Seen::new(64, 10 * SECOND);
+        for number in 0..10_000 {
+            seen.put(key(number), ledger(key(number)), SECOND, 0);
+        }
+        let held: usize = seen
+            .shards
+            .iter()
+            .map(|shard| {
+                let shard = shard.lock().unwrap();
+                shard.young.len() + shard.old.len()
+            })
+            .sum();
+        assert!(held <= 64, "{held} entries");
+    }
+}

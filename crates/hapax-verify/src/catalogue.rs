@@ -1,0 +1,214 @@
+//! The catalogue of providers: one small file of data each.
+//!
+//! To add a provider, write `catalogue/<name>.toml`, add its line to `FILES`, and its vectors to `tests/vectors`.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::{IdentityRule, Scheme};
+
+/// Name and content of every file, sorted by name.
+static FILES: &[(&str, &str)] = &[
+    ("github", include_str!("catalogue/github.toml")),
+    (
+        "standard-webhooks",
+        include_str!("catalogue/standard-webhooks.toml"),
+    ),
+    ("stripe", include_str!("catalogue/stripe.toml")),
+];
+
+/// A file that cannot be read would be missing here; a test reads every one.
+static PROVIDERS: LazyLock<Vec<Provider>> = LazyLock::new(|| {
+    FILES
+        .iter()
+        .filter_map(|(name, text)| load(name, text).ok())
+        .collect()
+});
+
+/// Everything that is known about a provider.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Provider {
+    /// The name in kebab-case, which is also the file's.
+    #[serde(skip)]
+    pub name: String,
+    /// The name as the provider writes it.
+    pub title: String,
+    /// Where the provider documents its webhooks.
+    pub docs: Vec<String>,
+    /// What a generated secret begins with, so that it looks like the provider's own.
+    #[serde(default)]
+    pub secret_prefix: String,
+    /// What the provider wants answered before it delivers anything.
+    #[serde(default)]
+    pub handshake: Option<String>,
+    /// What people trip over.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// How it signs.
+    pub scheme: Scheme,
+    /// Where its ids and types are.
+    pub identity: IdentityRule,
+    /// How it delivers.
+    pub delivery: Delivery,
+    /// How well each part of this is known.
+    pub confidence: Confidence,
+    /// A delivery to try.
+    pub sample: SampleTemplate,
+}
+
+/// How a provider delivers.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Delivery {
+    /// How long a failed delivery is repeated; `None` if it is not known. The ledger must remember longer than this.
+    #[serde(default)]
+    pub retry_window_hours: Option<f64>,
+    /// How long the provider waits for an answer; `None` if it is not known.
+    #[serde(default)]
+    pub timeout_seconds: Option<u32>,
+    /// Whether the signature covers the event id.
+    pub id_is_signed: bool,
+    /// What makes the id stable, or does not.
+    pub id_stability: String,
+    /// How it repeats, in words.
+    pub retry_policy: String,
+}
+
+/// How well something is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Confidence {
+    /// How it signs.
+    pub verification: Grade,
+    /// Where its ids and types are.
+    pub event: Grade,
+    /// How it delivers.
+    pub delivery: Grade,
+}
+
+/// A degree of certainty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub enum Grade {
+    /// Read in the provider's own documentation or source.
+    A,
+    /// Quoted, or several implementations agree.
+    B,
+    /// Recalled, and not verified.
+    C,
+}
+
+/// A delivery with places for the id.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SampleTemplate {
+    /// Headers besides those of the signature; `{id}` is replaced.
+    pub headers: BTreeMap<String, String>,
+    /// The body; the string `"{id}"` is replaced.
+    pub body: String,
+}
+
+/// The provider of this name.
+pub fn get(name: &str) -> Option<&'static Provider> {
+    all().iter().find(|provider| provider.name == name)
+}
+
+/// All providers, sorted by name.
+pub fn all() -> &'static [Provider] {
+    &PROVIDERS
+}
+
+fn load(name: &str, text: &str) -> Result<Provider, toml::de::Error> {
+    let mut provider: Provider = toml::from_str(text)?;
+    name.clone_into(&mut provider.name);
+    Ok(provider)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+    use crate::scheme::TimestampPlace;
+    use crate::sign::{Signer, generate_secret};
+    use crate::{Request, Verdict, Verifier, sample};
+
+    fn stems(folder: &str) -> BTreeSet<String> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+        let entries = std::fs::read_dir(folder).unwrap();
+        entries
+            .map(|entry| {
+                entry
+                    .unwrap()
+                    .path()
+                    .file_stem()
+                    .unwrap()
+                    .to_string_lossy()
+                    .into_owned()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_file_is_read_and_registered_and_has_vectors() {
+        for (name, text) in FILES {
+            let provider = load(name, text).unwrap_or_else(|error| panic!("{name}: {error}"));
+            provider
+                .scheme
+                .check()
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+        let registered: BTreeSet<String> = all().iter().map(|provider| provider.name.clone()).collect();
+        assert_eq!(registered, stems("src/catalogue"));
+        assert_eq!(registered, stems("tests/vectors"));
+        assert!(FILES.is_sorted());
+    }
+
+    #[test]
+    fn header_names_are_in_lower_case_as_lookups_are() {
+        for provider in all() {
+            let scheme = &provider.scheme;
+            let mut names: Vec<&String> = scheme.headers.iter().chain(&scheme.id_headers).collect();
+            if let Some(TimestampPlace::Headers(headers)) = scheme.timestamp.as_ref().map(|rule| &rule.place)
+            {
+                names.extend(headers);
+            }
+            for name in names {
+                assert_eq!(*name, name.to_ascii_lowercase(), "{}", provider.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_signed_sample_with_a_generated_secret_verifies_and_has_its_id() {
+        for provider in all() {
+            let secret = generate_secret(provider, &[7; 32]);
+            let delivery = sample::of_provider(provider, "sample_1");
+            let signer = Signer::new(&provider.scheme, &secret).unwrap();
+            let mut headers = signer.sign("sample_1", 1_767_225_600, "POST", "", &delivery.body);
+            headers.extend(delivery.headers);
+            let verifier =
+                Verifier::new(provider.scheme.clone(), provider.identity.clone(), &[secret]).unwrap();
+            let request = Request {
+                method: "POST",
+                url: "",
+                headers: &headers,
+                body: &delivery.body,
+                received_at: 1_767_225_600,
+            };
+            let Verdict::Events(events) = verifier.verify(&request).unwrap() else {
+                panic!("{}", provider.name)
+            };
+            assert_eq!(events[0].event_id, "sample_1");
+            assert!(events[0].event_type.is_some(), "{}", provider.name);
+            assert_eq!(
+                events[0].id_is_signed, provider.delivery.id_is_signed,
+                "{}",
+                provider.name
+            );
+        }
+    }
+}

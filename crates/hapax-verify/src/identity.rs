@@ -1,0 +1,39 @@
+//! Identity as data: where an event's id and type are, and the one text form that ids have everywhere.
+//!
+//! # The text of an id
+//!
+//! An id is injective text: two different ids under one rule never become the same text.
+//!
+//! - An id taken from **one** place stands as it is, so that it stays readable; only `%` and control characters are
+//!   percent-escaped (`%25`, `%0A`). A `:` stays: with a single part there is nothing to confuse it with.
+//! - A **composite** joins its parts by `:`; inside a part `%`, `:` and control characters are percent-escaped. A part that
+//!   is missing is written `%-`, which no present part can produce, because its own `%` would be escaped.
+//! - Text longer than [`EVENT_ID_BYTES_MAX`](crate::limits::EVENT_ID_BYTES_MAX) bytes is replaced by `sha256:` and the
+//!   hash of that text. So that no sender can choose such a text, an id that would by itself begin with `sha256:` begins
+//!   with `%73ha256:` instead.
+//! - An empty id, one with a NUL character and one that is not UTF-8 are refused; so is a composite without any part.
+//!
+//! A JSON string is taken as its content and a JSON number as its literal text, never through a float. `true`, `false`,
+//! `null`, objects and arrays are no ids, and count as missing.
+
+mod extract;
+mod field;
+mod resolve;
+mod text;
+
+pub(crate) use extract::{Extracted, Pointers};
+pub use field::{Field, FieldList, Place, Pointer};
+pub(crate) use resolve::{CompiledRule, Reading};
+
+use serde::Deserialize;
+
+/// Where an event's id and type are.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IdentityRule {
+    /// The id: one place, or a list that makes a composite.
+    pub event_id: FieldList,
+    /// The type: one place, or a list whose present parts are joined by `.`.
+    #[serde(default)]
+    pub event_type: Option<FieldList>,
+}

@@ -1,0 +1,288 @@
+//! Places where an id or type can be, and their text: `header:x-event-id`, `body:/data/id`, `body-sha256`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
+
+use crate::SetupError;
+use crate::limits::{COMPOSITE_PARTS_MAX, POINTER_DEPTH_MAX};
+use crate::scheme::header_name;
+use crate::setup::FieldProblem;
+
+/// One part of an id or type: the first of its places that is present counts.
+///
+/// Alternatives are separated by `|`: `header:webhook-id|header:svix-id`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    places: Vec<Place>,
+}
+
+/// A place inside a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// The header of this lower-case name.
+    Header(String),
+    /// The value inside the JSON body.
+    Body(Pointer),
+    /// The SHA-256 of the whole body, in hexadecimal. Only where it is asked for by name: two real events may have
+    /// the same bytes.
+    BodySha256,
+}
+
+/// A JSON pointer (RFC 6901), taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pointer {
+    tokens: Vec<String>,
+}
+
+/// One field, or a list of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldList {
+    fields: Vec<Field>,
+}
+
+impl Field {
+    /// The places, in the order in which they are tried.
+    pub fn places(&self) -> &[Place] {
+        &self.places
+    }
+}
+
+impl Pointer {
+    /// The unescaped reference tokens.
+    pub fn tokens(&self) -> &[String] {
+        &self.tokens
+    }
+}
+
+impl FieldList {
+    /// A list of at least one field.
+    pub fn new(fields: Vec<Field>) -> Result<Self, SetupError> {
+        if fields.is_empty() || fields.len() > COMPOSITE_PARTS_MAX {
+            return Err(SetupError::CompositeSize { count: fields.len() });
+        }
+        Ok(FieldList { fields })
+    }
+
+    /// The fields.
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+}
+
+impl FromStr for Field {
+    type Err = SetupError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let places = alternatives(text)
+            .into_iter()
+            .map(|place| {
+                place.parse().map_err(|problem| SetupError::Field {
+                    text: text.to_owned(),
+                    problem,
+                })
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Field { places })
+    }
+}
+
+impl FromStr for Place {
+    type Err = FieldProblem;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "body-sha256" {
+            return Ok(Place::BodySha256);
+        }
+        if let Some(name) = text.strip_prefix("header:") {
+            if name.contains('|') {
+                // HTTP allows it in a name, but here it separates alternatives.
+                return Err(FieldProblem::HeaderName);
+            }
+            return header_name(name)
+                .map(Place::Header)
+                .map_err(|_| FieldProblem::HeaderName);
+        }
+        match text.strip_prefix("body:") {
+            Some(pointer) => pointer.parse().map(Place::Body),
+            None => Err(FieldProblem::UnknownKind),
+        }
+    }
+}
+
+impl FromStr for Pointer {
+    type Err = FieldProblem;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.is_empty() {
+            return Ok(Pointer { tokens: Vec::new() });
+        }
+        let rest = text.strip_prefix('/').ok_or(FieldProblem::Pointer)?;
+        let tokens = rest.split('/').map(unescape).collect::<Result<Vec<_>, _>>()?;
+        if tokens.len() > POINTER_DEPTH_MAX {
+            return Err(FieldProblem::PointerDepth);
+        }
+        Ok(Pointer { tokens })
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, place) in self.places.iter().enumerate() {
+            if index > 0 {
+                formatter.write_str("|")?;
+            }
+            place.fmt(formatter)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Header(name) => write!(formatter, "header:{name}"),
+            Place::Body(pointer) => write!(formatter, "body:{pointer}"),
+            Place::BodySha256 => formatter.write_str("body-sha256"),
+        }
+    }
+}
+
+impl fmt::Display for Pointer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for token in &self.tokens {
+            write!(formatter, "/{}", token.replace('~', "~0").replace('/', "~1"))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for FieldList {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, field) in self.fields.iter().enumerate() {
+            if index > 0 {
+                formatter.write_str(" + ")?;
+            }
+            field.fmt(formatter)?;
+        }
+        Ok(())
+    }
+}
+
+impl<'de> Deserialize<'de> for FieldList {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(FieldListVisitor)
+    }
+}
+
+struct FieldListVisitor;
+
+impl<'de> Visitor<'de> for FieldListVisitor {
+    type Value = FieldList;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a place such as \"header:x-event-id\" or \"body:/id\", or a list of them")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<FieldList, E> {
+        let field = text.parse().map_err(E::custom)?;
+        FieldList::new(vec![field]).map_err(E::custom)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<FieldList, A::Error> {
+        let mut fields = Vec::new();
+        while let Some(text) = sequence.next_element::<String>()? {
+            fields.push(text.parse().map_err(A::Error::custom)?);
+        }
+        FieldList::new(fields).map_err(A::Error::custom)
+    }
+}
+
+/// Splits at each `|` that is followed by a known kind; any other `|` belongs to a JSON pointer.
+fn alternatives(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for (at, _) in text.match_indices('|') {
+        let rest = &text[at + 1..];
+        if ["header:", "body:", "body-sha256"]
+            .iter()
+            .any(|kind| rest.starts_with(kind))
+        {
+            found.push(&text[start..at]);
+            start = at + 1;
+        }
+    }
+    found.push(&text[start..]);
+    found
+}
+
+fn unescape(token: &str) -> Result<String, FieldProblem> {
+    let mut rest = token.split('~');
+    let mut unescaped = rest.next().unwrap_or_default().to_owned();
+    for piece in rest {
+        let replaced = match piece.as_bytes().first() {
+            Some(b'0') => '~',
+            Some(b'1') => '/',
+            Some(_) | None => return Err(FieldProblem::Pointer),
+        };
+        unescaped.push(replaced);
+        unescaped.push_str(&piece[1..]);
+    }
+    Ok(unescaped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_of_a_field_reads_back_as_itself() {
+        for text in [
+            "header:x-event-id",
+            "body:/data/id",
+            "body:/a~1b/~0/0",
+            "body:",
+            "body-sha256",
+            "header:webhook-id|header:svix-id",
+            "body:/a|b|body:/c",
+        ] {
+            assert_eq!(text.parse::<Field>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_field_is_refused_with_what_to_write() {
+        for text in [
+            "",
+            "id",
+            "header:",
+            "header:a b",
+            "body:id",
+            "body:/~2",
+            "body:/~",
+            "sha256",
+            "header:a|",
+        ] {
+            assert!(text.parse::<Field>().is_err(), "{text}");
+        }
+        let message = "id".parse::<Field>().unwrap_err().to_string();
+        assert!(message.contains("header:NAME"), "{message}");
+        assert!(format!("body:{}", "/a".repeat(33)).parse::<Field>().is_err());
+    }
+
+    #[test]
+    fn a_list_is_a_composite_and_must_not_be_empty() {
+        #[derive(Deserialize)]
+        struct Table {
+            event_id: FieldList,
+        }
+        let one: Table = toml::from_str("event_id = \"body:/id\"").unwrap();
+        assert_eq!(one.event_id.fields().len(), 1);
+        let two: Table = toml::from_str("event_id = [\"body:/id\", \"header:x\"]").unwrap();
+        assert_eq!(two.event_id.to_string(), "body:/id + header:x");
+        assert!(toml::from_str::<Table>("event_id = []").is_err());
+        assert!(toml::from_str::<Table>("event_id = 3").is_err());
+    }
+}

@@ -1,0 +1,134 @@
+//! Sample deliveries: a small realistic body and the headers that go with it, for a first event and for tests.
+//!
+//! The signature is not part of a sample; see [`crate::sign`].
+
+use serde_json::{Map, Value};
+
+use crate::IdentityRule;
+use crate::catalogue::Provider;
+use crate::identity::{Field, Place, Pointer};
+
+/// The type of a sample for a source without a preset.
+const SAMPLE_TYPE: &str = "hapax.sample";
+
+/// A delivery without its signature.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    /// The headers besides those of the signature.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// A delivery as the provider sends it, with this id. Fresh ids are the caller's.
+pub fn of_provider(provider: &Provider, id: &str) -> Sample {
+    let quoted = Value::from(id).to_string();
+    let headers = provider
+        .sample
+        .headers
+        .iter()
+        .map(|(name, value)| (name.clone(), value.replace("{id}", id)));
+    Sample {
+        headers: headers.collect(),
+        // The template's place is a whole JSON string, so that any id stays valid JSON.
+        body: provider
+            .sample
+            .body
+            .trim()
+            .replace("\"{id}\"", &quoted)
+            .into_bytes(),
+    }
+}
+
+/// A delivery that a source's own rule identifies by this id. Of a composite the first part takes the id, and the
+/// others a fixed word.
+pub fn of_rule(rule: &IdentityRule, id: &str) -> Sample {
+    let mut draft = Draft {
+        headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+        body: Value::Object(Map::new()),
+    };
+    // The type goes first: where both name the same place, it is the id that matters.
+    if let Some(list) = &rule.event_type {
+        draft.put_all(list.fields(), SAMPLE_TYPE);
+    }
+    draft.put_all(rule.event_id.fields(), id);
+    let hashes_body = rule
+        .event_id
+        .fields()
+        .iter()
+        .flat_map(Field::places)
+        .any(|place| *place == Place::BodySha256);
+    if hashes_body {
+        draft.put_in_body(&["id".to_owned()], id);
+    }
+    Sample {
+        headers: draft.headers,
+        body: draft.body.to_string().into_bytes(),
+    }
+}
+
+struct Draft {
+    headers: Vec<(String, String)>,
+    body: Value,
+}
+
+impl Draft {
+    fn put_all(&mut self, fields: &[Field], first: &str) {
+        for (index, field) in fields.iter().enumerate() {
+            let value = if index == 0 { first } else { "sample" };
+            match field.places().first() {
+                Some(Place::Header(name)) => self.put_header(name, value),
+                Some(Place::Body(pointer)) => self.put_in_body(Pointer::tokens(pointer), value),
+                Some(Place::BodySha256) | None => {}
+            }
+        }
+    }
+
+    fn put_header(&mut self, name: &str, value: &str) {
+        self.headers.retain(|(known, _)| known != name);
+        self.headers.push((name.to_owned(), value.to_owned()));
+    }
+
+    fn put_in_body(&mut self, tokens: &[String], value: &str) {
+        let mut place = &mut self.body;
+        for token in tokens {
+            if !place.is_object() {
+                *place = Value::Object(Map::new());
+            }
+            // An object serves for an array's index as well: a pointer reads both.
+            place = &mut place[token.as_str()];
+        }
+        *place = Value::from(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue;
+
+    #[test]
+    fn any_id_leaves_a_providers_sample_valid_json() {
+        for provider in catalogue::all() {
+            let sample = of_provider(provider, "a\"b\\c\n");
+            serde_json::from_slice::<Value>(&sample.body).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_rules_sample_has_the_id_and_type_where_the_rule_looks() {
+        let rule: IdentityRule = toml::from_str(
+            "event_id = [\"body:/data/0/id\", \"header:x-part\"]\nevent_type = \"body:/type\"",
+        )
+        .unwrap();
+        let sample = of_rule(&rule, "e1");
+        let body: Value = serde_json::from_slice(&sample.body).unwrap();
+        assert_eq!(body.pointer("/data/0/id"), Some(&Value::from("e1")));
+        assert_eq!(body.pointer("/type"), Some(&Value::from(SAMPLE_TYPE)));
+        assert!(
+            sample
+                .headers
+                .contains(&("x-part".to_owned(), "sample".to_owned()))
+        );
+    }
+}

@@ -1,0 +1,208 @@
+//! Signing: what a provider does before it delivers. It serves test deliveries, benchmarks and our own outgoing requests,
+//! and works from the same [`Scheme`] as the verifier.
+
+use aws_lc_rs::hmac;
+use aws_lc_rs::signature::Ed25519KeyPair;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::catalogue::Provider;
+use crate::scheme::{
+    HeaderFormat, KeyEncoding, KeyRule, Part, SignatureKind, TimestampPlace, TimestampUnit, base64_secret,
+    derive, select,
+};
+use crate::setup::SecretProblem;
+use crate::verifier::{Content, concatenate, hmac_algorithm, tag};
+use crate::{Encoding, Scheme, SetupError};
+
+/// Signs deliveries with one secret. Made once, used for every delivery.
+pub struct Signer {
+    scheme: Scheme,
+    kind: usize,
+    material: Material,
+}
+
+enum Material {
+    Hmac(Box<hmac::Key>),
+    Ed25519(Ed25519KeyPair),
+}
+
+impl Signer {
+    /// Makes a signer. For Ed25519 the secret is the private key (`whsk_…` in Standard Webhooks).
+    pub fn new(scheme: &Scheme, secret: &str) -> Result<Self, SetupError> {
+        scheme.check()?;
+        let (kind, material) =
+            signing_key(scheme, secret).map_err(|problem| SetupError::Secret { position: 1, problem })?;
+        Ok(Signer {
+            scheme: scheme.clone(),
+            kind,
+            material,
+        })
+    }
+
+    /// The headers that prove a delivery: the signature, and the id and timestamp where the scheme sends them as headers
+    /// of their own. `timestamp` is in unix seconds.
+    ///
+    /// Where the content covers further headers (`{header:…}`), they are sent and signed empty. An id that contains the
+    /// separator of the signed content (a `.` in Standard Webhooks) is refused by verifiers, because one signature would
+    /// fit two requests: use ids without it.
+    pub fn sign(
+        &self,
+        id: &str,
+        timestamp: i64,
+        method: &str,
+        url: &str,
+        body: &[u8],
+    ) -> Vec<(String, String)> {
+        let timestamp = self.timestamp_text(timestamp);
+        let content = Content {
+            template: &self.scheme.signed,
+            id: id.as_bytes(),
+            timestamp: timestamp.as_ref().map(String::as_bytes),
+            method,
+            url,
+            body,
+            headers: &NO_HEADERS,
+        };
+        let signature = self.signature(&content);
+        let value = self.header_value(&signature, timestamp.as_deref());
+        let mut headers = self.other_headers(id, timestamp);
+        if let Some(name) = self.scheme.headers.first() {
+            headers.push((name.clone(), value));
+        }
+        headers
+    }
+
+    fn kind(&self) -> &SignatureKind {
+        &self.scheme.signatures[self.kind]
+    }
+
+    fn timestamp_text(&self, timestamp: i64) -> Option<String> {
+        self.scheme.timestamp.as_ref().map(|rule| match rule.unit {
+            TimestampUnit::Seconds => timestamp.to_string(),
+            TimestampUnit::Milliseconds => timestamp.saturating_mul(1000).to_string(),
+        })
+    }
+
+    fn signature(&self, content: &Content<'_>) -> String {
+        let encode = |bytes: &[u8]| match self.kind().encoding {
+            Encoding::Hex => hex::encode(bytes),
+            Encoding::Base64 => STANDARD.encode(bytes),
+        };
+        match &self.material {
+            Material::Hmac(key) => encode(tag(key, content).as_ref()),
+            Material::Ed25519(pair) => encode(pair.sign(&concatenate(content)).as_ref()),
+        }
+    }
+
+    fn header_value(&self, signature: &str, timestamp: Option<&str>) -> String {
+        let label = &self.kind().label;
+        match (
+            &self.scheme.format,
+            self.scheme.timestamp.as_ref().map(|rule| &rule.place),
+        ) {
+            (HeaderFormat::Plain { prefix }, _) => format!("{prefix}{signature}"),
+            (HeaderFormat::Labelled, _) => format!("{label},{signature}"),
+            (HeaderFormat::KeyValue, Some(TimestampPlace::Key(key))) => {
+                format!("{key}={},{label}={signature}", timestamp.unwrap_or_default())
+            }
+            (HeaderFormat::KeyValue, Some(TimestampPlace::Headers(_)) | None) => {
+                format!("{label}={signature}")
+            }
+        }
+    }
+
+    fn other_headers(&self, id: &str, timestamp: Option<String>) -> Vec<(String, String)> {
+        let mut headers = Vec::with_capacity(3);
+        if let Some(name) = self.scheme.id_headers.first() {
+            headers.push((name.clone(), id.to_owned()));
+        }
+        if let (Some(TimestampPlace::Headers(names)), Some(text)) =
+            (self.scheme.timestamp.as_ref().map(|rule| &rule.place), timestamp)
+        {
+            headers.extend(names.first().map(|name| (name.clone(), text)));
+        }
+        for part in self.scheme.signed.parts() {
+            if let Part::Header(name) = part {
+                headers.push((name.clone(), String::new()));
+            }
+        }
+        headers
+    }
+}
+
+impl std::fmt::Debug for Signer {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The key is left out on purpose.
+        formatter
+            .debug_struct("Signer")
+            .field("scheme", &self.scheme)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A secret in the shape that the provider's own secrets have, from the caller's randomness.
+pub fn generate_secret(provider: &Provider, random: &[u8; 32]) -> String {
+    format!(
+        "{}{}",
+        provider.secret_prefix,
+        secret_text(&provider.scheme, random)
+    )
+}
+
+/// A secret for a source's own scheme, from the caller's randomness. For Ed25519 it is a private key.
+pub fn generate_custom_secret(scheme: &Scheme, random: &[u8; 32]) -> String {
+    let rule = scheme.signatures.first().map(|kind| &kind.key);
+    let prefix = rule.and_then(|rule| rule.prefix.as_deref()).unwrap_or_default();
+    format!("{prefix}{}", secret_text(scheme, random))
+}
+
+static NO_HEADERS: [(&str, &str); 0] = [];
+
+fn secret_text(scheme: &Scheme, random: &[u8; 32]) -> String {
+    match scheme.signatures.first().map(|kind| kind.key.encoding) {
+        Some(KeyEncoding::Base64) => base64_secret(random),
+        Some(KeyEncoding::Utf8 | KeyEncoding::Hex) | None => hex::encode(random),
+    }
+}
+
+fn signing_key(scheme: &Scheme, secret: &str) -> Result<(usize, Material), SecretProblem> {
+    refuse_public(scheme, secret)?;
+    let kind = select(&scheme.signatures, secret, private_prefix)?;
+    let description = &scheme.signatures[kind];
+    let bytes = derive(description.key.encoding, private_prefix(&description.key), secret)?;
+    let material = match hmac_algorithm(description.algorithm) {
+        Some(algorithm) => Material::Hmac(Box::new(hmac::Key::new(algorithm, &bytes))),
+        None => Material::Ed25519(key_pair(&bytes)?),
+    };
+    Ok((kind, material))
+}
+
+/// A private key is the seed, or the seed with the public key behind it.
+fn key_pair(bytes: &[u8]) -> Result<Ed25519KeyPair, SecretProblem> {
+    let pair = match bytes.len() {
+        32 => Ed25519KeyPair::from_seed_unchecked(bytes),
+        64 => Ed25519KeyPair::from_seed_and_public_key(&bytes[..32], &bytes[32..]),
+        bytes => return Err(SecretProblem::KeyLength { bytes }),
+    };
+    pair.map_err(|_| SecretProblem::NotAKey)
+}
+
+fn private_prefix(rule: &KeyRule) -> Option<&str> {
+    rule.private_prefix.as_deref().or(rule.prefix.as_deref())
+}
+
+fn refuse_public(scheme: &Scheme, secret: &str) -> Result<(), SecretProblem> {
+    let is_public = scheme.signatures.iter().map(|kind| &kind.key).any(|rule| {
+        rule.private_prefix.is_some()
+            && rule
+                .prefix
+                .as_deref()
+                .is_some_and(|prefix| secret.starts_with(prefix))
+    });
+    if is_public {
+        Err(SecretProblem::PublicKey)
+    } else {
+        Ok(())
+    }
+}
