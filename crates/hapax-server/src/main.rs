@@ -1,2 +1,11 @@
-//! stub
-fn main() {}
+//! The `hapax` binary: everything it does is in the library beside it.
+
+use std::process::ExitCode;
+
+/// Many small, short-lived buffers per request: mimalloc returns them to the right thread faster than the system's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    hapax_server::cli::main()
+}

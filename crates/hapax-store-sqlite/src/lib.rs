@@ -1,1 +1,55 @@
-//! stub
+//! The embedded store of Hapax: one SQLite file, one writer with group commit, readers beside it.
+//!
+//! ```text
+//! accept, lease, finish … ──► bounded queue ──► writer: everything that waits, one transaction, one fsync
+//! get, list, counts …     ──► bounded queue ──► readers, each with its own connection
+//!                                               checkpointer: moves the log into the file meanwhile
+//! ```
+//!
+//! Every step is one file: its SQL, its rules, nothing else. [`SqliteStore`] only hands inputs to
+//! the threads and answers back.
+
+mod accept;
+mod audit;
+mod bodies;
+mod checkpoint;
+mod conflicts;
+mod connection;
+mod counts;
+mod dead;
+mod desk;
+mod duplicates;
+mod extend;
+mod failure;
+mod finish;
+mod forget;
+mod get;
+mod jobs;
+mod lanes;
+mod lease;
+mod list;
+mod lock;
+mod look_up;
+mod names;
+mod open;
+mod operations;
+mod options;
+mod outcome;
+mod pauses;
+mod probe;
+mod purge;
+mod queue;
+mod reader;
+mod replay;
+mod rescue;
+mod rows;
+mod schema;
+mod store;
+mod tallies;
+mod tokens;
+mod writer;
+
+pub use open::OpenError;
+pub use options::Options;
+pub use schema::SCHEMA_VERSION;
+pub use store::SqliteStore;

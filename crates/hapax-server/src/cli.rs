@@ -1,0 +1,219 @@
+//! The command line: the tree of verbs, the flags they all share, and the way from an error to an exit code.
+//!
+//! Each verb has its own file with its own `Args` and `run`.
+
+pub mod bench;
+pub mod completions;
+pub mod config;
+pub mod dead;
+pub mod demo;
+pub mod dev;
+pub mod doctor;
+pub mod events;
+pub mod filter;
+pub mod forget;
+pub mod init;
+pub mod man;
+pub mod pause;
+pub mod providers;
+pub mod reference;
+pub mod replay;
+pub mod resume;
+pub mod send;
+pub mod serve;
+pub mod stats;
+pub mod when;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use hapax_core::Secret;
+
+use crate::exit::{CliError, Exit};
+use crate::output::{self, Color};
+
+/// Every webhook takes effect exactly once.
+///
+/// Hapax receives webhooks, checks their signatures, stores each event once however often it is
+/// delivered, and hands it to your handlers until they succeed.
+#[derive(Debug, Parser)]
+#[command(name = "hapax", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = EXAMPLES)]
+pub struct Cli {
+    #[command(flatten)]
+    globals: Globals,
+
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  hapax dev                      try it: no configuration, prints a line that sends a first event
+  hapax init stripe              write a hapax.toml for Stripe
+  hapax serve                    run the service
+  hapax events list --status dead
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 configuration, 4 not found, 5 a check found a problem.";
+
+/// The flags that every verb takes.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Globals {
+    /// The configuration file
+    #[arg(short, long, global = true, env = "HAPAX_CONFIG", value_name = "FILE", default_value = "hapax.toml")]
+    pub config: PathBuf,
+
+    /// Where the admin API of a running service is [default: `server.admin_listen` of the configuration]
+    #[arg(long, global = true, env = "HAPAX_ADMIN_URL", value_name = "URL")]
+    pub admin: Option<String>,
+
+    /// The token of the admin API [default: `server.admin_token` of the configuration]
+    // The value is hidden because help would print it.
+    #[arg(long, global = true, env = "HAPAX_ADMIN_TOKEN", hide_env_values = true, value_name = "TOKEN",
+          value_parser = secret)]
+    pub token: Option<Secret>,
+
+    /// Print data as JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+
+    /// Colour the output; `NO_COLOR` is respected
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: Color,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Try Hapax without any configuration, on this machine only
+    Dev(dev::Args),
+    /// Prove it: send events several times, kill the service in the middle, count the effects
+    Demo(demo::Args),
+    /// Run the service
+    Serve(serve::Args),
+    /// Write a commented hapax.toml
+    Init(init::Args),
+    /// Check or show the configuration
+    Config(config::Args),
+    /// Show the providers that Hapax knows
+    Providers(providers::Args),
+    /// Sign a delivery as a provider would, and send it
+    Send(send::Args),
+    /// Look at events
+    Events(events::Args),
+    /// Deliver events again
+    Replay(replay::Args),
+    /// Look at deliveries that were given up, discard them, or take that back
+    Dead(dead::Args),
+    /// Forget an event id, so that its next delivery takes effect again
+    Forget(forget::Args),
+    /// Stop delivering to a destination; events are still accepted
+    Pause(pause::Args),
+    /// Deliver to a paused destination again
+    Resume(resume::Args),
+    /// Show counts, backlogs and duplicates
+    Stats(stats::Args),
+    /// Measure this machine, beside the ceiling of a handler that stores nothing
+    Bench(bench::Args),
+    /// Check configuration, store, clock, ports and destinations, and say what to do
+    Doctor(doctor::Args),
+    /// Print completions for a shell
+    Completions(completions::Args),
+    /// Print the manual page
+    Man(man::Args),
+    /// Print a reference page, as docs/reference/ has it
+    #[command(hide = true)]
+    Reference(reference::Args),
+}
+
+/// Parses the command line, runs the verb and says how the process ends.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    cli.globals.color.apply();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            output::error(&anyhow::Error::new(error).context("the async runtime could not be started"));
+            return Exit::Failed.into();
+        }
+    };
+    let result = runtime.block_on(run(cli));
+    // What still runs detached (a read of stdin, a DNS lookup) must not keep the process alive.
+    runtime.shutdown_background();
+    match result {
+        Ok(()) => Exit::Done.into(),
+        Err(failure) => {
+            if let Some(error) = &failure.error {
+                output::error(error);
+            }
+            failure.exit.into()
+        }
+    }
+}
+
+async fn run(cli: Cli) -> Result<(), CliError> {
+    let globals = &cli.globals;
+    match cli.verb {
+        Verb::Dev(args) => dev::run(args, globals).await,
+        Verb::Demo(args) => demo::run(args, globals).await,
+        Verb::Serve(args) => serve::run(args, globals).await,
+        Verb::Init(args) => init::run(&args, globals),
+        Verb::Config(args) => config::run(&args, globals),
+        Verb::Providers(args) => providers::run(args, globals).await,
+        Verb::Send(args) => send::run(args, globals).await,
+        Verb::Events(args) => events::run(args, globals).await,
+        Verb::Replay(args) => replay::run(args, globals).await,
+        Verb::Dead(args) => dead::run(args, globals).await,
+        Verb::Forget(args) => forget::run(args, globals).await,
+        Verb::Pause(args) => pause::run(args, globals).await,
+        Verb::Resume(args) => resume::run(args, globals).await,
+        Verb::Stats(args) => stats::run(args, globals).await,
+        Verb::Bench(args) => bench::run(args, globals).await,
+        Verb::Doctor(args) => doctor::run(args, globals).await,
+        Verb::Completions(args) => completions::run(&args),
+        Verb::Man(args) => man::run(&args),
+        Verb::Reference(args) => reference::run(&args),
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "a clap value parser returns a Result")]
+fn secret(text: &str) -> Result<Secret, std::convert::Infallible> {
+    Ok(Secret::new(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_tree_of_verbs_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_verb_has_an_example_in_its_help() {
+        for verb in Cli::command().get_subcommands() {
+            let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains(&format!("hapax {}", verb.get_name())), "{}", verb.get_name());
+        }
+    }
+
+    #[test]
+    fn the_token_is_in_no_debug_output_and_its_variable_in_no_help() {
+        let cli = Cli::parse_from(["hapax", "--token", "hunter2", "doctor"]);
+        assert!(!format!("{cli:?}").contains("hunter2"));
+        let token = Cli::command().get_arguments().find(|argument| argument.get_id() == "token").cloned();
+        assert!(token.is_some_and(|argument| argument.is_hide_env_values_set()));
+    }
+
+    #[test]
+    fn global_flags_are_understood_after_the_verb_too() {
+        let cli = Cli::parse_from(["hapax", "config", "show", "--json", "-c", "other.toml"]);
+        assert!(cli.globals.json);
+        assert_eq!(cli.globals.config, PathBuf::from("other.toml"));
+    }
+}

@@ -1,0 +1,53 @@
+//! `hapax serve`: the service, from `hapax.toml`.
+
+use super::Globals;
+use crate::exit::CliError;
+use crate::config::Flag;
+
+/// Run the service.
+///
+/// Takes webhooks at `POST /in/<source>` and the admin API on a second port. SIGTERM and Ctrl-C stop it
+/// gracefully; SIGHUP reads the configuration again without dropping a request.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hapax serve
+  hapax serve -c /etc/hapax.toml --listen 0.0.0.0:8080
+
+Every key of [server] and [store] can also come from the environment, such as HAPAX_SERVER__LISTEN
+and HAPAX_STORE__URL. Flags win over the environment, the environment over the file.")]
+pub struct Args {
+    /// Take webhooks on this address, whatever the configuration says
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<String>,
+
+    /// Serve the admin API on this address, whatever the configuration says
+    #[arg(long, value_name = "ADDRESS")]
+    pub admin_listen: Option<String>,
+
+    /// Use this store, whatever the configuration says
+    #[arg(long, value_name = "URL")]
+    pub store: Option<String>,
+}
+
+impl Args {
+    /// The keys that flags set, for [`crate::config::load`].
+    pub fn flags(&self) -> Vec<Flag> {
+        let flag = |flag, path, value: &Option<String>| {
+            value.clone().map(|value| Flag { flag, path, value })
+        };
+        [
+            flag("--listen", "server.listen", &self.listen),
+            flag("--admin-listen", "server.admin_listen", &self.admin_listen),
+            flag("--store", "store.url", &self.store),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+/// Runs the verb.
+pub async fn run(_args: Args, _globals: &Globals) -> Result<(), CliError> {
+    std::future::ready(Err(CliError::failed("`hapax serve` is not part of this build"))).await
+}

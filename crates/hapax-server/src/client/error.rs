@@ -1,0 +1,147 @@
+//! What can go wrong between the command line and the service, in words that say what to do.
+
+use http::StatusCode;
+use serde::Deserialize;
+
+use crate::exit::{CliError, Exit};
+
+type Source = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why the service did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Nobody listens.
+    #[error("cannot connect to the admin API at {url}; is `hapax serve` running there? (--admin or HAPAX_ADMIN_URL names another address)")]
+    Connect {
+        /// Where.
+        url: String,
+        /// Why.
+        #[source]
+        source: Source,
+    },
+    /// The connection broke during the exchange.
+    #[error("the connection to {url} broke before the answer was complete; ask again, and look at the service's log if it goes on")]
+    Broken {
+        /// Where.
+        url: String,
+        /// Why.
+        #[source]
+        source: Source,
+    },
+    /// No answer.
+    #[error("{url} did not answer within {seconds} s; look at the service's log, and at `hapax doctor`")]
+    Timeout {
+        /// Where.
+        url: String,
+        /// How long was waited.
+        seconds: u64,
+    },
+    /// The token is missing or wrong.
+    #[error("{url} refuses the token: {detail}; set HAPAX_ADMIN_TOKEN or --token to the service's server.admin_token")]
+    Unauthorized {
+        /// Where.
+        url: String,
+        /// What the service said.
+        detail: String,
+    },
+    /// What was named does not exist.
+    #[error("{detail}")]
+    NotFound {
+        /// What the service said.
+        detail: String,
+    },
+    /// The service said no.
+    #[error("{detail} ({code})")]
+    Refused {
+        /// The stable code.
+        code: String,
+        /// What the service said.
+        detail: String,
+    },
+    /// Something answered, and it is not Hapax.
+    #[error("what answers at {url} is not this version of Hapax: {message}; --admin or HAPAX_ADMIN_URL names another address")]
+    Unexpected {
+        /// Where.
+        url: String,
+        /// What was wrong.
+        message: String,
+    },
+    /// A token with characters that no header can carry.
+    #[error("the token contains characters that an HTTP header cannot carry; check HAPAX_ADMIN_TOKEN for a line end")]
+    TokenUnusable,
+    /// The request could not be made.
+    #[error("the request cannot be made: {message}")]
+    Setup {
+        /// Why.
+        message: String,
+    },
+}
+
+#[derive(Deserialize)]
+struct Problem {
+    code: String,
+    detail: String,
+}
+
+impl Error {
+    /// The error with the exit code that says the same.
+    pub fn into_cli(self) -> CliError {
+        let exit = match self {
+            Self::NotFound { .. } => Exit::NotFound,
+            Self::Connect { .. }
+            | Self::Broken { .. }
+            | Self::Timeout { .. }
+            | Self::Unauthorized { .. }
+            | Self::Refused { .. }
+            | Self::Unexpected { .. }
+            | Self::TokenUnusable
+            | Self::Setup { .. } => Exit::Failed,
+        };
+        CliError::new(exit, self)
+    }
+
+    pub(super) fn from_answer(url: &str, status: StatusCode, body: &[u8]) -> Self {
+        let url = url.to_owned();
+        let Ok(Problem { code, detail }) = serde_json::from_slice(body) else {
+            return Self::Unexpected { url, message: format!("it answered {status}") };
+        };
+        match status {
+            StatusCode::UNAUTHORIZED => Self::Unauthorized { url, detail },
+            // A path that the service does not have is another version's, not a missing event.
+            StatusCode::NOT_FOUND if code == "unknown_path" => Self::Unexpected { url, message: detail },
+            StatusCode::NOT_FOUND => Self::NotFound { detail },
+            _ => Self::Refused { code, detail },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(status: StatusCode, body: &str) -> Error {
+        Error::from_answer("http://127.0.0.1:8081", status, body.as_bytes())
+    }
+
+    #[test]
+    fn a_problem_is_told_in_the_services_own_words() {
+        let gone = answer(StatusCode::NOT_FOUND, r#"{"code":"event_not_found","detail":"there is no event 1"}"#);
+        assert_eq!(gone.to_string(), "there is no event 1");
+        assert_eq!(gone.into_cli().exit, Exit::NotFound);
+        let refused = answer(StatusCode::CONFLICT, r#"{"code":"work_unfinished","detail":"not yet"}"#);
+        assert_eq!(refused.to_string(), "not yet (work_unfinished)");
+        assert_eq!(refused.into_cli().exit, Exit::Failed);
+    }
+
+    #[test]
+    fn a_wrong_token_names_the_variable_to_set() {
+        let error = answer(StatusCode::UNAUTHORIZED, r#"{"code":"unauthorized","detail":"no"}"#);
+        assert!(error.to_string().contains("HAPAX_ADMIN_TOKEN"));
+    }
+
+    #[test]
+    fn another_server_at_the_address_is_recognised() {
+        let error = answer(StatusCode::NOT_FOUND, "<html>");
+        assert!(matches!(error, Error::Unexpected { .. }), "{error}");
+    }
+}

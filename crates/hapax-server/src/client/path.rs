@@ -1,0 +1,64 @@
+//! Paths and queries, percent-encoded: a sender's id may hold anything.
+
+use std::fmt::Write as _;
+
+/// One segment of a path. Everything that is not a letter, a digit or one of `-_~` is encoded, dots too:
+/// a segment of dots would be taken for a relative path on the way.
+pub fn segment(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    push(&mut out, text);
+    out
+}
+
+/// A query string, built parameter by parameter.
+#[derive(Clone, Debug, Default)]
+pub struct Parameters(String);
+
+impl Parameters {
+    /// Adds a parameter, if it has a value.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: Option<impl ToString>) -> Self {
+        if let Some(value) = value {
+            self.0.push(if self.0.is_empty() { '?' } else { '&' });
+            self.0.push_str(name);
+            self.0.push('=');
+            push(&mut self.0, &value.to_string());
+        }
+        self
+    }
+
+    /// `path` with the parameters.
+    pub fn on(&self, path: &str) -> String {
+        format!("{path}{}", self.0)
+    }
+}
+
+fn push(out: &mut String, text: &str) {
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'~' => out.push(char::from(byte)),
+            // Writing to a String cannot fail.
+            _ => {
+                let _ = write!(out, "%{byte:02X}");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_cannot_leave_its_place() {
+        assert_eq!(segment("a/b?c#d%3A é"), "a%2Fb%3Fc%23d%253A%20%C3%A9");
+        assert_eq!(segment(".."), "%2E%2E");
+    }
+
+    #[test]
+    fn absent_parameters_are_left_out() {
+        let parameters = Parameters::default().with("a", Some("1&2")).with("b", None::<&str>).with("c", Some(3));
+        assert_eq!(parameters.on("events"), "events?a=1%262&c=3");
+        assert_eq!(Parameters::default().on("events"), "events");
+    }
+}

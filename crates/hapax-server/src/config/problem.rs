@@ -1,0 +1,125 @@
+//! What is wrong with a configuration, and where.
+//!
+//! The offending line itself is never printed: a literal secret may stand in it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Where a value was written.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// In the file.
+    File {
+        /// Counted from 1.
+        line: usize,
+        /// In characters, counted from 1.
+        column: usize,
+    },
+    /// In a variable of the environment.
+    Variable(String),
+    /// In a flag of the command line.
+    Flag(&'static str),
+    /// Nowhere: it is a default, or it is missing.
+    Nowhere,
+}
+
+impl Place {
+    /// The place of a byte in the file's text.
+    pub(super) fn of_byte(text: &str, byte: usize) -> Self {
+        let before = text.get(..byte).unwrap_or(text);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        Self::File {
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+        }
+    }
+}
+
+/// One problem.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    /// Where.
+    pub place: Place,
+    /// What, why and what to do.
+    pub message: String,
+}
+
+/// Why there is no configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// There is no file.
+    #[error("{} does not exist; `hapax init` writes one, `--config FILE` names another", .0.display())]
+    Missing(PathBuf),
+    /// There is one that cannot be read.
+    #[error("{} cannot be read", path.display())]
+    Unreadable {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        error: std::io::Error,
+    },
+    /// It was read, and is wrong.
+    #[error("{}", listing(path, problems))]
+    Invalid {
+        /// Which file.
+        path: PathBuf,
+        /// Everything that is wrong with it, in order; at least one.
+        problems: Vec<Problem>,
+    },
+}
+
+/// One line for a problem: `hapax.toml:3:1: …`.
+pub(super) fn line(path: &std::path::Path, problem: &Problem) -> String {
+    let message = &problem.message;
+    match &problem.place {
+        Place::File { line, column } => format!("{}:{line}:{column}: {message}", path.display()),
+        Place::Variable(name) => format!("environment variable {name}: {message}"),
+        Place::Flag(flag) => format!("flag {flag}: {message}"),
+        Place::Nowhere => format!("{}: {message}", path.display()),
+    }
+}
+
+fn listing(path: &std::path::Path, problems: &[Problem]) -> String {
+    match problems {
+        [problem] => line(path, problem),
+        several => {
+            let mut text = format!("the configuration has {} problems", several.len());
+            for problem in several {
+                text.push_str("\n  ");
+                text.push_str(&line(path, problem));
+            }
+            text
+        }
+    }
+}
+
+/// For `config show`: `line 3`, `HAPAX_SERVER__LISTEN`, `--listen` or `default`.
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { line, .. } => write!(formatter, "line {line}"),
+            Self::Variable(name) => formatter.write_str(name),
+            Self::Flag(flag) => formatter.write_str(flag),
+            Self::Nowhere => formatter.write_str("default"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_columns_are_counted_in_characters_from_one() {
+        let text = "ä = 1\nbö = 2\n";
+        let place = |byte| match Place::of_byte(text, byte) {
+            Place::File { line, column } => (line, column),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(place(0), (1, 1));
+        assert_eq!(place(text.find('=').unwrap()), (1, 3));
+        assert_eq!(place(text.rfind('=').unwrap()), (2, 4));
+        assert_eq!(place(1000), (3, 1));
+    }
+}

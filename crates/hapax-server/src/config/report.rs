@@ -1,0 +1,119 @@
+//! What the reader gathers while it goes through a file: problems, warnings, and where each value came from.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::ops::Range;
+
+use hapax_core::Secret;
+
+use super::environment::Environment;
+use super::problem::{Place, Problem};
+use super::secret::{SecretOrigin, resolve_secret};
+
+/// Where every value came from, by its path (`sources.stripe.secrets.0`).
+#[derive(Clone, Debug, Default)]
+pub struct Origins {
+    places: BTreeMap<String, Place>,
+    secrets: BTreeMap<String, SecretOrigin>,
+}
+
+impl Origins {
+    /// Where the value at `path` was written; [`Place::Nowhere`] for a default.
+    pub fn place(&self, path: &str) -> Place {
+        self.places.get(path).cloned().unwrap_or(Place::Nowhere)
+    }
+
+    /// Where the secret at `path` comes from.
+    pub fn secret(&self, path: &str) -> Option<&SecretOrigin> {
+        self.secrets.get(path)
+    }
+}
+
+pub(super) struct Report<'a> {
+    text: &'a str,
+    environment: &'a Environment,
+    pub(super) problems: Vec<Problem>,
+    pub(super) warnings: Vec<Problem>,
+    pub(super) origins: Origins,
+    /// Which keys the reader asked for; the table of keys is compared with it.
+    #[cfg(test)]
+    pub(super) asked: std::collections::BTreeSet<(&'static str, String)>,
+}
+
+impl<'a> Report<'a> {
+    pub(super) fn new(text: &'a str, environment: &'a Environment) -> Self {
+        Self {
+            text,
+            environment,
+            problems: Vec::new(),
+            warnings: Vec::new(),
+            origins: Origins::default(),
+            #[cfg(test)]
+            asked: std::collections::BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn environment(&self) -> &'a Environment {
+        self.environment
+    }
+
+    pub(super) fn place_of(&self, span: &Range<usize>) -> Place {
+        Place::of_byte(self.text, span.start)
+    }
+
+    /// Remembers where the value at `path` stands.
+    pub(super) fn locate(&mut self, path: &str, place: Place) {
+        self.origins.places.insert(path.to_owned(), place);
+    }
+
+    pub(super) fn problem_at(&mut self, place: Place, message: impl Into<String>) {
+        self.problems.push(Problem {
+            place,
+            message: message.into(),
+        });
+    }
+
+    /// A problem with the value at `path`; its place is the value's, or that of the nearest table around it.
+    pub(super) fn problem(&mut self, path: &str, message: impl Display) {
+        let place = self.nearest_place(path);
+        self.problem_at(place, format!("{path}: {message}"));
+    }
+
+    pub(super) fn warn(&mut self, path: &str, message: impl Display) {
+        let place = self.nearest_place(path);
+        self.warnings.push(Problem {
+            place,
+            message: format!("{path}: {message}"),
+        });
+    }
+
+    /// The secret that `reference` names, or a problem at `path`.
+    pub(super) fn secret(&mut self, path: &str, reference: &str) -> Option<Secret> {
+        match resolve_secret(reference, self.environment) {
+            Ok((secret, origin)) => {
+                if origin == SecretOrigin::Literal {
+                    self.warn(path, "the secret stands in the file; \"env:NAME\" or \"file:PATH\" keep it out");
+                }
+                self.origins.secrets.insert(path.to_owned(), origin);
+                Some(secret)
+            }
+            Err(error) => {
+                self.problem(path, error);
+                None
+            }
+        }
+    }
+
+    fn nearest_place(&self, path: &str) -> Place {
+        let mut path = path;
+        loop {
+            if let Some(place) = self.origins.places.get(path) {
+                return place.clone();
+            }
+            match path.rsplit_once('.') {
+                Some((parent, _)) => path = parent,
+                None => return Place::Nowhere,
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Secrets: `env:NAME`, `file:PATH` or a literal, resolved here and nowhere else.
+//!
+//! What goes wrong names the variable or the file, never the value.
+
+use std::fmt;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use hapax_core::Secret;
+
+use super::environment::{Environment, NoVariable};
+
+/// The largest secret file, in bytes. A secret is a line.
+pub const SECRET_FILE_BYTES_MAX: u64 = 64 * 1024;
+
+/// Where a secret comes from; this may be printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SecretOrigin {
+    /// A variable of the environment.
+    Variable(String),
+    /// A file.
+    File(PathBuf),
+    /// The configuration itself.
+    Literal,
+}
+
+impl fmt::Display for SecretOrigin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Variable(name) => write!(formatter, "env:{name}"),
+            Self::File(path) => write!(formatter, "file:{}", path.display()),
+            Self::Literal => formatter.write_str("literal"),
+        }
+    }
+}
+
+/// Why a secret cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// The reference names nothing.
+    #[error("`{0}` names nothing: write \"env:NAME\" or \"file:PATH\"")]
+    NameMissing(&'static str),
+    /// The variable is not set.
+    #[error("the environment variable {0} is not set; set it, or name another with \"env:NAME\"")]
+    VariableNotSet(String),
+    /// The variable is not text.
+    #[error("the environment variable {0} is not UTF-8")]
+    VariableNotUtf8(String),
+    /// The file cannot be read.
+    #[error("the file {} cannot be read ({error})", path.display())]
+    FileUnreadable {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The file is no secret.
+    #[error("the file {} is larger than {SECRET_FILE_BYTES_MAX} bytes, so it is not a secret", .0.display())]
+    FileTooLarge(PathBuf),
+    /// The file is not text.
+    #[error("the file {} is not UTF-8", .0.display())]
+    FileNotUtf8(PathBuf),
+    /// There is nothing in it.
+    #[error("the secret from {0} is empty")]
+    Empty(SecretOrigin),
+}
+
+/// The secret that `reference` names, and where it came from.
+pub fn resolve_secret(
+    reference: &str,
+    environment: &Environment,
+) -> Result<(Secret, SecretOrigin), SecretError> {
+    let (text, origin) = if let Some(name) = reference.strip_prefix("env:") {
+        (from_variable(name, environment)?, SecretOrigin::Variable(name.to_owned()))
+    } else if let Some(path) = reference.strip_prefix("file:") {
+        (from_file(Path::new(path))?, SecretOrigin::File(PathBuf::from(path)))
+    } else {
+        (reference.to_owned(), SecretOrigin::Literal)
+    };
+    if text.is_empty() {
+        return Err(SecretError::Empty(origin));
+    }
+    Ok((Secret::new(text), origin))
+}
+
+fn from_variable(name: &str, environment: &Environment) -> Result<String, SecretError> {
+    if name.is_empty() {
+        return Err(SecretError::NameMissing("env:"));
+    }
+    match environment.get(name) {
+        Ok(value) => Ok(value.to_owned()),
+        Err(NoVariable::NotSet) => Err(SecretError::VariableNotSet(name.to_owned())),
+        Err(NoVariable::NotUtf8) => Err(SecretError::VariableNotUtf8(name.to_owned())),
+    }
+}
+
+fn from_file(path: &Path) -> Result<String, SecretError> {
+    if path.as_os_str().is_empty() {
+        return Err(SecretError::NameMissing("file:"));
+    }
+    let unreadable = |error| SecretError::FileUnreadable {
+        path: path.to_owned(),
+        error,
+    };
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    file.take(SECRET_FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > SECRET_FILE_BYTES_MAX {
+        return Err(SecretError::FileTooLarge(path.to_owned()));
+    }
+    let mut text = String::from_utf8(bytes).map_err(|_| SecretError::FileNotUtf8(path.to_owned()))?;
+    // Editors and `echo` end the file with a line end that is not part of the secret.
+    if text.ends_with('\n') {
+        text.pop();
+        if text.ends_with('\r') {
+            text.pop();
+        }
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(reference: &str) -> Result<String, String> {
+        let environment = Environment::with([("TOKEN", "hunter2"), ("EMPTY", "")]);
+        match resolve_secret(reference, &environment) {
+            Ok((secret, origin)) => Ok(format!("{} {origin}", secret.expose())),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn a_secret_comes_from_a_variable_a_file_or_the_text_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("secret");
+        for content in ["hunter2", "hunter2\n", "hunter2\r\n"] {
+            std::fs::write(&path, content).unwrap();
+            let reference = format!("file:{}", path.display());
+            assert_eq!(resolve(&reference), Ok(format!("hunter2 {reference}")));
+        }
+        assert_eq!(resolve("env:TOKEN"), Ok("hunter2 env:TOKEN".to_owned()));
+        assert_eq!(resolve("hunter3"), Ok("hunter3 literal".to_owned()));
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        assert_eq!(
+            resolve("env:NOPE").unwrap_err(),
+            "the environment variable NOPE is not set; set it, or name another with \"env:NAME\""
+        );
+        assert_eq!(resolve("env:EMPTY").unwrap_err(), "the secret from env:EMPTY is empty");
+        assert!(resolve("file:/no/such/file").unwrap_err().starts_with("the file /no/such/file cannot be read"));
+        assert!(resolve("env:").is_err() && resolve("file:").is_err() && resolve("").is_err());
+    }
+
+    #[test]
+    fn a_file_that_is_no_secret_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("secret");
+        std::fs::write(&path, vec![b'x'; 65_537]).unwrap();
+        assert!(resolve(&format!("file:{}", path.display())).unwrap_err().contains("larger than"));
+        std::fs::write(&path, [0xff]).unwrap();
+        assert!(resolve(&format!("file:{}", path.display())).unwrap_err().contains("not UTF-8"));
+    }
+}

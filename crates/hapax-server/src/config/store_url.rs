@@ -1,0 +1,106 @@
+//! Where the store is: `sqlite:hapax.db`.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// A store's address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreUrl {
+    /// An SQLite file; a relative path begins at the working directory.
+    Sqlite(PathBuf),
+}
+
+/// Why a text is no store for this build. The text itself is not printed: it may contain a password.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreUrlError {
+    /// A backend that exists, elsewhere.
+    #[error("{0} stores are not supported by this build; use \"sqlite:hapax.db\"")]
+    NotInThisBuild(&'static str),
+    /// No backend at all.
+    #[error("this is not a store: write \"sqlite:\" and a path, such as \"sqlite:hapax.db\"")]
+    Unknown,
+    /// A path is missing.
+    #[error("the path is missing: write it after \"sqlite:\", such as \"sqlite:hapax.db\"")]
+    PathMissing,
+    /// A store that forgets everything at the end of the process.
+    #[error("an in-memory store loses what was acknowledged; give a path, such as \"sqlite:hapax.db\"")]
+    InMemory,
+    /// Options behind the path.
+    #[error("options behind the path (`?`) are not understood; give the path alone, such as \"sqlite:hapax.db\"")]
+    Options,
+}
+
+impl FromStr for StoreUrl {
+    type Err = StoreUrlError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (scheme, rest) = text.split_once(':').ok_or(StoreUrlError::Unknown)?;
+        match scheme {
+            "sqlite" => sqlite(rest),
+            "postgres" | "postgresql" => Err(StoreUrlError::NotInThisBuild("Postgres")),
+            "redis" | "rediss" | "redis-cluster" | "rediss-cluster" => {
+                Err(StoreUrlError::NotInThisBuild("Redis"))
+            }
+            _ => Err(StoreUrlError::Unknown),
+        }
+    }
+}
+
+impl fmt::Display for StoreUrl {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(path) => write!(formatter, "sqlite:{}", path.display()),
+        }
+    }
+}
+
+/// `sqlite:path` and `sqlite://path` mean the same; `sqlite:///path` is absolute.
+fn sqlite(rest: &str) -> Result<StoreUrl, StoreUrlError> {
+    let path = rest.strip_prefix("//").unwrap_or(rest);
+    if path.is_empty() {
+        return Err(StoreUrlError::PathMissing);
+    }
+    if path.starts_with(":memory:") {
+        return Err(StoreUrlError::InMemory);
+    }
+    if path.contains('?') {
+        return Err(StoreUrlError::Options);
+    }
+    Ok(StoreUrl::Sqlite(PathBuf::from(path)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sqlite_urls_are_paths() {
+        for (text, path) in [
+            ("sqlite:hapax.db", "hapax.db"),
+            ("sqlite://hapax.db", "hapax.db"),
+            ("sqlite:/var/lib/hapax.db", "/var/lib/hapax.db"),
+            ("sqlite:///var/lib/hapax.db", "/var/lib/hapax.db"),
+        ] {
+            assert_eq!(text.parse(), Ok(StoreUrl::Sqlite(PathBuf::from(path))), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_stores_are_known_and_refused_without_printing_their_passwords() {
+        for (text, error) in [
+            ("postgres://app:hunter2@db/app", StoreUrlError::NotInThisBuild("Postgres")),
+            ("redis://:hunter2@cache", StoreUrlError::NotInThisBuild("Redis")),
+            ("redis-cluster://a:1,b:2", StoreUrlError::NotInThisBuild("Redis")),
+            ("mysql://root:hunter2@db", StoreUrlError::Unknown),
+            ("hapax.db", StoreUrlError::Unknown),
+            ("sqlite:", StoreUrlError::PathMissing),
+            ("sqlite::memory:", StoreUrlError::InMemory),
+            ("sqlite:a.db?mode=ro", StoreUrlError::Options),
+        ] {
+            let found = text.parse::<StoreUrl>().unwrap_err();
+            assert!(!found.to_string().contains("hunter2"));
+            assert_eq!(found, error, "{text}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Texts as header values: what a header cannot carry is percent-encoded.
+
+use http::HeaderValue;
+
+/// The text with control characters and everything outside ASCII percent-encoded. An event id has its own `%` escaped
+/// already, so decoding gives the sender's id back.
+pub(super) fn header_value(text: &str) -> HeaderValue {
+    if let Ok(value) = HeaderValue::from_str(text) {
+        if text.is_ascii() && text.trim() == text {
+            return value;
+        }
+    }
+    let mut encoded = String::with_capacity(text.len() + 16);
+    for (index, byte) in text.bytes().enumerate() {
+        let at_an_end = index == 0 || index + 1 == text.len();
+        match byte {
+            // A space at an end would be trimmed on the way, and two ids would become one.
+            b' ' if !at_an_end => encoded.push(' '),
+            0x21..=0x7e => encoded.push(char::from(byte)),
+            _ => {
+                encoded.push('%');
+                encoded.push_str(&hex::encode_upper([byte]));
+            }
+        }
+    }
+    HeaderValue::from_str(&encoded).unwrap_or_else(|_| HeaderValue::from_static(""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_header_cannot_carry_is_percent_encoded() {
+        for (text, expected) in [
+            ("evt_1", "evt_1"),
+            ("a b", "a b"),
+            (" a ", "%20a%20"),
+            ("é", "%C3%A9"),
+            ("a\u{7f}\n", "a%7F%0A"),
+            ("100%25", "100%25"),
+            ("", ""),
+        ] {
+            assert_eq!(header_value(text), expected, "{text}");
+        }
+    }
+}

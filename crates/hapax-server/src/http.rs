@@ -1,0 +1,7 @@
+//! HTTP: the ingest listener, the admin listener, and what both share.
+
+pub mod admin;
+pub mod ingest;
+mod json;
+pub mod listen;
+pub mod problem;

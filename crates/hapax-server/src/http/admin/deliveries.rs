@@ -1,0 +1,173 @@
+//! `GET deliveries?status=dead|discarded`, `POST deliveries/discard`, `POST deliveries/restore`.
+//!
+//! Discarding says that dead letters do not matter: their lanes go on, and they are not counted any
+//! more. Nothing is deleted before its time, so that restoring undoes it until retention takes them.
+
+use axum::Json;
+use axum::extract::State;
+use hapax_core::store::{DeadQuery, Disposal};
+use hapax_core::{DeliveryState, DestinationId, EventId};
+use serde::Deserialize;
+
+use super::access::Actor;
+use super::extract::{Asked, PAGE_MAX, Sent, cursor, cursor_text, limit};
+use super::fault::{Answer, Fault, Missing};
+use super::show::{self, Names};
+use super::state::AdminState;
+use super::views::{DeliveriesView, DisposedView};
+
+/// Most deliveries that one request names.
+const NAMED_MAX: usize = 1_000;
+/// Most deliveries that one request by query changes; the answer says whether there are more.
+const BY_QUERY_MAX: u64 = 10_000;
+
+/// The finished states that people look through.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum FinishedStatus {
+    #[default]
+    Dead,
+    Discarded,
+}
+
+impl FinishedStatus {
+    const fn state(self) -> DeliveryState {
+        match self {
+            Self::Dead => DeliveryState::Dead,
+            Self::Discarded => DeliveryState::Discarded,
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct ListParameters {
+    status: FinishedStatus,
+    destination: Option<String>,
+    cursor: Option<String>,
+    limit: Option<u32>,
+}
+
+/// Which deliveries: named one by one, or all of a destination.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Choice {
+    deliveries: Vec<Named>,
+    query: Option<Query>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    event: EventId,
+    /// Where to; without it, every delivery of the event.
+    destination: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Query {
+    /// Where to; without it, every destination.
+    destination: Option<String>,
+}
+
+pub(super) async fn list(
+    State(state): State<AdminState>,
+    Asked(asked): Asked<ListParameters>,
+) -> Answer<Json<DeliveriesView>> {
+    let (after, limit) = (cursor(asked.cursor.as_deref())?, limit(asked.limit)?);
+    let destination = asked.destination.as_deref().map(|name| known_or_id(&state, name));
+    let query = DeadQuery { state: asked.status.state(), destination };
+    let (found, next) = state.engine.store().deliveries(&query, after, limit).await?;
+    let settings = state.settings.load();
+    let names = Names::now(&state, &settings);
+    let deliveries = found.iter().map(|view| names.delivery(view)).collect();
+    Ok(Json(DeliveriesView { deliveries, next: next.map(cursor_text) }))
+}
+
+pub(super) async fn discard(
+    State(state): State<AdminState>,
+    Actor(who): Actor,
+    Sent(choice): Sent<Choice>,
+) -> Answer<Json<DisposedView>> {
+    dispose(&state, choice, Disposal::Discard, &who).await.map(Json)
+}
+
+pub(super) async fn restore(
+    State(state): State<AdminState>,
+    Actor(who): Actor,
+    Sent(choice): Sent<Choice>,
+) -> Answer<Json<DisposedView>> {
+    dispose(&state, choice, Disposal::Restore, &who).await.map(Json)
+}
+
+async fn dispose(state: &AdminState, choice: Choice, disposal: Disposal, who: &str) -> Answer<DisposedView> {
+    match (choice.deliveries.is_empty(), choice.query) {
+        (false, None) => dispose_named(state, choice.deliveries, disposal, who).await,
+        (true, Some(query)) => dispose_by_query(state, &query, disposal, who).await,
+        (true, None) | (false, Some(_)) => Err(Fault::invalid_parameter(
+            "send either `deliveries`, a list of {\"event\": …, \"destination\": …}, or `query`, such as \
+             {\"destination\": \"billing\"}",
+        )),
+    }
+}
+
+async fn dispose_named(
+    state: &AdminState,
+    named: Vec<Named>,
+    disposal: Disposal,
+    who: &str,
+) -> Answer<DisposedView> {
+    if named.len() > NAMED_MAX {
+        let detail = format!("{} deliveries are named; at most {NAMED_MAX} in one request", named.len());
+        return Err(Fault::invalid_parameter(detail));
+    }
+    let mut chosen = Vec::with_capacity(named.len());
+    for Named { event, destination } in named {
+        match destination {
+            Some(name) => chosen.push((event, known_or_id(state, &name))),
+            None => chosen.extend(deliveries_of(state, event).await?),
+        }
+    }
+    let changed = state.engine.dispose(chosen, disposal, who).await?;
+    Ok(DisposedView { changed, more: false })
+}
+
+async fn deliveries_of(state: &AdminState, event: EventId) -> Answer<Vec<(EventId, DestinationId)>> {
+    let record = state.engine.store().get(event).await?;
+    let record = record.ok_or_else(|| Fault::not_found(Missing::Event, show::no_event(event)))?;
+    Ok(record.deliveries.into_iter().map(|delivery| (event, delivery.destination)).collect())
+}
+
+/// Page by page, newest first: what dies meanwhile is newer, and not meant.
+async fn dispose_by_query(
+    state: &AdminState,
+    query: &Query,
+    disposal: Disposal,
+    who: &str,
+) -> Answer<DisposedView> {
+    let from = match disposal {
+        Disposal::Discard => DeliveryState::Dead,
+        Disposal::Restore => DeliveryState::Discarded,
+    };
+    let destination = query.destination.as_deref().map(|name| known_or_id(state, name));
+    let query = DeadQuery { state: from, destination };
+    let (mut changed, mut after) = (0, None);
+    loop {
+        let (page, next) = state.engine.store().deliveries(&query, after, PAGE_MAX).await?;
+        let chosen: Vec<_> = page.into_iter().map(|view| (view.event, view.destination)).collect();
+        if !chosen.is_empty() {
+            changed += state.engine.dispose(chosen, disposal, who).await?;
+        }
+        match next {
+            None => return Ok(DisposedView { changed, more: false }),
+            Some(_) if changed >= BY_QUERY_MAX => return Ok(DisposedView { changed, more: true }),
+            Some(next) => after = Some(next),
+        }
+    }
+}
+
+/// A removed destination has dead letters too: what is not a name is taken for an id.
+fn known_or_id(state: &AdminState, name: &str) -> DestinationId {
+    state.settings.load().destination(name).unwrap_or_else(|_| DestinationId::from(name))
+}

@@ -1,0 +1,101 @@
+//! `GET destinations`, `POST destinations/{name}/pause`, `POST destinations/{name}/resume`.
+
+use axum::Json;
+use axum::extract::State;
+use hapax_core::store::{Counts, Pause};
+use hapax_core::{Clock as _, DestinationId, SystemClock};
+use serde::Deserialize;
+
+use super::access::Actor;
+use super::extract::{Named, Sent};
+use super::fault::Answer;
+use super::replays::check_why;
+use super::show;
+use super::state::AdminState;
+use super::views::{DestinationView, DestinationsView, PauseView, ResumedView};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Reason {
+    why: String,
+}
+
+pub(super) async fn list(State(state): State<AdminState>) -> Answer<Json<DestinationsView>> {
+    let store = state.engine.store();
+    let (counts, pauses) = (store.counts().await?, store.pauses().await?);
+    Ok(Json(DestinationsView { destinations: all(&state, &counts, &pauses) }))
+}
+
+pub(super) async fn pause(
+    State(state): State<AdminState>,
+    Actor(who): Actor,
+    Named(name): Named<String>,
+    Sent(asked): Sent<Reason>,
+) -> Answer<Json<PauseView>> {
+    let id = state.settings.load().destination(&name)?;
+    check_why(&asked.why)?;
+    state.engine.pause(id.clone(), &who, &asked.why).await?;
+    let pauses = state.engine.store().pauses().await?;
+    let stored = pauses.into_iter().find(|pause| pause.destination == id).map(show::pause);
+    // Somebody may have resumed it between the two steps: then this is what was done, just now.
+    let at = SystemClock::default().now();
+    Ok(Json(stored.unwrap_or(PauseView { destination_id: id.to_string(), at, by: who, why: asked.why })))
+}
+
+pub(super) async fn resume(
+    State(state): State<AdminState>,
+    Actor(who): Actor,
+    Named(name): Named<String>,
+) -> Answer<Json<ResumedView>> {
+    let known = state.settings.load().destination(&name);
+    let id = match known {
+        Ok(id) => id,
+        Err(fault) => {
+            // A destination that was removed while it was paused can still be resumed, by its id.
+            let pauses = state.engine.store().pauses().await?;
+            let paused = pauses.into_iter().find(|pause| pause.destination.as_str() == name);
+            paused.map(|pause| pause.destination).ok_or(fault)?
+        }
+    };
+    let was_paused = state.engine.resume(&id, &who).await?;
+    Ok(Json(ResumedView { destination_id: id.to_string(), was_paused }))
+}
+
+/// Every destination that is configured, and every other that still has work or is paused.
+pub(super) fn all(state: &AdminState, counts: &Counts, pauses: &[Pause]) -> Vec<DestinationView> {
+    let settings = state.settings.load();
+    let mut views: Vec<DestinationView> = settings.destinations.iter().map(super::DestinationSettings::view).collect();
+    let others = counts.backlog.iter().map(|backlog| &backlog.destination);
+    for id in others.chain(pauses.iter().map(|pause| &pause.destination)) {
+        if !views.iter().any(|view| view.id == id.as_str()) {
+            views.push(removed(id));
+        }
+    }
+    for port in state.engine.destinations() {
+        let Some(view) = views.iter_mut().find(|view| view.id == port.id.as_str()) else { continue };
+        view.running = port.running;
+        view.concurrency = port.concurrency;
+        view.breaker_open_ms = port.breaker_open_for.map(|open_for| open_for.as_millis() as u64);
+    }
+    for pause in pauses {
+        if let Some(view) = views.iter_mut().find(|view| view.id == pause.destination.as_str()) {
+            view.paused = Some(show::pause(pause.clone()));
+        }
+    }
+    views.sort_by(|one, other| one.name.cmp(&other.name));
+    views
+}
+
+fn removed(id: &DestinationId) -> DestinationView {
+    DestinationView {
+        name: id.to_string(),
+        id: id.to_string(),
+        kind: None,
+        target: None,
+        configured: false,
+        paused: None,
+        breaker_open_ms: None,
+        running: 0,
+        concurrency: 0,
+    }
+}

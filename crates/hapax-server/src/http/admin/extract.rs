@@ -1,0 +1,168 @@
+//! How requests are read: paths, queries and bodies, each with an error that says what to write instead.
+
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::request::Parts;
+use bytes::Bytes;
+use hapax_core::store::{Cursor, EventQuery};
+use hapax_core::{BodyHash, EventId, EventStatus, SourceName, Timestamp};
+use http::StatusCode;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::fault::{Answer, Fault};
+
+/// Largest body that the admin port reads.
+pub(super) const BODY_BYTES_MAX: usize = 1024 * 1024;
+/// Most items on a page.
+pub(super) const PAGE_MAX: u32 = 200;
+/// Items on a page, unless asked otherwise.
+const PAGE_DEFAULT: u32 = 50;
+
+/// A path's parameters, percent-decoded.
+pub(super) struct Named<T>(pub(super) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T> {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Answer<Self> {
+        match Path::<T>::from_request_parts(parts, state).await {
+            Ok(Path(value)) => Ok(Self(value)),
+            Err(rejection) => Err(Fault::invalid_parameter(format!("the path: {}", rejection.body_text()))),
+        }
+    }
+}
+
+/// A query string. Unknown parameters are refused where `T` refuses them.
+pub(super) struct Asked<T>(pub(super) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Asked<T> {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Answer<Self> {
+        match Query::<T>::from_request_parts(parts, state).await {
+            Ok(Query(value)) => Ok(Self(value)),
+            Err(rejection) => Err(Fault::invalid_parameter(rejection.body_text())),
+        }
+    }
+}
+
+/// A JSON body; an empty one is `T`'s default.
+pub(super) struct Sent<T>(pub(super) T);
+
+impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for Sent<T> {
+    type Rejection = Fault;
+
+    async fn from_request(request: Request, state: &S) -> Answer<Self> {
+        let body = Bytes::from_request(request, state).await.map_err(|rejection| unreadable(&rejection))?;
+        if body.is_empty() {
+            return Ok(Self(T::default()));
+        }
+        serde_json::from_slice(&body).map(Self).map_err(|error| Fault::malformed_body(error.to_string()))
+    }
+}
+
+fn unreadable(rejection: &BytesRejection) -> Fault {
+    if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+        return Fault::body_too_large(BODY_BYTES_MAX);
+    }
+    Fault::malformed_body(rejection.body_text())
+}
+
+/// The parameters of a list of events.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct EventListParameters {
+    source: Option<SourceName>,
+    status: Option<EventStatus>,
+    #[serde(rename = "type")]
+    event_type: Option<String>,
+    event_id: Option<String>,
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+    cursor: Option<String>,
+    limit: Option<u32>,
+}
+
+impl EventListParameters {
+    /// What they ask for.
+    pub(super) fn into_query(self) -> Answer<(EventQuery, Option<Cursor>, u32)> {
+        let cursor = cursor(self.cursor.as_deref())?;
+        let limit = limit(self.limit)?;
+        let query = EventQuery {
+            source: self.source,
+            status: self.status,
+            event_type: self.event_type,
+            event_id: self.event_id,
+            since: self.since,
+            until: self.until,
+        };
+        Ok((query, cursor, limit))
+    }
+}
+
+/// The size of a page.
+pub(super) fn limit(asked: Option<u32>) -> Answer<u32> {
+    match asked {
+        None => Ok(PAGE_DEFAULT),
+        Some(limit @ 1..=PAGE_MAX) => Ok(limit),
+        Some(other) => {
+            Err(Fault::invalid_parameter(format!("`limit` is {other}; a page has 1 to {PAGE_MAX} items")))
+        }
+    }
+}
+
+/// Where a page begins.
+pub(super) fn cursor(text: Option<&str>) -> Answer<Option<Cursor>> {
+    let Some(text) = text else { return Ok(None) };
+    // The parser would also take a sign; ours has exactly sixteen digits.
+    let is_ours = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match u64::from_str_radix(text, 16).ok().filter(|_| is_ours) {
+        Some(number) => Ok(Some(Cursor(number))),
+        None => Err(Fault::invalid_parameter(format!(
+            "`{text}` is not a cursor: pass what `next` held, unchanged"
+        ))),
+    }
+}
+
+/// A cursor as clients see it.
+pub(super) fn cursor_text(cursor: Cursor) -> String {
+    format!("{:016x}", cursor.0)
+}
+
+/// An event id in a path.
+pub(super) fn event_id(text: &str) -> Answer<EventId> {
+    text.parse().map_err(|error: hapax_core::event::NotAnEventId| Fault::invalid_parameter(error.to_string()))
+}
+
+/// The SHA-256 of a body in a path.
+pub(super) fn body_hash(text: &str) -> Answer<BodyHash> {
+    let mut bytes = [0; 32];
+    hex::decode_to_slice(text, &mut bytes).map_err(|_| {
+        Fault::invalid_parameter(format!("`{text}` is not a SHA-256: it has 64 hexadecimal digits"))
+    })?;
+    Ok(BodyHash::from_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_reads_back_as_itself_and_anything_else_is_refused() {
+        for number in [0, 1, u64::MAX] {
+            assert_eq!(cursor(Some(&cursor_text(Cursor(number)))), Ok(Some(Cursor(number))));
+        }
+        for text in ["", "1", "zzzzzzzzzzzzzzzz", "00000000000000001", "+000000000000001"] {
+            assert!(cursor(Some(text)).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_page_has_at_least_one_and_at_most_the_limit() {
+        assert_eq!(limit(None), Ok(PAGE_DEFAULT));
+        assert_eq!(limit(Some(PAGE_MAX)), Ok(PAGE_MAX));
+        assert!(limit(Some(0)).is_err());
+        assert!(limit(Some(PAGE_MAX + 1)).is_err());
+    }
+}

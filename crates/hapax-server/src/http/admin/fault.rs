@@ -1,0 +1,248 @@
+//! What the admin API refuses, and as which problem. All of its statuses and codes are in this file.
+
+use std::time::Duration;
+
+use axum::response::{IntoResponse, Response};
+use hapax_core::store;
+use hapax_engine::{Refusal, ReleaseError};
+use http::header::WWW_AUTHENTICATE;
+use http::{HeaderValue, StatusCode};
+
+use crate::http::problem::Problem;
+
+/// How long a client waits before it asks a store again that could not answer.
+const RETRY_AFTER: Duration = Duration::from_secs(2);
+
+/// A refusal, on its way to being an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault(Problem);
+
+/// What handlers return.
+pub type Answer<T> = Result<T, Fault>;
+
+impl Fault {
+    /// No token, or the wrong one.
+    pub fn unauthorized(detail: impl Into<String>) -> Self {
+        Self(Problem::new(
+            StatusCode::UNAUTHORIZED,
+            "unauthorized",
+            "The admin token is missing or wrong",
+            detail,
+        ))
+    }
+
+    /// A request that a web page of somebody else could have caused.
+    pub fn forbidden_origin(detail: impl Into<String>) -> Self {
+        Self(Problem::new(
+            StatusCode::FORBIDDEN,
+            "forbidden_origin",
+            "The admin API without a token answers only this machine",
+            detail,
+        ))
+    }
+
+    /// A path, query or body value that cannot be understood.
+    pub fn invalid_parameter(detail: impl Into<String>) -> Self {
+        Self(Problem::new(
+            StatusCode::BAD_REQUEST,
+            "invalid_parameter",
+            "A value cannot be understood",
+            detail,
+        ))
+    }
+
+    /// A body that is not the JSON it has to be.
+    pub fn malformed_body(detail: impl Into<String>) -> Self {
+        Self(Problem::new(StatusCode::BAD_REQUEST, "malformed_body", "The body cannot be read", detail))
+    }
+
+    /// A body over the limit of the admin port.
+    pub fn body_too_large(limit_bytes: usize) -> Self {
+        let detail = format!("the body is over {limit_bytes} bytes, the limit of the admin API");
+        let status = StatusCode::PAYLOAD_TOO_LARGE;
+        Self(Problem::new(status, "body_too_large", "The body is too large", detail).closing())
+    }
+
+    /// No such thing.
+    pub fn not_found(what: Missing, detail: impl Into<String>) -> Self {
+        Self(Problem::new(StatusCode::NOT_FOUND, what.code(), what.title(), detail))
+    }
+
+    /// A path that exists, asked in a way that does not.
+    pub fn method_not_allowed() -> Self {
+        Self(Problem::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method_not_allowed",
+            "The path does not take this method",
+            "the path exists, but not with this method; docs/reference/api.md lists them all",
+        ))
+    }
+
+    /// Refused because deliveries are unfinished.
+    pub fn work_unfinished(detail: impl Into<String>) -> Self {
+        Self(Problem::new(StatusCode::CONFLICT, "work_unfinished", "Deliveries are unfinished", detail))
+    }
+
+    /// Refused because no delivery fits the mode.
+    pub fn nothing_to_replay(detail: impl Into<String>) -> Self {
+        Self(Problem::new(StatusCode::CONFLICT, "nothing_to_replay", "Nothing to replay", detail))
+    }
+
+    /// A job that is over cannot be cancelled.
+    pub fn replay_over(detail: impl Into<String>) -> Self {
+        Self(Problem::new(StatusCode::CONFLICT, "replay_over", "The replay is over", detail))
+    }
+
+    /// Too many live tails at once.
+    pub fn too_many_streams(limit: usize) -> Self {
+        let detail = format!("{limit} live tails are open, which is the limit; close one and try again");
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        let problem = Problem::new(status, "too_many_streams", "Too many live tails", detail);
+        Self(problem.retry_after(RETRY_AFTER))
+    }
+
+    /// The store did not answer in time.
+    pub fn timeout(limit: Duration) -> Self {
+        let detail = format!(
+            "there was no answer within {} s; what was begun may still happen, so look before asking again",
+            limit.as_secs()
+        );
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        let problem = Problem::new(status, "store_unavailable", "The store is unavailable", detail);
+        Self(problem.retry_after(RETRY_AFTER))
+    }
+
+    /// The stable code.
+    pub const fn code(&self) -> &'static str {
+        self.0.code()
+    }
+}
+
+/// What was not found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// A path.
+    Path,
+    /// An event, or its payload.
+    Event,
+    /// A source.
+    Source,
+    /// A destination.
+    Destination,
+    /// A bulk replay.
+    Replay,
+    /// An id in the ledger.
+    LedgerEntry,
+    /// A quarantined body.
+    Conflict,
+}
+
+impl Missing {
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Path => "unknown_path",
+            Self::Event => "event_not_found",
+            Self::Source => "unknown_source",
+            Self::Destination => "unknown_destination",
+            Self::Replay => "replay_not_found",
+            Self::LedgerEntry => "ledger_entry_not_found",
+            Self::Conflict => "conflict_not_found",
+        }
+    }
+
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Path => "Unknown path",
+            Self::Event => "No such event",
+            Self::Source => "Unknown source",
+            Self::Destination => "Unknown destination",
+            Self::Replay => "No such replay",
+            Self::LedgerEntry => "The ledger does not know this id",
+            Self::Conflict => "No such quarantined body",
+        }
+    }
+}
+
+impl From<store::Error> for Fault {
+    fn from(error: store::Error) -> Self {
+        let detail = error.to_string();
+        let problem = match error {
+            store::Error::Unavailable { .. } => Problem::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "store_unavailable",
+                "The store is unavailable",
+                detail,
+            )
+            .retry_after(RETRY_AFTER),
+            store::Error::Overloaded => Problem::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "overloaded",
+                "The store has too much to write",
+                detail,
+            )
+            .retry_after(RETRY_AFTER),
+            store::Error::Damaged { .. } => Problem::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "store_damaged",
+                "The store is damaged",
+                detail,
+            ),
+            store::Error::Rejected { .. } => Problem::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "store_rejected",
+                "The store refuses this",
+                detail,
+            ),
+        };
+        Self(problem)
+    }
+}
+
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
+        let detail = refusal.to_string();
+        let unavailable = |code, title, wait| {
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, title, detail.clone()).retry_after(wait)
+        };
+        Self(match refusal {
+            Refusal::UnknownSource => {
+                Problem::new(StatusCode::NOT_FOUND, Missing::Source.code(), Missing::Source.title(), detail)
+            }
+            Refusal::RateLimited { retry_after } => {
+                let status = StatusCode::TOO_MANY_REQUESTS;
+                Problem::new(status, "rate_limited", "Over the source's rate", detail).retry_after(retry_after)
+            }
+            Refusal::Overloaded { retry_after } => {
+                unavailable("overloaded", "The store has too much to write", retry_after)
+            }
+            Refusal::Unavailable { retry_after, .. } | Refusal::ShuttingDown { retry_after } => {
+                unavailable("store_unavailable", "The store is unavailable", retry_after)
+            }
+            Refusal::Rejected { .. } => {
+                let status = StatusCode::UNPROCESSABLE_ENTITY;
+                Problem::new(status, "store_rejected", "The store refuses this", detail)
+            }
+        })
+    }
+}
+
+impl From<ReleaseError> for Fault {
+    fn from(error: ReleaseError) -> Self {
+        match error {
+            ReleaseError::Store(error) => error.into(),
+            ReleaseError::Refused(refusal) => refusal.into(),
+        }
+    }
+}
+
+impl IntoResponse for Fault {
+    fn into_response(self) -> Response {
+        let status = self.0.status();
+        let mut response: Response = self.0.into_response();
+        if status == StatusCode::UNAUTHORIZED {
+            let challenge = HeaderValue::from_static("Bearer realm=\"hapax\"");
+            response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+        }
+        response
+    }
+}

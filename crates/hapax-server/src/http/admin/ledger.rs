@@ -1,0 +1,66 @@
+//! `GET ledger/{source}/{event_id}` and `DELETE ledger/{source}/{event_id}`: what is remembered, and forgetting it.
+
+use axum::Json;
+use axum::extract::State;
+use hapax_core::Identity;
+use hapax_core::store::Forgotten;
+
+use super::access::Actor;
+use super::extract::Named;
+use super::fault::{Answer, Fault, Missing};
+use super::state::AdminState;
+use super::views::{ForgottenView, LedgerView};
+
+pub(super) async fn show(
+    State(state): State<AdminState>,
+    Named((source, event_id)): Named<(String, String)>,
+) -> Answer<Json<LedgerView>> {
+    let identity = identity(&state, &source, event_id)?;
+    let entry = state.engine.store().look_up(&identity).await?;
+    let entry = entry.ok_or_else(|| unknown(&source, &identity))?;
+    Ok(Json(LedgerView {
+        source,
+        scope: identity.scope.to_string(),
+        event_id: identity.event_id,
+        id: entry.id,
+        generation: entry.generation.0,
+        first_seen: entry.first_seen,
+        expires_at: entry.expires_at,
+        body_sha256: entry.raw_hash.to_string(),
+    }))
+}
+
+pub(super) async fn forget(
+    State(state): State<AdminState>,
+    Actor(who): Actor,
+    Named((source, event_id)): Named<(String, String)>,
+) -> Answer<Json<ForgottenView>> {
+    let identity = identity(&state, &source, event_id)?;
+    match state.engine.forget(&identity, &who).await? {
+        Forgotten::Done { next } => Ok(Json(ForgottenView {
+            source,
+            scope: identity.scope.to_string(),
+            event_id: identity.event_id,
+            next_generation: next.0,
+        })),
+        Forgotten::Unfinished => Err(Fault::work_unfinished(format!(
+            "`{}` has deliveries that are not finished; forgetting it now could make it take effect twice. Wait \
+             until they are, or discard them once they are dead",
+            identity.event_id
+        ))),
+        Forgotten::NotFound => Err(unknown(&source, &identity)),
+    }
+}
+
+fn identity(state: &AdminState, source: &str, event_id: String) -> Answer<Identity> {
+    let scope = state.settings.load().source(source)?.scope.clone();
+    Ok(Identity::new(scope, event_id))
+}
+
+fn unknown(source: &str, identity: &Identity) -> Fault {
+    let detail = format!(
+        "the ledger of `{source}` does not know `{}`: it never came, was forgotten, or is older than the ledger_window",
+        identity.event_id
+    );
+    Fault::not_found(Missing::LedgerEntry, detail)
+}

@@ -1,0 +1,57 @@
+//! What the admin port reads from the process's counters.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hapax_core::store::Counts;
+use hapax_core::{Backend, Timestamp};
+use tokio::sync::Mutex;
+
+use super::views::RetentionView;
+
+/// How long counts are good for a scrape: counting a large ledger is not free.
+const COUNTS_KEPT: Duration = Duration::from_secs(5);
+/// A scrape waits this long for the store, and then shows what it knew last.
+const COUNTS_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The counters of this process, since its start.
+pub trait Meter: Send + Sync + 'static {
+    /// Everything, in the text format of Prometheus, with the gauges that only the store knows.
+    fn render(&self, counts: &Counts, now: Timestamp) -> String;
+
+    /// What arrived, for each source that anything came from.
+    fn arrivals(&self) -> Vec<Arrivals>;
+
+    /// What retention deleted.
+    fn purged(&self) -> RetentionView;
+}
+
+/// The store's counts for scrapes. Metrics must answer above all when the store does not.
+#[derive(Clone, Debug, Default)]
+pub(super) struct KnownCounts(Arc<Mutex<Option<(Instant, Counts)>>>);
+
+impl KnownCounts {
+    pub(super) async fn read(&self, store: &dyn Backend) -> Counts {
+        let mut known = self.0.lock().await;
+        let is_fresh = known.as_ref().is_some_and(|(at, _)| at.elapsed() < COUNTS_KEPT);
+        if !is_fresh && let Ok(Ok(counts)) = tokio::time::timeout(COUNTS_TIMEOUT, store.counts()).await {
+            *known = Some((Instant::now(), counts));
+        }
+        known.as_ref().map(|(_, counts)| counts.clone()).unwrap_or_default()
+    }
+}
+
+/// What arrived from one source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arrivals {
+    /// The source's name.
+    pub source: String,
+    /// New events.
+    pub accepted: u64,
+    /// Copies.
+    pub duplicates: u64,
+    /// Other bodies under a known id.
+    pub conflicts: u64,
+    /// Refused requests.
+    pub rejected: u64,
+}

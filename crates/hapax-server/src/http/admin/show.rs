@@ -1,0 +1,178 @@
+//! From what the store keeps to what the API shows.
+
+use std::collections::HashSet;
+
+use hapax_core::store::{self, EventRecord, EventSummary, Pause, ReplayJob};
+use hapax_core::{DestinationId, EventId, Headers};
+use hapax_engine::ReplayPreview;
+
+use super::state::{AdminState, Settings};
+use super::views::{
+    AttemptView, BatchView, ConflictView, DeliveryStatus, DeliveryView, DuplicatesView, EventSummaryView, EventView,
+    HeaderView, Intake, PauseView, ReplayJobView, ReplayPreviewView, TallyView,
+};
+
+/// Headers whose values are credentials; they are kept for no reader.
+const HIDDEN_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
+
+/// What has to be known to show deliveries: the names of destinations, and which take work.
+pub(super) struct Names<'a> {
+    settings: &'a Settings,
+    paused: HashSet<DestinationId>,
+}
+
+impl<'a> Names<'a> {
+    /// As things are now.
+    pub(super) fn now(state: &AdminState, settings: &'a Settings) -> Self {
+        let ports = state.engine.destinations();
+        let paused = ports.into_iter().filter(|port| port.paused.is_some()).map(|port| port.id).collect();
+        Self { settings, paused }
+    }
+
+    fn intake(&self, id: &DestinationId) -> Intake {
+        if self.settings.by_id(id).is_none() || self.paused.contains(id) { Intake::Closed } else { Intake::Open }
+    }
+
+    /// One delivery.
+    pub(super) fn delivery(&self, view: &store::DeliveryView) -> DeliveryView {
+        DeliveryView {
+            event: view.event,
+            destination: self.settings.name_of(&view.destination),
+            destination_id: view.destination.to_string(),
+            status: DeliveryStatus::of(view.state, self.intake(&view.destination)),
+            generation: view.generation.0,
+            idempotency_key: view.idempotency_key.to_string(),
+            attempts: view.attempts,
+            lost: view.lost,
+            due_at: view.due_at,
+            finished_at: view.finished_at,
+            error: view.error.map(|class| class.to_string()),
+            lane: view.lane.clone(),
+            replay: view.replay.map(|job| job.to_string()),
+        }
+    }
+
+    /// One event, whole.
+    pub(super) fn event(&self, record: &EventRecord) -> EventView {
+        let event = &record.event;
+        EventView {
+            id: event.id,
+            source: event.source.clone(),
+            scope: event.identity.scope.to_string(),
+            event_id: event.identity.event_id.clone(),
+            event_type: event.event_type.clone(),
+            status: record.status,
+            received_at: event.received_at,
+            signed_at: event.signed_at,
+            secret_index: event.secret_index,
+            body_bytes: event.body.len() as u64,
+            body_sha256: event.raw_hash.to_string(),
+            headers: headers(&event.headers),
+            batch: event.batch.map(|(id, index)| BatchView { id, index }),
+            deliveries: record.deliveries.iter().map(|view| self.delivery(view)).collect(),
+            attempts: record.attempts.iter().map(|view| self.attempt(view)).collect(),
+            duplicates: record.duplicates.as_ref().map(duplicates),
+            conflicts: record.conflicts.iter().map(conflict).collect(),
+            same_body_as: record.same_body_as,
+        }
+    }
+
+    fn attempt(&self, view: &store::AttemptView) -> AttemptView {
+        let attempt = &view.attempt;
+        AttemptView {
+            destination: self.settings.name_of(&view.destination),
+            generation: view.generation.0,
+            started_at: attempt.started_at,
+            duration_ms: attempt.duration_ms,
+            status: attempt.status,
+            error: attempt.error.map(|class| class.to_string()),
+            message: attempt.message.clone(),
+            excerpt: attempt.excerpt.clone(),
+        }
+    }
+}
+
+/// An event in a list.
+pub(super) fn summary(event: EventSummary) -> EventSummaryView {
+    EventSummaryView {
+        id: event.id,
+        source: event.source,
+        event_id: event.event_id,
+        event_type: event.event_type,
+        status: event.status,
+        received_at: event.received_at,
+        body_bytes: event.body_bytes,
+    }
+}
+
+/// A pause.
+pub(super) fn pause(pause: Pause) -> PauseView {
+    PauseView { destination_id: pause.destination.to_string(), at: pause.at, by: pause.by, why: pause.why }
+}
+
+/// A bulk replay.
+pub(super) fn job(job: ReplayJob) -> ReplayJobView {
+    ReplayJobView {
+        id: job.id.to_string(),
+        state: job.state,
+        query: job.query,
+        mode: job.mode,
+        to: job.to.map(|destination| destination.to_string()),
+        rate_per_second: job.rate_per_second,
+        as_of: job.as_of,
+        who: job.who,
+        why: job.why,
+        tally: TallyView {
+            matched: job.tally.matched,
+            replayed: job.tally.replayed,
+            unfinished: job.tally.unfinished,
+            skipped: job.tally.skipped,
+        },
+    }
+}
+
+/// What a bulk replay would do.
+pub(super) fn preview(preview: ReplayPreview) -> ReplayPreviewView {
+    let samples = preview.samples.into_iter().map(summary).collect();
+    ReplayPreviewView { dry_run: true, matched: preview.matched, samples }
+}
+
+/// The detail of a 404 for an event.
+pub(super) fn no_event(id: EventId) -> String {
+    format!("there is no event {id}, or its payload has outlived the source's payload_retention")
+}
+
+fn headers(headers: &Headers) -> Vec<HeaderView> {
+    let shown = headers.iter().map(|(name, value)| {
+        let hidden = HIDDEN_HEADERS.iter().any(|hidden| name.eq_ignore_ascii_case(hidden));
+        let value = if hidden { "***".into() } else { String::from_utf8_lossy(value) };
+        HeaderView { name: name.to_owned(), value: value.into_owned() }
+    });
+    shown.collect()
+}
+
+fn duplicates(tally: &store::DuplicateTally) -> DuplicatesView {
+    DuplicatesView { copies: tally.copies, last_at: tally.last_at, gaps_ms: tally.gaps_ms.clone() }
+}
+
+fn conflict(view: &store::ConflictView) -> ConflictView {
+    ConflictView {
+        body_sha256: view.raw_hash.to_string(),
+        seen: view.seen,
+        received_at: view.received_at,
+        body_bytes: view.body_bytes,
+        released_as: view.released_as,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_in_headers_are_not_shown() {
+        let packed = Headers::pack([("Authorization", &b"Bearer x"[..]), ("cookie", b"a=b"), ("x-id", b"\xff1")]);
+        let shown: Vec<_> = headers(&packed).into_iter().map(|header| header.value).collect();
+        assert_eq!(shown, ["***", "***", "\u{fffd}1"]);
+    }
+}

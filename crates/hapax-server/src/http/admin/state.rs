@@ -1,0 +1,133 @@
+//! What every handler of the admin port is given.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use hapax_core::{DestinationId, Timestamp};
+use hapax_engine::Engine;
+use tokio::sync::Semaphore;
+
+use super::access::Access;
+use super::fault::{Fault, Missing};
+use super::meter::{KnownCounts, Meter};
+use super::readiness::Readiness;
+use super::stream::STREAMS_MAX;
+use super::views::{DestinationView, SourceView};
+
+/// The admin port's share of the process. Cheap to clone.
+#[derive(Clone)]
+pub struct AdminState {
+    /// The engine that does what operators ask.
+    pub engine: Engine,
+    /// What the configuration says; swapped whole on a reload.
+    pub settings: Arc<ArcSwap<Settings>>,
+    /// What was counted since the start.
+    pub meter: Arc<dyn Meter>,
+    /// Whether this process takes work.
+    pub readiness: Readiness,
+    /// When it started.
+    pub started_at: Timestamp,
+    /// Permits for live tails.
+    pub(super) streams: Arc<Semaphore>,
+    /// What a scrape shows of the store.
+    pub(super) counts: KnownCounts,
+}
+
+impl AdminState {
+    /// The state of a process that starts now.
+    pub fn new(
+        engine: Engine,
+        settings: Arc<ArcSwap<Settings>>,
+        meter: Arc<dyn Meter>,
+        readiness: Readiness,
+        started_at: Timestamp,
+    ) -> Self {
+        let streams = Arc::new(Semaphore::new(STREAMS_MAX));
+        Self { engine, settings, meter, readiness, started_at, streams, counts: KnownCounts::default() }
+    }
+}
+
+/// The part of the configuration that the admin port shows or needs; without any secret but its own.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Who may use the API.
+    pub access: Access,
+    /// Every source, by name.
+    pub sources: Vec<SourceView>,
+    /// Every configured destination, by name.
+    pub destinations: Vec<DestinationSettings>,
+}
+
+/// A destination as it is configured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DestinationSettings {
+    /// Its name.
+    pub name: String,
+    /// Its stable id.
+    pub id: DestinationId,
+    /// `http`, `command` or `sql`.
+    pub kind: String,
+    /// Where it leads, without credentials.
+    pub target: String,
+}
+
+impl Settings {
+    /// The source of this name.
+    pub(super) fn source(&self, name: &str) -> Result<&SourceView, Fault> {
+        self.sources.iter().find(|source| source.name == name).ok_or_else(|| {
+            let known = known_names(self.sources.iter().map(|source| source.name.as_str()));
+            Fault::not_found(Missing::Source, format!("there is no source `{name}`; {known}"))
+        })
+    }
+
+    /// The id of the destination that is called this, or has this id.
+    pub(super) fn destination(&self, name: &str) -> Result<DestinationId, Fault> {
+        let by_name = self.destinations.iter().find(|destination| destination.name == name);
+        let found = by_name.or_else(|| self.destinations.iter().find(|one| one.id.as_str() == name));
+        found.map(|destination| destination.id.clone()).ok_or_else(|| {
+            let known = known_names(self.destinations.iter().map(|one| one.name.as_str()));
+            Fault::not_found(Missing::Destination, format!("there is no destination `{name}`; {known}"))
+        })
+    }
+
+    /// The configured destination with this id.
+    pub(super) fn by_id(&self, id: &DestinationId) -> Option<&DestinationSettings> {
+        self.destinations.iter().find(|destination| destination.id == *id)
+    }
+
+    /// What people call the destination with this id.
+    pub(super) fn name_of(&self, id: &DestinationId) -> String {
+        self.by_id(id).map_or_else(|| id.to_string(), |destination| destination.name.clone())
+    }
+}
+
+/// Names for an error message: few enough to read.
+fn known_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    const SHOWN_MAX: usize = 12;
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    let more = names.len().saturating_sub(SHOWN_MAX);
+    names.truncate(SHOWN_MAX);
+    match (names.is_empty(), more) {
+        (true, _) => "none is configured".to_owned(),
+        (false, 0) => format!("configured are {}", names.join(", ")),
+        (false, more) => format!("configured are {} and {more} more", names.join(", ")),
+    }
+}
+
+impl DestinationSettings {
+    /// The view of it before anything is known about its work.
+    pub(super) fn view(&self) -> DestinationView {
+        DestinationView {
+            name: self.name.clone(),
+            id: self.id.to_string(),
+            kind: Some(self.kind.clone()),
+            target: Some(self.target.clone()),
+            configured: true,
+            paused: None,
+            breaker_open_ms: None,
+            running: 0,
+            concurrency: 0,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! `GET stats`: how much of everything there is.
+
+use axum::Json;
+use axum::extract::State;
+use hapax_core::store::{Backlog, Counts};
+use hapax_core::{Clock as _, DeliveryState, SystemClock};
+
+use super::destinations;
+use super::fault::Answer;
+use super::meter::Arrivals;
+use super::state::{AdminState, Settings};
+use super::views::{DestinationStatsView, DestinationView, SourceStatsView, StatsView, StoreView};
+
+pub(super) async fn show(State(state): State<AdminState>) -> Answer<Json<StatsView>> {
+    let store = state.engine.store();
+    let (counts, pauses) = (store.counts().await?, store.pauses().await?);
+    let places = destinations::all(&state, &counts, &pauses);
+    let now = SystemClock::default().now();
+    Ok(Json(StatsView {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at: state.started_at,
+        uptime_seconds: now.since(state.started_at).as_secs(),
+        sources: sources(&state.settings.load(), state.meter.arrivals(), &counts),
+        destinations: places.into_iter().map(|place| destination(place, &counts)).collect(),
+        store: StoreView {
+            events: counts.events,
+            ledger_entries: counts.ledger.iter().map(|count| count.entries).sum(),
+            bytes: counts.store_bytes,
+        },
+        retention: state.meter.purged(),
+    }))
+}
+
+/// Every configured source, and every other that something came from.
+fn sources(settings: &Settings, arrivals: Vec<Arrivals>, counts: &Counts) -> Vec<SourceStatsView> {
+    let quiet = settings.sources.iter().filter(|source| !arrivals.iter().any(|one| one.source == source.name));
+    let quiet: Vec<_> =
+        quiet.map(|source| Arrivals { source: source.name.clone(), ..Arrivals::default() }).collect();
+    let mut views: Vec<_> =
+        arrivals.into_iter().chain(quiet).map(|arrivals| source(settings, arrivals, counts)).collect();
+    views.sort_by(|one, other| one.source.cmp(&other.source));
+    views
+}
+
+fn source(settings: &Settings, arrivals: Arrivals, counts: &Counts) -> SourceStatsView {
+    let scope = settings.sources.iter().find(|source| source.name == arrivals.source).map(|source| &source.scope);
+    let entries = counts.ledger.iter().find(|count| Some(count.scope.as_str()) == scope.map(String::as_str));
+    let genuine = arrivals.accepted + arrivals.duplicates + arrivals.conflicts;
+    SourceStatsView {
+        received: genuine + arrivals.rejected,
+        accepted: arrivals.accepted,
+        duplicates: arrivals.duplicates,
+        conflicts: arrivals.conflicts,
+        rejected: arrivals.rejected,
+        dedupe_ratio: (genuine > 0).then(|| arrivals.duplicates as f64 / genuine as f64),
+        ledger_entries: entries.map_or(0, |count| count.entries),
+        source: arrivals.source,
+    }
+}
+
+fn destination(place: DestinationView, counts: &Counts) -> DestinationStatsView {
+    let mine: Vec<&Backlog> =
+        counts.backlog.iter().filter(|backlog| backlog.destination.as_str() == place.id).collect();
+    let count = |state| mine.iter().filter(|backlog| backlog.state == state).map(|backlog| backlog.count).sum();
+    let (pending, retrying): (u64, u64) = (count(DeliveryState::Pending), count(DeliveryState::Retrying));
+    let is_closed = !place.configured || place.paused.is_some();
+    let unfinished = mine.iter().filter(|backlog| backlog.state.is_unfinished());
+    DestinationStatsView {
+        pending: if is_closed { 0 } else { pending },
+        retrying: if is_closed { 0 } else { retrying },
+        held: if is_closed { pending + retrying } else { 0 },
+        running: count(DeliveryState::Running),
+        dead: count(DeliveryState::Dead),
+        oldest_unfinished_at: unfinished.filter_map(|backlog| backlog.oldest).min(),
+        destination: place.name,
+        destination_id: place.id,
+        configured: place.configured,
+        paused: place.paused,
+        breaker_open_ms: place.breaker_open_ms,
+    }
+}

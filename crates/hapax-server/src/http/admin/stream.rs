@@ -1,0 +1,96 @@
+//! `GET events/stream`: what arrives, as it arrives, as server-sent events.
+//!
+//! Lossy on purpose: a reader that is slower than the arrivals is told how many it missed, and nobody
+//! waits for it. A stream ends when the process stops.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures_util::Stream;
+use hapax_core::store::EventQuery;
+use hapax_engine::Notice;
+use serde::Deserialize;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
+
+use super::extract::Asked;
+use super::fault::{Answer, Fault};
+use super::readiness::Readiness;
+use super::state::AdminState;
+
+/// Most live tails at once.
+pub(super) const STREAMS_MAX: usize = 64;
+/// A silent stream says this often that it lives, so that proxies keep it.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// Which arrivals; everything given must match.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct TailParameters {
+    source: Option<String>,
+    #[serde(rename = "type")]
+    event_type: Option<String>,
+    event_id: Option<String>,
+}
+
+pub(super) async fn tail(
+    State(state): State<AdminState>,
+    Asked(wanted): Asked<TailParameters>,
+) -> Answer<Sse<impl Stream<Item = Result<Event, Infallible>>>> {
+    let permit = match state.streams.clone().try_acquire_owned() {
+        Ok(permit) => permit,
+        Err(TryAcquireError::NoPermits | TryAcquireError::Closed) => {
+            return Err(Fault::too_many_streams(STREAMS_MAX));
+        }
+    };
+    let tail = Tail { wanted, notices: state.engine.tail(), readiness: state.readiness, _permit: permit };
+    let stream = futures_util::stream::unfold(tail, |mut tail| async {
+        let event = tail.next().await?;
+        Some((Ok(event), tail))
+    });
+    Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
+}
+
+struct Tail {
+    wanted: TailParameters,
+    notices: Receiver<Notice>,
+    readiness: Readiness,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Tail {
+    /// The next event to send; none when the stream is over.
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            let received = tokio::select! {
+                received = self.notices.recv() => received,
+                () = self.readiness.stopping() => return None,
+            };
+            match received {
+                Ok(notice) if self.wanted.fits(&notice) => return Some(arrival(&notice)),
+                Ok(_) => {}
+                Err(RecvError::Lagged(missed)) => {
+                    return Some(Event::default().event("lagged").data(format!("{{\"missed\":{missed}}}")));
+                }
+                Err(RecvError::Closed) => return None,
+            }
+        }
+    }
+}
+
+impl TailParameters {
+    fn fits(&self, notice: &Notice) -> bool {
+        let pattern = EventQuery { event_type: self.event_type.clone(), ..EventQuery::default() };
+        self.source.as_deref().is_none_or(|source| source == notice.source.as_str())
+            && self.event_id.as_deref().is_none_or(|event_id| event_id == notice.event_id)
+            && pattern.fits_type(notice.event_type.as_deref())
+    }
+}
+
+fn arrival(notice: &Notice) -> Event {
+    let data = serde_json::to_string(notice).unwrap_or_default();
+    Event::default().event("arrival").id(notice.id.to_string()).data(data)
+}

@@ -1,0 +1,22 @@
+//! The JSON of the admin API, as types: the server writes them, the command line reads them.
+//!
+//! This is a contract: `--json` prints the very same documents. Fields are added, never renamed.
+//! Ids are strings, times RFC 3339, durations say their unit.
+
+mod delivery;
+mod event;
+mod operation;
+mod place;
+mod stats;
+
+pub(crate) use delivery::Intake;
+pub use delivery::{AttemptView, DeliveriesView, DeliveryStatus, DeliveryView};
+pub use event::{
+    BatchView, ConflictView, DuplicatesView, EventPageView, EventSummaryView, EventView, HeaderView,
+};
+pub use operation::{
+    AuditPageView, AuditView, DisposedView, ForgottenView, LedgerView, ReleasedView, ReplayJobView,
+    ReplayPreviewView, ReplayedView, TallyView,
+};
+pub use place::{DestinationView, DestinationsView, PauseView, ResumedView, SourceView, SourcesView};
+pub use stats::{DestinationStatsView, RetentionView, SourceStatsView, StatsView, StoreView};

@@ -1,0 +1,121 @@
+//! Events, in a list and one by one.
+
+use hapax_core::{EventId, EventStatus, SourceName, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::{AttemptView, DeliveryView};
+
+/// One page of events, newest first.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct EventPageView {
+    /// The events.
+    pub events: Vec<EventSummaryView>,
+    /// What to pass as `cursor` to go on; null at the end.
+    pub next: Option<String>,
+}
+
+/// An event in a list.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct EventSummaryView {
+    /// Our id.
+    pub id: EventId,
+    /// The source.
+    pub source: SourceName,
+    /// The sender's id.
+    pub event_id: String,
+    /// The sender's type.
+    #[serde(rename = "type")]
+    pub event_type: Option<String>,
+    /// What has become of it.
+    pub status: EventStatus,
+    /// When it arrived.
+    pub received_at: Timestamp,
+    /// Size of its body.
+    pub body_bytes: u64,
+}
+
+/// One event with everything that happened to it. Its body is at `events/{id}/payload`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct EventView {
+    /// Our id.
+    pub id: EventId,
+    /// The source.
+    pub source: SourceName,
+    /// Where its id is unique.
+    pub scope: String,
+    /// The sender's id.
+    pub event_id: String,
+    /// The sender's type.
+    #[serde(rename = "type")]
+    pub event_type: Option<String>,
+    /// What has become of it.
+    pub status: EventStatus,
+    /// When it arrived.
+    pub received_at: Timestamp,
+    /// The timestamp under the signature.
+    pub signed_at: Option<Timestamp>,
+    /// Which of the source's secrets matched, counted from 0.
+    pub secret_index: Option<u16>,
+    /// Size of its body.
+    pub body_bytes: u64,
+    /// SHA-256 of its body, in hexadecimal.
+    pub body_sha256: String,
+    /// Its headers in the order of arrival; credentials are hidden.
+    pub headers: Vec<HeaderView>,
+    /// Of a split batch: where it was.
+    pub batch: Option<BatchView>,
+    /// One for each destination.
+    pub deliveries: Vec<DeliveryView>,
+    /// Every attempt kept, oldest first.
+    pub attempts: Vec<AttemptView>,
+    /// Copies that came after the first.
+    pub duplicates: Option<DuplicatesView>,
+    /// Other bodies that came under the same id.
+    pub conflicts: Vec<ConflictView>,
+    /// An earlier event with the same body under another id, where ids are not signed.
+    pub same_body_as: Option<EventId>,
+}
+
+/// A header as it arrived; bytes that are not UTF-8 are replaced.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct HeaderView {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// An item's place in the request it came with.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct BatchView {
+    /// The id of the request.
+    pub id: EventId,
+    /// The place in it, counted from 0.
+    pub index: u32,
+}
+
+/// Copies of an event. Gathered in memory and flushed: a crash forgets the last few.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DuplicatesView {
+    /// How many came after the first.
+    pub copies: u64,
+    /// When the last did.
+    pub last_at: Timestamp,
+    /// Milliseconds from the first to each of the last copies, newest last.
+    pub gaps_ms: Vec<u64>,
+}
+
+/// Another body under the same id.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ConflictView {
+    /// SHA-256 of it, in hexadecimal: its name in the API.
+    pub body_sha256: String,
+    /// How often it came.
+    pub seen: u64,
+    /// When it came first.
+    pub received_at: Timestamp,
+    /// Its size.
+    pub body_bytes: u64,
+    /// The event it was released as.
+    pub released_as: Option<EventId>,
+}

@@ -1,0 +1,147 @@
+//! What operators do, and what came of it.
+
+use hapax_core::store::{EventQuery, ReplayJobState, ReplayMode};
+use hapax_core::{EventId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::EventSummaryView;
+
+/// A single event that was put back to work.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ReplayedView {
+    /// The event.
+    pub event: EventId,
+    /// Which of its deliveries were asked for.
+    pub mode: ReplayMode,
+    /// How many deliveries were put back.
+    pub deliveries: u32,
+    /// Of which generation.
+    pub generation: u32,
+}
+
+/// What a bulk replay would do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ReplayPreviewView {
+    /// Always true: nothing was changed.
+    pub dry_run: bool,
+    /// How many events match, exactly, at this moment.
+    pub matched: u64,
+    /// A few of them, newest first.
+    pub samples: Vec<EventSummaryView>,
+}
+
+/// A bulk replay: a stored job that goes on after a restart.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ReplayJobView {
+    /// Its id.
+    pub id: String,
+    /// Where it stands.
+    pub state: ReplayJobState,
+    /// Which events.
+    pub query: EventQuery,
+    /// Which of their deliveries.
+    pub mode: ReplayMode,
+    /// Only this destination (its stable id).
+    pub to: Option<String>,
+    /// At most this many events a second.
+    pub rate_per_second: u32,
+    /// Only events accepted before.
+    pub as_of: Timestamp,
+    /// Who asked.
+    pub who: String,
+    /// Why.
+    pub why: String,
+    /// What it did so far.
+    pub tally: TallyView,
+}
+
+/// What a bulk replay did so far.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct TallyView {
+    /// Events looked at.
+    pub matched: u64,
+    /// Deliveries put back.
+    pub replayed: u64,
+    /// Events refused because work was unfinished.
+    pub unfinished: u64,
+    /// Events where nothing fitted the mode, or that were gone.
+    pub skipped: u64,
+}
+
+/// What became of dead letters.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct DisposedView {
+    /// How many deliveries changed.
+    pub changed: u64,
+    /// Whether the limit of one request was reached: ask again for the rest.
+    pub more: bool,
+}
+
+/// What the ledger knows of an id.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LedgerView {
+    /// The source that was asked about.
+    pub source: String,
+    /// Where the id is unique.
+    pub scope: String,
+    /// The sender's id.
+    pub event_id: String,
+    /// Our id of the first event; its payload may have expired.
+    pub id: EventId,
+    /// Its generation.
+    pub generation: u32,
+    /// When the first was committed.
+    pub first_seen: Timestamp,
+    /// When the ledger may forget it.
+    pub expires_at: Timestamp,
+    /// SHA-256 of the first one's body, in hexadecimal.
+    pub body_sha256: String,
+}
+
+/// An id that the ledger forgot on demand.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ForgottenView {
+    /// The source.
+    pub source: String,
+    /// Where the id was unique.
+    pub scope: String,
+    /// The sender's id.
+    pub event_id: String,
+    /// The generation that the next event with this id will have.
+    pub next_generation: u32,
+}
+
+/// A quarantined body that is an event of its own now.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ReleasedView {
+    /// The event whose id it came under.
+    pub first: EventId,
+    /// SHA-256 of the body, in hexadecimal.
+    pub body_sha256: String,
+    /// The new event.
+    pub id: EventId,
+}
+
+/// One page of the audit trail, newest first.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AuditPageView {
+    /// The entries.
+    pub audit: Vec<AuditView>,
+    /// What to pass as `cursor` to go on; null at the end.
+    pub next: Option<String>,
+}
+
+/// Something an operator did.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AuditView {
+    /// When.
+    pub at: Timestamp,
+    /// Who.
+    pub who: String,
+    /// What, such as `replay`.
+    pub action: String,
+    /// To what.
+    pub subject: String,
+    /// Anything else worth knowing.
+    pub detail: String,
+}

@@ -1,0 +1,244 @@
+//! The ingest listener: `POST /in/<source>`, from raw bytes to an answer that means *durable*.
+//!
+//! This is the hot path: plain hyper, no router, no parsing beyond what the source's rule names. What is accepted is
+//! written by the engine's own loop; this future only waits for the answer, so a client that hangs up tears nothing.
+
+mod answer;
+mod body;
+mod budget;
+mod handshake;
+mod limits;
+mod refused;
+mod source;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use hapax_core::{Clock, EventIds, Headers, Identity, Random, Timestamp};
+use hapax_engine::{Arrival, Engine};
+use hapax_verify::{Envelope, Verdict};
+use http::{Method, Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::service::{Service, service_fn};
+
+use crate::telemetry::Metrics;
+use crate::telemetry::metrics::UNKNOWN_SOURCE;
+
+use super::problem::Problem;
+use budget::Budget;
+pub use limits::Limits;
+pub use source::{AckStatus, Source, Sources};
+
+/// What stands before a source's name in a path.
+const PREFIX: &str = "/in/";
+
+/// What an id begins with that was made here, because the sender has none: such an event is never a duplicate.
+const GENERATED_ID_PREFIX: &str = "generated:";
+
+/// The service behind the ingest listener. Clones share it.
+#[derive(Clone)]
+pub struct Ingest(Arc<Inner>);
+
+struct Inner {
+    engine: Engine,
+    sources: ArcSwap<Sources>,
+    metrics: Arc<Metrics>,
+    clock: Arc<dyn Clock>,
+    random: Arc<dyn Random>,
+    ids: EventIds,
+    limits: Limits,
+    budget: Arc<Budget>,
+}
+
+/// What the ingest service is made of.
+pub struct Parts {
+    /// Takes what was verified.
+    pub engine: Engine,
+    /// Who may send.
+    pub sources: Sources,
+    /// Counts.
+    pub metrics: Arc<Metrics>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub random: Arc<dyn Random>,
+    /// Everything has a limit.
+    pub limits: Limits,
+}
+
+type Answer = Response<Full<Bytes>>;
+
+/// The ingest service as a listener sees it.
+pub trait IngestService:
+    Service<Request<Incoming>, Response = Answer, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static
+{
+}
+
+impl<S> IngestService for S where
+    S: Service<Request<Incoming>, Response = Answer, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static
+{
+}
+
+impl Ingest {
+    /// Puts the service together.
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(Inner {
+            engine: parts.engine,
+            sources: ArcSwap::from_pointee(parts.sources),
+            metrics: parts.metrics,
+            clock: parts.clock,
+            random: parts.random,
+            ids: EventIds::default(),
+            budget: Arc::new(Budget::new(parts.limits.body_bytes_in_flight_max)),
+            limits: parts.limits,
+        }))
+    }
+
+    /// What a listener serves.
+    pub fn service(&self) -> impl IngestService {
+        let inner = Arc::clone(&self.0);
+        service_fn(move |request| {
+            let inner = Arc::clone(&inner);
+            async move { Ok(inner.handle(request).await) }
+        })
+    }
+
+    /// Serves these sources from the next request on; requests that run go on with what they found.
+    pub fn reconfigure(&self, sources: Sources) {
+        self.0.sources.store(Arc::new(sources));
+    }
+}
+
+impl Inner {
+    async fn handle(&self, request: Request<Incoming>) -> Answer {
+        let started = self.clock.elapsed();
+        let source = match self.find(request.uri().path()) {
+            Ok(source) => source,
+            Err(problem) => {
+                self.metrics.rejected(UNKNOWN_SOURCE, problem.code());
+                return problem.into_response();
+            }
+        };
+        let outcome = match *request.method() {
+            Method::POST => self.receive(&source, request).await,
+            _ => handshake::answer(&source, &request, self.clock.now()),
+        };
+        match outcome {
+            Ok(answer) => {
+                source.meter.acknowledged(self.clock.elapsed().saturating_sub(started));
+                answer
+            }
+            Err(problem) => {
+                self.note(&source, &problem);
+                problem.into_response()
+            }
+        }
+    }
+
+    fn find(&self, path: &str) -> Result<Arc<Source>, Problem> {
+        let name = path.strip_prefix(PREFIX).ok_or_else(|| refused::unknown_path(path))?;
+        self.sources.load().get(name).ok_or_else(|| refused::unknown_source(name))
+    }
+
+    /// One delivery: read, verify, identify, accept, answer.
+    async fn receive(&self, source: &Source, request: Request<Incoming>) -> Result<Answer, Problem> {
+        // The time of arrival is that of the head: a slow body must not make a fresh signature old.
+        let received_at = self.clock.now();
+        let (head, incoming) = request.into_parts();
+        // Held until the answer: what waits to be written counts too.
+        let mut share = budget::Share::of(&self.budget);
+        let body = body::read(incoming, source.body_limit, self.limits.body_timeout, &mut share)
+            .await
+            .map_err(|error| refused::body(&error, source.body_limit))?;
+        let url = source.url(&head.uri);
+        let verdict = source.verifier.verify(&hapax_verify::Request {
+            method: "POST",
+            url: &url,
+            headers: &head.headers,
+            body: &body,
+            received_at: received_at.as_seconds(),
+        });
+        let envelopes = match verdict.map_err(|rejection| refused::rejection(&rejection))? {
+            Verdict::Events(envelopes) => envelopes,
+            Verdict::Handshake(answer) => return Ok(handshake::response(answer)),
+            Verdict::NeedsKey(request) => return Err(refused::key_unknown(&request.key_id)),
+        };
+        if envelopes.is_empty() {
+            return Ok(answer::empty());
+        }
+        let headers = Headers::pack(head.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())));
+        let is_batch = envelopes.iter().any(|envelope| envelope.batch_index.is_some());
+        let arrivals = self.arrivals(source, envelopes, received_at, &headers, &body);
+        drop(body);
+        let accepted = self.engine.accept(arrivals).await.map_err(|refusal| refused::refusal(&refusal))?;
+        match accepted.as_slice() {
+            [one] if !is_batch => Ok(answer::one(one, source.ack_status)),
+            several => Ok(answer::batch(several)),
+        }
+    }
+
+    fn arrivals(
+        &self,
+        source: &Source,
+        envelopes: Vec<Envelope>,
+        received_at: Timestamp,
+        headers: &Headers,
+        body: &Bytes,
+    ) -> Vec<Arrival> {
+        let mut batch_id = None;
+        envelopes
+            .into_iter()
+            .map(|envelope| {
+                let event_id = if envelope.deduplicated {
+                    envelope.event_id
+                } else {
+                    format!("{GENERATED_ID_PREFIX}{}", self.fresh_id(source, &envelope.event_id, received_at))
+                };
+                let batch = envelope.batch_index.map(|index| {
+                    let id = *batch_id.get_or_insert_with(|| self.fresh_id(source, &event_id, received_at));
+                    (id, index)
+                });
+                Arrival {
+                    source: source.name.clone(),
+                    event_id,
+                    event_type: envelope.event_type,
+                    signed_at: envelope.signed_at.map(Timestamp::from_seconds),
+                    secret_index: envelope.secret_index.and_then(|index| u16::try_from(index).ok()),
+                    received_at,
+                    headers: headers.clone(),
+                    body: envelope.body.map_or_else(|| body.clone(), |range| body.slice(range)),
+                    content_hash: None,
+                    batch,
+                }
+            })
+            .collect()
+    }
+
+    fn fresh_id(&self, source: &Source, event_id: &str, now: Timestamp) -> hapax_core::EventId {
+        let key = Identity::new(source.name.as_str(), event_id).key();
+        self.ids.next(now, key, &*self.random)
+    }
+
+    fn note(&self, source: &Source, problem: &Problem) {
+        self.metrics.rejected(source.name.as_str(), problem.code());
+        if problem.status().is_server_error() {
+            self.metrics.unavailable(problem.code());
+        }
+        tracing::info!(
+            source = %source.name,
+            status = problem.status().as_u16(),
+            code = problem.code(),
+            detail = problem.detail(),
+            "request refused"
+        );
+    }
+}
+
+impl std::fmt::Debug for Ingest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ingest").finish_non_exhaustive()
+    }
+}

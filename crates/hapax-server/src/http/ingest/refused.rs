@@ -1,0 +1,195 @@
+//! From a refusal to its problem document: the only place where the ingest port's error codes are made.
+
+use hapax_engine::Refusal;
+use hapax_verify::Rejection;
+use http::StatusCode;
+
+use super::body::BodyError;
+use crate::http::problem::Problem;
+
+/// The methods of `/in/<source>`.
+const METHODS: &str = "POST";
+/// Characters of a stranger's text that an answer repeats.
+const ECHO_CHARS_MAX: usize = 100;
+
+pub(super) fn unknown_path(path: &str) -> Problem {
+    Problem::new(
+        StatusCode::NOT_FOUND,
+        "not_found",
+        "Not found",
+        format!("nothing is at `{}` on this port; webhooks go to /in/<source>", shortened(path)),
+    )
+}
+
+pub(super) fn unknown_source(name: &str) -> Problem {
+    Problem::new(
+        StatusCode::NOT_FOUND,
+        "unknown_source",
+        "Unknown source",
+        format!("no source is named `{}`; add [sources.<name>] to the configuration, or correct the URL at the sender", shortened(name)),
+    )
+}
+
+pub(super) fn method_not_allowed(method: &http::Method) -> Problem {
+    Problem::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "method_not_allowed",
+        "Method not allowed",
+        format!("webhooks come by POST; {} is only for a sender's handshake, and this is none", shortened(method.as_str())),
+    )
+    .allow(METHODS)
+}
+
+pub(super) fn body(error: &BodyError, limit: u64) -> Problem {
+    match error {
+        BodyError::TooLarge => Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "body_too_large",
+            "Body too large",
+            format!("the body is longer than {limit} bytes; raise `server.body_limit` if the sender's events are this large"),
+        ),
+        BodyError::TooSlow(within) => Problem::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "body_timeout",
+            "Body too slow",
+            format!("the body was not complete after {} s; nothing was kept", within.as_secs()),
+        ),
+        BodyError::Broken => Problem::new(
+            StatusCode::BAD_REQUEST,
+            "body_incomplete",
+            "Body incomplete",
+            "the connection broke, or the body was not valid HTTP; nothing was kept",
+        ),
+        BodyError::NoRoom => Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "overloaded",
+            "Overloaded",
+            "too many bytes of other deliveries are in flight; nothing was kept, deliver it again",
+        )
+        .retry_after(std::time::Duration::from_secs(1)),
+    }
+    // What was not read yet would be taken for the next request.
+    .closing()
+}
+
+pub(super) fn rejection(rejection: &Rejection) -> Problem {
+    let (status, title) = match rejection {
+        Rejection::SignatureMissing { .. } => (StatusCode::UNAUTHORIZED, "Signature missing"),
+        Rejection::SignatureInvalid { .. } => (StatusCode::UNAUTHORIZED, "Signature invalid"),
+        Rejection::TimestampOutOfRange { .. } => (StatusCode::UNAUTHORIZED, "Timestamp out of range"),
+        Rejection::EventIdMissing { .. } => (StatusCode::BAD_REQUEST, "Event id missing"),
+        Rejection::EventIdInvalid { .. } => (StatusCode::BAD_REQUEST, "Event id not usable"),
+        Rejection::MalformedBody { .. } => (StatusCode::BAD_REQUEST, "Malformed body"),
+    };
+    Problem::new(status, rejection.code(), title, rejection.to_string())
+}
+
+pub(super) fn key_unknown(key_id: &str) -> Problem {
+    Problem::new(
+        StatusCode::UNAUTHORIZED,
+        "signature_invalid",
+        "Signature invalid",
+        format!("the signature names the key `{}`, which is not known here", shortened(key_id)),
+    )
+}
+
+pub(super) fn refusal(refusal: &Refusal) -> Problem {
+    match refusal {
+        Refusal::UnknownSource => Problem::new(
+            StatusCode::NOT_FOUND,
+            "unknown_source",
+            "Unknown source",
+            "the source was removed from the configuration while this request was on its way",
+        ),
+        Refusal::RateLimited { retry_after } => Problem::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "rate_limited",
+            "Rate limited",
+            "the source's `rate_limit` is used up; nothing was kept, deliver it again later",
+        )
+        .retry_after(*retry_after),
+        Refusal::Overloaded { retry_after } => Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "overloaded",
+            "Overloaded",
+            "too many deliveries wait to be written; nothing was kept, deliver it again",
+        )
+        .retry_after(*retry_after),
+        // What is wrong with the store is for the log, not for whoever sends.
+        Refusal::Unavailable { retry_after, message: _ } => Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "store_unavailable",
+            "Store unavailable",
+            "the store cannot write now; nothing is promised, deliver it again",
+        )
+        .retry_after(*retry_after),
+        Refusal::ShuttingDown { retry_after } => Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "shutting_down",
+            "Shutting down",
+            "the service is about to end; deliver it again",
+        )
+        .retry_after(*retry_after)
+        .closing(),
+        Refusal::Rejected { message } => Problem::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "event_refused",
+            "Event refused",
+            format!("the store can never keep this event: {message}"),
+        ),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(ECHO_CHARS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn every_rejection_has_the_status_that_the_verifier_names() {
+        for case in [
+            Rejection::SignatureMissing { header: "h".to_owned() },
+            Rejection::TimestampOutOfRange {
+                signed_at: None,
+                received_at: 0,
+                tolerance_seconds: 1,
+            },
+            Rejection::EventIdMissing {
+                looked_in: "body:/id".to_owned(),
+            },
+        ] {
+            let problem = rejection(&case);
+            assert_eq!(problem.status().as_u16(), case.status());
+            assert_eq!(problem.code(), case.code());
+        }
+    }
+
+    #[test]
+    fn what_a_sender_should_repeat_says_when() {
+        let retry_after = Duration::from_millis(1500);
+        for (case, status, code) in [
+            (Refusal::RateLimited { retry_after }, 429, "rate_limited"),
+            (Refusal::Overloaded { retry_after }, 503, "overloaded"),
+            (Refusal::ShuttingDown { retry_after }, 503, "shutting_down"),
+            (
+                Refusal::Unavailable {
+                    retry_after,
+                    message: "no space on /var/secret".to_owned(),
+                },
+                503,
+                "store_unavailable",
+            ),
+        ] {
+            let problem = refusal(&case);
+            assert_eq!((problem.status().as_u16(), problem.code()), (status, code));
+            assert!(!problem.detail().contains("/var/secret"));
+            let response = problem.into_response::<http_body_util::Full<bytes::Bytes>>();
+            assert_eq!(response.headers()["retry-after"], "2");
+        }
+    }
+}

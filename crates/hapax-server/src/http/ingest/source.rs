@@ -1,0 +1,72 @@
+//! The sources that may send: for each its verifier and how it wants to be answered, compiled once.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hapax_core::SourceName;
+use hapax_verify::Verifier;
+use http::Uri;
+
+use crate::telemetry::SourceMeter;
+
+/// One source.
+#[derive(Debug)]
+pub struct Source {
+    /// Its name, the last part of its path.
+    pub name: SourceName,
+    /// Says whether a request is genuine, and which event it is.
+    pub verifier: Verifier,
+    /// The status of an answer to a new event.
+    pub ack_status: AckStatus,
+    /// Bytes of a body; more is refused.
+    pub body_limit: u64,
+    /// Where senders see us, without a slash at its end. Only what is configured counts: a `Host` header is the
+    /// sender's own word.
+    pub public_url: Option<String>,
+    /// Counts.
+    pub meter: Arc<SourceMeter>,
+}
+
+/// How a new event is answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AckStatus {
+    /// 200.
+    #[default]
+    Ok,
+    /// 202.
+    Accepted,
+}
+
+/// All of them, by name.
+#[derive(Debug, Default)]
+pub struct Sources(HashMap<Box<str>, Arc<Source>>);
+
+impl Sources {
+    /// The source of this name.
+    pub fn get(&self, name: &str) -> Option<Arc<Source>> {
+        self.0.get(name).cloned()
+    }
+}
+
+impl FromIterator<Source> for Sources {
+    fn from_iter<I: IntoIterator<Item = Source>>(sources: I) -> Self {
+        let named = sources
+            .into_iter()
+            .map(|source| (Box::from(source.name.as_str()), Arc::new(source)));
+        Self(named.collect())
+    }
+}
+
+impl Source {
+    /// The public URL of a request, for senders that sign it; empty if it is not configured.
+    pub(super) fn url(&self, uri: &Uri) -> Cow<'static, str> {
+        match &self.public_url {
+            None => Cow::Borrowed(""),
+            Some(base) => {
+                let path = uri.path_and_query().map_or("", http::uri::PathAndQuery::as_str);
+                Cow::Owned(format!("{base}{path}"))
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! The loop that both listeners run: accept, serve HTTP/1.1, cut off who is too slow, drain at the end.
+//!
+//! Everything a stranger can use up is bounded here by [`Limits`]; what bounds a body is in `ingest`.
+
+mod activity;
+mod refuse;
+
+use std::collections::HashMap;
+use std::error::Error as StdError;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Buf;
+use http::{Request, Response};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::{Id, JoinSet};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use activity::Activity;
+
+/// After a failed accept (no file descriptor left, most often) the loop rests this long instead of spinning.
+const ACCEPT_REST: Duration = Duration::from_millis(50);
+
+/// What one listener grants to whoever connects.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Connections at once; one more is answered 503 and closed.
+    pub connections_max: usize,
+    /// A connection that sends no whole request head for this long is closed: slow heads and idle ones alike. One that
+    /// was used before may last up to twice as long.
+    pub head_timeout: Duration,
+    /// Bytes of a request head; more is answered 431. (More than 100 headers are too, which is fixed.)
+    pub head_bytes_max: usize,
+    /// How long requests that run may take to end once the listener stops.
+    pub drain: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections_max: 16_384,
+            head_timeout: Duration::from_secs(30),
+            head_bytes_max: 64 * 1024,
+            drain: Duration::from_secs(10),
+        }
+    }
+}
+
+/// An address that cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address} (`{key}`): {}", advice(.source))]
+pub struct BindError {
+    address: SocketAddr,
+    key: &'static str,
+    source: io::Error,
+}
+
+/// Takes the address; `key` is where the configuration names it.
+pub async fn bind(address: SocketAddr, key: &'static str) -> Result<TcpListener, BindError> {
+    TcpListener::bind(address)
+        .await
+        .map_err(|source| BindError { address, key, source })
+}
+
+/// Serves until `stop`, then drains. Returns once every connection is gone.
+pub async fn serve<S, B>(listener: TcpListener, limits: Limits, service: S, stop: CancellationToken)
+where
+    S: Service<Request<Incoming>, Response = Response<B>> + Clone + Send + Sync + 'static,
+    S::Future: Send,
+    S::Error: Into<Box<dyn StdError + Send + Sync>>,
+    B: Body + Send + Unpin + 'static,
+    B::Data: Buf + Send,
+    B::Error: Into<Box<dyn StdError + Send + Sync>>,
+{
+    let mut connections = JoinSet::new();
+    let mut drains: HashMap<Id, oneshot::Sender<()>> = HashMap::new();
+    let mut refusals = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) if connections.len() < limits.connections_max => {
+                    let (drain, draining) = oneshot::channel();
+                    let task = connections.spawn(connection(stream, limits, service.clone(), draining));
+                    drains.insert(task.id(), drain);
+                }
+                Ok((stream, _)) => refuse::refuse(&mut refusals, stream, limits.connections_max),
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted; if this stays, raise the limit of open files");
+                    tokio::time::sleep(ACCEPT_REST).await;
+                }
+            },
+            Some(ended) = connections.join_next_with_id(), if !connections.is_empty() => {
+                let id = match ended {
+                    Ok((id, ())) => id,
+                    Err(error) => error.id(),
+                };
+                drains.remove(&id);
+            }
+            Some(_) = refusals.join_next(), if !refusals.is_empty() => {}
+            () = stop.cancelled() => break,
+        }
+    }
+    drop(listener);
+    // Dropping the senders tells every connection to end after the request it is in.
+    drop(drains);
+    let all_ended = timeout(limits.drain, async { while connections.join_next().await.is_some() {} }).await;
+    if all_ended.is_err() {
+        tracing::warn!(connections = connections.len(), "connections did not end in time and are cut off");
+        connections.shutdown().await;
+    }
+}
+
+async fn connection<S, B>(stream: TcpStream, limits: Limits, service: S, mut draining: oneshot::Receiver<()>)
+where
+    S: Service<Request<Incoming>, Response = Response<B>> + Send + Sync + 'static,
+    S::Future: Send,
+    S::Error: Into<Box<dyn StdError + Send + Sync>>,
+    B: Body + Send + Unpin + 'static,
+    B::Data: Buf + Send,
+    B::Error: Into<Box<dyn StdError + Send + Sync>>,
+{
+    // An answer is one small write: waiting to fill a segment would only delay it. Without it, all still works.
+    let _ = stream.set_nodelay(true);
+    let first_tick = Instant::now() + limits.head_timeout;
+    // A connection that never says anything costs a socket and a task, and no buffer.
+    tokio::select! {
+        readable = timeout_at(first_tick, stream.readable()) => match readable {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) | Err(_) => return,
+        },
+        _ = &mut draining => return,
+    }
+    let activity = Activity::default();
+    let watched = service_fn(|request| {
+        let busy = activity.begin();
+        let answer = service.call(request);
+        async move { answer.await.map(|response| response.map(|body| busy.until_sent(body))) }
+    });
+    let serving = http1::Builder::new()
+        .max_buf_size(limits.head_bytes_max)
+        .serve_connection(TokioIo::new(stream), watched);
+    tokio::pin!(serving);
+    let mut ticks = interval_at(first_tick, limits.head_timeout);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut is_draining = false;
+    let mut seen = activity.stamp();
+    loop {
+        tokio::select! {
+            biased;
+            // How a connection ended is the client's business: a hang-up is no error of ours.
+            _ = serving.as_mut() => return,
+            _ = &mut draining, if !is_draining => {
+                is_draining = true;
+                serving.as_mut().graceful_shutdown();
+            }
+            _ = ticks.tick() => {
+                let now = activity.stamp();
+                if now == seen && now.is_idle() {
+                    return;
+                }
+                seen = now;
+            }
+        }
+    }
+}
+
+fn advice(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "another process listens there already; stop it or choose another address".to_owned()
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            "no interface of this machine has that address; 0.0.0.0 stands for all of them".to_owned()
+        }
+        io::ErrorKind::PermissionDenied => {
+            format!("{error}; ports below 1024 need a privilege: choose a higher one")
+        }
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_taken_port_is_refused_with_the_address_and_the_key() {
+        let first = bind(([127, 0, 0, 1], 0).into(), "server.listen").await.unwrap();
+        let address = first.local_addr().unwrap();
+        let message = bind(address, "server.listen").await.unwrap_err().to_string();
+        assert!(message.contains(&address.to_string()), "{message}");
+        assert!(message.contains("`server.listen`") && message.contains("another process"), "{message}");
+    }
+}

@@ -1,0 +1,96 @@
+//! Whether a connection is in a request, and whether anything has happened since the last look.
+//!
+//! One timer for each connection looks at this now and then; a timer for each request would cost every request.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+
+use http_body::{Body, Frame, SizeHint};
+
+/// The state of one connection: odd while a request is in hand, and never the same twice.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Activity(Arc<AtomicU64>);
+
+/// A state at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp(u64);
+
+impl Stamp {
+    pub(super) const fn is_idle(self) -> bool {
+        self.0.is_multiple_of(2)
+    }
+}
+
+impl Activity {
+    /// A request begins; it ends when the guard goes. HTTP/1.1 has one at a time.
+    pub(super) fn begin(&self) -> Busy {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Busy(Arc::clone(&self.0))
+    }
+
+    pub(super) fn stamp(&self) -> Stamp {
+        Stamp(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// A request in hand.
+#[derive(Debug)]
+pub(super) struct Busy(Arc<AtomicU64>);
+
+impl Busy {
+    /// Lasts until the body was handed over: a stream of events is no idle connection.
+    pub(super) const fn until_sent<B>(self, body: B) -> Sending<B> {
+        Sending { body, _busy: self }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A body that keeps its connection busy.
+#[derive(Debug)]
+pub(super) struct Sending<B> {
+    body: B,
+    _busy: Busy,
+}
+
+impl<B: Body + Unpin> Body for Sending<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_is_idle_before_and_after_a_request_and_the_two_differ() {
+        let activity = Activity::default();
+        let before = activity.stamp();
+        let busy = activity.begin();
+        assert!(!activity.stamp().is_idle());
+        drop(busy.until_sent(http_body_util::Full::new(bytes::Bytes::new())));
+        let after = activity.stamp();
+        assert!(before.is_idle() && after.is_idle() && before != after);
+    }
+}

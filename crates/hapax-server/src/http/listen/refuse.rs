@@ -1,0 +1,62 @@
+//! What a connection over the limit gets: one answer, 503, and the door.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use http::StatusCode;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::http::problem::{MEDIA_TYPE, Problem};
+
+/// Refusals under way at once; beyond that a connection is closed without a word.
+const REFUSALS_MAX: usize = 64;
+/// How long a refused client has to take its answer.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
+/// Bytes of the request that are read before the door closes; a close over unread bytes would destroy the answer.
+const REFUSAL_READ_BYTES_MAX: usize = 64 * 1024;
+
+/// Answers in a task of its own, as far as there is room for one.
+pub(super) fn refuse(refusals: &mut JoinSet<()>, stream: TcpStream, connections_max: usize) {
+    if refusals.len() < REFUSALS_MAX {
+        refusals.spawn(async move {
+            // A client that does not take its answer in time has had its chance.
+            let _ = timeout(REFUSAL_TIMEOUT, answer(stream, connections_max)).await;
+        });
+    }
+}
+
+async fn answer(mut stream: TcpStream, connections_max: usize) -> std::io::Result<()> {
+    stream.write_all(text(connections_max).as_bytes()).await?;
+    stream.shutdown().await?;
+    let mut scratch = [0; 1024];
+    let mut read = 0;
+    while read < REFUSAL_READ_BYTES_MAX {
+        match stream.read(&mut scratch).await? {
+            0 => break,
+            more => read += more,
+        }
+    }
+    Ok(())
+}
+
+fn text(connections_max: usize) -> String {
+    let problem = Problem::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "overloaded",
+        "Overloaded",
+        format!("{connections_max} connections are open already; try again later"),
+    );
+    let document = problem.document();
+    let mut text = String::with_capacity(document.len() + 160);
+    // Writing to a String cannot fail.
+    let _ = write!(
+        text,
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: {MEDIA_TYPE}\r\nretry-after: 1\r\n\
+         content-length: {}\r\nconnection: close\r\n\r\n{document}",
+        document.len()
+    );
+    text
+}

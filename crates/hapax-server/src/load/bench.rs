@@ -1,0 +1,61 @@
+//! The published benchmark: Hapax beside its ceiling, in one run.
+//!
+//! Rounds alternate between the ceiling and the service, so that both see the same machine; every figure is the median
+//! of its rounds, and every ratio is taken within a round. The client is a process of its own, ids are random, and the
+//! store is on a disk.
+
+mod figure;
+mod ledger;
+mod plan;
+mod round;
+mod site;
+mod table;
+
+use serde::Serialize;
+
+use super::machine::Machine;
+use super::progress::Progress;
+use super::workspace::{Afterwards, Workspace};
+
+pub(crate) use figure::{Figure, Standing};
+pub(crate) use ledger::Ledger;
+pub(crate) use plan::{CONNECTIONS, Plan, SECONDS_MAX};
+pub(crate) use round::Round;
+pub(crate) use table::print;
+
+/// Everything that was measured.
+#[derive(Debug, Serialize)]
+pub(crate) struct Results {
+    /// Where it was measured.
+    pub(crate) machine: Machine,
+    /// What was run.
+    pub(crate) plan: Plan,
+    /// The figures, with their targets.
+    pub(crate) figures: Vec<Figure>,
+    /// What was not as it should be: answers that were no success, events that were not new.
+    pub(crate) problems: Vec<String>,
+    /// What each round found.
+    pub(crate) rounds: Vec<Round>,
+    /// A large ledger beside an empty one.
+    pub(crate) ledger: Option<Ledger>,
+}
+
+/// Runs the plan.
+pub(crate) async fn run(plan: Plan) -> anyhow::Result<Results> {
+    let workspace = Workspace::create(&plan.folder, Afterwards::Remove)?;
+    let machine = Machine::probe(workspace.path())?;
+    let mut rounds = Vec::with_capacity(plan.rounds);
+    let progress = Progress::new(plan.steps());
+    for number in 0..plan.rounds {
+        rounds.push(round::run(&plan, number, workspace.path(), &progress).await?);
+    }
+    progress.end();
+    let ledger = match plan.preload {
+        0 => None,
+        entries => Some(ledger::run(&plan, entries, workspace.path()).await?),
+    };
+    let figures = figure::all(&rounds, ledger.as_ref());
+    let mut problems: Vec<String> = rounds.iter().flat_map(|round| round.problems.clone()).collect();
+    problems.extend(ledger.iter().flat_map(|ledger| ledger.problems.clone()));
+    Ok(Results { machine, plan, figures, problems, rounds, ledger })
+}

@@ -1,0 +1,246 @@
+//! From rounds to figures: medians, ratios to the ceiling, and how they stand against their targets.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::load::report::Report;
+
+use super::ledger::Ledger;
+use super::round::Round;
+
+/// One line of the result.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Figure {
+    /// What it is.
+    pub(crate) name: String,
+    /// The median of its rounds.
+    pub(crate) value: f64,
+    /// In what.
+    pub(crate) unit: Unit,
+    /// Against what it is held (the ceiling, or the empty store), as a ratio: the median of the ratios in each round.
+    pub(crate) ratio: Option<f64>,
+    /// What it should be.
+    pub(crate) target: Option<Target>,
+    /// Whether it is.
+    pub(crate) standing: Standing,
+}
+
+/// What a value counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Unit {
+    /// Events or requests a second.
+    PerSecond,
+    /// Milliseconds.
+    Milliseconds,
+    /// Mebibytes.
+    Mebibytes,
+}
+
+/// What a figure should be.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Target {
+    /// The ratio should be at least `floor`, better `aim`.
+    RatioAtLeast {
+        /// Below this it fails.
+        floor: f64,
+        /// From here on there is nothing more to ask for.
+        aim: f64,
+    },
+    /// The ratio should not be above this.
+    RatioAtMost(f64),
+    /// The value should be below this.
+    Below(f64),
+}
+
+/// How a figure stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Standing {
+    /// It has no target.
+    Unjudged,
+    /// It missed its target.
+    Missed,
+    /// It reached its target.
+    Reached,
+    /// It reached its aim, too.
+    AimReached,
+}
+
+/// All figures.
+pub(super) fn all(rounds: &[Round], ledger: Option<&Ledger>) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for connections in [64, 256] {
+        let ceiling = |round: &Round| success_rate(&round.ceiling, connections);
+        figures.push(rate(format!("ceiling, {connections} connections"), rounds, ceiling, None));
+        figures.extend(latencies("ceiling", connections, rounds, |round| &round.ceiling));
+    }
+    for (connections, floor, aim) in [(64, 0.18, 0.30), (256, 0.25, 0.40)] {
+        let name = format!("new events, {connections} connections");
+        let new = |round: &Round| expected_rate(&round.new, connections, |report| report.counts.accepted);
+        let target = Target::RatioAtLeast { floor, aim };
+        figures.push(against_ceiling(name, rounds, connections, new, target));
+        figures.extend(latencies("new events", connections, rounds, |round| &round.new));
+    }
+    for connections in [64, 256] {
+        let name = format!("duplicates, {connections} connections");
+        let seen = |round: &Round| expected_rate(&round.duplicates, connections, |report| report.counts.duplicate);
+        let target = Target::RatioAtLeast { floor: 0.75, aim: 0.90 };
+        figures.push(against_ceiling(name, rounds, connections, seen, target));
+        figures.extend(latencies("duplicates", connections, rounds, |round| &round.duplicates));
+    }
+    let delivered = |round: &Round| Some(round.delivered_per_second);
+    let target = Target::RatioAtLeast { floor: 0.10, aim: 0.20 };
+    figures.push(against_ceiling("accepted to delivered, 64 connections".to_owned(), rounds, 64, delivered, target));
+    figures.extend(footprint(rounds));
+    figures.extend(ledger.into_iter().flat_map(against_empty));
+    figures
+}
+
+fn rate(
+    name: String,
+    rounds: &[Round],
+    value: impl Fn(&Round) -> Option<f64>,
+    target: Option<Target>,
+) -> Figure {
+    let value = median(rounds.iter().filter_map(value));
+    Figure::new(name, value, Unit::PerSecond, None, target)
+}
+
+fn against_ceiling(
+    name: String,
+    rounds: &[Round],
+    connections: usize,
+    value: impl Fn(&Round) -> Option<f64>,
+    target: Target,
+) -> Figure {
+    let ratio = median(rounds.iter().filter_map(|round| {
+        Some(value(round)? / success_rate(&round.ceiling, connections)?)
+    }));
+    let value = median(rounds.iter().filter_map(&value));
+    Figure::new(name, value, Unit::PerSecond, Some(ratio), Some(target))
+}
+
+fn latencies(
+    label: &str,
+    connections: usize,
+    rounds: &[Round],
+    reports: impl Fn(&Round) -> &BTreeMap<usize, Report>,
+) -> Vec<Figure> {
+    let percentiles: [(&str, fn(&Report) -> u64); 2] =
+        [("p50", |report| report.latency.p50_us), ("p99", |report| report.latency.p99_us)];
+    let figure = |(percentile, of): (&str, fn(&Report) -> u64)| {
+        let read = |reports: &BTreeMap<usize, Report>| reports.get(&connections).map(|report| of(report) as f64);
+        let value = median(rounds.iter().filter_map(|round| read(reports(round)))) / 1e3;
+        let ratio = median(rounds.iter().filter_map(|round| Some(read(reports(round))? / read(&round.ceiling)?)));
+        let judged = label == "new events" && connections == 64 && percentile == "p99";
+        let target = judged.then_some(Target::RatioAtMost(4.0));
+        let ratio = (label != "ceiling").then_some(ratio);
+        let name = format!("{label}, {connections} connections, {percentile}");
+        Figure::new(name, value, Unit::Milliseconds, ratio, target)
+    };
+    percentiles.into_iter().map(figure).collect()
+}
+
+fn footprint(rounds: &[Round]) -> Vec<Figure> {
+    let mebibytes = |kib: u64| kib as f64 / 1024.0;
+    let mut figures = Vec::new();
+    let mut memory = |name: &str, of: fn(&Round) -> Option<u64>, limit: Option<f64>| {
+        let values: Vec<f64> = rounds.iter().filter_map(of).map(mebibytes).collect();
+        if !values.is_empty() {
+            let value = values.iter().copied().fold(0.0, f64::max);
+            figures.push(Figure::new(name.to_owned(), value, Unit::Mebibytes, None, limit.map(Target::Below)));
+        }
+    };
+    memory("anonymous memory, highest", |round| round.anonymous_peak_kib, Some(200.0));
+    memory("resident memory, highest", |round| round.resident_peak_kib, None);
+    memory("resident memory, idle", |round| round.idle_resident_kib, Some(40.0));
+    let ready = median(rounds.iter().map(|round| round.ready_ms));
+    let target = Some(Target::Below(200.0));
+    figures.push(Figure::new("start to ready".to_owned(), ready, Unit::Milliseconds, None, target));
+    figures
+}
+
+fn against_empty(ledger: &Ledger) -> Vec<Figure> {
+    let (empty, large) = (ledger.empty_per_second(), ledger.large_per_second());
+    let target = Target::RatioAtLeast { floor: 0.85, aim: 1.0 };
+    let name = format!("new events, {} entries, of the empty store's", ledger.entries);
+    vec![
+        Figure::new("new events, empty store, for minutes".to_owned(), empty, Unit::PerSecond, None, None),
+        Figure::new(name, large, Unit::PerSecond, Some(large / empty), Some(target)),
+    ]
+}
+
+impl Figure {
+    fn new(name: String, value: f64, unit: Unit, ratio: Option<f64>, target: Option<Target>) -> Self {
+        let standing = target.map_or(Standing::Unjudged, |target| target.judge(value, ratio));
+        Self { name, value, unit, ratio, target, standing }
+    }
+}
+
+impl Target {
+    fn judge(self, value: f64, ratio: Option<f64>) -> Standing {
+        match self {
+            Self::RatioAtLeast { floor, aim } => match ratio {
+                Some(ratio) if ratio >= aim => Standing::AimReached,
+                Some(ratio) if ratio >= floor => Standing::Reached,
+                Some(_) | None => Standing::Missed,
+            },
+            Self::RatioAtMost(limit) if ratio.is_some_and(|ratio| ratio <= limit) => Standing::Reached,
+            Self::Below(limit) if value < limit => Standing::Reached,
+            Self::RatioAtMost(_) | Self::Below(_) => Standing::Missed,
+        }
+    }
+}
+
+fn success_rate(reports: &BTreeMap<usize, Report>, connections: usize) -> Option<f64> {
+    expected_rate(reports, connections, |report| report.counts.successes())
+}
+
+/// Only the answers that were asked for count: an error answered quickly is no throughput.
+fn expected_rate(
+    reports: &BTreeMap<usize, Report>,
+    connections: usize,
+    count: impl Fn(&Report) -> u64,
+) -> Option<f64> {
+    let report = reports.get(&connections)?;
+    (report.seconds > 0.0).then(|| count(report) as f64 / report.seconds)
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => f64::NAN,
+        length if length % 2 == 1 => values[middle],
+        _ => f64::midpoint(values[middle - 1], values[middle]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_median_is_in_the_middle() {
+        assert!((median([3.0, 1.0, 2.0].into_iter()) - 2.0).abs() < 1e-9);
+        assert!((median([4.0, 1.0, 2.0, 3.0].into_iter()) - 2.5).abs() < 1e-9);
+        assert!(median(std::iter::empty()).is_nan());
+    }
+
+    #[test]
+    fn figures_are_judged_against_floor_aim_and_limit() {
+        let at_least = Target::RatioAtLeast { floor: 0.25, aim: 0.40 };
+        assert_eq!(at_least.judge(1.0, Some(0.24)), Standing::Missed);
+        assert_eq!(at_least.judge(1.0, Some(0.25)), Standing::Reached);
+        assert_eq!(at_least.judge(1.0, Some(0.41)), Standing::AimReached);
+        assert_eq!(at_least.judge(1.0, Some(f64::NAN)), Standing::Missed);
+        assert_eq!(Target::RatioAtMost(4.0).judge(0.0, Some(4.1)), Standing::Missed);
+        assert_eq!(Target::RatioAtMost(4.0).judge(0.0, Some(3.9)), Standing::Reached);
+        assert_eq!(Target::Below(40.0).judge(40.0, None), Standing::Missed);
+        assert_eq!(Target::Below(40.0).judge(39.9, None), Standing::Reached);
+    }
+}

@@ -1,0 +1,59 @@
+//! How much to measure.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+/// The loads: few connections, where latency counts, and many, where throughput does.
+pub(crate) const CONNECTIONS: [usize; 2] = [64, 256];
+/// A signature is good for five minutes, and it is made before the run.
+pub(crate) const SECONDS_MAX: u64 = 240;
+/// Duplicates are spread over this many ids.
+pub(crate) const DUPLICATE_IDS: usize = 100_000;
+/// Deliveries that are prepared for each second of a run with new events: more than any store here takes.
+pub(crate) const NEW_PER_SECOND_MAX: usize = 80_000;
+
+/// What to run.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Plan {
+    /// How often each measurement is repeated.
+    pub(crate) rounds: usize,
+    /// How long each takes.
+    pub(crate) seconds: u64,
+    /// Events in the run to the sink.
+    pub(crate) delivered_events: usize,
+    /// Entries of the large ledger; 0: it is not measured.
+    pub(crate) preload: u64,
+    /// How long each run of the large and the empty ledger takes; there are two of each.
+    pub(crate) ledger_seconds: u64,
+    /// A store to use as it is; none: a new SQLite file for each round.
+    pub(crate) store: Option<String>,
+    /// Where the files go.
+    #[serde(skip)]
+    pub(crate) folder: PathBuf,
+}
+
+impl Plan {
+    /// The published run, about twenty minutes with its five million entries.
+    pub(crate) fn full(folder: PathBuf) -> Self {
+        Self {
+            rounds: 5,
+            seconds: 8,
+            delivered_events: 100_000,
+            preload: 5_000_000,
+            ledger_seconds: 60,
+            store: None,
+            folder,
+        }
+    }
+
+    /// A first impression within a minute or so.
+    pub(crate) fn quick(folder: PathBuf) -> Self {
+        Self { rounds: 3, seconds: 2, delivered_events: 20_000, preload: 0, ledger_seconds: 15, ..Self::full(folder) }
+    }
+
+    /// Measurements in all rounds.
+    pub(crate) fn steps(&self) -> u64 {
+        (self.rounds * (CONNECTIONS.len() * 3 + 2)) as u64
+    }
+}

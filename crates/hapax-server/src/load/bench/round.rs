@@ -1,0 +1,189 @@
+//! One round: the ceiling and the service in turns, on a fresh store.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use crate::load::child::Server;
+use crate::load::connection::get;
+use crate::load::memory::{Memory, Watch};
+use crate::load::progress::Progress;
+use crate::load::report::Report;
+use crate::load::sink::{TOTALS_PATH, Totals};
+use crate::load::workspace::{Afterwards, Workspace};
+
+use super::plan::{CONNECTIONS, Plan};
+use super::site::{self, Loads};
+
+/// How long a service that has just started is left alone before it counts as idle.
+const SETTLE: Duration = Duration::from_secs(1);
+const PROBE_LIMIT: Duration = Duration::from_secs(10);
+const PROBE_EVERY: Duration = Duration::from_millis(50);
+const DELIVERED_LIMIT: Duration = Duration::from_mins(5);
+
+/// What a round found. Maps are by number of connections.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Round {
+    /// The bare handler.
+    pub(crate) ceiling: BTreeMap<usize, Report>,
+    /// Events that were never sent before.
+    pub(crate) new: BTreeMap<usize, Report>,
+    /// Events that had been sent.
+    pub(crate) duplicates: BTreeMap<usize, Report>,
+    /// Events a second, from the first accept to the last effect at the sink.
+    pub(crate) delivered_per_second: f64,
+    /// From the start of the process to its first 200 at `/readyz`.
+    pub(crate) ready_ms: f64,
+    /// Resident memory before the first request.
+    pub(crate) idle_resident_kib: Option<u64>,
+    /// The most resident memory at any moment.
+    pub(crate) resident_peak_kib: Option<u64>,
+    /// The most anonymous memory at any moment.
+    pub(crate) anonymous_peak_kib: Option<u64>,
+    /// What was not as it should be.
+    pub(crate) problems: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Ceiling(usize),
+    New(usize),
+    Duplicates(usize),
+}
+
+/// Runs one round in a folder of its own inside `parent`.
+pub(super) async fn run(plan: &Plan, number: usize, parent: &Path, progress: &Progress) -> anyhow::Result<Round> {
+    let workspace = Workspace::create(parent, Afterwards::Remove)?;
+    let secret = format!("whsec_{:032x}", fastrand::u128(..));
+    let loads = Loads { secret: &secret, seconds: plan.seconds };
+    let ceiling = Server::start("ceiling").await?;
+    let sink = Server::start("sink").await?;
+    let site = site::create(workspace.path(), plan.store.as_deref(), Some(sink.address()), &secret)?;
+    let service = site.start().await?;
+    let mut round = Round { ready_ms: service.ready_after().as_secs_f64() * 1e3, ..Round::default() };
+    let pid = service.pid().context("the service has no process id")?;
+    tokio::time::sleep(SETTLE).await;
+    round.idle_resident_kib = Memory::of(pid).map(|memory| memory.resident_kib);
+    let watch = Watch::start(pid);
+
+    let seed = fastrand::u64(..);
+    let label = format!("round {}", number + 1);
+    progress.say(format!("{label}: first copies for the duplicates"));
+    let first = loads.first_copies(site.ingest(), seed).await?;
+    round.note("first copies", &first, first.counts.accepted);
+    progress.step();
+    for step in order(number) {
+        progress.say(format!("{label}: {}", step.label()));
+        round.measure(step, &loads, ceiling.address(), site.ingest(), seed).await?;
+        progress.step();
+    }
+    progress.say(format!("{label}: accepted to delivered"));
+    round.deliver(&loads, site.ingest(), sink.address(), plan.delivered_events).await?;
+    progress.step();
+
+    let peak = Memory::of(pid).map(|_| watch.peak());
+    round.resident_peak_kib = peak.map(|peak| peak.resident_kib);
+    round.anonymous_peak_kib = peak.map(|peak| peak.anonymous_kib);
+    service.end().await?;
+    Ok(round)
+}
+
+/// Every second round runs backwards, so that a machine that slows down or speeds up favours nobody.
+fn order(number: usize) -> Vec<Step> {
+    let steps = CONNECTIONS.iter().flat_map(|connections| {
+        [Step::Ceiling(*connections), Step::New(*connections), Step::Duplicates(*connections)]
+    });
+    let mut steps: Vec<Step> = steps.collect();
+    if number % 2 == 1 {
+        steps.reverse();
+    }
+    steps
+}
+
+impl Step {
+    fn label(self) -> String {
+        match self {
+            Self::Ceiling(connections) => format!("the ceiling, {connections} connections"),
+            Self::New(connections) => format!("new events, {connections} connections"),
+            Self::Duplicates(connections) => format!("duplicates, {connections} connections"),
+        }
+    }
+}
+
+impl Round {
+    async fn measure(
+        &mut self,
+        step: Step,
+        loads: &Loads<'_>,
+        ceiling: SocketAddr,
+        service: SocketAddr,
+        seed: u64,
+    ) -> anyhow::Result<()> {
+        match step {
+            Step::Ceiling(connections) => {
+                let report = loads.ceiling(ceiling, connections).await?;
+                self.note(&step.label(), &report, report.counts.accepted);
+                self.ceiling.insert(connections, report);
+            }
+            Step::New(connections) => {
+                let report = loads.new(service, connections).await?;
+                self.note(&step.label(), &report, report.counts.accepted);
+                self.new.insert(connections, report);
+            }
+            Step::Duplicates(connections) => {
+                let report = loads.duplicates(service, connections, seed).await?;
+                self.note(&step.label(), &report, report.counts.duplicate);
+                self.duplicates.insert(connections, report);
+            }
+        }
+        Ok(())
+    }
+
+    async fn deliver(
+        &mut self,
+        loads: &Loads<'_>,
+        service: SocketAddr,
+        sink: SocketAddr,
+        count: usize,
+    ) -> anyhow::Result<()> {
+        let report = loads.delivered(service, count).await?;
+        self.note("accepted to delivered", &report, report.counts.accepted);
+        let totals = wait_for_events(sink, report.counts.accepted).await?;
+        let took_us = totals.last_effect_at_us.saturating_sub(report.started_at_us);
+        self.delivered_per_second = totals.events as f64 / (took_us as f64 / 1e6);
+        Ok(())
+    }
+
+    /// Remembers answers that were not the expected ones: a rate with such answers in it needs an explanation.
+    fn note(&mut self, label: &str, report: &Report, expected: u64) {
+        self.problems.extend(unexpected(label, report, expected));
+    }
+}
+
+/// A sentence about answers that were not the expected ones, if there were any.
+pub(super) fn unexpected(label: &str, report: &Report, expected: u64) -> Option<String> {
+    let all = report.counts.successes() + report.counts.failures();
+    (all != expected)
+        .then(|| format!("{label}: {} of {all} answers were not as expected: {:?}", all - expected, report.counts))
+}
+
+async fn wait_for_events(sink: SocketAddr, count: u64) -> anyhow::Result<Totals> {
+    let started = Instant::now();
+    loop {
+        let (_, body) = get(sink, TOTALS_PATH, "", PROBE_LIMIT).await?;
+        let totals: Totals = serde_json::from_slice(&body)?;
+        if totals.events >= count {
+            return Ok(totals);
+        }
+        anyhow::ensure!(
+            started.elapsed() < DELIVERED_LIMIT,
+            "only {} of {count} accepted events reached the sink within {DELIVERED_LIMIT:?}",
+            totals.events
+        );
+        tokio::time::sleep(PROBE_EVERY).await;
+    }
+}

@@ -1,0 +1,97 @@
+//! The service as the benchmark configures it: one source without a destination, one that delivers to the sink.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use crate::load::child::{self, Load};
+use crate::load::client::Order;
+use crate::load::report::Report;
+use crate::load::service::{Settings, Site, quoted};
+
+use super::plan::{DUPLICATE_IDS, NEW_PER_SECOND_MAX};
+
+/// Accepts and stores; nothing follows.
+pub(super) const STORED: &str = "bench";
+/// Accepts, stores and delivers.
+pub(super) const DELIVERED: &str = "delivered";
+
+/// Long enough that a run which ends by its count is never cut short.
+const COUNT_SECONDS_MAX: u64 = 240;
+
+/// A site in `folder`, with its store there unless another is named.
+pub(super) fn create(
+    folder: &Path,
+    store: Option<&str>,
+    sink: Option<SocketAddr>,
+    secret: &str,
+) -> anyhow::Result<Site> {
+    let mut sources = vec![(STORED, vec![])];
+    let mut destinations = String::new();
+    if let Some(sink) = sink {
+        sources.push((DELIVERED, vec!["sink"]));
+        let url = quoted(&format!("http://{sink}/"));
+        destinations = format!("\n[destinations.sink]\nkind = \"http\"\nurl = {url}\n");
+    }
+    let own = format!("sqlite:{}", folder.join("hapax.db").display());
+    let store_url = store.map_or(own, str::to_owned);
+    Site::create(folder, &Settings { store_url, sources, secret: secret.to_owned(), destinations })
+}
+
+/// The runs of the load client, all alike but for where they go and what they repeat.
+pub(super) struct Loads<'a> {
+    /// The signing secret.
+    pub(super) secret: &'a str,
+    /// How long a run by time takes.
+    pub(super) seconds: u64,
+}
+
+impl Loads<'_> {
+    /// Requests to the ceiling, which does not care what they are.
+    pub(super) async fn ceiling(&self, address: SocketAddr, connections: usize) -> anyhow::Result<Report> {
+        let load = Load { order: Order::Repeat, distinct: DUPLICATE_IDS, ..self.load(address, STORED, connections) };
+        child::load(&load).await
+    }
+
+    /// Events that were never sent before.
+    pub(super) async fn new(&self, address: SocketAddr, connections: usize) -> anyhow::Result<Report> {
+        child::load(&self.load(address, STORED, connections)).await
+    }
+
+    /// The events that duplicates repeat, sent for the first time.
+    pub(super) async fn first_copies(&self, address: SocketAddr, seed: u64) -> anyhow::Result<Report> {
+        let load =
+            Load { seconds: COUNT_SECONDS_MAX, distinct: DUPLICATE_IDS, seed, ..self.load(address, STORED, 256) };
+        child::load(&load).await
+    }
+
+    /// The same events, again and again.
+    pub(super) async fn duplicates(
+        &self,
+        address: SocketAddr,
+        connections: usize,
+        seed: u64,
+    ) -> anyhow::Result<Report> {
+        let load = self.load(address, STORED, connections);
+        child::load(&Load { order: Order::Repeat, distinct: DUPLICATE_IDS, seed, ..load }).await
+    }
+
+    /// This many new events that are to be delivered.
+    pub(super) async fn delivered(&self, address: SocketAddr, count: usize) -> anyhow::Result<Report> {
+        let load = self.load(address, DELIVERED, 64);
+        child::load(&Load { seconds: COUNT_SECONDS_MAX, distinct: count, ..load }).await
+    }
+
+    fn load(&self, address: SocketAddr, source: &'static str, connections: usize) -> Load<'_> {
+        let path = if source == STORED { "/in/bench" } else { "/in/delivered" };
+        Load {
+            address,
+            path,
+            secret: self.secret,
+            connections,
+            seconds: self.seconds,
+            distinct: NEW_PER_SECOND_MAX * self.seconds as usize,
+            seed: fastrand::u64(..),
+            order: Order::Once,
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Signed deliveries, made before anything is measured.
+//!
+//! All deliveries of a run share one request of 1 KiB; only the event id and the signature differ. So a delivery is
+//! kept as those two (44 bytes), and a connection writes them into its own copy of the request just before it sends:
+//! millions of genuine signatures fit in memory, and none is computed while the clock runs.
+
+use std::net::SocketAddr;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Context as _;
+use hapax_verify::sign::Signer;
+
+/// The size of every body.
+pub(crate) const BODY_BYTES: usize = 1024;
+/// At 44 bytes each, these take 880 MB.
+pub(crate) const DELIVERIES_MAX: usize = 20_000_000;
+
+const ID_BYTES: usize = 12;
+const SIGNATURE_BYTES: usize = 32;
+const ID_PREFIX: &str = "evt_";
+const PROVIDER: &str = "stripe";
+
+/// What to prepare.
+pub(crate) struct Recipe<'a> {
+    /// Where the requests go.
+    pub(crate) address: SocketAddr,
+    /// The path, such as `/in/bench`.
+    pub(crate) path: &'a str,
+    /// The Stripe signing secret.
+    pub(crate) secret: &'a str,
+    /// How many different events.
+    pub(crate) count: usize,
+    /// The same seed makes the same events, so that a later run can repeat them.
+    pub(crate) seed: u64,
+}
+
+/// Deliveries ready to be sent.
+pub(crate) struct Prepared {
+    template: Vec<u8>,
+    id_at: usize,
+    signature_at: usize,
+    deliveries: Vec<Delivery>,
+}
+
+struct Delivery {
+    id: [u8; ID_BYTES],
+    signature: [u8; SIGNATURE_BYTES],
+}
+
+impl Prepared {
+    /// Signs everything, on all cores.
+    pub(crate) fn new(recipe: &Recipe<'_>) -> anyhow::Result<Self> {
+        anyhow::ensure!(
+            (1..=DELIVERIES_MAX).contains(&recipe.count),
+            "{} deliveries: a run has between 1 and {DELIVERIES_MAX}",
+            recipe.count
+        );
+        let provider = hapax_verify::catalogue::get(PROVIDER).context("the catalogue has no `stripe`")?;
+        let signer = Signer::new(&provider.scheme, recipe.secret)?;
+        let timestamp = unix_seconds();
+        let body = body_template();
+        let body_id_at = find(&body, ID_PREFIX).context("the body has no id")? + ID_PREFIX.len();
+        let deliveries = sign_all(recipe, &|id| {
+            let mut signed = body.clone();
+            write_hex(id, &mut signed[body_id_at..]);
+            sign(&signer, timestamp, &signed)
+        })?;
+        let head = head(recipe, timestamp, body.len());
+        let signature_at = find(&head, SIGNATURE_LABEL).context("the head has no signature")? + SIGNATURE_LABEL.len();
+        let id_at = head.len() + body_id_at;
+        let template = [head, body].concat();
+        Ok(Self { template, id_at, signature_at, deliveries })
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.deliveries.len()
+    }
+
+    /// A request for a connection to keep and fill again and again.
+    pub(crate) fn blank(&self) -> Vec<u8> {
+        self.template.clone()
+    }
+
+    /// Makes `request` the delivery of this number.
+    pub(crate) fn fill(&self, number: usize, request: &mut [u8]) {
+        if let Some(delivery) = self.deliveries.get(number) {
+            write_hex(&delivery.id, &mut request[self.id_at..]);
+            write_hex(&delivery.signature, &mut request[self.signature_at..]);
+        }
+    }
+
+    /// The event id of the delivery of this number.
+    pub(crate) fn event_id(&self, number: usize) -> Option<String> {
+        let delivery = self.deliveries.get(number)?;
+        Some(format!("{ID_PREFIX}{}", hex::encode(delivery.id)))
+    }
+}
+
+const SIGNATURE_LABEL: &str = ",v1=";
+
+fn sign_all(
+    recipe: &Recipe<'_>,
+    sign: &(dyn Fn(&[u8; ID_BYTES]) -> anyhow::Result<[u8; SIGNATURE_BYTES]> + Sync),
+) -> anyhow::Result<Vec<Delivery>> {
+    let mut random = fastrand::Rng::with_seed(recipe.seed);
+    let mut deliveries: Vec<Delivery> = (0..recipe.count)
+        .map(|_| {
+            let mut id = [0; ID_BYTES];
+            random.fill(&mut id);
+            Delivery { id, signature: [0; SIGNATURE_BYTES] }
+        })
+        .collect();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = deliveries.len().div_ceil(cores);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = deliveries
+            .chunks_mut(share)
+            .map(|chunk| {
+                scope.spawn(move || {
+                    chunk.iter_mut().try_for_each(|delivery| {
+                        delivery.signature = sign(&delivery.id)?;
+                        anyhow::Ok(())
+                    })
+                })
+            })
+            .collect();
+        threads.into_iter().try_for_each(|thread| {
+            thread.join().map_err(|_| anyhow::anyhow!("a signing thread panicked"))?
+        })
+    })?;
+    Ok(deliveries)
+}
+
+fn sign(signer: &Signer, timestamp: i64, body: &[u8]) -> anyhow::Result<[u8; SIGNATURE_BYTES]> {
+    let headers = signer.sign("", timestamp, "POST", "", body);
+    let value = headers.first().map(|(_, value)| value.as_str()).unwrap_or_default();
+    let (_, digits) = value.split_once(SIGNATURE_LABEL).context("the signer made no v1 signature")?;
+    let mut signature = [0; SIGNATURE_BYTES];
+    hex::decode_to_slice(digits, &mut signature).context("the signature is not 32 bytes of hex")?;
+    Ok(signature)
+}
+
+fn head(recipe: &Recipe<'_>, timestamp: i64, body_bytes: usize) -> Vec<u8> {
+    let blank = "0".repeat(SIGNATURE_BYTES * 2);
+    format!(
+        "POST {} HTTP/1.1\r\nhost: {}\r\nuser-agent: hapax-load\r\ncontent-type: application/json; charset=utf-8\r\n\
+         stripe-signature: t={timestamp}{SIGNATURE_LABEL}{blank}\r\ncontent-length: {body_bytes}\r\n\r\n",
+        recipe.path, recipe.address
+    )
+    .into_bytes()
+}
+
+/// An event as Stripe writes them, padded to its size in a field that nothing reads.
+fn body_template() -> Vec<u8> {
+    let blank = "0".repeat(ID_BYTES * 2);
+    let before = format!(
+        r#"{{"id":"{ID_PREFIX}{blank}","object":"event","api_version":"2025-09-30.clover","created":1767225598,"data":{{"object":{{"id":"pi_3PqRsT2eZvKYlo2C","object":"payment_intent","amount":2000,"currency":"usd","status":"succeeded","description":""#
+    );
+    let after = r#""}},"livemode":false,"pending_webhooks":1,"type":"payment_intent.succeeded"}"#;
+    let padding = "x".repeat(BODY_BYTES.saturating_sub(before.len() + after.len()));
+    [before.as_str(), &padding, after].concat().into_bytes()
+}
+
+fn find(bytes: &[u8], text: &str) -> Option<usize> {
+    bytes.windows(text.len()).position(|window| window == text.as_bytes())
+}
+
+fn write_hex(bytes: &[u8], into: &mut [u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for (byte, pair) in bytes.iter().zip(into.chunks_exact_mut(2)) {
+        pair[0] = DIGITS[usize::from(byte >> 4)];
+        pair[1] = DIGITS[usize::from(byte & 0xf)];
+    }
+}
+
+fn unix_seconds() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use hapax_verify::{Request, Verdict, Verifier, catalogue};
+
+    use super::*;
+
+    const SECRET: &str = "whsec_load_test";
+
+    fn prepared(count: usize, seed: u64) -> Prepared {
+        let address = "127.0.0.1:1".parse().unwrap();
+        Prepared::new(&Recipe { address, path: "/in/bench", secret: SECRET, count, seed }).unwrap()
+    }
+
+    fn event_id_by_the_verifier(request: &[u8]) -> String {
+        let text = std::str::from_utf8(request).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        let headers: Vec<(&str, &str)> = head.lines().skip(1).filter_map(|line| line.split_once(": ")).collect();
+        assert_eq!(body.len(), BODY_BYTES);
+        serde_json::from_str::<serde_json::Value>(body).unwrap();
+        let stripe = catalogue::get("stripe").unwrap();
+        let verifier = Verifier::new(stripe.scheme.clone(), stripe.identity.clone(), &[SECRET]).unwrap();
+        let received_at = unix_seconds();
+        let request =
+            Request { method: "POST", url: "", headers: &headers, body: body.as_bytes(), received_at };
+        let Verdict::Events(events) = verifier.verify(&request).unwrap() else { panic!("no event") };
+        events[0].event_id.clone()
+    }
+
+    #[test]
+    fn every_prepared_delivery_verifies_and_has_its_own_id() {
+        let prepared = prepared(50, 7);
+        let mut request = prepared.blank();
+        let ids: BTreeSet<String> = (0..prepared.len())
+            .map(|number| {
+                prepared.fill(number, &mut request);
+                let id = event_id_by_the_verifier(&request);
+                assert_eq!(prepared.event_id(number).unwrap(), id);
+                id
+            })
+            .collect();
+        assert_eq!(ids.len(), 50);
+    }
+
+    #[test]
+    fn a_seed_repeats_its_events_and_another_makes_others() {
+        let ids = |seed| (0..20).map(|number| prepared(20, seed).event_id(number)).collect::<Vec<_>>();
+        assert_eq!(ids(1), ids(1));
+        assert_ne!(ids(1), ids(2));
+    }
+
+    #[test]
+    fn no_deliveries_or_too_many_are_refused() {
+        let address = "127.0.0.1:1".parse().unwrap();
+        for count in [0, DELIVERIES_MAX + 1] {
+            let recipe = Recipe { address, path: "/", secret: SECRET, count, seed: 0 };
+            assert!(Prepared::new(&recipe).is_err());
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Progress of long work: a bar on a terminal, a plain line now and then elsewhere. Always on stderr.
+
+use std::io::IsTerminal as _;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// Shows how far something is.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    lines: Option<Mutex<Lines>>,
+    total: u64,
+}
+
+struct Lines {
+    last: Instant,
+    message: String,
+}
+
+impl Progress {
+    /// A bar of this length, or lines where stderr is no terminal.
+    pub(crate) fn new(total: u64) -> Self {
+        if std::io::stderr().is_terminal() {
+            let bar = ProgressBar::new(total);
+            let style = ProgressStyle::with_template("{bar:32} {human_pos}/{human_len} {elapsed} {msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar.enable_steady_tick(Duration::from_millis(200));
+            return Self { bar, lines: None, total };
+        }
+        let lines = Lines { last: Instant::now(), message: String::new() };
+        Self { bar: ProgressBar::hidden(), lines: Some(Mutex::new(lines)), total }
+    }
+
+    /// Says what is going on now.
+    pub(crate) fn say(&self, message: impl Into<String>) {
+        let message = message.into();
+        if let Some(lines) = &self.lines {
+            crate::output::note(&message);
+            let mut lines = lines.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            lines.message.clone_from(&message);
+            lines.last = Instant::now();
+        }
+        self.bar.set_message(message);
+    }
+
+    /// Sets how far it is.
+    pub(crate) fn set(&self, position: u64) {
+        self.bar.set_position(position);
+        let Some(lines) = &self.lines else { return };
+        let mut lines = lines.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if lines.last.elapsed() >= LINE_EVERY {
+            lines.last = Instant::now();
+            crate::output::note(format_args!("{}: {position} of {}", lines.message, self.total));
+        }
+    }
+
+    /// One step further.
+    pub(crate) fn step(&self) {
+        self.bar.inc(1);
+    }
+
+    /// Takes the bar away, so that results stand alone.
+    pub(crate) fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,35 @@
+//! What the service says about itself: structured logs and Prometheus metrics.
+
+mod histogram;
+mod lines;
+pub mod logging;
+pub mod metrics;
+mod ratio;
+mod source;
+
+use std::sync::Arc;
+
+use hapax_engine::{Observation, Observer};
+
+pub use metrics::Metrics;
+pub use source::SourceMeter;
+
+/// Hears what the engine does, counts it and writes it down.
+#[derive(Debug)]
+pub struct Watch {
+    metrics: Arc<Metrics>,
+}
+
+impl Watch {
+    /// Counts into `metrics`.
+    pub const fn new(metrics: Arc<Metrics>) -> Self {
+        Self { metrics }
+    }
+}
+
+impl Observer for Watch {
+    fn observe(&self, observation: &Observation<'_>) {
+        self.metrics.count(observation);
+        lines::write(observation);
+    }
+}

@@ -1,0 +1,480 @@
+//! The metrics of INTERFACE.md, under those very names.
+//!
+//! Labels are bounded: sources and destinations come from the configuration, everything else from enums. What a
+//! stranger sends to a name that no source has is counted under [`UNKNOWN_SOURCE`].
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use hapax_core::store::Counts;
+use hapax_core::{Clock, DestinationId, SourceName, Timestamp, Verdict};
+use hapax_engine::Observation;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::{Family, MetricConstructor};
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use super::histogram::{AGES, Histogram, SECONDS, SIZES};
+use super::source::SourceMeter;
+
+/// The media type of [`Metrics::render`].
+pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Requests to names that no source has are counted under this one.
+pub const UNKNOWN_SOURCE: &str = "(unknown)";
+
+/// All counters and gauges of the process.
+pub struct Metrics {
+    clock: Arc<dyn Clock>,
+    registry: Mutex<Registry>,
+    sources: ArcSwap<HashMap<SourceName, Arc<SourceMeter>>>,
+    destinations: ArcSwap<HashMap<DestinationId, Arc<DestinationMeter>>>,
+    families: Families,
+    store_batch_size: Histogram,
+    store_write_seconds: Histogram,
+}
+
+/// What one destination's attempts came to.
+#[derive(Debug)]
+struct DestinationMeter {
+    completed: Counter,
+    retried: Counter,
+    dead: Counter,
+    released: Counter,
+    seconds: Histogram,
+}
+
+struct Families {
+    received: Family<ReceivedLabels, Counter>,
+    rejected: Family<RejectedLabels, Counter>,
+    ack_seconds: Family<SourceLabel, Histogram, Buckets>,
+    duplicate_age_seconds: Family<SourceLabel, Histogram, Buckets>,
+    dedupe_ratio: Family<SourceLabel, Gauge<f64, std::sync::atomic::AtomicU64>>,
+    ledger_entries: Family<SourceLabel, Gauge>,
+    attempts: Family<AttemptLabels, Counter>,
+    attempt_seconds: Family<DestinationLabel, Histogram, Buckets>,
+    backlog: Family<BacklogLabels, Gauge>,
+    oldest_pending_seconds: Family<DestinationLabel, Gauge<f64, std::sync::atomic::AtomicU64>>,
+    breaker_open: Family<DestinationLabel, Gauge>,
+    unavailable: Family<ReasonLabel, Counter>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SourceLabel {
+    source: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReceivedLabels {
+    source: String,
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RejectedLabels {
+    source: String,
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DestinationLabel {
+    destination: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct AttemptLabels {
+    destination: String,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BacklogLabels {
+    destination: String,
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReasonLabel {
+    reason: &'static str,
+}
+
+/// Makes histograms with given bounds.
+#[derive(Clone, Copy, Debug)]
+struct Buckets(&'static [f64]);
+
+impl MetricConstructor<Histogram> for Buckets {
+    fn new_metric(&self) -> Histogram {
+        Histogram::new(self.0)
+    }
+}
+
+impl Metrics {
+    /// Metrics at zero.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        let mut registry = Registry::with_prefix("hapax");
+        let families = Families::register(&mut registry);
+        let store_batch_size = Histogram::new(SIZES);
+        let store_write_seconds = Histogram::new(SECONDS);
+        registry.register("store_batch_size", "Events in one durable write", store_batch_size.clone());
+        registry.register("store_write_seconds", "Time of one durable write", store_write_seconds.clone());
+        Self {
+            clock,
+            registry: Mutex::new(registry),
+            sources: ArcSwap::default(),
+            destinations: ArcSwap::default(),
+            families,
+            store_batch_size,
+            store_write_seconds,
+        }
+    }
+
+    /// Knows these sources and destinations from now on. Those of before are kept: a counter never goes away.
+    pub fn know<'a>(
+        &self,
+        sources: impl IntoIterator<Item = &'a SourceName>,
+        destinations: impl IntoIterator<Item = &'a DestinationId>,
+    ) {
+        let mut known = HashMap::clone(&self.sources.load());
+        for name in sources {
+            known
+                .entry(name.clone())
+                .or_insert_with(|| Arc::new(self.families.source(name.as_str())));
+        }
+        self.sources.store(Arc::new(known));
+        let mut known = HashMap::clone(&self.destinations.load());
+        for id in destinations {
+            known
+                .entry(id.clone())
+                .or_insert_with(|| Arc::new(self.families.destination(id.as_str())));
+        }
+        self.destinations.store(Arc::new(known));
+    }
+
+    /// The meter of a source, to be kept by whoever counts often.
+    pub fn source(&self, name: &SourceName) -> Arc<SourceMeter> {
+        if let Some(meter) = self.sources.load().get(name) {
+            return Arc::clone(meter);
+        }
+        self.know([name], []);
+        self.sources
+            .load()
+            .get(name)
+            .map_or_else(|| Arc::new(self.families.source(name.as_str())), Arc::clone)
+    }
+
+    /// A request was refused; `source` is a configured name or [`UNKNOWN_SOURCE`], `reason` the problem's code.
+    pub fn rejected(&self, source: &str, reason: &'static str) {
+        let source = source.to_owned();
+        let received = ReceivedLabels {
+            source: source.clone(),
+            result: "rejected",
+        };
+        self.families.received.get_or_create(&received).inc();
+        self.families
+            .rejected
+            .get_or_create(&RejectedLabels { source, reason })
+            .inc();
+    }
+
+    /// A request was answered 503; `reason` is the problem's code.
+    pub fn unavailable(&self, reason: &'static str) {
+        self.families
+            .unavailable
+            .get_or_create(&ReasonLabel { reason })
+            .inc();
+    }
+
+    /// Everything in OpenMetrics text, with the gauges that only the store knows.
+    pub fn render(&self, counts: &Counts, now: Timestamp) -> String {
+        let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        self.families.set_backlog(counts, now);
+        for (name, meter) in self.sources.load().iter() {
+            let ratio = meter.window.ratio(self.clock.elapsed().as_secs());
+            let label = SourceLabel {
+                source: name.as_str().to_owned(),
+            };
+            self.families.dedupe_ratio.get_or_create(&label).set(ratio);
+        }
+        let mut text = String::with_capacity(16 * 1024);
+        // Writing to a String cannot fail.
+        let _ = encode(&mut text, &registry);
+        text
+    }
+
+    pub(super) fn count(&self, observation: &Observation<'_>) {
+        match observation {
+            Observation::Arrived { source, accepted, age } => {
+                if let Some(meter) = self.sources.load().get(*source) {
+                    meter.arrived(accepted, *age, self.clock.elapsed().as_secs());
+                }
+            }
+            Observation::StoreWrite { events, took } => {
+                self.store_batch_size.observe(*events as f64);
+                self.store_write_seconds.observe(took.as_secs_f64());
+            }
+            Observation::Attempted {
+                destination,
+                attempt,
+                verdict,
+                ..
+            } => {
+                if let Some(meter) = self.destinations.load().get(*destination) {
+                    meter.attempted(*verdict, Duration::from_millis(attempt.duration_ms.into()));
+                }
+            }
+            Observation::Breaker { destination, open_for } => {
+                let label = DestinationLabel {
+                    destination: destination.as_str().to_owned(),
+                };
+                self.families
+                    .breaker_open
+                    .get_or_create(&label)
+                    .set(i64::from(open_for.is_some()));
+            }
+            Observation::LeaseLost { .. }
+            | Observation::Rescued { .. }
+            | Observation::StoreFailed { .. }
+            | Observation::Purged(_)
+            | Observation::PurgeHeld { .. }
+            | Observation::DuplicatesUncounted { .. } => {}
+        }
+    }
+}
+
+impl std::fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+impl DestinationMeter {
+    fn attempted(&self, verdict: Verdict, took: Duration) {
+        self.seconds.observe(took.as_secs_f64());
+        match verdict {
+            Verdict::Completed => self.completed.inc(),
+            Verdict::Retry { .. } => self.retried.inc(),
+            Verdict::Dead { .. } => self.dead.inc(),
+            Verdict::Release => self.released.inc(),
+        };
+    }
+}
+
+impl Families {
+    fn register(registry: &mut Registry) -> Self {
+        let families = Self {
+            received: Family::default(),
+            rejected: Family::default(),
+            ack_seconds: Family::new_with_constructor(Buckets(SECONDS)),
+            duplicate_age_seconds: Family::new_with_constructor(Buckets(AGES)),
+            dedupe_ratio: Family::default(),
+            ledger_entries: Family::default(),
+            attempts: Family::default(),
+            attempt_seconds: Family::new_with_constructor(Buckets(SECONDS)),
+            backlog: Family::default(),
+            oldest_pending_seconds: Family::default(),
+            breaker_open: Family::default(),
+            unavailable: Family::default(),
+        };
+        registry.register("received", "Events and refused requests, by what they were", families.received.clone());
+        registry.register("rejected", "Refused requests, by the code of the problem", families.rejected.clone());
+        registry.register("ack_seconds", "From the head of a request to its 2xx", families.ack_seconds.clone());
+        registry.register(
+            "duplicate_age_seconds",
+            "How long after the first a copy came",
+            families.duplicate_age_seconds.clone(),
+        );
+        registry.register(
+            "dedupe_ratio",
+            "Share of copies among the events of the last ten minutes",
+            families.dedupe_ratio.clone(),
+        );
+        registry.register("ledger_entries", "Ids that are remembered", families.ledger_entries.clone());
+        registry.register("attempts", "Attempts, by what followed", families.attempts.clone());
+        registry.register("attempt_seconds", "Time of one attempt", families.attempt_seconds.clone());
+        registry.register("backlog", "Deliveries that are not done, by state", families.backlog.clone());
+        registry.register(
+            "oldest_pending_seconds",
+            "Age of the oldest unfinished delivery",
+            families.oldest_pending_seconds.clone(),
+        );
+        registry.register(
+            "breaker_open",
+            "1 while a destination gets nothing because it keeps failing",
+            families.breaker_open.clone(),
+        );
+        registry.register("unavailable", "Requests answered 503, by the code of the problem", families.unavailable.clone());
+        families
+    }
+
+    fn source(&self, name: &str) -> SourceMeter {
+        let source = name.to_owned();
+        let received = |result| {
+            let labels = ReceivedLabels {
+                source: source.clone(),
+                result,
+            };
+            self.received.get_or_create_owned(&labels)
+        };
+        // It exists from the start, so that a rate over it does too.
+        received("rejected");
+        let label = SourceLabel { source: source.clone() };
+        SourceMeter {
+            accepted: received("accepted"),
+            duplicate: received("duplicate"),
+            conflict: received("conflict"),
+            ack_seconds: self.ack_seconds.get_or_create_owned(&label),
+            duplicate_age_seconds: self.duplicate_age_seconds.get_or_create_owned(&label),
+            window: super::ratio::Window::default(),
+        }
+    }
+
+    fn destination(&self, id: &str) -> DestinationMeter {
+        let destination = id.to_owned();
+        let attempts = |outcome| {
+            let labels = AttemptLabels {
+                destination: destination.clone(),
+                outcome,
+            };
+            self.attempts.get_or_create_owned(&labels)
+        };
+        let label = DestinationLabel {
+            destination: destination.clone(),
+        };
+        self.breaker_open.get_or_create(&label).set(0);
+        DestinationMeter {
+            completed: attempts("completed"),
+            retried: attempts("retry"),
+            dead: attempts("dead"),
+            released: attempts("released"),
+            seconds: self.attempt_seconds.get_or_create_owned(&label),
+        }
+    }
+
+    /// What is in the store now. Cleared first: a destination without a backlog has no row in the counts.
+    fn set_backlog(&self, counts: &Counts, now: Timestamp) {
+        self.backlog.clear();
+        self.oldest_pending_seconds.clear();
+        self.ledger_entries.clear();
+        for backlog in &counts.backlog {
+            let destination = backlog.destination.as_str().to_owned();
+            let labels = BacklogLabels {
+                destination: destination.clone(),
+                state: backlog.state.as_str(),
+            };
+            self.backlog
+                .get_or_create(&labels)
+                .set(i64::try_from(backlog.count).unwrap_or(i64::MAX));
+            if let (true, Some(oldest)) = (backlog.state.is_unfinished(), backlog.oldest) {
+                let age = now.since(oldest).as_secs_f64();
+                let gauge = self.oldest_pending_seconds.get_or_create_owned(&DestinationLabel { destination });
+                gauge.set(gauge.get().max(age));
+            }
+        }
+        for ledger in &counts.ledger {
+            let label = SourceLabel {
+                source: ledger.scope.as_str().to_owned(),
+            };
+            self.ledger_entries
+                .get_or_create(&label)
+                .set(i64::try_from(ledger.entries).unwrap_or(i64::MAX));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hapax_core::store::{Backlog, LedgerCount};
+    use hapax_core::{DeliveryState, EventIds, Identity, SystemClock, SystemRandom};
+    use hapax_engine::Accepted;
+
+    use super::*;
+
+    fn metrics() -> Metrics {
+        let metrics = Metrics::new(Arc::new(SystemClock::default()));
+        metrics.know([&"stripe".into()], [&"billing".into()]);
+        metrics
+    }
+
+    fn has(text: &str, line: &str) {
+        assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+    }
+
+    #[test]
+    fn every_documented_name_is_there() {
+        let metrics = metrics();
+        let now = Timestamp::from_seconds(1_000);
+        let counts = Counts {
+            backlog: vec![Backlog {
+                destination: "billing".into(),
+                state: DeliveryState::Retrying,
+                count: 3,
+                oldest: Some(Timestamp::from_seconds(940)),
+            }],
+            ledger: vec![LedgerCount {
+                scope: "stripe".into(),
+                entries: 7,
+            }],
+            ..Counts::default()
+        };
+        let id = EventIds::default().next(now, Identity::new("stripe", "e").key(), &SystemRandom::new());
+        let duplicate = Accepted::Duplicate {
+            id,
+            event_id: "e".to_owned(),
+            first_seen: now,
+        };
+        let (source, age) = (SourceName::from("stripe"), Duration::from_secs(5));
+        metrics.count(&Observation::Arrived {
+            source: &source,
+            accepted: &duplicate,
+            age,
+        });
+        metrics.rejected("stripe", "signature_invalid");
+        metrics.rejected(UNKNOWN_SOURCE, "unknown_source");
+        metrics.unavailable("overloaded");
+        let text = metrics.render(&counts, now);
+        for line in [
+            "hapax_received_total{source=\"stripe\",result=\"duplicate\"} 1",
+            "hapax_received_total{source=\"stripe\",result=\"rejected\"} 1",
+            "hapax_rejected_total{source=\"stripe\",reason=\"signature_invalid\"} 1",
+            "hapax_rejected_total{source=\"(unknown)\",reason=\"unknown_source\"} 1",
+            "hapax_ack_seconds_count{source=\"stripe\"} 0",
+            "hapax_attempts_total{destination=\"billing\",outcome=\"completed\"} 0",
+            "hapax_attempt_seconds_count{destination=\"billing\"} 0",
+            "hapax_backlog{destination=\"billing\",state=\"retrying\"} 3",
+            "hapax_oldest_pending_seconds{destination=\"billing\"} 60.0",
+            "hapax_duplicate_age_seconds_sum{source=\"stripe\"} 5.0",
+            "hapax_dedupe_ratio{source=\"stripe\"} 1.0",
+            "hapax_ledger_entries{source=\"stripe\"} 7",
+            "hapax_breaker_open{destination=\"billing\"} 0",
+            "hapax_unavailable_total{reason=\"overloaded\"} 1",
+            "hapax_store_batch_size_count 0",
+            "hapax_store_write_seconds_count 0",
+        ] {
+            has(&text, line);
+        }
+    }
+
+    #[test]
+    fn a_backlog_that_is_gone_is_gone_from_the_gauges() {
+        let metrics = metrics();
+        let backlog = Backlog {
+            destination: "billing".into(),
+            state: DeliveryState::Pending,
+            count: 1,
+            oldest: None,
+        };
+        let counts = Counts {
+            backlog: vec![backlog],
+            ..Counts::default()
+        };
+        has(
+            &metrics.render(&counts, Timestamp::default()),
+            "hapax_backlog{destination=\"billing\",state=\"pending\"} 1",
+        );
+        assert!(!metrics.render(&Counts::default(), Timestamp::default()).contains("hapax_backlog{"));
+    }
+}

@@ -1,0 +1,46 @@
+//! The meters of one source, resolved once, so that counting an event is a few additions.
+
+use std::time::Duration;
+
+use hapax_engine::Accepted;
+use prometheus_client::metrics::counter::Counter;
+
+use super::histogram::Histogram;
+use super::ratio::{IsCopy, Window};
+
+/// Counts what one source receives.
+#[derive(Debug)]
+pub struct SourceMeter {
+    pub(super) accepted: Counter,
+    pub(super) duplicate: Counter,
+    pub(super) conflict: Counter,
+    pub(super) ack_seconds: Histogram,
+    pub(super) duplicate_age_seconds: Histogram,
+    pub(super) window: Window,
+}
+
+impl SourceMeter {
+    /// A request was answered for good, this long after its head was read.
+    pub fn acknowledged(&self, after: Duration) {
+        self.ack_seconds.observe(after.as_secs_f64());
+    }
+
+    pub(super) fn arrived(&self, accepted: &Accepted, age: Duration, elapsed_seconds: u64) {
+        let is_copy = match accepted {
+            Accepted::New { .. } => {
+                self.accepted.inc();
+                IsCopy::No
+            }
+            Accepted::Duplicate { .. } => {
+                self.duplicate.inc();
+                self.duplicate_age_seconds.observe(age.as_secs_f64());
+                IsCopy::Yes
+            }
+            Accepted::Conflict { .. } => {
+                self.conflict.inc();
+                IsCopy::No
+            }
+        };
+        self.window.count(elapsed_seconds, is_copy);
+    }
+}

@@ -1,0 +1,161 @@
+//! Finishing: what each verdict makes of a delivery, and what is kept of the attempt.
+
+use std::time::Duration;
+
+use hapax_core::store::{AttemptView, Report};
+use hapax_core::{Attempt, DeliveryState, ErrorClass, Timestamp, Verdict};
+
+use crate::Bench;
+use crate::bench::{LONG, Must, again, dead};
+use crate::clock::START;
+
+/// Done: no work is left, an outcome is.
+pub async fn a_completed_delivery_leaves_work_and_becomes_an_outcome(bench: &mut Bench) {
+    let id = bench.stored(bench.event("evt_1").to("billing")).await;
+    let leased = bench.lease("billing").await.must();
+    bench.tick().await;
+    let before = bench.now().await;
+    bench.finished(&leased, Verdict::Completed).await;
+    let after = bench.now().await;
+    let view = bench.delivery(id, "billing").await;
+    assert_eq!((view.state, view.attempts, view.error), (DeliveryState::Completed, 1, None));
+    assert_eq!(view.due_at, None);
+    let finished_at = view.finished_at.must();
+    assert!(before <= finished_at && finished_at <= after);
+    assert!(bench.lease("billing").await.is_none());
+    assert!(bench.store.counts().await.must().backlog.iter().all(|row| row.count == 0));
+}
+
+/// Given up: no work is left, a dead letter with its reason is.
+pub async fn a_dead_delivery_leaves_work_and_keeps_its_reason(bench: &mut Bench) {
+    for reason in ErrorClass::ALL {
+        let id = bench.stored(bench.event(reason.as_str()).to("billing")).await;
+        bench.run("billing", Verdict::Dead { reason }).await;
+        let view = bench.delivery(id, "billing").await;
+        assert_eq!((view.state, view.error), (DeliveryState::Dead, Some(reason)));
+        assert!(view.finished_at.is_some());
+        assert!(bench.lease("billing").await.is_none());
+    }
+}
+
+/// Failed: it waits at least as long as it was told, then counts on.
+pub async fn a_retry_waits_and_counts_on(bench: &mut Bench) {
+    let id = bench.stored(bench.event("evt_1").to("billing")).await;
+    let leased = bench.lease("billing").await.must();
+    let before = bench.now().await;
+    let wait = bench.short();
+    bench.finished(&leased, Verdict::Retry { after: wait }).await;
+    let after = bench.now().await;
+    let view = bench.delivery(id, "billing").await;
+    assert_eq!((view.state, view.attempts), (DeliveryState::Retrying, 1));
+    assert_eq!(view.finished_at, None);
+    let due_at = view.due_at.must();
+    assert!(before.plus(wait) <= due_at && due_at <= after.plus(wait));
+    assert!(bench.lease("billing").await.is_none(), "not before its time");
+    bench.expire().await;
+    let again = bench.lease("billing").await.must();
+    assert_eq!(again.attempt, 2);
+    assert_eq!(again.idempotency_key, leased.idempotency_key, "every attempt carries one key");
+    assert_eq!(again.event, leased.event);
+}
+
+/// Released: as if it had not been leased, and due at once.
+pub async fn a_released_delivery_is_due_and_its_attempt_does_not_count(bench: &mut Bench) {
+    let id = bench.stored(bench.event("evt_1").to("billing")).await;
+    let leased = bench.lease("billing").await.must();
+    bench.finished(&leased, Verdict::Release).await;
+    let view = bench.delivery(id, "billing").await;
+    assert_eq!((view.state, view.attempts, view.lost), (DeliveryState::Pending, 0, 0));
+    let next = bench.lease("billing").await.must();
+    assert_eq!((next.attempt, next.lost), (1, 0), "neither an attempt nor a loss");
+    bench.finished(&next, again()).await;
+    let second = bench.lease("billing").await.must();
+    bench.finished(&second, Verdict::Release).await;
+    assert_eq!(bench.lease("billing").await.must().attempt, 2, "earlier attempts stay counted");
+}
+
+/// A handed-over delivery that is released was never tried.
+pub async fn a_handed_over_delivery_can_be_released(bench: &mut Bench) {
+    let draft = bench.event("evt_1").handed_to("billing", LONG);
+    let id = draft.clone().build().id;
+    let hapax_core::store::Claim::New { tokens, .. } = bench.accept(draft).await else {
+        panic!("the event is new");
+    };
+    let hold = hapax_core::Hold {
+        event: id,
+        destination: "billing".into(),
+        token: tokens[0].must().token,
+    };
+    bench.finish(&hold, Verdict::Release).await;
+    let leased = bench.lease("billing").await.must();
+    assert_eq!((leased.event.id, leased.attempt), (id, 1));
+}
+
+/// Attempts are kept, oldest first, with all that was said of them.
+pub async fn attempts_are_kept_oldest_first(bench: &mut Bench) {
+    let id = bench.stored(bench.event("evt_1").to("billing")).await;
+    let mut expected = Vec::new();
+    for n in 0..4_u32 {
+        let leased = bench.lease("billing").await.must();
+        let attempt = Attempt {
+            started_at: Timestamp::from_micros(START.as_micros() + i64::from(n)),
+            duration_ms: u32::MAX - n,
+            status: [None, Some(500), Some(-1), Some(i32::MAX)][n as usize],
+            excerpt: format!("odd \u{0}… {n} \u{1F600}"),
+            error: [Some(ErrorClass::Connect), Some(ErrorClass::Status), None, None][n as usize],
+            message: (n == 0).then(|| "no route".to_owned()),
+        };
+        expected.push(AttemptView {
+            destination: "billing".into(),
+            generation: leased.generation,
+            token: leased.token,
+            attempt: attempt.clone(),
+        });
+        let report = Report {
+            hold: leased.hold(),
+            attempt: Some(attempt),
+            verdict: if n < 3 { again() } else { Verdict::Completed },
+        };
+        bench.store.finish(vec![report]).await.must();
+        bench.tick().await;
+    }
+    assert_eq!(bench.record(id).await.attempts, expected);
+}
+
+/// What was released untried leaves no attempt.
+pub async fn a_release_leaves_no_attempt(bench: &mut Bench) {
+    let id = bench.stored(bench.event("evt_1").to("billing")).await;
+    bench.run("billing", Verdict::Release).await;
+    assert_eq!(bench.record(id).await.attempts, []);
+}
+
+/// A refused report leaves no attempt either.
+pub async fn a_refused_report_leaves_no_attempt(bench: &mut Bench) {
+    let id = bench.stored(bench.event("evt_1").to("billing")).await;
+    let leased = bench.lease("billing").await.must();
+    bench.finished(&leased, dead()).await;
+    bench.finish(&leased.hold(), Verdict::Completed).await;
+    assert_eq!(bench.record(id).await.attempts.len(), 1);
+}
+
+/// Each destination's delivery ends by itself.
+pub async fn one_delivery_does_not_end_another(bench: &mut Bench) {
+    let id = bench.stored(bench.event("evt_1").to("a").to("b").to("c")).await;
+    bench.run("a", Verdict::Completed).await;
+    bench.run("b", dead()).await;
+    let states: Vec<_> = ["a", "b", "c"].map(|to| bench.delivery(id, to)).into_iter().collect();
+    let mut found = Vec::new();
+    for state in states {
+        found.push(state.await.state);
+    }
+    assert_eq!(found, [DeliveryState::Completed, DeliveryState::Dead, DeliveryState::Pending]);
+}
+
+/// A wait beyond the end of time is kept as a very long one.
+pub async fn a_retry_after_ages_is_not_due_now(bench: &mut Bench) {
+    let id = bench.stored(bench.event("evt_1").to("billing")).await;
+    let ages = Duration::from_secs(u64::from(u32::MAX) * 1000);
+    bench.run("billing", Verdict::Retry { after: ages }).await;
+    assert!(bench.lease("billing").await.is_none());
+    assert_eq!(bench.delivery(id, "billing").await.state, DeliveryState::Retrying);
+}

@@ -1,0 +1,123 @@
+//! Payloads: what arrived comes back, byte for byte, wherever it is shown.
+
+use hapax_core::store::Variant;
+use hapax_core::{Headers, NewEvent, StoredEvent, Timestamp};
+
+use crate::Bench;
+use crate::bench::{Draft, Must};
+use crate::clock::START;
+
+const MEBIBYTE: usize = 1024 * 1024;
+
+/// Bodies that are no text at all.
+pub async fn a_body_that_is_not_text_comes_back_byte_for_byte(bench: &mut Bench) {
+    let every_byte: Vec<u8> = (0..=255).collect();
+    comes_back(bench, bench.event("bytes").body(every_byte)).await;
+    comes_back(bench, bench.event("nul").body(&b"\0\0\xff\xfe\0"[..])).await;
+}
+
+/// Nothing is something too.
+pub async fn an_empty_body_comes_back_empty(bench: &mut Bench) {
+    comes_back(bench, bench.event("empty").body("")).await;
+}
+
+/// Large bodies are not cut.
+pub async fn a_body_of_a_mebibyte_comes_back_whole(bench: &mut Bench) {
+    let body: Vec<u8> = (0..MEBIBYTE).map(|n| (n % 251) as u8).collect();
+    comes_back(bench, bench.event("large").body(body)).await;
+}
+
+/// Headers keep their order, case, repetition and bytes.
+pub async fn headers_come_back_as_they_arrived(bench: &mut Bench) {
+    let pairs: [(&str, &[u8]); 6] = [
+        ("X-Twice", b"one"),
+        ("x-twice", b"two"),
+        ("Empty", b""),
+        ("latin", b"caf\xe9"),
+        ("raw", b"\x00\xff"),
+        ("Content-Type", b"text/plain"),
+    ];
+    let draft = bench.event("headers").with(|event| event.headers = Headers::pack(pairs));
+    let stored = comes_back(bench, draft).await;
+    assert_eq!(stored.headers.iter().collect::<Vec<_>>(), pairs);
+    comes_back(bench, bench.event("none").with(|event| event.headers = Headers::default())).await;
+}
+
+/// Everything else that was said of an event.
+pub async fn every_field_of_an_event_comes_back(bench: &mut Bench) {
+    let request = bench.id();
+    let full = bench.event_in("a scope", "evt_full").from_source("a source").with(|event| {
+        event.event_type = Some("invoice.päid".to_owned());
+        event.received_at = Timestamp::from_micros(START.as_micros() + 123_456);
+        event.signed_at = Some(Timestamp::from_micros(START.as_micros() - 7));
+        event.secret_index = Some(u16::MAX);
+        event.batch = Some((request, 41));
+    });
+    comes_back(bench, full).await;
+    let bare = bench.event("evt_bare").with(|event| {
+        event.event_type = None;
+        event.signed_at = None;
+        event.secret_index = None;
+    });
+    comes_back(bench, bare).await;
+}
+
+/// A quarantined body is kept as it came, with all that is needed to release it.
+pub async fn a_variant_comes_back_byte_for_byte(bench: &mut Bench) {
+    let first = bench.event("evt_1").build();
+    bench.stored(Draft::from(first.clone())).await;
+    let other = bench.event("evt_1").body(&b"\xff\x00other"[..]).build();
+    let variant = Variant {
+        key: first.key,
+        first: first.id,
+        source: other.source.clone(),
+        raw_hash: other.raw_hash,
+        received_at: START,
+        headers: Headers::pack([("Odd", &b"\x00\xff"[..])]),
+        body: other.body.clone(),
+    };
+    bench.store.quarantine(vec![variant.clone()]).await.must();
+    let kept = bench.store.conflict(first.id, other.raw_hash).await.must().must();
+    assert_eq!(kept.key, variant.key);
+    assert_eq!(kept.first, variant.first);
+    assert_eq!(kept.source, variant.source);
+    assert_eq!(kept.raw_hash, variant.raw_hash);
+    assert_eq!(kept.received_at, variant.received_at);
+    assert_eq!(kept.headers, variant.headers);
+    assert_eq!(kept.body, variant.body);
+}
+
+/// Stores an event and compares it with what `get`, `list` and `lease` show, also after a restart.
+async fn comes_back(bench: &mut Bench, draft: Draft) -> StoredEvent {
+    let event = draft.to("billing").build();
+    let expected = as_stored(&event);
+    bench.stored(Draft::from(event)).await;
+    assert_eq!(bench.record(expected.id).await.event, expected);
+    bench.reopen().await;
+    assert_eq!(bench.record(expected.id).await.event, expected);
+    let listed = bench.list(&hapax_core::store::EventQuery::default(), 100).await;
+    let summary = listed.into_iter().find(|event| event.id == expected.id).must();
+    assert_eq!(summary.body_bytes, expected.body.len() as u64);
+    assert_eq!(summary.event_type, expected.event_type);
+    let leased = bench.lease("billing").await.must();
+    assert_eq!(leased.event, expected);
+    bench.finished(&leased, hapax_core::Verdict::Completed).await;
+    expected
+}
+
+fn as_stored(event: &NewEvent) -> StoredEvent {
+    let event = event.clone();
+    StoredEvent {
+        id: event.id,
+        identity: event.identity,
+        source: event.source,
+        event_type: event.event_type,
+        received_at: event.received_at,
+        signed_at: event.signed_at,
+        secret_index: event.secret_index,
+        raw_hash: event.raw_hash,
+        headers: event.headers,
+        body: event.body,
+        batch: event.batch,
+    }
+}

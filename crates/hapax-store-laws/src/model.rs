@@ -1,0 +1,67 @@
+//! The model: a store in memory, simple enough to be seen right, behind one lock.
+//!
+//! It keeps the whole contract except durability beyond the process, so the engine's tests use it
+//! as a fast store, and the property test holds every other store against it.
+
+mod accept;
+mod finish;
+mod lane;
+mod lease;
+mod look;
+mod operations;
+mod purge;
+mod replay;
+mod restart;
+mod state;
+mod store;
+mod tally;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hapax_core::{Backend, Clock, Timestamp};
+
+use crate::ManualClock;
+use state::State;
+
+pub use restart::{MemorySubject, Restart};
+
+/// A store in memory. Clones share what is stored.
+#[derive(Clone)]
+pub struct MemoryStore {
+    clock: Arc<dyn Clock>,
+    state: Arc<Mutex<State>>,
+}
+
+impl MemoryStore {
+    /// An empty store on this clock.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            clock,
+            state: Arc::default(),
+        }
+    }
+
+    /// Runs one step. The clock is read under the lock, so that times are in the order of steps.
+    fn step<T>(&self, step: impl FnOnce(&mut State, Timestamp) -> T) -> T {
+        let mut state = self.lock();
+        let now = self.clock.now();
+        step(&mut state, now)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A step that panicked is a bug that its own test reports; the next step need not hide it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").finish_non_exhaustive()
+    }
+}
+
+/// An empty store that nobody uses, to stand where a crashed one stood.
+pub(crate) fn placeholder() -> Arc<dyn Backend> {
+    Arc::new(MemoryStore::new(Arc::new(ManualClock::new())))
+}

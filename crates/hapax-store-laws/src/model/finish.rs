@@ -1,0 +1,67 @@
+//! Finish: what becomes of a delivery after an attempt, and of its lane.
+
+use hapax_core::store::{AttemptView, Report, Written};
+use hapax_core::{DeliveryState, DestinationId, ErrorClass, EventId, OnDead, Timestamp, Verdict};
+
+use super::state::State;
+
+impl State {
+    pub(super) fn finish(&mut self, now: Timestamp, report: Report) -> Written {
+        let Some(delivery) = self.held(&report.hold) else {
+            return Written::LeaseLost;
+        };
+        let generation = delivery.generation;
+        let hold = report.hold;
+        match report.verdict {
+            Verdict::Completed => {
+                self.end(now, hold.event, &hold.destination, DeliveryState::Completed);
+                self.leave(now, hold.event, &hold.destination);
+            }
+            Verdict::Retry { after } => delivery.wait_until(now.plus(after)),
+            Verdict::Dead { reason } => self.bury(now, hold.event, &hold.destination, reason),
+            Verdict::Release => {
+                delivery.attempts = delivery.attempts.saturating_sub(1);
+                delivery.wait_until(now);
+            }
+        }
+        if let Some(attempt) = report.attempt {
+            self.attempts.entry(hold.event).or_default().push(AttemptView {
+                destination: hold.destination,
+                generation,
+                token: hold.token,
+                attempt,
+            });
+        }
+        Written::Applied
+    }
+
+    /// Makes a delivery dead; its lane waits or goes on.
+    pub(super) fn bury(
+        &mut self,
+        now: Timestamp,
+        event: EventId,
+        destination: &DestinationId,
+        reason: ErrorClass,
+    ) {
+        self.end(now, event, destination, DeliveryState::Dead);
+        let Some(delivery) = self.deliveries.get_mut(&(event, destination.clone())) else {
+            return;
+        };
+        delivery.error = Some(reason);
+        match delivery.lane.as_ref().map(|lane| lane.on_dead) {
+            None | Some(OnDead::Hold) => {}
+            Some(OnDead::Skip) => self.leave(now, event, destination),
+        }
+    }
+
+    fn end(&mut self, now: Timestamp, event: EventId, destination: &DestinationId, state: DeliveryState) {
+        let sequence = self.next_sequence();
+        if let Some(delivery) = self.deliveries.get_mut(&(event, destination.clone())) {
+            delivery.state = state;
+            delivery.due_at = None;
+            delivery.finished_at = Some(now);
+            delivery.finished_sequence = sequence;
+            delivery.error = None;
+        }
+    }
+}

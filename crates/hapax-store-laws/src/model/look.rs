@@ -1,0 +1,150 @@
+//! Looking: one event, pages of events, finished deliveries, and counts.
+
+use std::collections::BTreeMap;
+
+use hapax_core::store::{
+    Backlog, ConflictView, Counts, Cursor, DeadQuery, DeliveryView, EventPage, EventQuery, EventRecord,
+    EventSummary, LedgerCount,
+};
+use hapax_core::{DeliveryState, EventId, Scope, Timestamp};
+
+use super::state::{EventRow, State};
+
+impl State {
+    pub(super) fn record(&self, id: EventId) -> Option<EventRecord> {
+        let row = self.events.get(&id)?;
+        let conflicts = self.conflicts.get(&row.key).into_iter().flatten();
+        Some(EventRecord {
+            event: row.event.clone(),
+            status: self.status(id),
+            deliveries: self
+                .deliveries_of(id)
+                .map(|(destination, delivery)| delivery.view(id, destination))
+                .collect(),
+            attempts: self.attempts.get(&id).cloned().unwrap_or_default(),
+            duplicates: self.duplicates.get(&row.key).cloned(),
+            conflicts: conflicts
+                .filter(|conflict| conflict.variant.first == id)
+                .map(|conflict| ConflictView {
+                    raw_hash: conflict.variant.raw_hash,
+                    seen: conflict.seen,
+                    received_at: conflict.variant.received_at,
+                    body_bytes: conflict.variant.body.len() as u64,
+                    released_as: conflict.released_as,
+                })
+                .collect(),
+            same_body_as: row.same_body_as,
+        })
+    }
+
+    pub(super) fn list(&self, query: &EventQuery, after: Option<Cursor>, limit: u32) -> EventPage {
+        let mut rows: Vec<_> = self
+            .events
+            .values()
+            .filter(|row| after.is_none_or(|Cursor(sequence)| row.sequence < sequence))
+            .filter(|row| self.fits(query, row))
+            .collect();
+        rows.sort_unstable_by_key(|row| std::cmp::Reverse(row.sequence));
+        let more = rows.len() > limit as usize;
+        rows.truncate(limit as usize);
+        EventPage {
+            next: rows
+                .last()
+                .filter(|_| more)
+                .map(|row| Cursor(row.sequence)),
+            events: rows.into_iter().map(|row| self.summary(row)).collect(),
+        }
+    }
+
+    fn fits(&self, query: &EventQuery, row: &EventRow) -> bool {
+        let event = &row.event;
+        query.source.as_ref().is_none_or(|source| *source == event.source)
+            && query
+                .status
+                .is_none_or(|status| status == self.status(event.id))
+            && query.fits_type(event.event_type.as_deref())
+            && query
+                .event_id
+                .as_ref()
+                .is_none_or(|event_id| *event_id == event.identity.event_id)
+            && query.since.is_none_or(|since| event.received_at >= since)
+            && query.until.is_none_or(|until| event.received_at < until)
+    }
+
+    fn summary(&self, row: &EventRow) -> EventSummary {
+        let event = &row.event;
+        EventSummary {
+            id: event.id,
+            source: event.source.clone(),
+            event_id: event.identity.event_id.clone(),
+            event_type: event.event_type.clone(),
+            received_at: event.received_at,
+            status: self.status(event.id),
+            body_bytes: event.body.len() as u64,
+        }
+    }
+
+    pub(super) fn finished(
+        &self,
+        query: &DeadQuery,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> (Vec<DeliveryView>, Option<Cursor>) {
+        let mut found: Vec<_> = self
+            .deliveries
+            .iter()
+            .filter(|((_, destination), delivery)| {
+                delivery.state == query.state
+                    && query.destination.as_ref().is_none_or(|wanted| wanted == destination)
+                    && after.is_none_or(|Cursor(sequence)| delivery.finished_sequence < sequence)
+            })
+            .collect();
+        found.sort_unstable_by_key(|(_, delivery)| std::cmp::Reverse(delivery.finished_sequence));
+        let more = found.len() > limit as usize;
+        found.truncate(limit as usize);
+        let next = found
+            .last()
+            .filter(|_| more)
+            .map(|(_, delivery)| Cursor(delivery.finished_sequence));
+        let views = found
+            .into_iter()
+            .map(|((event, destination), delivery)| delivery.view(*event, destination))
+            .collect();
+        (views, next)
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        let mut backlog: BTreeMap<_, (u64, Option<Timestamp>)> = BTreeMap::new();
+        for ((event, destination), delivery) in &self.deliveries {
+            if matches!(delivery.state, DeliveryState::Completed | DeliveryState::Discarded) {
+                continue;
+            }
+            let accepted = self.events.get(event).map(|row| row.accepted_at);
+            let (count, oldest) = backlog.entry((destination.clone(), delivery.state)).or_default();
+            *count += 1;
+            *oldest = [*oldest, accepted].into_iter().flatten().min();
+        }
+        let mut ledger: BTreeMap<Scope, u64> = BTreeMap::new();
+        for row in self.ledger.values() {
+            *ledger.entry(row.scope.clone()).or_default() += 1;
+        }
+        let bodies: usize = self.events.values().map(|row| row.event.body.len()).sum();
+        Counts {
+            backlog: backlog
+                .into_iter()
+                .map(|((destination, state), (count, oldest))| Backlog {
+                    destination,
+                    state,
+                    count,
+                    oldest,
+                })
+                .collect(),
+            ledger: ledger
+                .into_iter()
+                .map(|(scope, entries)| LedgerCount { scope, entries })
+                .collect(),
+            events: self.events.len() as u64,
+            store_bytes: bodies as u64,
+        }
+    }
+}

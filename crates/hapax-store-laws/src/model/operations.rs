@@ -1,0 +1,162 @@
+//! The model's second half: what operators do.
+
+use async_trait::async_trait;
+use hapax_core::store::{
+    AuditEntry, AuditRecord, BodyNote, Cursor, DeadQuery, DeliveryView, Disposal, DuplicateNote, Error, Pause,
+    ReplayJob, ReplayJobId, ReplayJobState, Variant,
+};
+use hapax_core::{BodyHash, DeliveryState, DestinationId, EventId, Operations, Timestamp};
+
+use super::MemoryStore;
+use super::state::State;
+
+#[async_trait]
+impl Operations for MemoryStore {
+    async fn probe(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    async fn pause(&self, pause: Pause) -> Result<(), Error> {
+        self.step(|state, _| state.pauses.insert(pause.destination.clone(), pause));
+        Ok(())
+    }
+
+    async fn resume(&self, destination: &DestinationId) -> Result<bool, Error> {
+        Ok(self.step(|state, _| state.pauses.remove(destination).is_some()))
+    }
+
+    async fn pauses(&self) -> Result<Vec<Pause>, Error> {
+        Ok(self.step(|state, _| state.pauses.values().cloned().collect()))
+    }
+
+    async fn record(&self, entry: AuditEntry) -> Result<(), Error> {
+        self.step(|state, now| state.audit.push(AuditRecord { at: now, entry }));
+        Ok(())
+    }
+
+    async fn audit(
+        &self,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<(Vec<AuditRecord>, Option<Cursor>), Error> {
+        Ok(self.step(|state, _| {
+            let end = after.map_or(state.audit.len(), |Cursor(end)| end as usize);
+            let start = end.saturating_sub(limit as usize);
+            let page = state.audit[start..end].iter().rev().cloned().collect();
+            (page, (start > 0).then_some(Cursor(start as u64)))
+        }))
+    }
+
+    async fn deliveries(
+        &self,
+        query: &DeadQuery,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<(Vec<DeliveryView>, Option<Cursor>), Error> {
+        Ok(self.step(|state, _| state.finished(query, after, limit)))
+    }
+
+    async fn dispose(
+        &self,
+        deliveries: Vec<(EventId, DestinationId)>,
+        disposal: Disposal,
+    ) -> Result<u64, Error> {
+        Ok(self.step(|state, now| {
+            deliveries
+                .into_iter()
+                .map(|(event, destination)| state.dispose(now, event, &destination, disposal))
+                .sum()
+        }))
+    }
+
+    async fn create_replay(&self, job: ReplayJob) -> Result<(), Error> {
+        self.step(|state, _| state.jobs.insert(job.id, job));
+        Ok(())
+    }
+
+    async fn replay_job(&self, id: ReplayJobId) -> Result<Option<ReplayJob>, Error> {
+        Ok(self.step(|state, _| state.jobs.get(&id).cloned()))
+    }
+
+    async fn unfinished_replays(&self) -> Result<Vec<ReplayJob>, Error> {
+        Ok(self.step(|state, _| {
+            let unfinished = state
+                .jobs
+                .values()
+                .filter(|job| job.state == ReplayJobState::Running);
+            unfinished.cloned().collect()
+        }))
+    }
+
+    async fn advance_replay(&self, job: &ReplayJob) -> Result<bool, Error> {
+        Ok(self.step(|state, _| match state.jobs.get_mut(&job.id) {
+            Some(known) if known.state != ReplayJobState::Cancelled => {
+                known.clone_from(job);
+                true
+            }
+            Some(_) | None => false,
+        }))
+    }
+
+    async fn cancel_replay(&self, id: ReplayJobId) -> Result<bool, Error> {
+        Ok(self.step(|state, _| match state.jobs.get_mut(&id) {
+            Some(job) if job.state == ReplayJobState::Running => {
+                job.state = ReplayJobState::Cancelled;
+                true
+            }
+            Some(_) | None => false,
+        }))
+    }
+
+    async fn note_duplicates(&self, notes: Vec<DuplicateNote>) -> Result<(), Error> {
+        self.step(|state, _| notes.into_iter().for_each(|note| state.note_duplicates(note)));
+        Ok(())
+    }
+
+    async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {
+        self.step(|state, _| notes.into_iter().for_each(|note| state.note_body(note)));
+        Ok(())
+    }
+
+    async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {
+        Ok(self.step(|state, _| {
+            state
+                .conflict(first, raw_hash)
+                .map(|conflict| conflict.variant.clone())
+        }))
+    }
+
+    async fn mark_released(&self, first: EventId, raw_hash: BodyHash, event: EventId) -> Result<(), Error> {
+        self.step(|state, _| {
+            if let Some(conflict) = state.conflict(first, raw_hash) {
+                conflict.released_as = Some(event);
+            }
+        });
+        Ok(())
+    }
+}
+
+impl State {
+    /// Changes one delivery, if it is in the state to be changed; how many it was.
+    fn dispose(
+        &mut self,
+        now: Timestamp,
+        event: EventId,
+        destination: &DestinationId,
+        disposal: Disposal,
+    ) -> u64 {
+        let (from, to) = match disposal {
+            Disposal::Discard => (DeliveryState::Dead, DeliveryState::Discarded),
+            Disposal::Restore => (DeliveryState::Discarded, DeliveryState::Dead),
+        };
+        match self.deliveries.get_mut(&(event, destination.clone())) {
+            Some(delivery) if delivery.state == from => {
+                delivery.state = to;
+                // Once the lane went on, it does not wait again: what followed may be running.
+                self.leave(now, event, destination);
+                1
+            }
+            Some(_) | None => 0,
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Replay and forget: taking effect again, on purpose.
+
+use hapax_core::store::{Forgotten as Answer, ReplayMode, ReplayOrder, Replayed};
+use hapax_core::{DeliveryState, DestinationId, EventId, Generation, Identity, Lane, Timestamp};
+
+use super::state::{Delivery, Forgotten, InLane, State};
+
+impl State {
+    pub(super) fn replay(&mut self, now: Timestamp, order: &ReplayOrder) -> Replayed {
+        let Some(row) = self.events.get(&order.event) else {
+            return Replayed::NotFound;
+        };
+        let key = row.key;
+        let current = row.generation;
+        let covered: Vec<_> = self
+            .deliveries_of(order.event)
+            .filter(|(destination, _)| order.to.as_ref().is_none_or(|to| to.destination == **destination))
+            .map(|(destination, delivery)| (destination.clone(), delivery.clone()))
+            .collect();
+        if covered.iter().any(|(_, delivery)| delivery.state.is_unfinished()) {
+            return Replayed::Unfinished;
+        }
+        let mut chosen: Vec<(DestinationId, Option<Delivery>)> = covered
+            .iter()
+            .filter(|(_, delivery)| fits(delivery.state, order.mode))
+            .map(|(destination, delivery)| (destination.clone(), Some(delivery.clone())))
+            .collect();
+        if covered.is_empty() {
+            chosen.extend(order.to.iter().map(|to| (to.destination.clone(), None)));
+        }
+        if chosen.is_empty() {
+            return Replayed::Nothing;
+        }
+        let forced = match order.mode {
+            ReplayMode::Failed | ReplayMode::All => None,
+            ReplayMode::Force => Some(self.take_generation(key, current)),
+        };
+        let deliveries = u32::try_from(chosen.len()).unwrap_or(u32::MAX);
+        let mut generation = current;
+        for (destination, earlier) in chosen {
+            generation = forced.unwrap_or(earlier.as_ref().map_or(current, |earlier| earlier.generation));
+            self.work_again(now, order, &destination, earlier, generation);
+        }
+        if let (Some(forced), Some(row)) = (forced, self.events.get_mut(&order.event)) {
+            row.generation = forced;
+        }
+        Replayed::Again {
+            deliveries,
+            generation,
+        }
+    }
+
+    fn work_again(
+        &mut self,
+        now: Timestamp,
+        order: &ReplayOrder,
+        destination: &DestinationId,
+        earlier: Option<Delivery>,
+        generation: Generation,
+    ) {
+        let token = self.next_token();
+        let Some(row) = self.events.get(&order.event) else {
+            return;
+        };
+        let mut delivery = Delivery::waiting(&row.event.identity, destination, generation, token);
+        delivery.replay = order.job;
+        let holds = earlier
+            .as_ref()
+            .is_some_and(|earlier| earlier.in_lane == InLane::Yes);
+        match earlier {
+            Some(earlier) if holds => {
+                // A dead head that still holds its lane is replayed where it stands.
+                delivery.lane = earlier.lane;
+                delivery.place = earlier.place;
+                delivery.in_lane = InLane::Yes;
+                delivery.due_at = Some(now);
+                self.deliveries
+                    .insert((order.event, destination.clone()), delivery);
+            }
+            earlier => {
+                let lane: Option<Lane> = match &order.to {
+                    Some(to) => to.lane.clone(),
+                    None => earlier.and_then(|earlier| earlier.lane),
+                };
+                self.deliveries
+                    .insert((order.event, destination.clone()), delivery);
+                self.join(now, order.event, destination, lane);
+            }
+        }
+    }
+
+    /// A generation that no event of this identity was ever given.
+    fn take_generation(&mut self, key: hapax_core::Key, current: Generation) -> Generation {
+        let Some(row) = self.ledger.get_mut(&key) else {
+            return current.next();
+        };
+        match row.forgotten {
+            Forgotten::No => {
+                row.entry.generation = row.entry.generation.next();
+                row.entry.generation
+            }
+            Forgotten::Yes => {
+                // The tombstone's is promised to the next event: it moves on instead.
+                let taken = row.entry.generation;
+                row.entry.generation = taken.next();
+                taken
+            }
+        }
+    }
+
+    pub(super) fn forget(&mut self, identity: &Identity) -> Answer {
+        let key = identity.key();
+        let known = self
+            .ledger
+            .get(&key)
+            .is_some_and(|row| row.forgotten == Forgotten::No);
+        if !known {
+            return Answer::NotFound;
+        }
+        let events: Vec<EventId> = self
+            .events
+            .iter()
+            .filter(|(_, row)| row.key == key)
+            .map(|(id, _)| *id)
+            .collect();
+        if events.into_iter().any(|event| self.is_unfinished(event)) {
+            return Answer::Unfinished;
+        }
+        let Some(row) = self.ledger.get_mut(&key) else {
+            return Answer::NotFound;
+        };
+        row.forgotten = Forgotten::Yes;
+        row.entry.generation = row.entry.generation.next();
+        Answer::Done {
+            next: row.entry.generation,
+        }
+    }
+}
+
+fn fits(state: DeliveryState, mode: ReplayMode) -> bool {
+    match mode {
+        ReplayMode::Failed => matches!(state, DeliveryState::Dead | DeliveryState::Discarded),
+        ReplayMode::All | ReplayMode::Force => !state.is_unfinished(),
+    }
+}

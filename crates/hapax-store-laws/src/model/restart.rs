@@ -1,0 +1,89 @@
+//! The model under its own laws: how it crashes and comes back.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use hapax_core::{Backend, Clock, Timestamp};
+
+use super::MemoryStore;
+use crate::{ManualClock, Subject};
+
+/// What a restart does to leases. Stores differ, and every law holds for both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restart {
+    /// One process at a time has the store: when it starts, every lease is void.
+    VoidsLeases,
+    /// Other processes may hold leases: they last until they expire.
+    KeepsLeases,
+}
+
+/// [`MemoryStore`] as a [`Subject`], on a clock of its own.
+#[derive(Debug)]
+pub struct MemorySubject {
+    clock: Arc<ManualClock>,
+    restart: Restart,
+    current: Mutex<Option<MemoryStore>>,
+}
+
+impl MemorySubject {
+    /// A subject that restarts this way.
+    pub fn new(restart: Restart) -> Self {
+        Self {
+            clock: Arc::new(ManualClock::new()),
+            restart,
+            current: Mutex::new(None),
+        }
+    }
+
+    /// An empty store, of which a copy stands for the disk.
+    pub fn store(&self) -> MemoryStore {
+        let store = MemoryStore::new(Arc::clone(&self.clock) as Arc<dyn Clock>);
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(store.clone());
+        store
+    }
+
+    /// What the last store kept, after a crash.
+    pub fn restarted(&self) -> MemoryStore {
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(store) = current.clone() else {
+            panic!("nothing was opened, so nothing can be reopened");
+        };
+        match self.restart {
+            Restart::VoidsLeases => store.void_leases(),
+            Restart::KeepsLeases => {}
+        }
+        store
+    }
+}
+
+impl MemoryStore {
+    /// Counts every lease as lost, as a store does that knows its only process has died.
+    pub fn void_leases(&self) {
+        self.step(|state, now| {
+            for (_, event, destination) in state.running() {
+                state.take_back(now, event, destination);
+            }
+        });
+    }
+}
+
+#[async_trait]
+impl Subject for MemorySubject {
+    async fn fresh(&self) -> Arc<dyn Backend> {
+        Arc::new(self.store())
+    }
+
+    async fn reopen(&self, crashed: Arc<dyn Backend>) -> Arc<dyn Backend> {
+        drop(crashed);
+        Arc::new(self.restarted())
+    }
+
+    async fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    async fn pass(&self, duration: Duration) {
+        self.clock.advance(duration);
+    }
+}

@@ -1,0 +1,92 @@
+//! The model as a [`Store`]: each method runs its steps under the one lock.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use hapax_core::store::{
+    AcceptRequest, Claim, Counts, Cursor, Error, EventPage, EventQuery, EventRecord, Forgotten, LeaseBatch,
+    LeaseOrder, LedgerEntry, PurgeOrder, Purged, Quarantined, ReplayOrder, Replayed, Report, Rescued, Variant,
+    Written,
+};
+use hapax_core::{EventId, Hold, Identity, Store};
+
+use super::MemoryStore;
+
+#[async_trait]
+impl Store for MemoryStore {
+    async fn accept(&self, requests: Vec<AcceptRequest>) -> Vec<Result<Vec<Claim>, Error>> {
+        self.step(|state, now| {
+            requests
+                .into_iter()
+                .map(|request| state.accept(now, request))
+                .collect()
+        })
+    }
+
+    async fn quarantine(&self, variants: Vec<Variant>) -> Result<Vec<Quarantined>, Error> {
+        Ok(self.step(|state, _| {
+            variants
+                .into_iter()
+                .map(|variant| state.quarantine(variant))
+                .collect()
+        }))
+    }
+
+    async fn lease(&self, order: LeaseOrder) -> Result<LeaseBatch, Error> {
+        Ok(self.step(|state, now| state.lease(now, &order)))
+    }
+
+    async fn extend(&self, holds: Vec<Hold>, lease_for: Duration) -> Result<Vec<Written>, Error> {
+        Ok(self.step(|state, now| {
+            holds
+                .iter()
+                .map(|hold| state.extend(now, hold, lease_for))
+                .collect()
+        }))
+    }
+
+    async fn finish(&self, reports: Vec<Report>) -> Result<Vec<Written>, Error> {
+        Ok(self.step(|state, now| {
+            reports
+                .into_iter()
+                .map(|report| state.finish(now, report))
+                .collect()
+        }))
+    }
+
+    async fn rescue(&self, limit: u32) -> Result<Vec<Rescued>, Error> {
+        Ok(self.step(|state, now| state.rescue(now, limit)))
+    }
+
+    async fn replay(&self, orders: Vec<ReplayOrder>) -> Result<Vec<Replayed>, Error> {
+        Ok(self.step(|state, now| orders.iter().map(|order| state.replay(now, order)).collect()))
+    }
+
+    async fn forget(&self, identity: &Identity) -> Result<Forgotten, Error> {
+        Ok(self.step(|state, _| state.forget(identity)))
+    }
+
+    async fn look_up(&self, identity: &Identity) -> Result<Option<LedgerEntry>, Error> {
+        Ok(self.step(|state, _| state.entry(identity).cloned()))
+    }
+
+    async fn get(&self, id: EventId) -> Result<Option<EventRecord>, Error> {
+        Ok(self.step(|state, _| state.record(id)))
+    }
+
+    async fn list(&self, query: &EventQuery, after: Option<Cursor>, limit: u32) -> Result<EventPage, Error> {
+        Ok(self.step(|state, _| state.list(query, after, limit)))
+    }
+
+    async fn counts(&self) -> Result<Counts, Error> {
+        Ok(self.step(|state, _| state.counts()))
+    }
+
+    async fn purge(&self, order: PurgeOrder) -> Result<Purged, Error> {
+        Ok(self.step(|state, now| state.purge(now, &order)))
+    }
+
+    fn connection_epoch(&self) -> u64 {
+        0
+    }
+}

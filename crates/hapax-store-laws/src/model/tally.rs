@@ -1,0 +1,68 @@
+//! What is gathered beside the hot path: copies, same bodies, and quarantined variants.
+
+use hapax_core::store::{BodyNote, CONFLICTS_MAX, DuplicateNote, GAPS_MAX, Quarantined, Variant};
+use hapax_core::{BodyHash, EventId};
+
+use super::state::{BodyRow, Conflict, State};
+
+impl State {
+    pub(super) fn quarantine(&mut self, variant: Variant) -> Quarantined {
+        let conflicts = self.conflicts.entry(variant.key).or_default();
+        let same = conflicts
+            .iter_mut()
+            .find(|known| known.variant.first == variant.first && known.variant.raw_hash == variant.raw_hash);
+        if let Some(known) = same {
+            known.seen += 1;
+            return Quarantined::Again;
+        }
+        let kept = conflicts
+            .iter()
+            .filter(|known| known.variant.first == variant.first)
+            .count();
+        if kept >= CONFLICTS_MAX {
+            return Quarantined::Full;
+        }
+        conflicts.push(Conflict {
+            variant,
+            seen: 1,
+            released_as: None,
+        });
+        Quarantined::Kept
+    }
+
+    pub(super) fn conflict(&mut self, first: EventId, raw_hash: BodyHash) -> Option<&mut Conflict> {
+        self.conflicts
+            .values_mut()
+            .flatten()
+            .find(|conflict| conflict.variant.first == first && conflict.variant.raw_hash == raw_hash)
+    }
+
+    pub(super) fn note_duplicates(&mut self, note: DuplicateNote) {
+        let tally = self.duplicates.entry(note.key).or_default();
+        tally.copies += note.copies;
+        tally.last_at = tally.last_at.max(note.last_at);
+        tally.gaps_ms.extend(note.gaps_ms);
+        let surplus = tally.gaps_ms.len().saturating_sub(GAPS_MAX);
+        tally.gaps_ms.drain(..surplus);
+    }
+
+    pub(super) fn note_body(&mut self, note: BodyNote) {
+        let rows = self
+            .bodies
+            .entry((note.scope, *note.raw_hash.as_bytes()))
+            .or_default();
+        if rows.iter().any(|row| row.id == note.id) {
+            return;
+        }
+        let earlier = rows.first().map(|row| row.id);
+        rows.push(BodyRow {
+            id: note.id,
+            until: note.until,
+        });
+        if let Some(row) = self.events.get_mut(&note.id)
+            && earlier.is_some()
+        {
+            row.same_body_as = earlier;
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Accepting: the claim, the payload and the work of an event, in the writer's one transaction.
+//! A duplicate only reads.
+
+use hapax_core::delivery::NewDelivery;
+use hapax_core::store::{AcceptRequest, Claim, Error, Handed};
+use hapax_core::{DeliveryState, EventId, Generation, NewEvent, Timestamp};
+use rusqlite::params;
+
+use crate::desk::{Care, Desk, PROBES, find_event};
+use crate::failure::Failure;
+use crate::lanes::{self, Place};
+use crate::look_up::{self, Holder};
+use crate::rows::{Class, on_dead_code, state_code};
+use crate::tallies;
+
+pub(crate) const INSERT_LEDGER: &str = "
+    INSERT INTO ledger (key, scope, id, generation, first_seen, expires_at, raw_hash,
+                        content_rule, content_hash, forgotten)
+    VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, 0)
+    ON CONFLICT (key) DO NOTHING";
+
+pub(crate) const INSERT_EVENT: &str = "
+    INSERT INTO events (seq, id, scope, source, generation, received_at, accepted_at, event_id, type,
+                        signed_at, secret_index, raw_hash, batch_id, batch_index, headers, body)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+    ON CONFLICT (seq) DO NOTHING";
+
+pub(crate) const INSERT_WORK: &str = "
+    INSERT INTO work (seq, destination, class, wake_at, state, token, attempts, lost, owner, generation,
+                      idempotency_key, lane, lane_order, on_dead, replay)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+
+/// The longest distance between an id's own time and its event's arrival that lists may rely on.
+pub(crate) const SKEW_MS_MAX: u64 = 600_000;
+
+/// Accepts requests, each by itself.
+pub(crate) fn accept(
+    desk: &mut Desk<'_>,
+    requests: &Vec<AcceptRequest>,
+) -> Result<Vec<Result<Vec<Claim>, Error>>, Failure> {
+    let mut answers = Vec::with_capacity(requests.len());
+    for request in requests {
+        let answer = match desk.care {
+            Care::Swift => Ok(request_of(desk, request)?),
+            Care::Careful => desk.item(|desk| request_of(desk, request))?,
+        };
+        answers.push(answer.map_err(|failure| failure.to_error()));
+    }
+    Ok(answers)
+}
+
+fn request_of(desk: &mut Desk<'_>, request: &AcceptRequest) -> Result<Vec<Claim>, Failure> {
+    request.events.iter().map(|event| claim(desk, event)).collect()
+}
+
+fn claim(desk: &mut Desk<'_>, event: &NewEvent) -> Result<Claim, Failure> {
+    let now = desk.now();
+    let scope = desk.intern(event.identity.scope.as_str())?;
+    let rule = match &event.content_hash {
+        Some(content) => Some(desk.intern(&content.rule)?),
+        None => None,
+    };
+    let inserted = desk.hot.insert_ledger.execute(params![
+        event.key.as_bytes(),
+        scope,
+        event.id.as_bytes(),
+        now.as_micros(),
+        event.ledger_until.as_micros(),
+        event.raw_hash.as_bytes(),
+        rule,
+        event.content_hash.as_ref().map(|content| content.hash.as_bytes()),
+    ])?;
+    if inserted == 1 {
+        desk.state.tallies.add(scope, 1);
+        return store(desk, event, scope, Generation(0), now);
+    }
+    match look_up::holder(desk.connection, &mut desk.state.names, event.key)? {
+        Some(Holder::Event(entry)) => Ok(Claim::Seen(entry)),
+        Some(Holder::Forgotten { last, next }) => {
+            take_over(desk, event, last, rule, now)?;
+            store(desk, event, scope, next, now)
+        }
+        None => Err(Failure::Unreadable(
+            "a ledger entry is in the way and cannot be read".to_owned(),
+        )),
+    }
+}
+
+/// The forgotten identity gets its next event; its last one is remembered while it is stored.
+fn take_over(
+    desk: &mut Desk<'_>,
+    event: &NewEvent,
+    last: EventId,
+    rule: Option<i64>,
+    now: Timestamp,
+) -> Result<(), Failure> {
+    if find_event(desk.connection, last)?.is_some() {
+        desk.connection
+            .prepare_cached("INSERT OR IGNORE INTO earlier (key, id) VALUES (?1, ?2)")?
+            .execute((event.key.as_bytes(), last.as_bytes()))?;
+    }
+    let mut update = desk.connection.prepare_cached(
+        "UPDATE ledger SET id = ?2, first_seen = ?3, expires_at = ?4, raw_hash = ?5, content_rule = ?6,
+                           content_hash = ?7, forgotten = 0
+         WHERE key = ?1",
+    )?;
+    update.execute(params![
+        event.key.as_bytes(),
+        event.id.as_bytes(),
+        now.as_micros(),
+        event.ledger_until.as_micros(),
+        event.raw_hash.as_bytes(),
+        rule,
+        event.content_hash.as_ref().map(|content| content.hash.as_bytes()),
+    ])?;
+    Ok(())
+}
+
+fn store(
+    desk: &mut Desk<'_>,
+    event: &NewEvent,
+    scope: i64,
+    generation: Generation,
+    now: Timestamp,
+) -> Result<Claim, Failure> {
+    let seq = append(desk, event, scope, generation, now)?;
+    let mut tokens = Vec::with_capacity(event.deliveries.len());
+    for delivery in &event.deliveries {
+        tokens.push(enqueue(desk, event, delivery, seq, generation, now)?);
+    }
+    Ok(Claim::New { generation, tokens })
+}
+
+/// Appends the payload; its row.
+fn append(
+    desk: &mut Desk<'_>,
+    event: &NewEvent,
+    scope: i64,
+    generation: Generation,
+    now: Timestamp,
+) -> Result<i64, Failure> {
+    let source = desk.intern(event.source.as_str())?;
+    let order = event.id.order() as i64;
+    note_skew(desk, event)?;
+    for seq in order..order.saturating_add(PROBES) {
+        let inserted = desk.hot.insert_event.execute(params![
+            seq,
+            event.id.as_bytes(),
+            scope,
+            source,
+            generation.0,
+            event.received_at.as_micros(),
+            now.as_micros(),
+            event.identity.event_id,
+            event.event_type,
+            event.signed_at.map(Timestamp::as_micros),
+            event.secret_index,
+            event.raw_hash.as_bytes(),
+            event.batch.as_ref().map(|(id, _)| id.as_bytes()),
+            event.batch.map(|(_, index)| index),
+            event.headers.as_bytes(),
+            &event.body[..],
+        ])?;
+        if inserted == 1 {
+            desk.state.tallies.add(tallies::EVENTS, 1);
+            desk.state.purge.appended(seq);
+            return Ok(seq);
+        }
+        if crate::rows::event_id_of(desk.connection, seq)? == Some(event.id) {
+            return Err(Failure::Rejected(format!(
+                "the id {} belongs to another event already",
+                event.id
+            )));
+        }
+    }
+    Err(Failure::Rejected(format!(
+        "too many ids have the same order as {}",
+        event.id
+    )))
+}
+
+/// Lists find times by row order; once an id's time is far from its event's arrival, they must not.
+fn note_skew(desk: &mut Desk<'_>, event: &NewEvent) -> Result<(), Failure> {
+    let id_ms = event.id.order() >> (EventId::order_at(Timestamp::from_micros(1_000)).trailing_zeros());
+    if id_ms.abs_diff(event.received_at.as_millis()) > SKEW_MS_MAX {
+        desk.connection
+            .prepare_cached("UPDATE meta SET value = 1 WHERE key = 'skewed' AND value = 0")?
+            .execute([])?;
+    }
+    Ok(())
+}
+
+/// Makes the work of one delivery; its lease, where it was handed over.
+fn enqueue(
+    desk: &mut Desk<'_>,
+    event: &NewEvent,
+    delivery: &NewDelivery,
+    seq: i64,
+    generation: Generation,
+    now: Timestamp,
+) -> Result<Option<Handed>, Failure> {
+    let destination = desk.intern(delivery.destination.as_str())?;
+    let key = event.identity.idempotency_key(generation, &delivery.destination);
+    let mut class = Class::Fresh;
+    let mut wake_at = now;
+    let mut state = DeliveryState::Pending;
+    let mut lane_order = None;
+    let mut handed = None;
+    if let Some(lane) = &delivery.lane {
+        lane_order = Some(desk.number()?);
+        match lanes::place(desk, destination, &lane.key)? {
+            Place::Head => {}
+            Place::Behind => class = Class::Waiting,
+        }
+    } else if let Some(terms) = &delivery.hand_over {
+        class = Class::Running;
+        state = DeliveryState::Running;
+        wake_at = now.plus(terms.lease_for);
+        handed = Some(Handed {
+            token: desk.token()?,
+            lease_until: wake_at,
+        });
+    }
+    desk.hot.insert_work.execute(params![
+        seq,
+        destination,
+        class.code(),
+        wake_at.as_micros(),
+        state_code(state),
+        handed.map_or(0, |handed| handed.token.0 as i64),
+        i64::from(handed.is_some()),
+        delivery.hand_over.map(|terms| terms.owner.0 as i64),
+        generation.0,
+        key.as_bytes(),
+        delivery.lane.as_ref().map(|lane| lane.key.as_str()),
+        lane_order,
+        delivery.lane.as_ref().map(|lane| on_dead_code(lane.on_dead)),
+        None::<&[u8]>,
+    ])?;
+    Ok(handed)
+}

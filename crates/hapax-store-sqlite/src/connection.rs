@@ -1,0 +1,69 @@
+//! Connections: how each of the store's threads opens the file.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::Options;
+
+/// Pages of the file and of the log.
+pub(crate) const PAGE_BYTES: u64 = 4_096;
+/// How long a statement waits for a lock that a foreign program holds.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
+/// Prepared statements kept by each connection.
+const STATEMENTS_MAX: usize = 128;
+/// Page cache of each reader and of the checkpointer.
+const READER_CACHE_KIB: i64 = 4 << 10;
+
+/// The writer's connection. `log_pages` is kept at the length of the log after each commit.
+pub(crate) fn for_writing(
+    path: &Path,
+    options: &Options,
+    log_pages: Arc<AtomicU64>,
+) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.pragma_update(None, "page_size", PAGE_BYTES as i64)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "cache_size", -((options.cache_bytes >> 10) as i64))?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.pragma_update(None, "foreign_keys", false)?;
+    if let Some(pages_max) = options.pages_max {
+        connection.pragma_update(None, "max_page_count", pages_max)?;
+    }
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages: std::ffi::c_int| {
+        log_pages.store(u64::try_from(pages).unwrap_or(0), Ordering::Relaxed);
+        Ok(())
+    }))?;
+    Ok(connection)
+}
+
+/// A reader's connection: it cannot write.
+pub(crate) fn for_reading(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = beside_the_writer(path)?;
+    connection.pragma_update(None, "query_only", true)?;
+    Ok(connection)
+}
+
+/// The checkpointer's connection.
+pub(crate) fn for_checkpoints(path: &Path) -> rusqlite::Result<Connection> {
+    beside_the_writer(path)
+}
+
+fn beside_the_writer(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    Ok(connection)
+}

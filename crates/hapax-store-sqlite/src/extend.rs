@@ -1,0 +1,30 @@
+//! Moving the end of leases, each only while it holds.
+
+use std::time::Duration;
+
+use hapax_core::Hold;
+use hapax_core::store::Written;
+
+use crate::desk::Desk;
+use crate::failure::Failure;
+use crate::finish::held;
+
+/// Extends leases.
+pub(crate) fn extend(
+    desk: &mut Desk<'_>,
+    (holds, lease_for): &(Vec<Hold>, Duration),
+) -> Result<Vec<Written>, Failure> {
+    let mut answers = Vec::with_capacity(holds.len());
+    for hold in holds {
+        let Some(row) = held(desk, hold)? else {
+            answers.push(Written::LeaseLost);
+            continue;
+        };
+        let until = desk.now().plus(*lease_for);
+        desk.connection
+            .prepare_cached("UPDATE work SET wake_at = ?3 WHERE seq = ?1 AND destination = ?2")?
+            .execute((row.seq, row.destination, until.as_micros()))?;
+        answers.push(Written::Applied);
+    }
+    Ok(answers)
+}

@@ -1,0 +1,101 @@
+//! Recording what became of attempts, each only while its lease holds.
+
+use hapax_core::store::{Report, Written};
+use hapax_core::{Attempt, EventId, Hold, Verdict};
+use rusqlite::params;
+
+use crate::desk::{Desk, PROBES};
+use crate::failure::Failure;
+use crate::outcome::{Ending, WorkRow, conclude, work_row};
+use crate::rows::{Class, state_code, waiting_state};
+
+pub(crate) const SELECT_RUNNING: &str = concat!(
+    "SELECT ",
+    work_row!(),
+    " FROM work WHERE seq >= ?1 AND seq < ?2 AND destination = ?3 AND token = ?4 AND state = 1 LIMIT 1"
+);
+
+pub(crate) const INSERT_ATTEMPT: &str = "
+    INSERT INTO attempts (seq, no, destination, token, generation, started_at, duration_ms, status, error,
+                          excerpt, message)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+
+/// Records attempts' ends.
+pub(crate) fn finish(desk: &mut Desk<'_>, reports: &Vec<Report>) -> Result<Vec<Written>, Failure> {
+    reports.iter().map(|report| finish_one(desk, report)).collect()
+}
+
+/// The row that runs under a lease, if it still does. The token is the store's only one of its
+/// number, so a neighbour whose id has the same order is never taken for it.
+pub(crate) fn held(desk: &mut Desk<'_>, hold: &Hold) -> Result<Option<WorkRow>, Failure> {
+    let Some(destination) = desk.find_name(hold.destination.as_str())? else {
+        return Ok(None);
+    };
+    let order = EventId::order(&hold.event) as i64;
+    let statement = &mut desk.hot.select_running;
+    let mut rows = statement.query((order, order.saturating_add(PROBES), destination, hold.token.0 as i64))?;
+    rows.next()?.map(WorkRow::read).transpose()
+}
+
+fn finish_one(desk: &mut Desk<'_>, report: &Report) -> Result<Written, Failure> {
+    let Some(row) = held(desk, &report.hold)? else {
+        return Ok(Written::LeaseLost);
+    };
+    let now = desk.now();
+    if let Some(attempt) = &report.attempt {
+        keep(desk, &row, attempt)?;
+    }
+    match report.verdict {
+        Verdict::Completed => conclude(desk, &row, report.hold.token, Ending::Completed, now)?,
+        Verdict::Dead { reason } => conclude(desk, &row, report.hold.token, Ending::Dead(reason), now)?,
+        Verdict::Retry { after } => {
+            let due_at = now.plus(after).as_micros();
+            put_back(desk, &row, row.attempts, due_at)?;
+        }
+        Verdict::Release => {
+            let attempts = row.attempts.saturating_sub(1);
+            put_back(desk, &row, attempts, now.as_micros())?;
+        }
+    }
+    Ok(Written::Applied)
+}
+
+fn keep(desk: &mut Desk<'_>, row: &WorkRow, attempt: &Attempt) -> Result<(), Failure> {
+    let no = desk.number()?;
+    desk.hot.insert_attempt.execute(params![
+        row.seq,
+        no,
+        row.destination,
+        row.token,
+        row.generation,
+        attempt.started_at.as_micros(),
+        attempt.duration_ms,
+        attempt.status,
+        attempt.error.map(hapax_core::ErrorClass::as_str),
+        attempt.excerpt,
+        attempt.message,
+    ])?;
+    Ok(())
+}
+
+fn put_back(
+    desk: &mut Desk<'_>,
+    row: &WorkRow,
+    attempts: u32,
+    wake_at: i64,
+) -> Result<(), Failure> {
+    desk.connection
+        .prepare_cached(
+            "UPDATE work SET state = ?3, class = ?4, wake_at = ?5, attempts = ?6, owner = NULL
+             WHERE seq = ?1 AND destination = ?2",
+        )?
+        .execute(params![
+            row.seq,
+            row.destination,
+            state_code(waiting_state(attempts)),
+            Class::due(row.lost).code(),
+            wake_at,
+            attempts,
+        ])?;
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! The store's limits, named, with their defaults.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hapax_core::Clock;
+
+/// How a store is opened. [`Options::new`] has the defaults.
+#[derive(Clone)]
+pub struct Options {
+    /// The store's own time.
+    pub clock: Arc<dyn Clock>,
+    /// Calls that may wait for the writer; more are refused as overloaded.
+    pub queue_calls_max: usize,
+    /// Bytes of payload that may wait for the writer; more are refused as overloaded.
+    pub queue_bytes_max: usize,
+    /// Calls that may wait for a reader.
+    pub read_queue_calls_max: usize,
+    /// Threads that read, each with its own connection.
+    pub readers: usize,
+    /// Items written in one transaction: bounds how long one commit takes.
+    pub batch_items_max: usize,
+    /// The writer's page cache.
+    pub cache_bytes: usize,
+    /// Length of the write-ahead log at which the writer helps to empty it.
+    pub wal_bytes_max: u64,
+    /// Files up to this size are checked whole when they are opened.
+    pub quick_check_bytes_max: u64,
+    /// Size of the file in pages of 4,096 bytes beyond which it may not grow; none: the disk's end.
+    pub pages_max: Option<u32>,
+    /// Events looked at for one page of a list, whatever fits.
+    pub list_scan_max: usize,
+    /// Events looked at in one call of `purge`, whatever may go.
+    pub purge_scan_max: usize,
+    /// How long the audit trail is kept.
+    pub audit_keep: Duration,
+    /// How long a bulk replay that is over is kept.
+    pub replay_keep: Duration,
+}
+
+impl Options {
+    /// The defaults, on this clock.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            clock,
+            queue_calls_max: 8_192,
+            queue_bytes_max: 64 << 20,
+            read_queue_calls_max: 256,
+            readers: 2,
+            batch_items_max: 512,
+            cache_bytes: 64 << 20,
+            wal_bytes_max: 64 << 20,
+            quick_check_bytes_max: 4 << 20,
+            pages_max: None,
+            list_scan_max: 5_000,
+            purge_scan_max: 5_000,
+            audit_keep: Duration::from_hours(400 * 24),
+            replay_keep: Duration::from_hours(60 * 24),
+        }
+    }
+}

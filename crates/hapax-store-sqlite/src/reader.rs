@@ -1,0 +1,123 @@
+//! The readers: threads that look, each on its own connection, beside the writer. Every look is
+//! one short transaction, so that it sees one moment and does not keep the log from starting again.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use hapax_core::store::Error;
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use crate::connection;
+use crate::failure::{Failure, Reach};
+use crate::names::Names;
+use crate::queue::{Queue, Received};
+
+/// A reader's connection with the names it knows.
+pub(crate) struct ReadDesk {
+    pub(crate) connection: Connection,
+    pub(crate) names: Names,
+    pub(crate) path: PathBuf,
+    pub(crate) list_scan_max: usize,
+}
+
+/// A call that waits for a reader; whether the connection is still good after it.
+pub(crate) type Look = Box<dyn FnOnce(Result<&mut ReadDesk, &Failure>) -> Health + Send>;
+
+/// Whether a connection can be used on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Health {
+    Good,
+    Lost,
+}
+
+/// Wraps a step that looks: its snapshot, its answer, its failure.
+pub(crate) fn look<O: Send + 'static>(
+    step: impl FnOnce(&mut ReadDesk) -> Result<O, Failure> + Send + 'static,
+) -> (Look, oneshot::Receiver<Result<O, Error>>) {
+    let (reply, receiver) = oneshot::channel();
+    let look: Look = Box::new(move |desk| {
+        let (answer, health) = match desk {
+            Ok(desk) => {
+                let answer = in_snapshot(desk, step);
+                let health = match &answer {
+                    Err(failure) if failure.reach() == Reach::Connection => Health::Lost,
+                    Ok(_) | Err(_) => Health::Good,
+                };
+                (answer.map_err(|failure| failure.to_error()), health)
+            }
+            Err(failure) => (Err(failure.to_error()), Health::Lost),
+        };
+        // Nobody waits any more if the caller dropped its future.
+        drop(reply.send(answer));
+        health
+    });
+    (look, receiver)
+}
+
+fn in_snapshot<O>(
+    desk: &mut ReadDesk,
+    step: impl FnOnce(&mut ReadDesk) -> Result<O, Failure>,
+) -> Result<O, Failure> {
+    desk.connection.prepare_cached("BEGIN")?.execute([])?;
+    let answer = step(desk);
+    // A read transaction has nothing to lose; ending it matters more than how.
+    let ended = desk.connection.prepare_cached("ROLLBACK")?.execute([]);
+    let answer = answer?;
+    ended?;
+    Ok(answer)
+}
+
+/// Starts `count` readers on one queue.
+pub(crate) fn start(
+    path: &Path,
+    count: usize,
+    list_scan_max: usize,
+    queue: Queue<Look>,
+) -> std::io::Result<Vec<JoinHandle<()>>> {
+    let queue = Arc::new(Mutex::new(queue));
+    (0..count.max(1))
+        .map(|_| {
+            let queue = Arc::clone(&queue);
+            let path = path.to_owned();
+            thread::Builder::new()
+                .name("sqlite-read".to_owned())
+                .spawn(move || run(&path, list_scan_max, &queue))
+        })
+        .collect()
+}
+
+fn run(path: &Path, list_scan_max: usize, queue: &Mutex<Queue<Look>>) {
+    let mut desk: Option<ReadDesk> = None;
+    loop {
+        // Waiting under the lock: the next reader waits for the lock instead of for the queue.
+        let received = queue.lock().unwrap_or_else(PoisonError::into_inner).wait();
+        let look = match received {
+            Received::Call(look) => look,
+            Received::Empty | Received::Closed => return,
+        };
+        let opened = match desk.take() {
+            Some(desk) => Ok(desk),
+            None => open(path, list_scan_max),
+        };
+        match opened {
+            Ok(mut open) => match look(Ok(&mut open)) {
+                Health::Good => desk = Some(open),
+                Health::Lost => {}
+            },
+            Err(failure) => {
+                look(Err(&failure));
+            }
+        }
+    }
+}
+
+fn open(path: &Path, list_scan_max: usize) -> Result<ReadDesk, Failure> {
+    Ok(ReadDesk {
+        connection: connection::for_reading(path)?,
+        names: Names::default(),
+        path: path.to_owned(),
+        list_scan_max,
+    })
+}

@@ -1,0 +1,274 @@
+//! Putting finished deliveries back to work. The earlier outcome stays as history.
+
+use hapax_core::store::{ReplayMode, ReplayOrder, ReplayTarget, Replayed};
+use hapax_core::{DeliveryState, Generation, Identity, Lane, Timestamp};
+use rusqlite::{OptionalExtension, params};
+
+use crate::desk::{Desk, find_event};
+use crate::failure::Failure;
+use crate::lanes::{self, Place};
+use crate::outcome::WorkRow;
+use crate::rows::{Class, bytes_at, lane_of, on_dead_code, optional_bytes_at, state_code, state_of};
+
+/// Replays events, each by itself.
+pub(crate) fn replay(desk: &mut Desk<'_>, orders: &Vec<ReplayOrder>) -> Result<Vec<Replayed>, Failure> {
+    orders.iter().map(|order| replay_one(desk, order)).collect()
+}
+
+/// The event as far as a replay needs it.
+struct Subject {
+    seq: i64,
+    identity: Identity,
+    generation: Generation,
+}
+
+/// A finished delivery.
+struct Finished {
+    row: WorkRow,
+    state: DeliveryState,
+    /// It is the dead head of its lane and keeps it waiting.
+    holds: bool,
+}
+
+fn replay_one(desk: &mut Desk<'_>, order: &ReplayOrder) -> Result<Replayed, Failure> {
+    let Some(subject) = subject(desk, order)? else {
+        return Ok(Replayed::NotFound);
+    };
+    let target = match &order.to {
+        Some(target) => Some((desk.intern(target.destination.as_str())?, target)),
+        None => None,
+    };
+    if unfinished(desk, subject.seq, target.map(|(number, _)| number))? {
+        return Ok(Replayed::Unfinished);
+    }
+    let finished = fitting(desk, subject.seq, target.map(|(number, _)| number))?;
+    let known = !finished.is_empty();
+    let chosen: Vec<Finished> = finished
+        .into_iter()
+        .filter(|delivery| fits(order.mode, delivery.state))
+        .collect();
+    let newcomer = target.filter(|_| !known);
+    if chosen.is_empty() && newcomer.is_none() {
+        return Ok(Replayed::Nothing);
+    }
+    let forced = match order.mode {
+        ReplayMode::Force => Some(next_generation(desk, &subject)?),
+        ReplayMode::Failed | ReplayMode::All => None,
+    };
+    let now = desk.now();
+    let mut generation = forced.unwrap_or(subject.generation);
+    let mut deliveries = 0;
+    for delivery in &chosen {
+        generation = forced.unwrap_or(Generation(delivery.row.generation));
+        put_back(desk, order, &subject, delivery, forced, now)?;
+        deliveries += 1;
+    }
+    if let Some((number, target)) = newcomer {
+        create(desk, order, &subject, number, target, generation, now)?;
+        deliveries += 1;
+    }
+    Ok(Replayed::Again {
+        deliveries,
+        generation,
+    })
+}
+
+const fn fits(mode: ReplayMode, state: DeliveryState) -> bool {
+    match (mode, state) {
+        (ReplayMode::Failed, DeliveryState::Dead | DeliveryState::Discarded)
+        | (
+            ReplayMode::All | ReplayMode::Force,
+            DeliveryState::Completed | DeliveryState::Dead | DeliveryState::Discarded,
+        ) => true,
+        (ReplayMode::Failed, DeliveryState::Completed)
+        | (_, DeliveryState::Pending | DeliveryState::Running | DeliveryState::Retrying) => false,
+    }
+}
+
+fn subject(desk: &mut Desk<'_>, order: &ReplayOrder) -> Result<Option<Subject>, Failure> {
+    let Some(seq) = find_event(desk.connection, order.event)? else {
+        return Ok(None);
+    };
+    let (scope, event_id, generation): (i64, String, u32) = desk
+        .connection
+        .prepare_cached("SELECT scope, event_id, generation FROM events WHERE seq = ?1")?
+        .query_row([seq], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let scope = desk.state.names.named(desk.connection, scope)?.scope.clone();
+    Ok(Some(Subject {
+        seq,
+        identity: Identity { scope, event_id },
+        generation: Generation(generation),
+    }))
+}
+
+fn unfinished(desk: &Desk<'_>, seq: i64, destination: Option<i64>) -> Result<bool, Failure> {
+    Ok(desk
+        .connection
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM work WHERE seq = ?1 AND (?2 IS NULL OR destination = ?2))")?
+        .query_row((seq, destination), |row| row.get(0))?)
+}
+
+fn fitting(desk: &Desk<'_>, seq: i64, destination: Option<i64>) -> Result<Vec<Finished>, Failure> {
+    let mut select = desk.connection.prepare_cached(
+        "SELECT destination, token, attempts, lost, generation, idempotency_key, lane, lane_order, on_dead,
+                replay, state, holds
+         FROM outcomes WHERE seq = ?1 AND current = 1 AND (?2 IS NULL OR destination = ?2)
+         ORDER BY destination",
+    )?;
+    let mut rows = select.query((seq, destination))?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(Finished {
+            row: WorkRow {
+                seq,
+                destination: row.get(0)?,
+                token: row.get(1)?,
+                attempts: row.get(2)?,
+                lost: row.get(3)?,
+                generation: row.get(4)?,
+                idempotency_key: bytes_at(row, 5)?,
+                lane: row.get(6)?,
+                lane_order: row.get(7)?,
+                on_dead: row.get(8)?,
+                replay: optional_bytes_at(row, 9)?,
+            },
+            state: state_of(row.get(10)?)?,
+            holds: row.get(11)?,
+        });
+    }
+    Ok(found)
+}
+
+/// A generation of the identity that nobody had. A tombstone's is promised to the next event in
+/// number only: it moves on.
+fn next_generation(desk: &Desk<'_>, subject: &Subject) -> Result<Generation, Failure> {
+    let key = subject.identity.key();
+    let found: Option<(u32, bool)> = desk
+        .connection
+        .prepare_cached("SELECT generation, forgotten FROM ledger WHERE key = ?1")?
+        .query_row([key.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let taken = match found {
+        Some((generation, true)) => Generation(generation),
+        Some((generation, false)) => Generation(generation).next(),
+        None => subject.generation.next(),
+    };
+    desk.connection
+        .prepare_cached("UPDATE ledger SET generation = generation + 1 WHERE key = ?1")?
+        .execute([key.as_bytes()])?;
+    desk.connection
+        .prepare_cached("UPDATE events SET generation = ?2 WHERE seq = ?1")?
+        .execute((subject.seq, taken.0))?;
+    Ok(taken)
+}
+
+fn put_back(
+    desk: &mut Desk<'_>,
+    order: &ReplayOrder,
+    subject: &Subject,
+    delivery: &Finished,
+    forced: Option<Generation>,
+    now: Timestamp,
+) -> Result<(), Failure> {
+    let row = &delivery.row;
+    desk.connection
+        .prepare_cached(
+            "UPDATE outcomes SET current = 0, holds = 0 WHERE seq = ?1 AND destination = ?2 AND current = 1",
+        )?
+        .execute((row.seq, row.destination))?;
+    let (generation, key) = match forced {
+        Some(generation) => {
+            let named = desk.state.names.named(desk.connection, row.destination)?;
+            let key = subject.identity.idempotency_key(generation, &named.destination);
+            (generation, *key.as_bytes())
+        }
+        None => (Generation(row.generation), row.idempotency_key),
+    };
+    // A dead head that holds its lane never left it: it runs in its old place.
+    let spot = if delivery.holds {
+        Spot {
+            class: Class::Fresh,
+            lane: lane_of(row.lane.clone(), row.on_dead),
+            order: row.lane_order,
+        }
+    } else {
+        let lane = match &order.to {
+            Some(target) => target.lane.clone(),
+            None => lane_of(row.lane.clone(), row.on_dead),
+        };
+        at_tail(desk, row.destination, lane)?
+    };
+    insert(desk, order, (row.seq, row.destination), generation, key, &spot, now)
+}
+
+fn create(
+    desk: &mut Desk<'_>,
+    order: &ReplayOrder,
+    subject: &Subject,
+    destination: i64,
+    target: &ReplayTarget,
+    generation: Generation,
+    now: Timestamp,
+) -> Result<(), Failure> {
+    let key = *subject
+        .identity
+        .idempotency_key(generation, &target.destination)
+        .as_bytes();
+    let spot = at_tail(desk, destination, target.lane.clone())?;
+    insert(desk, order, (subject.seq, destination), generation, key, &spot, now)
+}
+
+/// Where a replayed delivery comes to stand.
+struct Spot {
+    class: Class,
+    lane: Option<Lane>,
+    order: Option<i64>,
+}
+
+fn at_tail(desk: &mut Desk<'_>, destination: i64, lane: Option<Lane>) -> Result<Spot, Failure> {
+    let Some(lane) = lane else {
+        return Ok(Spot {
+            class: Class::Fresh,
+            lane: None,
+            order: None,
+        });
+    };
+    let class = match lanes::place(desk, destination, &lane.key)? {
+        Place::Head => Class::Fresh,
+        Place::Behind => Class::Waiting,
+    };
+    Ok(Spot {
+        class,
+        lane: Some(lane),
+        order: Some(desk.number()?),
+    })
+}
+
+fn insert(
+    desk: &mut Desk<'_>,
+    order: &ReplayOrder,
+    (seq, destination): (i64, i64),
+    generation: Generation,
+    key: [u8; 16],
+    spot: &Spot,
+    now: Timestamp,
+) -> Result<(), Failure> {
+    let token = desk.number()?;
+    desk.hot.insert_work.execute(params![
+        seq,
+        destination,
+        spot.class.code(),
+        now.as_micros(),
+        state_code(DeliveryState::Pending),
+        token,
+        0,
+        None::<i64>,
+        generation.0,
+        key,
+        spot.lane.as_ref().map(|lane| lane.key.as_str()),
+        spot.order,
+        spot.lane.as_ref().map(|lane| on_dead_code(lane.on_dead)),
+        order.job.as_ref().map(|job| job.0.as_bytes()),
+    ])?;
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! Taking back deliveries whose lease is over: expired, or of a process that is gone.
+
+use hapax_core::store::{LOST_MAX, Rescued};
+use hapax_core::{ErrorClass, Timestamp};
+use rusqlite::params;
+
+use crate::desk::Desk;
+use crate::failure::Failure;
+use crate::outcome::{Ending, WorkRow, conclude, work_row};
+use crate::rows::{Class, event_id_of, state_code, waiting_state};
+
+/// Takes back leases that have expired, at most `limit`.
+pub(crate) fn rescue(desk: &mut Desk<'_>, limit: &u32) -> Result<Vec<Rescued>, Failure> {
+    let now = desk.now();
+    take_back(desk, now, *limit)
+}
+
+/// Takes back every lease: they belonged to a process that has ended, since its lock is free.
+pub(crate) fn void_all(desk: &mut Desk<'_>) -> Result<u64, Failure> {
+    let rescued = take_back(desk, Timestamp::from_micros(i64::MAX), u32::MAX)?;
+    Ok(rescued.len() as u64)
+}
+
+fn take_back(desk: &mut Desk<'_>, ended_by: Timestamp, limit: u32) -> Result<Vec<Rescued>, Failure> {
+    let mut rescued = Vec::new();
+    for row in ended(desk, ended_by, limit)? {
+        let token = desk.token()?;
+        let now = desk.now();
+        let row = WorkRow {
+            lost: row.lost + 1,
+            attempts: row.attempts.saturating_sub(1),
+            ..row
+        };
+        if row.lost >= LOST_MAX {
+            conclude(desk, &row, token, Ending::Dead(ErrorClass::Lost), now)?;
+        } else {
+            desk.connection
+                .prepare_cached(
+                    "UPDATE work SET state = ?3, class = ?4, wake_at = ?5, token = ?6, attempts = ?7,
+                                     lost = ?8, owner = NULL
+                     WHERE seq = ?1 AND destination = ?2",
+                )?
+                .execute(params![
+                    row.seq,
+                    row.destination,
+                    state_code(waiting_state(row.attempts)),
+                    Class::Suspect.code(),
+                    now.as_micros(),
+                    token.0 as i64,
+                    row.attempts,
+                    row.lost,
+                ])?;
+        }
+        let event = event_id_of(desk.connection, row.seq)?
+            .ok_or_else(|| Failure::Unreadable(format!("running work refers to no event at {}", row.seq)))?;
+        let named = desk.state.names.named(desk.connection, row.destination)?;
+        rescued.push(Rescued {
+            event,
+            destination: named.destination.clone(),
+            lost: row.lost,
+        });
+    }
+    Ok(rescued)
+}
+
+/// Running rows whose lease ended by then. The index is skipped through by destination, of which
+/// there are few, so that the backlog is never read.
+fn ended(desk: &Desk<'_>, ended_by: Timestamp, limit: u32) -> Result<Vec<WorkRow>, Failure> {
+    let mut destinations = desk.connection.prepare_cached(
+        "WITH RECURSIVE found (destination) AS (
+             SELECT min(destination) FROM work
+             UNION ALL
+             SELECT (SELECT min(destination) FROM work INDEXED BY work_due WHERE destination > found.destination)
+             FROM found WHERE found.destination IS NOT NULL
+         )
+         SELECT destination FROM found WHERE destination IS NOT NULL",
+    )?;
+    let mut select = desk.connection.prepare_cached(concat!(
+        "SELECT ",
+        work_row!(),
+        " FROM work INDEXED BY work_due WHERE destination = ?1 AND class = 1 AND wake_at < ?2
+          ORDER BY wake_at LIMIT ?3"
+    ))?;
+    let mut found = Vec::new();
+    let mut rows = destinations.query([])?;
+    while let Some(row) = rows.next()? {
+        let destination: i64 = row.get(0)?;
+        let room = i64::from(limit) - found.len() as i64;
+        if room <= 0 {
+            break;
+        }
+        let mut expired = select.query((destination, ended_by.as_micros(), room))?;
+        while let Some(row) = expired.next()? {
+            found.push(WorkRow::read(row)?);
+        }
+    }
+    Ok(found)
+}

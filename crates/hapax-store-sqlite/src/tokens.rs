@@ -1,0 +1,46 @@
+//! The store-wide sequence of tokens. It counts in memory and reserves blocks in the file, so that
+//! it never goes back, whatever crashes: the next start begins at the end of the last block.
+
+use rusqlite::Connection;
+
+use crate::failure::Failure;
+
+/// Tokens reserved at a time: one small write for each million leases.
+const BLOCK: i64 = 1 << 20;
+
+/// The sequence.
+#[derive(Debug)]
+pub(crate) struct Tokens {
+    next: i64,
+    /// Tokens below are reserved; 0 after a rollback, which may have undone the reservation.
+    reserved: i64,
+}
+
+impl Tokens {
+    /// Begins where every earlier process has ended at the latest.
+    pub(crate) fn load(connection: &Connection) -> rusqlite::Result<Self> {
+        let next = connection.query_row("SELECT value FROM meta WHERE key = 'token_reserved'", [], |row| {
+            row.get(0)
+        })?;
+        Ok(Self { next, reserved: 0 })
+    }
+
+    /// A number that was never given out before.
+    pub(crate) fn take(&mut self, connection: &Connection) -> Result<i64, Failure> {
+        if self.next >= self.reserved {
+            let reserved = self.next + BLOCK;
+            connection
+                .prepare_cached("UPDATE meta SET value = ?1 WHERE key = 'token_reserved'")?
+                .execute([reserved])?;
+            self.reserved = reserved;
+        }
+        let token = self.next;
+        self.next += 1;
+        Ok(token)
+    }
+
+    /// The reservation may be undone; what was given out stays given out.
+    pub(crate) fn rolled_back(&mut self) {
+        self.reserved = 0;
+    }
+}

@@ -1,0 +1,29 @@
+# Shortcuts to the parts of ./test.
+
+default:
+    @just --list
+
+# Everything CI runs
+test:
+    ./test
+
+# The long runs, too
+full:
+    ./test full
+
+lint:
+    ./test fmt clippy typos
+
+unit:
+    ./test unit
+
+# Write the reference pages that the binary prints
+reference:
+    cargo build --quiet
+    for page in cli config errors; do target/debug/hapax reference $page > docs/reference/$page.md; done
+
+demo:
+    cargo run --release -- demo
+
+bench:
+    cargo run --release -- bench
