@@ -116,7 +116,8 @@ impl Engine {
             mode: request.mode,
             to: request.to,
             rate_per_second: request.rate_per_second.max(1),
-            as_of: now,
+            // `until` excludes its moment; what arrived right now is meant, too.
+            as_of: now.plus(Duration::from_micros(1)),
             cursor: None,
             state: ReplayJobState::Running,
             who: request.who,

@@ -1,0 +1,205 @@
+//! Accepting: what is answered, and that 2xx means durable.
+
+use std::time::Duration;
+
+use hapax_core::{BodyHash, EventStatus, Identity};
+use hapax_engine::{Rate, Refusal};
+
+use crate::harness::{SECOND, World, route, statuses};
+
+#[tokio::test(start_paused = true)]
+async fn of_many_copies_at_once_one_is_new_and_it_runs_once() {
+    let world = World::healthy();
+    let engine = world.start().await;
+    let copies = (0..50).map(|_| engine.accept(vec![world.arrival("evt_1", "body")]));
+    let answers = futures_util::future::join_all(copies).await;
+    let accepted = answers
+        .into_iter()
+        .map(|answer| answer.unwrap().remove(0))
+        .collect::<Vec<_>>();
+    assert_eq!(
+        accepted
+            .iter()
+            .filter(|answer| answer.status() == "accepted")
+            .count(),
+        1
+    );
+    assert!(accepted.iter().all(|answer| answer.id() == accepted[0].id()));
+    world.until(accepted[0].id(), EventStatus::Completed).await;
+    assert_eq!(world.sink.ids(), ["evt_1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_copy_is_a_duplicate_with_and_without_the_cache() {
+    let mut world = World::healthy();
+    for seen_for in [Duration::ZERO, 10 * SECOND] {
+        world.limits.seen_for = seen_for;
+        let engine = world.start().await;
+        world.send_twice(&engine, &format!("evt_{seen_for:?}")).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_body_under_a_known_id_is_kept_aside_and_can_be_released_once() {
+    let world = World::healthy();
+    let engine = world.start().await;
+    let first = world.send_twice(&engine, "evt_1").await;
+    for _ in 0..2 {
+        assert_eq!(
+            statuses(engine.accept(vec![world.arrival("evt_1", "other")]).await),
+            ["conflict"]
+        );
+    }
+    let conflicts = world.record(first).await.conflicts;
+    assert_eq!((conflicts.len(), conflicts[0].seen), (1, 2));
+    world.until(first, EventStatus::Completed).await;
+    assert_eq!(world.sink.ids(), ["evt_1"], "the variant must not run");
+
+    let released = engine
+        .release_conflict(first, BodyHash::of(b"other"), "ann")
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        engine
+            .release_conflict(first, BodyHash::of(b"other"), "ann")
+            .await
+            .unwrap(),
+        Some(released)
+    );
+    world.until(released, EventStatus::Completed).await;
+    assert_eq!(world.sink.seen().len(), 2);
+    assert_eq!(
+        engine
+            .release_conflict(first, BodyHash::of(b"never came"), "ann")
+            .await
+            .unwrap(),
+        None
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_events_in_one_request_are_each_claimed_by_itself() {
+    let world = World::healthy();
+    let engine = world.start().await;
+    world.send_twice(&engine, "b").await;
+    let batch = ["a", "b", "c"].map(|id| world.arrival(id, id)).to_vec();
+    assert_eq!(
+        statuses(engine.accept(batch.clone()).await),
+        ["accepted", "duplicate", "accepted"]
+    );
+    assert_eq!(
+        statuses(engine.accept(batch).await),
+        ["duplicate", "duplicate", "duplicate"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_hangs_up_loses_nothing_and_doubles_nothing() {
+    let world = World::healthy();
+    let engine = world.start().await;
+    {
+        let accepting = engine.accept(vec![world.arrival("evt_1", "evt_1")]);
+        tokio::pin!(accepting);
+        // Polled once: queued, not answered. Then the client is gone.
+        assert!(futures_util::poll!(&mut accepting).is_pending());
+    }
+    let (status, id) = world.send(&engine, "evt_1").await;
+    assert_eq!(status, "duplicate");
+    world.until(id, EventStatus::Completed).await;
+    assert_eq!(world.sink.ids(), ["evt_1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_queue_refuses_instead_of_growing() {
+    let mut world = World::healthy();
+    world.limits.accept_queue = 4;
+    let engine = world.start().await;
+    let many = (0..100).map(|number| engine.accept(vec![world.arrival(&number.to_string(), "")]));
+    let answers = futures_util::future::join_all(many).await;
+    let refused = answers
+        .iter()
+        .filter(|answer| matches!(answer, Err(Refusal::Overloaded { .. })))
+        .count();
+    assert_eq!(refused, 96);
+    assert!(statuses(engine.accept(vec![world.arrival("99", "")]).await) == ["accepted"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_over_its_rate_is_told_when_to_come_again() {
+    let mut world = World::healthy();
+    let mut limited = route("shop", &["billing"]);
+    limited.rate = Some(Rate {
+        count: 2,
+        per: SECOND,
+    });
+    world.routing.sources.insert("shop".into(), limited);
+    let engine = world.start().await;
+    world.send_twice(&engine, "evt_1").await;
+    let refusal = engine.accept(vec![world.arrival("evt_2", "")]).await.unwrap_err();
+    assert_eq!(
+        refusal,
+        Refusal::RateLimited {
+            retry_after: SECOND / 2
+        }
+    );
+    tokio::time::sleep(SECOND).await;
+    world.send_twice(&engine, "evt_2").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_source_is_refused() {
+    let world = World::healthy();
+    let engine = world.start().await;
+    let mut arrival = world.arrival("evt_1", "");
+    arrival.source = "nobody".into();
+    for _ in 0..2 {
+        assert_eq!(
+            engine.accept(vec![arrival.clone()]).await,
+            Err(Refusal::UnknownSource)
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_steps_back_neither_loses_nor_doubles() {
+    let world = World::healthy();
+    let engine = world.start().await;
+    let before = world.send_twice(&engine, "before").await;
+    world.clock.step(-86_400);
+    let after = world.send_twice(&engine, "after").await;
+    assert!(after > before, "ids must increase");
+    assert_eq!(world.send(&engine, "before").await.0, "duplicate");
+    world.until(after, EventStatus::Completed).await;
+    world.until(before, EventStatus::Completed).await;
+    assert_eq!(world.sink.ids().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn copies_are_tallied_and_bodies_under_unsigned_ids_flagged() {
+    let mut world = World::healthy();
+    let mut unsigned = route("shop", &[]);
+    unsigned.id_is_signed = false;
+    world.routing.sources.insert("shop".into(), unsigned);
+    let engine = world.start().await;
+    let first = engine.accept(vec![world.arrival("one", "same")]).await.unwrap()[0].id();
+    tokio::time::sleep(5 * SECOND).await;
+    assert_eq!(
+        statuses(engine.accept(vec![world.arrival("one", "same")]).await),
+        ["duplicate"]
+    );
+    let second = engine.accept(vec![world.arrival("two", "same")]).await.unwrap()[0].id();
+    tokio::time::sleep(5 * SECOND).await;
+    let tally = world.record(first).await.duplicates.unwrap();
+    assert_eq!((tally.copies, tally.gaps_ms), (1, vec![5_000]));
+    assert_eq!(world.record(second).await.same_body_as, Some(first));
+    assert_eq!(world.record(first).await.same_body_as, None);
+    assert!(
+        world
+            .store
+            .look_up(&Identity::new("shop", "two"))
+            .await
+            .unwrap()
+            .is_some()
+    );
+}

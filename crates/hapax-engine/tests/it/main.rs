@@ -1,0 +1,11 @@
+//! The engine against the in-memory store, in virtual time: hours pass in milliseconds and nothing
+//! waits for a real clock.
+
+mod accept;
+mod deliver;
+mod harness;
+mod operate;
+mod order;
+mod replay;
+mod retain;
+mod shutdown;

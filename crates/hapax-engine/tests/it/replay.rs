@@ -1,0 +1,139 @@
+//! Replay: one event or many, as a stored job.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use hapax_core::EventStatus;
+use hapax_core::store::{EventQuery, ReplayJobState, ReplayMode, Replayed};
+use hapax_engine::{Answer, Engine, ReplayRequest};
+
+use crate::harness::{SECOND, World, destination, refused};
+
+/// A destination that refuses everything until told otherwise.
+fn broken() -> (World, Arc<AtomicBool>) {
+    let healthy = Arc::new(AtomicBool::new(false));
+    let switch = Arc::clone(&healthy);
+    let world = World::new(move |_, _| {
+        let answer = if switch.load(Ordering::SeqCst) {
+            Answer::done(200)
+        } else {
+            refused()
+        };
+        (Duration::ZERO, answer)
+    });
+    (world, healthy)
+}
+
+fn all_dead(rate_per_second: u32) -> ReplayRequest {
+    ReplayRequest {
+        query: EventQuery {
+            status: Some(EventStatus::Dead),
+            ..EventQuery::default()
+        },
+        mode: ReplayMode::Failed,
+        to: None,
+        rate_per_second,
+        who: "ann".to_owned(),
+        why: "fixed".to_owned(),
+    }
+}
+
+async fn fifty_dead(world: &World, engine: &Engine) {
+    for number in 0..50 {
+        world.send_twice(engine, &format!("evt_{number}")).await;
+    }
+    world.until_count(EventStatus::Dead, 50).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bulk_replay_brings_back_what_its_preview_counted() {
+    let (world, healthy) = broken();
+    let engine = world.start().await;
+    fifty_dead(&world, &engine).await;
+    assert_eq!(engine.preview_replay(&all_dead(100)).await.unwrap().matched, 50);
+    healthy.store(true, Ordering::SeqCst);
+    let job = engine.start_replay(all_dead(100)).await.unwrap();
+    world.until_count(EventStatus::Completed, 50).await;
+    let job = world.store.replay_job(job.id).await.unwrap().unwrap();
+    assert_eq!((job.state, job.tally.replayed), (ReplayJobState::Done, 50));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bulk_replay_goes_on_after_a_restart() {
+    let (world, healthy) = broken();
+    let engine = world.start().await;
+    fifty_dead(&world, &engine).await;
+    healthy.store(true, Ordering::SeqCst);
+    engine.start_replay(all_dead(1)).await.unwrap();
+    tokio::time::sleep(10 * SECOND).await;
+    engine.shutdown(SECOND).await;
+    let done = world.count(EventStatus::Completed).await;
+    assert!(done > 0 && done < 50, "{done}");
+    let _engine = world.start().await;
+    world.until_count(EventStatus::Completed, 50).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_bulk_replay_stops() {
+    let (world, healthy) = broken();
+    let engine = world.start().await;
+    fifty_dead(&world, &engine).await;
+    healthy.store(true, Ordering::SeqCst);
+    let job = engine.start_replay(all_dead(1)).await.unwrap();
+    tokio::time::sleep(10 * SECOND).await;
+    assert!(engine.cancel_replay(job.id, "ann").await.unwrap());
+    tokio::time::sleep(100 * SECOND).await;
+    let done = world.count(EventStatus::Completed).await;
+    assert!(done > 0 && done < 50, "{done}");
+    assert!(!engine.cancel_replay(job.id, "ann").await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_key_by_default_and_a_new_one_by_force() {
+    let world = World::healthy();
+    let engine = world.start().await;
+    let id = world.send_twice(&engine, "evt_1").await;
+    world.until(id, EventStatus::Completed).await;
+    assert_eq!(
+        engine
+            .replay(id, ReplayMode::Failed, None, "ann", "")
+            .await
+            .unwrap(),
+        Replayed::Nothing
+    );
+    for mode in [ReplayMode::All, ReplayMode::Force] {
+        assert!(matches!(
+            engine.replay(id, mode, None, "ann", "").await.unwrap(),
+            Replayed::Again { .. }
+        ));
+        world.until(id, EventStatus::Completed).await;
+    }
+    let keys: Vec<_> = world.sink.seen().into_iter().map(|seen| seen.key).collect();
+    assert_eq!(keys.len(), 3);
+    assert_eq!(keys[0], keys[1]);
+    assert_ne!(keys[1], keys[2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_destination_added_later_is_reached_by_naming_it() {
+    let mut world = World::healthy();
+    let engine = world.start().await;
+    let id = world.send_twice(&engine, "evt_1").await;
+    world.until(id, EventStatus::Completed).await;
+    world
+        .routing
+        .destinations
+        .insert("audit".into(), destination("audit"));
+    engine.reconfigure(world.routing.clone());
+    let replayed = engine
+        .replay(id, ReplayMode::Failed, Some("audit".into()), "ann", "")
+        .await
+        .unwrap();
+    assert!(
+        matches!(replayed, Replayed::Again { deliveries: 1, .. }),
+        "{replayed:?}"
+    );
+    world.until(id, EventStatus::Completed).await;
+    assert_eq!(world.sink.seen().len(), 2);
+}

@@ -1,0 +1,68 @@
+//! Retention: what has outlived its window goes; a clock that jumps deletes nothing.
+
+use hapax_core::{Clock as _, EventStatus, Identity};
+use hapax_engine::Answer;
+
+use crate::harness::{SECOND, World};
+
+/// Months pass here: the engine looks once an hour instead of every second.
+fn patient(mut world: World) -> World {
+    let hour = 3600 * SECOND;
+    world.limits.poll_every = hour;
+    world.limits.flush_every = hour;
+    world.limits.rescue_every = hour;
+    world.limits.retain_every = hour;
+    world
+}
+
+const DAY: std::time::Duration = std::time::Duration::from_secs(86_400);
+
+#[tokio::test(start_paused = true)]
+async fn payload_goes_before_ledger_and_a_copy_is_a_duplicate_until_then() {
+    let world = patient(World::healthy());
+    let engine = world.start().await;
+    let id = world.send_twice(&engine, "evt_1").await;
+    world.until(id, EventStatus::Completed).await;
+    tokio::time::sleep(15 * DAY).await;
+    assert!(
+        world.store.get(id).await.unwrap().is_none(),
+        "the payload must be gone"
+    );
+    assert_eq!(world.send(&engine, "evt_1").await, ("duplicate", id));
+    tokio::time::sleep(16 * DAY).await;
+    assert!(
+        world
+            .store
+            .look_up(&Identity::new("shop", "evt_1"))
+            .await
+            .unwrap()
+            .is_none()
+    );
+    assert_eq!(world.send(&engine, "evt_1").await.0, "accepted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn unfinished_work_never_expires() {
+    let mut world = patient(World::new(|_, _| (SECOND, Answer::done(200))));
+    world.destination(|billing| billing.concurrency = 1);
+    let engine = world.start().await;
+    engine.pause("billing".into(), "ann", "").await.unwrap();
+    let id = world.send_twice(&engine, "evt_1").await;
+    tokio::time::sleep(100 * DAY).await;
+    assert_eq!(world.send(&engine, "evt_1").await, ("duplicate", id));
+    engine.resume(&"billing".into(), "ann").await.unwrap();
+    world.until(id, EventStatus::Completed).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wall_clock_that_jumps_ahead_deletes_nothing() {
+    let world = patient(World::healthy());
+    let engine = world.start().await;
+    let id = world.send_twice(&engine, "evt_1").await;
+    world.until(id, EventStatus::Completed).await;
+    world.clock.step(365 * 86_400);
+    tokio::time::sleep(DAY).await;
+    assert!(world.store.get(id).await.unwrap().is_some());
+    assert_eq!(world.send(&engine, "evt_1").await, ("duplicate", id));
+    assert!(world.clock.elapsed() >= DAY);
+}
