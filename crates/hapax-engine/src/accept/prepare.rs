@@ -1,0 +1,124 @@
+//! From an arrival to a row: its key, its id, its deliveries, and the permits to run them at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hapax_core::delivery::HandOver;
+use hapax_core::{BodyHash, Identity, Key, Lane, NewDelivery, NewEvent};
+
+use super::Arrival;
+use crate::engine::{Inner, Source};
+use crate::port::Permit;
+
+/// An arrival with its key and hash, each computed once.
+pub(crate) struct Keyed {
+    pub(super) arrival: Arrival,
+    pub(super) identity: Identity,
+    pub(super) key: Key,
+    pub(super) raw_hash: BodyHash,
+}
+
+/// An event on its way, with the permits of the deliveries that are to be handed over.
+pub(crate) struct Prepared {
+    pub(super) event: NewEvent,
+    pub(super) source: Arc<Source>,
+    pub(super) permits: Vec<Option<Permit>>,
+}
+
+impl Inner {
+    pub(super) fn prepare(&self, source: &Arc<Source>, keyed: Keyed, now: Duration) -> Prepared {
+        let Keyed {
+            arrival,
+            identity,
+            key,
+            raw_hash,
+        } = keyed;
+        let mut permits = Vec::with_capacity(source.ports.len());
+        let mut deliveries = Vec::with_capacity(source.ports.len());
+        for port in &source.ports {
+            let delivery = port.with_settings(|destination| {
+                destination.wants(arrival.event_type.as_deref()).then(|| {
+                    let lane_key = destination
+                        .order_by
+                        .as_ref()
+                        .and_then(|order| order.key(&arrival.headers, &arrival.body));
+                    let lane = lane_key.map(|key| Lane {
+                        key,
+                        on_dead: destination.on_dead,
+                    });
+                    (destination.id.clone(), lane, destination.lease)
+                })
+            });
+            let Some((destination, lane, lease_for)) = delivery else {
+                continue;
+            };
+            let may_hand_over = lane.is_none() && !self.is_stopping();
+            let permit = if may_hand_over { port.hand_over(now) } else { None };
+            let hand_over = permit.as_ref().map(|_| HandOver {
+                owner: self.owner,
+                lease_for,
+            });
+            deliveries.push(NewDelivery {
+                destination,
+                lane,
+                hand_over,
+            });
+            permits.push(permit);
+        }
+        let event = NewEvent {
+            id: self.ids.next(arrival.received_at, key, &*self.parts.random),
+            key,
+            identity,
+            source: arrival.source,
+            event_type: arrival.event_type,
+            received_at: arrival.received_at,
+            signed_at: arrival.signed_at,
+            secret_index: arrival.secret_index,
+            raw_hash,
+            content_hash: arrival.content_hash,
+            headers: arrival.headers,
+            body: arrival.body,
+            batch: arrival.batch,
+            ledger_until: arrival.received_at.plus(source.route.ledger_window),
+            deliveries,
+        };
+        Prepared {
+            event,
+            source: Arc::clone(source),
+            permits,
+        }
+    }
+}
+
+impl Prepared {
+    /// The event was not new: what was reserved to run it goes back.
+    pub(super) fn give_back(self) -> NewEvent {
+        for permit in self.permits.into_iter().flatten() {
+            permit.port().unused(1);
+        }
+        self.event
+    }
+}
+
+impl Source {
+    pub(super) fn keyed(&self, mut arrival: Arrival) -> Keyed {
+        let event_id = std::mem::take(&mut arrival.event_id);
+        let identity = Identity {
+            scope: self.route.scope.clone(),
+            event_id,
+        };
+        Keyed {
+            key: identity.key(),
+            raw_hash: BodyHash::of(&arrival.body),
+            identity,
+            arrival,
+        }
+    }
+
+    /// Its destinations may have something due.
+    pub(super) fn stir(&self) {
+        for port in &self.ports {
+            port.stir();
+        }
+    }
+}

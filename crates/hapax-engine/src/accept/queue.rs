@@ -1,0 +1,105 @@
+//! The queue of requests that wait to be written, and the loop that writes them together.
+
+use std::sync::Arc;
+
+use hapax_core::store::{AcceptRequest, Error};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use super::prepare::Prepared;
+use super::{Accepted, RETRY_AFTER, Refusal};
+use crate::engine::Inner;
+use crate::observe::Observation;
+
+/// A request in the queue.
+pub(crate) struct Waiting {
+    pub(super) events: Vec<Prepared>,
+    pub(super) answer: oneshot::Sender<Result<Vec<Accepted>, Refusal>>,
+}
+
+impl Inner {
+    /// Writes what waits, all of it together, until the door is shut and the queue is empty.
+    pub(crate) async fn accept_loop(self: Arc<Self>, mut queue: mpsc::Receiver<Waiting>) {
+        let in_flight = self.limits.accept_in_flight.max(1);
+        let slots = Arc::new(Semaphore::new(in_flight));
+        loop {
+            let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
+                return;
+            };
+            let mut batch = Vec::with_capacity(64);
+            let count = tokio::select! {
+                biased;
+                count = queue.recv_many(&mut batch, self.limits.accept_batch) => count,
+                () = self.shut_door.cancelled() => {
+                    queue.close();
+                    queue.recv_many(&mut batch, self.limits.accept_batch).await
+                }
+            };
+            if count == 0 {
+                // Every batch under way holds a slot: wait for them all.
+                drop(slot);
+                let _ = slots.acquire_many(in_flight as u32).await;
+                return;
+            }
+            if in_flight == 1 {
+                self.accept_batch(batch).await;
+            } else {
+                let inner = Arc::clone(&self);
+                self.parts.runtime.spawn(Box::pin(async move {
+                    inner.accept_batch(batch).await;
+                    drop(slot);
+                }));
+            }
+        }
+    }
+
+    async fn accept_batch(self: &Arc<Self>, batch: Vec<Waiting>) {
+        let asked = self.elapsed();
+        let epoch = self.parts.store.connection_epoch();
+        let requests = batch
+            .iter()
+            .map(|waiting| AcceptRequest {
+                events: waiting
+                    .events
+                    .iter()
+                    .map(|prepared| prepared.event.clone())
+                    .collect(),
+            })
+            .collect();
+        fail::fail_point!("accept.before_store");
+        let results = self.parts.store.accept(requests).await;
+        fail::fail_point!("accept.after_store");
+        let took = self.elapsed().saturating_sub(asked);
+        let events = batch.iter().map(|waiting| waiting.events.len()).sum();
+        self.observe(&Observation::StoreWrite { events, took });
+        for (waiting, result) in batch.into_iter().zip(results) {
+            let answer = match result {
+                Ok(claims) => self.settle(waiting.events, claims, asked, epoch).await,
+                Err(error) => {
+                    self.observe(&Observation::StoreFailed {
+                        during: "accepting",
+                        error: &error,
+                    });
+                    Err(refusal(&error))
+                }
+            };
+            fail::fail_point!("accept.before_answer");
+            // The sender may have hung up; what was accepted is accepted all the same.
+            let _ = waiting.answer.send(answer);
+        }
+    }
+}
+
+pub(super) fn refusal(error: &Error) -> Refusal {
+    match error {
+        Error::Overloaded => Refusal::Overloaded {
+            retry_after: RETRY_AFTER,
+        },
+        Error::Unavailable { .. } | Error::Damaged { .. } => Refusal::Unavailable {
+            retry_after: RETRY_AFTER,
+            message: error.to_string(),
+        },
+        Error::Rejected { message } => Refusal::Rejected {
+            message: message.clone(),
+        },
+    }
+}
