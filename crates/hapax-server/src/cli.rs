@@ -3,6 +3,7 @@
 //! Each verb has its own file with its own `Args` and `run`.
 
 pub mod bench;
+pub mod ceiling;
 pub mod completions;
 pub mod config;
 pub mod dead;
@@ -13,6 +14,7 @@ pub mod events;
 pub mod filter;
 pub mod forget;
 pub mod init;
+pub mod load;
 pub mod man;
 pub mod pause;
 pub mod providers;
@@ -21,6 +23,7 @@ pub mod replay;
 pub mod resume;
 pub mod send;
 pub mod serve;
+pub mod sink;
 pub mod stats;
 pub mod when;
 
@@ -62,7 +65,14 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 configuration, 4 not found, 5 a check f
 #[command(next_help_heading = "Global options")]
 pub struct Globals {
     /// The configuration file
-    #[arg(short, long, global = true, env = "HAPAX_CONFIG", value_name = "FILE", default_value = "hapax.toml")]
+    #[arg(
+        short,
+        long,
+        global = true,
+        env = "HAPAX_CONFIG",
+        value_name = "FILE",
+        default_value = "hapax.toml"
+    )]
     pub config: PathBuf,
 
     /// Where the admin API of a running service is [default: `server.admin_listen` of the configuration]
@@ -84,48 +94,38 @@ pub struct Globals {
     pub color: Color,
 }
 
-/// The verbs.
+/// The verbs. What each does stands above its `Args`: a line here would replace the long help there.
 #[derive(Debug, Subcommand)]
-pub enum Verb {
-    /// Try Hapax without any configuration, on this machine only
+enum Verb {
     Dev(dev::Args),
-    /// Prove it: send events several times, kill the service in the middle, count the effects
     Demo(demo::Args),
-    /// Run the service
     Serve(serve::Args),
-    /// Write a commented hapax.toml
     Init(init::Args),
-    /// Check or show the configuration
     Config(config::Args),
-    /// Show the providers that Hapax knows
     Providers(providers::Args),
-    /// Sign a delivery as a provider would, and send it
     Send(send::Args),
-    /// Look at events
     Events(events::Args),
-    /// Deliver events again
     Replay(replay::Args),
-    /// Look at deliveries that were given up, discard them, or take that back
     Dead(dead::Args),
-    /// Forget an event id, so that its next delivery takes effect again
     Forget(forget::Args),
-    /// Stop delivering to a destination; events are still accepted
     Pause(pause::Args),
-    /// Deliver to a paused destination again
     Resume(resume::Args),
-    /// Show counts, backlogs and duplicates
     Stats(stats::Args),
-    /// Measure this machine, beside the ceiling of a handler that stores nothing
     Bench(bench::Args),
-    /// Check configuration, store, clock, ports and destinations, and say what to do
     Doctor(doctor::Args),
-    /// Print completions for a shell
     Completions(completions::Args),
-    /// Print the manual page
     Man(man::Args),
-    /// Print a reference page, as docs/reference/ has it
     #[command(hide = true)]
     Reference(reference::Args),
+    /// The load client of the benchmark
+    #[command(hide = true)]
+    Load(load::Args),
+    /// The bare handler that the benchmark compares with
+    #[command(hide = true)]
+    Ceiling(ceiling::Args),
+    /// The destination that the benchmark delivers to
+    #[command(hide = true)]
+    Sink(sink::Args),
 }
 
 /// Parses the command line, runs the verb and says how the process ends.
@@ -175,6 +175,9 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Verb::Completions(args) => completions::run(&args),
         Verb::Man(args) => man::run(&args),
         Verb::Reference(args) => reference::run(&args),
+        Verb::Load(args) => load::run(args).await,
+        Verb::Ceiling(args) => ceiling::run(args).await,
+        Verb::Sink(args) => sink::run(args).await,
     }
 }
 
@@ -196,9 +199,16 @@ mod tests {
 
     #[test]
     fn every_verb_has_an_example_in_its_help() {
-        for verb in Cli::command().get_subcommands() {
+        for verb in Cli::command()
+            .get_subcommands()
+            .filter(|verb| !verb.is_hide_set())
+        {
             let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
-            assert!(help.contains(&format!("hapax {}", verb.get_name())), "{}", verb.get_name());
+            assert!(
+                help.contains(&format!("hapax {}", verb.get_name())),
+                "{}",
+                verb.get_name()
+            );
         }
     }
 
@@ -206,7 +216,10 @@ mod tests {
     fn the_token_is_in_no_debug_output_and_its_variable_in_no_help() {
         let cli = Cli::parse_from(["hapax", "--token", "hunter2", "doctor"]);
         assert!(!format!("{cli:?}").contains("hunter2"));
-        let token = Cli::command().get_arguments().find(|argument| argument.get_id() == "token").cloned();
+        let token = Cli::command()
+            .get_arguments()
+            .find(|argument| argument.get_id() == "token")
+            .cloned();
         assert!(token.is_some_and(|argument| argument.is_hide_env_values_set()));
     }
 

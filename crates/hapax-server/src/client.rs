@@ -26,6 +26,8 @@ pub use error::Error;
 pub use path::{Parameters, segment};
 pub use target::Target;
 
+use crate::cli::Globals;
+use crate::exit::CliError;
 use crate::http::admin::ACTOR_HEADER;
 
 /// Largest answer that is read.
@@ -52,12 +54,22 @@ impl Client {
         tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
         let https = HttpsConnectorBuilder::new()
             .with_provider_and_webpki_roots(rustls::crypto::aws_lc_rs::default_provider())
-            .map_err(|error| Error::Setup { message: error.to_string() })?
+            .map_err(|error| Error::Setup {
+                message: error.to_string(),
+            })?
             .https_or_http()
             .enable_http1()
             .wrap_connector(tcp);
         let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build(https);
         Ok(Self { target, http })
+    }
+
+    /// The client that the flags, the environment and the configuration ask for.
+    ///
+    /// # Errors
+    /// When they make no sense.
+    pub fn from_globals(globals: &Globals) -> Result<Self, CliError> {
+        Self::new(Target::from_globals(globals)?).map_err(Error::into_cli)
     }
 
     /// Where it talks to.
@@ -77,7 +89,9 @@ impl Client {
 
     /// Asks for something to be done.
     pub async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, Error> {
-        let body = serde_json::to_vec(body).map_err(|error| Error::Setup { message: error.to_string() })?;
+        let body = serde_json::to_vec(body).map_err(|error| Error::Setup {
+            message: error.to_string(),
+        })?;
         self.document(Method::POST, path, Bytes::from(body)).await
     }
 
@@ -88,7 +102,9 @@ impl Client {
 
     /// Opens a stream of server-sent events.
     pub async fn stream(&self, path: &str) -> Result<sse::Messages, Error> {
-        let response = self.send(Method::GET, &self.target.api(path), Bytes::new()).await?;
+        let response = self
+            .send(Method::GET, &self.target.api(path), Bytes::new())
+            .await?;
         match response.status() {
             StatusCode::OK => Ok(sse::Messages::new(response.into_body(), self.target.shown())),
             status => Err(self.refusal(status, &self.read(response).await?)),
@@ -97,12 +113,19 @@ impl Client {
 
     /// Reads a document outside the API, whatever its status: `readyz`.
     pub async fn probe<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
-        let response = self.send(Method::GET, &self.target.root(path), Bytes::new()).await?;
+        let response = self
+            .send(Method::GET, &self.target.root(path), Bytes::new())
+            .await?;
         let body = self.read(response).await?;
         self.parse(&body)
     }
 
-    async fn document<T: DeserializeOwned>(&self, method: Method, path: &str, body: Bytes) -> Result<T, Error> {
+    async fn document<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<T, Error> {
         let body = self.exchange(method, path, body).await?;
         self.parse(&body)
     }
@@ -111,11 +134,17 @@ impl Client {
         let response = self.send(method, &self.target.api(path), body).await?;
         let status = response.status();
         let body = self.read(response).await?;
-        if status.is_success() { Ok(body) } else { Err(self.refusal(status, &body)) }
+        if status.is_success() {
+            Ok(body)
+        } else {
+            Err(self.refusal(status, &body))
+        }
     }
 
     async fn send(&self, method: Method, url: &str, body: Bytes) -> Result<Response<Incoming>, Error> {
-        let setup = |error: http::Error| Error::Setup { message: error.to_string() };
+        let setup = |error: http::Error| Error::Setup {
+            message: error.to_string(),
+        };
         let mut request = Request::builder()
             .method(method)
             .uri(url)
@@ -134,11 +163,18 @@ impl Client {
         }
         match tokio::time::timeout(ANSWER_TIMEOUT, self.http.request(request)).await {
             Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) if error.is_connect() => {
-                Err(Error::Connect { url: self.target.shown(), source: Box::new(error) })
-            }
-            Ok(Err(error)) => Err(Error::Broken { url: self.target.shown(), source: Box::new(error) }),
-            Err(_) => Err(Error::Timeout { url: self.target.shown(), seconds: ANSWER_TIMEOUT.as_secs() }),
+            Ok(Err(error)) if error.is_connect() => Err(Error::Connect {
+                url: self.target.shown(),
+                source: Box::new(error),
+            }),
+            Ok(Err(error)) => Err(Error::Broken {
+                url: self.target.shown(),
+                source: Box::new(error),
+            }),
+            Err(_) => Err(Error::Timeout {
+                url: self.target.shown(),
+                seconds: ANSWER_TIMEOUT.as_secs(),
+            }),
         }
     }
 
@@ -146,14 +182,22 @@ impl Client {
         let read = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect();
         match tokio::time::timeout(ANSWER_TIMEOUT, read).await {
             Ok(Ok(body)) => Ok(body.to_bytes()),
-            Ok(Err(source)) => Err(Error::Broken { url: self.target.shown(), source }),
-            Err(_) => Err(Error::Timeout { url: self.target.shown(), seconds: ANSWER_TIMEOUT.as_secs() }),
+            Ok(Err(source)) => Err(Error::Broken {
+                url: self.target.shown(),
+                source,
+            }),
+            Err(_) => Err(Error::Timeout {
+                url: self.target.shown(),
+                seconds: ANSWER_TIMEOUT.as_secs(),
+            }),
         }
     }
 
     fn parse<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, Error> {
-        serde_json::from_slice(body)
-            .map_err(|error| Error::Unexpected { url: self.target.shown(), message: error.to_string() })
+        serde_json::from_slice(body).map_err(|error| Error::Unexpected {
+            url: self.target.shown(),
+            message: error.to_string(),
+        })
     }
 
     fn refusal(&self, status: StatusCode, body: &[u8]) -> Error {

@@ -6,6 +6,7 @@ mod excerpt;
 pub mod http;
 mod order;
 mod percent;
+mod plan;
 mod retry_after;
 
 use std::collections::HashMap;
@@ -19,12 +20,13 @@ use hapax_engine::{Answer, Transport};
 pub use command::CommandTarget;
 pub use http::HttpTarget;
 pub use order::FieldOrder;
+pub use plan::{SignerError, routing, targets};
 
 /// How one destination is reached.
 #[derive(Debug)]
 pub enum Target {
     /// An HTTP request.
-    Http(HttpTarget),
+    Http(Box<HttpTarget>),
     /// A process.
     Command(CommandTarget),
 }
@@ -57,7 +59,10 @@ impl Transport for Destinations {
             Some(Target::Http(target)) => target.deliver(delivery).await,
             Some(Target::Command(target)) => target.deliver(delivery).await,
             // A reload took it away between the lease and now; the engine stops leasing for it.
-            None => Answer::failed(ErrorClass::Connect, "the destination is not in the configuration any more"),
+            None => Answer::failed(
+                ErrorClass::Connect,
+                "the destination is not in the configuration any more",
+            ),
         }
     }
 }

@@ -102,7 +102,11 @@ impl<E: Into<anyhow::Error>> From<E> for CliError {
         if broken_pipe {
             return Self::silent(Exit::Done);
         }
-        let exit = if error.is::<crate::config::ConfigError>() { Exit::Configuration } else { Exit::Failed };
+        let exit = if error.is::<crate::config::ConfigError>() {
+            Exit::Configuration
+        } else {
+            Exit::Failed
+        };
         Self {
             exit,
             error: Some(error),
@@ -133,7 +137,13 @@ mod tests {
             Err(std::io::Error::from(kind))?;
             Ok(())
         }
-        assert_eq!(fails(std::io::ErrorKind::NotFound).unwrap_err().exit, Exit::Failed);
-        assert_eq!(fails(std::io::ErrorKind::BrokenPipe).unwrap_err().exit, Exit::Done);
+        assert_eq!(
+            fails(std::io::ErrorKind::NotFound).unwrap_err().exit,
+            Exit::Failed
+        );
+        assert_eq!(
+            fails(std::io::ErrorKind::BrokenPipe).unwrap_err().exit,
+            Exit::Done
+        );
     }
 }

@@ -1,8 +1,15 @@
 //! The one binary of Hapax, as a library so that its tests can reach every part.
 //!
-//! `cli` has one file for each verb; `config` reads `hapax.toml`; the rest is what `serve` runs.
+//! `cli` has one file for each verb; `config` reads `hapax.toml`; `client` speaks to a running service; `load` measures
+//! one and proves it; the rest is what `serve` runs.
 
 pub mod cli;
+pub mod client;
 pub mod config;
+pub mod destination;
 pub mod exit;
+pub mod http;
+mod load;
 pub mod output;
+pub mod serve;
+pub mod telemetry;

@@ -1,14 +1,16 @@
 //! What every Hapax store must do, as tests that any store can run, and the in-memory model.
 //!
 //! Each promise of [`hapax_core::Store`] and [`hapax_core::Operations`] is one *law*: an async
-//! function in [`laws`] that drives a store and panics where the promise is broken. A store runs
+//! function in [`mod@laws`] that drives a store and panics where the promise is broken. A store runs
 //! all of them, none skipped, with one line in its `tests/laws.rs`:
 //!
-//! ```ignore
-//! hapax_store_laws::laws!(MySubject::new());
+//! ```
+//! use hapax_store_laws::model::{MemorySubject, Restart};
+//!
+//! hapax_store_laws::laws!(MemorySubject::new(Restart::VoidsLeases));
 //! ```
 //!
-//! where `MySubject` implements [`Subject`]: how to get an empty store, how to crash and restart
+//! where the argument makes a [`Subject`], here the model's own: how to get an empty store, how to crash and restart
 //! it, and how its time passes. Beside the laws runs [`property::behaves_like_the_model`], which
 //! drives the store and [`MemoryStore`] with the same random steps.
 //!
@@ -27,6 +29,8 @@
 //! - **A dead letter is the last outcome** of a delivery: once replayed, the earlier outcome is
 //!   history and is neither listed nor counted as dead. Its attempts stay.
 //! - **A paused destination** gets nothing from `lease`; what runs there may extend and finish.
+//! - **An event goes when both windows are over**: received before `payload_before`, and each of
+//!   its dead letters dead before `dead_before`, as this very order says them.
 //! - **Restoring a discarded delivery** does not stop its lane again. A dead letter that is purged
 //!   lets its lane go on.
 

@@ -30,13 +30,10 @@ pub(crate) const INSERT_WORK: &str = "
                       idempotency_key, lane, lane_order, on_dead, replay)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
 
-/// The longest distance between an id's own time and its event's arrival that lists may rely on.
-pub(crate) const SKEW_MS_MAX: u64 = 600_000;
-
 /// Accepts requests, each by itself.
 pub(crate) fn accept(
     desk: &mut Desk<'_>,
-    requests: &Vec<AcceptRequest>,
+    requests: &[AcceptRequest],
 ) -> Result<Vec<Result<Vec<Claim>, Error>>, Failure> {
     let mut answers = Vec::with_capacity(requests.len());
     for request in requests {
@@ -179,13 +176,17 @@ fn append(
     )))
 }
 
-/// Lists find times by row order; once an id's time is far from its event's arrival, they must not.
+/// Lists and purges find times by row order; how far an id's own time may be from its event's
+/// arrival is kept beside, in powers of two, so that it is seldom written.
 fn note_skew(desk: &mut Desk<'_>, event: &NewEvent) -> Result<(), Failure> {
-    let id_ms = event.id.order() >> (EventId::order_at(Timestamp::from_micros(1_000)).trailing_zeros());
-    if id_ms.abs_diff(event.received_at.as_millis()) > SKEW_MS_MAX {
+    let id_ms = event.id.order() >> EventId::order_at(Timestamp::from_micros(1_000)).trailing_zeros();
+    let skew_ms = id_ms.abs_diff(event.received_at.as_millis());
+    if skew_ms > desk.skew_ms()? {
+        let widened = skew_ms.checked_next_power_of_two().unwrap_or(skew_ms) as i64;
         desk.connection
-            .prepare_cached("UPDATE meta SET value = 1 WHERE key = 'skewed' AND value = 0")?
-            .execute([])?;
+            .prepare_cached("UPDATE meta SET value = ?1 WHERE key = 'skew_ms'")?
+            .execute([widened])?;
+        desk.state.skew_ms = None;
     }
     Ok(())
 }

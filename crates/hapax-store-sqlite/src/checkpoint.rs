@@ -55,8 +55,8 @@ impl Log {
         Arc::clone(&self.pages)
     }
 
-    /// The writer's part, between two transactions.
-    pub(crate) fn after_commit(&self, connection: &Connection) {
+    /// The writer's part, between two transactions; whether it had to help.
+    pub(crate) fn after_commit(&self, connection: &Connection) -> Helped {
         let asked = self.help.load(Ordering::Relaxed) && self.help.swap(false, Ordering::AcqRel);
         if asked {
             self.pass(connection);
@@ -66,6 +66,7 @@ impl Log {
         {
             checkpointer.unpark();
         }
+        if asked { Helped::Yes } else { Helped::No }
     }
 
     fn pass(&self, connection: &Connection) {
@@ -82,6 +83,13 @@ impl Log {
         let copied = self.copied.load(Ordering::Acquire);
         if pages < copied { pages } else { pages - copied }
     }
+}
+
+/// Whether the writer copied the end of the log itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Helped {
+    Yes,
+    No,
 }
 
 /// The checkpointer's thread.

@@ -18,31 +18,52 @@ const STATEMENTS_MAX: usize = 128;
 /// Page cache of each reader and of the checkpointer.
 const READER_CACHE_KIB: i64 = 4 << 10;
 
+/// While the file has fewer pages than this, SQLite walks its whole page cache at most commits:
+/// splitting a page uses this number for a moment, and the commit then looks for pages beyond the
+/// file's end. A cache that is small until then keeps the walk short.
+const LARGE_FILE_PAGES: i64 = (1 << 30) / PAGE_BYTES as i64 + 1;
+/// The writer's page cache until then.
+const SMALL_CACHE_BYTES: usize = 12 << 20;
+
 /// The writer's connection. `log_pages` is kept at the length of the log after each commit.
 pub(crate) fn for_writing(
     path: &Path,
     options: &Options,
     log_pages: Arc<AtomicU64>,
 ) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "page_size", PAGE_BYTES as i64)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-    connection.pragma_update(None, "cache_size", -((options.cache_bytes >> 10) as i64))?;
+    fit_cache(&connection, options)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "foreign_keys", false)?;
     if let Some(pages_max) = options.pages_max {
         connection.pragma_update(None, "max_page_count", pages_max)?;
     }
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
-    connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages: std::ffi::c_int| {
-        log_pages.store(u64::try_from(pages).unwrap_or(0), Ordering::Relaxed);
-        Ok(())
-    }))?;
+    connection.wal_hook(Some(
+        move |_: &mut rusqlite::hooks::Wal, pages: std::ffi::c_int| {
+            log_pages.store(u64::try_from(pages).unwrap_or(0), Ordering::Relaxed);
+            Ok(())
+        },
+    ))?;
     Ok(connection)
+}
+
+/// Gives the writer's page cache the size that fits the file's.
+pub(crate) fn fit_cache(connection: &Connection, options: &Options) -> rusqlite::Result<()> {
+    let pages: i64 = connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
+    let bytes = if pages > LARGE_FILE_PAGES {
+        options.cache_bytes
+    } else {
+        options.cache_bytes.min(SMALL_CACHE_BYTES)
+    };
+    connection.pragma_update(None, "cache_size", -((bytes >> 10) as i64))
 }
 
 /// A reader's connection: it cannot write.

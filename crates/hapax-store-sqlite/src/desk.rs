@@ -27,7 +27,8 @@ pub(crate) struct State {
     /// Paused destinations; none: to be read.
     pub(crate) paused: Option<HashSet<i64>>,
     pub(crate) purge: Progress,
-    pub(crate) purge_scan_max: usize,
+    /// How far ids' own times are from their events' arrivals; none: to be read.
+    pub(crate) skew_ms: Option<u64>,
     pub(crate) audit_keep: Duration,
     pub(crate) replay_keep: Duration,
 }
@@ -41,7 +42,7 @@ impl State {
             tallies: Tallies::default(),
             paused: None,
             purge: Progress::default(),
-            purge_scan_max: options.purge_scan_max,
+            skew_ms: None,
             audit_keep: options.audit_keep,
             replay_keep: options.replay_keep,
         })
@@ -53,6 +54,7 @@ impl State {
         self.tokens.rolled_back();
         self.tallies.clear();
         self.paused = None;
+        self.skew_ms = None;
         self.purge = Progress::default();
     }
 }
@@ -115,6 +117,16 @@ impl Desk<'_> {
         self.state.tokens.take(self.connection)
     }
 
+    /// How far ids' own times may be from their events' arrivals.
+    pub(crate) fn skew_ms(&mut self) -> Result<u64, Failure> {
+        if let Some(skew_ms) = self.state.skew_ms {
+            return Ok(skew_ms);
+        }
+        let skew_ms = read_skew_ms(self.connection)?;
+        self.state.skew_ms = Some(skew_ms);
+        Ok(skew_ms)
+    }
+
     /// The number of a name, stored now if it was not.
     pub(crate) fn intern(&mut self, text: &str) -> Result<i64, Failure> {
         self.state.names.intern(self.connection, text)
@@ -157,9 +169,20 @@ impl Desk<'_> {
 /// The row of an event: where its id's order says, or beside it after a collision.
 pub(crate) fn find_event(connection: &Connection, id: EventId) -> Result<Option<i64>, Failure> {
     let order = id.order() as i64;
-    let mut select = connection
-        .prepare_cached("SELECT seq FROM events WHERE seq >= ?1 AND seq < ?2 AND id = ?3 ORDER BY seq LIMIT 1")?;
+    let mut select = connection.prepare_cached(
+        "SELECT seq FROM events WHERE seq >= ?1 AND seq < ?2 AND id = ?3 ORDER BY seq LIMIT 1",
+    )?;
     Ok(select
-        .query_row((order, order.saturating_add(PROBES), id.as_bytes()), |row| row.get(0))
+        .query_row((order, order.saturating_add(PROBES), id.as_bytes()), |row| {
+            row.get(0)
+        })
         .optional()?)
+}
+
+/// How far ids' own times may be from their events' arrivals, as stored.
+pub(crate) fn read_skew_ms(connection: &Connection) -> Result<u64, Failure> {
+    let skew_ms: i64 = connection
+        .prepare_cached("SELECT value FROM meta WHERE key = 'skew_ms'")?
+        .query_row([], |row| row.get(0))?;
+    Ok(u64::try_from(skew_ms).unwrap_or(u64::MAX))
 }

@@ -107,9 +107,10 @@ fn from_sql(error: &Arc<rusqlite::Error>) -> Error {
         }
         Some(ErrorCode::OutOfMemory) => unavailable("there is no memory left"),
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Error::Damaged {
-            message: "the database file is damaged: stop the service, keep a copy of the file, and restore a \
+            message:
+                "the database file is damaged: stop the service, keep a copy of the file, and restore a \
                       backup or salvage it with `sqlite3 FILE .recover`"
-                .to_owned(),
+                    .to_owned(),
             source: Some(Box::new(Arc::clone(error))),
         },
         Some(ErrorCode::TooBig) => Error::Rejected {

@@ -21,7 +21,7 @@ pub(crate) const INSERT_ATTEMPT: &str = "
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
 
 /// Records attempts' ends.
-pub(crate) fn finish(desk: &mut Desk<'_>, reports: &Vec<Report>) -> Result<Vec<Written>, Failure> {
+pub(crate) fn finish(desk: &mut Desk<'_>, reports: &[Report]) -> Result<Vec<Written>, Failure> {
     reports.iter().map(|report| finish_one(desk, report)).collect()
 }
 
@@ -33,7 +33,12 @@ pub(crate) fn held(desk: &mut Desk<'_>, hold: &Hold) -> Result<Option<WorkRow>, 
     };
     let order = EventId::order(&hold.event) as i64;
     let statement = &mut desk.hot.select_running;
-    let mut rows = statement.query((order, order.saturating_add(PROBES), destination, hold.token.0 as i64))?;
+    let mut rows = statement.query((
+        order,
+        order.saturating_add(PROBES),
+        destination,
+        hold.token.0 as i64,
+    ))?;
     rows.next()?.map(WorkRow::read).transpose()
 }
 
@@ -78,12 +83,7 @@ fn keep(desk: &mut Desk<'_>, row: &WorkRow, attempt: &Attempt) -> Result<(), Fai
     Ok(())
 }
 
-fn put_back(
-    desk: &mut Desk<'_>,
-    row: &WorkRow,
-    attempts: u32,
-    wake_at: i64,
-) -> Result<(), Failure> {
+fn put_back(desk: &mut Desk<'_>, row: &WorkRow, attempts: u32, wake_at: i64) -> Result<(), Failure> {
     desk.connection
         .prepare_cached(
             "UPDATE work SET state = ?3, class = ?4, wake_at = ?5, attempts = ?6, owner = NULL

@@ -37,11 +37,13 @@ pub(crate) fn promote(
     lane: &str,
     now: Timestamp,
 ) -> Result<(), Failure> {
-    let held: bool = desk
+    let blocked: bool = desk
         .connection
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM outcomes WHERE holds = 1 AND destination = ?1 AND lane = ?2)")?
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM outcomes WHERE holds = 1 AND destination = ?1 AND lane = ?2)",
+        )?
         .query_row((destination, lane), |row| row.get(0))?;
-    if held {
+    if blocked {
         return Ok(());
     }
     let head: Option<(i64, i64, u32)> = desk

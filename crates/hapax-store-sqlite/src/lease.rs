@@ -11,6 +11,8 @@ use crate::rows::{Class, lane_of, read_event};
 
 /// Leased at most in one call, whatever was asked for: each brings its payload into memory.
 const LEASE_MAX: u32 = 1_024;
+/// Bytes of payload after which a call leases no more; the rest is due at once.
+const LEASE_BYTES_MAX: usize = 16 << 20;
 
 /// Leases what is due.
 pub(crate) fn lease(desk: &mut Desk<'_>, order: &LeaseOrder) -> Result<LeaseBatch, Failure> {
@@ -25,8 +27,14 @@ pub(crate) fn lease(desk: &mut Desk<'_>, order: &LeaseOrder) -> Result<LeaseBatc
         Candidates::Suspect => Class::Suspect,
     };
     let mut leased = Vec::new();
+    let mut bytes = 0;
     for row in due(desk, destination, class, order.limit)? {
-        leased.push(take(desk, &row, order)?);
+        let taken = take(desk, &row, order)?;
+        bytes += taken.event.body.len() + taken.event.headers.as_bytes().len();
+        leased.push(taken);
+        if bytes >= LEASE_BYTES_MAX {
+            break;
+        }
     }
     let next_due = next_due(desk, destination, class)?;
     Ok(LeaseBatch { leased, next_due })
@@ -50,7 +58,10 @@ fn due(desk: &Desk<'_>, destination: i64, class: Class, limit: u32) -> Result<Ve
 
 fn take(desk: &mut Desk<'_>, row: &WorkRow, order: &LeaseOrder) -> Result<Leased, Failure> {
     let event = read_event(desk.connection, &mut desk.state.names, row.seq)?.ok_or_else(|| {
-        Failure::Unreadable(format!("unfinished work refers to event {}, which is not there", row.seq))
+        Failure::Unreadable(format!(
+            "unfinished work refers to event {}, which is not there",
+            row.seq
+        ))
     })?;
     let token = desk.token()?;
     let lease_until = desk.now().plus(order.lease_for);

@@ -33,7 +33,11 @@ pub(crate) fn look_up(desk: &mut ReadDesk, identity: &Identity) -> Result<Option
 }
 
 /// Who has the identity with this key.
-pub(crate) fn holder(connection: &Connection, names: &mut Names, key: Key) -> Result<Option<Holder>, Failure> {
+pub(crate) fn holder(
+    connection: &Connection,
+    names: &mut Names,
+    key: Key,
+) -> Result<Option<Holder>, Failure> {
     let mut select = connection.prepare_cached(
         "SELECT id, generation, first_seen, expires_at, raw_hash, content_rule, content_hash, forgotten
          FROM ledger WHERE key = ?1",
@@ -50,7 +54,9 @@ pub(crate) fn holder(connection: &Connection, names: &mut Names, key: Key) -> Re
             next: generation,
         }));
     }
-    Ok(Some(Holder::Event(entry(connection, names, row, id, generation)?)))
+    Ok(Some(Holder::Event(entry(
+        connection, names, row, id, generation,
+    )?)))
 }
 
 fn entry(

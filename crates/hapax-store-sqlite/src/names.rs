@@ -66,7 +66,11 @@ impl Names {
     }
 
     /// The text of a name that may not be there.
-    pub(crate) fn text(&mut self, connection: &Connection, number: Option<i64>) -> Result<Option<String>, Failure> {
+    pub(crate) fn text(
+        &mut self,
+        connection: &Connection,
+        number: Option<i64>,
+    ) -> Result<Option<String>, Failure> {
         number
             .map(|number| Ok(self.named(connection, number)?.scope.as_str().to_owned()))
             .transpose()
@@ -95,5 +99,7 @@ impl Names {
 }
 
 fn unknown(number: i64) -> Failure {
-    Failure::Unreadable(format!("no name has the number {number}, which a stored row refers to"))
+    Failure::Unreadable(format!(
+        "no name has the number {number}, which a stored row refers to"
+    ))
 }

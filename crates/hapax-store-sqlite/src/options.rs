@@ -20,7 +20,7 @@ pub struct Options {
     pub readers: usize,
     /// Items written in one transaction: bounds how long one commit takes.
     pub batch_items_max: usize,
-    /// The writer's page cache.
+    /// The writer's page cache, once the file is large; a small file gets a small one.
     pub cache_bytes: usize,
     /// Length of the write-ahead log at which the writer helps to empty it.
     pub wal_bytes_max: u64,
@@ -54,8 +54,12 @@ impl Options {
             pages_max: None,
             list_scan_max: 5_000,
             purge_scan_max: 5_000,
-            audit_keep: Duration::from_hours(400 * 24),
-            replay_keep: Duration::from_hours(60 * 24),
+            audit_keep: days(400),
+            replay_keep: days(60),
         }
     }
+}
+
+const fn days(count: u64) -> Duration {
+    Duration::from_secs(count * 86_400)
 }

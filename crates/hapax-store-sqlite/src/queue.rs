@@ -69,13 +69,15 @@ impl<T> Sender<T> {
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
             return Err(Error::Overloaded);
         }
-        self.channel.try_send(Entry::Call { call, bytes }).map_err(|refused| {
-            self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-            match refused {
-                TrySendError::Full(_) => Error::Overloaded,
-                TrySendError::Disconnected(_) => closed(),
-            }
-        })
+        self.channel
+            .try_send(Entry::Call { call, bytes })
+            .map_err(|refused| {
+                self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+                match refused {
+                    TrySendError::Full(_) => Error::Overloaded,
+                    TrySendError::Disconnected(_) => closed(),
+                }
+            })
     }
 
     /// Says that no more will come; waits for room if it must. What is in the queue is still done.

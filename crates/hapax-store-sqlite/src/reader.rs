@@ -41,8 +41,10 @@ pub(crate) fn look<O: Send + 'static>(
         let (answer, health) = match desk {
             Ok(desk) => {
                 let answer = in_snapshot(desk, step);
+                // A snapshot that could not be ended would keep the log from ever starting again.
+                let stuck = !desk.connection.is_autocommit();
                 let health = match &answer {
-                    Err(failure) if failure.reach() == Reach::Connection => Health::Lost,
+                    Err(failure) if stuck || failure.reach() == Reach::Connection => Health::Lost,
                     Ok(_) | Err(_) => Health::Good,
                 };
                 (answer.map_err(|failure| failure.to_error()), health)

@@ -11,7 +11,7 @@ use crate::outcome::WorkRow;
 use crate::rows::{Class, bytes_at, lane_of, on_dead_code, optional_bytes_at, state_code, state_of};
 
 /// Replays events, each by itself.
-pub(crate) fn replay(desk: &mut Desk<'_>, orders: &Vec<ReplayOrder>) -> Result<Vec<Replayed>, Failure> {
+pub(crate) fn replay(desk: &mut Desk<'_>, orders: &[ReplayOrder]) -> Result<Vec<Replayed>, Failure> {
     orders.iter().map(|order| replay_one(desk, order)).collect()
 }
 
@@ -104,7 +104,9 @@ fn subject(desk: &mut Desk<'_>, order: &ReplayOrder) -> Result<Option<Subject>, 
 fn unfinished(desk: &Desk<'_>, seq: i64, destination: Option<i64>) -> Result<bool, Failure> {
     Ok(desk
         .connection
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM work WHERE seq = ?1 AND (?2 IS NULL OR destination = ?2))")?
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM work WHERE seq = ?1 AND (?2 IS NULL OR destination = ?2))",
+        )?
         .query_row((seq, destination), |row| row.get(0))?)
 }
 
@@ -198,7 +200,15 @@ fn put_back(
         };
         at_tail(desk, row.destination, lane)?
     };
-    insert(desk, order, (row.seq, row.destination), generation, key, &spot, now)
+    insert(
+        desk,
+        order,
+        (row.seq, row.destination),
+        generation,
+        key,
+        &spot,
+        now,
+    )
 }
 
 fn create(
@@ -215,7 +225,15 @@ fn create(
         .idempotency_key(generation, &target.destination)
         .as_bytes();
     let spot = at_tail(desk, destination, target.lane.clone())?;
-    insert(desk, order, (subject.seq, destination), generation, key, &spot, now)
+    insert(
+        desk,
+        order,
+        (subject.seq, destination),
+        generation,
+        key,
+        &spot,
+        now,
+    )
 }
 
 /// Where a replayed delivery comes to stand.

@@ -10,9 +10,9 @@ use crate::outcome::{Ending, WorkRow, conclude, work_row};
 use crate::rows::{Class, event_id_of, state_code, waiting_state};
 
 /// Takes back leases that have expired, at most `limit`.
-pub(crate) fn rescue(desk: &mut Desk<'_>, limit: &u32) -> Result<Vec<Rescued>, Failure> {
+pub(crate) fn rescue(desk: &mut Desk<'_>, limit: u32) -> Result<Vec<Rescued>, Failure> {
     let now = desk.now();
-    take_back(desk, now, *limit)
+    take_back(desk, now, limit)
 }
 
 /// Takes back every lease: they belonged to a process that has ended, since its lock is free.

@@ -77,7 +77,11 @@ pub(crate) const fn on_dead_code(on_dead: OnDead) -> i64 {
 pub(crate) fn lane_of(key: Option<String>, on_dead: Option<i64>) -> Option<Lane> {
     key.map(|key| Lane {
         key,
-        on_dead: if on_dead == Some(1) { OnDead::Skip } else { OnDead::Hold },
+        on_dead: if on_dead == Some(1) {
+            OnDead::Skip
+        } else {
+            OnDead::Hold
+        },
     })
 }
 
@@ -243,8 +247,6 @@ pub(crate) fn outcome_view(
 /// The id of the event in row `seq`.
 pub(crate) fn event_id_of(connection: &Connection, seq: i64) -> Result<Option<EventId>, Failure> {
     let mut select = connection.prepare_cached("SELECT id FROM events WHERE seq = ?1")?;
-    let found = select
-        .query_row([seq], |row| Ok(id_at(row, 0)))
-        .optional()?;
+    let found = select.query_row([seq], |row| Ok(id_at(row, 0))).optional()?;
     found.transpose()
 }

@@ -19,9 +19,10 @@ pub(crate) struct Tokens {
 impl Tokens {
     /// Begins where every earlier process has ended at the latest.
     pub(crate) fn load(connection: &Connection) -> rusqlite::Result<Self> {
-        let next = connection.query_row("SELECT value FROM meta WHERE key = 'token_reserved'", [], |row| {
-            row.get(0)
-        })?;
+        let next =
+            connection.query_row("SELECT value FROM meta WHERE key = 'token_reserved'", [], |row| {
+                row.get(0)
+            })?;
         Ok(Self { next, reserved: 0 })
     }
 

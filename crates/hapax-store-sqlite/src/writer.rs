@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use crate::Options;
-use crate::checkpoint::Log;
+use crate::checkpoint::{Helped, Log};
 use crate::connection;
 use crate::desk::{Care, Desk, Hot, State};
 use crate::failure::{Failure, Reach};
@@ -72,7 +72,8 @@ impl<I: Send, O: Send> Call for Job<I, O> {
 
     fn answer(self: Box<Self>, undone: Option<&Failure>) {
         let answer = match (undone, self.answer) {
-            (Some(failure), _) | (None, Some(Err(ref failure))) => Err(failure.to_error()),
+            (Some(failure), _) => Err(failure.to_error()),
+            (None, Some(Err(failure))) => Err(failure.to_error()),
             (None, Some(Ok(output))) => Ok(output),
             (None, None) => Err(crate::queue::closed()),
         };
@@ -108,10 +109,7 @@ impl Writer {
                     End::ConnectionLost => {}
                 }
             }
-            let batch = match take_batch(&self.queue, self.options.batch_items_max) {
-                Some(batch) => batch,
-                None => return None,
-            };
+            let batch = take_batch(&self.queue, self.options.batch_items_max)?;
             match connection::for_writing(&self.path, &self.options, self.log.pages_handle()) {
                 Ok(connection) => {
                     self.epoch.fetch_add(1, Ordering::Release);
@@ -145,7 +143,14 @@ impl Writer {
             if let Reached::ConnectionLost = commit(&mut desk, batch) {
                 return End::ConnectionLost;
             }
-            self.log.after_commit(connection);
+            match self.log.after_commit(connection) {
+                Helped::No => {}
+                Helped::Yes => {
+                    if let Err(error) = connection::fit_cache(connection, &self.options) {
+                        tracing::warn!(%error, "the page cache keeps its size");
+                    }
+                }
+            }
         }
         End::Closed
     }

@@ -1,39 +1,170 @@
 //! `hapax bench`: the published benchmark, beside its ceiling.
 
+use std::path::PathBuf;
+
 use super::Globals;
-use crate::exit::CliError;
 use crate::config::StoreUrl;
+use crate::exit::CliError;
+use crate::load::{bench, interrupt, preload, workspace};
+use crate::output;
 
 /// Measure this machine, beside the ceiling of a handler that stores nothing.
 ///
-/// Runs a bare HTTP handler and the service with the same client, a 1 KiB body and a real signature, and prints
-/// new events, duplicates and deliveries per second, latencies and memory, each as a number and as a ratio to
-/// the ceiling. The client is a process of its own.
+/// Runs a bare HTTP handler and the service in turns, with the same client, a 1 KiB body, random ids and a real
+/// signature, and prints new events, duplicates and deliveries per second, latencies and memory, each as a number
+/// and as a ratio to the ceiling. The client is a process of its own, and the store is on a disk.
+///
+/// The full run takes about twenty minutes and up to 30 GB of disk for a while; `--quick` takes about a minute.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  hapax bench
-  hapax bench --seconds 30 --connections 64,256 --json")]
+  hapax bench --quick
+  hapax bench --dir /var/tmp --json > bench.json")]
 pub struct Args {
-    /// The store to measure [default: a temporary SQLite file]
+    /// The store to measure; a file must not exist yet [default: a new SQLite file for each round]
     #[arg(long, value_name = "URL")]
     pub store: Option<StoreUrl>,
 
-    /// How long each run takes
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=3600))]
-    pub seconds: u32,
+    /// How long each measurement takes [default: 8, with --quick 2]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=bench::SECONDS_MAX))]
+    pub seconds: Option<u64>,
 
-    /// How many connections, one run each
-    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [64, 256],
-          value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub connections: Vec<u32>,
+    /// How often each measurement is repeated; medians are printed [default: 5, with --quick 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub rounds: Option<u32>,
 
-    /// How many entries to put into the ledger first
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub ledger_entries: u64,
+    /// Shorter runs, and no large ledger: a first impression
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Entries of the large ledger that is compared with an empty one; 0 leaves it out [default: 5000000, with --quick 0]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=preload::ENTRIES_MAX))]
+    pub preload: Option<u64>,
+
+    /// The folder for the store; it must be on a disk [default: the system's folder for temporary files]
+    #[arg(long, value_name = "FOLDER")]
+    pub dir: Option<PathBuf>,
 }
 
 /// Runs the verb.
-pub async fn run(_args: Args, _globals: &Globals) -> Result<(), CliError> {
-    std::future::ready(Err(CliError::failed("`hapax bench` is not part of this build"))).await
+pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
+    let plan = plan(args)?;
+    let results = interrupt::guard(bench::run(plan)).await?;
+    if globals.json {
+        output::json(&results)?;
+    } else {
+        bench::print(&results)?;
+    }
+    Ok(())
+}
+
+fn plan(args: Args) -> Result<bench::Plan, CliError> {
+    let folder = args.dir.unwrap_or_else(workspace::disk_folder);
+    if workspace::is_in_memory(&folder) {
+        return Err(CliError::usage(format!(
+            "{} is in memory, where a flush costs nothing and a figure means nothing; name a folder on a disk with --dir",
+            folder.display()
+        )));
+    }
+    let defaults = if args.quick {
+        bench::Plan::quick(folder)
+    } else {
+        bench::Plan::full(folder)
+    };
+    let store = args.store.map(|store| fresh(&store)).transpose()?;
+    // A store that is used as it is cannot be empty and large in turns.
+    let preload = if store.is_some() {
+        0
+    } else {
+        args.preload.unwrap_or(defaults.preload)
+    };
+    Ok(bench::Plan {
+        rounds: args.rounds.map_or(defaults.rounds, |rounds| rounds as usize),
+        seconds: args.seconds.unwrap_or(defaults.seconds),
+        preload,
+        store,
+        ..defaults
+    })
+}
+
+/// The benchmark leaves a million events behind: never in a store that somebody uses.
+fn fresh(store: &StoreUrl) -> Result<String, CliError> {
+    match store {
+        StoreUrl::Sqlite(path) if path.exists() => Err(CliError::usage(format!(
+            "{} exists; the benchmark fills its store with events, so name a file that does not exist",
+            path.display()
+        ))),
+        StoreUrl::Sqlite(path) => Ok(format!("sqlite:{}", std::path::absolute(path)?.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args() -> Args {
+        Args {
+            store: None,
+            seconds: None,
+            rounds: None,
+            quick: true,
+            preload: None,
+            dir: None,
+        }
+    }
+
+    #[test]
+    fn flags_win_over_the_quick_defaults() {
+        let folder = tempfile::tempdir_in(".").unwrap();
+        let dir = Some(folder.path().to_owned());
+        let plan = plan(Args {
+            seconds: Some(7),
+            rounds: Some(9),
+            preload: Some(10),
+            dir,
+            ..args()
+        })
+        .unwrap();
+        assert_eq!((plan.seconds, plan.rounds, plan.preload), (7, 9, 10));
+    }
+
+    #[test]
+    fn a_store_in_use_is_refused() {
+        let folder = tempfile::tempdir_in(".").unwrap();
+        let path = folder.path().join("hapax.db");
+        let store = || Some(StoreUrl::Sqlite(path.clone()));
+        let dir = || Some(folder.path().to_owned());
+        assert!(
+            plan(Args {
+                store: store(),
+                dir: dir(),
+                ..args()
+            })
+            .is_ok()
+        );
+        std::fs::write(&path, "").unwrap();
+        assert!(
+            plan(Args {
+                store: store(),
+                dir: dir(),
+                ..args()
+            })
+            .is_err()
+        );
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_folder_in_memory_is_refused() {
+        let dir = PathBuf::from("/dev/shm");
+        if workspace::is_in_memory(&dir) {
+            assert!(
+                plan(Args {
+                    dir: Some(dir),
+                    ..args()
+                })
+                .is_err()
+            );
+        }
+    }
 }

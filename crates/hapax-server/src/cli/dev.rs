@@ -1,7 +1,20 @@
 //! `hapax dev`: the service without configuration, on this machine only.
 
+mod folder;
+mod greeting;
+
+use std::path::PathBuf;
+
+use hapax_engine::Notice;
+use tokio::sync::broadcast::error::RecvError;
+
 use super::Globals;
+use crate::config::{self, Config, Environment};
 use crate::exit::CliError;
+use crate::serve::signals::{Signal, Signals};
+use crate::serve::{Server, StartError, Tuning};
+use crate::telemetry::logging;
+use folder::Folder;
 
 /// Try Hapax without any configuration, on this machine only.
 ///
@@ -24,9 +37,87 @@ pub struct Args {
     /// The port of the admin API
     #[arg(long, value_name = "PORT", default_value_t = 8081)]
     pub admin_port: u16,
+
+    /// Where the store and the secrets are kept
+    #[arg(long, value_name = "FOLDER", default_value = ".hapax")]
+    pub dir: PathBuf,
 }
 
 /// Runs the verb.
-pub async fn run(_args: Args, _globals: &Globals) -> Result<(), CliError> {
-    std::future::ready(Err(CliError::failed("`hapax dev` is not part of this build"))).await
+pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
+    logging::start(logging::DEV_FILTER)?;
+    let folder = Folder::open(&args.dir)?;
+    let config = configuration(&args, &folder)?;
+    let mut signals = Signals::new()?;
+    let server = Server::start(config, Tuning::default())
+        .await
+        .map_err(explained)?;
+    let mut tail = server.engine().tail();
+    greeting::print(&server, &folder, args.forward.as_deref());
+    loop {
+        tokio::select! {
+            notice = tail.recv() => match notice {
+                Ok(notice) => print(&notice, globals)?,
+                Err(RecvError::Lagged(missed)) => crate::output::note(format_args!("{missed} lines left out")),
+                Err(RecvError::Closed) => break,
+            },
+            signal = signals.next() => match signal {
+                Signal::Stop(_) => break,
+                Signal::Reload => {}
+            },
+        }
+    }
+    crate::output::note("stopping; what was accepted is kept");
+    tokio::select! {
+        () = server.stop() => {}
+        () = signals.second_stop() => {}
+    }
+    Ok(())
+}
+
+/// The configuration that somebody would have written.
+fn configuration(args: &Args, folder: &Folder) -> Result<Config, CliError> {
+    let text = folder.configuration(args.port, args.admin_port, args.forward.as_deref());
+    let variables = folder.variables();
+    let pairs = variables
+        .iter()
+        .map(|(name, secret)| (name.as_str(), secret.as_str()));
+    config::parse(
+        &text,
+        &folder.path().join("(generated)"),
+        &Environment::with(pairs),
+        &[],
+    )
+    .map_err(|error| {
+        let error = anyhow::Error::new(error);
+        match &args.forward {
+            Some(_) => CliError::usage(format!("{error:#}; check `--forward`")),
+            None => CliError::configuration(error),
+        }
+    })
+}
+
+fn explained(error: StartError) -> CliError {
+    let is_port = matches!(error, StartError::Bind(_));
+    let error = anyhow::Error::new(error);
+    if is_port {
+        return CliError::failed(format!("{error:#}; `--port` and `--admin-port` choose others"));
+    }
+    error.into()
+}
+
+fn print(notice: &Notice, globals: &Globals) -> Result<(), CliError> {
+    if globals.json {
+        return Ok(crate::output::json_line(notice)?);
+    }
+    let event_type = notice.event_type.as_deref().unwrap_or("-");
+    let line = format!(
+        "{} {:9} {:18} {:32} {}",
+        notice.received_at,
+        notice.status,
+        notice.source.as_str(),
+        event_type,
+        notice.event_id
+    );
+    Ok(crate::output::line(line)?)
 }

@@ -1,11 +1,27 @@
 //! `hapax doctor`: checks what usually goes wrong, and says what to do.
 
+mod check;
+mod clock;
+mod configuration;
+mod destinations;
+mod disk;
+mod limits;
+mod ports;
+mod service;
+mod signatures;
+mod store;
+
 use super::Globals;
-use crate::exit::CliError;
+use crate::config::{self, Environment};
+use crate::exit::{CliError, Exit};
+use crate::output;
+
+use check::{Check, Outcome};
+use service::Service;
 
 /// Check configuration, store, clock, ports and destinations, and say what to do.
 ///
-/// Changes nothing. Ends with 5 if a check found a problem.
+/// Works beside a running service and before the first start. Ends with 5 if a check found a problem.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -13,6 +29,48 @@ Example:
 pub struct Args {}
 
 /// Runs the verb.
-pub async fn run(_args: Args, _globals: &Globals) -> Result<(), CliError> {
-    std::future::ready(Err(CliError::failed("`hapax doctor` is not part of this build"))).await
+pub async fn run(_args: Args, globals: &Globals) -> Result<(), CliError> {
+    let checks = examine(globals).await;
+    let failed = checks
+        .iter()
+        .filter(|check| check.outcome == Outcome::Fail)
+        .count();
+    if globals.json {
+        output::json(&serde_json::json!({ "ok": failed == 0, "checks": checks }))?;
+    } else {
+        for check in &checks {
+            output::line(check)?;
+        }
+    }
+    if failed == 0 {
+        return Ok(());
+    }
+    output::note(format_args!(
+        "{failed} of {} checks found a problem",
+        checks.len()
+    ));
+    Err(CliError::silent(Exit::ProblemFound))
+}
+
+async fn examine(globals: &Globals) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let config = match config::load(&globals.config, &Environment::of_process(), &[]) {
+        Ok(config) => config,
+        Err(error) => {
+            checks.extend(configuration::refused(&globals.config, &error));
+            checks.push(limits::files());
+            checks.push(clock::check(None));
+            return checks;
+        }
+    };
+    let service = Service::ask(globals).await;
+    checks.extend(configuration::accepted(&config));
+    checks.extend(signatures::check(&config));
+    checks.push(clock::check(Some(&config.store.url)));
+    checks.push(limits::files());
+    checks.extend(store::check(&config.store.url, &service).await);
+    checks.extend(disk::check(&config.store.url));
+    checks.extend(ports::check(&config, &service).await);
+    checks.extend(destinations::check(&config).await);
+    checks
 }

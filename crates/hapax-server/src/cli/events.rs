@@ -1,10 +1,17 @@
 //! `hapax events`: look at what was received.
 
+mod list;
+mod show;
+mod tail;
+
 use hapax_core::EventId;
 
-use super::filter::EventFilter;
 use super::Globals;
+use super::filter::EventFilter;
+use crate::client::{Client, Error};
 use crate::exit::CliError;
+use crate::http::admin::views::EventView;
+use crate::output;
 
 /// Look at events.
 #[derive(Debug, clap::Args)]
@@ -60,9 +67,17 @@ Examples:
   hapax events tail --source stripe
   hapax events tail --json")]
 pub struct TailArgs {
-    /// Which events.
-    #[command(flatten)]
-    pub filter: EventFilter,
+    /// Only of this source
+    #[arg(long, value_name = "SOURCE")]
+    pub source: Option<String>,
+
+    /// Only of this type; a `*` at the end stands for any ending
+    #[arg(long = "type", value_name = "TYPE")]
+    pub event_type: Option<String>,
+
+    /// Only with this id of the sender
+    #[arg(long, value_name = "ID")]
+    pub event_id: Option<String>,
 }
 
 /// One event.
@@ -74,6 +89,24 @@ pub struct IdArgs {
 }
 
 /// Runs the verb.
-pub async fn run(_args: Args, _globals: &Globals) -> Result<(), CliError> {
-    std::future::ready(Err(CliError::failed("`hapax events` is not part of this build"))).await
+pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
+    let client = Client::from_globals(globals)?;
+    match args.command {
+        Command::List(args) => list::run(&client, &args, globals).await,
+        Command::Show(IdArgs { id }) => {
+            let view: EventView = client
+                .get(&format!("events/{id}"))
+                .await
+                .map_err(Error::into_cli)?;
+            show::print(&view, globals)
+        }
+        Command::Tail(args) => tail::run(&client, &args, globals).await,
+        Command::Payload(IdArgs { id }) => {
+            let body = client
+                .get_bytes(&format!("events/{id}/payload"))
+                .await
+                .map_err(Error::into_cli)?;
+            Ok(output::raw(&body)?)
+        }
+    }
 }

@@ -1,31 +1,41 @@
 //! `hapax forget`: take an event id out of the ledger.
 
 use super::Globals;
+use crate::client::{Client, Error, segment};
 use crate::exit::CliError;
+use crate::http::admin::views::ForgottenView;
+use crate::output;
 
 /// Forget an event id, so that its next delivery takes effect again.
 ///
 /// Refused while work for the event is unfinished. What was stored stays; the next delivery gets new
-/// idempotency keys.
+/// idempotency keys. Takes about ten seconds: it returns when no cache can answer for the old one any more.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
-  hapax forget stripe evt_1NG8Du2eZvKYlo2CUI79vXWy --reason 'delivered before the fix'")]
+  hapax forget stripe evt_1NG8Du2eZvKYlo2CUI79vXWy")]
 pub struct Args {
     /// The source that received it
     #[arg(value_name = "SOURCE")]
     pub source: String,
 
-    /// The sender's id of the event
+    /// The sender's id of the event, as `hapax events list` shows it
     #[arg(value_name = "EVENT_ID")]
     pub event_id: String,
-
-    /// Why; it is kept in the audit log
-    #[arg(long, value_name = "TEXT")]
-    pub reason: Option<String>,
 }
 
 /// Runs the verb.
-pub async fn run(_args: Args, _globals: &Globals) -> Result<(), CliError> {
-    std::future::ready(Err(CliError::failed("`hapax forget` is not part of this build"))).await
+pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
+    let client = Client::from_globals(globals)?;
+    let path = format!("ledger/{}/{}", segment(&args.source), segment(&args.event_id));
+    let forgotten: ForgottenView = client.delete(&path).await.map_err(Error::into_cli)?;
+    if globals.json {
+        output::json(&forgotten)?;
+    } else {
+        output::note(format_args!(
+            "forgotten: the next `{}` from {} is new, as generation {}",
+            forgotten.event_id, forgotten.source, forgotten.next_generation
+        ));
+    }
+    Ok(())
 }

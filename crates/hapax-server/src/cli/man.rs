@@ -49,7 +49,10 @@ fn write_pages(command: &Command, folder: &Path) -> anyhow::Result<usize> {
     let path = folder.join(format!("{name}.1"));
     std::fs::write(&path, page).with_context(|| format!("{} cannot be written", path.display()))?;
     let mut written = 1;
-    for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help") {
+    for verb in command
+        .get_subcommands()
+        .filter(|verb| !verb.is_hide_set() && verb.get_name() != "help")
+    {
         written += write_pages(verb, folder)?;
     }
     Ok(written)
@@ -62,7 +65,10 @@ mod tests {
     #[test]
     fn every_verb_gets_a_page() {
         let folder = tempfile::tempdir().unwrap();
-        run(&Args { dir: Some(folder.path().to_owned()) }).unwrap();
+        run(&Args {
+            dir: Some(folder.path().to_owned()),
+        })
+        .unwrap();
         for page in ["hapax.1", "hapax-serve.1", "hapax-events-list.1"] {
             assert!(folder.path().join(page).exists(), "{page}");
         }

@@ -1,7 +1,10 @@
 //! `hapax pause`: stop delivering to a destination.
 
 use super::Globals;
+use crate::client::{Client, Error, segment};
 use crate::exit::CliError;
+use crate::http::admin::views::PauseView;
+use crate::output;
 
 /// Stop delivering to a destination; events are still accepted.
 ///
@@ -9,18 +12,30 @@ use crate::exit::CliError;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
-  hapax pause billing")]
+  hapax pause billing --why 'the database is being moved'")]
 pub struct Args {
     /// The destination
     #[arg(value_name = "DESTINATION")]
     pub destination: String,
 
-    /// Why; it is kept in the audit log
-    #[arg(long, value_name = "TEXT")]
-    pub reason: Option<String>,
+    /// Why; it is kept in the audit trail
+    #[arg(long, alias = "reason", value_name = "TEXT", default_value = "")]
+    pub why: String,
 }
 
 /// Runs the verb.
-pub async fn run(_args: Args, _globals: &Globals) -> Result<(), CliError> {
-    std::future::ready(Err(CliError::failed("`hapax pause` is not part of this build"))).await
+pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
+    let client = Client::from_globals(globals)?;
+    let path = format!("destinations/{}/pause", segment(&args.destination));
+    let body = serde_json::json!({ "why": args.why });
+    let paused: PauseView = client.post(&path, &body).await.map_err(Error::into_cli)?;
+    if globals.json {
+        output::json(&paused)?;
+    } else {
+        let name = &args.destination;
+        output::note(format_args!(
+            "{name} is paused; events wait for it until `hapax resume {name}`"
+        ));
+    }
+    Ok(())
 }

@@ -1,10 +1,15 @@
 //! `hapax replay`: deliver events again.
 
+mod bulk;
+mod named;
+
 use clap::ValueEnum;
 use hapax_core::EventId;
+use hapax_core::store::ReplayMode;
 
-use super::filter::EventFilter;
 use super::Globals;
+use super::filter::EventFilter;
+use crate::client::Client;
 use crate::exit::CliError;
 
 /// Deliver events again.
@@ -16,7 +21,7 @@ use crate::exit::CliError;
 Examples:
   hapax replay 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10
   hapax replay --status dead --source stripe --since 2d --dry-run
-  hapax replay --source stripe --since 7d --to ledger --mode all --reason 'ledger was added'")]
+  hapax replay --source stripe --since 7d --to ledger --mode all --why 'ledger was added'")]
 pub struct Args {
     /// The ids that Hapax gave the events
     #[arg(value_name = "ID", required_unless_present_any = ["source", "status", "event_type", "event_id", "since", "until"],
@@ -39,9 +44,17 @@ pub struct Args {
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Why; it is kept in the audit log
-    #[arg(long, value_name = "TEXT")]
-    pub reason: Option<String>,
+    /// Events a second, of a replay by filters
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub rate: u32,
+
+    /// Do not ask before a replay by filters
+    #[arg(short, long)]
+    pub yes: bool,
+
+    /// Why; it is kept in the audit trail
+    #[arg(long, alias = "reason", value_name = "TEXT", default_value = "")]
+    pub why: String,
 }
 
 /// What to deliver again.
@@ -56,7 +69,22 @@ pub enum Mode {
     Force,
 }
 
+impl From<Mode> for ReplayMode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Failed => Self::Failed,
+            Mode::All => Self::All,
+            Mode::Force => Self::Force,
+        }
+    }
+}
+
 /// Runs the verb.
-pub async fn run(_args: Args, _globals: &Globals) -> Result<(), CliError> {
-    std::future::ready(Err(CliError::failed("`hapax replay` is not part of this build"))).await
+pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
+    let client = Client::from_globals(globals)?;
+    if args.ids.is_empty() {
+        bulk::run(&client, &args, globals).await
+    } else {
+        named::run(&client, &args, globals).await
+    }
 }

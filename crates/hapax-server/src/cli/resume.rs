@@ -1,7 +1,10 @@
 //! `hapax resume`: deliver to a paused destination again.
 
 use super::Globals;
+use crate::client::{Client, Error, segment};
 use crate::exit::CliError;
+use crate::http::admin::views::ResumedView;
+use crate::output;
 
 /// Deliver to a paused destination again.
 ///
@@ -14,13 +17,20 @@ pub struct Args {
     /// The destination
     #[arg(value_name = "DESTINATION")]
     pub destination: String,
-
-    /// Why; it is kept in the audit log
-    #[arg(long, value_name = "TEXT")]
-    pub reason: Option<String>,
 }
 
 /// Runs the verb.
-pub async fn run(_args: Args, _globals: &Globals) -> Result<(), CliError> {
-    std::future::ready(Err(CliError::failed("`hapax resume` is not part of this build"))).await
+pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
+    let client = Client::from_globals(globals)?;
+    let path = format!("destinations/{}/resume", segment(&args.destination));
+    let nothing = serde_json::json!({});
+    let resumed: ResumedView = client.post(&path, &nothing).await.map_err(Error::into_cli)?;
+    if globals.json {
+        output::json(&resumed)?;
+    } else if resumed.was_paused {
+        output::note(format_args!("{} gets its deliveries again", args.destination));
+    } else {
+        output::note(format_args!("{} was not paused", args.destination));
+    }
+    Ok(())
 }

@@ -1,15 +1,31 @@
 //! `hapax send`: signs a delivery as a provider would, and sends it.
+//!
+//! `sender` finds out who signs, with what, and where to; `delivery` makes the request; `post` sends it.
 
+mod delivery;
+mod post;
+mod sender;
+
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use hapax_core::Secret;
+use serde::Serialize;
+use tokio::task::JoinSet;
 
 use super::Globals;
-use crate::exit::CliError;
+use crate::exit::{CliError, Exit};
+use crate::output;
+
+use delivery::Delivery;
+use post::{Answer, Post};
+use sender::Sender;
 
 /// Sign a delivery as a provider would, and send it.
 ///
-/// Names a source of the configuration, or a provider. Prints the answer to each copy.
+/// Names a source of the configuration, or a provider. Prints the answer to each copy, and ends with 1 unless every
+/// one is 2xx.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -33,7 +49,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub body: Option<PathBuf>,
 
-    /// The event id to put into the sample [default: a new one]
+    /// The event id [default: a new one, or what the body says]
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
 
@@ -47,6 +63,106 @@ pub struct Args {
 }
 
 /// Runs the verb.
-pub async fn run(_args: Args, _globals: &Globals) -> Result<(), CliError> {
-    std::future::ready(Err(CliError::failed("`hapax send` is not part of this build"))).await
+pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
+    let sender = Sender::find(&args, globals)?;
+    let body = args.body.as_deref().map(delivery::read_body).transpose()?;
+    let delivery = Delivery::new(&sender, body, args.id.as_deref())?;
+    let post = Post::new(&sender.url)?;
+    let mut summary = Summary::new(&sender, &delivery);
+    let mut copies = start(delivery, post, args.times, args.concurrency);
+    while let Some(answer) = copies.next().await? {
+        show(&answer, globals)?;
+        summary.add(&answer);
+    }
+    if globals.json {
+        output::json_line(&summary)?;
+    } else if args.times > 1 {
+        output::note(format_args!(
+            "{} sent, {} answered 2xx: {:?}",
+            summary.sent, summary.succeeded, summary.results
+        ));
+    }
+    if summary.sent == summary.succeeded {
+        Ok(())
+    } else {
+        Err(CliError::silent(Exit::Failed))
+    }
+}
+
+/// The last line of `--json`.
+#[derive(Debug, Serialize)]
+struct Summary {
+    url: String,
+    event_id: Option<String>,
+    sent: u64,
+    succeeded: u64,
+    /// By the `status` of the answers, or their HTTP status where they have none.
+    results: BTreeMap<String, u64>,
+}
+
+impl Summary {
+    fn new(sender: &Sender, delivery: &Delivery) -> Self {
+        let event_id = delivery.event_id().map(str::to_owned);
+        Self {
+            url: sender.url.to_string(),
+            event_id,
+            sent: 0,
+            succeeded: 0,
+            results: BTreeMap::new(),
+        }
+    }
+
+    fn add(&mut self, answer: &Answer) {
+        self.sent += 1;
+        self.succeeded += u64::from(answer.is_success());
+        *self.results.entry(answer.result()).or_default() += 1;
+    }
+}
+
+fn show(answer: &Answer, globals: &Globals) -> std::io::Result<()> {
+    if globals.json {
+        return output::json_line(answer);
+    }
+    output::line(answer)
+}
+
+/// Copies under way, at most so many at once.
+struct Copies {
+    delivery: Arc<Delivery>,
+    post: Post,
+    remaining: u32,
+    under_way: JoinSet<Answer>,
+}
+
+fn start(delivery: Delivery, post: Post, times: u32, concurrency: u32) -> Copies {
+    let mut copies = Copies {
+        delivery: Arc::new(delivery),
+        post,
+        remaining: times,
+        under_way: JoinSet::new(),
+    };
+    for _ in 0..concurrency {
+        copies.send_one();
+    }
+    copies
+}
+
+impl Copies {
+    fn send_one(&mut self) {
+        if self.remaining == 0 {
+            return;
+        }
+        self.remaining -= 1;
+        let (delivery, post) = (Arc::clone(&self.delivery), self.post.clone());
+        self.under_way
+            .spawn(async move { post.send(&delivery.sign()).await });
+    }
+
+    async fn next(&mut self) -> anyhow::Result<Option<Answer>> {
+        let Some(answer) = self.under_way.join_next().await else {
+            return Ok(None);
+        };
+        self.send_one();
+        Ok(Some(answer?))
+    }
 }

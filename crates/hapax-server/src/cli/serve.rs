@@ -1,8 +1,10 @@
 //! `hapax serve`: the service, from `hapax.toml`.
 
 use super::Globals;
+use crate::config::{self, Environment, Flag};
 use crate::exit::CliError;
-use crate::config::Flag;
+use crate::serve;
+use crate::telemetry::logging;
 
 /// Run the service.
 ///
@@ -33,9 +35,7 @@ pub struct Args {
 impl Args {
     /// The keys that flags set, for [`crate::config::load`].
     pub fn flags(&self) -> Vec<Flag> {
-        let flag = |flag, path, value: &Option<String>| {
-            value.clone().map(|value| Flag { flag, path, value })
-        };
+        let flag = |flag, path, value: &Option<String>| value.clone().map(|value| Flag { flag, path, value });
         [
             flag("--listen", "server.listen", &self.listen),
             flag("--admin-listen", "server.admin_listen", &self.admin_listen),
@@ -48,6 +48,10 @@ impl Args {
 }
 
 /// Runs the verb.
-pub async fn run(_args: Args, _globals: &Globals) -> Result<(), CliError> {
-    std::future::ready(Err(CliError::failed("`hapax serve` is not part of this build"))).await
+pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
+    logging::start(logging::SERVE_FILTER)?;
+    let flags = args.flags();
+    let read = || config::load(&globals.config, &Environment::of_process(), &flags);
+    serve::run(read()?, read).await?;
+    Ok(())
 }

@@ -1,41 +1,172 @@
 //! `hapax stats`: counts, backlogs and duplicates of a running service.
 
-use super::when::When;
+use std::time::Duration;
+
 use super::Globals;
+use crate::client::table::{Reader, Table};
+use crate::client::{Client, Error, moment};
 use crate::exit::CliError;
+use crate::http::admin::views::{DestinationStatsView, SourceStatsView, StatsView};
+use crate::output;
 
 /// Show counts, backlogs and duplicates.
+///
+/// Arrivals are counted since the service started; backlogs, dead letters and the ledger are what the store
+/// holds now.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   hapax stats
-  hapax stats duplicates --source stripe")]
-pub struct Args {
-    /// What to show.
-    #[command(subcommand)]
-    pub command: Option<Command>,
-}
-
-/// What to show besides the counts.
-#[derive(Debug, clap::Subcommand)]
-pub enum Command {
-    /// Show which senders deliver how often again, and after how long
-    Duplicates(DuplicatesArgs),
-}
-
-/// The flags of `stats duplicates`.
-#[derive(Debug, clap::Args)]
-pub struct DuplicatesArgs {
-    /// Only of this source
-    #[arg(long, value_name = "SOURCE")]
-    pub source: Option<String>,
-
-    /// Only events received at or after this time: RFC 3339, or how long ago (`2h`)
-    #[arg(long, value_name = "TIME")]
-    pub since: Option<When>,
-}
+  hapax stats --json")]
+pub struct Args {}
 
 /// Runs the verb.
-pub async fn run(_args: Args, _globals: &Globals) -> Result<(), CliError> {
-    std::future::ready(Err(CliError::failed("`hapax stats` is not part of this build"))).await
+pub async fn run(_args: Args, globals: &Globals) -> Result<(), CliError> {
+    let client = Client::from_globals(globals)?;
+    let stats: StatsView = client.get("stats").await.map_err(Error::into_cli)?;
+    if globals.json {
+        output::json(&stats)?;
+    } else {
+        output::line(text(&stats, Reader::of_stdout()))?;
+    }
+    Ok(())
+}
+
+fn text(stats: &StatsView, reader: Reader) -> String {
+    let up = moment::span(Duration::from_secs(stats.uptime_seconds));
+    let store = &stats.store;
+    let retention = &stats.retention;
+    format!(
+        "hapax {}, up {up}\n\
+         store {}: {} events kept, {} ids remembered\n\
+         retention deleted {} events and {} ids since the start\n\n\
+         {}\n\n{}",
+        stats.version,
+        moment::bytes(store.bytes),
+        store.events,
+        store.ledger_entries,
+        retention.events_deleted,
+        retention.ledger_deleted,
+        sources(&stats.sources, reader),
+        destinations(&stats.destinations, reader),
+    )
+}
+
+fn sources(sources: &[SourceStatsView], reader: Reader) -> String {
+    let header = [
+        "source",
+        "received",
+        "accepted",
+        "duplicates",
+        "conflicts",
+        "rejected",
+        "dedupe",
+        "ledger",
+    ];
+    let mut table = Table::new(header);
+    for source in sources {
+        table.row([
+            source.source.clone(),
+            source.received.to_string(),
+            source.accepted.to_string(),
+            source.duplicates.to_string(),
+            source.conflicts.to_string(),
+            source.rejected.to_string(),
+            source
+                .dedupe_ratio
+                .map_or_else(|| "-".to_owned(), |ratio| format!("{:.1}%", ratio * 100.0)),
+            source.ledger_entries.to_string(),
+        ]);
+    }
+    table.render(reader)
+}
+
+fn destinations(destinations: &[DestinationStatsView], reader: Reader) -> String {
+    let header = [
+        "destination",
+        "pending",
+        "running",
+        "retrying",
+        "held",
+        "dead",
+        "oldest",
+        "state",
+    ];
+    let mut table = Table::new(header);
+    for destination in destinations {
+        table.row([
+            destination.destination.clone(),
+            destination.pending.to_string(),
+            destination.running.to_string(),
+            destination.retrying.to_string(),
+            destination.held.to_string(),
+            destination.dead.to_string(),
+            reader.moments().show_option(destination.oldest_unfinished_at),
+            state(destination),
+        ]);
+    }
+    table.render(reader)
+}
+
+fn state(destination: &DestinationStatsView) -> String {
+    match (
+        destination.configured,
+        &destination.paused,
+        destination.breaker_open_ms,
+    ) {
+        (false, _, _) => "not configured".to_owned(),
+        (true, Some(pause), _) if pause.why.is_empty() => format!("paused by {}", pause.by),
+        (true, Some(pause), _) => format!("paused by {}: {}", pause.by, pause.why),
+        (true, None, Some(open_ms)) => {
+            format!(
+                "failing, tried again in {}",
+                moment::span(Duration::from_millis(open_ms))
+            )
+        }
+        (true, None, None) => "ok".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hapax_core::Timestamp;
+
+    use super::*;
+    use crate::client::moment::Moments;
+
+    #[test]
+    fn stats_fit_a_terminal_and_name_what_is_wrong() {
+        let destination = |name: &str, configured, paused: serde_json::Value, breaker: Option<u64>| {
+            serde_json::json!({"destination": name, "destination_id": name, "configured": configured, "pending": 3,
+                "running": 1, "retrying": 2, "held": 0, "dead": 4, "oldest_unfinished_at": "2026-01-01T00:00:00Z",
+                "paused": paused, "breaker_open_ms": breaker})
+        };
+        let pause = serde_json::json!({"destination_id": "b", "at": "2026-01-01T00:00:00Z", "by": "ada", "why": "move"});
+        let stats: StatsView = serde_json::from_value(serde_json::json!({
+            "version": "0.1.0", "started_at": "2026-01-01T00:00:00Z", "uptime_seconds": 7200,
+            "sources": [{"source": "stripe", "received": 10, "accepted": 4, "duplicates": 4, "conflicts": 0,
+                "rejected": 2, "dedupe_ratio": 0.5, "ledger_entries": 4}],
+            "destinations": [destination("a", true, serde_json::Value::Null, None), destination("b", true, pause, None),
+                destination("c", true, serde_json::Value::Null, Some(5_000)),
+                destination("d", false, serde_json::Value::Null, None)],
+            "store": {"events": 4, "ledger_entries": 4, "bytes": 40960},
+            "retention": {"events_deleted": 1, "ledger_deleted": 0},
+        }))
+        .unwrap();
+        let moments = Moments::Relative(Timestamp::from_seconds(1_767_225_660));
+        insta::assert_snapshot!(text(&stats, Reader::Person { width: Some(100), moments }), @r"
+        hapax 0.1.0, up 2h
+        store 40.0 KiB: 4 events kept, 4 ids remembered
+        retention deleted 1 events and 0 ids since the start
+
+        SOURCE  RECEIVED  ACCEPTED  DUPLICATES  CONFLICTS  REJECTED  DEDUPE  LEDGER
+        stripe  10        4         4           0          2         50.0%   4
+
+        DESTINATION  PENDING  RUNNING  RETRYING  HELD  DEAD  OLDEST  STATE
+        a            3        1        2         0     4     1m ago  ok
+        b            3        1        2         0     4     1m ago  paused by ada: move
+        c            3        1        2         0     4     1m ago  failing, tried again in 5s
+        d            3        1        2         0     4     1m ago  not configured
+        ");
+    }
 }

@@ -39,7 +39,9 @@ impl FromStr for When {
 
 /// A text that is neither.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is not a time: write RFC 3339, such as 2026-01-31T12:00:00Z, or how long ago, such as 2h or 7d")]
+#[error(
+    "`{0}` is not a time: write RFC 3339, such as 2026-01-31T12:00:00Z, or how long ago, such as 2h or 7d"
+)]
 pub struct NotATime(String);
 
 #[cfg(test)]
@@ -51,7 +53,10 @@ mod tests {
         let now = Timestamp::from_seconds(1_767_225_600);
         let resolve = |text: &str| text.parse::<When>().map(|when| when.resolve(now).to_string());
         assert_eq!(resolve("2h").unwrap(), "2025-12-31T22:00:00.000000Z");
-        assert_eq!(resolve("2026-01-31T12:00:00Z").unwrap(), "2026-01-31T12:00:00.000000Z");
+        assert_eq!(
+            resolve("2026-01-31T12:00:00Z").unwrap(),
+            "2026-01-31T12:00:00.000000Z"
+        );
         assert!(resolve("yesterday").unwrap_err().to_string().contains("2h"));
     }
 }

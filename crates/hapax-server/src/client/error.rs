@@ -11,7 +11,9 @@ type Source = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Nobody listens.
-    #[error("cannot connect to the admin API at {url}; is `hapax serve` running there? (--admin or HAPAX_ADMIN_URL names another address)")]
+    #[error(
+        "cannot connect to the admin API at {url}; is `hapax serve` running there? (--admin or HAPAX_ADMIN_URL names another address)"
+    )]
     Connect {
         /// Where.
         url: String,
@@ -20,7 +22,9 @@ pub enum Error {
         source: Source,
     },
     /// The connection broke during the exchange.
-    #[error("the connection to {url} broke before the answer was complete; ask again, and look at the service's log if it goes on")]
+    #[error(
+        "the connection to {url} broke before the answer was complete; ask again, and look at the service's log if it goes on"
+    )]
     Broken {
         /// Where.
         url: String,
@@ -37,7 +41,9 @@ pub enum Error {
         seconds: u64,
     },
     /// The token is missing or wrong.
-    #[error("{url} refuses the token: {detail}; set HAPAX_ADMIN_TOKEN or --token to the service's server.admin_token")]
+    #[error(
+        "{url} refuses the token: {detail}; set HAPAX_ADMIN_TOKEN or --token to the service's server.admin_token"
+    )]
     Unauthorized {
         /// Where.
         url: String,
@@ -59,7 +65,9 @@ pub enum Error {
         detail: String,
     },
     /// Something answered, and it is not Hapax.
-    #[error("what answers at {url} is not this version of Hapax: {message}; --admin or HAPAX_ADMIN_URL names another address")]
+    #[error(
+        "what answers at {url} is not this version of Hapax: {message}; --admin or HAPAX_ADMIN_URL names another address"
+    )]
     Unexpected {
         /// Where.
         url: String,
@@ -67,7 +75,9 @@ pub enum Error {
         message: String,
     },
     /// A token with characters that no header can carry.
-    #[error("the token contains characters that an HTTP header cannot carry; check HAPAX_ADMIN_TOKEN for a line end")]
+    #[error(
+        "the token contains characters that an HTTP header cannot carry; check HAPAX_ADMIN_TOKEN for a line end"
+    )]
     TokenUnusable,
     /// The request could not be made.
     #[error("the request cannot be made: {message}")]
@@ -103,7 +113,10 @@ impl Error {
     pub(super) fn from_answer(url: &str, status: StatusCode, body: &[u8]) -> Self {
         let url = url.to_owned();
         let Ok(Problem { code, detail }) = serde_json::from_slice(body) else {
-            return Self::Unexpected { url, message: format!("it answered {status}") };
+            return Self::Unexpected {
+                url,
+                message: format!("it answered {status}"),
+            };
         };
         match status {
             StatusCode::UNAUTHORIZED => Self::Unauthorized { url, detail },
@@ -125,17 +138,26 @@ mod tests {
 
     #[test]
     fn a_problem_is_told_in_the_services_own_words() {
-        let gone = answer(StatusCode::NOT_FOUND, r#"{"code":"event_not_found","detail":"there is no event 1"}"#);
+        let gone = answer(
+            StatusCode::NOT_FOUND,
+            r#"{"code":"event_not_found","detail":"there is no event 1"}"#,
+        );
         assert_eq!(gone.to_string(), "there is no event 1");
         assert_eq!(gone.into_cli().exit, Exit::NotFound);
-        let refused = answer(StatusCode::CONFLICT, r#"{"code":"work_unfinished","detail":"not yet"}"#);
+        let refused = answer(
+            StatusCode::CONFLICT,
+            r#"{"code":"work_unfinished","detail":"not yet"}"#,
+        );
         assert_eq!(refused.to_string(), "not yet (work_unfinished)");
         assert_eq!(refused.into_cli().exit, Exit::Failed);
     }
 
     #[test]
     fn a_wrong_token_names_the_variable_to_set() {
-        let error = answer(StatusCode::UNAUTHORIZED, r#"{"code":"unauthorized","detail":"no"}"#);
+        let error = answer(
+            StatusCode::UNAUTHORIZED,
+            r#"{"code":"unauthorized","detail":"no"}"#,
+        );
         assert!(error.to_string().contains("HAPAX_ADMIN_TOKEN"));
     }
 

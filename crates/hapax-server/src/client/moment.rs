@@ -65,13 +65,22 @@ mod tests {
     #[test]
     fn moments_are_relative_on_a_terminal_and_exact_elsewhere() {
         let now = Timestamp::from_seconds(1_767_225_600);
-        let shown = |seconds: i64| Moments::Relative(now).show(Timestamp::from_seconds(now.as_seconds() - seconds));
-        assert_eq!([0, 1, 59, 60, 7_200, 172_800, -5].map(shown), ["just now", "1s ago", "59s ago", "1m ago", "2h ago", "2d ago", "in 5s"]);
+        let shown =
+            |seconds: i64| Moments::Relative(now).show(Timestamp::from_seconds(now.as_seconds() - seconds));
+        assert_eq!(
+            [0, 1, 59, 60, 7_200, 172_800, -5].map(shown),
+            [
+                "just now", "1s ago", "59s ago", "1m ago", "2h ago", "2d ago", "in 5s"
+            ]
+        );
         assert_eq!(Moments::Exact.show(now), "2026-01-01T00:00:00.000000Z");
     }
 
     #[test]
     fn sizes_have_binary_units() {
-        assert_eq!([0, 1023, 1024, 1_572_864, 5 << 40].map(bytes), ["0 B", "1023 B", "1.0 KiB", "1.5 MiB", "5.0 TiB"]);
+        assert_eq!(
+            [0, 1023, 1024, 1_572_864, 5 << 40].map(bytes),
+            ["0 B", "1023 B", "1.0 KiB", "1.5 MiB", "5.0 TiB"]
+        );
     }
 }

@@ -57,7 +57,10 @@ mod tests {
 
     #[test]
     fn absent_parameters_are_left_out() {
-        let parameters = Parameters::default().with("a", Some("1&2")).with("b", None::<&str>).with("c", Some(3));
+        let parameters = Parameters::default()
+            .with("a", Some("1&2"))
+            .with("b", None::<&str>)
+            .with("c", Some(3));
         assert_eq!(parameters.on("events"), "events?a=1%262&c=3");
         assert_eq!(Parameters::default().on("events"), "events");
     }

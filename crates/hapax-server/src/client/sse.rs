@@ -27,7 +27,11 @@ pub struct Messages {
 
 impl Messages {
     pub(super) fn new(body: Incoming, url: String) -> Self {
-        Self { body, url, parser: Parser::default() }
+        Self {
+            body,
+            url,
+            parser: Parser::default(),
+        }
     }
 
     /// The next message; none when the service ends the stream.
@@ -38,13 +42,19 @@ impl Messages {
             }
             if self.parser.pending.len() > MESSAGE_BYTES_MAX {
                 let message = format!("a message of the stream is over {MESSAGE_BYTES_MAX} bytes");
-                return Err(Error::Unexpected { url: self.url.clone(), message });
+                return Err(Error::Unexpected {
+                    url: self.url.clone(),
+                    message,
+                });
             }
             match self.body.frame().await {
                 None => return Ok(None),
                 Some(Ok(frame)) => self.parser.push(&frame.into_data().unwrap_or_default()),
                 Some(Err(error)) => {
-                    return Err(Error::Broken { url: self.url.clone(), source: Box::new(error) });
+                    return Err(Error::Broken {
+                        url: self.url.clone(),
+                        source: Box::new(error),
+                    });
                 }
             }
         }
@@ -93,7 +103,8 @@ mod tests {
 
     #[test]
     fn messages_are_found_however_the_bytes_are_cut() {
-        let bytes = b": alive\n\nevent: arrival\nid: 1\ndata: {\"a\":1}\n\nevent: lagged\ndata: {\"missed\":2}\n\n";
+        let bytes =
+            b": alive\n\nevent: arrival\nid: 1\ndata: {\"a\":1}\n\nevent: lagged\ndata: {\"missed\":2}\n\n";
         for size in 1..bytes.len() {
             let (mut parser, mut found) = (Parser::default(), Vec::new());
             for part in bytes.chunks(size) {
@@ -103,7 +114,10 @@ mod tests {
                 }
             }
             let expected = [("arrival", "{\"a\":1}"), ("lagged", "{\"missed\":2}")];
-            assert_eq!(found, expected.map(|(event, data)| (event.to_owned(), data.to_owned())));
+            assert_eq!(
+                found,
+                expected.map(|(event, data)| (event.to_owned(), data.to_owned()))
+            );
         }
     }
 }

@@ -52,7 +52,10 @@ pub struct Table {
 impl Table {
     /// An empty table.
     pub fn new(header: impl Into<Vec<&'static str>>) -> Self {
-        Self { header: header.into(), rows: Vec::new() }
+        Self {
+            header: header.into(),
+            rows: Vec::new(),
+        }
     }
 
     /// Adds a row.
@@ -70,7 +73,9 @@ impl Table {
 
     fn for_person(&self, width: Option<u16>) -> String {
         let mut table = comfy_table::Table::new();
-        table.load_preset(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+        table
+            .load_style(NOTHING)
+            .set_content_arrangement(ContentArrangement::Dynamic);
         if let Some(width) = width {
             table.set_width(width);
         }
@@ -89,7 +94,12 @@ impl Table {
 
     fn for_program(&self) -> String {
         let header = self.header.join("\t");
-        let rows = self.rows.iter().map(|row| row.iter().map(|field| printable(field)).collect::<Vec<_>>().join("\t"));
+        let rows = self.rows.iter().map(|row| {
+            row.iter()
+                .map(|field| printable(field))
+                .collect::<Vec<_>>()
+                .join("\t")
+        });
         std::iter::once(header).chain(rows).collect::<Vec<_>>().join("\n")
     }
 }
@@ -99,14 +109,15 @@ pub fn printable(text: &str) -> String {
     if !text.chars().any(char::is_control) {
         return text.to_owned();
     }
-    text.chars().fold(String::with_capacity(text.len()), |mut out, character| {
-        if character.is_control() {
-            out.extend(character.escape_default());
-        } else {
-            out.push(character);
-        }
-        out
-    })
+    text.chars()
+        .fold(String::with_capacity(text.len()), |mut out, character| {
+            if character.is_control() {
+                out.extend(character.escape_default());
+            } else {
+                out.push(character);
+            }
+            out
+        })
 }
 
 #[cfg(test)]
@@ -116,7 +127,11 @@ mod tests {
     fn table() -> Table {
         let mut table = Table::new(["id", "event id", "status"]);
         table.row(["1".to_owned(), "evt_1".to_owned(), "dead".to_owned()]);
-        table.row(["2".to_owned(), "tab\there\u{1b}[31m".to_owned(), "completed".to_owned()]);
+        table.row([
+            "2".to_owned(),
+            "tab\there\u{1b}[31m".to_owned(),
+            "completed".to_owned(),
+        ]);
         table
     }
 
@@ -131,11 +146,14 @@ mod tests {
 
     #[test]
     fn a_person_gets_columns_that_fit() {
-        let reader = Reader::Person { width: Some(60), moments: Moments::Exact };
+        let reader = Reader::Person {
+            width: Some(60),
+            moments: Moments::Exact,
+        };
         insta::assert_snapshot!(table().render(reader), @r"
-        ID  EVENT ID            STATUS
-        1   evt_1               dead
-        2   tab\there\u{1b}[31m completed
+        ID  EVENT ID             STATUS
+        1   evt_1                dead
+        2   tab\there\u{1b}[31m  completed
         ");
     }
 }

@@ -19,7 +19,9 @@ pub fn is_forbidden(ip: IpAddr) -> Option<&'static str> {
 fn forbidden_v4(ip: Ipv4Addr) -> Option<&'static str> {
     match ip.octets() {
         [0, ..] => Some("it is not an address of any host (0.0.0.0/8)"),
-        [169, 254, ..] => Some("it is link-local, where cloud machines serve their credentials (169.254.0.0/16)"),
+        [169, 254, ..] => {
+            Some("it is link-local, where cloud machines serve their credentials (169.254.0.0/16)")
+        }
         [100, 100, 100, 200] => Some("it is the metadata service of a cloud (100.100.100.200)"),
         [168, 63, 129, 16] => Some("it is the platform service of a cloud (168.63.129.16)"),
         [192, 0, 0, 192] => Some("it is the metadata service of a cloud (192.0.0.192)"),
@@ -33,8 +35,12 @@ fn forbidden_v6(ip: Ipv6Addr) -> Option<&'static str> {
     match ip.segments() {
         [0, 0, 0, 0, 0, 0, 0, 0] => Some("it is not an address of any host (::)"),
         [0xfe80..=0xfebf, ..] => Some("it is link-local (fe80::/10)"),
-        [0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x0254] => Some("it is the metadata service of a cloud (fd00:ec2::254)"),
-        [0xfd20, 0x00ce, 0, 0, 0, 0, 0, 0x0254] => Some("it is the metadata service of a cloud (fd20:ce::254)"),
+        [0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x0254] => {
+            Some("it is the metadata service of a cloud (fd00:ec2::254)")
+        }
+        [0xfd20, 0x00ce, 0, 0, 0, 0, 0, 0x0254] => {
+            Some("it is the metadata service of a cloud (fd20:ce::254)")
+        }
         [0xff00..=0xffff, ..] => Some("it is a multicast address (ff00::/8)"),
         _ => None,
     }

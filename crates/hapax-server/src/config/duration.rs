@@ -16,12 +16,19 @@ const UNITS: [(&str, u128); 6] = [
 
 /// A text that is not a duration.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is not a duration: write a number and ms, s, m, h, d or w, such as \"250ms\", \"1.5s\" or \"30d\"")]
+#[error(
+    "\"{0}\" is not a duration: write a number and ms, s, m, h, d or w, such as \"250ms\", \"1.5s\" or \"30d\""
+)]
 pub struct NotADuration(String);
 
 /// Reads a duration.
 pub fn parse_duration(text: &str) -> Result<Duration, NotADuration> {
-    let unit = |suffix: &str| UNITS.iter().find(|(name, _)| *name == suffix).map(|(_, nanos)| *nanos);
+    let unit = |suffix: &str| {
+        UNITS
+            .iter()
+            .find(|(name, _)| *name == suffix)
+            .map(|(_, nanos)| *nanos)
+    };
     scaled(text, unit)
         .and_then(|nanos| u64::try_from(nanos).ok())
         .map(Duration::from_nanos)

@@ -32,7 +32,9 @@ impl EventPattern {
 
     /// A pattern; an empty one, or one that is too long, would fit nothing.
     pub fn new(text: &str) -> Option<Self> {
-        (1..=Self::BYTES_MAX).contains(&text.len()).then(|| Self(text.to_owned()))
+        (1..=Self::BYTES_MAX)
+            .contains(&text.len())
+            .then(|| Self(text.to_owned()))
     }
 
     /// The pattern as it was written.
@@ -68,9 +70,21 @@ mod tests {
     #[test]
     fn a_star_stands_for_any_text() {
         for (pattern, fitting, not_fitting) in [
-            ("invoice.paid", vec!["invoice.paid"], vec!["invoice.paid.late", "invoice", ""]),
-            ("invoice.*", vec!["invoice.paid", "invoice.payment.failed", "invoice."], vec!["invoice", "invoices.paid"]),
-            ("*.failed", vec!["charge.failed", ".failed"], vec!["failed", "charge.failed.x"]),
+            (
+                "invoice.paid",
+                vec!["invoice.paid"],
+                vec!["invoice.paid.late", "invoice", ""],
+            ),
+            (
+                "invoice.*",
+                vec!["invoice.paid", "invoice.payment.failed", "invoice."],
+                vec!["invoice", "invoices.paid"],
+            ),
+            (
+                "*.failed",
+                vec!["charge.failed", ".failed"],
+                vec!["failed", "charge.failed.x"],
+            ),
             ("a*b*c", vec!["abc", "a1b2c", "abbc"], vec!["acb", "ab", "ac"]),
             ("a*a", vec!["aa", "aba"], vec!["a"]),
             ("*", vec!["", "x.y"], vec![]),

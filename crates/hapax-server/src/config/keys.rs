@@ -56,11 +56,36 @@ pub static SERVER: Table = Table {
     header: "[server]",
     help: "The listeners.",
     keys: &[
-        key("listen", "address", "`127.0.0.1:8080`", "Where webhooks arrive: `POST /in/<source>`."),
-        key("admin_listen", "address", "`127.0.0.1:8081`", "The admin API, `/metrics`, `/healthz` and `/readyz`. Never the same as `listen`."),
-        key("admin_token", SECRET, NONE, "The bearer token of the admin API. Required where `admin_listen` is not a loopback address."),
-        key("body_limit", "size", "`5MiB`", "The largest body taken, 1KiB to 64MiB; a larger one is answered 413."),
-        key("public_url", "URL", NONE, "The URL under which senders reach `listen`, for those that sign it. Never taken from a request."),
+        key(
+            "listen",
+            "address",
+            "`127.0.0.1:8080`",
+            "Where webhooks arrive: `POST /in/<source>`.",
+        ),
+        key(
+            "admin_listen",
+            "address",
+            "`127.0.0.1:8081`",
+            "The admin API, `/metrics`, `/healthz` and `/readyz`. Never the same as `listen`.",
+        ),
+        key(
+            "admin_token",
+            SECRET,
+            NONE,
+            "The bearer token of the admin API. Required where `admin_listen` is not a loopback address.",
+        ),
+        key(
+            "body_limit",
+            "size",
+            "`5MiB`",
+            "The largest body taken, 1KiB to 64MiB; a larger one is answered 413.",
+        ),
+        key(
+            "public_url",
+            "URL",
+            NONE,
+            "The URL under which senders reach `listen`, for those that sign it. Never taken from a request.",
+        ),
     ],
 };
 
@@ -68,7 +93,12 @@ pub static SERVER: Table = Table {
 pub static STORE: Table = Table {
     header: "[store]",
     help: "Where events are kept.",
-    keys: &[key("url", "URL", "`sqlite:hapax.db`", "`sqlite:PATH`; a relative path begins at the working directory.")],
+    keys: &[key(
+        "url",
+        "URL",
+        "`sqlite:hapax.db`",
+        "`sqlite:PATH`; a relative path begins at the working directory.",
+    )],
 };
 
 /// `[sources.NAME]`.
@@ -76,20 +106,85 @@ pub static SOURCE: Table = Table {
     header: "[sources.NAME]",
     help: "One sender. Its webhooks arrive at `/in/NAME`.",
     keys: &[
-        key("provider", TEXT, NONE, "A preset of the catalogue (`hapax providers`). Either this or `verify`."),
-        key("verify", "table", NONE, "How the sender signs, if there is no preset; see `[sources.NAME.verify]`."),
-        key("secrets", "list of secrets", REQUIRED, "The signing secrets; any may match, so that they can be rotated."),
-        key("deliver_to", "list of destinations", "`[]`", "Where its events go. Without any they are stored and ignored."),
-        key("event_id", "place or list", "the preset's", "Where the event id is: `header:NAME`, `body:/json/pointer`, `body-sha256`, or a list that makes a composite. Required with `verify`."),
-        key("event_type", "place or list", "the preset's", "Where the event type is; the parts of a list are joined by `.`."),
-        key("scope", TEXT, "the source's name", "Where its event ids are unique. Sources that share a scope must share `deliver_to`."),
-        key("ledger_window", DURATION, "`30d`", "How long an event id is remembered. At least the sender's retry window plus a day."),
-        key("payload_retention", DURATION, "`14d`", "How long bodies are kept. At most `ledger_window`."),
-        key("dead_retention", DURATION, "`30d`", "How long bodies of dead deliveries are kept. At most `ledger_window`."),
-        key("ack", TEXT, "`stored`", "When to answer 2xx: `stored`. (`processed` needs a Postgres store.)"),
+        key(
+            "provider",
+            TEXT,
+            NONE,
+            "A preset of the catalogue (`hapax providers`). Either this or `verify`.",
+        ),
+        key(
+            "verify",
+            "table",
+            NONE,
+            "How the sender signs, if there is no preset; see `[sources.NAME.verify]`.",
+        ),
+        key(
+            "secrets",
+            "list of secrets",
+            REQUIRED,
+            "The signing secrets; any may match, so that they can be rotated.",
+        ),
+        key(
+            "deliver_to",
+            "list of destinations",
+            "`[]`",
+            "Where its events go. Without any they are stored and ignored.",
+        ),
+        key(
+            "event_id",
+            "place or list",
+            "the preset's",
+            "Where the event id is: `header:NAME`, `body:/json/pointer`, `body-sha256`, or a list that makes a composite. Required with `verify`.",
+        ),
+        key(
+            "event_type",
+            "place or list",
+            "the preset's",
+            "Where the event type is; the parts of a list are joined by `.`.",
+        ),
+        key(
+            "scope",
+            TEXT,
+            "the source's name",
+            "Where its event ids are unique. Sources that share a scope must share `deliver_to`.",
+        ),
+        key(
+            "ledger_window",
+            DURATION,
+            "`30d`",
+            "How long an event id is remembered. At least the sender's retry window plus a day.",
+        ),
+        key(
+            "payload_retention",
+            DURATION,
+            "`14d`",
+            "How long bodies are kept. At most `ledger_window`.",
+        ),
+        key(
+            "dead_retention",
+            DURATION,
+            "`30d`",
+            "How long bodies of dead deliveries are kept. At most `ledger_window`.",
+        ),
+        key(
+            "ack",
+            TEXT,
+            "`stored`",
+            "When to answer 2xx: `stored`. (`processed` needs a Postgres store.)",
+        ),
         key("ack_status", "200 or 202", "`200`", "The status for a new event."),
-        key("rate_limit", "rate", NONE, "The most deliveries taken, per replica; more are answered 429."),
-        key("options", "table", "`{}`", "What a preset needs besides. The presets of this build need nothing."),
+        key(
+            "rate_limit",
+            "rate",
+            NONE,
+            "The most deliveries taken, per replica; more are answered 429.",
+        ),
+        key(
+            "options",
+            "table",
+            "`{}`",
+            "What a preset needs besides. The presets of this build need nothing.",
+        ),
     ],
 };
 
@@ -98,17 +193,62 @@ pub static VERIFY: Table = Table {
     header: "[sources.NAME.verify]",
     help: "How a sender without a preset signs.",
     keys: &[
-        key("scheme", TEXT, REQUIRED, "`hmac-sha1`, `hmac-sha256`, `hmac-sha512` or `ed25519`."),
+        key(
+            "scheme",
+            TEXT,
+            REQUIRED,
+            "`hmac-sha1`, `hmac-sha256`, `hmac-sha512` or `ed25519`.",
+        ),
         key("header", TEXT, REQUIRED, "The header that holds the signature."),
-        key("encoding", TEXT, "`hex`", "How the signature is written: `hex` or `base64`."),
-        key("prefix", TEXT, NONE, "What stands before the signature in its header, such as `sha256=`."),
-        key("signed", TEXT, "`{body}`", "What the signature covers: text with `{body}`, `{timestamp}`, `{id}`, `{method}`, `{url}` and `{header:NAME}`."),
-        key("timestamp_header", TEXT, NONE, "The header that `{timestamp}` reads."),
-        key("timestamp_unit", TEXT, "`seconds`", "The unit of the timestamp: `seconds` or `milliseconds`."),
-        key("tolerance", DURATION, "`5m`", "How far the timestamp may be off, in both directions; at most a day."),
+        key(
+            "encoding",
+            TEXT,
+            "`hex`",
+            "How the signature is written: `hex` or `base64`.",
+        ),
+        key(
+            "prefix",
+            TEXT,
+            NONE,
+            "What stands before the signature in its header, such as `sha256=`.",
+        ),
+        key(
+            "signed",
+            TEXT,
+            "`{body}`",
+            "What the signature covers: text with `{body}`, `{timestamp}`, `{id}`, `{method}`, `{url}` and `{header:NAME}`.",
+        ),
+        key(
+            "timestamp_header",
+            TEXT,
+            NONE,
+            "The header that `{timestamp}` reads.",
+        ),
+        key(
+            "timestamp_unit",
+            TEXT,
+            "`seconds`",
+            "The unit of the timestamp: `seconds` or `milliseconds`.",
+        ),
+        key(
+            "tolerance",
+            DURATION,
+            "`5m`",
+            "How far the timestamp may be off, in both directions; at most a day.",
+        ),
         key("id_header", TEXT, NONE, "The header that `{id}` reads."),
-        key("key", TEXT, "`utf8`; for ed25519 `hex`", "How a secret's text becomes key bytes: `utf8`, `base64` or `hex`."),
-        key("key_prefix", TEXT, NONE, "What stands before the secret and is not part of the key."),
+        key(
+            "key",
+            TEXT,
+            "`utf8`; for ed25519 `hex`",
+            "How a secret's text becomes key bytes: `utf8`, `base64` or `hex`.",
+        ),
+        key(
+            "key_prefix",
+            TEXT,
+            NONE,
+            "What stands before the secret and is not part of the key.",
+        ),
     ],
 };
 
@@ -117,22 +257,87 @@ pub static DESTINATION: Table = Table {
     header: "[destinations.NAME]",
     help: "One receiver.",
     keys: &[
-        key("kind", TEXT, REQUIRED, "`http` or `command`. (`sql` needs a build with SQL destinations.)"),
-        key("url", "URL", REQUIRED, "`http`: where to send. Link-local and metadata addresses are refused."),
-        key("secret", SECRET, NONE, "`http`: signs the outgoing request by Standard Webhooks."),
-        key("command", "list of texts", REQUIRED, "`command`: the program and its arguments; no shell. The body is on stdin, exit 0 means done."),
+        key(
+            "kind",
+            TEXT,
+            REQUIRED,
+            "`http` or `command`. (`sql` needs a build with SQL destinations.)",
+        ),
+        key(
+            "url",
+            "URL",
+            REQUIRED,
+            "`http`: where to send. Link-local and metadata addresses are refused.",
+        ),
+        key(
+            "secret",
+            SECRET,
+            NONE,
+            "`http`: signs the outgoing request by Standard Webhooks.",
+        ),
+        key(
+            "command",
+            "list of texts",
+            REQUIRED,
+            "`command`: the program and its arguments; no shell. The body is on stdin, exit 0 means done.",
+        ),
         key("params", "table", NONE, "`sql`: values for the statements."),
         key("statements", "list of texts", NONE, "`sql`: what to run."),
-        key("events", "list of patterns", "all", "Which event types are wanted; `*` stands for any text."),
-        key("timeout", DURATION, "`10s`", "How long one attempt may take. Less than `lease`."),
-        key("concurrency", "1 to 1024", "`32`", "How many attempts run at once, per replica."),
+        key(
+            "events",
+            "list of patterns",
+            "all",
+            "Which event types are wanted; `*` stands for any text.",
+        ),
+        key(
+            "timeout",
+            DURATION,
+            "`10s`",
+            "How long one attempt may take. Less than `lease`.",
+        ),
+        key(
+            "concurrency",
+            "1 to 1024",
+            "`32`",
+            "How many attempts run at once, per replica.",
+        ),
         key("rate_limit", "rate", NONE, "The most attempts, per replica."),
-        key("max_attempts", "1 to 100", "`12`", "After how many failed attempts a delivery is dead."),
-        key("backoff", "table", "`{ first = \"1s\", cap = \"1h\" }`", "How long to wait between attempts; see `[destinations.NAME.backoff]`."),
-        key("order_by", "place", NONE, "`body:/json/pointer` or `header:NAME`: events with the same value there run one at a time, in order of acceptance."),
-        key("on_dead", TEXT, "`hold`", "What a dead delivery does to those behind it: `hold` or `skip`. Only with `order_by`."),
-        key("lease", DURATION, "`60s`", "How long a worker holds a delivery before another may take it over."),
-        key("id", TEXT, "the destination's name", "Its stable identity: keep it when the name changes, or idempotency keys change."),
+        key(
+            "max_attempts",
+            "1 to 100",
+            "`12`",
+            "After how many failed attempts a delivery is dead.",
+        ),
+        key(
+            "backoff",
+            "table",
+            "`{ first = \"1s\", cap = \"1h\" }`",
+            "How long to wait between attempts; see `[destinations.NAME.backoff]`.",
+        ),
+        key(
+            "order_by",
+            "place",
+            NONE,
+            "`body:/json/pointer` or `header:NAME`: events with the same value there run one at a time, in order of acceptance.",
+        ),
+        key(
+            "on_dead",
+            TEXT,
+            "`hold`",
+            "What a dead delivery does to those behind it: `hold` or `skip`. Only with `order_by`.",
+        ),
+        key(
+            "lease",
+            DURATION,
+            "`60s`",
+            "How long a worker holds a delivery before another may take it over.",
+        ),
+        key(
+            "id",
+            TEXT,
+            "the destination's name",
+            "Its stable identity: keep it when the name changes, or idempotency keys change.",
+        ),
     ],
 };
 
@@ -141,7 +346,12 @@ pub static BACKOFF: Table = Table {
     header: "[destinations.NAME.backoff]",
     help: "Waits double from `first` up to `cap`, and are spread evenly between zero and that.",
     keys: &[
-        key("first", DURATION, "`1s`", "The longest wait after the first attempt."),
+        key(
+            "first",
+            DURATION,
+            "`1s`",
+            "The longest wait after the first attempt.",
+        ),
         key("cap", DURATION, "`1h`", "The longest wait ever."),
     ],
 };
@@ -172,17 +382,29 @@ mod tests {
     #[test]
     fn the_verify_table_has_the_keys_that_the_verifier_reads() {
         let table: toml::Table = toml::from_str("no_such_key = 1").unwrap();
-        let error = hapax_verify::CustomScheme::deserialize(table).unwrap_err().to_string();
+        let error = hapax_verify::CustomScheme::deserialize(table)
+            .unwrap_err()
+            .to_string();
         let (_, expected) = error.split_once("expected one of ").unwrap();
-        let read: BTreeSet<&str> =
-            expected.lines().next().unwrap_or_default().split(", ").map(|name| name.trim_matches('`')).collect();
+        let read: BTreeSet<&str> = expected
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .split(", ")
+            .map(|name| name.trim_matches('`'))
+            .collect();
         assert_eq!(read, VERIFY.names().collect());
     }
 
     #[test]
     fn no_key_is_named_twice() {
         for table in ALL {
-            assert_eq!(table.names().collect::<BTreeSet<_>>().len(), table.keys.len(), "{}", table.header);
+            assert_eq!(
+                table.names().collect::<BTreeSet<_>>().len(),
+                table.keys.len(),
+                "{}",
+                table.header
+            );
         }
     }
 }

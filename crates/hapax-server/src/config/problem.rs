@@ -5,8 +5,11 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use serde::Serialize;
+
 /// Where a value was written.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Place {
     /// In the file.
     File {
@@ -36,7 +39,7 @@ impl Place {
 }
 
 /// One problem.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Problem {
     /// Where.
     pub place: Place,

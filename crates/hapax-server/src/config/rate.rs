@@ -77,9 +77,26 @@ mod tests {
 
     #[test]
     fn what_is_not_a_rate_is_refused_with_what_to_write() {
-        for text in ["", "500", "/s", "0/s", "-1/s", "+1/s", "5/d", "1.5/s", "1000001/s", "5/ s"] {
+        for text in [
+            "",
+            "500",
+            "/s",
+            "0/s",
+            "-1/s",
+            "+1/s",
+            "5/d",
+            "1.5/s",
+            "1000001/s",
+            "5/ s",
+        ] {
             assert!(text.parse::<Rate>().is_err(), "{text}");
         }
-        assert!("500".parse::<Rate>().unwrap_err().to_string().contains("\"500/s\""));
+        assert!(
+            "500"
+                .parse::<Rate>()
+                .unwrap_err()
+                .to_string()
+                .contains("\"500/s\"")
+        );
     }
 }

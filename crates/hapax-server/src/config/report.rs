@@ -92,7 +92,10 @@ impl<'a> Report<'a> {
         match resolve_secret(reference, self.environment) {
             Ok((secret, origin)) => {
                 if origin == SecretOrigin::Literal {
-                    self.warn(path, "the secret stands in the file; \"env:NAME\" or \"file:PATH\" keep it out");
+                    self.warn(
+                        path,
+                        "the secret stands in the file; \"env:NAME\" or \"file:PATH\" keep it out",
+                    );
                 }
                 self.origins.secrets.insert(path.to_owned(), origin);
                 Some(secret)

@@ -11,7 +11,7 @@ use hapax_core::Secret;
 use super::environment::{Environment, NoVariable};
 
 /// The largest secret file, in bytes. A secret is a line.
-pub const SECRET_FILE_BYTES_MAX: u64 = 64 * 1024;
+pub(super) const SECRET_FILE_BYTES_MAX: u64 = 64 * 1024;
 
 /// Where a secret comes from; this may be printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,9 +71,15 @@ pub fn resolve_secret(
     environment: &Environment,
 ) -> Result<(Secret, SecretOrigin), SecretError> {
     let (text, origin) = if let Some(name) = reference.strip_prefix("env:") {
-        (from_variable(name, environment)?, SecretOrigin::Variable(name.to_owned()))
+        (
+            from_variable(name, environment)?,
+            SecretOrigin::Variable(name.to_owned()),
+        )
     } else if let Some(path) = reference.strip_prefix("file:") {
-        (from_file(Path::new(path))?, SecretOrigin::File(PathBuf::from(path)))
+        (
+            from_file(Path::new(path))?,
+            SecretOrigin::File(PathBuf::from(path)),
+        )
     } else {
         (reference.to_owned(), SecretOrigin::Literal)
     };
@@ -104,7 +110,9 @@ fn from_file(path: &Path) -> Result<String, SecretError> {
     };
     let file = std::fs::File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
-    file.take(SECRET_FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    file.take(SECRET_FILE_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
     if bytes.len() as u64 > SECRET_FILE_BYTES_MAX {
         return Err(SecretError::FileTooLarge(path.to_owned()));
     }
@@ -150,8 +158,15 @@ mod tests {
             resolve("env:NOPE").unwrap_err(),
             "the environment variable NOPE is not set; set it, or name another with \"env:NAME\""
         );
-        assert_eq!(resolve("env:EMPTY").unwrap_err(), "the secret from env:EMPTY is empty");
-        assert!(resolve("file:/no/such/file").unwrap_err().starts_with("the file /no/such/file cannot be read"));
+        assert_eq!(
+            resolve("env:EMPTY").unwrap_err(),
+            "the secret from env:EMPTY is empty"
+        );
+        assert!(
+            resolve("file:/no/such/file")
+                .unwrap_err()
+                .starts_with("the file /no/such/file cannot be read")
+        );
         assert!(resolve("env:").is_err() && resolve("file:").is_err() && resolve("").is_err());
     }
 
@@ -160,8 +175,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("secret");
         std::fs::write(&path, vec![b'x'; 65_537]).unwrap();
-        assert!(resolve(&format!("file:{}", path.display())).unwrap_err().contains("larger than"));
+        assert!(
+            resolve(&format!("file:{}", path.display()))
+                .unwrap_err()
+                .contains("larger than")
+        );
         std::fs::write(&path, [0xff]).unwrap();
-        assert!(resolve(&format!("file:{}", path.display())).unwrap_err().contains("not UTF-8"));
+        assert!(
+            resolve(&format!("file:{}", path.display()))
+                .unwrap_err()
+                .contains("not UTF-8")
+        );
     }
 }

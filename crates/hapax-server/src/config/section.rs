@@ -51,7 +51,11 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
                 report.locate(&join(&path, name), place);
                 entries.insert(name, value);
             } else {
-                let inside = if path.is_empty() { "the top level".to_owned() } else { format!("[{path}]") };
+                let inside = if path.is_empty() {
+                    "the top level".to_owned()
+                } else {
+                    format!("[{path}]")
+                };
                 let meant = suggestion(name, known.names());
                 report.problem_at(place, format!("{inside} has no key `{name}`{meant}"));
             }
@@ -82,7 +86,8 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
     /// Reports that a key should be there.
     pub(super) fn missing(&mut self, name: &str, message: impl Display) {
         let path = self.path.clone();
-        self.report.problem(&path, format_args!("`{name}` is missing; {message}"));
+        self.report
+            .problem(&path, format_args!("`{name}` is missing; {message}"));
     }
 
     /// Whether the key is there.
@@ -119,11 +124,15 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
     /// One of a few words.
     pub(super) fn choice(&mut self, name: &str, choices: &'static [&'static str]) -> Option<&'static str> {
         let parse = |text: &str| {
-            choices.iter().find(|choice| **choice == text).copied().ok_or_else(|| {
-                let meant = suggestion(text, choices.iter().copied());
-                let known: Vec<String> = choices.iter().map(|choice| format!("\"{choice}\"")).collect();
-                format!("\"{text}\" is not one of {}{meant}", known.join(", "))
-            })
+            choices
+                .iter()
+                .find(|choice| **choice == text)
+                .copied()
+                .ok_or_else(|| {
+                    let meant = suggestion(text, choices.iter().copied());
+                    let known: Vec<String> = choices.iter().map(|choice| format!("\"{choice}\"")).collect();
+                    format!("\"{text}\" is not one of {}{meant}", known.join(", "))
+                })
         };
         self.parsed(name, parse)
     }
@@ -161,35 +170,44 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
             }
             other => self.problem(
                 name,
-                format_args!("expected a whole number from {least} to {most}, found {}", article(other)),
+                format_args!(
+                    "expected a whole number from {least} to {most}, found {}",
+                    article(other)
+                ),
             ),
         }
         default
     }
 
-    /// A list of texts, with the path of each.
+    /// A list of texts, with the path of each; `None` if any of them is none, after reporting every one.
     pub(super) fn texts(&mut self, name: &str) -> Option<Vec<(String, String)>> {
         self.ask(name);
         let value = *self.entries.get(name)?;
         let path = self.path(name);
         let DeValue::Array(array) = value.get_ref() else {
-            self.report.problem(&path, format_args!("expected a list of texts, found {}", article(value.get_ref())));
+            self.report.problem(
+                &path,
+                format_args!("expected a list of texts, found {}", article(value.get_ref())),
+            );
             return None;
         };
-        let mut texts = Vec::new();
-        for (index, item) in array.iter().enumerate() {
-            let item_path = format!("{path}.{index}");
-            let place = self.report.place_of(&item.span());
-            self.report.locate(&item_path, place);
-            if let Some(text) = self.text_of(&item_path, item) {
-                texts.push((item_path, text));
-            }
-        }
-        Some(texts)
+        let texts: Vec<Option<(String, String)>> = array
+            .iter()
+            .enumerate()
+            .map(|(index, item)| {
+                let item_path = format!("{path}.{index}");
+                let place = self.report.place_of(&item.span());
+                self.report.locate(&item_path, place);
+                let text = self.text_of(&item_path, item)?;
+                Some((item_path, text))
+            })
+            .collect();
+        texts.into_iter().collect()
     }
 
     /// One text, or a list of them.
     pub(super) fn text_or_texts(&mut self, name: &str) -> Option<Vec<(String, String)>> {
+        self.ask(name);
         let value = *self.entries.get(name)?;
         if matches!(value.get_ref(), DeValue::Array(_)) {
             return self.texts(name);
@@ -211,7 +229,10 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         if value.get_ref().is_table() {
             return Some(value);
         }
-        self.problem(name, format_args!("expected a table, found {}", article(value.get_ref())));
+        self.problem(
+            name,
+            format_args!("expected a table, found {}", article(value.get_ref())),
+        );
         None
     }
 
@@ -220,7 +241,10 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
             return Some(text.clone().into_owned());
         }
         // The value is not printed: it might be meant as a secret.
-        self.report.problem(path, format_args!("expected a text in quotes, found {}", article(value.get_ref())));
+        self.report.problem(
+            path,
+            format_args!("expected a text in quotes, found {}", article(value.get_ref())),
+        );
         None
     }
 
@@ -233,7 +257,11 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
 
 /// `a.b`, or `b` at the top.
 pub(super) fn join(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}.{name}")
+    }
 }
 
 pub(super) fn article(value: &DeValue<'_>) -> &'static str {

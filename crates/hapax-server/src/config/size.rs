@@ -20,7 +20,12 @@ pub struct NotASize(String);
 
 /// Reads a size in bytes.
 pub fn parse_size(text: &str) -> Result<u64, NotASize> {
-    let unit = |suffix: &str| UNITS.iter().find(|(name, _)| *name == suffix).map(|(_, bytes)| *bytes);
+    let unit = |suffix: &str| {
+        UNITS
+            .iter()
+            .find(|(name, _)| *name == suffix)
+            .map(|(_, bytes)| *bytes)
+    };
     scaled(text, unit)
         .and_then(|bytes| u64::try_from(bytes).ok())
         .ok_or_else(|| NotASize(text.to_owned()))

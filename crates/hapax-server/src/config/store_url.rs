@@ -27,7 +27,9 @@ pub enum StoreUrlError {
     #[error("an in-memory store loses what was acknowledged; give a path, such as \"sqlite:hapax.db\"")]
     InMemory,
     /// Options behind the path.
-    #[error("options behind the path (`?`) are not understood; give the path alone, such as \"sqlite:hapax.db\"")]
+    #[error(
+        "options behind the path (`?`) are not understood; give the path alone, such as \"sqlite:hapax.db\""
+    )]
     Options,
 }
 
@@ -89,7 +91,10 @@ mod tests {
     #[test]
     fn other_stores_are_known_and_refused_without_printing_their_passwords() {
         for (text, error) in [
-            ("postgres://app:hunter2@db/app", StoreUrlError::NotInThisBuild("Postgres")),
+            (
+                "postgres://app:hunter2@db/app",
+                StoreUrlError::NotInThisBuild("Postgres"),
+            ),
             ("redis://:hunter2@cache", StoreUrlError::NotInThisBuild("Redis")),
             ("redis-cluster://a:1,b:2", StoreUrlError::NotInThisBuild("Redis")),
             ("mysql://root:hunter2@db", StoreUrlError::Unknown),

@@ -15,10 +15,17 @@ pub(super) fn judge(status: StatusCode, headers: &HeaderMap, excerpt: String, cl
     let reply = if status.is_success() {
         Reply::Done
     } else if refuses(status, headers) {
-        let why = if status == StatusCode::GONE { "410 Gone" } else { "`hapax-retry: no`" };
+        let why = if status == StatusCode::GONE {
+            "410 Gone"
+        } else {
+            "`hapax-retry: no`"
+        };
         Reply::Refused {
             class: ErrorClass::Refused,
-            message: format!("the destination answered {} and wants no more of this event ({why})", status.as_u16()),
+            message: format!(
+                "the destination answered {} and wants no more of this event ({why})",
+                status.as_u16()
+            ),
         }
     } else {
         Reply::Failed {
@@ -42,7 +49,10 @@ fn refuses(status: StatusCode, headers: &HeaderMap) -> bool {
 }
 
 fn wish(status: StatusCode, headers: &HeaderMap, clock: &dyn Clock) -> Option<std::time::Duration> {
-    let may_ask = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+    let may_ask = matches!(
+        status,
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+    );
     let value = headers.get(RETRY_AFTER).filter(|_| may_ask)?;
     retry_after::parse(value.to_str().ok()?, clock.now())
 }

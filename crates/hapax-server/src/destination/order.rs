@@ -82,8 +82,14 @@ mod tests {
     fn the_key_is_read_from_body_or_header() {
         let body = r#"{"data":{"object":[{"id":"or\u0064_1"},{"id":12345678901234567890}]}}"#;
         assert_eq!(key("body:/data/object/0/id", &[], body).as_deref(), Some("ord_1"));
-        assert_eq!(key("body:/data/object/1/id", &[], body).as_deref(), Some("12345678901234567890"));
-        assert_eq!(key("header:x-order", &[("X-Order", b"7")], body).as_deref(), Some("7"));
+        assert_eq!(
+            key("body:/data/object/1/id", &[], body).as_deref(),
+            Some("12345678901234567890")
+        );
+        assert_eq!(
+            key("header:x-order", &[("X-Order", b"7")], body).as_deref(),
+            Some("7")
+        );
     }
 
     #[test]

@@ -5,10 +5,9 @@ use http::HeaderValue;
 /// The text with control characters and everything outside ASCII percent-encoded. An event id has its own `%` escaped
 /// already, so decoding gives the sender's id back.
 pub(super) fn header_value(text: &str) -> HeaderValue {
-    if let Ok(value) = HeaderValue::from_str(text) {
-        if text.is_ascii() && text.trim() == text {
-            return value;
-        }
+    let is_plain = text.is_ascii() && text.trim() == text;
+    if is_plain && let Ok(value) = HeaderValue::from_str(text) {
+        return value;
     }
     let mut encoded = String::with_capacity(text.len() + 16);
     for (index, byte) in text.bytes().enumerate() {

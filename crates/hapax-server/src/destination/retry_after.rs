@@ -34,7 +34,7 @@ mod tests {
             ("99999999999999999999999", Some(86_400)),
             ("Sun, 06 Nov 1994 08:50:37 GMT", Some(60)),
             ("Sun, 06 Nov 1994 08:00:00 GMT", Some(0)),
-            ("Sun, 06 Nov 2094 08:00:00 GMT", Some(86_400)),
+            ("Sat, 06 Nov 2094 08:00:00 GMT", Some(86_400)),
             ("-1", None),
             ("soon", None),
             ("", None),

@@ -84,7 +84,10 @@ fn api() -> Router<AdminState> {
         .route("/stats", get(stats::show))
         .route("/audit", get(audit::list))
         // A sender's id may hold anything, slashes too: it is the whole rest of the path.
-        .route("/ledger/{source}/{*event_id}", get(ledger::show).merge(delete(ledger::forget)))
+        .route(
+            "/ledger/{source}/{*event_id}",
+            get(ledger::show).merge(delete(ledger::forget)),
+        )
         .route("/sources", get(sources::list))
         .route("/destinations", get(destinations::list))
         .route("/destinations/{name}/pause", post(destinations::pause))
@@ -99,7 +102,10 @@ async fn metrics(State(state): State<AdminState>) -> Response {
 
 async fn unknown_path(request: Request) -> Fault {
     let path = request.uri().path();
-    Fault::not_found(Missing::Path, format!("there is nothing at `{path}`; docs/reference/api.md lists every path"))
+    Fault::not_found(
+        Missing::Path,
+        format!("there is nothing at `{path}`; docs/reference/api.md lists every path"),
+    )
 }
 
 async fn wrong_method() -> Fault {

@@ -73,12 +73,20 @@ type Answer = Response<Full<Bytes>>;
 
 /// The ingest service as a listener sees it.
 pub trait IngestService:
-    Service<Request<Incoming>, Response = Answer, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static
+    Service<Request<Incoming>, Response = Answer, Error = Infallible, Future: Send>
+    + Clone
+    + Send
+    + Sync
+    + 'static
 {
 }
 
 impl<S> IngestService for S where
-    S: Service<Request<Incoming>, Response = Answer, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static
+    S: Service<Request<Incoming>, Response = Answer, Error = Infallible, Future: Send>
+        + Clone
+        + Send
+        + Sync
+        + 'static
 {
 }
 
@@ -128,7 +136,9 @@ impl Inner {
         };
         match outcome {
             Ok(answer) => {
-                source.meter.acknowledged(self.clock.elapsed().saturating_sub(started));
+                source
+                    .meter
+                    .acknowledged(self.clock.elapsed().saturating_sub(started));
                 answer
             }
             Err(problem) => {
@@ -139,8 +149,13 @@ impl Inner {
     }
 
     fn find(&self, path: &str) -> Result<Arc<Source>, Problem> {
-        let name = path.strip_prefix(PREFIX).ok_or_else(|| refused::unknown_path(path))?;
-        self.sources.load().get(name).ok_or_else(|| refused::unknown_source(name))
+        let name = path
+            .strip_prefix(PREFIX)
+            .ok_or_else(|| refused::unknown_path(path))?;
+        self.sources
+            .load()
+            .get(name)
+            .ok_or_else(|| refused::unknown_source(name))
     }
 
     /// One delivery: read, verify, identify, accept, answer.
@@ -169,11 +184,19 @@ impl Inner {
         if envelopes.is_empty() {
             return Ok(answer::empty());
         }
-        let headers = Headers::pack(head.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())));
+        let headers = Headers::pack(
+            head.headers
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_bytes())),
+        );
         let is_batch = envelopes.iter().any(|envelope| envelope.batch_index.is_some());
         let arrivals = self.arrivals(source, envelopes, received_at, &headers, &body);
         drop(body);
-        let accepted = self.engine.accept(arrivals).await.map_err(|refusal| refused::refusal(&refusal))?;
+        let accepted = self
+            .engine
+            .accept(arrivals)
+            .await
+            .map_err(|refusal| refused::refusal(&refusal))?;
         match accepted.as_slice() {
             [one] if !is_batch => Ok(answer::one(one, source.ack_status)),
             several => Ok(answer::batch(several)),
@@ -195,7 +218,10 @@ impl Inner {
                 let event_id = if envelope.deduplicated {
                     envelope.event_id
                 } else {
-                    format!("{GENERATED_ID_PREFIX}{}", self.fresh_id(source, &envelope.event_id, received_at))
+                    format!(
+                        "{GENERATED_ID_PREFIX}{}",
+                        self.fresh_id(source, &envelope.event_id, received_at)
+                    )
                 };
                 let batch = envelope.batch_index.map(|index| {
                     let id = *batch_id.get_or_insert_with(|| self.fresh_id(source, &event_id, received_at));
@@ -209,7 +235,9 @@ impl Inner {
                     secret_index: envelope.secret_index.and_then(|index| u16::try_from(index).ok()),
                     received_at,
                     headers: headers.clone(),
-                    body: envelope.body.map_or_else(|| body.clone(), |range| body.slice(range)),
+                    body: envelope
+                        .body
+                        .map_or_else(|| body.clone(), |range| body.slice(range)),
                     content_hash: None,
                     batch,
                 }

@@ -24,8 +24,9 @@ pub(crate) fn push_string(out: &mut String, text: &str) {
 }
 
 fn push_control(out: &mut String, byte: u8) {
-    const DIGITS: [char; 16] =
-        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    const DIGITS: [char; 16] = [
+        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f',
+    ];
     out.push_str("\\u00");
     out.push(DIGITS[usize::from(byte >> 4)]);
     out.push(DIGITS[usize::from(byte & 0xf)]);
@@ -37,7 +38,15 @@ mod tests {
 
     #[test]
     fn any_text_reads_back_as_itself() {
-        for text in ["", "evt_1", "a\"b\\c", "\u{0}\u{1f}\n\t", "é\u{2028}\u{10ffff}", "\"", "tail\\"] {
+        for text in [
+            "",
+            "evt_1",
+            "a\"b\\c",
+            "\u{0}\u{1f}\n\t",
+            "é\u{2028}\u{10ffff}",
+            "\"",
+            "tail\\",
+        ] {
             let mut out = String::new();
             push_string(&mut out, text);
             assert_eq!(serde_json::from_str::<String>(&out).unwrap(), text, "{out}");

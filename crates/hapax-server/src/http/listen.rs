@@ -37,7 +37,8 @@ pub struct Limits {
     /// A connection that sends no whole request head for this long is closed: slow heads and idle ones alike. One that
     /// was used before may last up to twice as long.
     pub head_timeout: Duration,
-    /// Bytes of a request head; more is answered 431. (More than 100 headers are too, which is fixed.)
+    /// Bytes of a request head that are surely taken; from twice as many on it is answered 431, between the two it
+    /// depends on how they arrive. (More than 100 headers are 431 too; that is fixed.)
     pub head_bytes_max: usize,
     /// How long requests that run may take to end once the listener stops.
     pub drain: Duration,
@@ -111,9 +112,15 @@ where
     drop(listener);
     // Dropping the senders tells every connection to end after the request it is in.
     drop(drains);
-    let all_ended = timeout(limits.drain, async { while connections.join_next().await.is_some() {} }).await;
+    let all_ended = timeout(limits.drain, async {
+        while connections.join_next().await.is_some() {}
+    })
+    .await;
     if all_ended.is_err() {
-        tracing::warn!(connections = connections.len(), "connections did not end in time and are cut off");
+        tracing::warn!(
+            connections = connections.len(),
+            "connections did not end in time and are cut off"
+        );
         connections.shutdown().await;
     }
 }
@@ -130,19 +137,43 @@ where
     // An answer is one small write: waiting to fill a segment would only delay it. Without it, all still works.
     let _ = stream.set_nodelay(true);
     let first_tick = Instant::now() + limits.head_timeout;
-    // A connection that never says anything costs a socket and a task, and no buffer.
+    // A connection that never says anything costs a socket and a small task, and no buffer. Only a look at the first
+    // byte tells: a fresh socket is taken for readable until somebody has tried.
+    let mut first_byte = [0];
     tokio::select! {
-        readable = timeout_at(first_tick, stream.readable()) => match readable {
-            Ok(Ok(())) => {}
-            Ok(Err(_)) | Err(_) => return,
+        looked = timeout_at(first_tick, stream.peek(&mut first_byte)) => match looked {
+            Ok(Ok(1..)) => {}
+            Ok(Ok(0) | Err(_)) | Err(_) => return,
         },
         _ = &mut draining => return,
     }
+    // In a box of its own: the state of a conversation is several kilobytes, which idle connections must not hold.
+    Box::pin(converse(stream, limits, service, draining, first_tick)).await;
+}
+
+async fn converse<S, B>(
+    stream: TcpStream,
+    limits: Limits,
+    service: S,
+    mut draining: oneshot::Receiver<()>,
+    first_tick: Instant,
+) where
+    S: Service<Request<Incoming>, Response = Response<B>> + Send + Sync + 'static,
+    S::Future: Send,
+    S::Error: Into<Box<dyn StdError + Send + Sync>>,
+    B: Body + Send + Unpin + 'static,
+    B::Data: Buf + Send,
+    B::Error: Into<Box<dyn StdError + Send + Sync>>,
+{
     let activity = Activity::default();
     let watched = service_fn(|request| {
         let busy = activity.begin();
         let answer = service.call(request);
-        async move { answer.await.map(|response| response.map(|body| busy.until_sent(body))) }
+        async move {
+            answer
+                .await
+                .map(|response| response.map(|body| busy.until_sent(body)))
+        }
     });
     let serving = http1::Builder::new()
         .max_buf_size(limits.head_bytes_max)
@@ -192,11 +223,26 @@ mod tests {
     use super::*;
 
     #[tokio::test]
+    async fn a_connection_that_says_nothing_holds_less_than_a_kilobyte() {
+        let listener = bind(([127, 0, 0, 1], 0).into(), "server.listen").await.unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (_drain, draining) = oneshot::channel();
+        let service = service_fn(|_| async {
+            Ok::<_, std::convert::Infallible>(Response::new(http_body_util::Full::new(bytes::Bytes::new())))
+        });
+        let task = connection(stream, Limits::default(), service, draining);
+        assert!(size_of_val(&task) < 1024, "{} bytes", size_of_val(&task));
+    }
+
+    #[tokio::test]
     async fn a_taken_port_is_refused_with_the_address_and_the_key() {
         let first = bind(([127, 0, 0, 1], 0).into(), "server.listen").await.unwrap();
         let address = first.local_addr().unwrap();
         let message = bind(address, "server.listen").await.unwrap_err().to_string();
         assert!(message.contains(&address.to_string()), "{message}");
-        assert!(message.contains("`server.listen`") && message.contains("another process"), "{message}");
+        assert!(
+            message.contains("`server.listen`") && message.contains("another process"),
+            "{message}"
+        );
     }
 }

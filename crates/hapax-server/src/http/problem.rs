@@ -142,12 +142,22 @@ mod tests {
 
     #[test]
     fn a_problem_is_a_document_with_its_code_and_a_page() {
-        let problem = Problem::new(StatusCode::NOT_FOUND, "unknown_source", "Unknown source", "no \"x\"\n");
+        let problem = Problem::new(
+            StatusCode::NOT_FOUND,
+            "unknown_source",
+            "Unknown source",
+            "no \"x\"\n",
+        );
         let document: serde_json::Value = serde_json::from_str(&problem.document()).unwrap();
         assert_eq!(document["code"], "unknown_source");
         assert_eq!(document["status"], 404);
         assert_eq!(document["detail"], "no \"x\"\n");
-        assert!(document["type"].as_str().unwrap().ends_with("/docs/errors/unknown_source.md"));
+        assert!(
+            document["type"]
+                .as_str()
+                .unwrap()
+                .ends_with("/docs/errors/unknown_source.md")
+        );
     }
 
     #[test]

@@ -112,7 +112,11 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Answer>, Malformed> {
     let start = lines.position;
     let length = length.ok_or(Malformed::NoLength)?;
     let end = start.checked_add(length).ok_or(Malformed::NoLength)?;
-    let answer = Answer { status, body: start..end, next };
+    let answer = Answer {
+        status,
+        body: start..end,
+        next,
+    };
     Ok((bytes.len() >= end).then_some(answer))
 }
 
@@ -120,7 +124,11 @@ fn unfinished(bytes: &[u8]) -> Result<Option<Answer>, Malformed> {
     if !bytes.is_empty() && !b"HTTP/1.1 ".starts_with(&bytes[..bytes.len().min(9)]) {
         return Err(Malformed::NotHttp);
     }
-    if bytes.len() > HEAD_BYTES_MAX { Err(Malformed::HeadTooLong) } else { Ok(None) }
+    if bytes.len() > HEAD_BYTES_MAX {
+        Err(Malformed::HeadTooLong)
+    } else {
+        Ok(None)
+    }
 }
 
 /// The lines of a head, each without its line end.
@@ -158,7 +166,9 @@ fn decimal(digits: &[u8]) -> Option<usize> {
         return None;
     }
     digits.iter().try_fold(0, |number, digit| {
-        digit.is_ascii_digit().then(|| number * 10 + usize::from(digit - b'0'))
+        digit
+            .is_ascii_digit()
+            .then(|| number * 10 + usize::from(digit - b'0'))
     })
 }
 
@@ -214,7 +224,10 @@ mod tests {
     #[test]
     fn an_answer_without_a_length_or_without_an_end_is_refused() {
         assert_eq!(parse(b"HTTP/1.1 200 OK\r\n\r\n"), Err(Malformed::NoLength));
-        assert_eq!(parse(b"HTTP/1.1 200 OK\r\ncontent-length: 1e3\r\n\r\n"), Err(Malformed::NoLength));
+        assert_eq!(
+            parse(b"HTTP/1.1 200 OK\r\ncontent-length: 1e3\r\n\r\n"),
+            Err(Malformed::NoLength)
+        );
         let endless = [b"HTTP/1.1 200 OK\r\nx: ".as_slice(), &[b'y'; HEAD_BYTES_MAX]].concat();
         assert_eq!(parse(&endless), Err(Malformed::HeadTooLong));
     }
@@ -227,7 +240,10 @@ mod tests {
 
     #[test]
     fn answers_are_told_apart_by_status_and_body() {
-        assert_eq!(Outcome::of(200, br#"{"status":"accepted","id":"x"}"#), Outcome::Accepted);
+        assert_eq!(
+            Outcome::of(200, br#"{"status":"accepted","id":"x"}"#),
+            Outcome::Accepted
+        );
         assert_eq!(Outcome::of(202, br#"{"status":"accepted"}"#), Outcome::Accepted);
         assert_eq!(Outcome::of(200, br#"{"status":"duplicate"}"#), Outcome::Duplicate);
         assert_eq!(Outcome::of(200, br#"{"status":"conflict"}"#), Outcome::Conflict);

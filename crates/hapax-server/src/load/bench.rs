@@ -17,9 +17,9 @@ use super::machine::Machine;
 use super::progress::Progress;
 use super::workspace::{Afterwards, Workspace};
 
-pub(crate) use figure::{Figure, Standing};
+pub(crate) use figure::Figure;
 pub(crate) use ledger::Ledger;
-pub(crate) use plan::{CONNECTIONS, Plan, SECONDS_MAX};
+pub(crate) use plan::{Plan, SECONDS_MAX};
 pub(crate) use round::Round;
 pub(crate) use table::print;
 
@@ -57,5 +57,12 @@ pub(crate) async fn run(plan: Plan) -> anyhow::Result<Results> {
     let figures = figure::all(&rounds, ledger.as_ref());
     let mut problems: Vec<String> = rounds.iter().flat_map(|round| round.problems.clone()).collect();
     problems.extend(ledger.iter().flat_map(|ledger| ledger.problems.clone()));
-    Ok(Results { machine, plan, figures, problems, rounds, ledger })
+    Ok(Results {
+        machine,
+        plan,
+        figures,
+        problems,
+        rounds,
+        ledger,
+    })
 }

@@ -35,8 +35,19 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(serve(listener));
-        let recipe = Recipe { address, path: "/in/bench", secret: "whsec_x", count: 300, seed: 1 };
-        let plan = Plan { address, connections: 8, time_limit: Duration::from_mins(1), order: Order::Once };
+        let recipe = Recipe {
+            address,
+            path: "/in/bench",
+            secret: "whsec_x",
+            count: 300,
+            seed: 1,
+        };
+        let plan = Plan {
+            address,
+            connections: 8,
+            time_limit: Duration::from_secs(60),
+            order: Order::Once,
+        };
         let report = run(Prepared::new(&recipe).unwrap(), &plan).await.unwrap();
         assert_eq!(report.counts.accepted, 300);
         assert_eq!(report.counts.failures(), 0);

@@ -38,7 +38,10 @@ impl Server {
             .with_context(|| format!("`hapax {verb}` did not say where it listens"))??;
         let address = line.trim().parse();
         let address = address.with_context(|| format!("`hapax {verb}` ended without an address"))?;
-        Ok(Self { address, _child: child })
+        Ok(Self {
+            address,
+            _child: child,
+        })
     }
 
     /// Where it listens.
@@ -74,8 +77,18 @@ pub(crate) async fn load(load: &Load<'_>) -> anyhow::Result<Report> {
     command
         .arg("load")
         .args(["--address", &load.address.to_string(), "--path", load.path])
-        .args(["--connections", &load.connections.to_string(), "--seconds", &load.seconds.to_string()])
-        .args(["--distinct", &load.distinct.to_string(), "--seed", &load.seed.to_string()])
+        .args([
+            "--connections",
+            &load.connections.to_string(),
+            "--seconds",
+            &load.seconds.to_string(),
+        ])
+        .args([
+            "--distinct",
+            &load.distinct.to_string(),
+            "--seed",
+            &load.seed.to_string(),
+        ])
         // Not as an argument, where every user of the machine could read it.
         .env(SECRET_VARIABLE, load.secret)
         .stdin(Stdio::null())
@@ -88,7 +101,10 @@ pub(crate) async fn load(load: &Load<'_>) -> anyhow::Result<Report> {
     let mut stdout = child.stdout.take().context("the load client has no stdout")?;
     stdout.read_to_string(&mut text).await?;
     let status = child.wait().await?;
-    anyhow::ensure!(status.success(), "the load client failed ({status}); its reason is above");
+    anyhow::ensure!(
+        status.success(),
+        "the load client failed ({status}); its reason is above"
+    );
     serde_json::from_str(&text).context("the load client printed something that is not its report")
 }
 

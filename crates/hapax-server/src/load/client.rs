@@ -76,7 +76,9 @@ pub(crate) async fn run(prepared: Prepared, plan: &Plan) -> anyhow::Result<Repor
         }
         anyhow::Ok(last)
     });
-    let last = ended.await.context("some answers never came: the server hangs")??;
+    let last = ended
+        .await
+        .context("some answers never came: the server hangs")??;
     let tally = shared.tally.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(tally.report(connections, last.duration_since(started), started_at_us))
 }
@@ -127,22 +129,21 @@ async fn drive(mut connection: Connection, shared: Arc<Shared>) -> Instant {
         shared.prepared.fill(number, &mut request);
         let result = connection.exchange(&request).await;
         let sent = std::mem::replace(&mut now, Instant::now());
-        let next = match result {
-            Ok(answer) => {
-                let outcome = Outcome::of(answer.status, connection.body(&answer));
-                shared.tally(|tally| tally.answer(answer.status, outcome, now - sent));
-                answer.next
+        let next = if let Ok(answer) = result {
+            let outcome = Outcome::of(answer.status, connection.body(&answer));
+            shared.tally(|tally| tally.answer(answer.status, outcome, now - sent));
+            answer.next
+        } else {
+            shared.tally(Tally::broken);
+            if shared.broken.fetch_add(1, Ordering::Relaxed) >= BROKEN_MAX {
+                break;
             }
-            Err(_) => {
-                shared.tally(Tally::broken);
-                if shared.broken.fetch_add(1, Ordering::Relaxed) >= BROKEN_MAX {
-                    break;
-                }
-                Next::Close
-            }
+            Next::Close
         };
         if next == Next::Close {
-            let Ok(again) = Connection::open(shared.address).await else { break };
+            let Ok(again) = Connection::open(shared.address).await else {
+                break;
+            };
             connection = again;
         }
     }
@@ -150,7 +151,9 @@ async fn drive(mut connection: Connection, shared: Arc<Shared>) -> Instant {
 }
 
 fn unix_micros() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_micros() as u64)
 }
 
 #[cfg(test)]
@@ -172,7 +175,10 @@ mod tests {
     }
 
     /// Answers in turn: accepted, duplicate, 503, 500, 401.
-    async fn handler(State(server): State<Arc<Server>>, _body: axum::body::Bytes) -> (StatusCode, &'static str) {
+    async fn handler(
+        State(server): State<Arc<Server>>,
+        _body: axum::body::Bytes,
+    ) -> (StatusCode, &'static str) {
         let inside = server.inside.fetch_add(1, Ordering::SeqCst) + 1;
         server.inside_max.fetch_max(inside, Ordering::SeqCst);
         tokio::task::yield_now().await;
@@ -189,7 +195,9 @@ mod tests {
 
     async fn start() -> (SocketAddr, Arc<Server>) {
         let server = Arc::new(Server::default());
-        let router = axum::Router::new().route("/in/bench", post(handler)).with_state(Arc::clone(&server));
+        let router = axum::Router::new()
+            .route("/in/bench", post(handler))
+            .with_state(Arc::clone(&server));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(async move { axum::serve(listener, router).await });
@@ -197,13 +205,25 @@ mod tests {
     }
 
     fn prepared(address: SocketAddr, count: usize) -> Prepared {
-        Prepared::new(&Recipe { address, path: "/in/bench", secret: "whsec_x", count, seed: 3 }).unwrap()
+        Prepared::new(&Recipe {
+            address,
+            path: "/in/bench",
+            secret: "whsec_x",
+            count,
+            seed: 3,
+        })
+        .unwrap()
     }
 
     #[tokio::test]
     async fn counts_are_exact_and_every_answer_is_told_apart() {
         let (address, server) = start().await;
-        let plan = Plan { address, connections: 4, time_limit: Duration::from_mins(1), order: Order::Once };
+        let plan = Plan {
+            address,
+            connections: 4,
+            time_limit: Duration::from_secs(60),
+            order: Order::Once,
+        };
         let report = run(prepared(address, 100), &plan).await.unwrap();
         assert_eq!(server.requests.load(Ordering::SeqCst), 100);
         let counts = &report.counts;
@@ -215,7 +235,12 @@ mod tests {
     #[tokio::test]
     async fn a_connection_has_one_request_under_way() {
         let (address, server) = start().await;
-        let plan = Plan { address, connections: 3, time_limit: Duration::from_mins(1), order: Order::Once };
+        let plan = Plan {
+            address,
+            connections: 3,
+            time_limit: Duration::from_secs(60),
+            order: Order::Once,
+        };
         run(prepared(address, 200), &plan).await.unwrap();
         assert!(server.inside_max.load(Ordering::SeqCst) <= 3);
     }
@@ -223,7 +248,12 @@ mod tests {
     #[tokio::test]
     async fn repeating_goes_on_until_the_time_is_over() {
         let (address, server) = start().await;
-        let plan = Plan { address, connections: 2, time_limit: Duration::from_millis(200), order: Order::Repeat };
+        let plan = Plan {
+            address,
+            connections: 2,
+            time_limit: Duration::from_millis(200),
+            order: Order::Repeat,
+        };
         let report = run(prepared(address, 1), &plan).await.unwrap();
         assert!(report.seconds >= 0.2);
         assert!(server.requests.load(Ordering::SeqCst) > 1);
@@ -234,7 +264,12 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);
-        let plan = Plan { address, connections: 1, time_limit: Duration::from_secs(1), order: Order::Once };
+        let plan = Plan {
+            address,
+            connections: 1,
+            time_limit: Duration::from_secs(1),
+            order: Order::Once,
+        };
         let error = run(prepared(address, 1), &plan).await.unwrap_err();
         assert!(error.to_string().contains("cannot connect"), "{error}");
     }

@@ -44,7 +44,10 @@ impl Connection {
     pub(crate) async fn open(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, buffer: vec![0; BUFFER_BYTES_FIRST] })
+        Ok(Self {
+            stream,
+            buffer: vec![0; BUFFER_BYTES_FIRST],
+        })
     }
 
     /// Sends a request and reads its answer. After an error, or an answer that ends with [`Next::Close`], the
@@ -96,7 +99,9 @@ pub(crate) async fn get(
         let answer = connection.exchange(request.as_bytes()).await?;
         Ok((answer.status, connection.body(&answer).to_vec()))
     };
-    tokio::time::timeout(limit, exchange).await.unwrap_or(Err(Broken::Late(limit)))
+    tokio::time::timeout(limit, exchange)
+        .await
+        .unwrap_or(Err(Broken::Late(limit)))
 }
 
 /// A connection that is opened when it is needed and again after it broke, each exchange within a time limit.
@@ -109,7 +114,11 @@ pub(crate) struct Reconnecting {
 impl Reconnecting {
     /// Not connected yet.
     pub(crate) fn new(address: SocketAddr, limit: Duration) -> Self {
-        Self { address, limit, connection: None }
+        Self {
+            address,
+            limit,
+            connection: None,
+        }
     }
 
     /// Sends a request and gives what `read` makes of the status and body of its answer.
@@ -130,8 +139,9 @@ impl Reconnecting {
             Ok::<_, Broken>((connection, answer))
         };
         let limit = self.limit;
-        let (connection, answer) =
-            tokio::time::timeout(limit, exchange).await.unwrap_or(Err(Broken::Late(limit)))?;
+        let (connection, answer) = tokio::time::timeout(limit, exchange)
+            .await
+            .unwrap_or(Err(Broken::Late(limit)))?;
         let result = read(answer.status, connection.body(&answer));
         if answer.next == Next::Open {
             self.connection = Some(connection);
@@ -164,7 +174,7 @@ mod tests {
             }
             stream.write_all(&body).await.unwrap();
         };
-        let (_, got) = tokio::join!(server, get(address, "/", "t", Duration::from_secs(10)));
+        let ((), got) = tokio::join!(server, get(address, "/", "t", Duration::from_secs(10)));
         assert_eq!(got.unwrap(), (200, expected));
     }
 
@@ -173,7 +183,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let server = async move { drop(listener.accept().await.unwrap()) };
-        let (_, got) = tokio::join!(server, get(address, "/", "t", Duration::from_secs(10)));
+        let ((), got) = tokio::join!(server, get(address, "/", "t", Duration::from_secs(10)));
         assert!(matches!(got, Err(Broken::Closed | Broken::Io(_))), "{got:?}");
     }
 }

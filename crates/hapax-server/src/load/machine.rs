@@ -46,7 +46,11 @@ impl Machine {
 
 fn flushes_per_second(folder: &Path) -> io::Result<f64> {
     let path = folder.join("flush-probe");
-    let mut file = OpenOptions::new().create(true).truncate(true).write(true).open(&path)?;
+    let mut file = OpenOptions::new()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .open(&path)?;
     let block = [0x5a; PROBE_BYTES];
     let started = Instant::now();
     let mut count = 0_u32;
@@ -85,7 +89,10 @@ mod tests {
 
     #[test]
     fn facts_are_read_from_the_kernels_texts() {
-        assert_eq!(field("processor\t: 0\nmodel name\t: X 1\n", "model name").as_deref(), Some("X 1"));
+        assert_eq!(
+            field("processor\t: 0\nmodel name\t: X 1\n", "model name").as_deref(),
+            Some("X 1")
+        );
         assert_eq!(memory_mib("MemTotal:       2048 kB\n"), Some(2));
     }
 }

@@ -28,7 +28,10 @@ impl Memory {
             let value = status.lines().find_map(|line| line.strip_prefix(name))?;
             value.trim().strip_suffix("kB")?.trim().parse().ok()
         };
-        Some(Self { resident_kib: field("VmRSS:")?, anonymous_kib: field("RssAnon:")? })
+        Some(Self {
+            resident_kib: field("VmRSS:")?,
+            anonymous_kib: field("RssAnon:")?,
+        })
     }
 }
 
@@ -54,7 +57,11 @@ impl Watch {
                 anonymous.fetch_max(memory.anonymous_kib, Ordering::Relaxed);
             }
         });
-        Self { resident_kib, anonymous_kib, task }
+        Self {
+            resident_kib,
+            anonymous_kib,
+            task,
+        }
     }
 
     /// The largest values seen.
@@ -79,7 +86,13 @@ mod tests {
     #[test]
     fn the_kernels_text_is_read() {
         let text = "Name:\thapax\nVmRSS:\t   20480 kB\nRssAnon:\t    1024 kB\nRssFile:\t 19456 kB\n";
-        assert_eq!(Memory::parse(text), Some(Memory { resident_kib: 20480, anonymous_kib: 1024 }));
+        assert_eq!(
+            Memory::parse(text),
+            Some(Memory {
+                resident_kib: 20480,
+                anonymous_kib: 1024
+            })
+        );
         assert_eq!(Memory::parse("Name:\tkthreadd\n"), None);
     }
 

@@ -19,14 +19,13 @@ use super::progress::Progress;
 pub(crate) const ENTRIES_MAX: u64 = 100_000_000;
 
 const BATCH: u64 = 4096;
-const KEPT_FOR: Duration = Duration::from_hours(30 * 24);
+const KEPT_FOR: Duration = Duration::from_secs(30 * 86_400);
 
 /// Puts `count` events of `source` into a new SQLite file, with random ids, as real ones are.
 pub(crate) async fn fill(path: &Path, source: &str, count: u64) -> anyhow::Result<()> {
     let mut options = Options::new(Arc::new(SystemClock::default()));
     options.batch_items_max = BATCH as usize;
     let store = SqliteStore::open(path, options)
-        .await
         .with_context(|| format!("the store {} could not be made", path.display()))?;
     let progress = Progress::new(count);
     progress.say(format!("writing {count} ledger entries"));
@@ -48,8 +47,7 @@ async fn write(store: &dyn Store, source: &str, count: u64, progress: &Progress)
         let size = batch.len() as u64;
         let remaining = count - written - size;
         // The next batch is made while the store writes this one.
-        let (answers, next) =
-            tokio::join!(store.accept(batch), async { maker.batch(remaining.min(BATCH)) });
+        let (answers, next) = tokio::join!(store.accept(batch), async { maker.batch(remaining.min(BATCH)) });
         for answer in answers {
             answer.context("the store refused a row")?;
         }
@@ -69,12 +67,19 @@ struct Maker {
 
 impl Maker {
     fn batch(&self, size: u64) -> Vec<AcceptRequest> {
-        (0..size).map(|_| AcceptRequest { events: vec![self.event()] }).collect()
+        (0..size)
+            .map(|_| AcceptRequest {
+                events: vec![self.event()],
+            })
+            .collect()
     }
 
     fn event(&self) -> NewEvent {
         let now = self.clock.now();
-        let identity = Identity::new(self.source.as_str(), format!("evt_{:024x}", fastrand::u128(..) >> 32));
+        let identity = Identity::new(
+            self.source.as_str(),
+            format!("evt_{:024x}", fastrand::u128(..) >> 32),
+        );
         let key = identity.key();
         let body = Bytes::from_static(b"{}");
         NewEvent {
@@ -106,9 +111,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hapax.db");
         fill(&path, "bench", BATCH + 3).await.unwrap();
-        let store = SqliteStore::open(&path, Options::new(Arc::new(SystemClock::default()))).await.unwrap();
+        let store = SqliteStore::open(&path, Options::new(Arc::new(SystemClock::default()))).unwrap();
         let counts = store.counts().await.unwrap();
-        assert_eq!(counts.ledger.iter().map(|count| count.entries).sum::<u64>(), BATCH + 3);
+        assert_eq!(
+            counts.ledger.iter().map(|count| count.entries).sum::<u64>(),
+            BATCH + 3
+        );
         assert!(counts.backlog.is_empty());
         store.close().await;
     }

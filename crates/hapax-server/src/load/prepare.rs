@@ -61,15 +61,21 @@ impl Prepared {
         let body = body_template();
         let body_id_at = find(&body, ID_PREFIX).context("the body has no id")? + ID_PREFIX.len();
         let deliveries = sign_all(recipe, &|id| {
-            let mut signed = body.clone();
-            write_hex(id, &mut signed[body_id_at..]);
-            sign(&signer, timestamp, &signed)
+            let mut content = body.clone();
+            write_hex(id, &mut content[body_id_at..]);
+            sign(&signer, timestamp, &content)
         })?;
         let head = head(recipe, timestamp, body.len());
-        let signature_at = find(&head, SIGNATURE_LABEL).context("the head has no signature")? + SIGNATURE_LABEL.len();
+        let signature_at =
+            find(&head, SIGNATURE_LABEL).context("the head has no signature")? + SIGNATURE_LABEL.len();
         let id_at = head.len() + body_id_at;
         let template = [head, body].concat();
-        Ok(Self { template, id_at, signature_at, deliveries })
+        Ok(Self {
+            template,
+            id_at,
+            signature_at,
+            deliveries,
+        })
     }
 
     /// How many there are.
@@ -108,7 +114,10 @@ fn sign_all(
         .map(|_| {
             let mut id = [0; ID_BYTES];
             random.fill(&mut id);
-            Delivery { id, signature: [0; SIGNATURE_BYTES] }
+            Delivery {
+                id,
+                signature: [0; SIGNATURE_BYTES],
+            }
         })
         .collect();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -126,7 +135,9 @@ fn sign_all(
             })
             .collect();
         threads.into_iter().try_for_each(|thread| {
-            thread.join().map_err(|_| anyhow::anyhow!("a signing thread panicked"))?
+            thread
+                .join()
+                .map_err(|_| anyhow::anyhow!("a signing thread panicked"))?
         })
     })?;
     Ok(deliveries)
@@ -134,8 +145,13 @@ fn sign_all(
 
 fn sign(signer: &Signer, timestamp: i64, body: &[u8]) -> anyhow::Result<[u8; SIGNATURE_BYTES]> {
     let headers = signer.sign("", timestamp, "POST", "", body);
-    let value = headers.first().map(|(_, value)| value.as_str()).unwrap_or_default();
-    let (_, digits) = value.split_once(SIGNATURE_LABEL).context("the signer made no v1 signature")?;
+    let value = headers
+        .first()
+        .map(|(_, value)| value.as_str())
+        .unwrap_or_default();
+    let (_, digits) = value
+        .split_once(SIGNATURE_LABEL)
+        .context("the signer made no v1 signature")?;
     let mut signature = [0; SIGNATURE_BYTES];
     hex::decode_to_slice(digits, &mut signature).context("the signature is not 32 bytes of hex")?;
     Ok(signature)
@@ -163,7 +179,9 @@ fn body_template() -> Vec<u8> {
 }
 
 fn find(bytes: &[u8], text: &str) -> Option<usize> {
-    bytes.windows(text.len()).position(|window| window == text.as_bytes())
+    bytes
+        .windows(text.len())
+        .position(|window| window == text.as_bytes())
 }
 
 fn write_hex(bytes: &[u8], into: &mut [u8]) {
@@ -175,7 +193,9 @@ fn write_hex(bytes: &[u8], into: &mut [u8]) {
 }
 
 fn unix_seconds() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs() as i64)
 }
 
 #[cfg(test)]
@@ -190,21 +210,39 @@ mod tests {
 
     fn prepared(count: usize, seed: u64) -> Prepared {
         let address = "127.0.0.1:1".parse().unwrap();
-        Prepared::new(&Recipe { address, path: "/in/bench", secret: SECRET, count, seed }).unwrap()
+        Prepared::new(&Recipe {
+            address,
+            path: "/in/bench",
+            secret: SECRET,
+            count,
+            seed,
+        })
+        .unwrap()
     }
 
     fn event_id_by_the_verifier(request: &[u8]) -> String {
         let text = std::str::from_utf8(request).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        let headers: Vec<(&str, &str)> = head.lines().skip(1).filter_map(|line| line.split_once(": ")).collect();
+        let headers: Vec<(&str, &str)> = head
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split_once(": "))
+            .collect();
         assert_eq!(body.len(), BODY_BYTES);
         serde_json::from_str::<serde_json::Value>(body).unwrap();
         let stripe = catalogue::get("stripe").unwrap();
         let verifier = Verifier::new(stripe.scheme.clone(), stripe.identity.clone(), &[SECRET]).unwrap();
         let received_at = unix_seconds();
-        let request =
-            Request { method: "POST", url: "", headers: &headers, body: body.as_bytes(), received_at };
-        let Verdict::Events(events) = verifier.verify(&request).unwrap() else { panic!("no event") };
+        let request = Request {
+            method: "POST",
+            url: "",
+            headers: &headers,
+            body: body.as_bytes(),
+            received_at,
+        };
+        let Verdict::Events(events) = verifier.verify(&request).unwrap() else {
+            panic!("no event")
+        };
         events[0].event_id.clone()
     }
 
@@ -225,7 +263,11 @@ mod tests {
 
     #[test]
     fn a_seed_repeats_its_events_and_another_makes_others() {
-        let ids = |seed| (0..20).map(|number| prepared(20, seed).event_id(number)).collect::<Vec<_>>();
+        let ids = |seed| {
+            (0..20)
+                .map(|number| prepared(20, seed).event_id(number))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(ids(1), ids(1));
         assert_ne!(ids(1), ids(2));
     }
@@ -234,7 +276,13 @@ mod tests {
     fn no_deliveries_or_too_many_are_refused() {
         let address = "127.0.0.1:1".parse().unwrap();
         for count in [0, DELIVERIES_MAX + 1] {
-            let recipe = Recipe { address, path: "/", secret: SECRET, count, seed: 0 };
+            let recipe = Recipe {
+                address,
+                path: "/",
+                secret: SECRET,
+                count,
+                seed: 0,
+            };
             assert!(Prepared::new(&recipe).is_err());
         }
     }

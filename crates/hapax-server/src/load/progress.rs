@@ -28,10 +28,21 @@ impl Progress {
             let style = ProgressStyle::with_template("{bar:32} {human_pos}/{human_len} {elapsed} {msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar.enable_steady_tick(Duration::from_millis(200));
-            return Self { bar, lines: None, total };
+            return Self {
+                bar,
+                lines: None,
+                total,
+            };
         }
-        let lines = Lines { last: Instant::now(), message: String::new() };
-        Self { bar: ProgressBar::hidden(), lines: Some(Mutex::new(lines)), total }
+        let lines = Lines {
+            last: Instant::now(),
+            message: String::new(),
+        };
+        Self {
+            bar: ProgressBar::hidden(),
+            lines: Some(Mutex::new(lines)),
+            total,
+        }
     }
 
     /// Says what is going on now.

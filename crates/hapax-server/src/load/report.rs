@@ -59,6 +59,10 @@ pub(crate) struct Report {
 }
 
 /// Latencies in microseconds.
+#[expect(
+    clippy::struct_field_names,
+    reason = "units last, as everywhere: the JSON is read without this file"
+)]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Latency {
     /// The median.
@@ -129,7 +133,11 @@ impl Tally {
             connections,
             seconds,
             started_at_us,
-            per_second: if seconds > 0.0 { self.counts.successes() as f64 / seconds } else { 0.0 },
+            per_second: if seconds > 0.0 {
+                self.counts.successes() as f64 / seconds
+            } else {
+                0.0
+            },
             counts: self.counts.clone(),
             statuses: self.statuses.clone(),
             latency: Latency {
@@ -159,7 +167,15 @@ mod tests {
         assert!((report.per_second - 99.0).abs() < 1e-9);
         assert_eq!(report.counts.failures(), 2);
         assert_eq!(report.statuses, BTreeMap::from([(200, 99), (503, 1)]));
-        assert!((49_000..=51_000).contains(&report.latency.p50_us), "{:?}", report.latency);
-        assert!((499_000..=501_000).contains(&report.latency.max_us), "{:?}", report.latency);
+        assert!(
+            (49_000..=51_000).contains(&report.latency.p50_us),
+            "{:?}",
+            report.latency
+        );
+        assert!(
+            (499_000..=501_000).contains(&report.latency.max_us),
+            "{:?}",
+            report.latency
+        );
     }
 }

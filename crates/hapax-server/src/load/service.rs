@@ -50,7 +50,10 @@ impl Site {
     /// Writes the configuration into `folder`, with free ports.
     pub(crate) fn create(folder: &Path, settings: &Settings) -> anyhow::Result<Self> {
         // Both are held until both are known, so that they differ.
-        let (first, second) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
+        let (first, second) = (
+            TcpListener::bind("127.0.0.1:0")?,
+            TcpListener::bind("127.0.0.1:0")?,
+        );
         let site = Self {
             folder: folder.to_owned(),
             config: folder.join("hapax.toml"),
@@ -76,7 +79,10 @@ impl Site {
             .stderr(log)
             .spawn()
             .context("`hapax serve` could not be started")?;
-        let mut service = Service { child, ready_after: Duration::ZERO };
+        let mut service = Service {
+            child,
+            ready_after: Duration::ZERO,
+        };
         self.wait_until_ready(&mut service, started).await?;
         service.ready_after = started.elapsed();
         Ok(service)
@@ -87,23 +93,8 @@ impl Site {
         self.ingest
     }
 
-    /// Where the admin API is.
-    pub(crate) fn admin(&self) -> SocketAddr {
-        self.admin
-    }
-
-    /// The admin API's token.
-    pub(crate) fn token(&self) -> &str {
-        &self.token
-    }
-
-    /// The configuration file.
-    pub(crate) fn config(&self) -> &Path {
-        &self.config
-    }
-
     /// What the service logs.
-    pub(crate) fn log(&self) -> PathBuf {
+    fn log(&self) -> PathBuf {
         self.folder.join("serve.log")
     }
 
@@ -117,9 +108,15 @@ impl Site {
     async fn wait_until_ready(&self, service: &mut Service, started: Instant) -> anyhow::Result<()> {
         loop {
             if let Some(status) = service.child.try_wait()? {
-                anyhow::bail!("`hapax serve` ended ({status}) before it was ready:\n{}", self.last_words());
+                anyhow::bail!(
+                    "`hapax serve` ended ({status}) before it was ready:\n{}",
+                    self.last_words()
+                );
             }
-            if matches!(get(self.admin, "/readyz", &self.token, PROBE_LIMIT).await, Ok((200, _))) {
+            if matches!(
+                get(self.admin, "/readyz", &self.token, PROBE_LIMIT).await,
+                Ok((200, _))
+            ) {
                 return Ok(());
             }
             anyhow::ensure!(
@@ -177,7 +174,9 @@ impl Service {
 
     /// SIGTERM would be kinder, but a benchmark's store is thrown away; this only waits until the process is gone.
     pub(crate) async fn end(self) -> anyhow::Result<()> {
-        tokio::time::timeout(STOP_LIMIT, self.kill()).await.context("the service does not end")?
+        tokio::time::timeout(STOP_LIMIT, self.kill())
+            .await
+            .context("the service does not end")?
     }
 }
 
@@ -200,11 +199,11 @@ mod tests {
             destinations: "\n[destinations.sink]\nkind = \"http\"\n".to_owned(),
         };
         let site = Site::create(folder.path(), &settings).unwrap();
-        let text = std::fs::read_to_string(site.config()).unwrap();
+        let text = std::fs::read_to_string(&site.config).unwrap();
         let table: toml::Table = text.parse().unwrap();
         assert_eq!(table["store"]["url"].as_str(), Some(settings.store_url.as_str()));
         assert_eq!(table["sources"]["two"]["deliver_to"][0].as_str(), Some("sink"));
         assert_eq!(table["sources"]["one"]["deliver_to"].as_array().unwrap().len(), 0);
-        assert_ne!(site.ingest(), site.admin());
+        assert_ne!(site.ingest, site.admin);
     }
 }

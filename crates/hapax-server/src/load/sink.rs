@@ -21,7 +21,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-pub(crate) use effects::{Applied, Effects, Totals};
+pub(crate) use effects::{Effects, Totals};
 pub(crate) use faults::{Fault, Faults};
 
 /// Where the totals are read.
@@ -45,7 +45,11 @@ impl Sink {
         let effects = Arc::new(effects);
         let mut tasks = JoinSet::new();
         tasks.spawn(accept(listener, Arc::clone(&effects), faults));
-        Ok(Self { address, effects, _tasks: tasks })
+        Ok(Self {
+            address,
+            effects,
+            _tasks: tasks,
+        })
     }
 
     /// Where it listens.
@@ -79,7 +83,9 @@ async fn connection(stream: TcpStream, effects: Arc<Effects>, faults: Faults) {
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request| answer(request, &effects, faults));
     // A connection that ends with an error ended on purpose, or by the other side.
-    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+    let _ = http1::Builder::new()
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
 }
 
 async fn answer(
@@ -143,7 +149,9 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(10);
 
     async fn start(faults: Faults) -> Sink {
-        Sink::start("127.0.0.1:0".parse().unwrap(), Effects::new(), faults).await.unwrap()
+        Sink::start("127.0.0.1:0".parse().unwrap(), Effects::new(), faults)
+            .await
+            .unwrap()
     }
 
     fn delivery(event: &str, key: &str) -> Vec<u8> {
@@ -155,7 +163,9 @@ mod tests {
 
     async fn deliver(sink: &Sink, event: &str, key: &str) -> Result<u16, Broken> {
         let mut connection = Reconnecting::new(sink.address(), LIMIT);
-        connection.exchange(&delivery(event, key), |status, _| status).await
+        connection
+            .exchange(&delivery(event, key), |status, _| status)
+            .await
     }
 
     #[tokio::test]
@@ -167,7 +177,10 @@ mod tests {
         let totals = sink.effects().totals();
         assert_eq!((totals.attempts, totals.effects, totals.events), (3, 1, 1));
         let (status, body) = get(sink.address(), TOTALS_PATH, "", LIMIT).await.unwrap();
-        assert_eq!((status, serde_json::from_slice::<Totals>(&body).unwrap()), (200, totals));
+        assert_eq!(
+            (status, serde_json::from_slice::<Totals>(&body).unwrap()),
+            (200, totals)
+        );
     }
 
     #[tokio::test]
@@ -176,15 +189,26 @@ mod tests {
         deliver(&sink, "evt_1", "k1").await.unwrap();
         deliver(&sink, "evt_1", "k2").await.unwrap();
         let totals = sink.effects().totals();
-        assert_eq!((totals.effects, totals.events, totals.events_with_several_keys), (2, 1, 1));
+        assert_eq!(
+            (totals.effects, totals.events, totals.events_with_several_keys),
+            (2, 1, 1)
+        );
     }
 
     #[tokio::test]
     async fn a_lost_answer_leaves_the_effect_and_its_retry_adds_none() {
-        let sink = start(Faults { refuse: 0, fail_after_effect: 0, hang_up_after_effect: 1000 }).await;
+        let sink = start(Faults {
+            refuse: 0,
+            fail_after_effect: 0,
+            hang_up_after_effect: 1000,
+        })
+        .await;
         for _ in 0..2 {
             let answer = deliver(&sink, "evt_1", "k1").await;
-            assert!(matches!(answer, Err(Broken::Closed | Broken::Io(_))), "{answer:?}");
+            assert!(
+                matches!(answer, Err(Broken::Closed | Broken::Io(_))),
+                "{answer:?}"
+            );
         }
         assert_eq!(sink.effects().totals().effects, 1);
         assert_eq!(sink.effects().totals().attempts, 2);
@@ -192,10 +216,20 @@ mod tests {
 
     #[tokio::test]
     async fn a_refused_delivery_has_no_effect_and_a_failed_one_has() {
-        let refusing = start(Faults { refuse: 1000, fail_after_effect: 0, hang_up_after_effect: 0 }).await;
+        let refusing = start(Faults {
+            refuse: 1000,
+            fail_after_effect: 0,
+            hang_up_after_effect: 0,
+        })
+        .await;
         assert_eq!(deliver(&refusing, "evt_1", "k1").await.unwrap(), 503);
         assert_eq!(refusing.effects().totals().effects, 0);
-        let failing = start(Faults { refuse: 0, fail_after_effect: 1000, hang_up_after_effect: 0 }).await;
+        let failing = start(Faults {
+            refuse: 0,
+            fail_after_effect: 1000,
+            hang_up_after_effect: 0,
+        })
+        .await;
         assert_eq!(deliver(&failing, "evt_1", "k1").await.unwrap(), 500);
         assert_eq!(failing.effects().totals().effects, 1);
     }
@@ -205,7 +239,10 @@ mod tests {
         let sink = start(Faults::NONE).await;
         let mut connection = Reconnecting::new(sink.address(), LIMIT);
         let request = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n";
-        assert_eq!(connection.exchange(request, |status, _| status).await.unwrap(), 400);
+        assert_eq!(
+            connection.exchange(request, |status, _| status).await.unwrap(),
+            400
+        );
         assert_eq!(sink.effects().totals().unnamed, 1);
     }
 }

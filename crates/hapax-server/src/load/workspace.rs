@@ -56,7 +56,11 @@ impl Workspace {
 /// lives in memory.
 pub(crate) fn disk_folder() -> PathBuf {
     let folder = std::env::temp_dir();
-    if is_in_memory(&folder) { PathBuf::from(".") } else { folder }
+    if is_in_memory(&folder) {
+        PathBuf::from(".")
+    } else {
+        folder
+    }
 }
 
 /// Whether a flush to this folder reaches no disk.

@@ -11,8 +11,19 @@ pub(super) const SECONDS: &[f64] = &[
     0.000_5, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.125, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 ];
 /// Buckets for the age of a copy: from a second to thirty days.
-pub(super) const AGES: &[f64] =
-    &[1.0, 10.0, 60.0, 300.0, 1800.0, 3600.0, 21_600.0, 86_400.0, 259_200.0, 604_800.0, 2_592_000.0];
+pub(super) const AGES: &[f64] = &[
+    1.0,
+    10.0,
+    60.0,
+    300.0,
+    1800.0,
+    3600.0,
+    21_600.0,
+    86_400.0,
+    259_200.0,
+    604_800.0,
+    2_592_000.0,
+];
 /// Buckets for events in one write.
 pub(super) const SIZES: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0];
 
@@ -60,7 +71,7 @@ impl TypedMetric for Histogram {
 impl EncodeMetric for Histogram {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), std::fmt::Error> {
         let inner = &*self.0;
-        let bounds = inner.bounds.iter().copied().chain([f64::MAX]);
+        let bounds = inner.bounds.iter().copied().chain([f64::INFINITY]);
         let counts = inner.counts.iter().map(|count| count.load(Ordering::Relaxed));
         let buckets: Vec<(f64, u64)> = bounds.zip(counts).collect();
         // The count is the sum of the buckets as they were read, so that the two agree.
@@ -91,7 +102,13 @@ mod tests {
         registry.register("h", "A histogram", histogram);
         let mut text = String::new();
         encode(&mut text, &registry).unwrap();
-        for line in ["h_sum 12.0", "h_count 4", "h_bucket{le=\"1.0\"} 2", "h_bucket{le=\"2.0\"} 3", "h_bucket{le=\"+Inf\"} 4"] {
+        for line in [
+            "h_sum 12.0",
+            "h_count 4",
+            "h_bucket{le=\"1.0\"} 2",
+            "h_bucket{le=\"2.0\"} 3",
+            "h_bucket{le=\"+Inf\"} 4",
+        ] {
             assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
         }
     }

@@ -58,25 +58,40 @@ pub(super) fn write(observation: &Observation<'_>) {
         } => {
             warn!(id = %event, %destination, lost, "delivery taken back: its worker was gone");
         }
-        Observation::Breaker { destination, open_for } => match open_for {
-            Some(wait) => warn!(
-                %destination, open_for_ms = wait.as_millis() as u64,
-                "destination keeps failing; deliveries to it wait"
-            ),
-            None => info!(%destination, "destination works again"),
-        },
+        Observation::Breaker {
+            destination,
+            open_for: Some(wait),
+        } => warn!(
+            %destination, open_for_ms = wait.as_millis() as u64,
+            "destination keeps failing; deliveries to it wait"
+        ),
+        Observation::Breaker {
+            destination,
+            open_for: None,
+        } => info!(%destination, "destination works again"),
         Observation::StoreFailed { during, error } => {
-            error!(during, error = &**error as &dyn std::error::Error, "the store failed; it will be tried again");
+            error!(
+                during,
+                error = &**error as &dyn std::error::Error,
+                "the store failed; it will be tried again"
+            );
         }
         Observation::Purged(purged) => {
-            debug!(events = purged.events, ledger = purged.ledger, "expired entries deleted");
+            debug!(
+                events = purged.events,
+                ledger = purged.ledger,
+                "expired entries deleted"
+            );
         }
         Observation::PurgeHeld { disagreement } => warn!(
             by_seconds = disagreement.as_secs(),
             "wall clock and monotonic clock disagree; nothing is deleted until they agree or the service restarts"
         ),
         Observation::DuplicatesUncounted { copies } => {
-            warn!(copies, "copies were answered but not counted: too many ids repeat at once");
+            warn!(
+                copies,
+                "copies were answered but not counted: too many ids repeat at once"
+            );
         }
     }
 }

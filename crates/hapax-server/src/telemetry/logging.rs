@@ -8,8 +8,10 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// The filter where `HAPAX_LOG` is not set.
-const DEFAULT_FILTER: &str = "info";
+/// The filter of a service where `HAPAX_LOG` is not set.
+pub const SERVE_FILTER: &str = "info";
+/// The filter of `hapax dev`, which shows events itself.
+pub const DEV_FILTER: &str = "warn";
 
 /// A variable of the environment that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -37,11 +39,15 @@ enum Format {
     Json,
 }
 
-/// Starts logging for the whole process; a second call changes nothing.
-pub fn start() -> Result<(), LoggingError> {
+/// Starts logging for the whole process, with `default_filter` unless `HAPAX_LOG` says otherwise; a second call changes
+/// nothing.
+pub fn start(default_filter: &str) -> Result<(), LoggingError> {
     let variable = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
-    let filter = filter(variable("HAPAX_LOG").as_deref())?;
-    let format = format(variable("HAPAX_LOG_FORMAT").as_deref(), std::io::stderr().is_terminal())?;
+    let filter = filter(variable("HAPAX_LOG").as_deref().unwrap_or(default_filter))?;
+    let format = format(
+        variable("HAPAX_LOG_FORMAT").as_deref(),
+        std::io::stderr().is_terminal(),
+    )?;
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     // An error means that logging was started before, by an earlier call.
     let _ = match format {
@@ -60,8 +66,7 @@ pub fn start() -> Result<(), LoggingError> {
     Ok(())
 }
 
-fn filter(text: Option<&str>) -> Result<EnvFilter, LoggingError> {
-    let text = text.unwrap_or(DEFAULT_FILTER);
+fn filter(text: &str) -> Result<EnvFilter, LoggingError> {
     EnvFilter::try_new(text).map_err(|source| LoggingError::Filter {
         text: text.to_owned(),
         source,
@@ -72,7 +77,9 @@ fn format(text: Option<&str>, is_terminal: bool) -> Result<Format, LoggingError>
     match text {
         Some("json") => Ok(Format::Json),
         Some("text") => Ok(Format::Text),
-        Some(text) => Err(LoggingError::Format { text: text.to_owned() }),
+        Some(text) => Err(LoggingError::Format {
+            text: text.to_owned(),
+        }),
         None if is_terminal => Ok(Format::Text),
         None => Ok(Format::Json),
     }
@@ -87,12 +94,22 @@ mod tests {
         assert_eq!(format(None, true).unwrap(), Format::Text);
         assert_eq!(format(None, false).unwrap(), Format::Json);
         assert_eq!(format(Some("json"), true).unwrap(), Format::Json);
-        assert!(format(Some("yaml"), true).unwrap_err().to_string().contains("`text` or `json`"));
+        assert!(
+            format(Some("yaml"), true)
+                .unwrap_err()
+                .to_string()
+                .contains("`text` or `json`")
+        );
     }
 
     #[test]
     fn a_filter_that_is_none_is_refused() {
-        assert!(filter(Some("hapax_server=debug")).is_ok());
-        assert!(filter(Some("hapax=loudly")).unwrap_err().to_string().contains("HAPAX_LOG"));
+        assert!(filter("hapax_server=debug").is_ok());
+        assert!(
+            filter("hapax=loudly")
+                .unwrap_err()
+                .to_string()
+                .contains("HAPAX_LOG")
+        );
     }
 }

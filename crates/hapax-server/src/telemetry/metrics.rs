@@ -4,6 +4,7 @@
 //! stranger sends to a name that no source has is counted under [`UNKNOWN_SOURCE`].
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -17,6 +18,9 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+
+use crate::http::admin::views::RetentionView;
+use crate::http::admin::{Arrivals, Meter};
 
 use super::histogram::{AGES, Histogram, SECONDS, SIZES};
 use super::source::SourceMeter;
@@ -36,6 +40,8 @@ pub struct Metrics {
     families: Families,
     store_batch_size: Histogram,
     store_write_seconds: Histogram,
+    purged_events: AtomicU64,
+    purged_ledger: AtomicU64,
 }
 
 /// What one destination's attempts came to.
@@ -53,12 +59,12 @@ struct Families {
     rejected: Family<RejectedLabels, Counter>,
     ack_seconds: Family<SourceLabel, Histogram, Buckets>,
     duplicate_age_seconds: Family<SourceLabel, Histogram, Buckets>,
-    dedupe_ratio: Family<SourceLabel, Gauge<f64, std::sync::atomic::AtomicU64>>,
+    dedupe_ratio: Family<SourceLabel, Gauge<f64, AtomicU64>>,
     ledger_entries: Family<SourceLabel, Gauge>,
     attempts: Family<AttemptLabels, Counter>,
     attempt_seconds: Family<DestinationLabel, Histogram, Buckets>,
     backlog: Family<BacklogLabels, Gauge>,
-    oldest_pending_seconds: Family<DestinationLabel, Gauge<f64, std::sync::atomic::AtomicU64>>,
+    oldest_pending_seconds: Family<DestinationLabel, Gauge<f64, AtomicU64>>,
     breaker_open: Family<DestinationLabel, Gauge>,
     unavailable: Family<ReasonLabel, Counter>,
 }
@@ -119,8 +125,16 @@ impl Metrics {
         let families = Families::register(&mut registry);
         let store_batch_size = Histogram::new(SIZES);
         let store_write_seconds = Histogram::new(SECONDS);
-        registry.register("store_batch_size", "Events in one durable write", store_batch_size.clone());
-        registry.register("store_write_seconds", "Time of one durable write", store_write_seconds.clone());
+        registry.register(
+            "store_batch_size",
+            "Events in one durable write",
+            store_batch_size.clone(),
+        );
+        registry.register(
+            "store_write_seconds",
+            "Time of one durable write",
+            store_write_seconds.clone(),
+        );
         Self {
             clock,
             registry: Mutex::new(registry),
@@ -129,6 +143,8 @@ impl Metrics {
             families,
             store_batch_size,
             store_write_seconds,
+            purged_events: AtomicU64::new(0),
+            purged_ledger: AtomicU64::new(0),
         }
     }
 
@@ -188,26 +204,13 @@ impl Metrics {
             .inc();
     }
 
-    /// Everything in OpenMetrics text, with the gauges that only the store knows.
-    pub fn render(&self, counts: &Counts, now: Timestamp) -> String {
-        let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
-        self.families.set_backlog(counts, now);
-        for (name, meter) in self.sources.load().iter() {
-            let ratio = meter.window.ratio(self.clock.elapsed().as_secs());
-            let label = SourceLabel {
-                source: name.as_str().to_owned(),
-            };
-            self.families.dedupe_ratio.get_or_create(&label).set(ratio);
-        }
-        let mut text = String::with_capacity(16 * 1024);
-        // Writing to a String cannot fail.
-        let _ = encode(&mut text, &registry);
-        text
-    }
-
     pub(super) fn count(&self, observation: &Observation<'_>) {
         match observation {
-            Observation::Arrived { source, accepted, age } => {
+            Observation::Arrived {
+                source,
+                accepted,
+                age,
+            } => {
                 if let Some(meter) = self.sources.load().get(*source) {
                     meter.arrived(accepted, *age, self.clock.elapsed().as_secs());
                 }
@@ -226,7 +229,10 @@ impl Metrics {
                     meter.attempted(*verdict, Duration::from_millis(attempt.duration_ms.into()));
                 }
             }
-            Observation::Breaker { destination, open_for } => {
+            Observation::Breaker {
+                destination,
+                open_for,
+            } => {
                 let label = DestinationLabel {
                     destination: destination.as_str().to_owned(),
                 };
@@ -235,12 +241,52 @@ impl Metrics {
                     .get_or_create(&label)
                     .set(i64::from(open_for.is_some()));
             }
+            Observation::Purged(purged) => {
+                self.purged_events.fetch_add(purged.events, Ordering::Relaxed);
+                self.purged_ledger.fetch_add(purged.ledger, Ordering::Relaxed);
+            }
             Observation::LeaseLost { .. }
             | Observation::Rescued { .. }
             | Observation::StoreFailed { .. }
-            | Observation::Purged(_)
             | Observation::PurgeHeld { .. }
             | Observation::DuplicatesUncounted { .. } => {}
+        }
+    }
+}
+
+impl Meter for Metrics {
+    fn render(&self, counts: &Counts, now: Timestamp) -> String {
+        let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        self.families.set_backlog(counts, now);
+        for (name, meter) in self.sources.load().iter() {
+            let ratio = meter.window.ratio(self.clock.elapsed().as_secs());
+            let label = SourceLabel {
+                source: name.as_str().to_owned(),
+            };
+            self.families.dedupe_ratio.get_or_create(&label).set(ratio);
+        }
+        let mut text = String::with_capacity(16 * 1024);
+        // Writing to a String cannot fail.
+        let _ = encode(&mut text, &registry);
+        text
+    }
+
+    fn arrivals(&self) -> Vec<Arrivals> {
+        let sources = self.sources.load();
+        let arrivals = sources.iter().map(|(name, meter)| Arrivals {
+            source: name.to_string(),
+            accepted: meter.accepted.get(),
+            duplicates: meter.duplicate.get(),
+            conflicts: meter.conflict.get(),
+            rejected: meter.rejected.get(),
+        });
+        arrivals.collect()
+    }
+
+    fn purged(&self) -> RetentionView {
+        RetentionView {
+            events_deleted: self.purged_events.load(Ordering::Relaxed),
+            ledger_deleted: self.purged_ledger.load(Ordering::Relaxed),
         }
     }
 }
@@ -279,9 +325,21 @@ impl Families {
             breaker_open: Family::default(),
             unavailable: Family::default(),
         };
-        registry.register("received", "Events and refused requests, by what they were", families.received.clone());
-        registry.register("rejected", "Refused requests, by the code of the problem", families.rejected.clone());
-        registry.register("ack_seconds", "From the head of a request to its 2xx", families.ack_seconds.clone());
+        registry.register(
+            "received",
+            "Events and refused requests, by what they were",
+            families.received.clone(),
+        );
+        registry.register(
+            "rejected",
+            "Refused requests, by the code of the problem",
+            families.rejected.clone(),
+        );
+        registry.register(
+            "ack_seconds",
+            "From the head of a request to its 2xx",
+            families.ack_seconds.clone(),
+        );
         registry.register(
             "duplicate_age_seconds",
             "How long after the first a copy came",
@@ -292,10 +350,26 @@ impl Families {
             "Share of copies among the events of the last ten minutes",
             families.dedupe_ratio.clone(),
         );
-        registry.register("ledger_entries", "Ids that are remembered", families.ledger_entries.clone());
-        registry.register("attempts", "Attempts, by what followed", families.attempts.clone());
-        registry.register("attempt_seconds", "Time of one attempt", families.attempt_seconds.clone());
-        registry.register("backlog", "Deliveries that are not done, by state", families.backlog.clone());
+        registry.register(
+            "ledger_entries",
+            "Ids that are remembered",
+            families.ledger_entries.clone(),
+        );
+        registry.register(
+            "attempts",
+            "Attempts, by what followed",
+            families.attempts.clone(),
+        );
+        registry.register(
+            "attempt_seconds",
+            "Time of one attempt",
+            families.attempt_seconds.clone(),
+        );
+        registry.register(
+            "backlog",
+            "Deliveries that are not done, by state",
+            families.backlog.clone(),
+        );
         registry.register(
             "oldest_pending_seconds",
             "Age of the oldest unfinished delivery",
@@ -306,7 +380,11 @@ impl Families {
             "1 while a destination gets nothing because it keeps failing",
             families.breaker_open.clone(),
         );
-        registry.register("unavailable", "Requests answered 503, by the code of the problem", families.unavailable.clone());
+        registry.register(
+            "unavailable",
+            "Requests answered 503, by the code of the problem",
+            families.unavailable.clone(),
+        );
         families
     }
 
@@ -319,13 +397,14 @@ impl Families {
             };
             self.received.get_or_create_owned(&labels)
         };
-        // It exists from the start, so that a rate over it does too.
-        received("rejected");
-        let label = SourceLabel { source: source.clone() };
+        let label = SourceLabel {
+            source: source.clone(),
+        };
         SourceMeter {
             accepted: received("accepted"),
             duplicate: received("duplicate"),
             conflict: received("conflict"),
+            rejected: received("rejected"),
             ack_seconds: self.ack_seconds.get_or_create_owned(&label),
             duplicate_age_seconds: self.duplicate_age_seconds.get_or_create_owned(&label),
             window: super::ratio::Window::default(),
@@ -370,7 +449,9 @@ impl Families {
                 .set(i64::try_from(backlog.count).unwrap_or(i64::MAX));
             if let (true, Some(oldest)) = (backlog.state.is_unfinished(), backlog.oldest) {
                 let age = now.since(oldest).as_secs_f64();
-                let gauge = self.oldest_pending_seconds.get_or_create_owned(&DestinationLabel { destination });
+                let gauge = self
+                    .oldest_pending_seconds
+                    .get_or_create_owned(&DestinationLabel { destination });
                 gauge.set(gauge.get().max(age));
             }
         }
@@ -475,6 +556,10 @@ mod tests {
             &metrics.render(&counts, Timestamp::default()),
             "hapax_backlog{destination=\"billing\",state=\"pending\"} 1",
         );
-        assert!(!metrics.render(&Counts::default(), Timestamp::default()).contains("hapax_backlog{"));
+        assert!(
+            !metrics
+                .render(&Counts::default(), Timestamp::default())
+                .contains("hapax_backlog{")
+        );
     }
 }

@@ -27,9 +27,9 @@ impl Window {
         let slot = &self.slots[(minute % SLOTS as u64) as usize];
         let found = slot.minute.load(Ordering::Relaxed);
         if found != minute + 1 {
-            let turned = slot
-                .minute
-                .compare_exchange(found, minute + 1, Ordering::Relaxed, Ordering::Relaxed);
+            let turned =
+                slot.minute
+                    .compare_exchange(found, minute + 1, Ordering::Relaxed, Ordering::Relaxed);
             if turned.is_ok() {
                 slot.arrived.store(0, Ordering::Relaxed);
                 slot.copies.store(0, Ordering::Relaxed);
@@ -56,7 +56,11 @@ impl Window {
                 copies += slot.copies.load(Ordering::Relaxed);
             }
         }
-        if arrived == 0 { 0.0 } else { copies as f64 / arrived as f64 }
+        if arrived == 0 {
+            0.0
+        } else {
+            copies as f64 / arrived as f64
+        }
     }
 }
 

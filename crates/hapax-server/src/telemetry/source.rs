@@ -14,6 +14,7 @@ pub struct SourceMeter {
     pub(super) accepted: Counter,
     pub(super) duplicate: Counter,
     pub(super) conflict: Counter,
+    pub(super) rejected: Counter,
     pub(super) ack_seconds: Histogram,
     pub(super) duplicate_age_seconds: Histogram,
     pub(super) window: Window,

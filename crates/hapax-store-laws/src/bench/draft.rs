@@ -11,8 +11,8 @@ use hapax_core::{
 
 use crate::clock::START;
 
-/// When the ledger may forget a draft's identity, unless it says otherwise.
-pub const LEDGER_DAYS: u64 = 30;
+// When the ledger may forget a draft's identity, unless it says otherwise.
+const LEDGER_DAYS: u64 = 30;
 
 /// An event on its way in, with plausible defaults.
 #[derive(Clone, Debug)]

@@ -25,7 +25,9 @@ pub async fn a_wrong_token_writes_nothing(bench: &mut Bench) {
 
 /// The token of one delivery is worth nothing for another.
 pub async fn a_token_of_another_delivery_writes_nothing(bench: &mut Bench) {
-    let id = bench.stored(bench.event("evt_1").to("billing").to("ledger")).await;
+    let id = bench
+        .stored(bench.event("evt_1").to("billing").to("ledger"))
+        .await;
     let other = bench.stored(bench.event("evt_2").to("billing")).await;
     let leased = bench.lease_many("billing", 10).await;
     let ledger = bench.lease("ledger").await.must();
@@ -61,7 +63,10 @@ pub async fn late_finish_after_lease_expiry_is_refused(bench: &mut Bench) {
     assert_eq!(view.state, DeliveryState::Running, "the successor still runs");
     bench.finished(&successor, Verdict::Completed).await;
     is_refused(bench, &late.hold()).await;
-    assert_eq!(bench.delivery(id, "billing").await.state, DeliveryState::Completed);
+    assert_eq!(
+        bench.delivery(id, "billing").await.state,
+        DeliveryState::Completed
+    );
 }
 
 /// Nobody took it over, so nothing can be doubled: the work that was done counts.
@@ -69,17 +74,26 @@ pub async fn an_expired_lease_that_nobody_took_back_still_counts(bench: &mut Ben
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     let leased = bench.lease_briefly("billing").await;
     bench.expire().await;
-    assert_eq!(bench.extend(&leased.hold(), bench.short()).await, Written::Applied);
+    assert_eq!(
+        bench.extend(&leased.hold(), bench.short()).await,
+        Written::Applied
+    );
     assert_eq!(bench.rescue().await, [], "the extension counts from now");
     bench.expire().await;
     bench.finished(&leased, Verdict::Completed).await;
     assert_eq!(bench.rescue().await, []);
-    assert_eq!(bench.delivery(id, "billing").await.state, DeliveryState::Completed);
+    assert_eq!(
+        bench.delivery(id, "billing").await.state,
+        DeliveryState::Completed
+    );
 }
 
 /// One lease, one report, whatever it said.
 pub async fn a_second_finish_is_refused(bench: &mut Bench) {
-    for (n, verdict) in [Verdict::Completed, again(), dead(), Verdict::Release].into_iter().enumerate() {
+    for (n, verdict) in [Verdict::Completed, again(), dead(), Verdict::Release]
+        .into_iter()
+        .enumerate()
+    {
         let destination = format!("destination_{n}");
         let id = bench.stored(bench.event(&destination).to(&destination)).await;
         let leased = bench.lease(&destination).await.must();
@@ -106,7 +120,10 @@ pub async fn of_two_reports_in_one_call_one_counts(bench: &mut Bench) {
         .must();
     written.sort_by_key(|written| *written == Written::LeaseLost);
     assert_eq!(written, [Written::Applied, Written::LeaseLost]);
-    assert_eq!(bench.delivery(id, "billing").await.state, DeliveryState::Completed);
+    assert_eq!(
+        bench.delivery(id, "billing").await.state,
+        DeliveryState::Completed
+    );
 }
 
 /// Many finish the same lease at once; one is written.
@@ -136,7 +153,9 @@ pub async fn of_many_concurrent_finishes_one_is_applied(bench: &mut Bench) {
 /// A zombie from before a replay cannot write into the replayed work.
 pub async fn a_holder_from_before_a_replay_is_refused(bench: &mut Bench) {
     for mode in [ReplayMode::Failed, ReplayMode::All, ReplayMode::Force] {
-        let id = bench.stored(bench.event(&format!("{mode:?}")).to("billing")).await;
+        let id = bench
+            .stored(bench.event(&format!("{mode:?}")).to("billing"))
+            .await;
         let zombie = bench.lease("billing").await.must();
         bench.finished(&zombie, dead()).await;
         bench.replay(id, mode).await;
@@ -181,6 +200,10 @@ pub async fn empty_calls_do_nothing(bench: &mut Bench) {
 async fn is_refused(bench: &Bench, hold: &Hold) {
     assert_eq!(bench.extend(hold, LONG).await, Written::LeaseLost);
     for verdict in [Verdict::Completed, again(), dead(), Verdict::Release] {
-        assert_eq!(bench.finish(hold, verdict).await, Written::LeaseLost, "{verdict:?}");
+        assert_eq!(
+            bench.finish(hold, verdict).await,
+            Written::LeaseLost,
+            "{verdict:?}"
+        );
     }
 }

@@ -18,12 +18,24 @@ pub async fn a_completed_delivery_leaves_work_and_becomes_an_outcome(bench: &mut
     bench.finished(&leased, Verdict::Completed).await;
     let after = bench.now().await;
     let view = bench.delivery(id, "billing").await;
-    assert_eq!((view.state, view.attempts, view.error), (DeliveryState::Completed, 1, None));
+    assert_eq!(
+        (view.state, view.attempts, view.error),
+        (DeliveryState::Completed, 1, None)
+    );
     assert_eq!(view.due_at, None);
     let finished_at = view.finished_at.must();
     assert!(before <= finished_at && finished_at <= after);
     assert!(bench.lease("billing").await.is_none());
-    assert!(bench.store.counts().await.must().backlog.iter().all(|row| row.count == 0));
+    assert!(
+        bench
+            .store
+            .counts()
+            .await
+            .must()
+            .backlog
+            .iter()
+            .all(|row| row.count == 0)
+    );
 }
 
 /// Given up: no work is left, a dead letter with its reason is.
@@ -55,7 +67,10 @@ pub async fn a_retry_waits_and_counts_on(bench: &mut Bench) {
     bench.expire().await;
     let again = bench.lease("billing").await.must();
     assert_eq!(again.attempt, 2);
-    assert_eq!(again.idempotency_key, leased.idempotency_key, "every attempt carries one key");
+    assert_eq!(
+        again.idempotency_key, leased.idempotency_key,
+        "every attempt carries one key"
+    );
     assert_eq!(again.event, leased.event);
 }
 
@@ -65,13 +80,20 @@ pub async fn a_released_delivery_is_due_and_its_attempt_does_not_count(bench: &m
     let leased = bench.lease("billing").await.must();
     bench.finished(&leased, Verdict::Release).await;
     let view = bench.delivery(id, "billing").await;
-    assert_eq!((view.state, view.attempts, view.lost), (DeliveryState::Pending, 0, 0));
+    assert_eq!(
+        (view.state, view.attempts, view.lost),
+        (DeliveryState::Pending, 0, 0)
+    );
     let next = bench.lease("billing").await.must();
     assert_eq!((next.attempt, next.lost), (1, 0), "neither an attempt nor a loss");
     bench.finished(&next, again()).await;
     let second = bench.lease("billing").await.must();
     bench.finished(&second, Verdict::Release).await;
-    assert_eq!(bench.lease("billing").await.must().attempt, 2, "earlier attempts stay counted");
+    assert_eq!(
+        bench.lease("billing").await.must().attempt,
+        2,
+        "earlier attempts stay counted"
+    );
 }
 
 /// A handed-over delivery that is released was never tried.
@@ -143,12 +165,22 @@ pub async fn one_delivery_does_not_end_another(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("a").to("b").to("c")).await;
     bench.run("a", Verdict::Completed).await;
     bench.run("b", dead()).await;
-    let states: Vec<_> = ["a", "b", "c"].map(|to| bench.delivery(id, to)).into_iter().collect();
+    let states: Vec<_> = ["a", "b", "c"]
+        .map(|to| bench.delivery(id, to))
+        .into_iter()
+        .collect();
     let mut found = Vec::new();
     for state in states {
         found.push(state.await.state);
     }
-    assert_eq!(found, [DeliveryState::Completed, DeliveryState::Dead, DeliveryState::Pending]);
+    assert_eq!(
+        found,
+        [
+            DeliveryState::Completed,
+            DeliveryState::Dead,
+            DeliveryState::Pending
+        ]
+    );
 }
 
 /// A wait beyond the end of time is kept as a very long one.

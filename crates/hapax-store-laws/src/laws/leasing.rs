@@ -53,7 +53,10 @@ pub async fn a_handed_over_delivery_runs_under_its_token(bench: &mut Bench) {
         destination: "billing".into(),
         token: handed.token,
     };
-    assert_eq!(bench.finish(&hold, Verdict::Completed).await, hapax_core::store::Written::Applied);
+    assert_eq!(
+        bench.finish(&hold, Verdict::Completed).await,
+        hapax_core::store::Written::Applied
+    );
     assert_eq!(bench.lease("ledger").await.must().event.id, id);
 }
 
@@ -97,7 +100,9 @@ pub async fn the_limit_of_a_lease_is_kept(bench: &mut Bench) {
 
 /// A lease is for one destination; ids of destinations compare as bytes.
 pub async fn destinations_do_not_see_each_others_work(bench: &mut Bench) {
-    let id = bench.stored(bench.event("evt_1").to("billing").to("ledger")).await;
+    let id = bench
+        .stored(bench.event("evt_1").to("billing").to("ledger"))
+        .await;
     assert!(bench.lease("Billing").await.is_none());
     assert!(bench.lease("bill%").await.is_none());
     let billing = bench.lease("billing").await.must();
@@ -118,7 +123,11 @@ pub async fn a_lease_says_when_the_next_is_due(bench: &mut Bench) {
     let batch = bench.store.lease(ask(1)).await.must();
     assert!(batch.next_due.must() <= bench.now().await, "more are due now");
     let second = bench.lease("billing").await.must();
-    assert_eq!(bench.store.lease(ask(1)).await.must().next_due, None, "what runs is not due");
+    assert_eq!(
+        bench.store.lease(ask(1)).await.must().next_due,
+        None,
+        "what runs is not due"
+    );
     let before = bench.now().await;
     bench.finished(&second, Verdict::Retry { after: LONG }).await;
     let after = bench.now().await;
@@ -136,9 +145,18 @@ pub async fn fresh_and_suspect_work_are_leased_apart(bench: &mut Bench) {
     bench.rescue().await;
     let fresh = bench.stored(bench.event("fresh").to("billing")).await;
     let as_fresh = bench.lease_as("billing", 10, LONG, Candidates::Fresh).await;
-    assert_eq!(as_fresh.iter().map(|leased| leased.event.id).collect::<Vec<_>>(), [fresh]);
+    assert_eq!(
+        as_fresh.iter().map(|leased| leased.event.id).collect::<Vec<_>>(),
+        [fresh]
+    );
     let as_suspect = bench.lease_as("billing", 10, LONG, Candidates::Suspect).await;
-    assert_eq!(as_suspect.iter().map(|leased| leased.event.id).collect::<Vec<_>>(), [suspect]);
+    assert_eq!(
+        as_suspect
+            .iter()
+            .map(|leased| leased.event.id)
+            .collect::<Vec<_>>(),
+        [suspect]
+    );
     assert_eq!(as_suspect[0].lost, 1);
 }
 
@@ -153,11 +171,19 @@ pub async fn of_many_concurrent_leases_each_delivery_goes_to_one(bench: &mut Ben
         tasks.push(tokio::spawn(async move {
             let mut mine = Vec::new();
             loop {
-                let batch = store.lease(order("billing", 3, LONG, Candidates::Fresh)).await.must();
+                let batch = store
+                    .lease(order("billing", 3, LONG, Candidates::Fresh))
+                    .await
+                    .must();
                 if batch.leased.is_empty() {
                     return mine;
                 }
-                mine.extend(batch.leased.into_iter().map(|leased| (leased.event.id, leased.token)));
+                mine.extend(
+                    batch
+                        .leased
+                        .into_iter()
+                        .map(|leased| (leased.event.id, leased.token)),
+                );
             }
         }));
     }
@@ -166,8 +192,18 @@ pub async fn of_many_concurrent_leases_each_delivery_goes_to_one(bench: &mut Ben
         leased.extend(task.await.must());
     }
     assert_eq!(leased.len(), 40);
-    assert_eq!(leased.iter().map(|(id, _)| *id).collect::<BTreeSet<_>>().len(), 40);
-    assert_eq!(leased.iter().map(|(_, token)| *token).collect::<BTreeSet<_>>().len(), 40);
+    assert_eq!(
+        leased.iter().map(|(id, _)| *id).collect::<BTreeSet<_>>().len(),
+        40
+    );
+    assert_eq!(
+        leased
+            .iter()
+            .map(|(_, token)| *token)
+            .collect::<BTreeSet<_>>()
+            .len(),
+        40
+    );
 }
 
 /// Every token that anybody ever sees is greater than all before it.
@@ -203,7 +239,9 @@ pub async fn tokens_increase_over_everything(bench: &mut Bench) {
 /// A lease that is already over when it begins is still a lease.
 pub async fn a_lease_of_no_time_can_be_taken_back_at_once(bench: &mut Bench) {
     bench.stored(bench.event("evt_1").to("billing")).await;
-    bench.lease_as("billing", 1, Duration::ZERO, Candidates::Fresh).await;
+    bench
+        .lease_as("billing", 1, Duration::ZERO, Candidates::Fresh)
+        .await;
     bench.tick().await;
     assert_eq!(bench.rescue().await.len(), 1);
 }

@@ -37,22 +37,33 @@ pub async fn headers_come_back_as_they_arrived(bench: &mut Bench) {
         ("raw", b"\x00\xff"),
         ("Content-Type", b"text/plain"),
     ];
-    let draft = bench.event("headers").with(|event| event.headers = Headers::pack(pairs));
+    let draft = bench
+        .event("headers")
+        .with(|event| event.headers = Headers::pack(pairs));
     let stored = comes_back(bench, draft).await;
     assert_eq!(stored.headers.iter().collect::<Vec<_>>(), pairs);
-    comes_back(bench, bench.event("none").with(|event| event.headers = Headers::default())).await;
+    comes_back(
+        bench,
+        bench
+            .event("none")
+            .with(|event| event.headers = Headers::default()),
+    )
+    .await;
 }
 
 /// Everything else that was said of an event.
 pub async fn every_field_of_an_event_comes_back(bench: &mut Bench) {
     let request = bench.id();
-    let full = bench.event_in("a scope", "evt_full").from_source("a source").with(|event| {
-        event.event_type = Some("invoice.päid".to_owned());
-        event.received_at = Timestamp::from_micros(START.as_micros() + 123_456);
-        event.signed_at = Some(Timestamp::from_micros(START.as_micros() - 7));
-        event.secret_index = Some(u16::MAX);
-        event.batch = Some((request, 41));
-    });
+    let full = bench
+        .event_in("a scope", "evt_full")
+        .from_source("a source")
+        .with(|event| {
+            event.event_type = Some("invoice.päid".to_owned());
+            event.received_at = Timestamp::from_micros(START.as_micros() + 123_456);
+            event.signed_at = Some(Timestamp::from_micros(START.as_micros() - 7));
+            event.secret_index = Some(u16::MAX);
+            event.batch = Some((request, 41));
+        });
     comes_back(bench, full).await;
     let bare = bench.event("evt_bare").with(|event| {
         event.event_type = None;

@@ -22,7 +22,13 @@ pub async fn answers_come_in_the_order_of_requests_and_events(bench: &mut Bench)
     let answers = bench.store.accept(requests).await;
     let shape: Vec<Vec<bool>> = answers
         .into_iter()
-        .map(|answer| answer.must().iter().map(|claim| is_seen_as(claim, known)).collect())
+        .map(|answer| {
+            answer
+                .must()
+                .iter()
+                .map(|claim| is_seen_as(claim, known))
+                .collect()
+        })
         .collect();
     assert_eq!(shape, [vec![false, true, false], vec![true], vec![false, false]]);
 }
@@ -47,7 +53,11 @@ pub async fn a_redelivered_request_adds_only_what_is_missing(bench: &mut Bench) 
 /// belongs to another event is such a request in every store.
 pub async fn a_request_that_fails_fails_alone(bench: &mut Bench) {
     let taken = bench.stored(bench.event("taken").body("taken")).await;
-    let poison = bench.event("poison").to("billing").with(|event| event.id = taken).build();
+    let poison = bench
+        .event("poison")
+        .to("billing")
+        .with(|event| event.id = taken)
+        .build();
     let before = bench.event("before").to("billing").build();
     let after = bench.event("after").to("billing").build();
     let requests = [before.clone(), poison, after.clone()]
@@ -56,7 +66,9 @@ pub async fn a_request_that_fails_fails_alone(bench: &mut Bench) {
     let mut answers = bench.store.accept(requests).await;
     assert_eq!(answers.len(), 3);
     assert!(matches!(answers.remove(2).must()[0], Claim::New { .. }));
-    let error = answers.remove(1).expect_err("an id belongs to one event");
+    let Err(error) = answers.remove(1) else {
+        panic!("an id belongs to one event");
+    };
     assert!(!error.is_retryable(), "this very item can never be written");
     assert!(matches!(answers.remove(0).must()[0], Claim::New { .. }));
     assert_eq!(bench.look_up("poison").await, None, "nothing of it was written");
@@ -75,7 +87,10 @@ pub async fn ids_of_the_same_moment_do_not_collide(bench: &mut Bench) {
         ids.push(event.id);
         bench.stored(Draft::from(event)).await;
     }
-    assert!(ids.iter().all(|id| id.order() == ids[0].order()), "the law's own premise");
+    assert!(
+        ids.iter().all(|id| id.order() == ids[0].order()),
+        "the law's own premise"
+    );
     for (id, name) in ids.iter().zip(["a", "b", "c", "d"]) {
         assert_eq!(bench.record(*id).await.event.body, name);
     }

@@ -25,7 +25,11 @@ pub async fn an_expired_lease_is_a_loss_and_not_an_attempt(bench: &mut Bench) {
     assert!(view.due_at.must() <= bench.now().await, "it is due now");
     let leased = bench.lease_briefly("billing").await;
     assert_eq!((leased.attempt, leased.lost), (2, 1));
-    assert_eq!(bench.record(id).await.attempts.len(), 1, "a loss is no attempt to look at");
+    assert_eq!(
+        bench.record(id).await.attempts.len(),
+        1,
+        "a loss is no attempt to look at"
+    );
 }
 
 /// Nothing is taken from a holder in time.
@@ -44,7 +48,10 @@ pub async fn an_extended_lease_ends_when_it_was_extended_to(bench: &mut Bench) {
     assert_eq!(bench.extend(&leased.hold(), LONG).await, Written::Applied);
     bench.expire().await;
     assert_eq!(bench.rescue().await, [], "it was extended");
-    assert_eq!(bench.extend(&leased.hold(), bench.short()).await, Written::Applied);
+    assert_eq!(
+        bench.extend(&leased.hold(), bench.short()).await,
+        Written::Applied
+    );
     bench.expire().await;
     assert_eq!(bench.rescue().await.len(), 1, "the last extension counts");
 }
@@ -68,13 +75,18 @@ pub async fn a_lost_delivery_can_be_replayed_with_all_its_chances(bench: &mut Be
     lose_for_good(bench, id).await;
     bench.replay(id, ReplayMode::Failed).await;
     let view = bench.delivery(id, "billing").await;
-    assert_eq!((view.state, view.attempts, view.lost), (DeliveryState::Pending, 0, 0));
+    assert_eq!(
+        (view.state, view.attempts, view.lost),
+        (DeliveryState::Pending, 0, 0)
+    );
     assert_eq!(lose_for_good(bench, id).await.state, DeliveryState::Dead);
 }
 
 /// What is handed over at accept can be lost as well.
 pub async fn a_handed_over_delivery_is_rescued_like_any_other(bench: &mut Bench) {
-    let id = bench.stored(bench.event("evt_1").handed_to("billing", bench.short())).await;
+    let id = bench
+        .stored(bench.event("evt_1").handed_to("billing", bench.short()))
+        .await;
     bench.expire().await;
     assert_eq!(bench.rescue().await.len(), 1);
     let leased = bench.lease_briefly("billing").await;
@@ -86,12 +98,18 @@ pub async fn the_limit_of_a_rescue_is_kept(bench: &mut Bench) {
     for n in 0..5 {
         bench.stored(bench.event(&format!("evt_{n}")).to("billing")).await;
     }
-    bench.lease_as("billing", 10, bench.short(), Candidates::Fresh).await;
+    bench
+        .lease_as("billing", 10, bench.short(), Candidates::Fresh)
+        .await;
     bench.expire().await;
     let first = bench.store.rescue(3).await.must();
     let second = bench.store.rescue(3).await.must();
     assert_eq!((first.len(), second.len()), (3, 2));
-    assert!(first.iter().all(|rescued| second.iter().all(|other| other.event != rescued.event)));
+    assert!(
+        first
+            .iter()
+            .all(|rescued| second.iter().all(|other| other.event != rescued.event))
+    );
     assert_eq!(bench.rescue().await, []);
 }
 

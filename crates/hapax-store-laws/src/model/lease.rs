@@ -15,7 +15,9 @@ impl State {
         let mut waiting: Vec<_> = self
             .deliveries
             .iter()
-            .filter(|((_, to), delivery)| *to == order.destination && is_candidate(delivery, order.candidates))
+            .filter(|((_, to), delivery)| {
+                *to == order.destination && is_candidate(delivery, order.candidates)
+            })
             .filter_map(|((event, _), delivery)| Some((delivery.due_at?, self.accepted(*event), *event)))
             .collect();
         waiting.sort_unstable();
@@ -88,7 +90,12 @@ impl State {
     }
 
     /// Counts a lease as lost.
-    pub(super) fn take_back(&mut self, now: Timestamp, event: EventId, destination: DestinationId) -> Rescued {
+    pub(super) fn take_back(
+        &mut self,
+        now: Timestamp,
+        event: EventId,
+        destination: DestinationId,
+    ) -> Rescued {
         let token = self.next_token();
         let mut lost = 0;
         if let Some(delivery) = self.deliveries.get_mut(&(event, destination.clone())) {

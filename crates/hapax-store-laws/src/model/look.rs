@@ -48,10 +48,7 @@ impl State {
         let more = rows.len() > limit as usize;
         rows.truncate(limit as usize);
         EventPage {
-            next: rows
-                .last()
-                .filter(|_| more)
-                .map(|row| Cursor(row.sequence)),
+            next: rows.last().filter(|_| more).map(|row| Cursor(row.sequence)),
             events: rows.into_iter().map(|row| self.summary(row)).collect(),
         }
     }
@@ -59,9 +56,7 @@ impl State {
     fn fits(&self, query: &EventQuery, row: &EventRow) -> bool {
         let event = &row.event;
         query.source.as_ref().is_none_or(|source| *source == event.source)
-            && query
-                .status
-                .is_none_or(|status| status == self.status(event.id))
+            && query.status.is_none_or(|status| status == self.status(event.id))
             && query.fits_type(event.event_type.as_deref())
             && query
                 .event_id
@@ -95,7 +90,10 @@ impl State {
             .iter()
             .filter(|((_, destination), delivery)| {
                 delivery.state == query.state
-                    && query.destination.as_ref().is_none_or(|wanted| wanted == destination)
+                    && query
+                        .destination
+                        .as_ref()
+                        .is_none_or(|wanted| wanted == destination)
                     && after.is_none_or(|Cursor(sequence)| delivery.finished_sequence < sequence)
             })
             .collect();
@@ -116,7 +114,10 @@ impl State {
     pub(super) fn counts(&self) -> Counts {
         let mut backlog: BTreeMap<_, (u64, Option<Timestamp>)> = BTreeMap::new();
         for ((event, destination), delivery) in &self.deliveries {
-            if matches!(delivery.state, DeliveryState::Completed | DeliveryState::Discarded) {
+            if matches!(
+                delivery.state,
+                DeliveryState::Completed | DeliveryState::Discarded
+            ) {
                 continue;
             }
             let accepted = self.events.get(event).map(|row| row.accepted_at);

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AuditEntry, AuditRecord, BodyNote, Cursor, DeadQuery, DeliveryView, Disposal, DuplicateNote, Error, Pause,
-    ReplayJob, ReplayJobId, ReplayJobState, Variant,
+    AuditEntry, AuditRecord, BodyNote, Cursor, DeadQuery, DeliveryView, Disposal, DuplicateNote, Error,
+    Pause, ReplayJob, ReplayJobId, ReplayJobState, Variant,
 };
 use hapax_core::{BodyHash, DeliveryState, DestinationId, EventId, Operations, Timestamp};
 

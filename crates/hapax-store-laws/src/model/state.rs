@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use hapax_core::store::{
-    AttemptView, AuditRecord, DeliveryView, DuplicateTally, LedgerEntry, Pause, ReplayJob, ReplayJobId, Variant,
+    AttemptView, AuditRecord, DeliveryView, DuplicateTally, LedgerEntry, Pause, ReplayJob, ReplayJobId,
+    Variant,
 };
 use hapax_core::{
-    DeliveryState, DestinationId, ErrorClass, EventId, EventStatus, Generation, Hold, IdempotencyKey, Identity,
-    Key, Lane, Scope, StoredEvent, Timestamp, Token,
+    DeliveryState, DestinationId, ErrorClass, EventId, EventStatus, Generation, Hold, IdempotencyKey,
+    Identity, Key, Lane, Scope, StoredEvent, Timestamp, Token,
 };
 
 #[derive(Debug, Default)]

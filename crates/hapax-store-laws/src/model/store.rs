@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use hapax_core::store::{
     AcceptRequest, Claim, Counts, Cursor, Error, EventPage, EventQuery, EventRecord, Forgotten, LeaseBatch,
-    LeaseOrder, LedgerEntry, PurgeOrder, Purged, Quarantined, ReplayOrder, Replayed, Report, Rescued, Variant,
-    Written,
+    LeaseOrder, LedgerEntry, PurgeOrder, Purged, Quarantined, ReplayOrder, Replayed, Report, Rescued,
+    Variant, Written,
 };
 use hapax_core::{EventId, Hold, Identity, Store};
 

@@ -6,7 +6,7 @@ CREATE TABLE meta (
 ) STRICT, WITHOUT ROWID;
 
 -- The oldest schema version whose program may still open this file.
-INSERT INTO meta (key, value) VALUES ('min_compatible', 1), ('token_reserved', 1), ('probed_at', 0), ('skewed', 0);
+INSERT INTO meta (key, value) VALUES ('min_compatible', 1), ('token_reserved', 1), ('probed_at', 0), ('skew_ms', 1024);
 
 -- Scopes, sources, destinations and content rules, each once.
 CREATE TABLE names (
@@ -14,9 +14,11 @@ CREATE TABLE names (
     name TEXT NOT NULL UNIQUE
 ) STRICT;
 
--- One row for each identity: small, and with no second index, because keys are random.
+-- One row for each identity, appended. Keys are random, so that only their index, a third of the
+-- size, is written all over: fewer pages to read, log and copy for each accept than if the rows lay there.
 CREATE TABLE ledger (
-    key          BLOB PRIMARY KEY,
+    no           INTEGER PRIMARY KEY,
+    key          BLOB NOT NULL UNIQUE,
     scope        INTEGER NOT NULL,
     id           BLOB NOT NULL,
     generation   INTEGER NOT NULL, -- the last one given out; while forgotten, that of the next event
@@ -26,7 +28,7 @@ CREATE TABLE ledger (
     content_rule INTEGER,
     content_hash BLOB,
     forgotten    INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 -- Ledger entries whose event is gone, by when they may go too: filled when a payload is deleted,
 -- so that neither an accept nor a purge ever walks the ledger.

@@ -35,7 +35,11 @@ pub struct Access {
 
 /// The middleware in front of every path under `/api/v1`.
 pub(super) async fn guard(State(state): State<AdminState>, request: Request, next: Next) -> Response {
-    let verdict = state.settings.load().access.check(request.method(), request.headers());
+    let verdict = state
+        .settings
+        .load()
+        .access
+        .check(request.method(), request.headers());
     match verdict {
         Ok(()) => next.run(request).await,
         Err(fault) => fault.into_response(),
@@ -44,19 +48,28 @@ pub(super) async fn guard(State(state): State<AdminState>, request: Request, nex
 
 impl Access {
     fn check(&self, method: &Method, headers: &HeaderMap) -> Result<(), Fault> {
-        match &self.token {
-            Some(token) => check_token(token, headers),
-            None => {
-                self.check_host(headers)?;
-                if method.is_safe() { Ok(()) } else { check_origin(headers) }
-            }
+        if let Some(token) = &self.token {
+            return check_token(token, headers);
+        }
+        self.check_host(headers)?;
+        if method.is_safe() {
+            Ok(())
+        } else {
+            check_origin(headers)
         }
     }
 
     fn check_host(&self, headers: &HeaderMap) -> Result<(), Fault> {
-        let host = headers.get(HOST).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let host = headers
+            .get(HOST)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
         let name = host_name(host);
-        let is_ours = match name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+        let is_ours = match name
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .parse::<IpAddr>()
+        {
             Ok(address) => address.is_loopback() || address == self.listen.ip(),
             Err(_) => name.eq_ignore_ascii_case("localhost"),
         };
@@ -80,7 +93,11 @@ impl FromRequestParts<AdminState> for Actor {
 
     async fn from_request_parts(parts: &mut Parts, state: &AdminState) -> Result<Self, Fault> {
         let Some(value) = parts.headers.get(ACTOR_HEADER) else {
-            let by = if state.settings.load().access.token.is_some() { "token" } else { "local" };
+            let by = if state.settings.load().access.token.is_some() {
+                "token"
+            } else {
+                "local"
+            };
             return Ok(Self(by.to_owned()));
         };
         let name = std::str::from_utf8(value.as_bytes()).unwrap_or_default().trim();
@@ -95,7 +112,9 @@ impl FromRequestParts<AdminState> for Actor {
 
 fn check_token(token: &Secret, headers: &HeaderMap) -> Result<(), Fault> {
     let Some(value) = headers.get(AUTHORIZATION) else {
-        return Err(Fault::unauthorized("send `Authorization: Bearer TOKEN` with server.admin_token's value"));
+        return Err(Fault::unauthorized(
+            "send `Authorization: Bearer TOKEN` with server.admin_token's value",
+        ));
     };
     let given = bearer(value.as_bytes()).unwrap_or_default();
     // The comparison takes as long for a near miss as for a wild guess.
@@ -111,7 +130,11 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
 
 /// A browser says where a request comes from; other clients send neither header.
 fn check_origin(headers: &HeaderMap) -> Result<(), Fault> {
-    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("unreadable"));
+    let text = |name: &str| {
+        headers
+            .get(name)
+            .map(|value| value.to_str().unwrap_or("unreadable"))
+    };
     let host = text(HOST.as_str()).unwrap_or_default();
     let foreign = match (text("sec-fetch-site"), text(ORIGIN.as_str())) {
         (Some("same-origin" | "none"), _) | (None, None) => false,
@@ -139,20 +162,46 @@ mod tests {
     use super::*;
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
-        pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+        pairs
+            .iter()
+            .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()))
+            .collect()
     }
 
     fn open() -> Access {
-        Access { token: None, listen: "127.0.0.1:8081".parse().unwrap() }
+        Access {
+            token: None,
+            listen: "127.0.0.1:8081".parse().unwrap(),
+        }
     }
 
     #[test]
     fn without_a_token_only_names_of_this_machine_are_answered() {
-        for host in ["localhost", "LOCALHOST:8081", "127.0.0.1:8081", "127.9.9.9", "[::1]:8081", "[::1]"] {
-            assert_eq!(open().check(&Method::GET, &headers(&[("host", host)])), Ok(()), "{host}");
+        for host in [
+            "localhost",
+            "LOCALHOST:8081",
+            "127.0.0.1:8081",
+            "127.9.9.9",
+            "[::1]:8081",
+            "[::1]",
+        ] {
+            assert_eq!(
+                open().check(&Method::GET, &headers(&[("host", host)])),
+                Ok(()),
+                "{host}"
+            );
         }
-        for host in ["", "evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8081", "10.0.0.1", "[::2]"] {
-            let fault = open().check(&Method::GET, &headers(&[("host", host)])).unwrap_err();
+        for host in [
+            "",
+            "evil.example",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example:8081",
+            "10.0.0.1",
+            "[::2]",
+        ] {
+            let fault = open()
+                .check(&Method::GET, &headers(&[("host", host)]))
+                .unwrap_err();
             assert_eq!(fault.code(), "forbidden_origin", "{host}");
         }
     }
@@ -174,22 +223,51 @@ mod tests {
         let allowed = [
             vec![host],
             vec![host, ("origin", "http://localhost:8081")],
-            vec![host, ("origin", "http://localhost:8081"), ("sec-fetch-site", "same-origin")],
+            vec![
+                host,
+                ("origin", "http://localhost:8081"),
+                ("sec-fetch-site", "same-origin"),
+            ],
         ];
         for pairs in allowed {
-            assert_eq!(open().check(&Method::DELETE, &headers(&pairs)), Ok(()), "{pairs:?}");
+            assert_eq!(
+                open().check(&Method::DELETE, &headers(&pairs)),
+                Ok(()),
+                "{pairs:?}"
+            );
         }
     }
 
     #[test]
     fn with_a_token_nothing_else_opens() {
-        let access = Access { token: Some(Secret::new("right")), ..open() };
+        let access = Access {
+            token: Some(Secret::new("right")),
+            ..open()
+        };
         let check = |pairs: &[(&'static str, &str)]| access.check(&Method::GET, &headers(pairs));
         assert_eq!(check(&[("authorization", "Bearer right")]), Ok(()));
-        assert_eq!(check(&[("authorization", "bearer right"), ("host", "anything")]), Ok(()));
-        for value in ["Bearer wrong", "Bearer righ", "Bearer rightt", "Bearer ", "Basic right", "right", ""] {
-            assert_eq!(check(&[("authorization", value)]).unwrap_err().code(), "unauthorized", "{value}");
+        assert_eq!(
+            check(&[("authorization", "bearer right"), ("host", "anything")]),
+            Ok(())
+        );
+        for value in [
+            "Bearer wrong",
+            "Bearer righ",
+            "Bearer rightt",
+            "Bearer ",
+            "Basic right",
+            "right",
+            "",
+        ] {
+            assert_eq!(
+                check(&[("authorization", value)]).unwrap_err().code(),
+                "unauthorized",
+                "{value}"
+            );
         }
-        assert_eq!(check(&[("host", "localhost")]).unwrap_err().code(), "unauthorized");
+        assert_eq!(
+            check(&[("host", "localhost")]).unwrap_err().code(),
+            "unauthorized"
+        );
     }
 }

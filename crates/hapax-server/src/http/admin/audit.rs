@@ -29,5 +29,8 @@ pub(super) async fn list(
         subject: record.entry.subject,
         detail: record.entry.detail,
     });
-    Ok(Json(AuditPageView { audit: audit.collect(), next: next.map(cursor_text) }))
+    Ok(Json(AuditPageView {
+        audit: audit.collect(),
+        next: next.map(cursor_text),
+    }))
 }

@@ -29,7 +29,11 @@ pub(super) async fn release(
     let (first, raw_hash) = (event_id(&id)?, body_hash(&hash)?);
     let released = state.engine.release_conflict(first, raw_hash, &who).await?;
     let id = released.ok_or_else(|| missing(&id, &hash))?;
-    Ok(Json(ReleasedView { first, body_sha256: raw_hash.to_string(), id }))
+    Ok(Json(ReleasedView {
+        first,
+        body_sha256: raw_hash.to_string(),
+        id,
+    }))
 }
 
 fn missing(id: &str, hash: &str) -> Fault {

@@ -77,12 +77,18 @@ pub(super) async fn list(
 ) -> Answer<Json<DeliveriesView>> {
     let (after, limit) = (cursor(asked.cursor.as_deref())?, limit(asked.limit)?);
     let destination = asked.destination.as_deref().map(|name| known_or_id(&state, name));
-    let query = DeadQuery { state: asked.status.state(), destination };
+    let query = DeadQuery {
+        state: asked.status.state(),
+        destination,
+    };
     let (found, next) = state.engine.store().deliveries(&query, after, limit).await?;
     let settings = state.settings.load();
     let names = Names::now(&state, &settings);
     let deliveries = found.iter().map(|view| names.delivery(view)).collect();
-    Ok(Json(DeliveriesView { deliveries, next: next.map(cursor_text) }))
+    Ok(Json(DeliveriesView {
+        deliveries,
+        next: next.map(cursor_text),
+    }))
 }
 
 pub(super) async fn discard(
@@ -119,7 +125,10 @@ async fn dispose_named(
     who: &str,
 ) -> Answer<DisposedView> {
     if named.len() > NAMED_MAX {
-        let detail = format!("{} deliveries are named; at most {NAMED_MAX} in one request", named.len());
+        let detail = format!(
+            "{} deliveries are named; at most {NAMED_MAX} in one request",
+            named.len()
+        );
         return Err(Fault::invalid_parameter(detail));
     }
     let mut chosen = Vec::with_capacity(named.len());
@@ -136,7 +145,11 @@ async fn dispose_named(
 async fn deliveries_of(state: &AdminState, event: EventId) -> Answer<Vec<(EventId, DestinationId)>> {
     let record = state.engine.store().get(event).await?;
     let record = record.ok_or_else(|| Fault::not_found(Missing::Event, show::no_event(event)))?;
-    Ok(record.deliveries.into_iter().map(|delivery| (event, delivery.destination)).collect())
+    Ok(record
+        .deliveries
+        .into_iter()
+        .map(|delivery| (event, delivery.destination))
+        .collect())
 }
 
 /// Page by page, newest first: what dies meanwhile is newer, and not meant.
@@ -151,11 +164,17 @@ async fn dispose_by_query(
         Disposal::Restore => DeliveryState::Discarded,
     };
     let destination = query.destination.as_deref().map(|name| known_or_id(state, name));
-    let query = DeadQuery { state: from, destination };
+    let query = DeadQuery {
+        state: from,
+        destination,
+    };
     let (mut changed, mut after) = (0, None);
     loop {
         let (page, next) = state.engine.store().deliveries(&query, after, PAGE_MAX).await?;
-        let chosen: Vec<_> = page.into_iter().map(|view| (view.event, view.destination)).collect();
+        let chosen: Vec<_> = page
+            .into_iter()
+            .map(|view| (view.event, view.destination))
+            .collect();
         if !chosen.is_empty() {
             changed += state.engine.dispose(chosen, disposal, who).await?;
         }
@@ -169,5 +188,9 @@ async fn dispose_by_query(
 
 /// A removed destination has dead letters too: what is not a name is taken for an id.
 fn known_or_id(state: &AdminState, name: &str) -> DestinationId {
-    state.settings.load().destination(name).unwrap_or_else(|_| DestinationId::from(name))
+    state
+        .settings
+        .load()
+        .destination(name)
+        .unwrap_or_else(|_| DestinationId::from(name))
 }

@@ -23,7 +23,9 @@ pub(super) struct Reason {
 pub(super) async fn list(State(state): State<AdminState>) -> Answer<Json<DestinationsView>> {
     let store = state.engine.store();
     let (counts, pauses) = (store.counts().await?, store.pauses().await?);
-    Ok(Json(DestinationsView { destinations: all(&state, &counts, &pauses) }))
+    Ok(Json(DestinationsView {
+        destinations: all(&state, &counts, &pauses),
+    }))
 }
 
 pub(super) async fn pause(
@@ -36,10 +38,18 @@ pub(super) async fn pause(
     check_why(&asked.why)?;
     state.engine.pause(id.clone(), &who, &asked.why).await?;
     let pauses = state.engine.store().pauses().await?;
-    let stored = pauses.into_iter().find(|pause| pause.destination == id).map(show::pause);
+    let stored = pauses
+        .into_iter()
+        .find(|pause| pause.destination == id)
+        .map(show::pause);
     // Somebody may have resumed it between the two steps: then this is what was done, just now.
     let at = SystemClock::default().now();
-    Ok(Json(stored.unwrap_or(PauseView { destination_id: id.to_string(), at, by: who, why: asked.why })))
+    Ok(Json(stored.unwrap_or(PauseView {
+        destination_id: id.to_string(),
+        at,
+        by: who,
+        why: asked.why,
+    })))
 }
 
 pub(super) async fn resume(
@@ -53,18 +63,27 @@ pub(super) async fn resume(
         Err(fault) => {
             // A destination that was removed while it was paused can still be resumed, by its id.
             let pauses = state.engine.store().pauses().await?;
-            let paused = pauses.into_iter().find(|pause| pause.destination.as_str() == name);
-            paused.map(|pause| pause.destination).ok_or(fault)?
+            let found = pauses
+                .into_iter()
+                .find(|pause| pause.destination.as_str() == name);
+            found.map(|pause| pause.destination).ok_or(fault)?
         }
     };
     let was_paused = state.engine.resume(&id, &who).await?;
-    Ok(Json(ResumedView { destination_id: id.to_string(), was_paused }))
+    Ok(Json(ResumedView {
+        destination_id: id.to_string(),
+        was_paused,
+    }))
 }
 
 /// Every destination that is configured, and every other that still has work or is paused.
 pub(super) fn all(state: &AdminState, counts: &Counts, pauses: &[Pause]) -> Vec<DestinationView> {
     let settings = state.settings.load();
-    let mut views: Vec<DestinationView> = settings.destinations.iter().map(super::DestinationSettings::view).collect();
+    let mut views: Vec<DestinationView> = settings
+        .destinations
+        .iter()
+        .map(super::DestinationSettings::view)
+        .collect();
     let others = counts.backlog.iter().map(|backlog| &backlog.destination);
     for id in others.chain(pauses.iter().map(|pause| &pause.destination)) {
         if !views.iter().any(|view| view.id == id.as_str()) {
@@ -72,13 +91,18 @@ pub(super) fn all(state: &AdminState, counts: &Counts, pauses: &[Pause]) -> Vec<
         }
     }
     for port in state.engine.destinations() {
-        let Some(view) = views.iter_mut().find(|view| view.id == port.id.as_str()) else { continue };
+        let Some(view) = views.iter_mut().find(|view| view.id == port.id.as_str()) else {
+            continue;
+        };
         view.running = port.running;
         view.concurrency = port.concurrency;
         view.breaker_open_ms = port.breaker_open_for.map(|open_for| open_for.as_millis() as u64);
     }
     for pause in pauses {
-        if let Some(view) = views.iter_mut().find(|view| view.id == pause.destination.as_str()) {
+        if let Some(view) = views
+            .iter_mut()
+            .find(|view| view.id == pause.destination.as_str())
+        {
             view.paused = Some(show::pause(pause.clone()));
         }
     }

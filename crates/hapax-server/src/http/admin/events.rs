@@ -21,7 +21,10 @@ pub(super) async fn list(
     let (query, after, limit) = parameters.into_query()?;
     let page = state.engine.store().list(&query, after, limit).await?;
     let events = page.events.into_iter().map(show::summary).collect();
-    Ok(Json(EventPageView { events, next: page.next.map(cursor_text) }))
+    Ok(Json(EventPageView {
+        events,
+        next: page.next.map(cursor_text),
+    }))
 }
 
 pub(super) async fn show(

@@ -28,7 +28,10 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Answer<Self> {
         match Path::<T>::from_request_parts(parts, state).await {
             Ok(Path(value)) => Ok(Self(value)),
-            Err(rejection) => Err(Fault::invalid_parameter(format!("the path: {}", rejection.body_text()))),
+            Err(rejection) => Err(Fault::invalid_parameter(format!(
+                "the path: {}",
+                rejection.body_text()
+            ))),
         }
     }
 }
@@ -54,11 +57,15 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for Sent<T> {
     type Rejection = Fault;
 
     async fn from_request(request: Request, state: &S) -> Answer<Self> {
-        let body = Bytes::from_request(request, state).await.map_err(|rejection| unreadable(&rejection))?;
+        let body = Bytes::from_request(request, state)
+            .await
+            .map_err(|rejection| unreadable(&rejection))?;
         if body.is_empty() {
             return Ok(Self(T::default()));
         }
-        serde_json::from_slice(&body).map(Self).map_err(|error| Fault::malformed_body(error.to_string()))
+        serde_json::from_slice(&body)
+            .map(Self)
+            .map_err(|error| Fault::malformed_body(error.to_string()))
     }
 }
 
@@ -106,9 +113,9 @@ pub(super) fn limit(asked: Option<u32>) -> Answer<u32> {
     match asked {
         None => Ok(PAGE_DEFAULT),
         Some(limit @ 1..=PAGE_MAX) => Ok(limit),
-        Some(other) => {
-            Err(Fault::invalid_parameter(format!("`limit` is {other}; a page has 1 to {PAGE_MAX} items")))
-        }
+        Some(other) => Err(Fault::invalid_parameter(format!(
+            "`limit` is {other}; a page has 1 to {PAGE_MAX} items"
+        ))),
     }
 }
 
@@ -132,7 +139,8 @@ pub(super) fn cursor_text(cursor: Cursor) -> String {
 
 /// An event id in a path.
 pub(super) fn event_id(text: &str) -> Answer<EventId> {
-    text.parse().map_err(|error: hapax_core::event::NotAnEventId| Fault::invalid_parameter(error.to_string()))
+    text.parse()
+        .map_err(|error: hapax_core::event::NotAnEventId| Fault::invalid_parameter(error.to_string()))
 }
 
 /// The SHA-256 of a body in a path.
@@ -151,9 +159,18 @@ mod tests {
     #[test]
     fn a_cursor_reads_back_as_itself_and_anything_else_is_refused() {
         for number in [0, 1, u64::MAX] {
-            assert_eq!(cursor(Some(&cursor_text(Cursor(number)))), Ok(Some(Cursor(number))));
+            assert_eq!(
+                cursor(Some(&cursor_text(Cursor(number)))),
+                Ok(Some(Cursor(number)))
+            );
         }
-        for text in ["", "1", "zzzzzzzzzzzzzzzz", "00000000000000001", "+000000000000001"] {
+        for text in [
+            "",
+            "1",
+            "zzzzzzzzzzzzzzzz",
+            "00000000000000001",
+            "+000000000000001",
+        ] {
             assert!(cursor(Some(text)).is_err(), "{text}");
         }
     }

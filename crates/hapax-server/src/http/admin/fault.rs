@@ -15,14 +15,14 @@ const RETRY_AFTER: Duration = Duration::from_secs(2);
 
 /// A refusal, on its way to being an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault(Problem);
+pub(super) struct Fault(Problem);
 
 /// What handlers return.
-pub type Answer<T> = Result<T, Fault>;
+pub(super) type Answer<T> = Result<T, Fault>;
 
 impl Fault {
     /// No token, or the wrong one.
-    pub fn unauthorized(detail: impl Into<String>) -> Self {
+    pub(super) fn unauthorized(detail: impl Into<String>) -> Self {
         Self(Problem::new(
             StatusCode::UNAUTHORIZED,
             "unauthorized",
@@ -32,7 +32,7 @@ impl Fault {
     }
 
     /// A request that a web page of somebody else could have caused.
-    pub fn forbidden_origin(detail: impl Into<String>) -> Self {
+    pub(super) fn forbidden_origin(detail: impl Into<String>) -> Self {
         Self(Problem::new(
             StatusCode::FORBIDDEN,
             "forbidden_origin",
@@ -42,7 +42,7 @@ impl Fault {
     }
 
     /// A path, query or body value that cannot be understood.
-    pub fn invalid_parameter(detail: impl Into<String>) -> Self {
+    pub(super) fn invalid_parameter(detail: impl Into<String>) -> Self {
         Self(Problem::new(
             StatusCode::BAD_REQUEST,
             "invalid_parameter",
@@ -52,24 +52,34 @@ impl Fault {
     }
 
     /// A body that is not the JSON it has to be.
-    pub fn malformed_body(detail: impl Into<String>) -> Self {
-        Self(Problem::new(StatusCode::BAD_REQUEST, "malformed_body", "The body cannot be read", detail))
+    pub(super) fn malformed_body(detail: impl Into<String>) -> Self {
+        Self(Problem::new(
+            StatusCode::BAD_REQUEST,
+            "malformed_body",
+            "The body cannot be read",
+            detail,
+        ))
     }
 
     /// A body over the limit of the admin port.
-    pub fn body_too_large(limit_bytes: usize) -> Self {
+    pub(super) fn body_too_large(limit_bytes: usize) -> Self {
         let detail = format!("the body is over {limit_bytes} bytes, the limit of the admin API");
         let status = StatusCode::PAYLOAD_TOO_LARGE;
         Self(Problem::new(status, "body_too_large", "The body is too large", detail).closing())
     }
 
     /// No such thing.
-    pub fn not_found(what: Missing, detail: impl Into<String>) -> Self {
-        Self(Problem::new(StatusCode::NOT_FOUND, what.code(), what.title(), detail))
+    pub(super) fn not_found(what: Missing, detail: impl Into<String>) -> Self {
+        Self(Problem::new(
+            StatusCode::NOT_FOUND,
+            what.code(),
+            what.title(),
+            detail,
+        ))
     }
 
     /// A path that exists, asked in a way that does not.
-    pub fn method_not_allowed() -> Self {
+    pub(super) fn method_not_allowed() -> Self {
         Self(Problem::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "method_not_allowed",
@@ -79,22 +89,37 @@ impl Fault {
     }
 
     /// Refused because deliveries are unfinished.
-    pub fn work_unfinished(detail: impl Into<String>) -> Self {
-        Self(Problem::new(StatusCode::CONFLICT, "work_unfinished", "Deliveries are unfinished", detail))
+    pub(super) fn work_unfinished(detail: impl Into<String>) -> Self {
+        Self(Problem::new(
+            StatusCode::CONFLICT,
+            "work_unfinished",
+            "Deliveries are unfinished",
+            detail,
+        ))
     }
 
     /// Refused because no delivery fits the mode.
-    pub fn nothing_to_replay(detail: impl Into<String>) -> Self {
-        Self(Problem::new(StatusCode::CONFLICT, "nothing_to_replay", "Nothing to replay", detail))
+    pub(super) fn nothing_to_replay(detail: impl Into<String>) -> Self {
+        Self(Problem::new(
+            StatusCode::CONFLICT,
+            "nothing_to_replay",
+            "Nothing to replay",
+            detail,
+        ))
     }
 
     /// A job that is over cannot be cancelled.
-    pub fn replay_over(detail: impl Into<String>) -> Self {
-        Self(Problem::new(StatusCode::CONFLICT, "replay_over", "The replay is over", detail))
+    pub(super) fn replay_over(detail: impl Into<String>) -> Self {
+        Self(Problem::new(
+            StatusCode::CONFLICT,
+            "replay_over",
+            "The replay is over",
+            detail,
+        ))
     }
 
     /// Too many live tails at once.
-    pub fn too_many_streams(limit: usize) -> Self {
+    pub(super) fn too_many_streams(limit: usize) -> Self {
         let detail = format!("{limit} live tails are open, which is the limit; close one and try again");
         let status = StatusCode::SERVICE_UNAVAILABLE;
         let problem = Problem::new(status, "too_many_streams", "Too many live tails", detail);
@@ -102,7 +127,7 @@ impl Fault {
     }
 
     /// The store did not answer in time.
-    pub fn timeout(limit: Duration) -> Self {
+    pub(super) fn timeout(limit: Duration) -> Self {
         let detail = format!(
             "there was no answer within {} s; what was begun may still happen, so look before asking again",
             limit.as_secs()
@@ -113,14 +138,15 @@ impl Fault {
     }
 
     /// The stable code.
-    pub const fn code(&self) -> &'static str {
+    #[cfg(test)]
+    pub(super) const fn code(&self) -> &'static str {
         self.0.code()
     }
 }
 
 /// What was not found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missing {
+pub(super) enum Missing {
     /// A path.
     Path,
     /// An event, or its payload.
@@ -205,12 +231,16 @@ impl From<Refusal> for Fault {
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, title, detail.clone()).retry_after(wait)
         };
         Self(match refusal {
-            Refusal::UnknownSource => {
-                Problem::new(StatusCode::NOT_FOUND, Missing::Source.code(), Missing::Source.title(), detail)
-            }
+            Refusal::UnknownSource => Problem::new(
+                StatusCode::NOT_FOUND,
+                Missing::Source.code(),
+                Missing::Source.title(),
+                detail,
+            ),
             Refusal::RateLimited { retry_after } => {
                 let status = StatusCode::TOO_MANY_REQUESTS;
-                Problem::new(status, "rate_limited", "Over the source's rate", detail).retry_after(retry_after)
+                Problem::new(status, "rate_limited", "Over the source's rate", detail)
+                    .retry_after(retry_after)
             }
             Refusal::Overloaded { retry_after } => {
                 unavailable("overloaded", "The store has too much to write", retry_after)

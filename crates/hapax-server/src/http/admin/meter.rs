@@ -37,7 +37,10 @@ impl KnownCounts {
         if !is_fresh && let Ok(Ok(counts)) = tokio::time::timeout(COUNTS_TIMEOUT, store.counts()).await {
             *known = Some((Instant::now(), counts));
         }
-        known.as_ref().map(|(_, counts)| counts.clone()).unwrap_or_default()
+        known
+            .as_ref()
+            .map(|(_, counts)| counts.clone())
+            .unwrap_or_default()
     }
 }
 

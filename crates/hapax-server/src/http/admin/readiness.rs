@@ -43,7 +43,10 @@ pub struct Readiness {
 
 impl Default for Readiness {
     fn default() -> Self {
-        Self { phase: watch::Sender::new(Phase::Starting), last_probe: Arc::default() }
+        Self {
+            phase: watch::Sender::new(Phase::Starting),
+            last_probe: Arc::default(),
+        }
     }
 }
 
@@ -79,8 +82,11 @@ impl Readiness {
             Ok(Err(error)) => Some(error.to_string()),
             Err(_) => Some(format!("no answer within {} s", PROBE_TIMEOUT.as_secs())),
         };
-        let check =
-            CheckView { ok: message.is_none(), message, took_ms: begun.elapsed().as_millis() as u64 };
+        let check = CheckView {
+            ok: message.is_none(),
+            message,
+            took_ms: begun.elapsed().as_millis() as u64,
+        };
         *last = Some((Instant::now(), check.clone()));
         check
     }
@@ -123,6 +129,18 @@ pub(super) async fn readyz(State(state): State<AdminState>) -> Response {
     let store = state.readiness.check_store(state.engine.store().as_ref()).await;
     let phase = state.readiness.phase();
     let ready = store.ok && phase == Phase::Serving;
-    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(ReadyView { ready, phase, checks: ChecksView { store } })).into_response()
+    let status = if ready {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
+    (
+        status,
+        Json(ReadyView {
+            ready,
+            phase,
+            checks: ChecksView { store },
+        }),
+    )
+        .into_response()
 }

@@ -54,9 +54,15 @@ pub(super) async fn replay_one(
     let to = target(&state.settings.load(), asked.to.as_deref())?;
     check_why(&asked.why)?;
     match state.engine.replay(event, mode, to, &who, &asked.why).await? {
-        Replayed::Again { deliveries, generation } => {
-            Ok(Json(ReplayedView { event, mode, deliveries, generation: generation.0 }))
-        }
+        Replayed::Again {
+            deliveries,
+            generation,
+        } => Ok(Json(ReplayedView {
+            event,
+            mode,
+            deliveries,
+            generation: generation.0,
+        })),
         Replayed::Unfinished => Err(Fault::work_unfinished(format!(
             "event {event} has deliveries that are not finished; wait until they are, or pause their destination \
              and look at `hapax events show {event}`"
@@ -99,7 +105,9 @@ pub(super) async fn cancel(
         return Ok(Json(find(&state, id).await?));
     }
     find(&state, id).await?;
-    Err(Fault::replay_over(format!("replay {id} is over; there is nothing to cancel")))
+    Err(Fault::replay_over(format!(
+        "replay {id} is over; there is nothing to cancel"
+    )))
 }
 
 async fn find(state: &AdminState, id: ReplayJobId) -> Answer<ReplayJobView> {
@@ -141,12 +149,17 @@ pub(super) fn check_why(why: &str) -> Answer<()> {
     if why.len() <= WHY_BYTES_MAX {
         return Ok(());
     }
-    Err(Fault::invalid_parameter(format!("`why` has {} bytes; at most {WHY_BYTES_MAX} are kept", why.len())))
+    Err(Fault::invalid_parameter(format!(
+        "`why` has {} bytes; at most {WHY_BYTES_MAX} are kept",
+        why.len()
+    )))
 }
 
 fn job_id(text: &str) -> Answer<ReplayJobId> {
     let id = text.parse().map_err(|_| {
-        Fault::invalid_parameter(format!("`{text}` is not the id of a replay: it is a UUID, as `POST replays` answered"))
+        Fault::invalid_parameter(format!(
+            "`{text}` is not the id of a replay: it is a UUID, as `POST replays` answered"
+        ))
     });
     id.map(ReplayJobId)
 }
@@ -156,6 +169,8 @@ fn nothing(mode: ReplayMode) -> &'static str {
         ReplayMode::Failed => {
             "no delivery of this event is dead or discarded; mode `all` replays completed ones too, under the same key"
         }
-        ReplayMode::All | ReplayMode::Force => "this event never had a delivery; name a destination with `to`",
+        ReplayMode::All | ReplayMode::Force => {
+            "this event never had a delivery; name a destination with `to`"
+        }
     }
 }

@@ -8,8 +8,8 @@ use hapax_engine::ReplayPreview;
 
 use super::state::{AdminState, Settings};
 use super::views::{
-    AttemptView, BatchView, ConflictView, DeliveryStatus, DeliveryView, DuplicatesView, EventSummaryView, EventView,
-    HeaderView, Intake, PauseView, ReplayJobView, ReplayPreviewView, TallyView,
+    AttemptView, BatchView, ConflictView, DeliveryStatus, DeliveryView, DuplicatesView, EventSummaryView,
+    EventView, HeaderView, Intake, PauseView, ReplayJobView, ReplayPreviewView, TallyView,
 };
 
 /// Headers whose values are credentials; they are kept for no reader.
@@ -25,12 +25,20 @@ impl<'a> Names<'a> {
     /// As things are now.
     pub(super) fn now(state: &AdminState, settings: &'a Settings) -> Self {
         let ports = state.engine.destinations();
-        let paused = ports.into_iter().filter(|port| port.paused.is_some()).map(|port| port.id).collect();
+        let paused = ports
+            .into_iter()
+            .filter(|port| port.paused.is_some())
+            .map(|port| port.id)
+            .collect();
         Self { settings, paused }
     }
 
     fn intake(&self, id: &DestinationId) -> Intake {
-        if self.settings.by_id(id).is_none() || self.paused.contains(id) { Intake::Closed } else { Intake::Open }
+        if self.settings.by_id(id).is_none() || self.paused.contains(id) {
+            Intake::Closed
+        } else {
+            Intake::Open
+        }
     }
 
     /// One delivery.
@@ -107,7 +115,12 @@ pub(super) fn summary(event: EventSummary) -> EventSummaryView {
 
 /// A pause.
 pub(super) fn pause(pause: Pause) -> PauseView {
-    PauseView { destination_id: pause.destination.to_string(), at: pause.at, by: pause.by, why: pause.why }
+    PauseView {
+        destination_id: pause.destination.to_string(),
+        at: pause.at,
+        by: pause.by,
+        why: pause.why,
+    }
 }
 
 /// A bulk replay.
@@ -134,7 +147,11 @@ pub(super) fn job(job: ReplayJob) -> ReplayJobView {
 /// What a bulk replay would do.
 pub(super) fn preview(preview: ReplayPreview) -> ReplayPreviewView {
     let samples = preview.samples.into_iter().map(summary).collect();
-    ReplayPreviewView { dry_run: true, matched: preview.matched, samples }
+    ReplayPreviewView {
+        dry_run: true,
+        matched: preview.matched,
+        samples,
+    }
 }
 
 /// The detail of a 404 for an event.
@@ -144,15 +161,28 @@ pub(super) fn no_event(id: EventId) -> String {
 
 fn headers(headers: &Headers) -> Vec<HeaderView> {
     let shown = headers.iter().map(|(name, value)| {
-        let hidden = HIDDEN_HEADERS.iter().any(|hidden| name.eq_ignore_ascii_case(hidden));
-        let value = if hidden { "***".into() } else { String::from_utf8_lossy(value) };
-        HeaderView { name: name.to_owned(), value: value.into_owned() }
+        let hidden = HIDDEN_HEADERS
+            .iter()
+            .any(|hidden| name.eq_ignore_ascii_case(hidden));
+        let value = if hidden {
+            "***".into()
+        } else {
+            String::from_utf8_lossy(value)
+        };
+        HeaderView {
+            name: name.to_owned(),
+            value: value.into_owned(),
+        }
     });
     shown.collect()
 }
 
 fn duplicates(tally: &store::DuplicateTally) -> DuplicatesView {
-    DuplicatesView { copies: tally.copies, last_at: tally.last_at, gaps_ms: tally.gaps_ms.clone() }
+    DuplicatesView {
+        copies: tally.copies,
+        last_at: tally.last_at,
+        gaps_ms: tally.gaps_ms.clone(),
+    }
 }
 
 fn conflict(view: &store::ConflictView) -> ConflictView {
@@ -171,7 +201,11 @@ mod tests {
 
     #[test]
     fn credentials_in_headers_are_not_shown() {
-        let packed = Headers::pack([("Authorization", &b"Bearer x"[..]), ("cookie", b"a=b"), ("x-id", b"\xff1")]);
+        let packed = Headers::pack([
+            ("Authorization", &b"Bearer x"[..]),
+            ("cookie", b"a=b"),
+            ("x-id", b"\xff1"),
+        ]);
         let shown: Vec<_> = headers(&packed).into_iter().map(|header| header.value).collect();
         assert_eq!(shown, ["***", "***", "\u{fffd}1"]);
     }

@@ -7,5 +7,7 @@ use super::state::AdminState;
 use super::views::SourcesView;
 
 pub(super) async fn list(State(state): State<AdminState>) -> Json<SourcesView> {
-    Json(SourcesView { sources: state.settings.load().sources.clone() })
+    Json(SourcesView {
+        sources: state.settings.load().sources.clone(),
+    })
 }

@@ -43,7 +43,15 @@ impl AdminState {
         started_at: Timestamp,
     ) -> Self {
         let streams = Arc::new(Semaphore::new(STREAMS_MAX));
-        Self { engine, settings, meter, readiness, started_at, streams, counts: KnownCounts::default() }
+        Self {
+            engine,
+            settings,
+            meter,
+            readiness,
+            started_at,
+            streams,
+            counts: KnownCounts::default(),
+        }
     }
 }
 
@@ -74,19 +82,28 @@ pub struct DestinationSettings {
 impl Settings {
     /// The source of this name.
     pub(super) fn source(&self, name: &str) -> Result<&SourceView, Fault> {
-        self.sources.iter().find(|source| source.name == name).ok_or_else(|| {
-            let known = known_names(self.sources.iter().map(|source| source.name.as_str()));
-            Fault::not_found(Missing::Source, format!("there is no source `{name}`; {known}"))
-        })
+        self.sources
+            .iter()
+            .find(|source| source.name == name)
+            .ok_or_else(|| {
+                let known = known_names(self.sources.iter().map(|source| source.name.as_str()));
+                Fault::not_found(Missing::Source, format!("there is no source `{name}`; {known}"))
+            })
     }
 
     /// The id of the destination that is called this, or has this id.
     pub(super) fn destination(&self, name: &str) -> Result<DestinationId, Fault> {
-        let by_name = self.destinations.iter().find(|destination| destination.name == name);
+        let by_name = self
+            .destinations
+            .iter()
+            .find(|destination| destination.name == name);
         let found = by_name.or_else(|| self.destinations.iter().find(|one| one.id.as_str() == name));
         found.map(|destination| destination.id.clone()).ok_or_else(|| {
             let known = known_names(self.destinations.iter().map(|one| one.name.as_str()));
-            Fault::not_found(Missing::Destination, format!("there is no destination `{name}`; {known}"))
+            Fault::not_found(
+                Missing::Destination,
+                format!("there is no destination `{name}`; {known}"),
+            )
         })
     }
 
@@ -97,7 +114,8 @@ impl Settings {
 
     /// What people call the destination with this id.
     pub(super) fn name_of(&self, id: &DestinationId) -> String {
-        self.by_id(id).map_or_else(|| id.to_string(), |destination| destination.name.clone())
+        self.by_id(id)
+            .map_or_else(|| id.to_string(), |destination| destination.name.clone())
     }
 }
 

@@ -21,7 +21,10 @@ pub(super) async fn show(State(state): State<AdminState>) -> Answer<Json<StatsVi
         started_at: state.started_at,
         uptime_seconds: now.since(state.started_at).as_secs(),
         sources: sources(&state.settings.load(), state.meter.arrivals(), &counts),
-        destinations: places.into_iter().map(|place| destination(place, &counts)).collect(),
+        destinations: places
+            .into_iter()
+            .map(|place| destination(place, &counts))
+            .collect(),
         store: StoreView {
             events: counts.events,
             ledger_entries: counts.ledger.iter().map(|count| count.entries).sum(),
@@ -33,18 +36,35 @@ pub(super) async fn show(State(state): State<AdminState>) -> Answer<Json<StatsVi
 
 /// Every configured source, and every other that something came from.
 fn sources(settings: &Settings, arrivals: Vec<Arrivals>, counts: &Counts) -> Vec<SourceStatsView> {
-    let quiet = settings.sources.iter().filter(|source| !arrivals.iter().any(|one| one.source == source.name));
-    let quiet: Vec<_> =
-        quiet.map(|source| Arrivals { source: source.name.clone(), ..Arrivals::default() }).collect();
-    let mut views: Vec<_> =
-        arrivals.into_iter().chain(quiet).map(|arrivals| source(settings, arrivals, counts)).collect();
+    let quiet = settings
+        .sources
+        .iter()
+        .filter(|source| !arrivals.iter().any(|one| one.source == source.name));
+    let quiet: Vec<_> = quiet
+        .map(|source| Arrivals {
+            source: source.name.clone(),
+            ..Arrivals::default()
+        })
+        .collect();
+    let mut views: Vec<_> = arrivals
+        .into_iter()
+        .chain(quiet)
+        .map(|arrivals| source(settings, arrivals, counts))
+        .collect();
     views.sort_by(|one, other| one.source.cmp(&other.source));
     views
 }
 
 fn source(settings: &Settings, arrivals: Arrivals, counts: &Counts) -> SourceStatsView {
-    let scope = settings.sources.iter().find(|source| source.name == arrivals.source).map(|source| &source.scope);
-    let entries = counts.ledger.iter().find(|count| Some(count.scope.as_str()) == scope.map(String::as_str));
+    let scope = settings
+        .sources
+        .iter()
+        .find(|source| source.name == arrivals.source)
+        .map(|source| &source.scope);
+    let entries = counts
+        .ledger
+        .iter()
+        .find(|count| Some(count.scope.as_str()) == scope.map(String::as_str));
     let genuine = arrivals.accepted + arrivals.duplicates + arrivals.conflicts;
     SourceStatsView {
         received: genuine + arrivals.rejected,
@@ -59,9 +79,17 @@ fn source(settings: &Settings, arrivals: Arrivals, counts: &Counts) -> SourceSta
 }
 
 fn destination(place: DestinationView, counts: &Counts) -> DestinationStatsView {
-    let mine: Vec<&Backlog> =
-        counts.backlog.iter().filter(|backlog| backlog.destination.as_str() == place.id).collect();
-    let count = |state| mine.iter().filter(|backlog| backlog.state == state).map(|backlog| backlog.count).sum();
+    let mine: Vec<&Backlog> = counts
+        .backlog
+        .iter()
+        .filter(|backlog| backlog.destination.as_str() == place.id)
+        .collect();
+    let count = |state| {
+        mine.iter()
+            .filter(|backlog| backlog.state == state)
+            .map(|backlog| backlog.count)
+            .sum()
+    };
     let (pending, retrying): (u64, u64) = (count(DeliveryState::Pending), count(DeliveryState::Retrying));
     let is_closed = !place.configured || place.paused.is_some();
     let unfinished = mine.iter().filter(|backlog| backlog.state.is_unfinished());

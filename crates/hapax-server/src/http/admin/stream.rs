@@ -46,7 +46,12 @@ pub(super) async fn tail(
             return Err(Fault::too_many_streams(STREAMS_MAX));
         }
     };
-    let tail = Tail { wanted, notices: state.engine.tail(), readiness: state.readiness, _permit: permit };
+    let tail = Tail {
+        wanted,
+        notices: state.engine.tail(),
+        readiness: state.readiness,
+        _permit: permit,
+    };
     let stream = futures_util::stream::unfold(tail, |mut tail| async {
         let event = tail.next().await?;
         Some((Ok(event), tail))
@@ -73,7 +78,11 @@ impl Tail {
                 Ok(notice) if self.wanted.fits(&notice) => return Some(arrival(&notice)),
                 Ok(_) => {}
                 Err(RecvError::Lagged(missed)) => {
-                    return Some(Event::default().event("lagged").data(format!("{{\"missed\":{missed}}}")));
+                    return Some(
+                        Event::default()
+                            .event("lagged")
+                            .data(format!("{{\"missed\":{missed}}}")),
+                    );
                 }
                 Err(RecvError::Closed) => return None,
             }
@@ -83,14 +92,25 @@ impl Tail {
 
 impl TailParameters {
     fn fits(&self, notice: &Notice) -> bool {
-        let pattern = EventQuery { event_type: self.event_type.clone(), ..EventQuery::default() };
-        self.source.as_deref().is_none_or(|source| source == notice.source.as_str())
-            && self.event_id.as_deref().is_none_or(|event_id| event_id == notice.event_id)
+        let pattern = EventQuery {
+            event_type: self.event_type.clone(),
+            ..EventQuery::default()
+        };
+        self.source
+            .as_deref()
+            .is_none_or(|source| source == notice.source.as_str())
+            && self
+                .event_id
+                .as_deref()
+                .is_none_or(|event_id| event_id == notice.event_id)
             && pattern.fits_type(notice.event_type.as_deref())
     }
 }
 
 fn arrival(notice: &Notice) -> Event {
     let data = serde_json::to_string(notice).unwrap_or_default();
-    Event::default().event("arrival").id(notice.id.to_string()).data(data)
+    Event::default()
+        .event("arrival")
+        .id(notice.id.to_string())
+        .data(data)
 }

@@ -16,7 +16,9 @@ pub(super) fn one(accepted: &Accepted, ack_status: AckStatus) -> Response<Full<B
     let status = match (accepted, ack_status) {
         (Accepted::New { .. }, AckStatus::Accepted) => StatusCode::ACCEPTED,
         (Accepted::New { .. }, AckStatus::Ok)
-        | (Accepted::Duplicate { .. } | Accepted::Conflict { .. }, AckStatus::Ok | AckStatus::Accepted) => StatusCode::OK,
+        | (Accepted::Duplicate { .. } | Accepted::Conflict { .. }, AckStatus::Ok | AckStatus::Accepted) => {
+            StatusCode::OK
+        }
     };
     let mut text = String::with_capacity(192);
     push_one(&mut text, accepted);

@@ -26,7 +26,12 @@ pub(super) enum BodyError {
 }
 
 /// Reads it all.
-pub(super) async fn read<B>(body: B, limit: u64, within: Duration, share: &mut Share) -> Result<Bytes, BodyError>
+pub(super) async fn read<B>(
+    body: B,
+    limit: u64,
+    within: Duration,
+    share: &mut Share,
+) -> Result<Bytes, BodyError>
 where
     B: Body<Data = Bytes> + Unpin,
 {
@@ -64,7 +69,11 @@ where
 }
 
 fn within(limit: u64, bytes: usize) -> Result<(), BodyError> {
-    if bytes as u64 > limit { Err(BodyError::TooLarge) } else { Ok(()) }
+    if bytes as u64 > limit {
+        Err(BodyError::TooLarge)
+    } else {
+        Ok(())
+    }
 }
 
 /// The next bytes; trailers are passed over.
@@ -92,7 +101,9 @@ mod tests {
     const WITHIN: Duration = Duration::from_secs(5);
 
     fn pieces(pieces: &'static [&'static str]) -> impl Body<Data = Bytes, Error = std::io::Error> + Unpin {
-        let frames = pieces.iter().map(|piece| Ok(Frame::data(Bytes::from_static(piece.as_bytes()))));
+        let frames = pieces
+            .iter()
+            .map(|piece| Ok(Frame::data(Bytes::from_static(piece.as_bytes()))));
         StreamBody::new(futures_util::stream::iter(frames))
     }
 
@@ -103,7 +114,12 @@ mod tests {
     #[tokio::test]
     async fn pieces_are_joined_and_a_single_one_is_not_copied() {
         let mut share = share(100);
-        assert_eq!(read(pieces(&["ab", "", "c"]), 3, WITHIN, &mut share).await.unwrap(), "abc");
+        assert_eq!(
+            read(pieces(&["ab", "", "c"]), 3, WITHIN, &mut share)
+                .await
+                .unwrap(),
+            "abc"
+        );
         let one = Bytes::from_static(b"whole");
         let read = read(Full::new(one.clone()), 5, WITHIN, &mut share).await.unwrap();
         assert_eq!(read.as_ptr(), one.as_ptr());
@@ -113,19 +129,33 @@ mod tests {
     async fn more_than_the_limit_is_refused_announced_or_not() {
         let mut share = share(100);
         let announced = Full::new(Bytes::from_static(b"four"));
-        assert_eq!(read(announced, 3, WITHIN, &mut share).await, Err(BodyError::TooLarge));
-        assert_eq!(read(pieces(&["ab", "cd"]), 3, WITHIN, &mut share).await, Err(BodyError::TooLarge));
-        assert_eq!(read(pieces(&["abcd"]), 3, WITHIN, &mut share).await, Err(BodyError::TooLarge));
+        assert_eq!(
+            read(announced, 3, WITHIN, &mut share).await,
+            Err(BodyError::TooLarge)
+        );
+        assert_eq!(
+            read(pieces(&["ab", "cd"]), 3, WITHIN, &mut share).await,
+            Err(BodyError::TooLarge)
+        );
+        assert_eq!(
+            read(pieces(&["abcd"]), 3, WITHIN, &mut share).await,
+            Err(BodyError::TooLarge)
+        );
     }
 
     #[tokio::test]
     async fn more_than_the_budget_is_refused() {
-        assert_eq!(read(pieces(&["ab", "cd"]), 9, WITHIN, &mut share(3)).await, Err(BodyError::NoRoom));
+        assert_eq!(
+            read(pieces(&["ab", "cd"]), 9, WITHIN, &mut share(3)).await,
+            Err(BodyError::NoRoom)
+        );
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_body_that_never_ends_is_cut_off() {
-        let endless = StreamBody::new(futures_util::stream::pending::<Result<Frame<Bytes>, std::io::Error>>());
+        let endless = StreamBody::new(futures_util::stream::pending::<
+            Result<Frame<Bytes>, std::io::Error>,
+        >());
         let result = read(endless, 3, WITHIN, &mut share(3)).await;
         assert_eq!(result, Err(BodyError::TooSlow(WITHIN)));
     }

@@ -18,7 +18,9 @@ impl Budget {
 
     fn take(&self, bytes: usize) -> bool {
         self.left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes))
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(bytes)
+            })
             .is_ok()
     }
 }

@@ -17,7 +17,10 @@ pub(super) fn unknown_path(path: &str) -> Problem {
         StatusCode::NOT_FOUND,
         "not_found",
         "Not found",
-        format!("nothing is at `{}` on this port; webhooks go to /in/<source>", shortened(path)),
+        format!(
+            "nothing is at `{}` on this port; webhooks go to /in/<source>",
+            shortened(path)
+        ),
     )
 }
 
@@ -26,7 +29,10 @@ pub(super) fn unknown_source(name: &str) -> Problem {
         StatusCode::NOT_FOUND,
         "unknown_source",
         "Unknown source",
-        format!("no source is named `{}`; add [sources.<name>] to the configuration, or correct the URL at the sender", shortened(name)),
+        format!(
+            "no source is named `{}`; add [sources.<name>] to the configuration, or correct the URL at the sender",
+            shortened(name)
+        ),
     )
 }
 
@@ -35,7 +41,10 @@ pub(super) fn method_not_allowed(method: &http::Method) -> Problem {
         StatusCode::METHOD_NOT_ALLOWED,
         "method_not_allowed",
         "Method not allowed",
-        format!("webhooks come by POST; {} is only for a sender's handshake, and this is none", shortened(method.as_str())),
+        format!(
+            "webhooks come by POST; {} is only for a sender's handshake, and this is none",
+            shortened(method.as_str())
+        ),
     )
     .allow(METHODS)
 }
@@ -89,7 +98,10 @@ pub(super) fn key_unknown(key_id: &str) -> Problem {
         StatusCode::UNAUTHORIZED,
         "signature_invalid",
         "Signature invalid",
-        format!("the signature names the key `{}`, which is not known here", shortened(key_id)),
+        format!(
+            "the signature names the key `{}`, which is not known here",
+            shortened(key_id)
+        ),
     )
 }
 
@@ -116,7 +128,10 @@ pub(super) fn refusal(refusal: &Refusal) -> Problem {
         )
         .retry_after(*retry_after),
         // What is wrong with the store is for the log, not for whoever sends.
-        Refusal::Unavailable { retry_after, message: _ } => Problem::new(
+        Refusal::Unavailable {
+            retry_after,
+            message: _,
+        } => Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "store_unavailable",
             "Store unavailable",
@@ -153,7 +168,9 @@ mod tests {
     #[test]
     fn every_rejection_has_the_status_that_the_verifier_names() {
         for case in [
-            Rejection::SignatureMissing { header: "h".to_owned() },
+            Rejection::SignatureMissing {
+                header: "h".to_owned(),
+            },
             Rejection::TimestampOutOfRange {
                 signed_at: None,
                 received_at: 0,

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use hapax_core::SourceName;
 use hapax_verify::Verifier;
-use http::Uri;
+use http::{StatusCode, Uri};
 
-use crate::telemetry::SourceMeter;
+use crate::config::Config;
+use crate::telemetry::{Metrics, SourceMeter};
 
 /// One source.
 #[derive(Debug)]
@@ -16,7 +17,7 @@ pub struct Source {
     /// Its name, the last part of its path.
     pub name: SourceName,
     /// Says whether a request is genuine, and which event it is.
-    pub verifier: Verifier,
+    pub verifier: Arc<Verifier>,
     /// The status of an answer to a new event.
     pub ack_status: AckStatus,
     /// Bytes of a body; more is refused.
@@ -43,6 +44,22 @@ pub enum AckStatus {
 pub struct Sources(HashMap<Box<str>, Arc<Source>>);
 
 impl Sources {
+    /// The sources of a configuration.
+    pub fn of(config: &Config, metrics: &Metrics) -> Self {
+        let sources = config.sources.values().map(|source| Source {
+            name: source.name.clone(),
+            verifier: Arc::clone(&source.verifier),
+            ack_status: match source.ack_status {
+                StatusCode::ACCEPTED => AckStatus::Accepted,
+                _ => AckStatus::Ok,
+            },
+            body_limit: config.server.body_limit,
+            public_url: config.server.public_url.clone(),
+            meter: metrics.source(&source.name),
+        });
+        sources.collect()
+    }
+
     /// The source of this name.
     pub fn get(&self, name: &str) -> Option<Arc<Source>> {
         self.0.get(name).cloned()

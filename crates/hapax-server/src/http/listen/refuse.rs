@@ -29,6 +29,8 @@ pub(super) fn refuse(refusals: &mut JoinSet<()>, stream: TcpStream, connections_
 }
 
 async fn answer(mut stream: TcpStream, connections_max: usize) -> std::io::Result<()> {
+    // Not before the request begins: many clients take an answer to nothing for a broken connection.
+    stream.peek(&mut [0]).await?;
     stream.write_all(text(connections_max).as_bytes()).await?;
     stream.shutdown().await?;
     let mut scratch = [0; 1024];

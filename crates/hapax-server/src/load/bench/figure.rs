@@ -74,7 +74,12 @@ pub(super) fn all(rounds: &[Round], ledger: Option<&Ledger>) -> Vec<Figure> {
     let mut figures = Vec::new();
     for connections in [64, 256] {
         let ceiling = |round: &Round| success_rate(&round.ceiling, connections);
-        figures.push(rate(format!("ceiling, {connections} connections"), rounds, ceiling, None));
+        figures.push(rate(
+            format!("ceiling, {connections} connections"),
+            rounds,
+            ceiling,
+            None,
+        ));
         figures.extend(latencies("ceiling", connections, rounds, |round| &round.ceiling));
     }
     for (connections, floor, aim) in [(64, 0.18, 0.30), (256, 0.25, 0.40)] {
@@ -86,14 +91,29 @@ pub(super) fn all(rounds: &[Round], ledger: Option<&Ledger>) -> Vec<Figure> {
     }
     for connections in [64, 256] {
         let name = format!("duplicates, {connections} connections");
-        let seen = |round: &Round| expected_rate(&round.duplicates, connections, |report| report.counts.duplicate);
-        let target = Target::RatioAtLeast { floor: 0.75, aim: 0.90 };
+        let seen =
+            |round: &Round| expected_rate(&round.duplicates, connections, |report| report.counts.duplicate);
+        let target = Target::RatioAtLeast {
+            floor: 0.75,
+            aim: 0.90,
+        };
         figures.push(against_ceiling(name, rounds, connections, seen, target));
-        figures.extend(latencies("duplicates", connections, rounds, |round| &round.duplicates));
+        figures.extend(latencies("duplicates", connections, rounds, |round| {
+            &round.duplicates
+        }));
     }
     let delivered = |round: &Round| Some(round.delivered_per_second);
-    let target = Target::RatioAtLeast { floor: 0.10, aim: 0.20 };
-    figures.push(against_ceiling("accepted to delivered, 64 connections".to_owned(), rounds, 64, delivered, target));
+    let target = Target::RatioAtLeast {
+        floor: 0.10,
+        aim: 0.20,
+    };
+    figures.push(against_ceiling(
+        "accepted to delivered, 64 connections".to_owned(),
+        rounds,
+        64,
+        delivered,
+        target,
+    ));
     figures.extend(footprint(rounds));
     figures.extend(ledger.into_iter().flat_map(against_empty));
     figures
@@ -116,12 +136,17 @@ fn against_ceiling(
     value: impl Fn(&Round) -> Option<f64>,
     target: Target,
 ) -> Figure {
-    let ratio = median(rounds.iter().filter_map(|round| {
-        Some(value(round)? / success_rate(&round.ceiling, connections)?)
-    }));
+    let ratio = median(
+        rounds
+            .iter()
+            .filter_map(|round| Some(value(round)? / success_rate(&round.ceiling, connections)?)),
+    );
     let value = median(rounds.iter().filter_map(&value));
     Figure::new(name, value, Unit::PerSecond, Some(ratio), Some(target))
 }
+
+/// Its name, and where a report has it.
+type Percentile = (&'static str, fn(&Report) -> u64);
 
 fn latencies(
     label: &str,
@@ -129,12 +154,19 @@ fn latencies(
     rounds: &[Round],
     reports: impl Fn(&Round) -> &BTreeMap<usize, Report>,
 ) -> Vec<Figure> {
-    let percentiles: [(&str, fn(&Report) -> u64); 2] =
-        [("p50", |report| report.latency.p50_us), ("p99", |report| report.latency.p99_us)];
-    let figure = |(percentile, of): (&str, fn(&Report) -> u64)| {
-        let read = |reports: &BTreeMap<usize, Report>| reports.get(&connections).map(|report| of(report) as f64);
+    let percentiles: [Percentile; 2] = [
+        ("p50", |report| report.latency.p50_us),
+        ("p99", |report| report.latency.p99_us),
+    ];
+    let figure = |(percentile, of): Percentile| {
+        let read =
+            |reports: &BTreeMap<usize, Report>| reports.get(&connections).map(|report| of(report) as f64);
         let value = median(rounds.iter().filter_map(|round| read(reports(round)))) / 1e3;
-        let ratio = median(rounds.iter().filter_map(|round| Some(read(reports(round))? / read(&round.ceiling)?)));
+        let ratio = median(
+            rounds
+                .iter()
+                .filter_map(|round| Some(read(reports(round))? / read(&round.ceiling)?)),
+        );
         let judged = label == "new events" && connections == 64 && percentile == "p99";
         let target = judged.then_some(Target::RatioAtMost(4.0));
         let ratio = (label != "ceiling").then_some(ratio);
@@ -151,24 +183,53 @@ fn footprint(rounds: &[Round]) -> Vec<Figure> {
         let values: Vec<f64> = rounds.iter().filter_map(of).map(mebibytes).collect();
         if !values.is_empty() {
             let value = values.iter().copied().fold(0.0, f64::max);
-            figures.push(Figure::new(name.to_owned(), value, Unit::Mebibytes, None, limit.map(Target::Below)));
+            figures.push(Figure::new(
+                name.to_owned(),
+                value,
+                Unit::Mebibytes,
+                None,
+                limit.map(Target::Below),
+            ));
         }
     };
-    memory("anonymous memory, highest", |round| round.anonymous_peak_kib, Some(200.0));
+    memory(
+        "anonymous memory, highest",
+        |round| round.anonymous_peak_kib,
+        Some(200.0),
+    );
     memory("resident memory, highest", |round| round.resident_peak_kib, None);
-    memory("resident memory, idle", |round| round.idle_resident_kib, Some(40.0));
+    memory(
+        "resident memory, idle",
+        |round| round.idle_resident_kib,
+        Some(40.0),
+    );
     let ready = median(rounds.iter().map(|round| round.ready_ms));
     let target = Some(Target::Below(200.0));
-    figures.push(Figure::new("start to ready".to_owned(), ready, Unit::Milliseconds, None, target));
+    figures.push(Figure::new(
+        "start to ready".to_owned(),
+        ready,
+        Unit::Milliseconds,
+        None,
+        target,
+    ));
     figures
 }
 
 fn against_empty(ledger: &Ledger) -> Vec<Figure> {
     let (empty, large) = (ledger.empty_per_second(), ledger.large_per_second());
-    let target = Target::RatioAtLeast { floor: 0.85, aim: 1.0 };
+    let target = Target::RatioAtLeast {
+        floor: 0.85,
+        aim: 1.0,
+    };
     let name = format!("new events, {} entries, of the empty store's", ledger.entries);
     vec![
-        Figure::new("new events, empty store, for minutes".to_owned(), empty, Unit::PerSecond, None, None),
+        Figure::new(
+            "new events, empty store, for minutes".to_owned(),
+            empty,
+            Unit::PerSecond,
+            None,
+            None,
+        ),
         Figure::new(name, large, Unit::PerSecond, Some(large / empty), Some(target)),
     ]
 }
@@ -176,7 +237,14 @@ fn against_empty(ledger: &Ledger) -> Vec<Figure> {
 impl Figure {
     fn new(name: String, value: f64, unit: Unit, ratio: Option<f64>, target: Option<Target>) -> Self {
         let standing = target.map_or(Standing::Unjudged, |target| target.judge(value, ratio));
-        Self { name, value, unit, ratio, target, standing }
+        Self {
+            name,
+            value,
+            unit,
+            ratio,
+            target,
+            standing,
+        }
     }
 }
 
@@ -233,7 +301,10 @@ mod tests {
 
     #[test]
     fn figures_are_judged_against_floor_aim_and_limit() {
-        let at_least = Target::RatioAtLeast { floor: 0.25, aim: 0.40 };
+        let at_least = Target::RatioAtLeast {
+            floor: 0.25,
+            aim: 0.40,
+        };
         assert_eq!(at_least.judge(1.0, Some(0.24)), Standing::Missed);
         assert_eq!(at_least.judge(1.0, Some(0.25)), Standing::Reached);
         assert_eq!(at_least.judge(1.0, Some(0.41)), Standing::AimReached);

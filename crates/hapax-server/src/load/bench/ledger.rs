@@ -48,7 +48,12 @@ pub(super) async fn run(plan: &Plan, entries: u64, parent: &Path) -> anyhow::Res
     let workspace = Workspace::create(parent, Afterwards::Remove)?;
     preload::fill(&workspace.path().join("hapax.db"), STORED, entries).await?;
     let large = site::create(workspace.path(), None, None, &secret)?;
-    let mut ledger = Ledger { entries, empty: Vec::new(), large: Vec::new(), problems: Vec::new() };
+    let mut ledger = Ledger {
+        entries,
+        empty: Vec::new(),
+        large: Vec::new(),
+        problems: Vec::new(),
+    };
     let progress = Progress::new(4);
     for turn in [Turn::Empty, Turn::Large, Turn::Large, Turn::Empty] {
         progress.say(format!("{} for {} s", turn.label(), plan.ledger_seconds));
@@ -60,7 +65,9 @@ pub(super) async fn run(plan: &Plan, entries: u64, parent: &Path) -> anyhow::Res
             }
             Turn::Large => measure(plan, &large, &secret).await?,
         };
-        ledger.problems.extend(unexpected(turn.label(), &report, report.counts.accepted));
+        ledger
+            .problems
+            .extend(unexpected(turn.label(), &report, report.counts.accepted));
         match turn {
             Turn::Empty => ledger.empty.push(report),
             Turn::Large => ledger.large.push(report),
@@ -87,8 +94,11 @@ impl Turn {
 
 async fn measure(plan: &Plan, site: &Site, secret: &str) -> anyhow::Result<Report> {
     let service = site.start().await?;
-    let loads = Loads { secret, seconds: plan.ledger_seconds };
-    let report = loads.new(site.ingest(), CONNECTIONS).await?;
+    let loads = Loads {
+        secret,
+        seconds: plan.ledger_seconds,
+    };
+    let report = loads.new_events(site.ingest(), CONNECTIONS).await?;
     service.end().await?;
     Ok(report)
 }
@@ -96,5 +106,9 @@ async fn measure(plan: &Plan, site: &Site, secret: &str) -> anyhow::Result<Repor
 fn mean(reports: &[Report]) -> f64 {
     let accepted: u64 = reports.iter().map(|report| report.counts.accepted).sum();
     let seconds: f64 = reports.iter().map(|report| report.seconds).sum();
-    if seconds > 0.0 { accepted as f64 / seconds } else { 0.0 }
+    if seconds > 0.0 {
+        accepted as f64 / seconds
+    } else {
+        0.0
+    }
 }

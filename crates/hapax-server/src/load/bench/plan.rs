@@ -49,7 +49,14 @@ impl Plan {
 
     /// A first impression within a minute or so.
     pub(crate) fn quick(folder: PathBuf) -> Self {
-        Self { rounds: 3, seconds: 2, delivered_events: 20_000, preload: 0, ledger_seconds: 15, ..Self::full(folder) }
+        Self {
+            rounds: 3,
+            seconds: 2,
+            delivered_events: 20_000,
+            preload: 0,
+            ledger_seconds: 15,
+            ..Self::full(folder)
+        }
     }
 
     /// Measurements in all rounds.

@@ -34,7 +34,15 @@ pub(super) fn create(
     }
     let own = format!("sqlite:{}", folder.join("hapax.db").display());
     let store_url = store.map_or(own, str::to_owned);
-    Site::create(folder, &Settings { store_url, sources, secret: secret.to_owned(), destinations })
+    Site::create(
+        folder,
+        &Settings {
+            store_url,
+            sources,
+            secret: secret.to_owned(),
+            destinations,
+        },
+    )
 }
 
 /// The runs of the load client, all alike but for where they go and what they repeat.
@@ -48,19 +56,27 @@ pub(super) struct Loads<'a> {
 impl Loads<'_> {
     /// Requests to the ceiling, which does not care what they are.
     pub(super) async fn ceiling(&self, address: SocketAddr, connections: usize) -> anyhow::Result<Report> {
-        let load = Load { order: Order::Repeat, distinct: DUPLICATE_IDS, ..self.load(address, STORED, connections) };
+        let load = Load {
+            order: Order::Repeat,
+            distinct: DUPLICATE_IDS,
+            ..self.load(address, STORED, connections)
+        };
         child::load(&load).await
     }
 
     /// Events that were never sent before.
-    pub(super) async fn new(&self, address: SocketAddr, connections: usize) -> anyhow::Result<Report> {
+    pub(super) async fn new_events(&self, address: SocketAddr, connections: usize) -> anyhow::Result<Report> {
         child::load(&self.load(address, STORED, connections)).await
     }
 
     /// The events that duplicates repeat, sent for the first time.
     pub(super) async fn first_copies(&self, address: SocketAddr, seed: u64) -> anyhow::Result<Report> {
-        let load =
-            Load { seconds: COUNT_SECONDS_MAX, distinct: DUPLICATE_IDS, seed, ..self.load(address, STORED, 256) };
+        let load = Load {
+            seconds: COUNT_SECONDS_MAX,
+            distinct: DUPLICATE_IDS,
+            seed,
+            ..self.load(address, STORED, 256)
+        };
         child::load(&load).await
     }
 
@@ -72,17 +88,32 @@ impl Loads<'_> {
         seed: u64,
     ) -> anyhow::Result<Report> {
         let load = self.load(address, STORED, connections);
-        child::load(&Load { order: Order::Repeat, distinct: DUPLICATE_IDS, seed, ..load }).await
+        child::load(&Load {
+            order: Order::Repeat,
+            distinct: DUPLICATE_IDS,
+            seed,
+            ..load
+        })
+        .await
     }
 
     /// This many new events that are to be delivered.
     pub(super) async fn delivered(&self, address: SocketAddr, count: usize) -> anyhow::Result<Report> {
         let load = self.load(address, DELIVERED, 64);
-        child::load(&Load { seconds: COUNT_SECONDS_MAX, distinct: count, ..load }).await
+        child::load(&Load {
+            seconds: COUNT_SECONDS_MAX,
+            distinct: count,
+            ..load
+        })
+        .await
     }
 
     fn load(&self, address: SocketAddr, source: &'static str, connections: usize) -> Load<'_> {
-        let path = if source == STORED { "/in/bench" } else { "/in/delivered" };
+        let path = if source == STORED {
+            "/in/bench"
+        } else {
+            "/in/delivered"
+        };
         Load {
             address,
             path,

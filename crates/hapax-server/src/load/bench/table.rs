@@ -35,12 +35,23 @@ pub(crate) fn print(results: &Results) -> io::Result<()> {
 
 fn table(figures: &[Figure]) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    // Markdown: what is printed can be put into a page as it is.
+    table.load_style(presets::ASCII_MARKDOWN);
     table.set_header(["figure", "value", "ratio", "target", "aim", ""]);
     for figure in figures {
         let (target, aim) = wanted(figure.target);
-        let ratio = figure.ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
-        table.add_row([figure.name.clone(), value(figure), ratio, target, aim, standing(figure.standing).to_owned()]);
+        let ratio = figure
+            .ratio
+            .map(|ratio| format!("{ratio:.2}"))
+            .unwrap_or_default();
+        table.add_row([
+            figure.name.clone(),
+            value(figure),
+            ratio,
+            target,
+            aim,
+            standing(figure.standing).to_owned(),
+        ]);
     }
     for column in 1..=4 {
         if let Some(column) = table.column_mut(column) {

@@ -61,7 +61,10 @@ pub(crate) struct Totals {
 impl Effects {
     /// Nothing applied yet.
     pub(crate) fn new() -> Self {
-        Self { state: Mutex::default(), events: watch::Sender::new(0) }
+        Self {
+            state: Mutex::default(),
+            events: watch::Sender::new(0),
+        }
     }
 
     /// The same, with a line for each effect in a file: the event, a tab, the key.
@@ -81,7 +84,11 @@ impl Effects {
         state.last_effect_at_us = unix_micros();
         state.write(event, key);
         if state.first_keys.contains_key(event) {
-            state.further_keys.entry(event.into()).or_default().push(key.into());
+            state
+                .further_keys
+                .entry(event.into())
+                .or_default()
+                .push(key.into());
         } else {
             state.first_keys.insert(event.into(), key.into());
             let events = state.first_keys.len();
@@ -149,7 +156,9 @@ impl State {
 }
 
 fn unix_micros() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_micros() as u64)
 }
 
 #[cfg(test)]

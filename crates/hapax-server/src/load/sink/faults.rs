@@ -24,7 +24,11 @@ pub(crate) enum Fault {
 
 impl Faults {
     /// Never.
-    pub(crate) const NONE: Self = Self { refuse: 0, fail_after_effect: 0, hang_up_after_effect: 0 };
+    pub(crate) const NONE: Self = Self {
+        refuse: 0,
+        fail_after_effect: 0,
+        hang_up_after_effect: 0,
+    };
 
     /// What happens to the next delivery.
     pub(crate) fn draw(self) -> Option<Fault> {
@@ -56,7 +60,11 @@ mod tests {
 
     #[test]
     fn each_fault_has_its_share_of_a_thousand() {
-        let faults = Faults { refuse: 10, fail_after_effect: 20, hang_up_after_effect: 30 };
+        let faults = Faults {
+            refuse: 10,
+            fail_after_effect: 20,
+            hang_up_after_effect: 30,
+        };
         let count = |fault| (0..1000).filter(|drawn| faults.of(*drawn) == fault).count();
         assert_eq!(count(Some(Fault::Refuse)), 10);
         assert_eq!(count(Some(Fault::FailAfterEffect)), 20);

@@ -1,0 +1,77 @@
+//! Each source signs a sample with each of its secrets and verifies it: a secret of the wrong shape shows here,
+//! and not at the first delivery.
+
+use hapax_core::{Clock as _, SystemClock};
+use hapax_verify::sign::Signer;
+use hapax_verify::{Algorithm, Request, Verdict, sample};
+
+use super::check::Check;
+use crate::config::{Config, Source};
+
+const SAMPLE_ID: &str = "hapax_doctor_1";
+
+pub(super) fn check(config: &Config) -> Vec<Check> {
+    let url_of = |name: &str| config.public_url_of(name);
+    config
+        .sources
+        .iter()
+        .map(|(name, source)| check_source(name, &url_of(name), source))
+        .collect()
+}
+
+fn check_source(name: &str, url: &str, source: &Source) -> Check {
+    let check_name = format!("source {name}");
+    let count = source.secrets.len();
+    let is_public_key = source
+        .scheme
+        .signatures
+        .iter()
+        .all(|kind| kind.algorithm == Algorithm::Ed25519);
+    if is_public_key {
+        let detail =
+            format!("{count} public keys of the right shape; only the sender can sign, so none was tried");
+        return Check::ok(check_name, detail);
+    }
+    for (index, secret) in source.secrets.iter().enumerate() {
+        if let Err(problem) = round_trip(url, source, secret.expose(), index) {
+            return Check::fail(
+                check_name,
+                format!("secret {} of {count}: {problem}", index + 1),
+                "copy the signing secret again from the sender's settings, whole",
+            );
+        }
+    }
+    Check::ok(
+        check_name,
+        format!("a sample signed with each of its {count} secrets verifies"),
+    )
+}
+
+fn round_trip(url: &str, source: &Source, secret: &str, index: usize) -> Result<(), String> {
+    let now = SystemClock::default().now().as_seconds();
+    let delivery = match source.provider {
+        Some(provider) => sample::of_provider(provider, SAMPLE_ID),
+        None => sample::of_rule(&source.identity, SAMPLE_ID),
+    };
+    let signer = Signer::new(&source.scheme, secret).map_err(|error| error.to_string())?;
+    let mut headers = signer.sign(SAMPLE_ID, now, "POST", url, &delivery.body);
+    headers.extend(delivery.headers);
+    let request = Request {
+        method: "POST",
+        url,
+        headers: &headers,
+        body: &delivery.body,
+        received_at: now,
+    };
+    match source.verifier.verify(&request) {
+        // An equal secret earlier in the list matches first.
+        Ok(Verdict::Events(events)) if events.first().and_then(|event| event.secret_index) <= Some(index) => {
+            Ok(())
+        }
+        Ok(Verdict::Events(_)) => Err("another secret matched".to_owned()),
+        Ok(Verdict::Handshake(_) | Verdict::NeedsKey(_)) => {
+            Err("the sample is not taken for an event".to_owned())
+        }
+        Err(rejection) => Err(rejection.to_string()),
+    }
+}

@@ -1,0 +1,80 @@
+//! `hapax events tail`: what arrives, as it arrives.
+
+use hapax_core::{EventId, Timestamp};
+use serde::Deserialize;
+
+use super::TailArgs;
+use crate::cli::Globals;
+use crate::client::sse::Message;
+use crate::client::table::printable;
+use crate::client::{Client, Error, Parameters};
+use crate::exit::CliError;
+use crate::output;
+
+/// What the service says of an arrival.
+#[derive(Debug, Deserialize)]
+struct Arrival {
+    id: EventId,
+    source: String,
+    event_id: String,
+    #[serde(rename = "type")]
+    event_type: Option<String>,
+    received_at: Timestamp,
+    status: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Lagged {
+    missed: u64,
+}
+
+pub(super) async fn run(client: &Client, args: &TailArgs, globals: &Globals) -> Result<(), CliError> {
+    let path = Parameters::default()
+        .with("source", args.source.as_ref())
+        .with("type", args.event_type.as_ref())
+        .with("event_id", args.event_id.as_ref())
+        .on("events/stream");
+    let mut messages = client.stream(&path).await.map_err(Error::into_cli)?;
+    if !globals.json {
+        output::note(format_args!("following {}; Ctrl-C ends", client.target().shown()));
+    }
+    loop {
+        let message = tokio::select! {
+            message = messages.next() => message.map_err(Error::into_cli)?,
+            _ = tokio::signal::ctrl_c() => return Ok(()),
+        };
+        let Some(message) = message else {
+            output::note("the service ended the stream: it is stopping");
+            return Ok(());
+        };
+        print(&message, globals)?;
+    }
+}
+
+fn print(message: &Message, globals: &Globals) -> Result<(), CliError> {
+    match message.event.as_str() {
+        "arrival" if globals.json => output::raw(format!("{}\n", message.data).as_bytes())?,
+        "arrival" => output::line(line(&serde_json::from_str(&message.data)?))?,
+        "lagged" => {
+            let Lagged { missed } = serde_json::from_str(&message.data)?;
+            output::warning(format_args!(
+                "{missed} events came faster than they could be shown, and are not shown here"
+            ));
+        }
+        // A kind that a newer service sends is not for this version.
+        _ => {}
+    }
+    Ok(())
+}
+
+fn line(arrival: &Arrival) -> String {
+    format!(
+        "{}  {:<9}  {}  {}  {}  {}",
+        arrival.received_at,
+        arrival.status,
+        arrival.id,
+        printable(&arrival.source),
+        printable(arrival.event_type.as_deref().unwrap_or("-")),
+        printable(&arrival.event_id),
+    )
+}

@@ -1,0 +1,254 @@
+//! `hapax init`: a commented `hapax.toml` to start from.
+
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write as _};
+
+use anyhow::Context as _;
+use hapax_verify::catalogue::{self, Provider};
+
+use super::Globals;
+use crate::config;
+use crate::exit::CliError;
+use crate::output;
+
+/// Write a commented hapax.toml.
+///
+/// With providers: a source for each. `--config` says where it goes; a file that is already there is left alone.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hapax init
+  hapax init stripe github
+  hapax init stripe --config /etc/hapax.toml --force")]
+pub struct Args {
+    /// Providers to write a source for; `hapax providers` lists them
+    #[arg(value_name = "PROVIDER")]
+    pub providers: Vec<String>,
+
+    /// Overwrite the file if it is there
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Runs the verb.
+pub fn run(args: &Args, globals: &Globals) -> Result<(), CliError> {
+    let providers = args
+        .providers
+        .iter()
+        .map(|name| known(name))
+        .collect::<Result<Vec<_>, _>>()?;
+    let path = &globals.config;
+    let mut options = OpenOptions::new();
+    options.write(true);
+    if args.force {
+        options.create(true).truncate(true);
+    } else {
+        // Created only if absent, in one step: nobody's file is lost between a look and a write.
+        options.create_new(true);
+    }
+    let mut file = options.open(path).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => CliError::failed(format!(
+            "{} is there already; `--force` overwrites it, `--config FILE` names another",
+            path.display()
+        )),
+        _ => anyhow::Error::new(error)
+            .context(format!("{} cannot be written", path.display()))
+            .into(),
+    })?;
+    file.write_all(text(&providers).as_bytes())
+        .with_context(|| format!("{} cannot be written", path.display()))?;
+    output::note(format_args!("{} written.", path.display()));
+    for provider in &providers {
+        output::note(format_args!(
+            "Set {} to the signing secret that {} shows.",
+            variable(provider),
+            provider.title
+        ));
+    }
+    output::note("Then: `hapax config check`, and `hapax serve`.");
+    Ok(())
+}
+
+fn known(name: &str) -> Result<&'static Provider, CliError> {
+    catalogue::get(name).ok_or_else(|| {
+        let names = catalogue::all().iter().map(|provider| provider.name.as_str());
+        let meant = config::nearest(name, names)
+            .map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
+        CliError::not_found(format!(
+            "`{name}` is not in the catalogue; `hapax providers` lists what is{meant}"
+        ))
+    })
+}
+
+/// The variable that a written source reads its secret from.
+fn variable(provider: &Provider) -> String {
+    format!(
+        "{}_WEBHOOK_SECRET",
+        provider.name.to_ascii_uppercase().replace('-', "_")
+    )
+}
+
+fn text(providers: &[&Provider]) -> String {
+    let mut text = HEAD.to_owned();
+    if providers.is_empty() {
+        text.push_str(SOURCE_EXAMPLE);
+    }
+    let mut written: Vec<&str> = Vec::new();
+    for provider in providers {
+        if written.contains(&provider.name.as_str()) {
+            continue;
+        }
+        written.push(&provider.name);
+        let (name, title, variable) = (&provider.name, &provider.title, variable(provider));
+        let _ = write!(
+            text,
+            "\n# {title}. Give it the URL of this machine, ending in /in/{name}.\n\
+             [sources.{name}]\n\
+             provider = \"{name}\"\n\
+             secrets = [\"env:{variable}\"]    # several while you rotate: any may match\n\
+             deliver_to = [\"app\"]\n\
+             # ledger_window = \"30d\"          # how long an event id is remembered\n\
+             # payload_retention = \"14d\"      # how long its body is kept\n"
+        );
+    }
+    text.push_str(TAIL);
+    text
+}
+
+const HEAD: &str = r#"# Hapax: every webhook takes effect exactly once.
+# `hapax config check` checks this file, `hapax config show` shows what holds.
+# Secrets are "env:NAME", "file:PATH" or the text itself.
+
+[server]
+listen = "127.0.0.1:8080"              # webhooks: POST /in/<source>
+admin_listen = "127.0.0.1:8081"        # admin API, /metrics, /healthz, /readyz
+# admin_token = "env:HAPAX_ADMIN_TOKEN"  # needed where admin_listen is not a loopback address
+# body_limit = "5MiB"
+# public_url = "https://hooks.example.com"  # for senders that sign the URL
+
+[store]
+url = "sqlite:hapax.db"
+"#;
+
+const SOURCE_EXAMPLE: &str = r#"
+# Who sends. `hapax providers` lists the presets.
+# [sources.stripe]
+# provider = "stripe"
+# secrets = ["env:STRIPE_WEBHOOK_SECRET"]
+# deliver_to = ["app"]
+
+# A sender without a preset: say how it signs, and where its ids are.
+# [sources.inhouse]
+# verify = { scheme = "hmac-sha256", header = "x-signature", signed = "{body}" }
+# event_id = "header:x-event-id"
+# event_type = "body:/type"
+# secrets = ["env:INHOUSE_WEBHOOK_SECRET"]
+# deliver_to = ["app"]
+"#;
+
+const TAIL: &str = r#"
+# Who receives. 2xx means done; anything else is tried again.
+[destinations.app]
+kind = "http"
+url = "http://127.0.0.1:3000/webhooks"
+# secret = "env:APP_SIGNING_SECRET"    # signs the outgoing request, Standard Webhooks
+# events = ["invoice.*"]               # default: all
+# timeout = "10s"
+# concurrency = 32
+# max_attempts = 12
+# order_by = "body:/data/object/id"    # one at a time per value, in order of acceptance
+"#;
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::Environment;
+    use crate::exit::Exit;
+
+    #[test]
+    fn what_is_written_passes_the_check() {
+        let all: Vec<&Provider> = catalogue::all().iter().collect();
+        let secrets: Vec<(String, String)> = all
+            .iter()
+            .map(|provider| {
+                (
+                    variable(provider),
+                    hapax_verify::sign::generate_secret(provider, &[7; 32]),
+                )
+            })
+            .collect();
+        let environment = Environment::with(
+            secrets
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str())),
+        );
+        for providers in [&all[..], &[]] {
+            let config = config::parse(&text(providers), Path::new("hapax.toml"), &environment, &[]).unwrap();
+            assert_eq!(config.sources.len(), providers.len());
+            assert!(config.destinations.contains_key("app"));
+        }
+    }
+
+    #[test]
+    fn the_commented_examples_are_right_too() {
+        let uncommented: Vec<&str> = SOURCE_EXAMPLE
+            .lines()
+            .filter(|line| line.contains("[sources.") || line.contains(" = "))
+            .map(|line| line.trim_start_matches("# "))
+            .collect();
+        let uncommented = uncommented.join("\n");
+        let environment = Environment::with([
+            ("STRIPE_WEBHOOK_SECRET", "whsec_1"),
+            ("INHOUSE_WEBHOOK_SECRET", "secret"),
+        ]);
+        let text = format!("{HEAD}{uncommented}{TAIL}");
+        let config = config::parse(&text, Path::new("hapax.toml"), &environment, &[]).unwrap();
+        assert_eq!(config.sources.len(), 2);
+        assert_eq!(config.warning_lines(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_left_alone_unless_forced() {
+        use clap::Parser as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hapax.toml");
+        std::fs::write(&path, "mine").unwrap();
+        let globals = super::super::Cli::parse_from([
+            std::ffi::OsStr::new("hapax"),
+            "-c".as_ref(),
+            path.as_os_str(),
+            "init".as_ref(),
+        ])
+        .globals;
+        let mut args = Args {
+            providers: vec!["stripe".to_owned()],
+            force: false,
+        };
+        let error = run(&args, &globals).unwrap_err();
+        assert_eq!(error.exit, Exit::Failed);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+        args.force = true;
+        run(&args, &globals).unwrap();
+        assert!(
+            std::fs::read_to_string(&path)
+                .unwrap()
+                .contains("[sources.stripe]")
+        );
+    }
+
+    #[test]
+    fn an_unknown_provider_is_refused_with_the_nearest() {
+        let error = known("strip").unwrap_err();
+        assert_eq!(error.exit, Exit::NotFound);
+        assert!(
+            error
+                .error
+                .unwrap()
+                .to_string()
+                .ends_with("did you mean `stripe`?")
+        );
+    }
+}

@@ -1,0 +1,212 @@
+//! The page of every problem code and exit code.
+
+use std::fmt::Write as _;
+
+use crate::exit::Exit;
+
+/// What the ingest port answers besides 2xx: code, status, meaning.
+const INGEST: [(&str, u16, &str); 16] = [
+    ("signature_missing", 401, "The request has no signature."),
+    (
+        "signature_invalid",
+        401,
+        "The signature matches none of the source's secrets.",
+    ),
+    (
+        "timestamp_out_of_range",
+        401,
+        "The signature is right, but for another time than now.",
+    ),
+    (
+        "event_id_missing",
+        400,
+        "The event has no id where the rule says it should be, or one that cannot be used.",
+    ),
+    (
+        "malformed_body",
+        400,
+        "The body cannot be read where the id must be inside it.",
+    ),
+    ("body_incomplete", 400, "The body ended before it was whole."),
+    ("unknown_source", 404, "There is no source of this name."),
+    ("not_found", 404, "There is nothing at this path."),
+    (
+        "method_not_allowed",
+        405,
+        "The path does not take this method; `Allow` says which it takes.",
+    ),
+    ("body_timeout", 408, "The body did not arrive in time."),
+    (
+        "body_too_large",
+        413,
+        "The body is larger than `server.body_limit`.",
+    ),
+    ("event_refused", 422, "The store cannot keep this event."),
+    (
+        "rate_limited",
+        429,
+        "The source's `rate_limit` is reached; `Retry-After` says when to come again.",
+    ),
+    (
+        "store_unavailable",
+        503,
+        "The store cannot be written; nothing was accepted, and the sender delivers again.",
+    ),
+    (
+        "overloaded",
+        503,
+        "There is no room for more; nothing was accepted, and the sender delivers again.",
+    ),
+    (
+        "shutting_down",
+        503,
+        "The service is stopping; nothing was accepted, and the sender delivers again.",
+    ),
+];
+
+/// What the admin API answers besides 2xx and the codes above.
+const ADMIN: [(&str, u16, &str); 15] = [
+    ("unauthorized", 401, "The bearer token is missing or wrong."),
+    (
+        "forbidden_origin",
+        403,
+        "Without a token, the admin API answers only this machine.",
+    ),
+    (
+        "invalid_parameter",
+        400,
+        "A value of the request cannot be understood.",
+    ),
+    ("unknown_path", 404, "There is nothing at this path."),
+    (
+        "event_not_found",
+        404,
+        "There is no event of this id, or its body is gone.",
+    ),
+    (
+        "unknown_destination",
+        404,
+        "There is no destination of this name.",
+    ),
+    ("replay_not_found", 404, "There is no replay of this id."),
+    (
+        "ledger_entry_not_found",
+        404,
+        "The ledger does not know this event id.",
+    ),
+    ("conflict_not_found", 404, "The event has no such variant."),
+    (
+        "work_unfinished",
+        409,
+        "Deliveries of the event are unfinished; wait for them, or pause the destination.",
+    ),
+    (
+        "nothing_to_replay",
+        409,
+        "No delivery of the event fits the mode.",
+    ),
+    ("replay_over", 409, "The replay is over, and cannot be cancelled."),
+    ("store_rejected", 422, "The store refuses this."),
+    ("too_many_streams", 429, "Too many live tails at once."),
+    (
+        "store_damaged",
+        500,
+        "The store's file is damaged; it is left as it is.",
+    ),
+];
+
+const EXITS: [(Exit, &str); 6] = [
+    (Exit::Done, "done"),
+    (Exit::Failed, "failed"),
+    (Exit::Usage, "the command line cannot be understood"),
+    (Exit::Configuration, "the configuration is missing or wrong"),
+    (Exit::NotFound, "what was named does not exist"),
+    (Exit::ProblemFound, "a check found a problem"),
+];
+
+pub(super) fn page() -> String {
+    let mut page = super::heading("Errors", "errors");
+    page.push_str(
+        "\nProblems are `application/problem+json` (RFC 9457) with a stable `code`; each has a page of its own.\n\n\
+         ## Answers to senders\n\n| code | status | |\n|---|---|---|\n",
+    );
+    push_codes(&mut page, &INGEST);
+    page.push_str(
+        "\n## Answers of the admin API\n\nBesides those above:\n\n| code | status | |\n|---|---|---|\n",
+    );
+    push_codes(&mut page, &ADMIN);
+    page.push_str("\n## Exit codes\n\n| code | |\n|---|---|\n");
+    for (exit, meaning) in EXITS {
+        let _ = writeln!(page, "| {} | {meaning} |", exit.code());
+    }
+    page
+}
+
+fn push_codes(page: &mut String, codes: &[(&str, u16, &str)]) {
+    for (code, status, meaning) in codes {
+        let _ = writeln!(page, "| [`{code}`](../errors/{code}.md) | {status} | {meaning} |");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                sources(&path, found);
+            } else {
+                found.push(path);
+            }
+        }
+    }
+
+    /// The first text after each `Problem::new(`, where it looks like a code.
+    fn codes_in(source: &str) -> impl Iterator<Item = &str> {
+        let calls = source.split("Problem::new(").skip(1);
+        let texts = calls.filter_map(|call| call.split(';').next()?.split('"').nth(1));
+        texts.filter(|text| text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'))
+    }
+
+    #[test]
+    fn every_code_that_is_answered_is_on_the_page() {
+        let listed: BTreeSet<&str> = INGEST.iter().chain(&ADMIN).map(|(code, ..)| *code).collect();
+        assert_eq!(listed.len(), INGEST.len() + ADMIN.len(), "a code is listed twice");
+        let mut files = Vec::new();
+        sources(
+            &Path::new(env!("CARGO_MANIFEST_DIR")).join("src/http"),
+            &mut files,
+        );
+        let mut answered = 0;
+        for file in files {
+            for code in codes_in(&std::fs::read_to_string(&file).unwrap()) {
+                answered += 1;
+                assert!(
+                    listed.contains(code),
+                    "{code} of {} is not on the page",
+                    file.display()
+                );
+            }
+        }
+        assert!(answered > 10, "the source is not where this test looks");
+    }
+
+    #[test]
+    fn rejections_of_the_verifier_are_on_the_page() {
+        let page = page();
+        for code in [
+            "signature_missing",
+            "signature_invalid",
+            "timestamp_out_of_range",
+            "event_id_missing",
+            "malformed_body",
+        ] {
+            assert!(page.contains(&format!("[`{code}`]")), "{code}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Who signs, with what, and where it goes: from a source of the configuration, or from a provider and flags.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use hapax_core::Secret;
+use hapax_verify::sample::{self, Sample};
+use hapax_verify::{IdentityRule, Scheme, catalogue};
+use http::Uri;
+
+use super::Args;
+use crate::cli::Globals;
+use crate::config::{self, Config, ConfigError, Environment, Source, nearest, resolve_secret};
+use crate::exit::CliError;
+
+const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
+
+/// Everything that a delivery needs besides its body.
+pub(super) struct Sender {
+    pub(super) scheme: Scheme,
+    pub(super) identity: IdentityRule,
+    pub(super) secret: Secret,
+    pub(super) url: Uri,
+    /// What senders that sign the URL sign.
+    pub(super) signed_url: String,
+    provider: Option<&'static catalogue::Provider>,
+}
+
+impl Sender {
+    /// Finds the source or provider that the user named.
+    pub(super) fn find(args: &Args, globals: &Globals) -> Result<Self, CliError> {
+        let environment = Environment::of_process();
+        let config = match config::load(&globals.config, &environment, &[]) {
+            Ok(config) => Some(config),
+            // A provider, a secret and a URL need no configuration.
+            Err(ConfigError::Missing(_)) => None,
+            Err(error) => return Err(CliError::configuration(error)),
+        };
+        let source = config
+            .as_ref()
+            .and_then(|config| source_named(config, &args.target));
+        let provider = source.map_or_else(|| catalogue::get(&args.target), |source| source.provider);
+        let given = args
+            .secret
+            .as_ref()
+            .map(|secret| resolve_secret(secret.expose(), &environment));
+        let given = given.transpose()?.map(|(secret, _)| secret);
+        let (scheme, identity) = match (source, provider) {
+            (Some(source), _) => (source.scheme.clone(), source.identity.clone()),
+            (None, Some(provider)) => (provider.scheme.clone(), provider.identity.clone()),
+            (None, None) => return Err(unknown(config.as_ref(), args, globals)),
+        };
+        let name = source.map_or(args.target.as_str(), |source| source.name.as_str());
+        let secret = given.or_else(|| source.and_then(|source| source.secrets.first().cloned()));
+        let secret = secret.ok_or_else(|| no_secret(args, globals))?;
+        let listen = config
+            .as_ref()
+            .map_or(LISTEN_DEFAULT, |config| config.server.listen);
+        let url = url(args.to.as_deref(), listen, name)?;
+        let public = config
+            .as_ref()
+            .map(|config| config.public_url_of(name))
+            .unwrap_or_default();
+        let signed_url = if public.is_empty() {
+            url.to_string()
+        } else {
+            public
+        };
+        Ok(Self {
+            scheme,
+            identity,
+            secret,
+            url,
+            signed_url,
+            provider,
+        })
+    }
+
+    /// A body and headers as this sender makes them, with this id.
+    pub(super) fn sample(&self, id: &str) -> Sample {
+        match self.provider {
+            Some(provider) => sample::of_provider(provider, id),
+            None => sample::of_rule(&self.identity, id),
+        }
+    }
+}
+
+/// The source of this name, or else the first one of the provider of this name.
+fn source_named<'a>(config: &'a Config, name: &str) -> Option<&'a Source> {
+    let of_provider = |source: &&Source| source.provider.is_some_and(|provider| provider.name == name);
+    config
+        .sources
+        .get(name)
+        .or_else(|| config.sources.values().find(of_provider))
+}
+
+fn unknown(config: Option<&Config>, args: &Args, globals: &Globals) -> CliError {
+    let sources = config
+        .into_iter()
+        .flat_map(|config| config.sources.keys().map(String::as_str));
+    let names: Vec<&str> = sources
+        .chain(catalogue::all().iter().map(|provider| provider.name.as_str()))
+        .collect();
+    let hint = nearest(&args.target, names.iter().copied()).map(|name| format!("; did you mean `{name}`?"));
+    CliError::not_found(format!(
+        "`{}` is neither a source of {} nor a provider{}",
+        args.target,
+        globals.config.display(),
+        hint.unwrap_or_else(|| format!("; known are: {}", names.join(", "))),
+    ))
+}
+
+fn no_secret(args: &Args, globals: &Globals) -> CliError {
+    CliError::usage(format!(
+        "no secret to sign with: {} has no source for `{}`; name the secret with --secret",
+        globals.config.display(),
+        args.target,
+    ))
+}
+
+fn url(to: Option<&str>, listen: SocketAddr, source: &str) -> Result<Uri, CliError> {
+    let text = to.map_or_else(
+        || format!("http://{}/in/{source}", reachable(listen)),
+        str::to_owned,
+    );
+    let wrong = |why: &str| {
+        CliError::usage(format!(
+            "--to is not a URL to send to: {why}; write http://HOST:PORT/in/NAME"
+        ))
+    };
+    let uri: Uri = text
+        .parse()
+        .map_err(|error: http::uri::InvalidUri| wrong(&error.to_string()))?;
+    match uri.scheme_str() {
+        Some("http" | "https") if uri.host().is_some() => Ok(uri),
+        _ => Err(wrong("it does not begin with http:// or https://")),
+    }
+}
+
+/// A service that listens on every address is reached on this machine's own.
+fn reachable(listen: SocketAddr) -> SocketAddr {
+    if !listen.ip().is_unspecified() {
+        return listen;
+    }
+    let ip = match listen.ip() {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::LOCALHOST),
+    };
+    SocketAddr::new(ip, listen.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_url_is_the_sources_path_where_the_service_listens() {
+        let listen = "0.0.0.0:9000".parse().unwrap();
+        assert_eq!(
+            url(None, listen, "stripe").unwrap().to_string(),
+            "http://127.0.0.1:9000/in/stripe"
+        );
+        let listen = "[::]:9000".parse().unwrap();
+        assert_eq!(
+            url(None, listen, "stripe").unwrap().to_string(),
+            "http://[::1]:9000/in/stripe"
+        );
+    }
+
+    #[test]
+    fn what_is_no_url_is_refused_with_the_way_to_write_one() {
+        for text in ["127.0.0.1:8080/in/x", "ftp://host/in/x", "/in/x", ""] {
+            let error = url(Some(text), LISTEN_DEFAULT, "x").unwrap_err();
+            assert!(
+                error
+                    .error
+                    .unwrap()
+                    .to_string()
+                    .contains("http://HOST:PORT/in/NAME"),
+                "{text}"
+            );
+        }
+    }
+}

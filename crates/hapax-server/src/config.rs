@@ -1,0 +1,269 @@
+//! The configuration: `hapax.toml`, overlaid by the environment and by flags, checked whole before anything starts.
+//!
+//! [`load`] reads, resolves every secret, compiles every verifier and runs every check; what it returns can be used
+//! as it is. Every problem of a file is reported at once, with line and column.
+//!
+//! Order of precedence: flags, then `HAPAX_SECTION__KEY` in the environment (for `[server]` and `[store]`), then the
+//! file, then defaults.
+
+pub mod address;
+mod check;
+mod destination;
+mod duration;
+mod environment;
+mod events;
+pub mod keys;
+mod name;
+mod nearest;
+mod number;
+mod overlay;
+mod problem;
+mod rate;
+mod report;
+mod secret;
+mod section;
+mod server;
+mod show;
+mod size;
+mod source;
+mod store_url;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+pub use destination::{Destination, Kind};
+pub use duration::{NotADuration, format_duration, parse_duration};
+pub use environment::Environment;
+pub use events::{EventPattern, Events};
+pub use name::is_valid_name;
+pub use nearest::nearest;
+pub use problem::{ConfigError, Place, Problem};
+pub use rate::{NotARate, Rate};
+pub use report::Origins;
+pub use secret::{SecretError, SecretOrigin, resolve_secret};
+pub use server::{Server, Store};
+pub use size::{NotASize, format_size, parse_size};
+pub use source::Source;
+pub use store_url::{StoreUrl, StoreUrlError};
+
+use report::Report;
+use section::{Section, article, join};
+
+/// The largest file, in bytes. Room for thousands of sources.
+pub const FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Everything that `serve` needs, resolved, defaulted and checked.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The file it came from.
+    pub path: PathBuf,
+    /// The listeners.
+    pub server: Server,
+    /// Where events are kept.
+    pub store: Store,
+    /// Who sends, by name.
+    pub sources: BTreeMap<String, Source>,
+    /// Who receives, by name.
+    pub destinations: BTreeMap<String, Destination>,
+    /// What is allowed, and should be looked at.
+    pub warnings: Vec<Problem>,
+    /// Where each value came from.
+    pub origins: Origins,
+}
+
+/// A key that a flag sets.
+#[derive(Clone, Debug)]
+pub struct Flag {
+    /// The flag, such as `--listen`.
+    pub flag: &'static str,
+    /// The key's path, such as `server.listen`.
+    pub path: &'static str,
+    /// Its value.
+    pub value: String,
+}
+
+/// Reads and checks the file at `path`.
+pub fn load(path: &Path, environment: &Environment, flags: &[Flag]) -> Result<Config, ConfigError> {
+    let unreadable = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => ConfigError::Missing(path.to_owned()),
+        _ => ConfigError::Unreadable {
+            path: path.to_owned(),
+            error,
+        },
+    };
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let mut text = String::new();
+    file.take(FILE_BYTES_MAX + 1)
+        .read_to_string(&mut text)
+        .map_err(unreadable)?;
+    parse(&text, path, environment, flags)
+}
+
+/// Checks a text as if it were the file at `path`.
+pub fn parse(
+    text: &str,
+    path: &Path,
+    environment: &Environment,
+    flags: &[Flag],
+) -> Result<Config, ConfigError> {
+    let mut report = Report::new(text, environment);
+    let config = read(text, path, flags, &mut report);
+    finish(config, path, report)
+}
+
+impl Config {
+    /// The public URL of a source, for senders that sign it; empty if it is not known.
+    pub fn public_url_of(&self, source: &str) -> String {
+        self.server
+            .public_url
+            .as_ref()
+            .map_or_else(String::new, |base| format!("{base}/in/{source}"))
+    }
+
+    /// One line for each warning: `hapax.toml:3:1: …`.
+    pub fn warning_lines(&self) -> Vec<String> {
+        self.warnings
+            .iter()
+            .map(|warning| problem::line(&self.path, warning))
+            .collect()
+    }
+}
+
+fn finish(config: Option<Config>, path: &Path, mut report: Report<'_>) -> Result<Config, ConfigError> {
+    report.problems.sort();
+    report.problems.dedup();
+    report.warnings.sort();
+    match config {
+        Some(config) if report.problems.is_empty() => Ok(Config {
+            warnings: report.warnings,
+            origins: report.origins,
+            ..config
+        }),
+        _ => Err(ConfigError::Invalid {
+            path: path.to_owned(),
+            problems: report.problems,
+        }),
+    }
+}
+
+fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Option<Config> {
+    if text.len() as u64 > FILE_BYTES_MAX {
+        report.problem_at(
+            Place::Nowhere,
+            format!("the file is larger than {FILE_BYTES_MAX} bytes"),
+        );
+        return None;
+    }
+    let (document, errors) = DeTable::parse_recoverable(text);
+    // The parser's own rendering quotes the line, where a secret may stand: take its message only.
+    for error in &errors {
+        let place = error.span().map_or(Place::Nowhere, |span| report.place_of(&span));
+        report.problem_at(place, format!("not TOML: {}", error.message()));
+    }
+    if !errors.is_empty() {
+        return None;
+    }
+
+    overlay::refuse_strangers(report);
+    let overrides = |section: &str, report: &mut Report<'_>| overlay::of_section(section, flags, report);
+    let server_overrides = overrides("server", report);
+    let store_overrides = overrides("store", report);
+
+    let mut top = Section::open("", &keys::TOP, Some(document.get_ref()), BTreeMap::new(), report);
+    let [server, store, sources, destinations] =
+        ["server", "store", "sources", "destinations"].map(|name| top.table(name).and_then(as_table));
+
+    let server = server::read_server(Section::open(
+        "server",
+        &keys::SERVER,
+        server,
+        server_overrides,
+        report,
+    ));
+    let store = server::read_store(Section::open(
+        "store",
+        &keys::STORE,
+        store,
+        store_overrides,
+        report,
+    ));
+    let source_tables = named_tables("sources", sources, report);
+    let destination_tables = named_tables("destinations", destinations, report);
+
+    let mut config = Config {
+        path: path.to_owned(),
+        server,
+        store,
+        sources: BTreeMap::new(),
+        destinations: BTreeMap::new(),
+        warnings: Vec::new(),
+        origins: Origins::default(),
+    };
+    for (name, table) in &destination_tables {
+        let section = Section::open(
+            join("destinations", name),
+            &keys::DESTINATION,
+            Some(table),
+            BTreeMap::new(),
+            report,
+        );
+        let destination = destination::read(name, section);
+        config
+            .destinations
+            .extend(destination.map(|destination| ((*name).to_owned(), destination)));
+    }
+    for (name, table) in &source_tables {
+        let section = Section::open(
+            join("sources", name),
+            &keys::SOURCE,
+            Some(table),
+            BTreeMap::new(),
+            report,
+        );
+        let source = source::read(name, config.server.public_url.as_deref(), section);
+        config
+            .sources
+            .extend(source.map(|source| ((*name).to_owned(), source)));
+    }
+    let declared: BTreeSet<&str> = destination_tables.iter().map(|(name, _)| *name).collect();
+    check::check(&config, &declared, report);
+    Some(config)
+}
+
+/// The tables under `sources` or `destinations`, with a problem for each that is none or has no proper name.
+fn named_tables<'doc>(
+    path: &str,
+    tables: Option<&'doc DeTable<'doc>>,
+    report: &mut Report<'_>,
+) -> Vec<(&'doc str, &'doc DeTable<'doc>)> {
+    let mut found = Vec::new();
+    for (key, value) in tables.into_iter().flatten() {
+        let name: &str = key.get_ref();
+        let full = join(path, name);
+        let place = report.place_of(&key.span());
+        report.locate(&full, place.clone());
+        if !is_valid_name(name) {
+            report.problem_at(
+                place,
+                format!("[{path}] cannot have {name:?} as a name: {}", name::RULE),
+            );
+            continue;
+        }
+        match value.get_ref() {
+            DeValue::Table(table) => found.push((name, table)),
+            other => report.problem(&full, format_args!("expected a table, found {}", article(other))),
+        }
+    }
+    found
+}
+
+fn as_table<'doc>(value: &'doc Spanned<DeValue<'doc>>) -> Option<&'doc DeTable<'doc>> {
+    value.get_ref().as_table()
+}
+
+#[cfg(test)]
+mod tests;

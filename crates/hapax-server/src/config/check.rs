@@ -1,0 +1,100 @@
+//! The checks that look at several tables at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Config;
+use super::nearest::suggestion;
+use super::report::Report;
+
+/// Reports what does not fit together. `declared` are the names of all destinations, those with problems too.
+pub(super) fn check(config: &Config, declared: &BTreeSet<&str>, report: &mut Report<'_>) {
+    routes(config, declared, report);
+    destination_ids(config, report);
+    shared_scopes(config, report);
+    leftovers(config, report);
+}
+
+fn routes(config: &Config, declared: &BTreeSet<&str>, report: &mut Report<'_>) {
+    for (name, source) in &config.sources {
+        for (index, destination) in source.deliver_to.iter().enumerate() {
+            if declared.contains(destination.as_str()) {
+                continue;
+            }
+            let meant = suggestion(destination, declared.iter().copied());
+            report.problem(
+                &format!("sources.{name}.deliver_to.{index}"),
+                format_args!("there is no [destinations.{destination}]{meant}"),
+            );
+        }
+    }
+}
+
+/// Two destinations with one id would share their idempotency keys, and one of them would miss events.
+fn destination_ids(config: &Config, report: &mut Report<'_>) {
+    let mut first_with: BTreeMap<&str, &str> = BTreeMap::new();
+    for (name, destination) in &config.destinations {
+        let id = destination.id.as_str();
+        if let Some(first) = first_with.insert(id, name) {
+            let at = if id == name { first } else { name };
+            report.problem(
+                &format!("destinations.{at}.id"),
+                format_args!("`{first}` and `{name}` have the same id `{id}`; each needs its own"),
+            );
+        }
+    }
+}
+
+/// An event is accepted once per scope, through whichever source comes first: both must lead to the same places.
+fn shared_scopes(config: &Config, report: &mut Report<'_>) {
+    let mut first_with: BTreeMap<&str, &str> = BTreeMap::new();
+    for (name, source) in &config.sources {
+        let scope = source.scope.as_str();
+        let Some(first) = first_with.get(scope) else {
+            first_with.insert(scope, name);
+            continue;
+        };
+        let routes = |name: &str| -> BTreeSet<&String> {
+            config
+                .sources
+                .get(name)
+                .into_iter()
+                .flat_map(|source| &source.deliver_to)
+                .collect()
+        };
+        if routes(first) != routes(name) {
+            report.problem(
+                &format!("sources.{name}.deliver_to"),
+                format_args!(
+                    "`{first}` and `{name}` share the scope `{scope}`, so an event goes where the first of them to \
+                     receive it says; give both the same `deliver_to`, or scopes of their own"
+                ),
+            );
+        }
+    }
+}
+
+fn leftovers(config: &Config, report: &mut Report<'_>) {
+    if config.sources.is_empty() && report.problems.is_empty() {
+        report.warn(
+            "sources",
+            "there are none, so nothing is received; `hapax init PROVIDER` shows how one looks",
+        );
+    }
+    for (name, source) in &config.sources {
+        if source.deliver_to.is_empty() {
+            report.warn(
+                &format!("sources.{name}"),
+                "`deliver_to` is empty: events are stored and delivered nowhere",
+            );
+        }
+    }
+    for name in config.destinations.keys() {
+        if !config
+            .sources
+            .values()
+            .any(|source| source.deliver_to.contains(name))
+        {
+            report.warn(&format!("destinations.{name}"), "no source delivers to it");
+        }
+    }
+}

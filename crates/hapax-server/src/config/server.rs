@@ -1,0 +1,111 @@
+//! `[server]` and `[store]`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use hapax_core::Secret;
+
+use super::section::Section;
+use super::size::{format_size, parse_size};
+use super::store_url::StoreUrl;
+
+/// The smallest and largest `body_limit`, in bytes.
+const BODY_LIMIT: std::ops::RangeInclusive<u64> = 1024..=64 * 1024 * 1024;
+
+/// The listeners.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// Where webhooks arrive.
+    pub listen: SocketAddr,
+    /// The admin API.
+    pub admin_listen: SocketAddr,
+    /// Its bearer token.
+    pub admin_token: Option<Secret>,
+    /// The largest body taken, in bytes.
+    pub body_limit: u64,
+    /// The URL under which senders reach us, without a slash at the end.
+    pub public_url: Option<String>,
+}
+
+/// Where events are kept.
+#[derive(Clone, Debug)]
+pub struct Store {
+    /// Its address.
+    pub url: StoreUrl,
+}
+
+pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
+    let listen = address(&mut section, "listen", 8080);
+    let admin_listen = address(&mut section, "admin_listen", 8081);
+    let admin_token = section.secret("admin_token");
+    let body_limit = section.parsed("body_limit", |text| match parse_size(text) {
+        Ok(bytes) if BODY_LIMIT.contains(&bytes) => Ok(bytes),
+        Ok(_) => Err(format!(
+            "\"{text}\" is not between {} and {}",
+            format_size(*BODY_LIMIT.start()),
+            format_size(*BODY_LIMIT.end())
+        )),
+        Err(error) => Err(error.to_string()),
+    });
+    let public_url = section.parsed("public_url", public_url);
+    if same_socket(listen, admin_listen) {
+        section.problem(
+            "admin_listen",
+            format_args!("{admin_listen} is where `listen` takes webhooks ({listen}); use another port"),
+        );
+    }
+    if !admin_listen.ip().to_canonical().is_loopback() && !section.has("admin_token") {
+        section.problem(
+            "admin_listen",
+            format_args!(
+                "{admin_listen} can be reached from other machines, and there is no `admin_token`; set one, such as \
+                 \"env:HAPAX_ADMIN_TOKEN\", or listen on 127.0.0.1"
+            ),
+        );
+    }
+    Server {
+        listen,
+        admin_listen,
+        admin_token,
+        body_limit: body_limit.unwrap_or(5 * 1024 * 1024),
+        public_url,
+    }
+}
+
+pub(super) fn read_store(mut section: Section<'_, '_, '_>) -> Store {
+    let url = section.parsed("url", str::parse::<StoreUrl>);
+    Store {
+        url: url.unwrap_or_else(|| StoreUrl::Sqlite(PathBuf::from("hapax.db"))),
+    }
+}
+
+fn address(section: &mut Section<'_, '_, '_>, name: &str, default_port: u16) -> SocketAddr {
+    let parse = |text: &str| {
+        text.parse().map_err(|_| {
+            format!("\"{text}\" is not an address: write IP and port, such as \"127.0.0.1:{default_port}\" or \"0.0.0.0:{default_port}\"")
+        })
+    };
+    section
+        .parsed(name, parse)
+        .unwrap_or(SocketAddr::from(([127, 0, 0, 1], default_port)))
+}
+
+/// Whether both cannot be bound at once. Port 0 is a free port, a new one each time.
+fn same_socket(one: SocketAddr, other: SocketAddr) -> bool {
+    let overlap = one.ip() == other.ip() || one.ip().is_unspecified() || other.ip().is_unspecified();
+    one.port() != 0 && one.port() == other.port() && overlap
+}
+
+fn public_url(text: &str) -> Result<String, String> {
+    let refused = |why: &str| Err(format!("{why}; write it like \"https://hooks.example.com\""));
+    let Ok(uri) = text.parse::<http::Uri>() else {
+        return refused("this is not a URL");
+    };
+    if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none_or(str::is_empty) {
+        return refused("a public URL begins with http:// or https:// and a host");
+    }
+    if text.contains(['?', '#', '@']) {
+        return refused("a public URL has no query, fragment or user name");
+    }
+    Ok(text.trim_end_matches('/').to_owned())
+}

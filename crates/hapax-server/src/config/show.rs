@@ -1,0 +1,180 @@
+//! The effective configuration, for people and programs: every value, and where it came from. Secrets are `***`.
+
+use std::fmt::Write as _;
+
+use toml::Value;
+
+use super::duration::format_duration;
+use super::size::format_size;
+use super::{Config, Destination, Events, Kind, Source};
+
+/// What a secret looks like.
+const HIDDEN: &str = "***";
+
+struct Shown {
+    path: String,
+    values: Vec<(&'static str, Value)>,
+}
+
+impl Config {
+    /// The effective values as TOML, each with where it came from in a comment.
+    pub fn to_toml(&self) -> String {
+        let mut text = String::new();
+        for section in self.sections() {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            let _ = writeln!(text, "[{}]", section.path);
+            for (key, value) in &section.values {
+                let origin = self.origins.place(&format!("{}.{key}", section.path));
+                let _ = writeln!(text, "{key} = {value} # {origin}");
+            }
+        }
+        text
+    }
+
+    /// The effective values as JSON, in the shape of the file.
+    pub fn to_json(&self) -> serde_json::Value {
+        let mut root = serde_json::json!({ "server": {}, "store": {}, "sources": {}, "destinations": {} });
+        for section in self.sections() {
+            let mut at = &mut root;
+            for step in section.path.split('.') {
+                at = &mut at[step];
+            }
+            *at = serde_json::json!({});
+            for (key, value) in section.values {
+                at[key] = serde_json::json!(value);
+            }
+        }
+        root
+    }
+
+    fn sections(&self) -> Vec<Shown> {
+        let mut sections = vec![self.server_values()];
+        sections.push(Shown {
+            path: "store".to_owned(),
+            values: vec![("url", self.store.url.to_string().into())],
+        });
+        sections.extend(
+            self.sources
+                .iter()
+                .map(|(name, source)| self.source_values(name, source)),
+        );
+        let destinations = self.destinations.iter();
+        sections.extend(destinations.map(|(name, destination)| self.destination_values(name, destination)));
+        sections
+    }
+
+    fn server_values(&self) -> Shown {
+        let server = &self.server;
+        let mut values: Vec<(&'static str, Value)> = vec![
+            ("listen", server.listen.to_string().into()),
+            ("admin_listen", server.admin_listen.to_string().into()),
+        ];
+        if server.admin_token.is_some() {
+            values.push(("admin_token", self.hidden("server.admin_token")));
+        }
+        values.push(("body_limit", format_size(server.body_limit).into()));
+        if let Some(url) = &server.public_url {
+            values.push(("public_url", url.clone().into()));
+        }
+        Shown {
+            path: "server".to_owned(),
+            values,
+        }
+    }
+
+    fn source_values(&self, name: &str, source: &Source) -> Shown {
+        let path = format!("sources.{name}");
+        let mut values: Vec<(&'static str, Value)> = Vec::new();
+        values.extend(
+            source
+                .provider
+                .map(|provider| ("provider", provider.name.clone().into())),
+        );
+        values.extend(source.verify.clone().map(|verify| ("verify", verify)));
+        let secrets = (0..source.secrets.len()).map(|index| self.hidden(&format!("{path}.secrets.{index}")));
+        values.push(("secrets", Value::Array(secrets.collect())));
+        values.push(("deliver_to", source.deliver_to.clone().into()));
+        values.push(("event_id", fields(&source.identity.event_id)));
+        if let Some(event_type) = &source.identity.event_type {
+            values.push(("event_type", fields(event_type)));
+        }
+        values.push(("scope", source.scope.as_str().into()));
+        values.push(("ledger_window", format_duration(source.ledger_window).into()));
+        values.push((
+            "payload_retention",
+            format_duration(source.payload_retention).into(),
+        ));
+        values.push(("dead_retention", format_duration(source.dead_retention).into()));
+        values.push(("ack", "stored".into()));
+        values.push(("ack_status", i64::from(source.ack_status.as_u16()).into()));
+        if let Some(rate) = source.rate_limit {
+            values.push(("rate_limit", rate.to_string().into()));
+        }
+        Shown { path, values }
+    }
+
+    fn destination_values(&self, name: &str, destination: &Destination) -> Shown {
+        let path = format!("destinations.{name}");
+        let mut values: Vec<(&'static str, Value)> = Vec::new();
+        match &destination.kind {
+            Kind::Http { url, secret } => {
+                values.push(("kind", "http".into()));
+                values.push(("url", url.to_string().into()));
+                if secret.is_some() {
+                    values.push(("secret", self.hidden(&format!("{path}.secret"))));
+                }
+            }
+            Kind::Command { argv } => {
+                values.push(("kind", "command".into()));
+                values.push(("command", argv.clone().into()));
+            }
+        }
+        if let Events::Matching(patterns) = &destination.events {
+            let patterns: Vec<String> = patterns
+                .iter()
+                .map(|pattern| pattern.as_str().to_owned())
+                .collect();
+            values.push(("events", patterns.into()));
+        }
+        values.push(("timeout", format_duration(destination.timeout).into()));
+        values.push(("concurrency", i64::from(destination.concurrency).into()));
+        if let Some(rate) = destination.rate_limit {
+            values.push(("rate_limit", rate.to_string().into()));
+        }
+        values.push(("max_attempts", i64::from(destination.max_attempts).into()));
+        let mut backoff = toml::Table::new();
+        backoff.insert(
+            "first".to_owned(),
+            format_duration(destination.backoff.first).into(),
+        );
+        backoff.insert("cap".to_owned(), format_duration(destination.backoff.cap).into());
+        values.push(("backoff", backoff.into()));
+        if let Some(field) = &destination.order_by {
+            values.push(("order_by", field.to_string().into()));
+            let on_dead = match destination.on_dead {
+                hapax_core::OnDead::Hold => "hold",
+                hapax_core::OnDead::Skip => "skip",
+            };
+            values.push(("on_dead", on_dead.into()));
+        }
+        values.push(("lease", format_duration(destination.lease).into()));
+        values.push(("id", destination.id.as_str().into()));
+        Shown { path, values }
+    }
+
+    /// `*** (env:NAME)`.
+    fn hidden(&self, path: &str) -> Value {
+        let origin = self.origins.secret(path);
+        origin.map_or_else(|| HIDDEN.into(), |origin| format!("{HIDDEN} ({origin})").into())
+    }
+}
+
+fn fields(list: &hapax_verify::FieldList) -> Value {
+    let fields: Vec<String> = list.fields().iter().map(ToString::to_string).collect();
+    match fields.as_slice() {
+        [field] => field.clone().into(),
+        _ => fields.into(),
+    }
+}

@@ -1,0 +1,361 @@
+//! `[sources.NAME]`.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hapax_core::{Scope, Secret, SourceName};
+use hapax_verify::{CustomScheme, Field, FieldList, IdentityRule, Scheme, SetupError, Verifier, catalogue};
+use http::StatusCode;
+use serde::Deserialize as _;
+
+use super::duration::format_duration;
+use super::keys::VERIFY;
+use super::name::parse_name;
+use super::nearest::suggestion;
+use super::rate::Rate;
+use super::section::Section;
+
+const DAY: Duration = Duration::from_secs(86_400);
+const LEDGER_DEFAULT: Duration = Duration::from_secs(30 * 86_400);
+const PAYLOAD_DEFAULT: Duration = Duration::from_secs(14 * 86_400);
+const DEAD_DEFAULT: Duration = Duration::from_secs(30 * 86_400);
+/// Ten years: longer is for ever, and for ever has no limit.
+const WINDOW: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3650 * 86_400);
+/// How many destinations one source may deliver to.
+const DELIVER_TO_MAX: usize = 64;
+
+/// One sender.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Its name; webhooks arrive at `/in/<name>`.
+    pub name: SourceName,
+    /// The preset, if it has one.
+    pub provider: Option<&'static catalogue::Provider>,
+    /// The `verify` table as it was written, if it has no preset.
+    pub verify: Option<toml::Value>,
+    /// How it signs: the preset's scheme, or its own.
+    pub scheme: Scheme,
+    /// Where its ids and types are.
+    pub identity: IdentityRule,
+    /// The signing secrets, in order; at least one.
+    pub secrets: Vec<Secret>,
+    /// Checks its requests: compiled from the three above.
+    pub verifier: Arc<Verifier>,
+    /// The names of the destinations its events go to.
+    pub deliver_to: Vec<String>,
+    /// Where its ids are unique.
+    pub scope: Scope,
+    /// How long an id is remembered.
+    pub ledger_window: Duration,
+    /// How long bodies are kept.
+    pub payload_retention: Duration,
+    /// How long bodies of dead deliveries are kept.
+    pub dead_retention: Duration,
+    /// The status for a new event: 200 or 202.
+    pub ack_status: StatusCode,
+    /// The most deliveries taken.
+    pub rate_limit: Option<Rate>,
+}
+
+pub(super) fn read(name: &str, public_url: Option<&str>, mut section: Section<'_, '_, '_>) -> Option<Source> {
+    let secrets = read_secrets(&mut section);
+    let deliver_to = read_deliver_to(&mut section);
+    let scope = section
+        .parsed("scope", parse_name)
+        .unwrap_or_else(|| name.to_owned());
+    let rate_limit = section.parsed("rate_limit", str::parse::<Rate>);
+    let ack_status = read_ack(&mut section);
+    let event_id = read_fields(&mut section, "event_id");
+    let event_type = read_fields(&mut section, "event_type");
+    let provider = read_provider(&mut section);
+    let windows = read_windows(&mut section, provider);
+    read_options(&mut section, provider);
+    let custom = read_verify(&mut section);
+    let (scheme, verify, identity) = match (provider, custom) {
+        (Some(provider), _) => {
+            let mut identity = provider.identity.clone();
+            identity.event_id = event_id.unwrap_or(identity.event_id);
+            identity.event_type = event_type.or(identity.event_type);
+            (provider.scheme.clone(), None, identity)
+        }
+        (None, Some((scheme, verify))) => {
+            if !section.has("event_id") {
+                section.missing(
+                    "event_id",
+                    "without a preset, say where the sender's id is, such as \"header:x-event-id\" or \"body:/id\"",
+                );
+            }
+            (
+                scheme,
+                Some(verify),
+                IdentityRule {
+                    event_id: event_id?,
+                    event_type,
+                },
+            )
+        }
+        (None, None) => return None,
+    };
+    if public_url.is_none() && scheme.signed.to_string().contains("{url}") {
+        section.problem(
+            if section.has("verify") {
+                "verify"
+            } else {
+                "provider"
+            },
+            "the signature covers the URL; set `server.public_url` to the one that the sender uses",
+        );
+    }
+    let secrets = secrets?;
+    let exposed: Vec<&str> = secrets.iter().map(Secret::expose).collect();
+    let verifier = match Verifier::new(scheme.clone(), identity.clone(), &exposed) {
+        Ok(verifier) => Arc::new(verifier),
+        Err(error) => {
+            report_setup(&mut section, &error);
+            return None;
+        }
+    };
+    Some(Source {
+        name: SourceName::from(name),
+        provider,
+        verify,
+        scheme,
+        identity,
+        secrets,
+        verifier,
+        deliver_to,
+        scope: Scope::from(scope),
+        ledger_window: windows.ledger,
+        payload_retention: windows.payload,
+        dead_retention: windows.dead,
+        ack_status,
+        rate_limit,
+    })
+}
+
+/// All of them or none: a missing one would shift the numbers that rotation is watched by.
+fn read_secrets(section: &mut Section<'_, '_, '_>) -> Option<Vec<Secret>> {
+    let Some(references) = section.texts("secrets") else {
+        if !section.has("secrets") {
+            section.missing(
+                "secrets",
+                "without one nothing can be verified; add it like secrets = [\"env:NAME\"]",
+            );
+        }
+        return None;
+    };
+    if references.is_empty() {
+        section.problem(
+            "secrets",
+            "the list is empty, and without a secret nothing can be verified; add one like \"env:NAME\"",
+        );
+        return None;
+    }
+    let secrets: Vec<Option<Secret>> = references
+        .iter()
+        .map(|(path, reference)| section.report.secret(path, reference))
+        .collect();
+    secrets.into_iter().collect()
+}
+
+fn read_deliver_to(section: &mut Section<'_, '_, '_>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (path, name) in section.texts("deliver_to").unwrap_or_default() {
+        if names.contains(&name) {
+            section.report.problem(
+                &path,
+                format_args!("`{name}` is listed twice; an event goes there once"),
+            );
+        } else {
+            names.push(name);
+        }
+    }
+    if names.len() > DELIVER_TO_MAX {
+        section.problem(
+            "deliver_to",
+            format_args!("at most {DELIVER_TO_MAX} destinations"),
+        );
+    }
+    names
+}
+
+fn read_ack(section: &mut Section<'_, '_, '_>) -> StatusCode {
+    if section.choice("ack", &["stored", "processed"]) == Some("processed") {
+        section.problem(
+            "ack",
+            "\"processed\" needs a Postgres store, which this build does not have; use \"stored\"",
+        );
+    }
+    match section.integer("ack_status", 200, &(200..=202)) {
+        202 => StatusCode::ACCEPTED,
+        200 => StatusCode::OK,
+        other => {
+            section.problem("ack_status", format_args!("{other} is not 200 or 202"));
+            StatusCode::OK
+        }
+    }
+}
+
+fn read_fields(section: &mut Section<'_, '_, '_>, name: &str) -> Option<FieldList> {
+    let mut fields: Vec<Field> = Vec::new();
+    for (path, text) in section.text_or_texts(name)? {
+        match text.parse() {
+            Ok(field) => fields.push(field),
+            Err(error) => {
+                let error: SetupError = error;
+                section.report.problem(&path, error);
+                return None;
+            }
+        }
+    }
+    FieldList::new(fields)
+        .map_err(|error| section.problem(name, error))
+        .ok()
+}
+
+fn read_provider(section: &mut Section<'_, '_, '_>) -> Option<&'static catalogue::Provider> {
+    match (section.has("provider"), section.has("verify")) {
+        (true, true) => section.problem(
+            "verify",
+            "a source has a `provider` or a `verify` table, not both; remove one",
+        ),
+        (false, false) => section.missing(
+            "provider",
+            "name a preset (`hapax providers` lists them), or say with `verify` how the sender signs",
+        ),
+        (true, false) | (false, true) => {}
+    }
+    section.parsed("provider", |name| {
+        catalogue::get(name).ok_or_else(|| {
+            let meant = suggestion(
+                name,
+                catalogue::all().iter().map(|provider| provider.name.as_str()),
+            );
+            format!("\"{name}\" is not in the catalogue; `hapax providers` lists what is{meant}")
+        })
+    })
+}
+
+fn read_verify(section: &mut Section<'_, '_, '_>) -> Option<(Scheme, toml::Value)> {
+    let value = section.table("verify")?;
+    let path = section.path("verify");
+    let problems = section.report.problems.len();
+    // Opened for its unknown keys: they are reported with the nearest known one.
+    Section::open(
+        path.clone(),
+        &VERIFY,
+        value.get_ref().as_table(),
+        BTreeMap::new(),
+        section.report,
+    );
+    if section.report.problems.len() > problems {
+        return None;
+    }
+    let deserializer = toml::de::ValueDeserializer::from(value.clone());
+    let custom = match CustomScheme::deserialize(deserializer) {
+        Ok(custom) => custom,
+        Err(error) => {
+            let place = section.report.place_of(&error.span().unwrap_or(value.span()));
+            section
+                .report
+                .problem_at(place, format!("{path}: {}", error.message()));
+            return None;
+        }
+    };
+    let written = toml::Value::deserialize(toml::de::ValueDeserializer::from(value.clone())).ok()?;
+    let scheme = Scheme::try_from(custom)
+        .map_err(|error| section.problem("verify", error))
+        .ok()?;
+    Some((scheme, written))
+}
+
+struct Windows {
+    ledger: Duration,
+    payload: Duration,
+    dead: Duration,
+}
+
+fn read_windows(section: &mut Section<'_, '_, '_>, provider: Option<&catalogue::Provider>) -> Windows {
+    let ledger = section.duration("ledger_window", LEDGER_DEFAULT, &WINDOW);
+    let retry_window = provider
+        .and_then(|provider| provider.delivery.retry_window_hours)
+        .and_then(|hours| Duration::try_from_secs_f64(hours * 3600.0).ok());
+    if let (Some(provider), Some(retry_window)) = (provider, retry_window) {
+        let least = retry_window + DAY;
+        if ledger < least {
+            section.problem(
+                "ledger_window",
+                format_args!(
+                    "{} forgets ids too early: {} delivers again for up to {}, and a late copy would take effect twice; \
+                     use at least {}",
+                    format_duration(ledger),
+                    provider.title,
+                    format_duration(retry_window),
+                    format_duration(least)
+                ),
+            );
+        }
+    }
+    // The defaults give way to a short ledger window; what is written there does not.
+    let payload = section.duration("payload_retention", PAYLOAD_DEFAULT.min(ledger), &WINDOW);
+    let dead = section.duration("dead_retention", DEAD_DEFAULT.min(ledger), &WINDOW);
+    for (name, retention) in [("payload_retention", payload), ("dead_retention", dead)] {
+        if retention > ledger {
+            section.problem(
+                name,
+                format_args!(
+                    "{} is longer than `ledger_window`, which is {}: a body goes before its id; shorten the one or \
+                     lengthen the other",
+                    format_duration(retention),
+                    format_duration(ledger)
+                ),
+            );
+        }
+    }
+    Windows {
+        ledger,
+        payload,
+        dead,
+    }
+}
+
+fn read_options(section: &mut Section<'_, '_, '_>, provider: Option<&catalogue::Provider>) {
+    let Some(table) = section
+        .table("options")
+        .and_then(|value| value.get_ref().as_table())
+    else {
+        return;
+    };
+    let whose = provider.map_or_else(
+        || "a source without a preset".to_owned(),
+        |provider| format!("the preset `{}`", provider.name),
+    );
+    let path = section.path("options");
+    for (key, _) in table {
+        let place = section.report.place_of(&key.span());
+        section.report.problem_at(
+            place,
+            format!("{path}: {whose} takes no option `{}`; remove it", key.get_ref()),
+        );
+    }
+}
+
+fn report_setup(section: &mut Section<'_, '_, '_>, error: &SetupError) {
+    match error {
+        SetupError::Secret { position, problem } => {
+            let path = section.path(&format!("secrets.{}", position.saturating_sub(1)));
+            section.report.problem(&path, problem);
+        }
+        SetupError::NoSecrets | SetupError::TooManySecrets { .. } => section.problem("secrets", error),
+        _ => {
+            let at = if section.has("verify") {
+                "verify"
+            } else {
+                "provider"
+            };
+            section.problem(at, error);
+        }
+    }
+}

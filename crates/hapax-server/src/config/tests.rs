@@ -1,0 +1,103 @@
+//! What the configuration accepts and refuses, in the words that people read.
+
+mod checks;
+mod destinations;
+mod overlay;
+mod reading;
+mod secrets;
+mod sources;
+
+use std::path::Path;
+
+use super::*;
+
+/// Every key that a file of this build may have.
+const FULL: &str = r#"
+[server]
+listen = "127.0.0.1:8080"
+admin_listen = "127.0.0.1:8081"
+admin_token = "env:TOKEN"
+body_limit = "5MiB"
+public_url = "https://hooks.example.com/"
+
+[store]
+url = "sqlite:hapax.db"
+
+[sources.stripe]
+provider = "stripe"
+secrets = ["env:STRIPE_NEW", "env:STRIPE_OLD"]
+deliver_to = ["billing", "script"]
+ledger_window = "30d"
+payload_retention = "14d"
+dead_retention = "30d"
+ack = "stored"
+ack_status = 202
+scope = "stripe"
+options = {}
+rate_limit = "500/s"
+
+[sources.inhouse]
+verify = { scheme = "hmac-sha256", header = "x-signature", encoding = "hex", prefix = "sha256=", signed = "{timestamp}.{body}", timestamp_header = "x-timestamp", tolerance = "5m" }
+event_id = ["header:x-event-id", "body:/data/id"]
+event_type = "body:/type"
+secrets = ["env:STRIPE_NEW"]
+deliver_to = ["billing"]
+
+[destinations.billing]
+kind = "http"
+url = "http://127.0.0.1:3000/webhooks"
+events = ["invoice.*", "charge.refunded"]
+secret = "env:SIGNING"
+timeout = "10s"
+concurrency = 32
+rate_limit = "100/s"
+max_attempts = 12
+backoff = { first = "2s", cap = "30m" }
+order_by = "body:/data/object/id"
+on_dead = "skip"
+lease = "60s"
+id = "billing-1"
+
+[destinations.script]
+kind = "command"
+command = ["./on-event.sh", "--now"]
+"#;
+
+fn environment() -> Environment {
+    Environment::with([
+        ("TOKEN", "token-hunter2"),
+        ("STRIPE_NEW", "whsec_hunter2"),
+        ("STRIPE_OLD", "whsec_hunter3"),
+        ("SIGNING", "whsec_aHVudGVyMmh1bnRlcjJodW50ZXIyaHVudGVyMg=="),
+        ("NOT_BASE64", "whsec_hunter2!"),
+    ])
+}
+
+fn parsed(text: &str) -> Config {
+    parse(text, Path::new("hapax.toml"), &environment(), &[]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn lines(error: &ConfigError) -> Vec<String> {
+    let ConfigError::Invalid { path, problems } = error else {
+        panic!("{error}")
+    };
+    problems
+        .iter()
+        .map(|problem| problem::line(path, problem))
+        .collect()
+}
+
+/// Every problem of a text, one line each.
+fn problems(text: &str) -> Vec<String> {
+    match parse(text, Path::new("hapax.toml"), &environment(), &[]) {
+        Ok(_) => Vec::new(),
+        Err(error) => lines(&error),
+    }
+}
+
+/// A source with these lines, and a destination `app` that it may use.
+fn with_source(more: &str) -> String {
+    format!(
+        "[sources.stripe]\n{more}\n[destinations.app]\nkind = \"http\"\nurl = \"http://127.0.0.1:3000/\"\n"
+    )
+}

@@ -1,0 +1,161 @@
+//! The checks on the listeners, the store, and what several tables say together.
+
+use super::*;
+
+#[test]
+fn an_admin_listener_that_others_reach_needs_a_token() {
+    let open = "[server]\nadmin_listen = \"0.0.0.0:8081\"\n";
+    assert_eq!(
+        problems(open),
+        [
+            "hapax.toml:2:1: server.admin_listen: 0.0.0.0:8081 can be reached from other machines, and there is no \
+          `admin_token`; set one, such as \"env:HAPAX_ADMIN_TOKEN\", or listen on 127.0.0.1"
+        ]
+    );
+    assert!(problems(&format!("{open}admin_token = \"env:TOKEN\"\n")).is_empty());
+    assert!(problems("[server]\nadmin_listen = \"[::1]:8081\"\n").is_empty());
+}
+
+#[test]
+fn the_two_listeners_cannot_share_a_socket() {
+    for (listen, admin) in [
+        ("127.0.0.1:8081", "127.0.0.1:8081"),
+        ("0.0.0.0:8081", "127.0.0.1:8081"),
+        ("[::]:8081", "127.0.0.1:8081"),
+    ] {
+        let found = problems(&format!(
+            "[server]\nlisten = \"{listen}\"\nadmin_listen = \"{admin}\"\n"
+        ));
+        assert_eq!(
+            found,
+            [format!(
+                "hapax.toml:3:1: server.admin_listen: {admin} is where `listen` takes webhooks ({listen}); use another port"
+            )]
+        );
+    }
+    assert!(problems("[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\n").is_empty());
+}
+
+#[test]
+fn the_server_has_limits_and_a_public_url_is_plain() {
+    let text = "[server]\nlisten = \"localhost:8080\"\nbody_limit = \"1GiB\"\npublic_url = \"https://user@hooks.example.com\"\n";
+    assert_eq!(
+        problems(text),
+        [
+            "hapax.toml:2:1: server.listen: \"localhost:8080\" is not an address: write IP and port, such as \
+             \"127.0.0.1:8080\" or \"0.0.0.0:8080\"",
+            "hapax.toml:3:1: server.body_limit: \"1GiB\" is not between 1KiB and 64MiB",
+            "hapax.toml:4:1: server.public_url: a public URL has no query, fragment or user name; write it like \
+             \"https://hooks.example.com\"",
+        ]
+    );
+    for url in [
+        "ftp://x",
+        "hooks.example.com",
+        "https://",
+        "https://a/?b",
+        "https://a/#b",
+        "",
+    ] {
+        assert_eq!(
+            problems(&format!("[server]\npublic_url = \"{url}\"\n")).len(),
+            1,
+            "{url}"
+        );
+    }
+}
+
+#[test]
+fn stores_of_other_builds_are_known_and_refused() {
+    assert_eq!(
+        problems("[store]\nurl = \"postgres://app:hunter2@db/app\"\n"),
+        [
+            "hapax.toml:2:1: store.url: Postgres stores are not supported by this build; use \"sqlite:hapax.db\""
+        ]
+    );
+    assert_eq!(
+        problems("[store]\nurl = \"redis://cache\"\n"),
+        ["hapax.toml:2:1: store.url: Redis stores are not supported by this build; use \"sqlite:hapax.db\""]
+    );
+}
+
+#[test]
+fn a_destination_that_does_not_exist_is_named_with_the_nearest() {
+    let text = with_source(
+        "provider = \"stripe\"\nsecrets = [\"env:STRIPE_NEW\"]\ndeliver_to = [\"app\", \"ap\", \"billing\"]",
+    );
+    assert_eq!(
+        problems(&text),
+        [
+            "hapax.toml:4:22: sources.stripe.deliver_to.1: there is no [destinations.ap]; did you mean `app`?",
+            "hapax.toml:4:28: sources.stripe.deliver_to.2: there is no [destinations.billing]",
+        ]
+    );
+}
+
+#[test]
+fn a_broken_destination_is_reported_once_and_not_as_missing_too() {
+    let text = "[sources.s]\nprovider = \"stripe\"\nsecrets = [\"env:STRIPE_NEW\"]\ndeliver_to = [\"app\"]\n[destinations.app]\nkind = \"http\"\n";
+    assert_eq!(
+        problems(text),
+        [
+            "hapax.toml:5:15: destinations.app: `url` is missing; an http destination needs it, such as \
+          \"http://127.0.0.1:3000/webhooks\""
+        ]
+    );
+}
+
+#[test]
+fn destination_ids_are_unique() {
+    let text = "[destinations.a]\nkind = \"command\"\ncommand = [\"true\"]\nid = \"b\"\n[destinations.b]\nkind = \"command\"\ncommand = [\"true\"]\n";
+    assert_eq!(
+        problems(text),
+        ["hapax.toml:4:1: destinations.a.id: `a` and `b` have the same id `b`; each needs its own"]
+    );
+}
+
+#[test]
+fn sources_that_share_a_scope_share_their_routes() {
+    let source = |name: &str, deliver_to: &str| {
+        format!(
+            "[sources.{name}]\nprovider = \"stripe\"\nsecrets = [\"env:STRIPE_NEW\"]\nscope = \"pay\"\ndeliver_to = {deliver_to}\n"
+        )
+    };
+    let tail = "[destinations.a]\nkind = \"command\"\ncommand = [\"true\"]\n[destinations.b]\nkind = \"command\"\ncommand = [\"true\"]\n";
+    let text = |one: &str, two: &str| format!("{}{}{tail}", source("one", one), source("two", two));
+    assert!(problems(&text("[\"a\", \"b\"]", "[\"b\", \"a\"]")).is_empty());
+    assert_eq!(
+        problems(&text("[\"a\", \"b\"]", "[\"a\"]")),
+        [
+            "hapax.toml:10:1: sources.two.deliver_to: `one` and `two` share the scope `pay`, so an event goes where the first \
+          of them to receive it says; give both the same `deliver_to`, or scopes of their own"
+        ]
+    );
+}
+
+#[test]
+fn what_leads_nowhere_is_warned_about() {
+    let text = with_source("provider = \"stripe\"\nsecrets = [\"env:STRIPE_NEW\"]");
+    assert_eq!(
+        parsed(&text).warning_lines(),
+        [
+            "hapax.toml:1:10: sources.stripe: `deliver_to` is empty: events are stored and delivered nowhere",
+            "hapax.toml:4:15: destinations.app: no source delivers to it",
+        ]
+    );
+}
+
+#[test]
+fn several_problems_are_listed_together() {
+    let error = parse(
+        "[server]\na = 1\nb = 2\n",
+        Path::new("hapax.toml"),
+        &environment(),
+        &[],
+    )
+    .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the configuration has 2 problems\n  hapax.toml:2:1: [server] has no key `a`\n  hapax.toml:3:1: [server] has no key `b`"
+    );
+}

@@ -1,0 +1,185 @@
+//! `[sources.NAME]`.
+
+use super::*;
+
+const STRIPE: &str = "provider = \"stripe\"\nsecrets = [\"env:STRIPE_NEW\"]\ndeliver_to = [\"app\"]\n";
+const CUSTOM: &str = "secrets = [\"env:STRIPE_NEW\"]\ndeliver_to = [\"app\"]\n";
+
+fn stripe_with(more: &str) -> Vec<String> {
+    problems(&with_source(&format!("{STRIPE}{more}")))
+}
+
+fn custom_with(more: &str) -> Vec<String> {
+    problems(&with_source(&format!("{CUSTOM}{more}")))
+}
+
+#[test]
+fn a_source_needs_secrets() {
+    assert_eq!(
+        problems(&with_source("provider = \"stripe\"\ndeliver_to = [\"app\"]")),
+        [
+            "hapax.toml:1:10: sources.stripe: `secrets` is missing; without one nothing can be verified; add it like secrets = \
+          [\"env:NAME\"]"
+        ]
+    );
+    assert_eq!(
+        problems(&with_source("provider = \"stripe\"\nsecrets = []")),
+        [
+            "hapax.toml:3:1: sources.stripe.secrets: the list is empty, and without a secret nothing can be verified; add one \
+          like \"env:NAME\""
+        ]
+    );
+}
+
+#[test]
+fn a_source_has_a_known_provider_or_a_verify_table() {
+    assert_eq!(
+        problems(&with_source(&STRIPE.replace("\"stripe\"", "\"strpe\""))),
+        [
+            "hapax.toml:2:1: sources.stripe.provider: \"strpe\" is not in the catalogue; `hapax providers` lists what is; did \
+          you mean `stripe`?"
+        ]
+    );
+    assert_eq!(
+        stripe_with("verify = { scheme = \"hmac-sha256\", header = \"x\" }"),
+        [
+            "hapax.toml:5:1: sources.stripe.verify: a source has a `provider` or a `verify` table, not both; remove one"
+        ]
+    );
+    assert_eq!(
+        custom_with(""),
+        [
+            "hapax.toml:1:10: sources.stripe: `provider` is missing; name a preset (`hapax providers` lists them), or say with \
+          `verify` how the sender signs"
+        ]
+    );
+}
+
+#[test]
+fn a_verify_table_is_checked_whole() {
+    let id = "event_id = \"body:/id\"\n";
+    assert_eq!(
+        custom_with("verify = { scheme = \"hmac-sha256\", header = \"x\" }"),
+        [
+            "hapax.toml:1:10: sources.stripe: `event_id` is missing; without a preset, say where the sender's id is, such as \
+          \"header:x-event-id\" or \"body:/id\""
+        ]
+    );
+    assert_eq!(
+        custom_with(&format!(
+            "{id}verify = {{ scheme = \"hmac-sha256\", header = \"x\", tolerence = \"5m\" }}"
+        )),
+        ["hapax.toml:5:50: [sources.stripe.verify] has no key `tolerence`; did you mean `tolerance`?"]
+    );
+    let unknown = custom_with(&format!(
+        "{id}verify = {{ scheme = \"hmac-md5\", header = \"x\" }}"
+    ));
+    assert!(
+        unknown[0].starts_with("hapax.toml:5:21: sources.stripe.verify: unknown variant `hmac-md5`"),
+        "{unknown:?}"
+    );
+    let missing = custom_with(&format!("{id}verify = {{ scheme = \"hmac-sha256\" }}"));
+    assert!(
+        missing[0].contains("sources.stripe.verify: missing field `header`"),
+        "{missing:?}"
+    );
+    let unsigned = custom_with(&format!(
+        "{id}verify = {{ scheme = \"hmac-sha256\", header = \"x\", signed = \"hello\" }}"
+    ));
+    assert!(
+        unsigned[0].starts_with("hapax.toml:5:1: sources.stripe.verify: `signed` does not contain {body}"),
+        "{unsigned:?}"
+    );
+    assert_eq!(
+        custom_with(
+            "event_id = [\"body:/id\", \"id\"]\nverify = { scheme = \"hmac-sha256\", header = \"x\" }"
+        ),
+        [
+            "hapax.toml:4:25: sources.stripe.event_id.1: \"id\" is not a place for an id or type: write \"header:NAME\", \
+          \"body:/json/pointer\" or \"body-sha256\""
+        ]
+    );
+}
+
+#[test]
+fn a_signature_over_the_url_needs_the_public_url() {
+    let text = with_source(&format!(
+        "{CUSTOM}event_id = \"body:/id\"\nverify = {{ scheme = \"hmac-sha256\", header = \"x\", signed = \"{{url}}|{{body}}\" }}"
+    ));
+    assert_eq!(
+        problems(&text),
+        [
+            "hapax.toml:5:1: sources.stripe.verify: the signature covers the URL; set `server.public_url` to the one that the \
+          sender uses"
+        ]
+    );
+    assert!(problems(&format!("[server]\npublic_url = \"https://a.example\"\n{text}")).is_empty());
+}
+
+#[test]
+fn the_ledger_remembers_longer_than_the_sender_repeats() {
+    assert_eq!(
+        stripe_with("ledger_window = \"3d\""),
+        [
+            "hapax.toml:5:1: sources.stripe.ledger_window: 3d forgets ids too early: Stripe delivers again for up to 3d, and a \
+          late copy would take effect twice; use at least 4d"
+        ]
+    );
+    assert!(stripe_with("ledger_window = \"4d\"").is_empty());
+}
+
+#[test]
+fn bodies_go_before_ids() {
+    let config = parsed(&with_source(&format!("{STRIPE}ledger_window = \"5d\"")));
+    assert_eq!(format_duration(config.sources["stripe"].payload_retention), "5d");
+    assert_eq!(format_duration(config.sources["stripe"].dead_retention), "5d");
+    assert_eq!(
+        stripe_with("ledger_window = \"20d\"\npayload_retention = \"21d\"\ndead_retention = \"25d\""),
+        [
+            "hapax.toml:6:1: sources.stripe.payload_retention: 21d is longer than `ledger_window`, which is 20d: a body goes \
+             before its id; shorten the one or lengthen the other",
+            "hapax.toml:7:1: sources.stripe.dead_retention: 25d is longer than `ledger_window`, which is 20d: a body goes \
+             before its id; shorten the one or lengthen the other",
+        ]
+    );
+    assert_eq!(
+        stripe_with("ledger_window = \"4000d\""),
+        ["hapax.toml:5:1: sources.stripe.ledger_window: \"4000d\" is not between 1s and 3650d"]
+    );
+}
+
+#[test]
+fn what_this_build_cannot_do_is_refused_clearly() {
+    assert_eq!(
+        stripe_with("ack = \"processed\""),
+        [
+            "hapax.toml:5:1: sources.stripe.ack: \"processed\" needs a Postgres store, which this build does not have; use \
+          \"stored\""
+        ]
+    );
+    assert_eq!(
+        stripe_with("options = { webhook_id = \"1\" }"),
+        [
+            "hapax.toml:5:13: sources.stripe.options: the preset `stripe` takes no option `webhook_id`; remove it"
+        ]
+    );
+}
+
+#[test]
+fn small_values_are_checked_too() {
+    assert_eq!(
+        stripe_with("ack = \"strored\"\nack_status = 201\nscope = \"A\"\nrate_limit = \"500\""),
+        [
+            "hapax.toml:5:1: sources.stripe.ack: \"strored\" is not one of \"stored\", \"processed\"; did you mean `stored`?",
+            "hapax.toml:6:1: sources.stripe.ack_status: 201 is not 200 or 202",
+            "hapax.toml:7:1: sources.stripe.scope: \"A\" cannot be used: a name has 1 to 64 lower-case letters, digits, `-` \
+             and `_`, and begins with a letter or digit",
+            "hapax.toml:8:1: sources.stripe.rate_limit: \"500\" is not a rate: write how many (1 to 1000000) per s, m or h, \
+             such as \"500/s\" or \"100/m\"",
+        ]
+    );
+    assert_eq!(
+        problems(&with_source(&STRIPE.replace("[\"app\"]", "[\"app\", \"app\"]"))),
+        ["hapax.toml:4:22: sources.stripe.deliver_to.1: `app` is listed twice; an event goes there once"]
+    );
+}

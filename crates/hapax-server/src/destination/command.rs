@@ -1,0 +1,158 @@
+//! The `command` destination: one process for each attempt. The payload is on its stdin, what there is to know in its
+//! environment, and exit code 0 means done.
+
+mod group;
+mod tail;
+
+use std::process::{ExitStatus, Stdio};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use hapax_core::{ErrorClass, Leased};
+use hapax_engine::{Answer, Reply};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use group::Group;
+use tail::Tail;
+
+/// The code by which a command says "not now" (`EX_TEMPFAIL` of sysexits); like any other failure it is tried again.
+const EXIT_TEMPORARY: i32 = 75;
+/// How long output is waited for after the process has ended: a child of its own may hold the pipe open for good.
+const OUTPUT_GRACE: Duration = Duration::from_millis(200);
+
+/// A command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandTarget {
+    /// The program and its arguments. There is no shell in between.
+    pub argv: Vec<String>,
+    /// After this long it is killed, with everything it started.
+    pub timeout: Duration,
+}
+
+impl CommandTarget {
+    pub(super) async fn deliver(&self, delivery: &Leased) -> Answer {
+        let mut child = match self.spawn(delivery) {
+            Ok(child) => child,
+            Err(message) => return Answer::failed(ErrorClass::Exit, message),
+        };
+        let group = Group::of(&child);
+        let output = Mutex::new(Tail::default());
+        let ended = timeout(self.timeout, run(&mut child, &delivery.event.body, &output)).await;
+        let excerpt = tail::text(&output);
+        match ended {
+            Ok(Ok(status)) => {
+                group.ended();
+                judge(status, excerpt)
+            }
+            Ok(Err(error)) => Answer {
+                excerpt,
+                ..Answer::failed(
+                    ErrorClass::Exit,
+                    format!("the command could not be waited for: {error}"),
+                )
+            },
+            // Dropping `group` kills the process and what it started.
+            Err(_) => Answer {
+                excerpt,
+                ..Answer::failed(
+                    ErrorClass::Timeout,
+                    format!(
+                        "the command was killed: it had not ended after {} ms",
+                        self.timeout.as_millis()
+                    ),
+                )
+            },
+        }
+    }
+
+    fn spawn(&self, delivery: &Leased) -> Result<Child, String> {
+        let (program, arguments) = self
+            .argv
+            .split_first()
+            .ok_or_else(|| "the command is empty; set `command`".to_owned())?;
+        let event = &delivery.event;
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            // The operator's token is not the handler's business.
+            .env_remove("HAPAX_ADMIN_TOKEN")
+            .env("HAPAX_SOURCE", event.source.as_str())
+            .env("HAPAX_EVENT_ID", &event.identity.event_id)
+            .env(
+                "HAPAX_EVENT_TYPE",
+                event.event_type.as_deref().unwrap_or_default(),
+            )
+            .env("HAPAX_ID", event.id.to_string())
+            .env("HAPAX_IDEMPOTENCY_KEY", delivery.idempotency_key.to_string())
+            .env("HAPAX_ATTEMPT", delivery.attempt.to_string())
+            .env("HAPAX_RECEIVED_AT", event.received_at.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A group of its own: Ctrl-C in the terminal is for the service, which lets its commands finish.
+            .process_group(0)
+            .kill_on_drop(true);
+        if let Some((batch, index)) = event.batch {
+            command
+                .env("HAPAX_BATCH_ID", batch.to_string())
+                .env("HAPAX_BATCH_INDEX", index.to_string());
+        }
+        command
+            .spawn()
+            .map_err(|error| format!("`{program}` could not be started: {error}; check `command`"))
+    }
+}
+
+/// Feeds the process and listens to it until it ends.
+async fn run(child: &mut Child, payload: &[u8], output: &Mutex<Tail>) -> std::io::Result<ExitStatus> {
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let feed = async {
+        if let Some(mut stdin) = stdin {
+            // A command may ignore its input: a closed pipe is no failure, its exit code decides.
+            let _ = stdin.write_all(payload).await;
+        }
+    };
+    let streams = async {
+        tokio::join!(feed, listen(stdout, output), listen(stderr, output));
+    };
+    tokio::pin!(streams);
+    let status = tokio::select! {
+        status = child.wait() => status?,
+        () = &mut streams => return child.wait().await,
+    };
+    // What it wrote last may still be in the pipe.
+    let _ = timeout(OUTPUT_GRACE, streams).await;
+    Ok(status)
+}
+
+async fn listen(stream: Option<impl AsyncRead + Unpin>, output: &Mutex<Tail>) {
+    let Some(mut stream) = stream else { return };
+    let mut buffer = [0; 4096];
+    while let Ok(count @ 1..) = stream.read(&mut buffer).await {
+        tail::push(output, &buffer[..count]);
+    }
+}
+
+fn judge(status: ExitStatus, excerpt: String) -> Answer {
+    let reply = if status.success() {
+        Reply::Done
+    } else {
+        let message = match status.code() {
+            Some(EXIT_TEMPORARY) => "the command asks to be tried again (exit code 75)".to_owned(),
+            Some(code) => format!("the command ended with exit code {code}"),
+            None => format!("the command was ended from outside ({status})"),
+        };
+        Reply::Failed {
+            class: ErrorClass::Exit,
+            message,
+            retry_after: None,
+        }
+    };
+    Answer {
+        reply,
+        status: status.code(),
+        excerpt,
+    }
+}

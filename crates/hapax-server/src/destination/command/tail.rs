@@ -1,0 +1,42 @@
+//! The last bytes of a command's output: where the error message is.
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::destination::excerpt::EXCERPT_BYTES_MAX;
+
+/// Keeps the last bytes of what it is given.
+#[derive(Debug, Default)]
+pub(super) struct Tail {
+    bytes: Vec<u8>,
+}
+
+impl Tail {
+    fn push(&mut self, more: &[u8]) {
+        self.bytes.extend_from_slice(more);
+        let over = self.bytes.len().saturating_sub(EXCERPT_BYTES_MAX);
+        self.bytes.drain(..over);
+    }
+}
+
+pub(super) fn push(tail: &Mutex<Tail>, more: &[u8]) {
+    tail.lock().unwrap_or_else(PoisonError::into_inner).push(more);
+}
+
+pub(super) fn text(tail: &Mutex<Tail>) -> String {
+    let tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+    String::from_utf8_lossy(&tail.bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_bytes_are_kept() {
+        let tail = Mutex::new(Tail::default());
+        push(&tail, &[b'a'; 3000]);
+        push(&tail, b"the end");
+        assert_eq!(text(&tail).len(), EXCERPT_BYTES_MAX);
+        assert!(text(&tail).ends_with("aaathe end"));
+    }
+}

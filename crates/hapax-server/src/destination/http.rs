@@ -1,0 +1,160 @@
+//! The `http` destination: one request for each attempt, as INTERFACE.md describes it.
+//!
+//! Redirects are not followed, and no connection is made to a forbidden address, whatever name leads there.
+
+pub mod client;
+mod headers;
+mod resolver;
+mod trace;
+
+use std::collections::HashMap;
+use std::error::Error as StdError;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hapax_core::{Clock, ErrorClass, Leased, SourceName};
+use hapax_engine::Answer;
+use hapax_verify::sign::Signer;
+use http::{Method, Request, Uri};
+use http_body_util::Full;
+use tokio::time::{Instant, timeout_at};
+
+use super::{answer, excerpt};
+use crate::config::address::is_forbidden;
+use client::Client;
+use resolver::Blocked;
+pub use resolver::Lookup;
+
+/// Bytes of an error's words that are kept.
+const MESSAGE_CHARS_MAX: usize = 500;
+
+/// An HTTP endpoint.
+pub struct HttpTarget {
+    /// Where it is.
+    pub url: Uri,
+    /// Signs what is sent, if the destination has a secret.
+    pub signer: Option<Signer>,
+    /// After this long an attempt has failed.
+    pub timeout: Duration,
+    /// The connections, shared by all destinations.
+    pub client: Client,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// The headers of each source that hold the sender's signature: of a split batch they prove nothing any more.
+    pub signature_headers: Arc<HashMap<SourceName, Vec<String>>>,
+}
+
+impl HttpTarget {
+    pub(super) async fn deliver(&self, delivery: &Leased) -> Answer {
+        if let Some((ip, reason)) = self.forbidden_literal() {
+            return Answer::failed(ErrorClass::Blocked, format!("{ip} may not be called: {reason}"));
+        }
+        let deadline = Instant::now() + self.timeout;
+        let request = self.request(delivery);
+        match timeout_at(deadline, self.client.request(request)).await {
+            Err(_) => Answer::failed(
+                ErrorClass::Timeout,
+                format!("no answer within {} ms", self.timeout.as_millis()),
+            ),
+            Ok(Err(error)) => failure(&error),
+            Ok(Ok(response)) => {
+                let (head, body) = response.into_parts();
+                let excerpt = excerpt::read(body, deadline).await;
+                answer::judge(head.status, &head.headers, excerpt, &*self.clock)
+            }
+        }
+    }
+
+    fn request(&self, delivery: &Leased) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(delivery.event.body.clone()));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = self.url.clone();
+        let signature_headers = self
+            .signature_headers
+            .get(&delivery.event.source)
+            .map_or(&[][..], Vec::as_slice);
+        *request.headers_mut() = headers::build(delivery, signature_headers, self.signature(delivery));
+        request
+    }
+
+    /// The Standard Webhooks headers. Their id is the idempotency key: stable over attempts, and without a dot.
+    fn signature(&self, delivery: &Leased) -> Vec<(String, String)> {
+        self.signer.as_ref().map_or_else(Vec::new, |signer| {
+            let id = delivery.idempotency_key.to_string();
+            signer.sign(
+                &id,
+                self.clock.now().as_seconds(),
+                "POST",
+                "",
+                &delivery.event.body,
+            )
+        })
+    }
+
+    /// An address in the URL itself never meets the resolver, so it is judged here.
+    fn forbidden_literal(&self) -> Option<(IpAddr, &'static str)> {
+        let host = self.url.host()?;
+        let literal = host.trim_start_matches('[').trim_end_matches(']');
+        let ip: IpAddr = literal.parse().ok()?;
+        is_forbidden(ip).map(|reason| (ip, reason))
+    }
+}
+
+impl std::fmt::Debug for HttpTarget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The URL is left out: its query may hold a token.
+        f.debug_struct("HttpTarget")
+            .field("host", &self.url.host())
+            .finish_non_exhaustive()
+    }
+}
+
+fn failure(error: &hyper_util::client::legacy::Error) -> Answer {
+    let class = if find::<Blocked>(error).is_some() {
+        ErrorClass::Blocked
+    } else if find::<std::io::Error>(error).is_some_and(|io| io.kind() == std::io::ErrorKind::TimedOut) {
+        ErrorClass::Timeout
+    } else if error.is_connect() {
+        ErrorClass::Connect
+    } else {
+        ErrorClass::Protocol
+    };
+    Answer::failed(class, words(error))
+}
+
+fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(found) = error.downcast_ref::<E>() {
+            return Some(found);
+        }
+        // An `io::Error` shows the cause of its cause, and hides its own.
+        let inner = error
+            .downcast_ref::<std::io::Error>()
+            .and_then(std::io::Error::get_ref);
+        if let Some(found) = inner.and_then(|inner| inner.downcast_ref::<E>()) {
+            return Some(found);
+        }
+        cause = error.source();
+    }
+    None
+}
+
+/// The whole chain of causes, each once.
+fn words(error: &(dyn StdError + 'static)) -> String {
+    let mut words = String::new();
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let part = error.to_string();
+        if !words.contains(&part) {
+            if !words.is_empty() {
+                words.push_str(": ");
+            }
+            words.push_str(&part);
+        }
+        cause = error.source();
+    }
+    words.chars().take(MESSAGE_CHARS_MAX).collect()
+}

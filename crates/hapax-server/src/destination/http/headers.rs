@@ -1,0 +1,254 @@
+//! The headers of an attempt: the sender's, without those that belong to its own connection, and ours.
+//!
+//! A header of ours that takes the place of the sender's keeps the original under `hapax-original-…`; so does anything
+//! a sender puts under `hapax-…`: no one but us speaks under that name.
+
+use hapax_core::Leased;
+use http::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue};
+
+use super::super::percent::header_value;
+use super::trace;
+
+/// What the sender's own header is kept under, if ours takes its place.
+const ORIGINAL_PREFIX: &str = "hapax-original-";
+/// Ours.
+const OUR_PREFIX: &str = "hapax-";
+
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
+
+/// Never passed on: they speak of the sender's connection, or are meant for us alone.
+const NOT_PASSED_ON: [&str; 12] = [
+    "authorization",
+    "connection",
+    "content-length",
+    "cookie",
+    "expect",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Builds them. `provider_signature` names the headers that sign the request as a whole, `signature` is ours.
+pub(super) fn build(
+    delivery: &Leased,
+    provider_signature: &[String],
+    signature: Vec<(String, String)>,
+) -> HeaderMap {
+    let event = &delivery.event;
+    let mut ours = HeaderMap::with_capacity(16);
+    for (name, value) in signature {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            ours.insert(name, value);
+        }
+    }
+    let mut put = |name: &'static str, value: HeaderValue| {
+        ours.insert(HeaderName::from_static(name), value);
+    };
+    put(
+        "idempotency-key",
+        header_value(&delivery.idempotency_key.to_string()),
+    );
+    put("hapax-source", header_value(event.source.as_str()));
+    put("hapax-event-id", header_value(&event.identity.event_id));
+    if let Some(event_type) = &event.event_type {
+        put("hapax-event-type", header_value(event_type));
+    }
+    put("hapax-attempt", HeaderValue::from(delivery.attempt));
+    put("hapax-received-at", header_value(&event.received_at.to_string()));
+    if let Some((batch, index)) = event.batch {
+        put("hapax-batch-id", header_value(&batch.to_string()));
+        put("hapax-batch-index", HeaderValue::from(index));
+    }
+    let has_parent = event
+        .headers
+        .get(TRACEPARENT.as_str())
+        .is_some_and(trace::is_valid);
+    if !has_parent {
+        ours.insert(TRACEPARENT, header_value(&trace::parent_of(delivery)));
+    }
+    let mut all = HeaderMap::with_capacity(32);
+    for (name, value) in event.headers.iter() {
+        let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_bytes(value)) else {
+            continue;
+        };
+        if is_left_out(&name, delivery, provider_signature) {
+            continue;
+        }
+        // A state belongs to its parent: beside another one it would lie.
+        let replaced = ours.contains_key(&name) || (name == TRACESTATE && !has_parent);
+        if replaced || name.as_str().starts_with(OUR_PREFIX) {
+            if let Ok(original) = HeaderName::try_from(format!("{ORIGINAL_PREFIX}{name}")) {
+                all.append(original, value);
+            }
+        } else {
+            all.append(name, value);
+        }
+    }
+    all.extend(ours);
+    all
+}
+
+fn is_left_out(name: &HeaderName, delivery: &Leased, provider_signature: &[String]) -> bool {
+    let text = name.as_str();
+    let belongs_to_batch =
+        || delivery.event.batch.is_some() && provider_signature.iter().any(|header| header == text);
+    NOT_PASSED_ON.contains(&text)
+        || text.starts_with("proxy-")
+        || belongs_to_batch()
+        || is_named_by_connection(text, delivery)
+}
+
+/// `Connection: x-internal` makes `x-internal` hop-by-hop.
+fn is_named_by_connection(name: &str, delivery: &Leased) -> bool {
+    let connections = delivery
+        .event
+        .headers
+        .iter()
+        .filter(|(header, _)| header.eq_ignore_ascii_case(CONNECTION.as_str()));
+    connections
+        .flat_map(|(_, value)| value.split(|byte| *byte == b','))
+        .any(|named| named.trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use hapax_core::{
+        BodyHash, EventIds, Generation, Headers, Identity, StoredEvent, SystemRandom, Timestamp, Token,
+    };
+
+    use super::*;
+
+    fn delivery(headers: &[(&str, &[u8])]) -> Leased {
+        let identity = Identity::new("stripe", "évt");
+        let now = Timestamp::from_seconds(1_767_225_600);
+        let id = EventIds::default().next(now, identity.key(), &SystemRandom::new());
+        Leased {
+            idempotency_key: identity.idempotency_key(Generation(0), &"billing".into()),
+            event: StoredEvent {
+                id,
+                identity,
+                source: "stripe".into(),
+                event_type: Some("invoice.paid".to_owned()),
+                received_at: now,
+                signed_at: None,
+                secret_index: None,
+                raw_hash: BodyHash::of(b"{}"),
+                headers: Headers::pack(headers.iter().copied()),
+                body: Bytes::from_static(b"{}"),
+                batch: None,
+            },
+            destination: "billing".into(),
+            token: Token(1),
+            lease_until: now,
+            generation: Generation(0),
+            attempt: 3,
+            lost: 0,
+            lane: None,
+        }
+    }
+
+    #[test]
+    fn ours_are_all_there() {
+        let delivery = delivery(&[("Content-Type", b"application/json")]);
+        let headers = build(&delivery, &[], Vec::new());
+        assert_eq!(headers["content-type"], "application/json");
+        assert_eq!(headers["idempotency-key"], delivery.idempotency_key.to_string());
+        assert_eq!(headers["hapax-source"], "stripe");
+        assert_eq!(headers["hapax-event-id"], "%C3%A9vt");
+        assert_eq!(headers["hapax-event-type"], "invoice.paid");
+        assert_eq!(headers["hapax-attempt"], "3");
+        assert_eq!(headers["hapax-received-at"], "2026-01-01T00:00:00.000000Z");
+        assert!(trace::is_valid(headers["traceparent"].as_bytes()));
+    }
+
+    #[test]
+    fn what_belongs_to_the_senders_connection_stays_behind() {
+        let delivery = delivery(&[
+            ("Host", b"hooks.example.com"),
+            ("Connection", b"close, X-Hop"),
+            ("x-hop", b"1"),
+            ("Cookie", b"session=1"),
+            ("Authorization", b"Bearer x"),
+            ("Proxy-Authorization", b"x"),
+            ("Transfer-Encoding", b"chunked"),
+            ("Content-Length", b"2"),
+            ("Expect", b"100-continue"),
+            ("Stripe-Signature", b"t=1,v1=ab"),
+            ("X-Many", b"1"),
+            ("X-Many", b"\xff2"),
+        ]);
+        let headers = build(&delivery, &["stripe-signature".to_owned()], Vec::new());
+        for gone in [
+            "host",
+            "connection",
+            "x-hop",
+            "cookie",
+            "authorization",
+            "proxy-authorization",
+            "expect",
+        ] {
+            assert!(!headers.contains_key(gone), "{gone}");
+        }
+        assert!(!headers.contains_key("transfer-encoding") && !headers.contains_key("content-length"));
+        assert_eq!(headers["stripe-signature"], "t=1,v1=ab");
+        let many: Vec<&[u8]> = headers
+            .get_all("x-many")
+            .iter()
+            .map(HeaderValue::as_bytes)
+            .collect();
+        assert_eq!(many, [&b"1"[..], b"\xff2"]);
+    }
+
+    #[test]
+    fn a_replaced_header_is_kept_under_another_name_and_ours_cannot_be_forged() {
+        let delivery = delivery(&[
+            ("Webhook-Id", b"theirs"),
+            ("Idempotency-Key", b"theirs"),
+            ("hapax-attempt", b"99"),
+            ("hapax-batch-id", b"forged"),
+            ("traceparent", b"nonsense"),
+            ("tracestate", b"a=1"),
+        ]);
+        let signature = vec![("webhook-id".to_owned(), "ours".to_owned())];
+        let headers = build(&delivery, &[], signature);
+        assert_eq!(headers["webhook-id"], "ours");
+        assert_eq!(headers["hapax-original-webhook-id"], "theirs");
+        assert_eq!(headers["hapax-original-idempotency-key"], "theirs");
+        assert_eq!(headers["hapax-attempt"], "3");
+        assert_eq!(headers["hapax-original-hapax-attempt"], "99");
+        assert!(!headers.contains_key("hapax-batch-id"));
+        assert_eq!(headers["hapax-original-traceparent"], "nonsense");
+        assert!(!headers.contains_key("tracestate"));
+        let unsigned = build(&delivery, &[], Vec::new());
+        assert_eq!(unsigned["webhook-id"], "theirs");
+    }
+
+    #[test]
+    fn an_item_of_a_batch_names_it_and_drops_the_signature_of_the_whole() {
+        let mut delivery = delivery(&[("x-signature", b"ab"), ("x-other", b"1")]);
+        delivery.event.batch = Some((delivery.event.id, 2));
+        let headers = build(&delivery, &["x-signature".to_owned()], Vec::new());
+        assert!(!headers.contains_key("x-signature"));
+        assert_eq!(headers["x-other"], "1");
+        assert_eq!(headers["hapax-batch-index"], "2");
+        assert_eq!(headers["hapax-batch-id"], delivery.event.id.to_string());
+    }
+
+    #[test]
+    fn a_valid_trace_of_the_sender_goes_on() {
+        let parent = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        let headers = build(
+            &delivery(&[("traceparent", parent), ("tracestate", b"a=1")]),
+            &[],
+            Vec::new(),
+        );
+        assert_eq!(headers["traceparent"].as_bytes(), parent);
+        assert_eq!(headers["tracestate"], "a=1");
+    }
+}

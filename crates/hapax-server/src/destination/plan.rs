@@ -1,0 +1,138 @@
+//! From the configuration to what the engine and the transport need of it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hapax_core::{Clock, DestinationId, SourceName};
+use hapax_engine::{OrderBy, Pattern, Rate, Route, Routing};
+use hapax_verify::sign::Signer;
+use hapax_verify::{SetupError, catalogue};
+
+use super::http::client::Client;
+use super::{CommandTarget, FieldOrder, HttpTarget, Target};
+use crate::config::{self, Config, Events, Kind};
+
+/// The scheme by which outgoing requests are signed.
+const SIGNING_PROVIDER: &str = "standard-webhooks";
+/// How much longer than its time-out an attempt may live before the engine drops it: time to say what happened.
+const DEADLINE_GRACE: Duration = Duration::from_secs(1);
+
+/// A destination's secret that cannot sign.
+#[derive(Debug, thiserror::Error)]
+pub enum SignerError {
+    /// It has the wrong shape.
+    #[error("destination `{destination}`: {source}")]
+    Secret {
+        /// Whose.
+        destination: String,
+        /// What is wrong with it.
+        source: SetupError,
+    },
+    /// The catalogue has no such scheme.
+    #[error("the catalogue has no `{SIGNING_PROVIDER}`, which signs outgoing requests")]
+    NoScheme,
+}
+
+/// Which source goes where, and how each destination wants to be treated.
+pub fn routing(config: &Config) -> Routing {
+    let sources = config.sources.values().map(|source| {
+        let ids = source
+            .deliver_to
+            .iter()
+            .filter_map(|name| config.destinations.get(name));
+        let route = Route {
+            scope: source.scope.clone(),
+            deliver_to: ids.map(|destination| destination.id.clone()).collect(),
+            ledger_window: source.ledger_window,
+            payload_retention: source.payload_retention,
+            dead_retention: source.dead_retention,
+            rate: source.rate_limit.map(rate),
+            id_is_signed: source.verifier.id_is_signed(),
+        };
+        (source.name.clone(), route)
+    });
+    let destinations = config
+        .destinations
+        .values()
+        .map(|one| (one.id.clone(), treatment(one)));
+    Routing {
+        sources: sources.collect(),
+        destinations: destinations.collect(),
+    }
+}
+
+/// How each destination is reached.
+pub fn targets(
+    config: &Config,
+    client: &Client,
+    clock: &Arc<dyn Clock>,
+) -> Result<HashMap<DestinationId, Arc<Target>>, SignerError> {
+    let signature_headers: Arc<HashMap<SourceName, Vec<String>>> = Arc::new(
+        config
+            .sources
+            .values()
+            .map(|source| (source.name.clone(), source.scheme.headers.clone()))
+            .collect(),
+    );
+    let target = |destination: &config::Destination| {
+        let target = match &destination.kind {
+            Kind::Http { url, secret } => Target::Http(Box::new(HttpTarget {
+                url: url.clone(),
+                signer: secret
+                    .as_ref()
+                    .map(|secret| signer(&destination.name, secret.expose()))
+                    .transpose()?,
+                timeout: destination.timeout,
+                client: client.clone(),
+                clock: Arc::clone(clock),
+                signature_headers: Arc::clone(&signature_headers),
+            })),
+            Kind::Command { argv } => Target::Command(CommandTarget {
+                argv: argv.clone(),
+                timeout: destination.timeout,
+            }),
+        };
+        Ok((destination.id.clone(), Arc::new(target)))
+    };
+    config.destinations.values().map(target).collect()
+}
+
+fn signer(destination: &str, secret: &str) -> Result<Signer, SignerError> {
+    let provider = catalogue::get(SIGNING_PROVIDER).ok_or(SignerError::NoScheme)?;
+    Signer::new(&provider.scheme, secret).map_err(|source| SignerError::Secret {
+        destination: destination.to_owned(),
+        source,
+    })
+}
+
+fn treatment(destination: &config::Destination) -> hapax_engine::Destination {
+    hapax_engine::Destination {
+        id: destination.id.clone(),
+        events: match &destination.events {
+            Events::All => Vec::new(),
+            Events::Matching(patterns) => patterns
+                .iter()
+                .map(|pattern| Pattern::new(pattern.as_str()))
+                .collect(),
+        },
+        concurrency: destination.concurrency,
+        rate: destination.rate_limit.map(rate),
+        attempts_max: destination.max_attempts,
+        backoff: destination.backoff,
+        lease: destination.lease,
+        deadline: destination.timeout + DEADLINE_GRACE,
+        order_by: destination
+            .order_by
+            .clone()
+            .map(|field| Arc::new(FieldOrder::new(field)) as Arc<dyn OrderBy>),
+        on_dead: destination.on_dead,
+    }
+}
+
+const fn rate(rate: config::Rate) -> Rate {
+    Rate {
+        count: rate.count,
+        per: rate.per,
+    }
+}

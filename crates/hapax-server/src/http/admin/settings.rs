@@ -1,0 +1,70 @@
+//! From the configuration to what the admin port shows of it. No secret crosses over but the port's own.
+
+use http::Uri;
+
+use super::access::Access;
+use super::state::{DestinationSettings, Settings};
+use super::views::SourceView;
+use crate::config::{Config, Destination, Kind, Source};
+
+impl From<&Config> for Settings {
+    fn from(config: &Config) -> Self {
+        Self {
+            access: Access {
+                token: config.server.admin_token.clone(),
+                listen: config.server.admin_listen,
+            },
+            sources: config.sources.values().map(source).collect(),
+            destinations: config.destinations.values().map(destination).collect(),
+        }
+    }
+}
+
+fn source(source: &Source) -> SourceView {
+    SourceView {
+        name: source.name.to_string(),
+        provider: source.provider.map(|provider| provider.name.clone()),
+        scope: source.scope.to_string(),
+        deliver_to: source.deliver_to.clone(),
+        secrets: source.secrets.len(),
+        ledger_window_seconds: source.ledger_window.as_secs(),
+        payload_retention_seconds: source.payload_retention.as_secs(),
+        dead_retention_seconds: source.dead_retention.as_secs(),
+    }
+}
+
+fn destination(destination: &Destination) -> DestinationSettings {
+    let (kind, target) = match &destination.kind {
+        Kind::Http { url, .. } => ("http", without_credentials(url)),
+        // Arguments may be secrets; the program is not.
+        Kind::Command { argv } => ("command", argv.first().cloned().unwrap_or_default()),
+    };
+    DestinationSettings {
+        name: destination.name.clone(),
+        id: destination.id.clone(),
+        kind: kind.to_owned(),
+        target,
+    }
+}
+
+/// A URL without user name, password and query, where tokens are found.
+fn without_credentials(url: &Uri) -> String {
+    let authority = url.authority().map_or("", http::uri::Authority::as_str);
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    format!("{}://{host}{}", url.scheme_str().unwrap_or("http"), url.path())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_shown_without_what_may_be_secret() {
+        let shown = |url: &str| without_credentials(&url.parse().unwrap());
+        assert_eq!(
+            shown("https://user:hunter2@example.com:8443/hook?token=x"),
+            "https://example.com:8443/hook"
+        );
+        assert_eq!(shown("http://127.0.0.1:3000"), "http://127.0.0.1:3000/");
+    }
+}

@@ -1,0 +1,364 @@
+//! The service, put together: store, engine, destinations and both listeners; started, reloaded and stopped as one.
+//!
+//! ```text
+//! SIGHUP        ──► reload   sources and destinations are swapped; no request is dropped
+//! SIGTERM, ^C   ──► stop     not ready ─► no new connections ─► requests end ─► attempts end ─► store closed
+//! ```
+
+mod files;
+pub(crate) mod signals;
+mod store;
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use hapax_core::{Backend, Clock, SystemClock, SystemRandom};
+use hapax_engine::{Engine, TokioRuntime};
+use hapax_store_sqlite::SqliteStore;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{Config, ConfigError};
+use crate::destination::http::Lookup;
+use crate::destination::http::client::{Client, TlsError};
+use crate::destination::{Destinations, SignerError, routing, targets};
+use crate::http::admin::{self, AdminState, Phase, Readiness, Settings};
+use crate::http::ingest::{self, Ingest, Sources};
+use crate::http::listen::{self, BindError};
+use crate::telemetry::{Metrics, Watch};
+
+pub use store::StoreError;
+
+/// How long attempts may take to end when the service stops; what has not ended by then is given back untried.
+const ATTEMPTS_DRAIN: Duration = Duration::from_secs(8);
+/// How long the admin port's answers may take to end.
+const ADMIN_DRAIN: Duration = Duration::from_secs(1);
+/// How long deliveries that are being answered may take to end.
+const INGEST_DRAIN: Duration = Duration::from_secs(6);
+/// The whole of stopping; after that the process ends as if it had crashed, which loses nothing either.
+pub const STOP_LIMIT: Duration = Duration::from_secs(20);
+/// Connections to the admin port.
+const ADMIN_CONNECTIONS_MAX: usize = 256;
+
+/// Why the service did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// An address is taken.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The store cannot be opened.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The store cannot be read.
+    #[error("the store was opened and then failed")]
+    Engine(#[from] hapax_core::store::Error),
+    /// No TLS.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// A destination's secret is no good.
+    #[error(transparent)]
+    Signer(#[from] SignerError),
+    /// A listener has no address.
+    #[error("a listener's own address cannot be read")]
+    Address(#[source] std::io::Error),
+    /// Signals cannot be listened for.
+    #[error("signals cannot be listened for")]
+    Signals(#[source] std::io::Error),
+}
+
+/// A running service.
+pub struct Server {
+    engine: Engine,
+    store: Arc<SqliteStore>,
+    ingest: Ingest,
+    destinations: Arc<Destinations>,
+    client: Client,
+    metrics: Arc<Metrics>,
+    settings: Arc<ArcSwap<Settings>>,
+    readiness: Readiness,
+    clock: Arc<dyn Clock>,
+    config: Mutex<Config>,
+    ingest_listener: Listener,
+    admin_listener: Listener,
+}
+
+struct Listener {
+    address: SocketAddr,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+/// What may be set besides the configuration; tests tighten it.
+#[derive(Clone, Debug)]
+pub struct Tuning {
+    /// Of the ingest listener's connections.
+    pub listen: listen::Limits,
+    /// Of each delivery.
+    pub ingest: ingest::Limits,
+    /// Of the engine.
+    pub engine: hapax_engine::Limits,
+    /// How destinations' names are looked up.
+    pub lookup: Lookup,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        let limits = listen::Limits::default();
+        Self {
+            listen: listen::Limits {
+                connections_max: files::connections_max(limits.connections_max),
+                drain: INGEST_DRAIN,
+                ..limits
+            },
+            ingest: ingest::Limits::default(),
+            engine: hapax_engine::Limits::default(),
+            lookup: Lookup::system(),
+        }
+    }
+}
+
+/// Serves `config` until a signal ends it; `reload` reads the configuration again.
+pub async fn run(config: Config, reload: impl Fn() -> Result<Config, ConfigError>) -> Result<(), StartError> {
+    let started = std::time::Instant::now();
+    let mut signals = signals::Signals::new().map_err(StartError::Signals)?;
+    for warning in config.warning_lines() {
+        tracing::warn!("{warning}");
+    }
+    let server = Server::start(config, Tuning::default()).await?;
+    tracing::info!(
+        listen = %server.ingest_address(),
+        admin = %server.admin_address(),
+        version = env!("CARGO_PKG_VERSION"),
+        ready_after_ms = started.elapsed().as_millis() as u64,
+        "ready: webhooks at http://{}/in/<source>, admin at http://{}",
+        server.ingest_address(),
+        server.admin_address(),
+    );
+    loop {
+        match signals.next().await {
+            signals::Signal::Reload => match reload() {
+                Ok(config) => server.reload(config),
+                Err(error) => tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "the configuration was not reloaded; the old one stays in use"
+                ),
+            },
+            signals::Signal::Stop(name) => {
+                tracing::info!(signal = name, "stopping");
+                break;
+            }
+        }
+    }
+    tokio::select! {
+        () = server.stop() => tracing::info!("stopped"),
+        () = signals.second_stop() => tracing::warn!("stopped at once, by a second signal"),
+        () = tokio::time::sleep(STOP_LIMIT) => tracing::warn!("stopped at once: the limit for stopping is over"),
+    }
+    Ok(())
+}
+
+impl Server {
+    /// Starts everything. When this returns, both ports answer.
+    pub async fn start(config: Config, tuning: Tuning) -> Result<Self, StartError> {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+        let started_at = clock.now();
+        let ingest_socket = listen::bind(config.server.listen, "server.listen").await?;
+        let admin_socket = listen::bind(config.server.admin_listen, "server.admin_listen").await?;
+        let store = store::open(&config.store.url, &clock).await?;
+        let metrics = Arc::new(Metrics::new(Arc::clone(&clock)));
+        metrics.know(
+            config.sources.values().map(|source| &source.name),
+            config.destinations.values().map(|destination| &destination.id),
+        );
+        let client = Client::new(tuning.lookup)?;
+        let destinations = Arc::new(Destinations::new(targets(&config, &client, &clock)?));
+        let backend: Arc<dyn Backend> = Arc::clone(&store) as Arc<dyn Backend>;
+        let random = Arc::new(SystemRandom::new());
+        let parts = hapax_engine::Parts {
+            store: backend,
+            clock: Arc::clone(&clock),
+            random: random.clone(),
+            runtime: Arc::new(TokioRuntime),
+            transport: destinations.clone(),
+            observer: Arc::new(Watch::new(Arc::clone(&metrics))),
+        };
+        let engine = Engine::start(parts, routing(&config), tuning.engine).await?;
+        let ingest = Ingest::new(ingest::Parts {
+            engine: engine.clone(),
+            sources: Sources::of(&config, &metrics),
+            metrics: Arc::clone(&metrics),
+            clock: Arc::clone(&clock),
+            random,
+            limits: tuning.ingest,
+        });
+        let settings = Arc::new(ArcSwap::from_pointee(Settings::from(&config)));
+        let readiness = Readiness::default();
+        let meter = metrics.clone();
+        let state = AdminState::new(
+            engine.clone(),
+            Arc::clone(&settings),
+            meter,
+            readiness.clone(),
+            started_at,
+        );
+        let admin_limits = listen::Limits {
+            connections_max: ADMIN_CONNECTIONS_MAX,
+            drain: ADMIN_DRAIN,
+            ..listen::Limits::default()
+        };
+        let admin_service = TowerToHyperService::new(admin::router(state));
+        let admin_listener = Listener::start(admin_socket, |socket, stop| {
+            tokio::spawn(listen::serve(socket, admin_limits, admin_service, stop))
+        })?;
+        let ingest_service = ingest.service();
+        let ingest_listener = Listener::start(ingest_socket, |socket, stop| {
+            tokio::spawn(listen::serve(socket, tuning.listen, ingest_service, stop))
+        })?;
+        readiness.enter(Phase::Serving);
+        Ok(Self {
+            engine,
+            store,
+            ingest,
+            destinations,
+            client,
+            metrics,
+            settings,
+            readiness,
+            clock,
+            config: Mutex::new(config),
+            ingest_listener,
+            admin_listener,
+        })
+    }
+
+    /// Where webhooks arrive.
+    pub const fn ingest_address(&self) -> SocketAddr {
+        self.ingest_listener.address
+    }
+
+    /// Where the admin API is.
+    pub const fn admin_address(&self) -> SocketAddr {
+        self.admin_listener.address
+    }
+
+    /// The engine.
+    pub const fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// What was counted.
+    pub const fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
+    }
+
+    /// Takes over another configuration. Requests and attempts that run go on with what they found; what cannot change
+    /// while the service runs is left as it is, with a word in the log.
+    pub fn reload(&self, config: Config) {
+        let targets = match targets(&config, &self.client, &self.clock) {
+            Ok(targets) => targets,
+            Err(error) => {
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "the configuration was not reloaded; the old one stays in use"
+                );
+                return;
+            }
+        };
+        for warning in config.warning_lines() {
+            tracing::warn!("{warning}");
+        }
+        let mut current = self.config.lock().unwrap_or_else(PoisonError::into_inner);
+        for key in needs_restart(&current, &config) {
+            tracing::warn!(
+                key,
+                "this change needs a restart; the old value stays in use until then"
+            );
+        }
+        self.metrics.know(
+            config.sources.values().map(|source| &source.name),
+            config.destinations.values().map(|destination| &destination.id),
+        );
+        // Where it goes comes before who may send: an event must never find a source without its destinations.
+        self.destinations.reconfigure(targets);
+        self.engine.reconfigure(routing(&config));
+        self.ingest.reconfigure(Sources::of(&config, &self.metrics));
+        let mut settings = Settings::from(&config);
+        settings.access.listen = self.admin_address();
+        self.settings.store(Arc::new(settings));
+        *current = Config {
+            server: crate::config::Server {
+                listen: current.server.listen,
+                admin_listen: current.server.admin_listen,
+                ..config.server
+            },
+            store: current.store.clone(),
+            ..config
+        };
+        tracing::info!(
+            sources = current.sources.len(),
+            destinations = current.destinations.len(),
+            "configuration reloaded"
+        );
+    }
+
+    /// Stops: answers what was asked, ends or gives back what runs, closes the store.
+    pub async fn stop(self) {
+        self.readiness.enter(Phase::Stopping);
+        self.ingest_listener.stop().await;
+        let report = self.engine.shutdown(ATTEMPTS_DRAIN).await;
+        tracing::info!(
+            finished = report.finished,
+            released = report.released,
+            "attempts ended"
+        );
+        self.admin_listener.stop().await;
+        store::close(&self.store).await;
+    }
+}
+
+impl Listener {
+    fn start(
+        socket: TcpListener,
+        serve: impl FnOnce(TcpListener, CancellationToken) -> JoinHandle<()>,
+    ) -> Result<Self, StartError> {
+        let address = socket.local_addr().map_err(StartError::Address)?;
+        let stop = CancellationToken::new();
+        let task = serve(socket, stop.clone());
+        Ok(Self { address, stop, task })
+    }
+
+    async fn stop(self) {
+        self.stop.cancel();
+        // It fails only if the loop panicked; then there is nothing left to wait for.
+        let _ = self.task.await;
+    }
+}
+
+/// The keys that differ and are only read at the start.
+fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
+    let compared = [
+        ("server.listen", old.server.listen != new.server.listen),
+        (
+            "server.admin_listen",
+            old.server.admin_listen != new.server.admin_listen,
+        ),
+        ("store.url", old.store.url != new.store.url),
+    ];
+    compared
+        .into_iter()
+        .filter_map(|(key, differs)| differs.then_some(key))
+        .collect()
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server")
+            .field("ingest", &self.ingest_address())
+            .field("admin", &self.admin_address())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,19 @@
+//! The admin port and the verbs that talk to it: the real router on a real socket, a real engine on a real
+//! SQLite file, and destinations whose answers the test chooses.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "what a test stands on may panic, as the test itself"
+)]
+
+mod access;
+mod deliveries;
+mod events;
+mod ledger;
+mod places;
+mod probes;
+mod replays;
+mod site;
+mod stream;
+mod verbs;

@@ -1,0 +1,6 @@
+//! The answers of the ingest port: each row of the table in the contract, from a real request to its bytes.
+
+mod durable;
+mod pages;
+mod refused;
+mod unavailable;

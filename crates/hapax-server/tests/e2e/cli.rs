@@ -1,0 +1,9 @@
+//! The command line against a running service: what it prints, in which shape, and how it ends.
+
+mod alone;
+mod conventions;
+mod events;
+mod operate;
+mod proof;
+mod replay;
+mod send;

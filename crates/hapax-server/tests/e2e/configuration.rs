@@ -1,0 +1,4 @@
+//! Configuration: what is wrong is said with its place, and a change is taken without losing a request.
+
+mod reload;
+mod start;

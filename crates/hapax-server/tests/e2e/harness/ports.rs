@@ -1,0 +1,17 @@
+//! Ports for services: free now, and free again after a restart.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+
+/// Below the range from which the kernel picks ports for outgoing connections: a connection of some test must not take
+/// the port of a service that is being restarted.
+const PORTS: std::ops::Range<u16> = 12_000..32_000;
+
+/// An address on loopback that nobody listens on.
+pub(crate) fn free_address() -> SocketAddr {
+    loop {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, fastrand::u16(PORTS)));
+        if TcpListener::bind(address).is_ok() {
+            return address;
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! A service before it runs: its directory, its addresses, its configuration.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use super::{Outcome, Service, Sink, command, free_address, secret_of};
+
+/// Everything that `hapax serve` needs, in a directory of its own.
+pub(crate) struct Setup {
+    pub(crate) directory: TempDir,
+    pub(crate) listen: SocketAddr,
+    pub(crate) admin: SocketAddr,
+    /// Lines of `[server]` besides the addresses.
+    server: String,
+    store: PathBuf,
+    tables: String,
+    /// Shell commands that run before the binary takes the shell's place.
+    before: Option<String>,
+}
+
+impl Setup {
+    pub(crate) fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+            listen: free_address(),
+            admin: free_address(),
+            server: String::new(),
+            store: PathBuf::from("hapax.db"),
+            tables: String::new(),
+            before: None,
+        }
+    }
+
+    /// The most common service: Stripe's events go to one sink, named `app`.
+    pub(crate) fn stripe_to(sink: &Sink) -> Self {
+        Self::stripe_to_with(sink, "")
+    }
+
+    /// The same with more lines for the destination.
+    pub(crate) fn stripe_to_with(sink: &Sink, destination: &str) -> Self {
+        Self::new().source("stripe", "stripe", "deliver_to = [\"app\"]").http("app", &sink.url(), destination)
+    }
+
+    /// One more line of `[server]`.
+    pub(crate) fn server(mut self, line: &str) -> Self {
+        writeln!(self.server, "{line}").unwrap();
+        self
+    }
+
+    /// Keeps the store at another place.
+    pub(crate) fn store(mut self, path: &Path) -> Self {
+        path.clone_into(&mut self.store);
+        self
+    }
+
+    /// A source of a known provider, with the secret that [`super::Sender`] uses.
+    pub(crate) fn source(self, name: &str, provider: &str, lines: &str) -> Self {
+        let secret = secret_of(provider);
+        self.table(&format!(
+            "[sources.{name}]\nprovider = \"{provider}\"\nsecrets = [\"{secret}\"]\n{lines}\n"
+        ))
+    }
+
+    /// An HTTP destination. Its first retry comes soon unless `lines` say otherwise.
+    pub(crate) fn http(self, name: &str, url: &str, lines: &str) -> Self {
+        let backoff = if lines.contains("backoff") { "" } else { "backoff = { first = \"50ms\", cap = \"200ms\" }\n" };
+        self.table(&format!("[destinations.{name}]\nkind = \"http\"\nurl = \"{url}\"\n{backoff}{lines}\n"))
+    }
+
+    /// Any other text of the configuration.
+    pub(crate) fn table(mut self, text: &str) -> Self {
+        writeln!(self.tables, "{text}").unwrap();
+        self
+    }
+
+    /// The text of all sources and destinations.
+    pub(crate) fn tables(&self) -> String {
+        self.tables.clone()
+    }
+
+    /// With other sources and destinations.
+    pub(crate) fn with_tables(mut self, text: &str) -> Self {
+        text.clone_into(&mut self.tables);
+        self
+    }
+
+    /// Runs this in the shell that becomes the service: limits, most often.
+    pub(crate) fn before(mut self, shell: &str) -> Self {
+        self.before = Some(shell.to_owned());
+        self
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Where the store's file is.
+    pub(crate) fn store_path(&self) -> PathBuf {
+        self.path().join(&self.store)
+    }
+
+    /// Writes `hapax.toml`.
+    pub(crate) fn write(&self) {
+        std::fs::write(self.path().join("hapax.toml"), self.text()).unwrap();
+    }
+
+    fn text(&self) -> String {
+        format!(
+            "[server]\nlisten = \"{}\"\nadmin_listen = \"{}\"\n{}\n[store]\nurl = \"sqlite:{}\"\n\n{}",
+            self.listen,
+            self.admin,
+            self.server,
+            self.store.display(),
+            self.tables
+        )
+    }
+
+    /// The service as a command.
+    pub(crate) fn command(&self) -> tokio::process::Command {
+        let Some(before) = &self.before else {
+            let mut command = command::hapax(self.path());
+            command.arg("serve");
+            return command;
+        };
+        let mut shell = tokio::process::Command::new("sh");
+        let script = format!("{before}\nexec \"$0\" serve");
+        shell.args(["-c", &script, env!("CARGO_BIN_EXE_hapax")]).current_dir(self.path()).kill_on_drop(true);
+        shell
+    }
+
+    /// Starts the service and waits until it is ready.
+    pub(crate) async fn start(self) -> Service {
+        let mut service = self.spawn();
+        service.until_ready().await;
+        service
+    }
+
+    /// Starts it without waiting.
+    pub(crate) fn spawn(self) -> Service {
+        self.write();
+        Service::spawn(self)
+    }
+
+    /// Starts a service that has to refuse, and says how it did.
+    pub(crate) async fn refusal(&self) -> Outcome {
+        self.write();
+        command::finish(&mut self.command()).await
+    }
+}

@@ -1,0 +1,22 @@
+//! The product from the outside: the real binary, real sockets, real files, real signals.
+//!
+//! One module for each topic. A test's name is what it claims; every event is delivered at least twice.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "what cannot go wrong in a test may panic; only functions marked as tests are excused by themselves"
+)]
+
+mod harness;
+
+mod abuse;
+mod answers;
+mod cli;
+mod configuration;
+mod copies;
+mod crash;
+mod delivery;
+mod footprint;
+mod shutdown;
+mod store_trouble;

@@ -1,0 +1,20 @@
+//! The service as a whole: real listeners on free ports, a real SQLite file, real destinations.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking, and so do its helpers"
+)]
+
+mod service {
+    mod answers;
+    mod command_destination;
+    mod delivery;
+    mod http_destination;
+    mod ids;
+    mod life;
+    mod limits;
+    mod reload;
+    mod site;
+    mod wire;
+}

@@ -1,0 +1,156 @@
+//! The `command` destination. Every attempt is made twice.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use hapax_core::{ErrorClass, Leased};
+use hapax_engine::{Answer, Reply, Transport as _};
+use hapax_server::destination::{CommandTarget, Destinations, Target};
+
+use super::http_destination::delivery;
+
+async fn run_delivery(argv: &[&str], timeout: Duration, delivery: &Leased) -> Answer {
+    let target = CommandTarget {
+        argv: argv.iter().map(|&argument| argument.to_owned()).collect(),
+        timeout,
+    };
+    let targets = HashMap::from([("app".into(), Arc::new(Target::Command(target)))]);
+    let destinations = Destinations::new(targets);
+    let first = destinations.deliver(delivery).await;
+    let second = destinations.deliver(delivery).await;
+    assert_eq!(first, second);
+    first
+}
+
+async fn run(argv: &[&str]) -> Answer {
+    run_delivery(argv, Duration::from_secs(20), &delivery()).await
+}
+
+async fn shell(script: &str) -> Answer {
+    run(&["sh", "-c", script]).await
+}
+
+fn class(answer: &Answer) -> ErrorClass {
+    match &answer.reply {
+        Reply::Failed { class, .. } => *class,
+        Reply::Done | Reply::Refused { .. } => panic!("{answer:?}"),
+    }
+}
+
+#[tokio::test]
+async fn the_payload_is_on_stdin_and_exit_0_is_done() {
+    let answer = run(&["cat"]).await;
+    assert_eq!(answer.reply, Reply::Done);
+    assert_eq!(answer.status, Some(0));
+    assert_eq!(answer.excerpt, "the payload");
+}
+
+#[tokio::test]
+async fn the_environment_says_which_event_it_is() {
+    let delivery = delivery();
+    let script = "echo $HAPAX_SOURCE $HAPAX_EVENT_ID $HAPAX_EVENT_TYPE $HAPAX_ID $HAPAX_IDEMPOTENCY_KEY \
+                  $HAPAX_ATTEMPT $HAPAX_RECEIVED_AT";
+    let answer = run_delivery(&["sh", "-c", script], Duration::from_secs(20), &delivery).await;
+    let expected = format!(
+        "stripe evt_1 invoice.paid {} {} 1 2026-01-01T00:00:00.000000Z\n",
+        delivery.event.id, delivery.idempotency_key
+    );
+    assert_eq!(answer.excerpt, expected);
+}
+
+#[tokio::test]
+async fn another_exit_code_is_a_failure_with_the_end_of_the_output() {
+    for code in [1, 75, 127] {
+        let answer = shell(&format!("seq 1 10000; echo no such order >&2; exit {code}")).await;
+        assert_eq!(class(&answer), ErrorClass::Exit);
+        assert_eq!(answer.status, Some(code));
+        assert!(answer.excerpt.len() <= 1024);
+    }
+    let answer = shell("echo told; echo on stderr >&2; exit 3").await;
+    assert!(
+        answer.excerpt.contains("told") && answer.excerpt.contains("on stderr"),
+        "{answer:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_command_that_does_not_read_its_input_is_not_held_up_by_it() {
+    let mut large = delivery();
+    large.event.body = Bytes::from(vec![b'x'; 4 << 20]);
+    let answer = run_delivery(&["true"], Duration::from_secs(20), &large).await;
+    assert_eq!(answer.reply, Reply::Done);
+    let answer = run_delivery(
+        &["sh", "-c", "exec <&-; echo done"],
+        Duration::from_secs(20),
+        &large,
+    )
+    .await;
+    assert_eq!(answer.reply, Reply::Done);
+    assert_eq!(answer.excerpt, "done\n");
+}
+
+#[tokio::test]
+async fn a_large_payload_goes_in_while_a_large_output_comes_out() {
+    let mut large = delivery();
+    large.event.body = Bytes::from(vec![b'x'; 4 << 20]);
+    let answer = run_delivery(&["cat"], Duration::from_secs(20), &large).await;
+    assert_eq!(answer.reply, Reply::Done);
+    assert_eq!(answer.excerpt.len(), 1024);
+}
+
+#[tokio::test]
+async fn a_command_that_cannot_be_started_is_a_failure_that_names_it() {
+    let answer = run(&["/no/such/command"]).await;
+    assert_eq!(class(&answer), ErrorClass::Exit);
+    assert_eq!(answer.status, None);
+    let Reply::Failed { message, .. } = &answer.reply else {
+        panic!("{answer:?}")
+    };
+    assert!(message.contains("/no/such/command"), "{message}");
+}
+
+#[tokio::test]
+async fn a_command_that_takes_too_long_is_killed_with_what_it_started() {
+    let dir = tempfile::tempdir().unwrap();
+    let pids = dir.path().join("pids");
+    let script = format!("sleep 600 & echo $! >> {}; echo begun; wait", pids.display());
+    let begun = Instant::now();
+    let answer = run_delivery(&["sh", "-c", &script], Duration::from_millis(500), &delivery()).await;
+    assert!(begun.elapsed() < Duration::from_secs(15));
+    assert_eq!(class(&answer), ErrorClass::Timeout);
+    assert_eq!(answer.excerpt, "begun\n");
+    for pid in std::fs::read_to_string(&pids).unwrap().lines() {
+        // The kill is sent before the answer; the process is gone once the system has done it.
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while is_running(pid) {
+            assert!(Instant::now() < deadline, "{pid} still runs");
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+fn is_running(pid: &str) -> bool {
+    let status = std::fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
+    // A zombie that nobody has waited for runs no more.
+    let state = status.rsplit(") ").next().and_then(|rest| rest.chars().next());
+    matches!(state, Some(state) if state != 'Z')
+}
+
+#[tokio::test]
+async fn a_child_that_keeps_the_output_open_does_not_keep_the_attempt_open() {
+    let begun = Instant::now();
+    let answer = shell("sleep 5 & echo done").await;
+    assert_eq!(answer.reply, Reply::Done);
+    assert_eq!(answer.excerpt, "done\n");
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+#[tokio::test]
+async fn a_command_that_is_killed_from_outside_has_no_exit_code() {
+    let answer = shell("kill -9 $$").await;
+    assert_eq!(class(&answer), ErrorClass::Exit);
+    assert_eq!(answer.status, None);
+}

@@ -1,0 +1,178 @@
+//! Whoever is too slow, too large or too many is cut off, and nobody else notices. Every delivery is made twice.
+
+use std::time::Duration;
+
+use hapax_server::http::{ingest, listen};
+use hapax_server::serve::Tuning;
+
+use super::site::{Site, stripe_headers};
+use super::wire::{PATIENCE, Wire, request};
+
+const BODY: &[u8] = br#"{"id":"evt_1"}"#;
+const SHORT: Duration = Duration::from_millis(150);
+
+fn impatient() -> Tuning {
+    let tuning = Tuning::default();
+    Tuning {
+        listen: listen::Limits {
+            head_timeout: SHORT,
+            ..tuning.listen
+        },
+        ingest: ingest::Limits {
+            body_timeout: SHORT,
+            ..tuning.ingest
+        },
+        ..tuning
+    }
+}
+
+async fn still_works(site: &Site) {
+    assert_eq!(site.stripe("evt_after").await.json()["status"], "accepted");
+    assert_eq!(site.stripe("evt_after").await.json()["status"], "duplicate");
+}
+
+#[tokio::test]
+async fn an_endless_body_is_cut_off() {
+    let site = Site::start("").await;
+    for _ in 0..2 {
+        let mut wire = Wire::open(site.server.ingest_address()).await;
+        wire.say(b"POST /in/stripe HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\r\n\r\n")
+            .await;
+        // Two chunks of 40,000 bytes are over the limit of 64 KiB, and a third is announced.
+        for _ in 0..2 {
+            wire.say(b"9c40\r\n").await;
+            wire.say(&vec![b'x'; 40_000]).await;
+            wire.say(b"\r\n").await;
+        }
+        wire.hear().await.is_problem(413, "body_too_large");
+        wire.hear_out().await;
+    }
+    still_works(&site).await;
+}
+
+#[tokio::test]
+async fn a_slow_body_is_cut_off() {
+    let site = Site::tuned("", impatient()).await;
+    for _ in 0..2 {
+        let mut wire = Wire::open(site.server.ingest_address()).await;
+        wire.say(b"POST /in/stripe HTTP/1.1\r\nhost: t\r\ncontent-length: 100\r\n\r\nslow")
+            .await;
+        wire.hear().await.is_problem(408, "body_timeout");
+        wire.hear_out().await;
+    }
+    still_works(&site).await;
+}
+
+#[tokio::test]
+async fn a_slow_head_and_an_idle_connection_are_cut_off() {
+    let site = Site::tuned("", impatient()).await;
+    for beginning in [
+        &b""[..],
+        b"POST /in/stri",
+        b"POST /in/stripe HTTP/1.1\r\nhost: t\r\nx-slow",
+    ] {
+        let mut wire = Wire::open(site.server.ingest_address()).await;
+        wire.say(beginning).await;
+        assert!(wire.hear_out().await.is_empty());
+    }
+    let mut used = Wire::open(site.server.ingest_address()).await;
+    used.post("/in/stripe", &stripe_headers(BODY), BODY).await;
+    used.post("/in/stripe", &stripe_headers(BODY), BODY).await;
+    assert!(used.hear_out().await.is_empty());
+    still_works(&site).await;
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_large_is_431() {
+    let site = Site::start("").await;
+    let many: Vec<(String, String)> = (0..200)
+        .map(|number| (format!("x-{number}"), "1".to_owned()))
+        .collect();
+    let long = vec![("x-long".to_owned(), "x".repeat(200 * 1024))];
+    for headers in [many, long] {
+        for _ in 0..2 {
+            let mut wire = Wire::open(site.server.ingest_address()).await;
+            wire.say(&request("POST", "/in/stripe", &headers, b"")).await;
+            assert_eq!(wire.hear().await.status, 431);
+        }
+    }
+    still_works(&site).await;
+}
+
+#[tokio::test]
+async fn a_client_that_hangs_up_in_its_body_claims_nothing() {
+    let site = Site::start("").await;
+    let whole = request("POST", "/in/stripe", &stripe_headers(BODY), BODY);
+    for cut in [whole.len() - 1, whole.len() - BODY.len(), 20] {
+        let mut wire = Wire::open(site.server.ingest_address()).await;
+        wire.say(&whole[..cut]).await;
+        drop(wire);
+    }
+    let first = site.post("/in/stripe", &stripe_headers(BODY), BODY).await;
+    assert_eq!(first.json()["status"], "accepted");
+    let second = site.post("/in/stripe", &stripe_headers(BODY), BODY).await;
+    assert_eq!(second.json()["status"], "duplicate");
+}
+
+#[tokio::test]
+async fn a_client_that_waits_for_permission_to_send_gets_it() {
+    let site = Site::start("").await;
+    for status in ["accepted", "duplicate"] {
+        let mut headers = stripe_headers(BODY);
+        headers.push(("expect".to_owned(), "100-continue".to_owned()));
+        let whole = request("POST", "/in/stripe", &headers, BODY);
+        let (head, body) = whole.split_at(whole.len() - BODY.len());
+        let mut wire = Wire::open(site.server.ingest_address()).await;
+        wire.say(head).await;
+        assert_eq!(wire.hear().await.status, 100);
+        wire.say(body).await;
+        assert_eq!(wire.hear().await.json()["status"], status);
+    }
+}
+
+#[tokio::test]
+async fn one_connection_too_many_is_told_so() {
+    let tuning = Tuning::default();
+    let limits = listen::Limits {
+        connections_max: 2,
+        ..tuning.listen
+    };
+    let site = Site::tuned(
+        "",
+        Tuning {
+            listen: limits,
+            ..tuning
+        },
+    )
+    .await;
+    let address = site.server.ingest_address();
+    let mut first = Wire::open(address).await;
+    first.post("/in/stripe", &stripe_headers(BODY), BODY).await;
+    let mut second = Wire::open(address).await;
+    second.post("/in/stripe", &stripe_headers(BODY), BODY).await;
+    let third = Wire::open(address).await.hear().await;
+    third.is_problem(503, "overloaded");
+    assert_eq!(third.header("retry-after").as_deref(), Some("1"));
+    drop(first);
+    // The place is free once the service has noticed; until then one is told to come again.
+    let mut status = 503;
+    while status == 503 {
+        let mut wire = Wire::open(address).await;
+        wire.say(&request("POST", "/in/stripe", &stripe_headers(BODY), BODY))
+            .await;
+        let reply = wire.hear().await; eprintln!("{reply:?}");
+        status = reply.status;
+    }
+    assert_eq!(status, 200);
+}
+
+#[tokio::test]
+async fn a_thousand_idle_connections_do_not_hurt() {
+    let site = Site::start("").await;
+    let mut idle = Vec::new();
+    for _ in 0..1_000 {
+        idle.push(Wire::open(site.server.ingest_address()).await);
+    }
+    tokio::time::timeout(PATIENCE, still_works(&site)).await.unwrap();
+    drop(idle);
+}

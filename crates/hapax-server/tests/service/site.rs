@@ -1,0 +1,100 @@
+//! A service under test, and deliveries that are signed as their provider signs them.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use hapax_server::config::{self, Config, Environment};
+use hapax_server::serve::{Server, Tuning};
+use hapax_verify::catalogue;
+use hapax_verify::sign::Signer;
+
+use super::wire::{self, Reply};
+
+pub(super) const SECRET: &str = "whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cw==";
+pub(super) const OTHER_SECRET: &str = "whsec_YW5vdGhlciBzZWNyZXQgb2YgdGVzdHM=";
+
+/// A service with a store of its own.
+pub(super) struct Site {
+    pub(super) server: Server,
+    pub(super) dir: tempfile::TempDir,
+}
+
+impl Site {
+    /// With the source `stripe` and whatever `more` says.
+    pub(super) async fn start(more: &str) -> Self {
+        Self::tuned(more, Tuning::default()).await
+    }
+
+    pub(super) async fn tuned(more: &str, tuning: Tuning) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let config = configuration(dir.path(), &format!("{STRIPE}{more}"));
+        let server = Server::start(config, tuning).await.unwrap();
+        Self { server, dir }
+    }
+
+    /// Another configuration for the same store.
+    pub(super) fn reload(&self, text: &str) {
+        self.server.reload(configuration(self.dir.path(), text));
+    }
+
+    pub(super) async fn post(&self, path: &str, headers: &[(String, String)], body: &[u8]) -> Reply {
+        wire::post(self.server.ingest_address(), path, headers, body).await
+    }
+
+    /// A Stripe event with this id, signed now.
+    pub(super) async fn stripe(&self, id: &str) -> Reply {
+        let body = format!(r#"{{"id":"{id}","type":"invoice.paid"}}"#);
+        self.post("/in/stripe", &stripe_headers(body.as_bytes()), body.as_bytes())
+            .await
+    }
+}
+
+/// The source that most tests use.
+pub(super) const STRIPE: &str = "
+[sources.stripe]
+provider = \"stripe\"
+secrets = [\"env:SECRET\"]
+";
+
+/// A source whose ids are in a header.
+pub(super) const INHOUSE: &str = "
+[sources.inhouse]
+verify = { scheme = \"hmac-sha256\", header = \"x-signature\" }
+event_id = \"header:x-event-id\"
+secrets = [\"env:SECRET\"]
+";
+
+pub(super) fn configuration(dir: &Path, text: &str) -> Config {
+    let store = dir.join("hapax.db");
+    let text = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\nbody_limit = \"64KiB\"\n\
+         [store]\nurl = \"sqlite:{}\"\n{text}",
+        store.display()
+    );
+    let environment = Environment::with([("SECRET", SECRET), ("OTHER_SECRET", OTHER_SECRET)]);
+    config::parse(&text, Path::new("hapax.toml"), &environment, &[]).unwrap()
+}
+
+pub(super) fn now() -> i64 {
+    i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()).unwrap()
+}
+
+pub(super) fn stripe_headers(body: &[u8]) -> Vec<(String, String)> {
+    stripe_headers_with(SECRET, now(), body)
+}
+
+pub(super) fn stripe_headers_with(secret: &str, at: i64, body: &[u8]) -> Vec<(String, String)> {
+    let stripe = catalogue::get("stripe").unwrap();
+    Signer::new(&stripe.scheme, secret)
+        .unwrap()
+        .sign("", at, "POST", "", body)
+}
+
+/// The headers of [`INHOUSE`], without the id.
+pub(super) fn inhouse_headers(body: &[u8]) -> Vec<(String, String)> {
+    let custom: hapax_verify::CustomScheme =
+        toml::from_str("scheme = \"hmac-sha256\"\nheader = \"x-signature\"").unwrap();
+    Signer::new(&custom.try_into().unwrap(), SECRET)
+        .unwrap()
+        .sign("", 0, "POST", "", body)
+}

@@ -1,0 +1,57 @@
+//! What laws look at, and purging until nothing more goes.
+
+use hapax_core::store::{DeliveryView, LedgerEntry, PurgeOrder, Purged};
+use hapax_core::store::{EventQuery, EventRecord, EventSummary};
+use hapax_core::{EventId, Identity};
+
+use super::{Bench, Must};
+
+impl Bench {
+    /// What the ledger knows of an id in the scope `shop`.
+    pub async fn look_up(&self, event_id: &str) -> Option<LedgerEntry> {
+        self.store.look_up(&Identity::new("shop", event_id)).await.must()
+    }
+
+    /// An event that must be there.
+    pub async fn record(&self, id: EventId) -> EventRecord {
+        self.store.get(id).await.must().must()
+    }
+
+    /// A delivery that must be there.
+    pub async fn delivery(&self, id: EventId, destination: &str) -> DeliveryView {
+        let found = self.record(id).await.deliveries;
+        let mut fitting: Vec<_> = found
+            .into_iter()
+            .filter(|view| view.destination.as_str() == destination)
+            .collect();
+        assert_eq!(fitting.len(), 1, "one delivery of {id} to {destination}");
+        fitting.remove(0)
+    }
+
+    /// Every event that fits, over all pages.
+    pub async fn list(&self, query: &EventQuery, page: u32) -> Vec<EventSummary> {
+        let mut events = Vec::new();
+        let mut after = None;
+        loop {
+            let found = self.store.list(query, after, page).await.must();
+            events.extend(found.events);
+            after = found.next;
+            if after.is_none() {
+                return events;
+            }
+        }
+    }
+
+    /// Purges until nothing more goes; the sums.
+    pub async fn purge(&self, order: &PurgeOrder) -> Purged {
+        let mut sum = Purged::default();
+        loop {
+            let purged = self.store.purge(order.clone()).await.must();
+            sum.events += purged.events;
+            sum.ledger += purged.ledger;
+            if !purged.more {
+                return sum;
+            }
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The laws, one function for each promise, by topic. Each panics where its promise is broken.
+//!
+//! A law that is written here and not listed in the registry fails `tests/registry.rs`.
+
+pub mod claims;
+pub mod counting;
+pub mod durability;
+pub mod fencing;
+pub mod finishing;
+pub mod forgetting;
+pub mod identities;
+pub mod jobs;
+pub mod lane_ends;
+pub mod lanes;
+pub mod leasing;
+pub mod looking;
+pub mod operating;
+pub mod payload;
+pub mod purging;
+pub mod purging_ledger;
+pub mod quarantine;
+pub mod replay;
+pub mod replay_reach;
+pub mod requests;
+pub mod rescue;
+pub mod tallies;

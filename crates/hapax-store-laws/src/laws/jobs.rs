@@ -1,0 +1,108 @@
+//! Bulk replays: stored jobs that go on after a restart and stop when told.
+
+use hapax_core::EventStatus;
+use hapax_core::store::{EventQuery, ReplayJob, ReplayJobId, ReplayJobState, ReplayMode, ReplayTally};
+
+use crate::Bench;
+use crate::bench::Must;
+use crate::clock::START;
+
+/// A job comes back as it was created, over restarts.
+pub async fn a_job_is_kept_over_a_restart(bench: &mut Bench) {
+    let job = job(bench);
+    bench.store.create_replay(job.clone()).await.must();
+    bench.reopen().await;
+    assert_eq!(bench.store.replay_job(job.id).await.must(), Some(job.clone()));
+    assert_eq!(bench.store.unfinished_replays().await.must(), [job]);
+    assert_eq!(bench.store.replay_job(ReplayJobId(bench.id())).await.must(), None);
+}
+
+/// Progress is written, over restarts; a job at its end is not unfinished.
+pub async fn a_job_advances_to_its_end(bench: &mut Bench) {
+    let mut job = job(bench);
+    bench.store.create_replay(job.clone()).await.must();
+    job.cursor = Some(u64::MAX >> 1);
+    job.tally.replayed = 40;
+    assert!(bench.store.advance_replay(&job).await.must());
+    bench.reopen().await;
+    assert_eq!(bench.store.unfinished_replays().await.must(), [job.clone()]);
+    job.state = ReplayJobState::Done;
+    assert!(bench.store.advance_replay(&job).await.must());
+    assert_eq!(bench.store.unfinished_replays().await.must(), []);
+    assert_eq!(bench.store.replay_job(job.id).await.must(), Some(job.clone()));
+    assert!(!bench.store.cancel_replay(job.id).await.must(), "it is over");
+    assert_eq!(
+        bench.store.replay_job(job.id).await.must().must().state,
+        ReplayJobState::Done
+    );
+}
+
+/// Once cancelled, no progress is written: the worker learns that it must stop.
+pub async fn a_cancelled_job_does_not_advance(bench: &mut Bench) {
+    let mut job = job(bench);
+    bench.store.create_replay(job.clone()).await.must();
+    assert!(bench.store.cancel_replay(job.id).await.must(), "it was running");
+    assert!(
+        !bench.store.cancel_replay(job.id).await.must(),
+        "it is not any more"
+    );
+    job.tally.replayed = 99;
+    for state in [ReplayJobState::Running, ReplayJobState::Done] {
+        job.state = state;
+        assert!(!bench.store.advance_replay(&job).await.must());
+    }
+    bench.reopen().await;
+    let kept = bench.store.replay_job(job.id).await.must().must();
+    assert_eq!(kept.state, ReplayJobState::Cancelled);
+    assert_ne!(kept.tally.replayed, 99);
+    assert_eq!(bench.store.unfinished_replays().await.must(), []);
+}
+
+/// What was never created can neither advance nor be cancelled.
+pub async fn an_unknown_job_is_not_made_up(bench: &mut Bench) {
+    let job = job(bench);
+    assert!(!bench.store.advance_replay(&job).await.must());
+    assert!(!bench.store.cancel_replay(job.id).await.must());
+    assert_eq!(bench.store.replay_job(job.id).await.must(), None);
+}
+
+/// The oldest first.
+pub async fn unfinished_jobs_are_listed_oldest_first(bench: &mut Bench) {
+    let mut expected = Vec::new();
+    for _ in 0..4 {
+        let job = job(bench);
+        bench.store.create_replay(job.clone()).await.must();
+        expected.push(job);
+        bench.tick().await;
+    }
+    bench.store.cancel_replay(expected.remove(1).id).await.must();
+    assert_eq!(bench.store.unfinished_replays().await.must(), expected);
+}
+
+fn job(bench: &Bench) -> ReplayJob {
+    ReplayJob {
+        id: ReplayJobId(bench.id()),
+        query: EventQuery {
+            source: Some("shop".into()),
+            status: Some(EventStatus::Dead),
+            event_type: Some("café.*".to_owned()),
+            event_id: None,
+            since: Some(START),
+            until: None,
+        },
+        mode: ReplayMode::Force,
+        to: Some("billing".into()),
+        rate_per_second: 50,
+        as_of: START,
+        cursor: None,
+        state: ReplayJobState::Running,
+        who: "ops".to_owned(),
+        why: "the \"outage\"".to_owned(),
+        tally: ReplayTally {
+            matched: 1,
+            replayed: 2,
+            unfinished: 3,
+            skipped: 4,
+        },
+    }
+}

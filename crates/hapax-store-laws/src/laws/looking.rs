@@ -1,0 +1,190 @@
+//! Looking: lists and pages say what is, newest first.
+
+use std::time::Duration;
+
+use hapax_core::store::EventQuery;
+use hapax_core::{EventId, EventStatus, Verdict};
+
+use crate::Bench;
+use crate::bench::Must;
+use crate::clock::START;
+
+/// Newest first, with what a list shows.
+pub async fn a_list_is_newest_first(bench: &mut Bench) {
+    let mut expected = Vec::new();
+    for n in 0..7 {
+        expected.insert(
+            0,
+            bench.stored(bench.event(&format!("evt_{n}")).body("12345")).await,
+        );
+    }
+    let listed = bench.list(&EventQuery::default(), 100).await;
+    assert_eq!(ids(&listed), expected);
+    let newest = &listed[0];
+    assert_eq!(newest.source.as_str(), "shop");
+    assert_eq!(newest.event_id, "evt_6");
+    assert_eq!(newest.event_type.as_deref(), Some("order.paid"));
+    assert_eq!((newest.received_at, newest.body_bytes), (START, 5));
+    assert_eq!(newest.status, EventStatus::Ignored);
+}
+
+/// Pages neither skip nor repeat what was there, while more arrives and states change.
+pub async fn pages_neither_skip_nor_repeat_under_writes(bench: &mut Bench) {
+    let mut expected = Vec::new();
+    for n in 0..10 {
+        expected.insert(
+            0,
+            bench.stored(bench.event(&format!("evt_{n}")).to("billing")).await,
+        );
+    }
+    let mut found = Vec::new();
+    let mut after = None;
+    loop {
+        let page = bench.store.list(&EventQuery::default(), after, 3).await.must();
+        assert!(page.events.len() <= 3);
+        found.extend(ids(&page.events));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+        bench.stored(bench.event(&format!("late_{}", found.len()))).await;
+        bench.run("billing", Verdict::Completed).await;
+    }
+    assert_eq!(found, expected);
+}
+
+/// A filter that fits few events still ends, over however many pages.
+pub async fn a_rare_status_is_found_over_all_pages(bench: &mut Bench) {
+    let rare = bench.dead("rare", "billing").await;
+    for n in 0..12 {
+        bench.stored(bench.event(&format!("evt_{n}"))).await;
+    }
+    let query = EventQuery {
+        status: Some(EventStatus::Dead),
+        ..EventQuery::default()
+    };
+    assert_eq!(ids(&bench.list(&query, 2).await), [rare]);
+}
+
+/// Everything given must match.
+pub async fn filters_match_what_they_say(bench: &mut Bench) {
+    let at = |seconds| START.plus(Duration::from_secs(seconds));
+    let one = bench
+        .stored(bench.event("one").of_type("invoice.paid").received_at(at(1)))
+        .await;
+    let two = bench
+        .stored(
+            bench
+                .event("two")
+                .of_type("invoice.void")
+                .from_source("bank")
+                .received_at(at(2)),
+        )
+        .await;
+    let three = bench
+        .stored(bench.event("three").of_type("charge.paid").received_at(at(3)))
+        .await;
+    let none = bench
+        .stored(
+            bench
+                .event("none")
+                .with(|event| event.event_type = None)
+                .received_at(at(4)),
+        )
+        .await;
+    let ask = EventQuery::default;
+    let of_type = |pattern: &str| EventQuery {
+        event_type: Some(pattern.to_owned()),
+        ..ask()
+    };
+    let cases = [
+        (
+            EventQuery {
+                source: Some("bank".into()),
+                ..ask()
+            },
+            vec![two],
+        ),
+        (
+            EventQuery {
+                source: Some("BANK".into()),
+                ..ask()
+            },
+            vec![],
+        ),
+        (
+            EventQuery {
+                event_id: Some("three".to_owned()),
+                ..ask()
+            },
+            vec![three],
+        ),
+        (
+            EventQuery {
+                event_id: Some("thr%".to_owned()),
+                ..ask()
+            },
+            vec![],
+        ),
+        (
+            EventQuery {
+                since: Some(at(2)),
+                ..ask()
+            },
+            vec![none, three, two],
+        ),
+        (
+            EventQuery {
+                until: Some(at(2)),
+                ..ask()
+            },
+            vec![one],
+        ),
+        (
+            EventQuery {
+                since: Some(at(2)),
+                until: Some(at(4)),
+                ..ask()
+            },
+            vec![three, two],
+        ),
+        (
+            EventQuery {
+                source: Some("shop".into()),
+                since: Some(at(2)),
+                ..ask()
+            },
+            vec![none, three],
+        ),
+        (of_type("invoice.paid"), vec![one]),
+        (of_type("invoice.*"), vec![two, one]),
+        (of_type("invoice*"), vec![two, one]),
+        (of_type("*"), vec![three, two, one]),
+        (of_type("*.paid"), vec![]),
+        (of_type("invoice._aid"), vec![]),
+        (of_type("invoice%"), vec![]),
+        (of_type("Invoice.paid"), vec![]),
+    ];
+    for (query, expected) in cases {
+        for page in [1, 100] {
+            assert_eq!(ids(&bench.list(&query, page).await), expected, "{query:?}");
+        }
+    }
+}
+
+/// A pattern's own special characters are plain characters.
+pub async fn odd_characters_in_a_type_are_plain(bench: &mut Bench) {
+    let odd = bench.stored(bench.event("odd").of_type("a%_[b]\\'c.d")).await;
+    bench.stored(bench.event("plain").of_type("aXY[b]\\'c.d")).await;
+    for pattern in ["a%_[b]\\'c.d", "a%_[b]\\'*", "a%*"] {
+        let query = EventQuery {
+            event_type: Some(pattern.to_owned()),
+            ..EventQuery::default()
+        };
+        assert_eq!(ids(&bench.list(&query, 10).await), [odd], "{pattern}");
+    }
+}
+
+fn ids(events: &[hapax_core::store::EventSummary]) -> Vec<EventId> {
+    events.iter().map(|event| event.id).collect()
+}

@@ -1,0 +1,116 @@
+//! Tallies: copies and same bodies, gathered beside the hot path.
+
+use std::time::Duration;
+
+use hapax_core::BodyHash;
+use hapax_core::store::{BodyNote, DuplicateNote, DuplicateTally, GAPS_MAX};
+
+use crate::Bench;
+use crate::bench::Must;
+use crate::clock::START;
+
+/// Copies add up; the last time is the latest; the newest gaps are kept.
+pub async fn copies_add_up(bench: &mut Bench) {
+    let event = bench.event("evt_1").build();
+    let other = bench.event("evt_2").build();
+    bench.stored(event.clone().into()).await;
+    bench.stored(other.clone().into()).await;
+    assert_eq!(bench.record(event.id).await.duplicates, None);
+    let later = START.plus(Duration::from_secs(5));
+    let note = |copies, last_at, gaps_ms: &[u64]| DuplicateNote {
+        key: event.key,
+        copies,
+        last_at,
+        gaps_ms: gaps_ms.to_vec(),
+    };
+    bench
+        .store
+        .note_duplicates(vec![note(2, START, &[10, 20])])
+        .await
+        .must();
+    bench
+        .store
+        .note_duplicates(vec![note(1, later, &[5000]), note(1, START, &[30])])
+        .await
+        .must();
+    let expected = DuplicateTally {
+        copies: 4,
+        last_at: later,
+        gaps_ms: vec![10, 20, 5000, 30],
+    };
+    bench.reopen().await;
+    assert_eq!(bench.record(event.id).await.duplicates, Some(expected));
+    assert_eq!(bench.record(other.id).await.duplicates, None);
+}
+
+/// Of the gaps only the last few stay.
+pub async fn only_the_newest_gaps_are_kept(bench: &mut Bench) {
+    let event = bench.event("evt_1").build();
+    bench.stored(event.clone().into()).await;
+    for batch in 0..3_u64 {
+        let note = DuplicateNote {
+            key: event.key,
+            copies: 15,
+            last_at: START,
+            gaps_ms: (batch * 15..(batch + 1) * 15).collect(),
+        };
+        bench.store.note_duplicates(vec![note]).await.must();
+    }
+    let tally = bench.record(event.id).await.duplicates.must();
+    assert_eq!(tally.copies, 45);
+    let newest: Vec<u64> = (45 - GAPS_MAX as u64..45).collect();
+    assert_eq!(tally.gaps_ms, newest);
+}
+
+/// Another id, the same body: the later event is flagged with an earlier one.
+pub async fn an_event_with_an_earlier_events_body_is_flagged(bench: &mut Bench) {
+    let one = bench.stored(bench.event("one").body("same")).await;
+    let two = bench.stored(bench.event("two").body("same")).await;
+    let alone = bench.stored(bench.event("alone").body("unlike")).await;
+    let elsewhere = bench.stored(bench.event_in("bank", "one").body("same")).await;
+    let note = |scope: &str, id, body: &str| BodyNote {
+        scope: scope.into(),
+        raw_hash: BodyHash::of(body.as_bytes()),
+        id,
+        until: START.plus(Duration::from_secs(86_400)),
+    };
+    bench
+        .store
+        .note_bodies(vec![note("shop", one, "same")])
+        .await
+        .must();
+    bench
+        .store
+        .note_bodies(vec![note("shop", one, "same")])
+        .await
+        .must();
+    let rest = vec![
+        note("shop", two, "same"),
+        note("shop", alone, "unlike"),
+        note("bank", elsewhere, "same"),
+    ];
+    bench.store.note_bodies(rest).await.must();
+    assert_eq!(bench.record(one).await.same_body_as, None, "not by itself");
+    assert_eq!(bench.record(two).await.same_body_as, Some(one));
+    assert_eq!(bench.record(alone).await.same_body_as, None);
+    assert_eq!(
+        bench.record(elsewhere).await.same_body_as,
+        None,
+        "scopes are apart"
+    );
+}
+
+/// Two that meet in one call: the second is flagged.
+pub async fn same_bodies_in_one_call_are_flagged(bench: &mut Bench) {
+    let one = bench.stored(bench.event("one").body("same")).await;
+    let two = bench.stored(bench.event("two").body("same")).await;
+    let notes = [one, two].map(|id| BodyNote {
+        scope: "shop".into(),
+        raw_hash: BodyHash::of(b"same"),
+        id,
+        until: START.plus(Duration::from_secs(86_400)),
+    });
+    bench.store.note_bodies(notes.to_vec()).await.must();
+    assert_eq!(bench.record(one).await.same_body_as, None);
+    assert_eq!(bench.record(two).await.same_body_as, Some(one));
+}

@@ -1,0 +1,247 @@
+//! The one list of laws. The constant [`LAWS`] and the macro [`laws!`](crate::laws!) are both made
+//! from it, so that a store that runs any runs all.
+
+macro_rules! registry {
+    (($dollar:tt) $($topic:ident { $($law:ident,)+ })+) => {
+        /// Every law, by topic.
+        pub const LAWS: &[(&str, &[&str])] = &[$((stringify!($topic), &[$(stringify!($law)),+])),+];
+
+        /// Makes one test of each law, named `topic::law`, and the model-based property test.
+        ///
+        /// The argument is an expression that makes a [`Subject`](crate::Subject); it runs once
+        /// for each test.
+        #[macro_export]
+        macro_rules! laws {
+            ($dollar subject:expr) => {
+                fn subject_of_the_laws() -> ::std::sync::Arc<dyn ::hapax_store_laws::Subject> {
+                    ::std::sync::Arc::new($dollar subject)
+                }
+
+                $(mod $topic {
+                    $(#[test]
+                    fn $law() {
+                        ::hapax_store_laws::check(
+                            super::subject_of_the_laws(),
+                            ::hapax_store_laws::laws::$topic::$law,
+                        );
+                    })+
+                })+
+
+                mod property {
+                    #[test]
+                    fn behaves_like_the_model() {
+                        ::hapax_store_laws::property::behaves_like_the_model(
+                            &super::subject_of_the_laws(),
+                        );
+                    }
+                }
+            };
+        }
+    };
+}
+
+registry! {
+    ($)
+    claims {
+        of_many_concurrent_copies_exactly_one_is_new,
+        a_copy_is_seen_only_once_the_first_can_be_found,
+        of_copies_in_one_batch_exactly_one_is_new,
+        of_copies_in_one_request_exactly_one_is_new,
+        batches_in_opposite_order_neither_deadlock_nor_both_win,
+        overlapping_requests_store_each_identity_once,
+    }
+    identities {
+        a_copy_is_told_what_the_first_was,
+        the_same_write_again_finds_its_own_id,
+        one_id_in_two_scopes_is_two_events,
+        two_sources_of_one_scope_share_their_ids,
+        ids_compare_as_bytes,
+        a_finished_event_still_dedupes,
+        an_unknown_identity_is_not_found,
+    }
+    requests {
+        answers_come_in_the_order_of_requests_and_events,
+        a_redelivered_request_adds_only_what_is_missing,
+        a_request_that_fails_fails_alone,
+        ids_of_the_same_moment_do_not_collide,
+        an_accept_whose_caller_is_gone_happens_whole_or_not_at_all,
+    }
+    payload {
+        a_body_that_is_not_text_comes_back_byte_for_byte,
+        an_empty_body_comes_back_empty,
+        a_body_of_a_mebibyte_comes_back_whole,
+        headers_come_back_as_they_arrived,
+        every_field_of_an_event_comes_back,
+        a_variant_comes_back_byte_for_byte,
+    }
+    leasing {
+        a_lease_carries_the_event_its_key_and_its_end,
+        a_handed_over_delivery_runs_under_its_token,
+        a_leased_delivery_is_not_leased_again,
+        the_longest_due_is_leased_first,
+        the_limit_of_a_lease_is_kept,
+        destinations_do_not_see_each_others_work,
+        a_lease_says_when_the_next_is_due,
+        fresh_and_suspect_work_are_leased_apart,
+        of_many_concurrent_leases_each_delivery_goes_to_one,
+        tokens_increase_over_everything,
+        a_lease_of_no_time_can_be_taken_back_at_once,
+    }
+    fencing {
+        a_wrong_token_writes_nothing,
+        a_token_of_another_delivery_writes_nothing,
+        late_finish_after_lease_expiry_is_refused,
+        an_expired_lease_that_nobody_took_back_still_counts,
+        a_second_finish_is_refused,
+        of_two_reports_in_one_call_one_counts,
+        of_many_concurrent_finishes_one_is_applied,
+        a_holder_from_before_a_replay_is_refused,
+        each_hold_in_a_call_is_judged_alone,
+        empty_calls_do_nothing,
+    }
+    finishing {
+        a_completed_delivery_leaves_work_and_becomes_an_outcome,
+        a_dead_delivery_leaves_work_and_keeps_its_reason,
+        a_retry_waits_and_counts_on,
+        a_released_delivery_is_due_and_its_attempt_does_not_count,
+        a_handed_over_delivery_can_be_released,
+        attempts_are_kept_oldest_first,
+        a_release_leaves_no_attempt,
+        a_refused_report_leaves_no_attempt,
+        one_delivery_does_not_end_another,
+        a_retry_after_ages_is_not_due_now,
+    }
+    rescue {
+        an_expired_lease_is_a_loss_and_not_an_attempt,
+        a_live_lease_is_not_taken_back,
+        an_extended_lease_ends_when_it_was_extended_to,
+        a_delivery_lost_three_times_is_dead,
+        a_lost_delivery_can_be_replayed_with_all_its_chances,
+        a_handed_over_delivery_is_rescued_like_any_other,
+        the_limit_of_a_rescue_is_kept,
+        concurrent_rescues_count_each_loss_once,
+    }
+    lanes {
+        only_the_head_of_a_lane_is_due,
+        completion_promotes_the_next_in_order_of_acceptance,
+        events_of_one_request_keep_their_order_in_a_lane,
+        a_failing_head_blocks_its_own_key_only,
+        a_head_that_is_tried_again_is_still_the_head,
+        lanes_of_two_destinations_are_independent,
+        work_without_a_lane_waits_for_nobody,
+        a_lane_runs_one_at_a_time_while_many_accept,
+        a_lane_keeps_its_order_over_a_restart,
+    }
+    lane_ends {
+        a_dead_head_holds_its_lane_until_it_is_discarded,
+        a_dead_head_that_holds_its_lane_is_replayed_in_place,
+        a_dead_head_is_skipped_where_the_lane_says_so,
+        a_lost_head_holds_or_skips_like_any_dead_one,
+        a_replay_joins_the_tail,
+        a_replay_into_an_empty_lane_is_due,
+        a_discarded_head_is_replayed_at_the_tail,
+    }
+    replay {
+        failed_mode_replays_dead_deliveries_only,
+        failed_mode_replays_discarded_deliveries,
+        failed_mode_leaves_completed_deliveries_alone,
+        all_mode_replays_everything_under_the_same_keys,
+        force_mode_replays_everything_under_new_keys,
+        a_replay_after_a_forced_one_keeps_its_generation,
+        no_key_is_given_twice_on_purpose,
+        a_replay_of_unfinished_work_is_refused,
+        one_unfinished_delivery_refuses_the_event_whole,
+        of_many_concurrent_replays_one_puts_work_back,
+    }
+    replay_reach {
+        a_replay_reaches_a_destination_that_came_later,
+        an_ignored_event_can_be_sent_somewhere,
+        a_replay_to_one_destination_leaves_the_others_alone,
+        a_replay_to_a_lane_joins_it,
+        each_replay_order_is_judged_alone,
+        history_stays_and_is_no_dead_letter,
+        a_replayed_delivery_can_die_again,
+        a_replayed_delivery_names_its_job,
+    }
+    forgetting {
+        a_forgotten_identity_is_new_again_as_its_next_generation,
+        forgetting_is_refused_while_work_is_unfinished,
+        only_a_known_identity_can_be_forgotten,
+        a_forgotten_identity_is_not_found_but_its_event_is,
+        a_tombstone_survives_a_restart,
+        of_copies_after_forgetting_one_is_new,
+    }
+    quarantine {
+        a_variant_is_kept_once_and_then_counted,
+        at_most_so_many_variants_are_kept,
+        variants_of_two_identities_are_kept_apart,
+        a_released_variant_is_marked,
+    }
+    looking {
+        a_list_is_newest_first,
+        pages_neither_skip_nor_repeat_under_writes,
+        a_rare_status_is_found_over_all_pages,
+        filters_match_what_they_say,
+        odd_characters_in_a_type_are_plain,
+    }
+    counting {
+        a_status_follows_from_the_deliveries,
+        a_lost_lease_is_not_a_failed_attempt,
+        counts_say_how_much_there_is_of_each_state,
+        counts_name_the_oldest,
+        counts_of_the_ledger_are_by_scope,
+        the_connection_epoch_stays_while_nothing_breaks,
+    }
+    purging {
+        unfinished_work_is_never_purged,
+        a_replayed_event_is_not_purged,
+        payloads_go_by_when_they_were_received,
+        a_window_that_was_lengthened_keeps_what_it_covers,
+        a_dead_letter_keeps_its_event_for_the_dead_window,
+        the_youngest_dead_letter_keeps_the_event,
+        a_discarded_dead_letter_goes_with_the_payloads,
+        other_sources_are_left_alone,
+        a_purged_dead_head_lets_its_lane_go_on,
+    }
+    purging_ledger {
+        the_ledger_dedupes_after_the_payload_is_gone,
+        a_ledger_entry_goes_only_after_its_event,
+        a_ledger_entry_goes_only_after_it_has_expired,
+        a_purge_takes_small_bites_and_says_when_there_is_more,
+        a_purge_leaves_nothing_behind,
+        a_tombstone_is_purged_like_any_entry,
+        accepts_go_on_while_a_purge_runs,
+    }
+    operating {
+        a_probe_changes_nothing_that_matters,
+        a_paused_destination_gets_nothing_until_it_is_resumed,
+        pauses_are_remembered_over_a_restart,
+        a_destination_is_paused_once,
+        the_audit_trail_is_kept_newest_first,
+        dead_letters_are_listed_newest_first,
+        dead_letters_can_be_discarded_and_restored,
+        a_disposal_is_for_one_destination,
+    }
+    jobs {
+        a_job_is_kept_over_a_restart,
+        a_job_advances_to_its_end,
+        a_cancelled_job_does_not_advance,
+        an_unknown_job_is_not_made_up,
+        unfinished_jobs_are_listed_oldest_first,
+    }
+    tallies {
+        copies_add_up,
+        only_the_newest_gaps_are_kept,
+        an_event_with_an_earlier_events_body_is_flagged,
+        same_bodies_in_one_call_are_flagged,
+    }
+    durability {
+        what_was_answered_is_there_after_a_crash,
+        the_ledger_dedupes_after_a_crash,
+        work_that_ran_at_a_crash_runs_again,
+        a_payload_that_kills_the_process_is_given_up,
+        a_lane_goes_on_after_a_crash,
+        attempts_stay_counted_over_a_crash,
+        restarts_of_an_idle_store_change_nothing,
+    }
+}

@@ -1,0 +1,144 @@
+//! A law that no broken store could fail is worthless: stores that break one promise each must
+//! be caught by the law of that promise.
+
+#[path = "broken/store.rs"]
+mod store;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use hapax_store_laws::laws::{
+    claims, durability, fencing, finishing, identities, jobs, lane_ends, lanes, leasing, purging,
+    purging_ledger, rescue,
+};
+use hapax_store_laws::property::{behaves_like_the_model, behaves_like_the_model_over};
+use hapax_store_laws::{Bench, Subject, check};
+use store::{BrokenSubject, Fault};
+
+/// Enough random sequences for each of the faults to show, by a wide margin.
+const CASES: u32 = 2000;
+
+#[test]
+fn a_store_that_looks_before_it_inserts_is_caught() {
+    is_caught(
+        Fault::LooksThenInserts,
+        claims::of_many_concurrent_copies_exactly_one_is_new,
+    );
+    is_caught(
+        Fault::LooksThenInserts,
+        claims::of_copies_in_one_batch_exactly_one_is_new,
+    );
+}
+
+#[test]
+fn a_store_that_folds_case_is_caught() {
+    is_caught(Fault::FoldsCase, identities::ids_compare_as_bytes);
+}
+
+#[test]
+fn a_store_that_ignores_tokens_is_caught() {
+    is_caught(Fault::IgnoresTokens, fencing::a_wrong_token_writes_nothing);
+    is_caught(
+        Fault::IgnoresTokens,
+        fencing::late_finish_after_lease_expiry_is_refused,
+    );
+    is_caught(
+        Fault::IgnoresTokens,
+        fencing::a_holder_from_before_a_replay_is_refused,
+    );
+}
+
+#[test]
+fn a_store_that_reuses_tokens_is_caught() {
+    is_caught(Fault::ReusesTokens, leasing::tokens_increase_over_everything);
+}
+
+#[test]
+fn a_store_that_takes_back_live_leases_is_caught() {
+    is_caught(Fault::RescuesTheLiving, rescue::a_live_lease_is_not_taken_back);
+    is_caught(
+        Fault::RescuesTheLiving,
+        rescue::an_extended_lease_ends_when_it_was_extended_to,
+    );
+}
+
+#[test]
+fn a_store_that_counts_releases_is_caught() {
+    is_caught(
+        Fault::CountsReleases,
+        finishing::a_released_delivery_is_due_and_its_attempt_does_not_count,
+    );
+}
+
+#[test]
+fn a_store_without_lanes_is_caught() {
+    is_caught(Fault::IgnoresLanes, lanes::only_the_head_of_a_lane_is_due);
+    is_caught(
+        Fault::IgnoresLanes,
+        lanes::a_lane_runs_one_at_a_time_while_many_accept,
+    );
+}
+
+#[test]
+fn a_store_whose_dead_heads_hold_nothing_is_caught() {
+    is_caught(
+        Fault::NeverHolds,
+        lane_ends::a_dead_head_holds_its_lane_until_it_is_discarded,
+    );
+    is_caught(
+        Fault::NeverHolds,
+        lane_ends::a_dead_head_that_holds_its_lane_is_replayed_in_place,
+    );
+}
+
+#[test]
+fn a_store_that_purges_in_the_wrong_order_is_caught() {
+    is_caught(
+        Fault::PurgesLedgerFirst,
+        purging_ledger::a_ledger_entry_goes_only_after_its_event,
+    );
+    is_caught(
+        Fault::PurgesDeadLetters,
+        purging::a_dead_letter_keeps_its_event_for_the_dead_window,
+    );
+}
+
+#[test]
+fn a_store_that_forgets_in_a_crash_is_caught() {
+    is_caught(
+        Fault::LosesEverything,
+        durability::what_was_answered_is_there_after_a_crash,
+    );
+    is_caught(
+        Fault::LosesEverything,
+        durability::the_ledger_dedupes_after_a_crash,
+    );
+}
+
+#[test]
+fn a_store_that_goes_on_with_a_cancelled_job_is_caught() {
+    is_caught(
+        Fault::AdvancesCancelledJobs,
+        jobs::a_cancelled_job_does_not_advance,
+    );
+}
+
+#[test]
+fn the_property_test_catches_faults_by_itself() {
+    behaves_like_the_model(&subject(Fault::Nothing));
+    for fault in [Fault::IgnoresTokens, Fault::CountsReleases, Fault::NeverHolds] {
+        let outcome = catch_unwind(|| behaves_like_the_model_over(&subject(fault), CASES));
+        assert!(outcome.is_err(), "{fault:?} went unnoticed");
+    }
+}
+
+/// The law holds for the wrapper without its fault, and fails with it.
+fn is_caught(fault: Fault, law: impl AsyncFnOnce(&mut Bench) + Copy) {
+    check(subject(Fault::Nothing), law);
+    let outcome = catch_unwind(AssertUnwindSafe(|| check(subject(fault), law)));
+    assert!(outcome.is_err(), "{fault:?} went unnoticed");
+}
+
+fn subject(fault: Fault) -> Arc<dyn Subject> {
+    Arc::new(BrokenSubject::new(fault))
+}

@@ -1,0 +1,343 @@
+//! A store that breaks one promise: the model, with a fault in front of it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use hapax_core::store::{
+    AcceptRequest, AuditEntry, AuditRecord, BodyNote, Claim, Counts, Cursor, DeadQuery, DeliveryView,
+    Disposal, DuplicateNote, Error, EventPage, EventQuery, EventRecord, Forgotten, LeaseBatch, LeaseOrder,
+    LedgerEntry, Pause, PurgeOrder, Purged, Quarantined, ReplayJob, ReplayJobId, ReplayOrder, Replayed,
+    Report, Rescued, Variant, Written,
+};
+use hapax_core::{
+    Backend, BodyHash, DestinationId, EventId, Generation, Hold, Identity, Key, Operations, Store, Timestamp,
+    Token, Verdict,
+};
+use hapax_store_laws::bench::Must;
+use hapax_store_laws::model::{MemorySubject, Restart};
+use hapax_store_laws::{MemoryStore, Subject};
+
+/// Which promise is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// None: the wrapper itself changes nothing.
+    Nothing,
+    /// Looks, and only then inserts: copies that look at the same time are all new.
+    LooksThenInserts,
+    /// Compares ids without regard to case.
+    FoldsCase,
+    /// Writes whatever token is shown.
+    IgnoresTokens,
+    /// Shows the same token every time.
+    ReusesTokens,
+    /// Takes leases back before they end.
+    RescuesTheLiving,
+    /// Counts a released delivery as tried.
+    CountsReleases,
+    /// Makes everything in a lane due at once.
+    IgnoresLanes,
+    /// Lets a lane go on after a dead head that should hold it.
+    NeverHolds,
+    /// Purges dead letters with the payloads.
+    PurgesDeadLetters,
+    /// Purges ledger entries whose event is still there.
+    PurgesLedgerFirst,
+    /// Keeps nothing over a crash.
+    LosesEverything,
+    /// Forgets nothing of a cancelled job's progress.
+    AdvancesCancelledJobs,
+}
+
+pub(crate) struct BrokenSubject {
+    inner: MemorySubject,
+    fault: Fault,
+}
+
+impl BrokenSubject {
+    pub(crate) fn new(fault: Fault) -> Self {
+        Self {
+            inner: MemorySubject::new(Restart::VoidsLeases),
+            fault,
+        }
+    }
+
+    fn wrap(&self, inner: MemoryStore) -> Arc<dyn Backend> {
+        Arc::new(Broken {
+            inner,
+            fault: self.fault,
+            inserted: Mutex::default(),
+            tokens: Mutex::default(),
+        })
+    }
+}
+
+#[async_trait]
+impl Subject for BrokenSubject {
+    async fn fresh(&self) -> Arc<dyn Backend> {
+        self.wrap(self.inner.store())
+    }
+
+    async fn reopen(&self, crashed: Arc<dyn Backend>) -> Arc<dyn Backend> {
+        drop(crashed);
+        match self.fault {
+            Fault::LosesEverything => self.wrap(self.inner.store()),
+            _ => self.wrap(self.inner.restarted()),
+        }
+    }
+
+    async fn now(&self) -> Timestamp {
+        self.inner.now().await
+    }
+
+    async fn pass(&self, duration: Duration) {
+        self.inner.pass(duration).await;
+    }
+}
+
+struct Broken {
+    inner: MemoryStore,
+    fault: Fault,
+    inserted: Mutex<HashSet<Key>>,
+    /// The last token of each delivery, for faults that do not use the one shown.
+    tokens: Mutex<HashMap<(EventId, DestinationId), Token>>,
+}
+
+impl Broken {
+    fn has(&self, fault: Fault) -> bool {
+        self.fault == fault
+    }
+
+    fn spoil(&self, request: &mut AcceptRequest) {
+        for event in &mut request.events {
+            if self.has(Fault::FoldsCase) {
+                event.identity.event_id = event.identity.event_id.to_lowercase();
+                event.key = event.identity.key();
+            }
+            for delivery in &mut event.deliveries {
+                if self.has(Fault::IgnoresLanes) {
+                    delivery.lane = None;
+                }
+                if let (true, Some(lane)) = (self.has(Fault::NeverHolds), &mut delivery.lane) {
+                    lane.on_dead = hapax_core::OnDead::Skip;
+                }
+            }
+        }
+    }
+
+    /// The hold that the inner store is shown.
+    fn shown(&self, hold: Hold) -> Hold {
+        if !self.has(Fault::IgnoresTokens) && !self.has(Fault::ReusesTokens) {
+            return hold;
+        }
+        let known = self.tokens.lock().must();
+        match known.get(&(hold.event, hold.destination.clone())) {
+            Some(token) => Hold {
+                token: *token,
+                ..hold
+            },
+            None => hold,
+        }
+    }
+}
+
+#[async_trait]
+impl Store for Broken {
+    async fn accept(&self, mut requests: Vec<AcceptRequest>) -> Vec<Result<Vec<Claim>, Error>> {
+        for request in &mut requests {
+            self.spoil(request);
+        }
+        let keys: Vec<Vec<Key>> = requests
+            .iter()
+            .map(|request| request.events.iter().map(|event| event.key).collect())
+            .collect();
+        let before: HashSet<Key> = self.inserted.lock().must().clone();
+        tokio::task::yield_now().await;
+        let mut answers = self.inner.accept(requests).await;
+        tokio::task::yield_now().await;
+        for (answer, keys) in answers.iter_mut().zip(keys) {
+            for (claim, key) in answer.iter_mut().flatten().zip(keys) {
+                if self.has(Fault::LooksThenInserts) && !before.contains(&key) {
+                    *claim = Claim::New {
+                        generation: Generation(0),
+                        tokens: Vec::new(),
+                    };
+                }
+                self.inserted.lock().must().insert(key);
+            }
+        }
+        answers
+    }
+
+    async fn quarantine(&self, variants: Vec<Variant>) -> Result<Vec<Quarantined>, Error> {
+        self.inner.quarantine(variants).await
+    }
+
+    async fn lease(&self, order: LeaseOrder) -> Result<LeaseBatch, Error> {
+        let mut batch = self.inner.lease(order).await?;
+        for leased in &mut batch.leased {
+            let row = (leased.event.id, leased.destination.clone());
+            self.tokens.lock().must().insert(row, leased.token);
+            if self.has(Fault::ReusesTokens) {
+                leased.token = Token(1);
+            }
+        }
+        Ok(batch)
+    }
+
+    async fn extend(&self, holds: Vec<Hold>, lease_for: Duration) -> Result<Vec<Written>, Error> {
+        let holds = holds.into_iter().map(|hold| self.shown(hold)).collect();
+        self.inner.extend(holds, lease_for).await
+    }
+
+    async fn finish(&self, mut reports: Vec<Report>) -> Result<Vec<Written>, Error> {
+        for report in &mut reports {
+            report.hold = self.shown(report.hold.clone());
+            if self.has(Fault::CountsReleases) && report.verdict == Verdict::Release {
+                report.verdict = Verdict::Retry {
+                    after: Duration::ZERO,
+                };
+            }
+        }
+        self.inner.finish(reports).await
+    }
+
+    async fn rescue(&self, limit: u32) -> Result<Vec<Rescued>, Error> {
+        if self.has(Fault::RescuesTheLiving) {
+            self.inner.void_leases();
+        }
+        self.inner.rescue(limit).await
+    }
+
+    async fn replay(&self, orders: Vec<ReplayOrder>) -> Result<Vec<Replayed>, Error> {
+        self.inner.replay(orders).await
+    }
+
+    async fn forget(&self, identity: &Identity) -> Result<Forgotten, Error> {
+        self.inner.forget(identity).await
+    }
+
+    async fn look_up(&self, identity: &Identity) -> Result<Option<LedgerEntry>, Error> {
+        self.inner.look_up(identity).await
+    }
+
+    async fn get(&self, id: EventId) -> Result<Option<EventRecord>, Error> {
+        self.inner.get(id).await
+    }
+
+    async fn list(&self, query: &EventQuery, after: Option<Cursor>, limit: u32) -> Result<EventPage, Error> {
+        self.inner.list(query, after, limit).await
+    }
+
+    async fn counts(&self) -> Result<Counts, Error> {
+        self.inner.counts().await
+    }
+
+    async fn purge(&self, mut order: PurgeOrder) -> Result<Purged, Error> {
+        if self.has(Fault::PurgesDeadLetters) {
+            for window in &mut order.windows {
+                window.dead_before = window.payload_before;
+            }
+        }
+        if self.has(Fault::PurgesLedgerFirst) {
+            for event in self.inner.list(&EventQuery::default(), None, 100).await?.events {
+                let identity = self.inner.get(event.id).await?.must().event.identity;
+                self.inner.forget(&identity).await?;
+            }
+        }
+        self.inner.purge(order).await
+    }
+
+    fn connection_epoch(&self) -> u64 {
+        self.inner.connection_epoch()
+    }
+}
+
+#[async_trait]
+impl Operations for Broken {
+    async fn probe(&self) -> Result<(), Error> {
+        self.inner.probe().await
+    }
+
+    async fn pause(&self, pause: Pause) -> Result<(), Error> {
+        self.inner.pause(pause).await
+    }
+
+    async fn resume(&self, destination: &DestinationId) -> Result<bool, Error> {
+        self.inner.resume(destination).await
+    }
+
+    async fn pauses(&self) -> Result<Vec<Pause>, Error> {
+        self.inner.pauses().await
+    }
+
+    async fn record(&self, entry: AuditEntry) -> Result<(), Error> {
+        self.inner.record(entry).await
+    }
+
+    async fn audit(
+        &self,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<(Vec<AuditRecord>, Option<Cursor>), Error> {
+        self.inner.audit(after, limit).await
+    }
+
+    async fn deliveries(
+        &self,
+        query: &DeadQuery,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<(Vec<DeliveryView>, Option<Cursor>), Error> {
+        self.inner.deliveries(query, after, limit).await
+    }
+
+    async fn dispose(
+        &self,
+        deliveries: Vec<(EventId, DestinationId)>,
+        disposal: Disposal,
+    ) -> Result<u64, Error> {
+        self.inner.dispose(deliveries, disposal).await
+    }
+
+    async fn create_replay(&self, job: ReplayJob) -> Result<(), Error> {
+        self.inner.create_replay(job).await
+    }
+
+    async fn replay_job(&self, id: ReplayJobId) -> Result<Option<ReplayJob>, Error> {
+        self.inner.replay_job(id).await
+    }
+
+    async fn unfinished_replays(&self) -> Result<Vec<ReplayJob>, Error> {
+        self.inner.unfinished_replays().await
+    }
+
+    async fn advance_replay(&self, job: &ReplayJob) -> Result<bool, Error> {
+        if self.has(Fault::AdvancesCancelledJobs) {
+            self.inner.create_replay(job.clone()).await?;
+            return Ok(true);
+        }
+        self.inner.advance_replay(job).await
+    }
+
+    async fn cancel_replay(&self, id: ReplayJobId) -> Result<bool, Error> {
+        self.inner.cancel_replay(id).await
+    }
+
+    async fn note_duplicates(&self, notes: Vec<DuplicateNote>) -> Result<(), Error> {
+        self.inner.note_duplicates(notes).await
+    }
+
+    async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {
+        self.inner.note_bodies(notes).await
+    }
+
+    async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {
+        self.inner.conflict(first, raw_hash).await
+    }
+
+    async fn mark_released(&self, first: EventId, raw_hash: BodyHash, event: EventId) -> Result<(), Error> {
+        self.inner.mark_released(first, raw_hash, event).await
+    }
+}

@@ -1,0 +1,85 @@
+//! Other bodies under a known identity: kept apart, looked at, released.
+
+use bytes::Bytes;
+use hapax_core::store::{CONFLICTS_MAX, Quarantined, Variant};
+use hapax_core::{BodyHash, EventId, Headers};
+use rusqlite::params;
+
+use crate::desk::Desk;
+use crate::failure::Failure;
+use crate::reader::ReadDesk;
+use crate::rows::{id_at, key_at, time_at};
+
+/// Keeps variants, each body once.
+pub(crate) fn quarantine(desk: &mut Desk<'_>, variants: &[Variant]) -> Result<Vec<Quarantined>, Failure> {
+    variants.iter().map(|variant| keep(desk, variant)).collect()
+}
+
+/// A quarantined body.
+pub(crate) fn conflict(
+    desk: &mut ReadDesk,
+    first: EventId,
+    raw_hash: BodyHash,
+) -> Result<Option<Variant>, Failure> {
+    let mut select = desk.connection.prepare_cached(
+        "SELECT first, key, source, received_at, headers, body FROM conflicts
+         WHERE first = ?1 AND raw_hash = ?2",
+    )?;
+    let mut rows = select.query((first.as_bytes(), raw_hash.as_bytes()))?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    Ok(Some(Variant {
+        key: key_at(row, 1)?,
+        first: id_at(row, 0)?,
+        source: desk.names.named(&desk.connection, row.get(2)?)?.source.clone(),
+        raw_hash,
+        received_at: time_at(row, 3)?,
+        headers: Headers::from_bytes(row.get::<_, Vec<u8>>(4)?),
+        body: Bytes::from(row.get::<_, Vec<u8>>(5)?),
+    }))
+}
+
+/// Notes as which event a body was released.
+pub(crate) fn mark_released(
+    desk: &mut Desk<'_>,
+    (first, raw_hash, event): &(EventId, BodyHash, EventId),
+) -> Result<(), Failure> {
+    desk.connection
+        .prepare_cached("UPDATE conflicts SET released_as = ?3 WHERE first = ?1 AND raw_hash = ?2")?
+        .execute((first.as_bytes(), raw_hash.as_bytes(), event.as_bytes()))?;
+    Ok(())
+}
+
+fn keep(desk: &mut Desk<'_>, variant: &Variant) -> Result<Quarantined, Failure> {
+    let again = desk
+        .connection
+        .prepare_cached("UPDATE conflicts SET seen = seen + 1 WHERE first = ?1 AND raw_hash = ?2")?
+        .execute((variant.first.as_bytes(), variant.raw_hash.as_bytes()))?;
+    if again == 1 {
+        return Ok(Quarantined::Again);
+    }
+    let kept: i64 = desk
+        .connection
+        .prepare_cached("SELECT count(*) FROM conflicts WHERE first = ?1")?
+        .query_row([variant.first.as_bytes()], |row| row.get(0))?;
+    if kept >= CONFLICTS_MAX as i64 {
+        return Ok(Quarantined::Full);
+    }
+    let source = desk.intern(variant.source.as_str())?;
+    desk.connection
+        .prepare_cached(
+            "INSERT INTO conflicts (first, raw_hash, key, source, received_at, seen, headers, body)
+             VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7)",
+        )?
+        .execute(params![
+            variant.first.as_bytes(),
+            variant.raw_hash.as_bytes(),
+            variant.key.as_bytes(),
+            source,
+            variant.received_at.as_micros(),
+            variant.headers.as_bytes(),
+            &variant.body[..],
+        ])?;
+    Ok(Quarantined::Kept)
+}

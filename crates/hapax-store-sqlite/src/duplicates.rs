@@ -1,0 +1,62 @@
+//! Tallies of copies, gathered above and added here: off the hot path, lossy by design.
+
+use hapax_core::store::{DuplicateNote, DuplicateTally, GAPS_MAX};
+use hapax_core::{Key, Timestamp};
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::desk::Desk;
+use crate::failure::Failure;
+
+/// Adds copies. A key that the ledger has forgotten meanwhile is left out: nothing would ever
+/// delete its tally.
+pub(crate) fn note_duplicates(desk: &mut Desk<'_>, notes: &[DuplicateNote]) -> Result<(), Failure> {
+    for note in notes {
+        let known: bool = desk
+            .connection
+            .prepare_cached("SELECT EXISTS (SELECT 1 FROM ledger WHERE key = ?1)")?
+            .query_row([note.key.as_bytes()], |row| row.get(0))?;
+        if !known {
+            continue;
+        }
+        let mut tally = read_tally(desk.connection, note.key)?.unwrap_or_default();
+        tally.copies += note.copies;
+        tally.last_at = tally.last_at.max(note.last_at);
+        tally.gaps_ms.extend(&note.gaps_ms);
+        let surplus = tally.gaps_ms.len().saturating_sub(GAPS_MAX);
+        let gaps: Vec<u8> = tally.gaps_ms[surplus..]
+            .iter()
+            .flat_map(|gap| gap.to_be_bytes())
+            .collect();
+        desk.connection
+            .prepare_cached(
+                "INSERT OR REPLACE INTO duplicates (key, copies, last_at, gaps) VALUES (?1, ?2, ?3, ?4)",
+            )?
+            .execute((
+                note.key.as_bytes(),
+                i64::try_from(tally.copies).unwrap_or(i64::MAX),
+                tally.last_at.as_micros(),
+                gaps,
+            ))?;
+    }
+    Ok(())
+}
+
+/// The tally of an identity.
+pub(crate) fn read_tally(connection: &Connection, key: Key) -> Result<Option<DuplicateTally>, Failure> {
+    let found: Option<(i64, i64, Vec<u8>)> = connection
+        .prepare_cached("SELECT copies, last_at, gaps FROM duplicates WHERE key = ?1")?
+        .query_row([key.as_bytes()], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })
+        .optional()?;
+    Ok(found.map(|(copies, last_at, gaps)| DuplicateTally {
+        copies: copies as u64,
+        last_at: Timestamp::from_micros(last_at),
+        gaps_ms: gaps
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .map(|gap| u64::from_be_bytes(*gap))
+            .collect(),
+    }))
+}

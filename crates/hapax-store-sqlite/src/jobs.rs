@@ -1,0 +1,97 @@
+//! Bulk replays: stored, so that they go on after a restart.
+
+use hapax_core::EventId;
+use hapax_core::store::{ReplayJob, ReplayJobId, ReplayJobState};
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::desk::Desk;
+use crate::failure::Failure;
+use crate::reader::ReadDesk;
+
+/// Jobs that are not over, at most: each runs at a rate, and more would only queue up.
+const UNFINISHED_MAX: u32 = 1_000;
+
+/// Stores a new job.
+pub(crate) fn create_replay(desk: &mut Desk<'_>, job: &ReplayJob) -> Result<(), Failure> {
+    write(desk, job)
+}
+
+/// One job.
+pub(crate) fn replay_job(desk: &mut ReadDesk, id: ReplayJobId) -> Result<Option<ReplayJob>, Failure> {
+    read(&desk.connection, id.0)
+}
+
+/// Jobs that are not over, oldest first.
+pub(crate) fn unfinished_replays(desk: &mut ReadDesk) -> Result<Vec<ReplayJob>, Failure> {
+    let mut select = desk
+        .connection
+        .prepare_cached("SELECT job FROM replays WHERE state = ?1 ORDER BY id LIMIT ?2")?;
+    let mut rows = select.query((state_name(ReplayJobState::Running), UNFINISHED_MAX))?;
+    let mut jobs = Vec::new();
+    while let Some(row) = rows.next()? {
+        jobs.push(parse(&row.get::<_, String>(0)?)?);
+    }
+    Ok(jobs)
+}
+
+/// Writes progress, unless the job was cancelled meanwhile.
+pub(crate) fn advance_replay(desk: &mut Desk<'_>, job: &ReplayJob) -> Result<bool, Failure> {
+    match read(desk.connection, job.id.0)?.map(|known| known.state) {
+        Some(ReplayJobState::Running | ReplayJobState::Done) => {
+            write(desk, job)?;
+            Ok(true)
+        }
+        Some(ReplayJobState::Cancelled) | None => Ok(false),
+    }
+}
+
+/// Cancels a job that is not over.
+pub(crate) fn cancel_replay(desk: &mut Desk<'_>, id: &ReplayJobId) -> Result<bool, Failure> {
+    match read(desk.connection, id.0)? {
+        Some(job) if job.state == ReplayJobState::Running => {
+            let cancelled = ReplayJob {
+                state: ReplayJobState::Cancelled,
+                ..job
+            };
+            write(desk, &cancelled)?;
+            Ok(true)
+        }
+        Some(_) | None => Ok(false),
+    }
+}
+
+/// How a state is written in its column.
+pub(crate) const fn state_name(state: ReplayJobState) -> &'static str {
+    match state {
+        ReplayJobState::Running => "running",
+        ReplayJobState::Done => "done",
+        ReplayJobState::Cancelled => "cancelled",
+    }
+}
+
+fn write(desk: &mut Desk<'_>, job: &ReplayJob) -> Result<(), Failure> {
+    let text = serde_json::to_string(job)
+        .map_err(|error| Failure::Rejected(format!("the job cannot be written as JSON: {error}")))?;
+    let now = desk.now();
+    desk.connection
+        .prepare_cached(
+            "INSERT INTO replays (id, state, changed_at, job) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (id) DO UPDATE SET state = excluded.state, changed_at = excluded.changed_at,
+                                            job = excluded.job",
+        )?
+        .execute((job.id.0.as_bytes(), state_name(job.state), now.as_micros(), text))?;
+    Ok(())
+}
+
+fn read(connection: &Connection, id: EventId) -> Result<Option<ReplayJob>, Failure> {
+    let text: Option<String> = connection
+        .prepare_cached("SELECT job FROM replays WHERE id = ?1")?
+        .query_row([id.as_bytes()], |row| row.get(0))
+        .optional()?;
+    text.map(|text| parse(&text)).transpose()
+}
+
+fn parse(text: &str) -> Result<ReplayJob, Failure> {
+    serde_json::from_str(text)
+        .map_err(|error| Failure::Unreadable(format!("a stored bulk replay cannot be read: {error}")))
+}

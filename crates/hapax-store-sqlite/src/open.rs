@@ -1,0 +1,258 @@
+//! Opening the file: the lock first, then looking without touching, then the schema, and last the
+//! leases of a process that is gone.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::checkpoint::Log;
+use crate::connection;
+use crate::desk::{Care, Desk, Hot, State};
+use crate::failure::Failure;
+use crate::lock::{Lock, NotLocked, beside, lock_path};
+use crate::{Options, rescue, schema};
+
+/// What every SQLite file begins with.
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+/// The part of the header that is looked at.
+const HEADER_BYTES: usize = 100;
+
+/// A store could not be opened. The file is as it was.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Another process has the file.
+    #[error(
+        "{} is in use by another process, which holds {}: stop that one, or give this one its own file",
+        path.display(), lock.display()
+    )]
+    AlreadyOpen {
+        /// The database.
+        path: PathBuf,
+        /// The lock beside it.
+        lock: PathBuf,
+    },
+    /// The file is no database of ours.
+    #[error(
+        "the file is no Hapax database and was left alone: {reason}; name another file, or move this one away"
+    )]
+    NotADatabase {
+        /// What it is instead.
+        reason: String,
+    },
+    /// The file is a database, but a broken one.
+    #[error(
+        "the database file is damaged and was left alone: {reason}; keep a copy of it, then restore a backup or \
+         salvage it with `sqlite3 FILE .recover`"
+    )]
+    Damaged {
+        /// What is wrong with it.
+        reason: String,
+        /// SQLite's own error.
+        #[source]
+        source: Option<rusqlite::Error>,
+    },
+    /// A newer program has written the file.
+    #[error(
+        "the database file has schema version {found}, and this program serves at most version {supported}: run \
+         the newer program, or restore a backup from before the upgrade"
+    )]
+    NewerSchema {
+        /// The file's.
+        found: u32,
+        /// Ours.
+        supported: u32,
+    },
+    /// The file cannot be written.
+    #[error(
+        "the database file cannot be written: it, its folder or its disk is read-only, or belongs to another user"
+    )]
+    ReadOnly {
+        /// The system's error.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// Reading or writing failed.
+    #[error("the database file cannot be opened")]
+    Io {
+        /// The system's error.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl OpenError {
+    pub(crate) fn from_sql(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => Self::NotADatabase {
+                reason: "it is not an SQLite database".to_owned(),
+            },
+            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged {
+                reason: "its pages do not fit together".to_owned(),
+                source: Some(error),
+            },
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::ReadOnly {
+                source: Box::new(error),
+            },
+            Some(_) | None => Self::Io {
+                source: Box::new(error),
+            },
+        }
+    }
+
+    fn from_io(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly {
+                source: Box::new(error),
+            },
+            _ => Self::Io {
+                source: Box::new(error),
+            },
+        }
+    }
+
+    fn from_failure(failure: &Failure) -> Self {
+        match failure {
+            Failure::Unreadable(reason) => Self::Damaged {
+                reason: reason.clone(),
+                source: None,
+            },
+            Failure::Sql(_) | Failure::Rejected(_) | Failure::Gone(_) => Self::Io {
+                source: Box::new(failure.to_error()),
+            },
+        }
+    }
+}
+
+/// An open file, ready for the writer.
+pub(crate) struct Opened {
+    pub(crate) lock: Lock,
+    pub(crate) connection: Connection,
+    pub(crate) state: State,
+    pub(crate) log: Arc<Log>,
+}
+
+/// Opens or creates the file at `path`.
+pub(crate) fn open(path: &Path, options: &Options) -> Result<Opened, OpenError> {
+    let lock = Lock::take(path).map_err(|refused| match refused {
+        NotLocked::Held => OpenError::AlreadyOpen {
+            path: path.to_owned(),
+            lock: lock_path(path),
+        },
+        NotLocked::Io(error) => OpenError::from_io(error),
+    })?;
+    if file_bytes(path)? > 0 {
+        look_at_header(path)?;
+        look_without_touching(path, options)?;
+    }
+    let log = Arc::new(Log::new(options.wal_bytes_max));
+    let connection =
+        connection::for_writing(path, options, log.pages_handle()).map_err(OpenError::from_sql)?;
+    schema::migrate(&connection)?;
+    let mut state = State::load(&connection, options).map_err(OpenError::from_sql)?;
+    void_leases(&connection, &mut state).map_err(|failure| OpenError::from_failure(&failure))?;
+    Ok(Opened {
+        lock,
+        connection,
+        state,
+        log,
+    })
+}
+
+fn file_bytes(path: &Path) -> Result<u64, OpenError> {
+    match std::fs::metadata(path) {
+        Ok(metadata) => Ok(metadata.len()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(OpenError::from_io(error)),
+    }
+}
+
+/// The header by itself, before SQLite sees the file.
+fn look_at_header(path: &Path) -> Result<(), OpenError> {
+    let mut header = [0; HEADER_BYTES];
+    let mut file = File::open(path).map_err(OpenError::from_io)?;
+    let whole = file.read_exact(&mut header).is_ok();
+    if !header.starts_with(MAGIC) {
+        return Err(OpenError::NotADatabase {
+            reason: "it does not begin like an SQLite database".to_owned(),
+        });
+    }
+    if !whole {
+        return Err(damaged("it ends within its header"));
+    }
+    let page_bytes = match u16::from_be_bytes([header[16], header[17]]) {
+        1 => 65_536,
+        bytes => u64::from(bytes),
+    };
+    let pages = u64::from(u32::from_be_bytes([
+        header[28], header[29], header[30], header[31],
+    ]));
+    // While a log waits beside it, the file may be shorter than it says: the rest is in the log.
+    let log_waits = file_bytes(&beside(path, "-wal"))? > 0;
+    if !log_waits && file_bytes(path)? < pages * page_bytes {
+        return Err(damaged("it is shorter than its header says, so it was cut off"));
+    }
+    Ok(())
+}
+
+/// Schema and, of a small file, every page: through a connection that cannot write.
+fn look_without_touching(path: &Path, options: &Options) -> Result<(), OpenError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(OpenError::from_sql)?;
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+        .map_err(OpenError::from_sql)?;
+    schema::check(&connection)?;
+    if file_bytes(path)? <= options.quick_check_bytes_max {
+        let verdict: String = connection
+            .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+            .map_err(OpenError::from_sql)?;
+        if verdict != "ok" {
+            return Err(damaged(&verdict));
+        }
+    }
+    Ok(())
+}
+
+/// Under the lock, every lease belongs to a process that has ended.
+fn void_leases(connection: &Connection, state: &mut State) -> Result<(), Failure> {
+    let mut desk = Desk {
+        connection,
+        hot: Hot::prepare(connection)?,
+        state,
+        care: Care::Swift,
+    };
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    let outcome = rescue::void_all(&mut desk).and_then(|voided| {
+        desk.state.tallies.flush(connection)?;
+        connection.execute_batch("COMMIT")?;
+        Ok(voided)
+    });
+    match outcome {
+        Ok(0) => Ok(()),
+        Ok(voided) => {
+            tracing::info!(
+                voided,
+                "deliveries that ran when the last process ended are due again"
+            );
+            Ok(())
+        }
+        Err(failure) => {
+            if !connection.is_autocommit() {
+                connection.execute_batch("ROLLBACK")?;
+            }
+            Err(failure)
+        }
+    }
+}
+
+fn damaged(reason: &str) -> OpenError {
+    OpenError::Damaged {
+        reason: reason.to_owned(),
+        source: None,
+    }
+}

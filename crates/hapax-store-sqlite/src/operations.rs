@@ -1,0 +1,105 @@
+//! The store's second half, handed to the same threads.
+
+use async_trait::async_trait;
+use hapax_core::store::{
+    AuditEntry, AuditRecord, BodyNote, Cursor, DeadQuery, DeliveryView, Disposal, DuplicateNote, Error,
+    Pause, ReplayJob, ReplayJobId, Variant,
+};
+use hapax_core::{BodyHash, DestinationId, EventId, Operations};
+
+use crate::{SqliteStore, audit, bodies, conflicts, dead, duplicates, jobs, pauses, probe};
+
+#[async_trait]
+impl Operations for SqliteStore {
+    async fn probe(&self) -> Result<(), Error> {
+        self.write((), 1, 0, |desk, ()| probe::probe(desk)).await
+    }
+
+    async fn pause(&self, pause: Pause) -> Result<(), Error> {
+        self.write(pause, 1, 0, pauses::pause).await
+    }
+
+    async fn resume(&self, destination: &DestinationId) -> Result<bool, Error> {
+        self.write(destination.clone(), 1, 0, pauses::resume).await
+    }
+
+    async fn pauses(&self) -> Result<Vec<Pause>, Error> {
+        self.read(pauses::pauses).await
+    }
+
+    async fn record(&self, entry: AuditEntry) -> Result<(), Error> {
+        self.write(entry, 1, 0, audit::record).await
+    }
+
+    async fn audit(
+        &self,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<(Vec<AuditRecord>, Option<Cursor>), Error> {
+        self.read(move |desk| audit::audit(desk, after, limit)).await
+    }
+
+    async fn deliveries(
+        &self,
+        query: &DeadQuery,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<(Vec<DeliveryView>, Option<Cursor>), Error> {
+        let query = query.clone();
+        self.read(move |desk| dead::deliveries(desk, &query, after, limit))
+            .await
+    }
+
+    async fn dispose(
+        &self,
+        deliveries: Vec<(EventId, DestinationId)>,
+        disposal: Disposal,
+    ) -> Result<u64, Error> {
+        let items = deliveries.len();
+        self.write((deliveries, disposal), items, 0, dead::dispose).await
+    }
+
+    async fn create_replay(&self, job: ReplayJob) -> Result<(), Error> {
+        self.write(job, 1, 0, jobs::create_replay).await
+    }
+
+    async fn replay_job(&self, id: ReplayJobId) -> Result<Option<ReplayJob>, Error> {
+        self.read(move |desk| jobs::replay_job(desk, id)).await
+    }
+
+    async fn unfinished_replays(&self) -> Result<Vec<ReplayJob>, Error> {
+        self.read(jobs::unfinished_replays).await
+    }
+
+    async fn advance_replay(&self, job: &ReplayJob) -> Result<bool, Error> {
+        self.write(job.clone(), 1, 0, jobs::advance_replay).await
+    }
+
+    async fn cancel_replay(&self, id: ReplayJobId) -> Result<bool, Error> {
+        self.write(id, 1, 0, jobs::cancel_replay).await
+    }
+
+    async fn note_duplicates(&self, notes: Vec<DuplicateNote>) -> Result<(), Error> {
+        let items = notes.len();
+        self.write(notes, items, 0, |desk, notes| {
+            duplicates::note_duplicates(desk, notes)
+        })
+        .await
+    }
+
+    async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {
+        let items = notes.len();
+        self.write(notes, items, 0, |desk, notes| bodies::note_bodies(desk, notes))
+            .await
+    }
+
+    async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {
+        self.read(move |desk| conflicts::conflict(desk, first, raw_hash))
+            .await
+    }
+
+    async fn mark_released(&self, first: EventId, raw_hash: BodyHash, event: EventId) -> Result<(), Error> {
+        self.write((first, raw_hash, event), 1, 0, conflicts::mark_released)
+            .await
+    }
+}

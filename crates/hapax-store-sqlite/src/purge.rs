@@ -1,0 +1,305 @@
+//! Deleting what has outlived its window, in chunks between which accepts go on.
+//!
+//! Payloads are found in order of acceptance, from a cursor of each source, so that a source that
+//! keeps its events long does not make every pass look at them again. What is old but must stay
+//! (unfinished, or a dead letter) is remembered and looked at again in the next pass.
+
+mod remove;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hapax_core::store::{PurgeOrder, PurgeWindow, Purged};
+use hapax_core::{EventId, Timestamp};
+
+use crate::desk::Desk;
+use crate::failure::Failure;
+
+/// Rows deleted in one transaction at most, so that no accept waits long behind it.
+pub(crate) const CHUNK: u32 = 128;
+/// Rows read at a time.
+const SCAN_ROWS: usize = 512;
+/// Events that are old and must stay, remembered for each source.
+const KEPT_MAX: usize = 10_000;
+/// Rows of the small tables deleted in one transaction.
+const SMALL_ROWS: u32 = 256;
+/// Later than any event; its order still fits a row number.
+const FAR: Timestamp = Timestamp::from_seconds(8_000_000_000);
+
+/// One transaction's share of a purge.
+pub(crate) struct Chunk {
+    pub(crate) order: Arc<PurgeOrder>,
+    pub(crate) limit: u32,
+    pub(crate) scan: usize,
+}
+
+/// What a chunk did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Done {
+    pub(crate) purged: Purged,
+    pub(crate) scanned: usize,
+}
+
+/// How far purges have come, in memory.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    sources: HashMap<i64, SourceProgress>,
+    highest: i64,
+}
+
+#[derive(Debug, Default)]
+struct SourceProgress {
+    /// Everything below was deleted or is remembered in `kept`.
+    cursor: i64,
+    kept: VecDeque<i64>,
+    /// How far this pass has come; none before it begins.
+    at: Option<i64>,
+    /// The first event that this pass must leave to the next.
+    pin: Option<i64>,
+    /// How many of `kept` this pass still looks at.
+    revisit: usize,
+    passed: bool,
+}
+
+impl Progress {
+    /// A row was appended; one below a cursor would never be looked at otherwise.
+    pub(crate) fn appended(&mut self, seq: i64) {
+        if seq < self.highest {
+            for progress in self.sources.values_mut() {
+                progress.cursor = progress.cursor.min(seq);
+                progress.pin = progress.pin.map(|pin| pin.min(seq));
+                if progress.at.is_some_and(|at| at > seq) && progress.pin.is_none() {
+                    progress.pin = Some(seq);
+                }
+            }
+        }
+    }
+
+    /// Ends the pass: the next one begins at the cursors.
+    fn end_pass(&mut self) {
+        for progress in self.sources.values_mut() {
+            if let Some(at) = progress.at.take() {
+                progress.cursor = progress.pin.take().unwrap_or(at);
+            }
+            progress.passed = false;
+            self.highest = self.highest.max(progress.cursor);
+        }
+    }
+}
+
+/// A source's window with its number.
+struct Window<'o> {
+    source: i64,
+    terms: &'o PurgeWindow,
+    /// Rows from here on are too young.
+    end: i64,
+}
+
+/// Deletes one chunk.
+pub(crate) fn purge(desk: &mut Desk<'_>, chunk: &Chunk) -> Result<Done, Failure> {
+    let mut done = Done::default();
+    let windows = windows(desk, &chunk.order)?;
+    begin_pass(desk, &windows);
+    for window in &windows {
+        revisit(desk, window, chunk, &mut done)?;
+    }
+    while done.scanned < chunk.scan && room(chunk, &done) > 0 {
+        if !scan(desk, &windows, chunk, &mut done)? {
+            break;
+        }
+    }
+    let passed = windows.iter().all(|window| {
+        desk.state
+            .purge
+            .sources
+            .get(&window.source)
+            .is_none_or(|progress| progress.passed && progress.revisit == 0)
+    });
+    if passed {
+        desk.state.purge.end_pass();
+    }
+    let left = remove::expired_ledger(
+        desk,
+        chunk.order.ledger_before,
+        room(chunk, &done),
+        &mut done.purged,
+    )?;
+    small_tables(desk)?;
+    done.purged.more = !passed || left;
+    Ok(done)
+}
+
+fn room(chunk: &Chunk, done: &Done) -> u32 {
+    let deleted = done.purged.events + done.purged.ledger;
+    chunk
+        .limit
+        .saturating_sub(u32::try_from(deleted).unwrap_or(u32::MAX))
+}
+
+fn windows<'o>(desk: &mut Desk<'_>, order: &'o PurgeOrder) -> Result<Vec<Window<'o>>, Failure> {
+    let slack = Duration::from_millis(desk.skew_ms()?.saturating_add(1));
+    let mut windows = Vec::with_capacity(order.windows.len());
+    for window in &order.windows {
+        if let Some(source) = desk.find_name(window.source.as_str())? {
+            let end = EventId::order_at(window.payload_before.plus(slack).min(FAR)) as i64;
+            windows.push(Window {
+                source,
+                terms: window,
+                end,
+            });
+        }
+    }
+    Ok(windows)
+}
+
+fn begin_pass(desk: &mut Desk<'_>, windows: &[Window<'_>]) {
+    for window in windows {
+        let progress = desk.state.purge.sources.entry(window.source).or_default();
+        if progress.at.is_none() {
+            progress.at = Some(progress.cursor);
+            progress.revisit = progress.kept.len();
+        }
+    }
+}
+
+/// Looks again at what was old and had to stay.
+fn revisit(desk: &mut Desk<'_>, window: &Window<'_>, chunk: &Chunk, done: &mut Done) -> Result<(), Failure> {
+    while room(chunk, done) > 0 && done.scanned < chunk.scan {
+        let progress = desk.state.purge.sources.entry(window.source).or_default();
+        if progress.revisit == 0 {
+            break;
+        }
+        progress.revisit -= 1;
+        let Some(seq) = progress.kept.pop_front() else {
+            break;
+        };
+        done.scanned += 1;
+        if remove::may_go(desk, seq, window.terms.dead_before)? {
+            if remove::remove(desk, seq)? {
+                done.purged.events += 1;
+            }
+        } else {
+            let progress = desk.state.purge.sources.entry(window.source).or_default();
+            progress.kept.push_back(seq);
+        }
+    }
+    Ok(())
+}
+
+/// Looks at the next rows of the sources that are furthest behind; whether there were any to look at.
+fn scan(
+    desk: &mut Desk<'_>,
+    windows: &[Window<'_>],
+    chunk: &Chunk,
+    done: &mut Done,
+) -> Result<bool, Failure> {
+    let positions: Vec<(i64, &Window<'_>)> = windows
+        .iter()
+        .filter_map(|window| {
+            let progress = desk.state.purge.sources.get(&window.source)?;
+            (!progress.passed).then_some((progress.at.unwrap_or(progress.cursor), window))
+        })
+        .collect();
+    let Some(start) = positions.iter().map(|(at, _)| *at).min() else {
+        return Ok(false);
+    };
+    let group: HashMap<i64, &Window<'_>> = positions
+        .iter()
+        .filter(|(at, _)| *at == start)
+        .map(|(_, window)| (window.source, *window))
+        .collect();
+    let nearest_end = group.values().map(|window| window.end).min().unwrap_or(start);
+    let next_start = positions.iter().map(|(at, _)| *at).filter(|at| *at > start).min();
+    let end = next_start
+        .map_or(nearest_end, |next| next.min(nearest_end))
+        .max(start);
+
+    let rows_max = SCAN_ROWS.min(chunk.scan - done.scanned);
+    let rows = read_rows(desk, start, end, rows_max)?;
+    let exhausted = rows.len() < rows_max;
+    let mut reached = if exhausted { end } else { start };
+    for row in rows {
+        if room(chunk, done) == 0 {
+            reached = row.seq;
+            break;
+        }
+        done.scanned += 1;
+        if let Some(window) = group.get(&row.source) {
+            examine(desk, &row, window, done)?;
+        }
+        reached = reached.max(row.seq + 1);
+    }
+    for window in group.values() {
+        let progress = desk.state.purge.sources.entry(window.source).or_default();
+        progress.at = Some(reached);
+        progress.passed = reached >= window.end;
+    }
+    Ok(true)
+}
+
+struct Row {
+    seq: i64,
+    source: i64,
+    received_at: Timestamp,
+}
+
+fn read_rows(desk: &Desk<'_>, start: i64, end: i64, rows_max: usize) -> Result<Vec<Row>, Failure> {
+    let mut select = desk.connection.prepare_cached(
+        "SELECT seq, source, received_at FROM events WHERE seq >= ?1 AND seq < ?2 ORDER BY seq LIMIT ?3",
+    )?;
+    let rows = select.query_map((start, end, rows_max as i64), |row| {
+        Ok(Row {
+            seq: row.get(0)?,
+            source: row.get(1)?,
+            received_at: Timestamp::from_micros(row.get(2)?),
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn examine(desk: &mut Desk<'_>, row: &Row, window: &Window<'_>, done: &mut Done) -> Result<(), Failure> {
+    if row.received_at >= window.terms.payload_before {
+        let progress = desk.state.purge.sources.entry(row.source).or_default();
+        progress.pin = Some(progress.pin.unwrap_or(row.seq).min(row.seq));
+        return Ok(());
+    }
+    if remove::may_go(desk, row.seq, window.terms.dead_before)? {
+        if remove::remove(desk, row.seq)? {
+            done.purged.events += 1;
+        }
+        return Ok(());
+    }
+    let progress = desk.state.purge.sources.entry(row.source).or_default();
+    if progress.kept.len() >= KEPT_MAX {
+        progress.pin = Some(progress.pin.unwrap_or(row.seq).min(row.seq));
+    } else if progress.pin.is_none_or(|pin| row.seq < pin) {
+        progress.kept.push_back(row.seq);
+    }
+    Ok(())
+}
+
+/// Bodies, the audit trail and finished jobs that are old.
+fn small_tables(desk: &mut Desk<'_>) -> Result<(), Failure> {
+    let now = desk.now();
+    desk.connection
+        .prepare_cached(
+            "DELETE FROM bodies WHERE (scope, raw_hash) IN
+                 (SELECT scope, raw_hash FROM bodies WHERE until < ?1 ORDER BY until LIMIT ?2)",
+        )?
+        .execute((now.as_micros(), SMALL_ROWS))?;
+    desk.connection
+        .prepare_cached(
+            "DELETE FROM audit WHERE no IN
+                 (SELECT no FROM (SELECT no, at FROM audit ORDER BY no LIMIT ?2) WHERE at < ?1)",
+        )?
+        .execute((now.minus(desk.state.audit_keep).as_micros(), SMALL_ROWS))?;
+    desk.connection
+        .prepare_cached(
+            "DELETE FROM replays WHERE no IN
+                 (SELECT no FROM (SELECT no, state, changed_at FROM replays ORDER BY no LIMIT ?2)
+                  WHERE changed_at < ?1 AND state != 'running')",
+        )?
+        .execute((now.minus(desk.state.replay_keep).as_micros(), SMALL_ROWS))?;
+    Ok(())
+}

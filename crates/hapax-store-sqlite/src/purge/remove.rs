@@ -1,0 +1,148 @@
+//! What goes together: an event with its history, and later its ledger entry with its tallies.
+
+use hapax_core::store::Purged;
+use hapax_core::{EventId, Identity, Key, Timestamp};
+use rusqlite::OptionalExtension;
+
+use crate::desk::{Desk, find_event};
+use crate::failure::Failure;
+use crate::forget::has_unfinished;
+use crate::lanes;
+use crate::rows::{id_at, key_at};
+use crate::tallies;
+
+/// Whether nothing keeps the old event in row `seq`: no work, no dead letter that is still kept.
+pub(super) fn may_go(desk: &Desk<'_>, seq: i64, dead_before: Timestamp) -> Result<bool, Failure> {
+    if has_unfinished(desk, seq)? {
+        return Ok(false);
+    }
+    let kept: bool = desk
+        .connection
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM outcomes
+                            WHERE seq = ?1 AND current = 1 AND state = 4 AND finished_at >= ?2)",
+        )?
+        .query_row((seq, dead_before.as_micros()), |row| row.get(0))?;
+    Ok(!kept)
+}
+
+/// Deletes the event in row `seq` with everything about it but its ledger entry; whether it was there.
+pub(super) fn remove(desk: &mut Desk<'_>, seq: i64) -> Result<bool, Failure> {
+    let found = desk
+        .connection
+        .prepare_cached("SELECT id, scope, event_id FROM events WHERE seq = ?1")?
+        .query_row([seq], |row| {
+            Ok((id_at(row, 0), row.get::<_, i64>(1)?, row.get::<_, String>(2)?))
+        })
+        .optional()?;
+    let Some((id, scope, event_id)) = found else {
+        return Ok(false);
+    };
+    let id = id?;
+    let scope = desk.state.names.named(desk.connection, scope)?.scope.clone();
+    let key = Identity::new(scope, event_id).key();
+    let held = held_lanes(desk, seq)?;
+    for sql in [
+        "DELETE FROM outcomes WHERE seq = ?1",
+        "DELETE FROM attempts WHERE seq = ?1",
+        "DELETE FROM events WHERE seq = ?1",
+    ] {
+        desk.connection.prepare_cached(sql)?.execute([seq])?;
+    }
+    for sql in [
+        "DELETE FROM conflicts WHERE first = ?1",
+        "DELETE FROM same_body WHERE id = ?1",
+    ] {
+        desk.connection.prepare_cached(sql)?.execute([id.as_bytes()])?;
+    }
+    desk.connection
+        .prepare_cached("DELETE FROM earlier WHERE key = ?1 AND id = ?2")?
+        .execute((key.as_bytes(), id.as_bytes()))?;
+    desk.state.tallies.add(tallies::EVENTS, -1);
+    // A dead head that goes must not leave its lane waiting for nobody.
+    let now = desk.now();
+    for (destination, lane) in held {
+        lanes::promote(desk, destination, &lane, now)?;
+    }
+    if let Some(entry) = orphan(desk, key)? {
+        desk.connection
+            .prepare_cached("INSERT OR IGNORE INTO expiring (expires_at, key) VALUES (?1, ?2)")?
+            .execute((entry.expires_at, key.as_bytes()))?;
+    }
+    Ok(true)
+}
+
+/// Deletes ledger entries that expired before a moment and whose events are gone; whether more are left.
+pub(super) fn expired_ledger(
+    desk: &mut Desk<'_>,
+    before: Timestamp,
+    limit: u32,
+    purged: &mut Purged,
+) -> Result<bool, Failure> {
+    let mut select = desk.connection.prepare_cached(
+        "SELECT expires_at, key FROM expiring WHERE expires_at < ?1 ORDER BY expires_at LIMIT ?2",
+    )?;
+    let mut rows = select.query((before.as_micros(), i64::from(limit) + 1))?;
+    let mut due = Vec::new();
+    while let Some(row) = rows.next()? {
+        due.push((row.get::<_, i64>(0)?, key_at(row, 1)?));
+    }
+    let left = due.len() > limit as usize;
+    for (expires_at, key) in due.into_iter().take(limit as usize) {
+        desk.connection
+            .prepare_cached("DELETE FROM expiring WHERE expires_at = ?1 AND key = ?2")?
+            .execute((expires_at, key.as_bytes()))?;
+        // An identity that was taken again has a newer event, which puts it here when it goes.
+        if let Some(entry) = orphan(desk, key)?
+            && entry.expires_at < before.as_micros()
+        {
+            for sql in [
+                "DELETE FROM ledger WHERE key = ?1",
+                "DELETE FROM duplicates WHERE key = ?1",
+                "DELETE FROM conflicts WHERE key = ?1",
+            ] {
+                desk.connection.prepare_cached(sql)?.execute([key.as_bytes()])?;
+            }
+            desk.state.tallies.add(entry.scope, -1);
+            purged.ledger += 1;
+        }
+    }
+    Ok(left)
+}
+
+struct Orphan {
+    scope: i64,
+    expires_at: i64,
+}
+
+/// The ledger entry of an identity, if none of its events is stored any more.
+fn orphan(desk: &Desk<'_>, key: Key) -> Result<Option<Orphan>, Failure> {
+    let found = desk
+        .connection
+        .prepare_cached(
+            "SELECT id, scope, expires_at, EXISTS (SELECT 1 FROM earlier WHERE earlier.key = ledger.key)
+             FROM ledger WHERE key = ?1",
+        )?
+        .query_row([key.as_bytes()], |row| {
+            let orphan = Orphan {
+                scope: row.get(1)?,
+                expires_at: row.get(2)?,
+            };
+            Ok((id_at(row, 0), orphan, row.get::<_, bool>(3)?))
+        })
+        .optional()?;
+    let Some((id, orphan, has_earlier)) = found else {
+        return Ok(None);
+    };
+    let id: EventId = id?;
+    let stored = has_earlier || find_event(desk.connection, id)?.is_some();
+    Ok((!stored).then_some(orphan))
+}
+
+fn held_lanes(desk: &Desk<'_>, seq: i64) -> Result<Vec<(i64, String)>, Failure> {
+    let mut select = desk.connection.prepare_cached(
+        "SELECT destination, lane FROM outcomes WHERE seq = ?1 AND holds = 1 AND lane IS NOT NULL",
+    )?;
+    let rows = select.query_map([seq], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}

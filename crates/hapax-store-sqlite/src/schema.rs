@@ -1,0 +1,83 @@
+//! The schema's versions: which one a file has, and how it gets to ours.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::OpenError;
+
+/// Migrations in order; the first makes version 1.
+const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_initial.sql")];
+
+/// The schema this program writes.
+pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
+
+/// Marks a file as one of ours: "Hapx".
+pub(crate) const APPLICATION_ID: i32 = 0x4861_7078;
+
+/// Whether a file can be served: new, ours and old enough, or ours and still compatible.
+pub(crate) fn check(connection: &Connection) -> Result<(), OpenError> {
+    let found = version(connection)?;
+    let tables: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(OpenError::from_sql)?;
+    if tables == 0 && found == 0 {
+        return Ok(());
+    }
+    let application_id: i32 = connection
+        .query_row("PRAGMA application_id", [], |row| row.get(0))
+        .map_err(OpenError::from_sql)?;
+    if application_id != APPLICATION_ID {
+        return Err(OpenError::NotADatabase {
+            reason: "it is an SQLite database, but of another program".to_owned(),
+        });
+    }
+    if found > SCHEMA_VERSION && min_compatible(connection)? > SCHEMA_VERSION {
+        return Err(OpenError::NewerSchema {
+            found,
+            supported: SCHEMA_VERSION,
+        });
+    }
+    if found == 0 {
+        return Err(OpenError::Damaged {
+            reason: "its schema has no version".to_owned(),
+            source: None,
+        });
+    }
+    Ok(())
+}
+
+/// Brings a file that passed [`check`] to our version, whole or not at all.
+pub(crate) fn migrate(connection: &Connection) -> Result<(), OpenError> {
+    let found = version(connection)? as usize;
+    for (done, migration) in MIGRATIONS.iter().enumerate().skip(found) {
+        let script = format!(
+            "BEGIN IMMEDIATE;\n{migration}\nPRAGMA application_id = {APPLICATION_ID};\n\
+             PRAGMA user_version = {};\nCOMMIT;",
+            done + 1
+        );
+        connection.execute_batch(&script).map_err(|error| {
+            if !connection.is_autocommit() {
+                // The connection is closed right after, which rolls back too.
+                drop(connection.execute_batch("ROLLBACK"));
+            }
+            OpenError::from_sql(error)
+        })?;
+        tracing::info!(version = done + 1, "the schema was migrated");
+    }
+    Ok(())
+}
+
+fn version(connection: &Connection) -> Result<u32, OpenError> {
+    connection
+        .query_row("PRAGMA user_version", [], |row| row.get(0))
+        .map_err(OpenError::from_sql)
+}
+
+fn min_compatible(connection: &Connection) -> Result<u32, OpenError> {
+    let found: Option<u32> = connection
+        .query_row("SELECT value FROM meta WHERE key = 'min_compatible'", [], |row| {
+            row.get(0)
+        })
+        .optional()
+        .map_err(OpenError::from_sql)?;
+    Ok(found.unwrap_or(u32::MAX))
+}

@@ -1,0 +1,18 @@
+//! What only this store promises: its file, its lock, its log and its limits.
+#![expect(
+    clippy::unwrap_used,
+    reason = "what the tests stand on must work, or they fail"
+)]
+
+#[path = "it/bench.rs"]
+mod bench;
+#[path = "it/fault.rs"]
+mod fault;
+#[path = "it/full.rs"]
+mod full;
+#[path = "it/limits.rs"]
+mod limits;
+#[path = "it/log.rs"]
+mod log;
+#[path = "it/opening.rs"]
+mod opening;

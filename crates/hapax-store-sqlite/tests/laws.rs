@@ -1,0 +1,62 @@
+//! Every law of the store's contract, and the random walk beside the model, on a real file.
+#![expect(
+    clippy::unwrap_used,
+    reason = "what the tests stand on must work, or they fail"
+)]
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use hapax_core::{Backend, Clock, Timestamp};
+use hapax_store_laws::{ManualClock, Subject};
+use hapax_store_sqlite::{Options, SqliteStore};
+use tempfile::TempDir;
+
+/// A store in a folder of its own, on a clock that the laws move.
+struct SqliteSubject {
+    clock: Arc<ManualClock>,
+    folder: Mutex<TempDir>,
+}
+
+impl SqliteSubject {
+    fn new() -> Self {
+        Self {
+            clock: Arc::new(ManualClock::new()),
+            folder: Mutex::new(TempDir::new().unwrap()),
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.lock().unwrap().path().join("hapax.db")
+    }
+
+    fn open(&self) -> Arc<dyn Backend> {
+        let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
+        Arc::new(SqliteStore::open(&self.path(), Options::new(clock)).unwrap())
+    }
+}
+
+#[async_trait]
+impl Subject for SqliteSubject {
+    async fn fresh(&self) -> Arc<dyn Backend> {
+        *self.folder.lock().unwrap() = TempDir::new().unwrap();
+        self.open()
+    }
+
+    async fn reopen(&self, crashed: Arc<dyn Backend>) -> Arc<dyn Backend> {
+        drop(crashed);
+        self.open()
+    }
+
+    async fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    async fn pass(&self, duration: Duration) {
+        self.clock.advance(duration);
+    }
+}
+
+hapax_store_laws::laws!(SqliteSubject::new());
