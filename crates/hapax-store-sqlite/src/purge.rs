@@ -52,7 +52,7 @@ pub(crate) struct Progress {
 struct SourceProgress {
     /// Everything below was deleted or is remembered in `kept`.
     cursor: i64,
-    kept: VecDeque<i64>,
+    kept: VecDeque<Kept>,
     /// How far this pass has come; none before it begins.
     at: Option<i64>,
     /// The first event that this pass must leave to the next.
@@ -86,6 +86,13 @@ impl Progress {
             self.highest = self.highest.max(progress.cursor);
         }
     }
+}
+
+/// An event that an earlier pass found old and had to leave.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    seq: i64,
+    received_at: Timestamp,
 }
 
 /// A source's window with its number.
@@ -171,17 +178,19 @@ fn revisit(desk: &mut Desk<'_>, window: &Window<'_>, chunk: &Chunk, done: &mut D
             break;
         }
         progress.revisit -= 1;
-        let Some(seq) = progress.kept.pop_front() else {
+        let Some(kept) = progress.kept.pop_front() else {
             break;
         };
         done.scanned += 1;
-        if remove::may_go(desk, seq, window.terms.dead_before)? {
-            if remove::remove(desk, seq)? {
+        // The window may have been lengthened since.
+        let is_old = kept.received_at < window.terms.payload_before;
+        if is_old && remove::may_go(desk, kept.seq, window.terms.dead_before)? {
+            if remove::remove(desk, kept.seq)? {
                 done.purged.events += 1;
             }
         } else {
             let progress = desk.state.purge.sources.entry(window.source).or_default();
-            progress.kept.push_back(seq);
+            progress.kept.push_back(kept);
         }
     }
     Ok(())
@@ -274,7 +283,10 @@ fn examine(desk: &mut Desk<'_>, row: &Row, window: &Window<'_>, done: &mut Done)
     if progress.kept.len() >= KEPT_MAX {
         progress.pin = Some(progress.pin.unwrap_or(row.seq).min(row.seq));
     } else if progress.pin.is_none_or(|pin| row.seq < pin) {
-        progress.kept.push_back(row.seq);
+        progress.kept.push_back(Kept {
+            seq: row.seq,
+            received_at: row.received_at,
+        });
     }
     Ok(())
 }

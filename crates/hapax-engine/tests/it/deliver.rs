@@ -111,7 +111,7 @@ async fn the_rate_limit_of_a_destination_holds() {
         billing.rate = Some(Rate {
             count: 10,
             per: SECOND,
-        })
+        });
     });
     let engine = world.start().await;
     for number in 0..50 {

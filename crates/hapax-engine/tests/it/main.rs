@@ -1,5 +1,6 @@
 //! The engine against the in-memory store, in virtual time: hours pass in milliseconds and nothing
 //! waits for a real clock.
+#![allow(clippy::unwrap_used)] // The harness is test code, too.
 
 mod accept;
 mod deliver;

@@ -2,6 +2,6 @@
 
 mod bodies;
 mod heads;
-mod ids;
 mod idle;
+mod ids;
 mod slow;

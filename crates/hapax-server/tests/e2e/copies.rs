@@ -11,16 +11,38 @@ async fn of_2000_copies_of_100_events_on_50_connections_100_are_accepted_and_tak
     let sink = Sink::start().await;
     let service = Setup::stripe_to(&sink).start().await;
     let sender = Sender::of("stripe");
-    let deliveries = (0..100).map(|number| sender.event(&format!("evt_{number}"))).collect();
+    let deliveries = (0..100)
+        .map(|number| sender.event(&format!("evt_{number}")))
+        .collect();
 
-    let answers = deliver_all(service.address(), Copies { deliveries, each: 20, connections: 50 }).await;
+    let answers = deliver_all(
+        service.address(),
+        Copies {
+            deliveries,
+            each: 20,
+            connections: 50,
+        },
+    )
+    .await;
 
-    let count = |status: &str| answers.values().flatten().filter(|answer| answer.field("status") == status).count();
-    assert_eq!((count("accepted"), count("duplicate"), count("conflict")), (100, 1900, 0));
+    let count = |status: &str| {
+        answers
+            .values()
+            .flatten()
+            .filter(|answer| answer.field("status") == status)
+            .count()
+    };
+    assert_eq!(
+        (count("accepted"), count("duplicate"), count("conflict")),
+        (100, 1900, 0)
+    );
     for (event_id, answers) in &answers {
         let id = answers[0].field("id");
         for answer in answers {
-            assert_eq!((answer.status, answer.field("id"), answer.field("event_id")), (200, id.clone(), event_id.clone()));
+            assert_eq!(
+                (answer.status, answer.field("id"), answer.field("event_id")),
+                (200, id.clone(), event_id.clone())
+            );
         }
     }
     sink.until_effects(100, EFFECT_LIMIT).await;
@@ -64,10 +86,17 @@ async fn a_copy_after_a_restart_is_still_a_copy() {
 async fn sources_that_share_a_scope_share_their_ids() {
     let sink = Sink::start().await;
     let lines = "deliver_to = [\"app\"]\nscope = \"shared\"";
-    let setup = Setup::new().source("one", "stripe", lines).source("two", "stripe", lines).http("app", &sink.url(), "");
+    let setup = Setup::new()
+        .source("one", "stripe", lines)
+        .source("two", "stripe", lines)
+        .http("app", &sink.url(), "");
     let service = setup.start().await;
-    let first = service.deliver(&Sender::to_source("stripe", "one").event("evt_1")).await;
-    let second = service.deliver(&Sender::to_source("stripe", "two").event("evt_1")).await;
+    let first = service
+        .deliver(&Sender::to_source("stripe", "one").event("evt_1"))
+        .await;
+    let second = service
+        .deliver(&Sender::to_source("stripe", "two").event("evt_1"))
+        .await;
     first.assert_durable("accepted");
     second.assert_durable("duplicate");
     assert_eq!(first.field("id"), second.field("id"));

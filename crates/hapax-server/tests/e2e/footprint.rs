@@ -13,9 +13,15 @@ struct Promise {
 
 fn promise() -> Promise {
     if std::env::var_os("HAPAX_E2E_RELEASE").is_some_and(|value| value == "1") {
-        Promise { resident_bytes: 40 * MIB, ready: Duration::from_millis(200) }
+        Promise {
+            resident_bytes: 40 * MIB,
+            ready: Duration::from_millis(200),
+        }
     } else {
-        Promise { resident_bytes: 120 * MIB, ready: Duration::from_secs(5) }
+        Promise {
+            resident_bytes: 120 * MIB,
+            ready: Duration::from_secs(5),
+        }
     }
 }
 
@@ -34,13 +40,19 @@ async fn an_idle_service_is_small_and_ready_at_once() {
 
     // The same once it has worked, and with a store that is not new.
     for number in 0..50 {
-        service.deliver_twice(&Sender::of("stripe").event(&format!("evt_{number}"))).await;
+        service
+            .deliver_twice(&Sender::of("stripe").event(&format!("evt_{number}")))
+            .await;
     }
     sink.until_effects(50, Duration::from_secs(20)).await;
     service.signal(rustix::process::Signal::TERM);
     service.ended(Duration::from_secs(20)).await;
     let started = Instant::now();
     service.start_again().await;
-    assert!(started.elapsed() < promise.ready, "ready again in {:?}", started.elapsed());
+    assert!(
+        started.elapsed() < promise.ready,
+        "ready again in {:?}",
+        started.elapsed()
+    );
     assert!(service.resident_bytes() < promise.resident_bytes);
 }

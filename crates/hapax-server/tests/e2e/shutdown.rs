@@ -20,7 +20,10 @@ async fn sigterm_lets_a_running_delivery_end_and_exits_0() {
     assert_eq!(service.ended(STOP_LIMIT).await.code(), Some(0));
     assert_eq!(sink.applications(), 1);
     service.start_again().await;
-    service.deliver(&Sender::of("stripe").event("evt_1")).await.assert_durable("duplicate");
+    service
+        .deliver(&Sender::of("stripe").event("evt_1"))
+        .await
+        .assert_durable("duplicate");
     assert_eq!(sink.received().len(), 1, "a finished delivery is not made again");
 }
 
@@ -28,7 +31,14 @@ async fn sigterm_lets_a_running_delivery_end_and_exits_0() {
 async fn a_delivery_that_does_not_end_is_given_back_and_made_again_with_the_same_key() {
     let gate = Gate::closed();
     let behind = gate.clone();
-    let sink = Sink::that(move |request| if request.nth == 1 { Reply::Behind(behind.clone(), 200) } else { Reply::Status(200) }).await;
+    let sink = Sink::that(move |request| {
+        if request.nth == 1 {
+            Reply::Behind(behind.clone(), 200)
+        } else {
+            Reply::Status(200)
+        }
+    })
+    .await;
     let mut service = Setup::stripe_to_with(&sink, "timeout = \"50s\"").start().await;
     let id = service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
     sink.until_received(1, LIMIT).await;
@@ -39,7 +49,9 @@ async fn a_delivery_that_does_not_end_is_given_back_and_made_again_with_the_same
 
     service.start_again().await;
     // Given back, it needs no wait for a lease of 60 s to end.
-    let event = service.until_event_is(&id, "completed", Duration::from_secs(10)).await;
+    let event = service
+        .until_event_is(&id, "completed", Duration::from_secs(10))
+        .await;
     assert_eq!(sink.received().len(), 2, "{event}");
     sink.assert_one_key_for_each_event();
     gate.open();
@@ -47,12 +59,24 @@ async fn a_delivery_that_does_not_end_is_given_back_and_made_again_with_the_same
 
 #[tokio::test]
 async fn a_second_sigterm_ends_it_at_once_and_loses_nothing() {
-    let sink = Sink::that(|request| if request.nth == 1 { Reply::Hang } else { Reply::Status(200) }).await;
-    let mut service = Setup::stripe_to_with(&sink, "timeout = \"4s\"\nlease = \"5s\"").start().await;
+    let sink = Sink::that(|request| {
+        if request.nth == 1 {
+            Reply::Hang
+        } else {
+            Reply::Status(200)
+        }
+    })
+    .await;
+    let mut service = Setup::stripe_to_with(&sink, "timeout = \"4s\"\nlease = \"5s\"")
+        .start()
+        .await;
     let id = service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
     sink.until_received(1, LIMIT).await;
     service.signal(Signal::TERM);
-    crate::harness::eventually("it is stopping", LIMIT, async || service.log().contains("stopping").then_some(())).await;
+    crate::harness::eventually("it is stopping", LIMIT, async || {
+        service.log().contains("stopping").then_some(())
+    })
+    .await;
     let started = Instant::now();
     service.signal(Signal::TERM);
     service.ended(Duration::from_secs(2)).await;
@@ -100,7 +124,10 @@ async fn sigterm_under_load_answers_every_request_it_took_and_loses_none() {
     .await;
     sink.assert_one_key_for_each_event();
     for id in answered.iter().take(50) {
-        service.deliver(&Sender::of("stripe").event(id)).await.assert_durable("duplicate");
+        service
+            .deliver(&Sender::of("stripe").event(id))
+            .await
+            .assert_durable("duplicate");
     }
 }
 

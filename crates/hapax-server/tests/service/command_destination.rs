@@ -21,7 +21,8 @@ async fn run_delivery(argv: &[&str], timeout: Duration, delivery: &Leased) -> An
     let destinations = Destinations::new(targets);
     let first = destinations.deliver(delivery).await;
     let second = destinations.deliver(delivery).await;
-    assert_eq!(first, second);
+    // What it printed may differ: its two streams are read side by side.
+    assert_eq!((&first.reply, first.status), (&second.reply, second.status));
     first
 }
 

@@ -6,7 +6,7 @@ use hapax_server::http::{ingest, listen};
 use hapax_server::serve::Tuning;
 
 use super::site::{Site, stripe_headers};
-use super::wire::{PATIENCE, Wire, request};
+use super::wire::{PATIENCE, Wire, post, request};
 
 const BODY: &[u8] = br#"{"id":"evt_1"}"#;
 const SHORT: Duration = Duration::from_millis(150);
@@ -150,18 +150,16 @@ async fn one_connection_too_many_is_told_so() {
     first.post("/in/stripe", &stripe_headers(BODY), BODY).await;
     let mut second = Wire::open(address).await;
     second.post("/in/stripe", &stripe_headers(BODY), BODY).await;
-    let third = Wire::open(address).await.hear().await;
+    let third = post(address, "/in/stripe", &stripe_headers(BODY), BODY).await;
     third.is_problem(503, "overloaded");
     assert_eq!(third.header("retry-after").as_deref(), Some("1"));
     drop(first);
     // The place is free once the service has noticed; until then one is told to come again.
     let mut status = 503;
     while status == 503 {
-        let mut wire = Wire::open(address).await;
-        wire.say(&request("POST", "/in/stripe", &stripe_headers(BODY), BODY))
-            .await;
-        let reply = wire.hear().await; eprintln!("{reply:?}");
-        status = reply.status;
+        status = post(address, "/in/stripe", &stripe_headers(BODY), BODY)
+            .await
+            .status;
     }
     assert_eq!(status, 200);
 }

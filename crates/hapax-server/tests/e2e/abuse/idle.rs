@@ -29,21 +29,33 @@ async fn deliveries_go_on_promptly_beside_10_000_idle_connections() {
     let sender = Sender::of("stripe");
     let started = Instant::now();
     for number in 0..50 {
-        service.deliver_twice(&sender.event(&format!("evt_{number}"))).await;
+        service
+            .deliver_twice(&sender.event(&format!("evt_{number}")))
+            .await;
     }
     let took = started.elapsed();
-    assert!(took < Duration::from_secs(10), "100 deliveries took {took:?} beside {connections} idle connections");
+    assert!(
+        took < Duration::from_secs(10),
+        "100 deliveries took {took:?} beside {connections} idle connections"
+    );
     sink.until_effects(50, Duration::from_secs(10)).await;
     assert_eq!(sink.applications(), 50);
     let grown = service.resident_bytes().saturating_sub(before);
-    assert!(grown < 64 << 20, "{connections} idle connections cost {grown} bytes");
+    assert!(
+        grown < 64 << 20,
+        "{connections} idle connections cost {grown} bytes"
+    );
     drop(idle);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_connections_than_there_is_room_for_are_503_until_one_is_closed() {
     // Room for 550: half of these files, because the other half is less than what else is needed.
-    let service = Setup::new().source("stripe", "stripe", "").before("ulimit -n 1100").start().await;
+    let service = Setup::new()
+        .source("stripe", "stripe", "")
+        .before("ulimit -n 1100")
+        .start()
+        .await;
     let delivery = Sender::of("stripe").event("evt_1");
     let mut idle = Vec::new();
     for _ in 0..550 {
@@ -68,7 +80,14 @@ fn raise_open_files() -> u64 {
     let wanted = WANTED + OTHER;
     let allowed = limit.maximum.map_or(wanted, |maximum| maximum.min(wanted));
     if limit.current.is_some_and(|current| current < allowed) {
-        setrlimit(Resource::Nofile, Rlimit { current: Some(allowed), maximum: limit.maximum }).unwrap();
+        setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: Some(allowed),
+                maximum: limit.maximum,
+            },
+        )
+        .unwrap();
     }
     allowed
 }

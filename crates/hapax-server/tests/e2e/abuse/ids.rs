@@ -10,7 +10,11 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 #[tokio::test]
 async fn an_id_that_is_empty_or_no_text_is_400() {
-    let service = Setup::new().source("stripe", "stripe", "").source("github", "github", "").start().await;
+    let service = Setup::new()
+        .source("stripe", "stripe", "")
+        .source("github", "github", "")
+        .start()
+        .await;
     let (stripe, github) = (Sender::of("stripe"), Sender::of("github"));
     let with_id = |id: &str| stripe.with_body("", format!(r#"{{"id":{id}}}"#));
     let header = |id: &[u8]| github.event("x").with_other_header("x-github-delivery", id);
@@ -36,7 +40,11 @@ async fn an_id_that_is_empty_or_no_text_is_400() {
 async fn a_body_with_a_raw_nul_or_broken_utf8_around_its_id_is_400_and_never_a_crash() {
     let service = Setup::new().source("stripe", "stripe", "").start().await;
     let stripe = Sender::of("stripe");
-    for body in [&b"{\"id\":\"a\0b\"}"[..], b"{\"id\":\"\xff\"}", b"{\"id\":\"\\ud800\"}"] {
+    for body in [
+        &b"{\"id\":\"a\0b\"}"[..],
+        b"{\"id\":\"\xff\"}",
+        b"{\"id\":\"\\ud800\"}",
+    ] {
         let answer = service.deliver(&stripe.with_body("", body)).await;
         assert_eq!(answer.status, 400, "{}", answer.text());
     }
@@ -67,12 +75,34 @@ async fn ids_with_odd_characters_are_one_event_each_and_travel_in_headers() {
     let sink = Sink::start().await;
     let service = Setup::stripe_to(&sink).start().await;
     let sender = Sender::of("stripe");
-    let ids = ["a:b", "a%3Ab", "a\nb", "a\r\nx-injected: yes", " a ", "日本語", "../../etc/passwd", "'; drop table events; --", "a/b?c#d", "💥"];
+    let ids = [
+        "a:b",
+        "a%3Ab",
+        "a\nb",
+        "a\r\nx-injected: yes",
+        " a ",
+        "日本語",
+        "../../etc/passwd",
+        "'; drop table events; --",
+        "a/b?c#d",
+        "💥",
+    ];
     for id in ids {
-        service.deliver_twice(&sender.stripe_event(id, "odd", &json!({}))).await;
+        service
+            .deliver_twice(&sender.stripe_event(id, "odd", &json!({})))
+            .await;
     }
     sink.until_effects(ids.len(), LIMIT).await;
     assert_eq!(sink.applications(), ids.len());
-    assert!(sink.received().iter().all(|one| one.header("x-injected").is_none() && !one.key.is_empty()));
-    assert_eq!(sink.events_applied().len(), ids.len(), "{:?}", sink.events_applied());
+    assert!(
+        sink.received()
+            .iter()
+            .all(|one| one.header("x-injected").is_none() && !one.key.is_empty())
+    );
+    assert_eq!(
+        sink.events_applied().len(),
+        ids.len(),
+        "{:?}",
+        sink.events_applied()
+    );
 }

@@ -11,19 +11,31 @@ async fn a_new_event_is_accepted_and_its_copy_is_a_duplicate_of_it() {
     let delivery = Sender::of("stripe").event("evt_1");
 
     let first = service.deliver(&delivery).await;
-    assert_eq!((first.status, first.header("content-type")), (200, Some("application/json")));
+    assert_eq!(
+        (first.status, first.header("content-type")),
+        (200, Some("application/json"))
+    );
     let id = first.field("id");
-    assert_eq!(first.json(), json!({"status": "accepted", "id": id, "event_id": "evt_1"}));
+    assert_eq!(
+        first.json(),
+        json!({"status": "accepted", "id": id, "event_id": "evt_1"})
+    );
     assert_eq!(id.as_bytes()[14], b'7', "{id} is a UUID of version 7");
 
     let second = service.deliver(&delivery).await;
-    assert_eq!((second.status, second.header("content-type")), (200, Some("application/json")));
+    assert_eq!(
+        (second.status, second.header("content-type")),
+        (200, Some("application/json"))
+    );
     let first_seen = second.field("first_seen");
     assert_eq!(
         second.json(),
         json!({"status": "duplicate", "id": id, "event_id": "evt_1", "first_seen": first_seen})
     );
-    assert!(first_seen.starts_with("20") && first_seen.contains('T') && first_seen.ends_with('Z'), "{first_seen}");
+    assert!(
+        first_seen.starts_with("20") && first_seen.contains('T') && first_seen.ends_with('Z'),
+        "{first_seen}"
+    );
 }
 
 #[tokio::test]
@@ -38,19 +50,33 @@ async fn the_same_id_with_another_body_is_a_conflict_and_only_the_first_takes_ef
     for _ in 0..2 {
         let answer = service.deliver(&other).await;
         assert_eq!(answer.status, 200);
-        assert_eq!(answer.json(), json!({"status": "conflict", "id": id, "event_id": "evt_1"}));
+        assert_eq!(
+            answer.json(),
+            json!({"status": "conflict", "id": id, "event_id": "evt_1"})
+        );
     }
     service.deliver(&first).await.assert_durable("duplicate");
 
-    let event = service.until_event_is(&id, "completed", std::time::Duration::from_secs(10)).await;
+    let event = service
+        .until_event_is(&id, "completed", std::time::Duration::from_secs(10))
+        .await;
     assert_eq!(event["conflicts"].as_array().map(Vec::len), Some(1), "{event}");
     assert_eq!(event["conflicts"][0]["seen"], 2, "{event}");
-    assert_eq!(sink.received().iter().map(|one| one.body.clone()).collect::<Vec<_>>(), [first.body]);
+    assert_eq!(
+        sink.received()
+            .iter()
+            .map(|one| one.body.clone())
+            .collect::<Vec<_>>(),
+        [first.body]
+    );
 }
 
 #[tokio::test]
 async fn a_source_that_asks_for_202_gets_it_for_new_events_only() {
-    let service = Setup::new().source("stripe", "stripe", "ack_status = 202").start().await;
+    let service = Setup::new()
+        .source("stripe", "stripe", "ack_status = 202")
+        .start()
+        .await;
     let delivery = Sender::of("stripe").event("evt_1");
     let (first, second) = (service.deliver(&delivery).await, service.deliver(&delivery).await);
     first.assert_durable("accepted");

@@ -7,7 +7,11 @@ use crate::harness::{Delivery, Sender, Service, Setup, eventually};
 /// A service that only stores, with small limits.
 async fn small_service() -> Service {
     let setup = Setup::new().server("body_limit = \"4KiB\"");
-    setup.source("stripe", "stripe", "").source("github", "github", "").start().await
+    setup
+        .source("stripe", "stripe", "")
+        .source("github", "github", "")
+        .start()
+        .await
 }
 
 /// Sends it twice: a refusal is no claim, so the second is refused just the same.
@@ -35,7 +39,13 @@ async fn a_missing_wrong_or_old_signature_is_401_with_a_code_for_each() {
 
     let hour = 3600;
     for timestamp in [now() - hour, now() + hour] {
-        assert_refused_twice(&service, &sender.signed_at("evt_1", timestamp), 401, "timestamp_out_of_range").await;
+        assert_refused_twice(
+            &service,
+            &sender.signed_at("evt_1", timestamp),
+            401,
+            "timestamp_out_of_range",
+        )
+        .await;
     }
     service.deliver_twice(&good).await;
 }
@@ -44,10 +54,30 @@ async fn a_missing_wrong_or_old_signature_is_401_with_a_code_for_each() {
 async fn an_event_without_an_id_is_400_and_so_is_a_body_that_cannot_be_read() {
     let service = small_service().await;
     let stripe = Sender::of("stripe");
-    assert_refused_twice(&service, &stripe.with_body("", r#"{"type":"invoice.paid"}"#), 400, "event_id_missing").await;
-    assert_refused_twice(&service, &stripe.with_body("", r#"{"id":""}"#), 400, "event_id_missing").await;
-    assert_refused_twice(&service, &stripe.with_body("", "{not json"), 400, "malformed_body").await;
-    let nameless = Sender::of("github").event("guid").without_header("x-github-delivery");
+    assert_refused_twice(
+        &service,
+        &stripe.with_body("", r#"{"type":"invoice.paid"}"#),
+        400,
+        "event_id_missing",
+    )
+    .await;
+    assert_refused_twice(
+        &service,
+        &stripe.with_body("", r#"{"id":""}"#),
+        400,
+        "event_id_missing",
+    )
+    .await;
+    assert_refused_twice(
+        &service,
+        &stripe.with_body("", "{not json"),
+        400,
+        "malformed_body",
+    )
+    .await;
+    let nameless = Sender::of("github")
+        .event("guid")
+        .without_header("x-github-delivery");
     assert_refused_twice(&service, &nameless, 400, "event_id_missing").await;
 }
 
@@ -81,7 +111,10 @@ async fn a_body_over_the_limit_is_413_and_one_at_the_limit_is_taken() {
 async fn another_method_is_405_and_says_which_is_right() {
     let service = small_service().await;
     for method in ["GET", "PUT", "DELETE"] {
-        let request = http::Request::builder().method(method).uri("/in/stripe").header("host", "e2e");
+        let request = http::Request::builder()
+            .method(method)
+            .uri("/in/stripe")
+            .header("host", "e2e");
         let mut connection = crate::harness::Connection::to(service.address());
         let request = request.body(http_body_util::Full::default()).unwrap();
         let answer = connection.send(request).await.unwrap();
@@ -93,7 +126,10 @@ async fn another_method_is_405_and_says_which_is_right() {
 
 #[tokio::test]
 async fn over_the_sources_rate_is_429_with_a_time_after_which_it_is_taken() {
-    let service = Setup::new().source("stripe", "stripe", "rate_limit = \"5/s\"").start().await;
+    let service = Setup::new()
+        .source("stripe", "stripe", "rate_limit = \"5/s\"")
+        .start()
+        .await;
     let sender = Sender::of("stripe");
     let mut refused = None;
     for number in 0..100 {
@@ -119,5 +155,8 @@ async fn over_the_sources_rate_is_429_with_a_time_after_which_it_is_taken() {
 }
 
 fn now() -> i64 {
-    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() as i64
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_secs() as i64
 }

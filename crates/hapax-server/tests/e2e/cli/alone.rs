@@ -13,7 +13,10 @@ async fn init_writes_a_configuration_that_check_accepts_and_never_overwrites_it(
     let again = run(directory.path(), &["init"]).await;
     assert_ne!(again.code, Some(0));
     assert!(again.stderr.contains("hapax.toml"), "{again:#?}");
-    assert_eq!(std::fs::read_to_string(directory.path().join("hapax.toml")).unwrap(), written);
+    assert_eq!(
+        std::fs::read_to_string(directory.path().join("hapax.toml")).unwrap(),
+        written
+    );
 }
 
 #[tokio::test]
@@ -23,30 +26,47 @@ async fn config_show_has_every_value_and_no_secret() {
         .table("[sources.stripe]\nprovider = \"stripe\"\nsecrets = [\"whsec_hidden_thing\"]\ndeliver_to = [\"app\"]")
         .http("app", "http://user:pass-hidden@127.0.0.1:9/hook", "secret = \"whsec_aGlkZGVuLWRlc3RpbmF0aW9uLXNlY3JldCE=\"");
     setup.write();
-    for arguments in [&["config", "show"][..], &["config", "show", "--json"], &["config", "check"]] {
+    for arguments in [
+        &["config", "show"][..],
+        &["config", "show", "--json"],
+        &["config", "check"],
+    ] {
         let shown = run(setup.path(), arguments).await;
         let all = format!("{}{}", shown.stdout, shown.stderr);
         for secret in ["hunter2", "whsec_hidden_thing", "aGlkZGVu", "pass-hidden"] {
-            assert!(!all.contains(secret), "{secret} is in the output of {arguments:?}: {all}");
+            assert!(
+                !all.contains(secret),
+                "{secret} is in the output of {arguments:?}: {all}"
+            );
         }
     }
     let setup = Setup::new().source("stripe", "stripe", "");
     setup.write();
     let shown = run(setup.path(), &["config", "show", "--json"]).await.json();
-    assert!(shown.to_string().contains("30d"), "defaults are shown too: {shown}");
+    assert!(
+        shown.to_string().contains("30d"),
+        "defaults are shown too: {shown}"
+    );
     let checked = run(setup.path(), &["config", "check", "--json"]).await.json();
     assert_eq!((&checked["ok"], &checked["sources"]), (&true.into(), &1.into()));
 }
 
 #[tokio::test]
 async fn what_config_show_prints_is_a_configuration_again() {
-    let setup = Setup::new().table("[sources.stripe]\nprovider = \"stripe\"\nsecrets = [\"env:HAPAX_E2E_STRIPE\"]\n");
-    let service = setup.before("export HAPAX_E2E_STRIPE=whsec_from_the_environment").start().await;
+    let setup =
+        Setup::new().table("[sources.stripe]\nprovider = \"stripe\"\nsecrets = [\"env:HAPAX_E2E_STRIPE\"]\n");
+    let service = setup
+        .before("export HAPAX_E2E_STRIPE=whsec_from_the_environment")
+        .start()
+        .await;
     let delivery = Sender::with_secret("stripe", "stripe", "whsec_from_the_environment").event("evt_1");
     service.deliver_twice(&delivery).await;
     let missing = service.hapax(&["config", "check"]).await;
     missing.assert_code(3);
-    assert!(missing.stderr.contains("HAPAX_E2E_STRIPE"), "it names the variable: {missing:#?}");
+    assert!(
+        missing.stderr.contains("HAPAX_E2E_STRIPE"),
+        "it names the variable: {missing:#?}"
+    );
 }
 
 #[tokio::test]
@@ -55,7 +75,10 @@ async fn completions_manual_providers_and_help_are_printed() {
     for shell in ["bash", "zsh", "fish"] {
         let printed = run(directory.path(), &["completions", shell]).await;
         printed.assert_code(0);
-        assert!(printed.stdout.contains("hapax") && printed.stdout.contains("replay"), "{shell}");
+        assert!(
+            printed.stdout.contains("hapax") && printed.stdout.contains("replay"),
+            "{shell}"
+        );
     }
     let manual = run(directory.path(), &["man"]).await;
     manual.assert_code(0);
@@ -65,11 +88,22 @@ async fn completions_manual_providers_and_help_are_printed() {
     for name in ["stripe", "github", "standard-webhooks"] {
         assert!(providers.stdout.contains(name), "{providers:#?}");
     }
-    run(directory.path(), &["providers", "stripe", "--json"]).await.json();
-    run(directory.path(), &["providers", "strpie"]).await.assert_code(4);
-    for verb in ["serve", "send", "events", "replay", "dead", "forget", "pause", "resume", "stats", "bench", "doctor", "demo", "dev", "init", "config"] {
+    run(directory.path(), &["providers", "stripe", "--json"])
+        .await
+        .json();
+    run(directory.path(), &["providers", "strpie"])
+        .await
+        .assert_code(4);
+    for verb in [
+        "serve", "send", "events", "replay", "dead", "forget", "pause", "resume", "stats", "bench", "doctor",
+        "demo", "dev", "init", "config",
+    ] {
         let help = run(directory.path(), &[verb, "--help"]).await;
         help.assert_code(0);
-        assert!(help.stdout.contains("Example"), "{verb} --help has an example: {}", help.stdout);
+        assert!(
+            help.stdout.contains("Example"),
+            "{verb} --help has an example: {}",
+            help.stdout
+        );
     }
 }

@@ -14,10 +14,18 @@ async fn a_dead_letter_can_be_discarded_and_restored() {
     let service = Setup::stripe_to(&sink).start().await;
     let id = service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
     service.until_event_is(&id, "dead", LIMIT).await;
-    let dead = async || service.hapax(&["dead", "list", "--json"]).await.json()["deliveries"].as_array().unwrap().len();
+    let dead = async || {
+        service.hapax(&["dead", "list", "--json"]).await.json()["deliveries"]
+            .as_array()
+            .unwrap()
+            .len()
+    };
     assert_eq!(dead().await, 1);
     let text = service.hapax(&["dead", "list"]).await;
-    assert!(text.stdout.contains(&id) && text.stdout.contains("app"), "{text:#?}");
+    assert!(
+        text.stdout.contains(&id) && text.stdout.contains("app"),
+        "{text:#?}"
+    );
 
     let discarded = service.hapax(&["dead", "discard", &id, "--json"]).await.json();
     assert_eq!((discarded["changed"].as_u64(), dead().await), (Some(1), 0));
@@ -33,14 +41,27 @@ async fn a_forgotten_event_is_accepted_again_under_a_new_key() {
     let first = service.deliver_twice(&delivery).await;
     service.until_event_is(&first, "completed", LIMIT).await;
 
-    let forgotten = service.hapax(&["forget", "stripe", "evt_1", "--json"]).await.json();
-    assert_eq!((&forgotten["event_id"], &forgotten["next_generation"]), (&json!("evt_1"), &json!(1)));
+    let forgotten = service
+        .hapax(&["forget", "stripe", "evt_1", "--json"])
+        .await
+        .json();
+    assert_eq!(
+        (&forgotten["event_id"], &forgotten["next_generation"]),
+        (&json!("evt_1"), &json!(1))
+    );
     let second = service.deliver_twice(&delivery).await;
     assert_ne!(first, second);
     sink.until_effects(2, LIMIT).await;
-    assert_eq!((sink.effects().len(), sink.applications()), (2, 2), "a new key takes effect again");
+    assert_eq!(
+        (sink.effects().len(), sink.applications()),
+        (2, 2),
+        "a new key takes effect again"
+    );
 
-    service.hapax(&["forget", "stripe", "evt_unknown"]).await.assert_code(4);
+    service
+        .hapax(&["forget", "stripe", "evt_unknown"])
+        .await
+        .assert_code(4);
     service.hapax(&["forget", "nobody", "evt_1"]).await.assert_code(4);
 }
 
@@ -52,7 +73,10 @@ async fn forgetting_is_refused_while_work_is_unfinished() {
     service.deliver_twice(&delivery).await;
     let refused = service.hapax(&["forget", "stripe", "evt_1"]).await;
     refused.assert_code(1);
-    assert!(refused.stderr.contains("not finished") || refused.stderr.contains("unfinished"), "{refused:#?}");
+    assert!(
+        refused.stderr.contains("not finished") || refused.stderr.contains("unfinished"),
+        "{refused:#?}"
+    );
     service.deliver(&delivery).await.assert_durable("duplicate");
 }
 
@@ -60,8 +84,14 @@ async fn forgetting_is_refused_while_work_is_unfinished() {
 async fn pause_and_resume_name_their_destination_and_an_unknown_one_ends_with_4() {
     let sink = Sink::start().await;
     let service = Setup::stripe_to(&sink).start().await;
-    let paused = service.hapax(&["pause", "app", "--json", "--reason", "a move"]).await.json();
-    assert_eq!((&paused["destination_id"], &paused["why"]), (&json!("app"), &json!("a move")));
+    let paused = service
+        .hapax(&["pause", "app", "--json", "--reason", "a move"])
+        .await
+        .json();
+    assert_eq!(
+        (&paused["destination_id"], &paused["why"]),
+        (&json!("app"), &json!("a move"))
+    );
     service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
     let resumed = service.hapax(&["resume", "app", "--json"]).await.json();
     assert_eq!(resumed["was_paused"], true);
@@ -75,13 +105,20 @@ async fn pause_and_resume_name_their_destination_and_an_unknown_one_ends_with_4(
 
 #[tokio::test]
 async fn stats_count_what_happened() {
-    let sink = Sink::that(|request| Reply::Status(if request.event_id == "evt_dead" { 410 } else { 200 })).await;
+    let sink =
+        Sink::that(|request| Reply::Status(if request.event_id == "evt_dead" { 410 } else { 200 })).await;
     let service = Setup::stripe_to(&sink).start().await;
     let sender = Sender::of("stripe");
     let dead = service.deliver_twice(&sender.event("evt_dead")).await;
     service.deliver_twice(&sender.event("evt_1")).await;
-    service.deliver(&sender.stripe_event("evt_1", "other", &json!({}))).await.assert_durable("conflict");
-    service.deliver(&sender.event("evt_2").without_header("stripe-signature")).await.assert_problem(401, "signature_missing");
+    service
+        .deliver(&sender.stripe_event("evt_1", "other", &json!({})))
+        .await
+        .assert_durable("conflict");
+    service
+        .deliver(&sender.event("evt_2").without_header("stripe-signature"))
+        .await
+        .assert_problem(401, "signature_missing");
     service.until_event_is(&dead, "dead", LIMIT).await;
 
     let stats = eventually("the counts are there", LIMIT, async || {
@@ -90,12 +127,16 @@ async fn stats_count_what_happened() {
     })
     .await;
     let source = &stats["sources"][0];
-    let counts = ["received", "accepted", "duplicates", "conflicts", "rejected"].map(|name| source[name].as_u64().unwrap());
+    let counts = ["received", "accepted", "duplicates", "conflicts", "rejected"]
+        .map(|name| source[name].as_u64().unwrap());
     assert_eq!(counts, [6, 2, 2, 1, 1], "{source}");
     assert_eq!(source["ledger_entries"], 2, "{source}");
     let text = service.hapax(&["stats"]).await;
     text.assert_code(0);
-    assert!(text.stdout.contains("stripe") && text.stdout.contains("app"), "{text:#?}");
+    assert!(
+        text.stdout.contains("stripe") && text.stdout.contains("app"),
+        "{text:#?}"
+    );
     let metrics = service.admin("/metrics").await.text();
     for line in [
         "hapax_received_total{source=\"stripe\",result=\"accepted\"} 2",
@@ -104,7 +145,10 @@ async fn stats_count_what_happened() {
         "hapax_received_total{source=\"stripe\",result=\"rejected\"} 1",
         "hapax_rejected_total{source=\"stripe\",reason=\"signature_missing\"} 1",
     ] {
-        assert!(metrics.lines().any(|found| found == line), "{line} is not in\n{metrics}");
+        assert!(
+            metrics.lines().any(|found| found == line),
+            "{line} is not in\n{metrics}"
+        );
     }
 }
 
@@ -118,9 +162,14 @@ async fn doctor_finds_nothing_wrong_with_a_good_service_and_ends_with_5_where_it
     service.hapax(&["doctor", "--json"]).await.assert_code(0);
 
     let nobody = Sink::start().await.stop().await;
-    let broken = Setup::new().source("stripe", "stripe", "deliver_to = [\"app\"]").http("app", &format!("http://{nobody}/"), "");
+    let broken = Setup::new()
+        .source("stripe", "stripe", "deliver_to = [\"app\"]")
+        .http("app", &format!("http://{nobody}/"), "");
     broken.write();
     let found = crate::harness::run(broken.path(), &["doctor"]).await;
     found.assert_code(5);
-    assert!(format!("{}{}", found.stdout, found.stderr).contains("app"), "it names what is wrong: {found:#?}");
+    assert!(
+        format!("{}{}", found.stdout, found.stderr).contains("app"),
+        "it names what is wrong: {found:#?}"
+    );
 }

@@ -8,8 +8,14 @@ use crate::harness::{run, within};
 async fn the_demo_loses_nothing_and_doubles_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let demo = run(directory.path(), &["demo", "--events", "300", "--json"]);
-    let proof = within("the demo ends", Duration::from_secs(80), demo).await.json();
-    let count = |name: &str| proof[name].as_u64().unwrap_or_else(|| panic!("no `{name}` in {proof}"));
+    let proof = within("the demo ends", Duration::from_secs(80), demo)
+        .await
+        .json();
+    let count = |name: &str| {
+        proof[name]
+            .as_u64()
+            .unwrap_or_else(|| panic!("no `{name}` in {proof}"))
+    };
     assert_eq!((count("lost"), count("doubled")), (0, 0), "{proof}");
     assert_eq!((count("accepted"), count("effects")), (300, 300), "{proof}");
     assert_eq!(count("sent"), 300, "{proof}");

@@ -20,22 +20,41 @@ async fn what_is_sent_twice_is_accepted_then_a_duplicate() {
 async fn many_copies_at_once_are_one_accepted_and_the_rest_duplicates() {
     let sink = Sink::start().await;
     let service = Setup::stripe_to(&sink).start().await;
-    let sent = service.hapax(&["send", "stripe", "--times", "40", "--concurrency", "8", "--json"]).await;
+    let sent = service
+        .hapax(&["send", "stripe", "--times", "40", "--concurrency", "8", "--json"])
+        .await;
     let lines = sent.json_lines();
     let summary = lines.last().unwrap();
     assert_eq!(lines.len(), 41);
-    assert_eq!((&summary["results"]["accepted"], &summary["results"]["duplicate"]), (&1.into(), &39.into()), "{summary}");
+    assert_eq!(
+        (&summary["results"]["accepted"], &summary["results"]["duplicate"]),
+        (&1.into(), &39.into()),
+        "{summary}"
+    );
 }
 
 #[tokio::test]
 async fn a_wrong_secret_is_refused_and_ends_with_1() {
     let service = Setup::new().source("github", "github", "").start().await;
     let to = format!("http://{}/in/github", service.address());
-    let refused = service.hapax(&["send", "github", "--to", &to, "--secret", "another-secret"]).await;
+    let refused = service
+        .hapax(&["send", "github", "--to", &to, "--secret", "another-secret"])
+        .await;
     refused.assert_code(1);
     assert!(refused.stdout.contains("signature_invalid"), "{refused:#?}");
     for expected in ["accepted", "duplicate"] {
-        let sent = service.hapax(&["send", "github", "--to", &to, "--secret", &secret_of("github"), "--id", "guid"]).await;
+        let sent = service
+            .hapax(&[
+                "send",
+                "github",
+                "--to",
+                &to,
+                "--secret",
+                &secret_of("github"),
+                "--id",
+                "guid",
+            ])
+            .await;
         sent.assert_code(0);
         assert!(sent.stdout.contains(expected), "{sent:#?}");
     }

@@ -31,7 +31,9 @@ async fn a_reload_under_load_drops_no_request_and_new_events_reach_the_new_desti
     first.until_effects(50, LIMIT).await;
     let second_url = second.url();
     service.reload(|setup| {
-        let old = setup.tables().replace("deliver_to = [\"app\"]", "deliver_to = [\"app\", \"second\"]");
+        let old = setup
+            .tables()
+            .replace("deliver_to = [\"app\"]", "deliver_to = [\"app\", \"second\"]");
         setup.with_tables(&old).http("second", &second_url, "")
     });
     second.until_effects(50, LIMIT).await;
@@ -53,7 +55,10 @@ async fn a_reload_with_a_mistake_changes_nothing_and_is_said_in_the_log() {
     let sender = Sender::of("stripe");
     service.deliver_twice(&sender.event("evt_1")).await;
     service.reload(|setup| setup.table("[sources.broken]\nsecretz = 1"));
-    eventually("the log says what is wrong", LIMIT, async || service.log().contains("secretz").then_some(())).await;
+    eventually("the log says what is wrong", LIMIT, async || {
+        service.log().contains("secretz").then_some(())
+    })
+    .await;
     service.deliver_twice(&sender.event("evt_2")).await;
     sink.until_effects(2, LIMIT).await;
 }
@@ -64,14 +69,28 @@ async fn a_reload_takes_a_new_source_and_new_secrets_and_lets_old_ones_go() {
     let old = Sender::with_secret("stripe", "stripe", "whsec_first_secret");
     let new = Sender::with_secret("stripe", "stripe", "whsec_second_secret");
     service.deliver_twice(&old.event("evt_1")).await;
-    service.reload(|setup| setup.with_tables(&source("whsec_second_secret")).source("github", "github", ""));
+    service.reload(|setup| {
+        setup
+            .with_tables(&source("whsec_second_secret"))
+            .source("github", "github", "")
+    });
     eventually("the new secret holds", LIMIT, async || {
-        service.deliver(&new.event("evt_1")).await.is_durable().then_some(())
+        service
+            .deliver(&new.event("evt_1"))
+            .await
+            .is_durable()
+            .then_some(())
     })
     .await;
-    service.deliver(&old.event("evt_2")).await.assert_problem(401, "signature_invalid");
+    service
+        .deliver(&old.event("evt_2"))
+        .await
+        .assert_problem(401, "signature_invalid");
     service.deliver_twice(&Sender::of("github").event("guid")).await;
-    service.deliver(&new.event("evt_1")).await.assert_durable("duplicate");
+    service
+        .deliver(&new.event("evt_1"))
+        .await
+        .assert_durable("duplicate");
 }
 
 fn source(secret: &str) -> String {

@@ -19,31 +19,52 @@ async fn service_with(script: &str, lines: &str) -> Service {
 
 #[tokio::test]
 async fn a_command_gets_the_body_and_the_facts_once() {
-    let service = service_with("cat > \"body.$HAPAX_EVENT_ID\"; env > environment; echo \"$1\" >> arguments", "").await;
+    let service = service_with(
+        "cat > \"body.$HAPAX_EVENT_ID\"; env > environment; echo \"$1\" >> arguments",
+        "",
+    )
+    .await;
     let body: Vec<u8> = (0..=255_u8).collect();
-    let id = service.deliver_twice(&Sender::of("github").with_body("guid-1", body.clone())).await;
+    let id = service
+        .deliver_twice(&Sender::of("github").with_body("guid-1", body.clone()))
+        .await;
     service.until_event_is(&id, "completed", LIMIT).await;
     let read = |name: &str| std::fs::read(service.setup.path().join(name)).unwrap();
     assert_eq!(read("body.guid-1"), body);
     assert_eq!(read("arguments"), b"an argument\n");
     let environment = String::from_utf8(read("environment")).unwrap();
-    for name in ["HAPAX_SOURCE=github", "HAPAX_EVENT_ID=guid-1", "HAPAX_ATTEMPT=1", "HAPAX_IDEMPOTENCY_KEY="] {
-        assert!(environment.lines().any(|line| line.starts_with(name)), "{name} is not in\n{environment}");
+    for name in [
+        "HAPAX_SOURCE=github",
+        "HAPAX_EVENT_ID=guid-1",
+        "HAPAX_ATTEMPT=1",
+        "HAPAX_IDEMPOTENCY_KEY=",
+    ] {
+        assert!(
+            environment.lines().any(|line| line.starts_with(name)),
+            "{name} is not in\n{environment}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_command_that_fails_is_run_again_with_the_same_key_and_its_words_are_kept() {
-    let script = "echo \"$HAPAX_IDEMPOTENCY_KEY\" >> keys; echo 'no luck today' >&2; [ \"$(wc -l < keys)\" -ge 3 ]";
+    let script =
+        "echo \"$HAPAX_IDEMPOTENCY_KEY\" >> keys; echo 'no luck today' >&2; [ \"$(wc -l < keys)\" -ge 3 ]";
     let service = service_with(script, "").await;
     let id = service.deliver_twice(&Sender::of("github").event("guid-1")).await;
     let event = service.until_event_is(&id, "completed", LIMIT).await;
     let keys = std::fs::read_to_string(service.setup.path().join("keys")).unwrap();
     let keys: Vec<&str> = keys.lines().collect();
     assert_eq!(keys.len(), 3);
-    assert!(keys.iter().all(|key| *key == keys[0] && !key.is_empty()), "{keys:?}");
+    assert!(
+        keys.iter().all(|key| *key == keys[0] && !key.is_empty()),
+        "{keys:?}"
+    );
     assert_eq!(event["attempts"][0]["status"], 1, "{event}");
-    assert!(event["attempts"][0].to_string().contains("no luck today"), "{event}");
+    assert!(
+        event["attempts"][0].to_string().contains("no luck today"),
+        "{event}"
+    );
 }
 
 #[tokio::test]

@@ -8,7 +8,10 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 #[tokio::test]
 async fn gone_and_do_not_retry_are_dead_at_once_and_a_replay_brings_them_back_with_the_same_key() {
-    for reply in [|| Reply::Status(410), || Reply::With(500, &[("hapax-retry", "no")])] {
+    for reply in [
+        || Reply::Status(410),
+        || Reply::With(500, &[("hapax-retry", "no")]),
+    ] {
         let sink = Sink::that(move |_| reply()).await;
         let service = Setup::stripe_to(&sink).start().await;
         let id = service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
@@ -18,7 +21,11 @@ async fn gone_and_do_not_retry_are_dead_at_once_and_a_replay_brings_them_back_wi
         let listed = service.hapax(&["dead", "list", "--json"]).await.json();
         let dead = listed["deliveries"].as_array().unwrap();
         assert_eq!(dead.len(), 1, "{listed}");
-        assert_eq!((&dead[0]["event"], &dead[0]["destination"]), (&id.clone().into(), &"app".into()), "{listed}");
+        assert_eq!(
+            (&dead[0]["event"], &dead[0]["destination"]),
+            (&id.clone().into(), &"app".into()),
+            "{listed}"
+        );
         assert!(dead[0]["error"].is_string(), "it says why: {listed}");
 
         sink.behave(|_| Reply::Status(200));
@@ -28,7 +35,10 @@ async fn gone_and_do_not_retry_are_dead_at_once_and_a_replay_brings_them_back_wi
         let listed = service.hapax(&["dead", "list", "--json"]).await.json();
         assert_eq!(listed["deliveries"].as_array().map(Vec::len), Some(0), "{listed}");
         // A copy after all that is still a copy.
-        service.deliver(&Sender::of("stripe").event("evt_1")).await.assert_durable("duplicate");
+        service
+            .deliver(&Sender::of("stripe").event("evt_1"))
+            .await
+            .assert_durable("duplicate");
     }
 }
 

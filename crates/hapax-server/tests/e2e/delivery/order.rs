@@ -33,14 +33,19 @@ async fn each_key_keeps_its_order_under_failures_while_other_keys_flow() {
     assert_eq!(sink.applications(), 36);
     for key in keys {
         let wanted: Vec<String> = (0..12).map(|number| format!("{key}-{number}")).collect();
-        let applied: Vec<String> = sink.order_applied().into_iter().filter(|id| id.starts_with(key)).collect();
+        let applied: Vec<String> = sink
+            .order_applied()
+            .into_iter()
+            .filter(|id| id.starts_with(key))
+            .collect();
         assert_eq!(applied, wanted);
     }
 }
 
 #[tokio::test]
 async fn a_dead_head_holds_its_key_until_it_is_discarded_and_no_other() {
-    let sink = Sink::that(|request| Reply::Status(if request.event_id == "stuck-0" { 410 } else { 200 })).await;
+    let sink =
+        Sink::that(|request| Reply::Status(if request.event_id == "stuck-0" { 410 } else { 200 })).await;
     let service = Setup::stripe_to_with(&sink, ORDERED).start().await;
     let head = service.deliver_twice(&event("stuck", 0)).await;
     service.until_event_is(&head, "dead", LIMIT).await;
@@ -48,7 +53,10 @@ async fn a_dead_head_holds_its_key_until_it_is_discarded_and_no_other() {
         service.deliver_twice(&event("stuck", number)).await;
         service.deliver_twice(&event("free", number)).await;
     }
-    sink.until("the other key flows", LIMIT, |sink| sink.order_applied().len() >= 3).await;
+    sink.until("the other key flows", LIMIT, |sink| {
+        sink.order_applied().len() >= 3
+    })
+    .await;
     assert_eq!(sink.order_applied(), ["free-1", "free-2", "free-3"]);
 
     service.hapax(&["dead", "discard", &head]).await.assert_code(0);
@@ -59,7 +67,9 @@ async fn a_dead_head_holds_its_key_until_it_is_discarded_and_no_other() {
 #[tokio::test]
 async fn where_the_configuration_says_so_a_dead_head_is_skipped() {
     let sink = Sink::that(|request| Reply::Status(if request.event_id == "key-0" { 410 } else { 200 })).await;
-    let service = Setup::stripe_to_with(&sink, &format!("{ORDERED}\non_dead = \"skip\"")).start().await;
+    let service = Setup::stripe_to_with(&sink, &format!("{ORDERED}\non_dead = \"skip\""))
+        .start()
+        .await;
     for number in 0..4 {
         service.deliver_twice(&event("key", number)).await;
     }
@@ -70,7 +80,9 @@ async fn where_the_configuration_says_so_a_dead_head_is_skipped() {
 #[tokio::test]
 async fn order_survives_a_kill() {
     let sink = Sink::that(|request| Reply::Status(if request.nth == 1 { 500 } else { 200 })).await;
-    let mut service = Setup::stripe_to_with(&sink, &format!("{ORDERED}\nlease = \"2s\"\ntimeout = \"1s\"")).start().await;
+    let mut service = Setup::stripe_to_with(&sink, &format!("{ORDERED}\nlease = \"2s\"\ntimeout = \"1s\""))
+        .start()
+        .await;
     for number in 0..10 {
         service.deliver_twice(&event("key", number)).await;
     }

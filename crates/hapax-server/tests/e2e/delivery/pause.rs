@@ -15,10 +15,15 @@ async fn a_paused_destination_gets_nothing_until_it_is_resumed_and_others_go_on(
         .http("open", &open.url(), "")
         .start()
         .await;
-    service.hapax(&["pause", "paused", "--reason", "maintenance"]).await.assert_code(0);
+    service
+        .hapax(&["pause", "paused", "--reason", "maintenance"])
+        .await
+        .assert_code(0);
     let sender = Sender::of("stripe");
     for number in 0..5 {
-        service.deliver_twice(&sender.event(&format!("evt_{number}"))).await;
+        service
+            .deliver_twice(&sender.event(&format!("evt_{number}")))
+            .await;
     }
     open.until_effects(5, LIMIT).await;
     let held = service.api("stats").await["destinations"]
@@ -40,7 +45,9 @@ async fn a_paused_destination_gets_nothing_until_it_is_resumed_and_others_go_on(
     eventually("nothing is held any more", LIMIT, async || {
         let stats = service.api("stats").await;
         let all = stats["destinations"].as_array()?.clone();
-        all.iter().all(|one| one["held"] == 0 && one["pending"] == 0).then_some(())
+        all.iter()
+            .all(|one| one["held"] == 0 && one["pending"] == 0)
+            .then_some(())
     })
     .await;
 }

@@ -23,8 +23,14 @@ async fn a_redirect_is_a_failure_and_is_not_followed() {
 
 #[tokio::test]
 async fn a_link_local_destination_is_refused() {
-    for url in ["http://169.254.169.254/latest/meta-data", "http://[fe80::1]/", "http://[::ffff:169.254.169.254]/"] {
-        let setup = Setup::new().source("stripe", "stripe", "deliver_to = [\"app\"]").http("app", url, "max_attempts = 1");
+    for url in [
+        "http://169.254.169.254/latest/meta-data",
+        "http://[fe80::1]/",
+        "http://[::ffff:169.254.169.254]/",
+    ] {
+        let setup = Setup::new()
+            .source("stripe", "stripe", "deliver_to = [\"app\"]")
+            .http("app", url, "max_attempts = 1");
         setup.write();
         let checked = crate::harness::run(setup.path(), &["config", "check"]).await;
         if checked.code == Some(0) {
@@ -33,10 +39,16 @@ async fn a_link_local_destination_is_refused() {
             let id = service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
             let event = service.until_event_is(&id, "dead", LIMIT).await;
             let message = event["attempts"][0]["message"].as_str().unwrap_or_default();
-            assert!(message.contains("link-local") || message.contains("metadata"), "{event}");
+            assert!(
+                message.contains("link-local") || message.contains("metadata"),
+                "{event}"
+            );
         } else {
             checked.assert_code(3);
-            assert!(checked.stderr.contains("link-local") || checked.stderr.contains("metadata"), "{checked:#?}");
+            assert!(
+                checked.stderr.contains("link-local") || checked.stderr.contains("metadata"),
+                "{checked:#?}"
+            );
         }
     }
 }

@@ -23,24 +23,44 @@ async fn a_destination_gets_the_original_body_and_headers_and_those_of_ours() {
         .with_header("idempotency-key", "the-senders-own");
     service.deliver_twice(&delivery).await;
     sink.until_effects(1, LIMIT).await;
-    let [got] = &sink.received()[..] else { panic!("{:?}", sink.received()) };
+    let [got] = &sink.received()[..] else {
+        panic!("{:?}", sink.received())
+    };
 
-    assert_eq!((got.body.clone(), got.path.as_str()), (delivery.body.clone(), "/hook"));
+    assert_eq!(
+        (got.body.clone(), got.path.as_str()),
+        (delivery.body.clone(), "/hook")
+    );
     assert_eq!(got.header("x-custom"), Some("kept"));
-    assert_eq!(got.header("stripe-signature").map(str::as_bytes), signature_of(&delivery));
+    assert_eq!(
+        got.header("stripe-signature").map(str::as_bytes),
+        signature_of(&delivery)
+    );
     for dropped in ["cookie", "authorization", "te"] {
         assert_eq!(got.header(dropped), None, "{dropped}");
     }
     assert_ne!(got.header("host"), Some(service.address().to_string().as_str()));
 
     let key = Identity::new("stripe", "evt_1").idempotency_key(Generation(0), &"app".into());
-    assert_eq!(got.header("idempotency-key"), Some(key.to_string().as_str()), "as documented");
-    assert_eq!(got.header("hapax-original-idempotency-key"), Some("the-senders-own"));
+    assert_eq!(
+        got.header("idempotency-key"),
+        Some(key.to_string().as_str()),
+        "as documented"
+    );
+    assert_eq!(
+        got.header("hapax-original-idempotency-key"),
+        Some("the-senders-own")
+    );
     assert_eq!(got.header("hapax-source"), Some("stripe"));
     assert_eq!(got.header("hapax-event-id"), Some("evt_1"));
     assert_eq!(got.header("hapax-event-type"), Some("invoice.paid"));
     assert_eq!(got.header("hapax-attempt"), Some("1"));
-    assert!(got.header("hapax-received-at").is_some_and(|at| at.ends_with('Z')), "{:?}", got.headers);
+    assert!(
+        got.header("hapax-received-at")
+            .is_some_and(|at| at.ends_with('Z')),
+        "{:?}",
+        got.headers
+    );
     let trace = got.header("traceparent").unwrap_or_default();
     assert!(trace.len() == 55 && trace.starts_with("00-"), "{trace}");
 }
@@ -48,11 +68,17 @@ async fn a_destination_gets_the_original_body_and_headers_and_those_of_ours() {
 #[tokio::test]
 async fn a_body_that_is_no_text_arrives_byte_for_byte() {
     let sink = Sink::start().await;
-    let setup = Setup::new().source("github", "github", "deliver_to = [\"app\"]").http("app", &sink.url(), "");
+    let setup = Setup::new()
+        .source("github", "github", "deliver_to = [\"app\"]")
+        .http("app", &sink.url(), "");
     let service = setup.start().await;
     let body: Vec<u8> = (0..=255_u8).cycle().take(100_000).collect();
-    service.deliver_twice(&Sender::of("github").with_body("guid-1", body.clone())).await;
-    service.deliver_twice(&Sender::of("github").with_body("guid-2", Vec::new())).await;
+    service
+        .deliver_twice(&Sender::of("github").with_body("guid-1", body.clone()))
+        .await;
+    service
+        .deliver_twice(&Sender::of("github").with_body("guid-2", Vec::new()))
+        .await;
     sink.until_effects(2, LIMIT).await;
     assert_eq!(sink.received_for("guid-1")[0].body, body);
     assert!(sink.received_for("guid-2")[0].body.is_empty());
@@ -62,14 +88,31 @@ async fn a_body_that_is_no_text_arrives_byte_for_byte() {
 async fn with_a_secret_the_request_is_signed_by_standard_webhooks() {
     let sink = Sink::start().await;
     let secret = secret_of("standard-webhooks");
-    let service = Setup::stripe_to_with(&sink, &format!("secret = \"{secret}\"")).start().await;
-    service.deliver_twice(&Sender::of("stripe").event("evt_1").with_header("webhook-id", "the-senders")).await;
+    let service = Setup::stripe_to_with(&sink, &format!("secret = \"{secret}\""))
+        .start()
+        .await;
+    service
+        .deliver_twice(
+            &Sender::of("stripe")
+                .event("evt_1")
+                .with_header("webhook-id", "the-senders"),
+        )
+        .await;
     sink.until_effects(1, LIMIT).await;
     let got = &sink.received()[0];
     let preset = catalogue::get("standard-webhooks").unwrap();
     let verifier = Verifier::new(preset.scheme.clone(), preset.identity.clone(), &[secret]).unwrap();
-    let received_at = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() as i64;
-    let request = Request { method: "POST", url: "", headers: &got.headers, body: &got.body, received_at };
+    let received_at = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_secs() as i64;
+    let request = Request {
+        method: "POST",
+        url: "",
+        headers: &got.headers,
+        body: &got.body,
+        received_at,
+    };
     let verdict = verifier.verify(&request).expect("our signature verifies");
     assert!(matches!(verdict, Verdict::Events(_)));
     assert_eq!(got.header("hapax-original-webhook-id"), Some("the-senders"));
@@ -85,8 +128,16 @@ async fn without_a_secret_the_senders_own_signature_passes_through() {
     sink.until_effects(1, LIMIT).await;
     let got = &sink.received()[0];
     for name in ["webhook-id", "webhook-timestamp", "webhook-signature"] {
-        let sent = delivery.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_slice());
-        assert_eq!(got.headers.get(name).map(http::HeaderValue::as_bytes), sent, "{name}");
+        let sent = delivery
+            .headers
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_slice());
+        assert_eq!(
+            got.headers.get(name).map(http::HeaderValue::as_bytes),
+            sent,
+            "{name}"
+        );
     }
 }
 
@@ -95,21 +146,39 @@ async fn a_destination_gets_only_the_types_it_asked_for_and_the_rest_is_ignored(
     let (some, all) = (Sink::start().await, Sink::start().await);
     let service = Setup::new()
         .source("stripe", "stripe", "deliver_to = [\"some\", \"all\"]")
-        .http("some", &some.url(), "events = [\"invoice.*\", \"charge.refunded\"]")
+        .http(
+            "some",
+            &some.url(),
+            "events = [\"invoice.*\", \"charge.refunded\"]",
+        )
         .http("all", &all.url(), "")
         .start()
         .await;
     let sender = Sender::of("stripe");
-    for (id, kind) in [("evt_1", "invoice.paid"), ("evt_2", "charge.refunded"), ("evt_3", "charge.created"), ("evt_4", "invoice")] {
-        service.deliver_twice(&sender.stripe_event(id, kind, &json!({}))).await;
+    for (id, kind) in [
+        ("evt_1", "invoice.paid"),
+        ("evt_2", "charge.refunded"),
+        ("evt_3", "charge.created"),
+        ("evt_4", "invoice"),
+    ] {
+        service
+            .deliver_twice(&sender.stripe_event(id, kind, &json!({})))
+            .await;
     }
     all.until_effects(4, LIMIT).await;
     some.until_effects(2, LIMIT).await;
-    assert_eq!(some.events_applied().into_iter().collect::<Vec<_>>(), ["evt_1", "evt_2"]);
+    assert_eq!(
+        some.events_applied().into_iter().collect::<Vec<_>>(),
+        ["evt_1", "evt_2"]
+    );
     // Two destinations, two keys: each may deduplicate by itself.
     assert!(some.effects().is_disjoint(&all.effects()));
 }
 
 fn signature_of(delivery: &crate::harness::Delivery) -> Option<&[u8]> {
-    delivery.headers.iter().find(|(name, _)| name == "stripe-signature").map(|(_, value)| value.as_slice())
+    delivery
+        .headers
+        .iter()
+        .find(|(name, _)| name == "stripe-signature")
+        .map(|(_, value)| value.as_slice())
 }

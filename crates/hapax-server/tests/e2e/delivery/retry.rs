@@ -20,7 +20,10 @@ async fn a_failed_attempt_is_repeated_with_the_same_key_until_it_succeeds() {
     let event = service.until_event_is(&id, "completed", LIMIT).await;
     let received = sink.received();
     assert_eq!(received.len(), 4);
-    let attempts: Vec<_> = received.iter().map(|one| one.header("hapax-attempt").unwrap()).collect();
+    let attempts: Vec<_> = received
+        .iter()
+        .map(|one| one.header("hapax-attempt").unwrap())
+        .collect();
     assert_eq!(attempts, ["1", "2", "3", "4"]);
     sink.assert_one_key_for_each_event();
     assert_eq!(sink.effects().len(), 1);
@@ -43,14 +46,26 @@ async fn retry_after_is_honoured_for_429_and_503() {
         let received = sink.received();
         let waited = received[1].at - received[0].at;
         // The back-off alone would have come again within 50 ms.
-        assert!(waited >= Duration::from_millis(1900), "{status}: came again after {waited:?}");
+        assert!(
+            waited >= Duration::from_millis(1900),
+            "{status}: came again after {waited:?}"
+        );
     }
 }
 
 #[tokio::test]
 async fn back_off_stays_below_its_cap() {
-    let sink = Sink::that(|request| if request.nth < 8 { Reply::Status(500) } else { Reply::Status(200) }).await;
-    let service = Setup::stripe_to_with(&sink, "backoff = { first = \"20ms\", cap = \"100ms\" }").start().await;
+    let sink = Sink::that(|request| {
+        if request.nth < 8 {
+            Reply::Status(500)
+        } else {
+            Reply::Status(200)
+        }
+    })
+    .await;
+    let service = Setup::stripe_to_with(&sink, "backoff = { first = \"20ms\", cap = \"100ms\" }")
+        .start()
+        .await;
     service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
     sink.until_effects(1, LIMIT).await;
     let received = sink.received();
@@ -62,7 +77,14 @@ async fn back_off_stays_below_its_cap() {
 
 #[tokio::test]
 async fn a_destination_that_hangs_is_given_up_at_its_timeout_and_tried_again() {
-    let sink = Sink::that(|request| if request.nth == 1 { Reply::Hang } else { Reply::Status(200) }).await;
+    let sink = Sink::that(|request| {
+        if request.nth == 1 {
+            Reply::Hang
+        } else {
+            Reply::Status(200)
+        }
+    })
+    .await;
     let service = Setup::stripe_to_with(&sink, "timeout = \"500ms\"").start().await;
     service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
     sink.until_effects(1, LIMIT).await;
@@ -81,7 +103,9 @@ async fn a_destination_that_is_down_gets_everything_once_it_is_up() {
         .start()
         .await;
     for number in 0..5 {
-        service.deliver_twice(&Sender::of("stripe").event(&format!("evt_{number}"))).await;
+        service
+            .deliver_twice(&Sender::of("stripe").event(&format!("evt_{number}")))
+            .await;
     }
     let sink = Sink::at(address).await;
     // The breaker may have opened meanwhile: it lets a probe through after a pause.

@@ -53,7 +53,10 @@ impl Answer {
         let document = self.json();
         assert_eq!(document["code"], code, "{document}");
         assert_eq!(document["status"], status, "{document}");
-        assert!(document["title"].as_str().is_some_and(|title| !title.is_empty()), "{document}");
+        assert!(
+            document["title"].as_str().is_some_and(|title| !title.is_empty()),
+            "{document}"
+        );
         let page = document["type"].as_str().unwrap_or_default();
         assert!(page.ends_with(&format!("docs/errors/{code}.md")), "{document}");
         self.field("detail")

@@ -18,7 +18,11 @@ pub(crate) struct Copies {
 
 /// Sends it all, and gives every answer under its event id.
 pub(crate) async fn deliver_all(address: SocketAddr, copies: Copies) -> BTreeMap<String, Vec<Answer>> {
-    let mut all: Vec<Delivery> = copies.deliveries.iter().flat_map(|one| vec![one.clone(); copies.each]).collect();
+    let mut all: Vec<Delivery> = copies
+        .deliveries
+        .iter()
+        .flat_map(|one| vec![one.clone(); copies.each])
+        .collect();
     fastrand::shuffle(&mut all);
     let (all, next) = (Arc::new(all), Arc::new(AtomicUsize::new(0)));
     let mut clients = JoinSet::new();

@@ -13,7 +13,13 @@ use super::within;
 const COMMAND_LIMIT: Duration = Duration::from_secs(90);
 
 /// Variables that would change what the binary does.
-const FOREIGN_VARIABLES: [&str; 5] = ["HAPAX_CONFIG", "HAPAX_ADMIN_URL", "HAPAX_ADMIN_TOKEN", "NO_COLOR", "RUST_LOG"];
+const FOREIGN_VARIABLES: [&str; 5] = [
+    "HAPAX_CONFIG",
+    "HAPAX_ADMIN_URL",
+    "HAPAX_ADMIN_TOKEN",
+    "NO_COLOR",
+    "RUST_LOG",
+];
 
 /// How a command ended.
 #[derive(Debug)]
@@ -49,7 +55,10 @@ impl Outcome {
 /// The binary, in this directory, with a clean environment.
 pub(crate) fn hapax(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hapax"));
-    command.current_dir(directory).stdin(Stdio::null()).kill_on_drop(true);
+    command
+        .current_dir(directory)
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
     for name in FOREIGN_VARIABLES {
         command.env_remove(name);
     }

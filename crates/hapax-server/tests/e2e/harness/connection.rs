@@ -30,7 +30,9 @@ impl Connection {
 
     /// Delivers; an answer is required.
     pub(crate) async fn deliver(&mut self, delivery: &Delivery) -> Answer {
-        self.try_deliver(delivery).await.unwrap_or_else(|error| panic!("no answer: {error:#}"))
+        self.try_deliver(delivery)
+            .await
+            .unwrap_or_else(|error| panic!("no answer: {error:#}"))
     }
 
     /// Delivers to a service that may die at any moment.
@@ -39,7 +41,9 @@ impl Connection {
     }
 
     pub(crate) async fn send(&mut self, request: Request<Full<Bytes>>) -> anyhow::Result<Answer> {
-        timeout(ANSWER_LIMIT, self.exchange(request)).await.context("there was no answer in time")?
+        timeout(ANSWER_LIMIT, self.exchange(request))
+            .await
+            .context("there was no answer in time")?
     }
 
     async fn exchange(&mut self, request: Request<Full<Bytes>>) -> anyhow::Result<Answer> {
@@ -69,8 +73,19 @@ impl Connection {
     }
 }
 
-async fn answer(sender: &mut SendRequest<Full<Bytes>>, request: Request<Full<Bytes>>) -> anyhow::Result<Answer> {
-    let (head, body) = sender.send_request(request).await.context("the request failed")?.into_parts();
+async fn answer(
+    sender: &mut SendRequest<Full<Bytes>>,
+    request: Request<Full<Bytes>>,
+) -> anyhow::Result<Answer> {
+    let (head, body) = sender
+        .send_request(request)
+        .await
+        .context("the request failed")?
+        .into_parts();
     let body = body.collect().await.context("the answer broke off")?.to_bytes();
-    Ok(Answer { status: head.status.as_u16(), headers: head.headers, body })
+    Ok(Answer {
+        status: head.status.as_u16(),
+        headers: head.headers,
+        body,
+    })
 }

@@ -38,10 +38,15 @@ impl Delivery {
     }
 
     pub(crate) fn request(&self, host: &str) -> Request<Full<Bytes>> {
-        let mut request = Request::post(&self.path).header("host", host).body(Full::new(self.body.clone())).unwrap();
+        let mut request = Request::post(&self.path)
+            .header("host", host)
+            .body(Full::new(self.body.clone()))
+            .unwrap();
         for (name, value) in &self.headers {
             let name: HeaderName = name.parse().unwrap();
-            request.headers_mut().append(name, HeaderValue::from_bytes(value).unwrap());
+            request
+                .headers_mut()
+                .append(name, HeaderValue::from_bytes(value).unwrap());
         }
         request
     }

@@ -4,8 +4,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use hapax_verify::catalogue::{self, Provider};
-use hapax_verify::sign::{Signer, generate_secret};
 use hapax_verify::sample;
+use hapax_verify::sign::{Signer, generate_secret};
 use serde_json::{Value, json};
 
 use super::Delivery;
@@ -35,7 +35,11 @@ impl Sender {
     pub(crate) fn with_secret(provider: &str, source: &str, secret: &str) -> Self {
         let provider = get(provider);
         let signer = Signer::new(&provider.scheme, secret).unwrap();
-        Self { provider, signer, path: format!("/in/{source}") }
+        Self {
+            provider,
+            signer,
+            path: format!("/in/{source}"),
+        }
     }
 
     /// The provider's sample under this id.
@@ -52,7 +56,12 @@ impl Sender {
 
     /// The provider's headers over any body.
     pub(crate) fn with_body(&self, id: &str, body: impl Into<Vec<u8>>) -> Delivery {
-        self.sign(id, now(), sample::of_provider(self.provider, id).headers, body.into())
+        self.sign(
+            id,
+            now(),
+            sample::of_provider(self.provider, id).headers,
+            body.into(),
+        )
     }
 
     /// The sample, signed at another time.
@@ -66,7 +75,10 @@ impl Sender {
         Delivery {
             event_id: id.to_owned(),
             path: self.path.clone(),
-            headers: headers.into_iter().map(|(name, value)| (name, value.into_bytes())).collect(),
+            headers: headers
+                .into_iter()
+                .map(|(name, value)| (name, value.into_bytes()))
+                .collect(),
             body: Bytes::from(body),
         }
     }

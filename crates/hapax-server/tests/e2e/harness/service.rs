@@ -49,7 +49,10 @@ impl Service {
         let log = log_path(&self.setup);
         eventually("the service is ready", READY_LIMIT, async || {
             if let Some(status) = child.try_wait().unwrap() {
-                panic!("the service ended with {status}:\n{}", std::fs::read_to_string(&log).unwrap_or_default());
+                panic!(
+                    "the service ended with {status}:\n{}",
+                    std::fs::read_to_string(&log).unwrap_or_default()
+                );
             }
             let answer = get(admin, "/readyz").await.ok()?;
             (answer.status == 200).then_some(())
@@ -72,7 +75,12 @@ impl Service {
             let first = connection.deliver(delivery).await;
             let second = connection.deliver(delivery).await;
             assert_eq!(first.field("status"), "accepted", "at {caller}: {}", first.text());
-            assert_eq!(second.field("status"), "duplicate", "at {caller}: {}", second.text());
+            assert_eq!(
+                second.field("status"),
+                "duplicate",
+                "at {caller}: {}",
+                second.text()
+            );
             assert_eq!(first.field("id"), second.field("id"), "at {caller}");
             first.field("id")
         }
@@ -80,7 +88,9 @@ impl Service {
 
     /// Any path of the admin port.
     pub(crate) async fn admin(&self, path: &str) -> Answer {
-        get(self.setup.admin, path).await.unwrap_or_else(|error| panic!("no answer from the admin port: {error:#}"))
+        get(self.setup.admin, path)
+            .await
+            .unwrap_or_else(|error| panic!("no answer from the admin port: {error:#}"))
     }
 
     /// A document of the admin API.
@@ -116,7 +126,9 @@ impl Service {
 
     /// Waits until it has ended by itself.
     pub(crate) async fn ended(&mut self, limit: Duration) -> ExitStatus {
-        within("the service ends", limit, self.child.wait()).await.unwrap()
+        within("the service ends", limit, self.child.wait())
+            .await
+            .unwrap()
     }
 
     /// Starts it again after it has ended.
@@ -155,8 +167,12 @@ impl Service {
 
     /// Resident memory in bytes.
     pub(crate) fn resident_bytes(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid().as_raw_nonzero())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", self.pid().as_raw_nonzero())).unwrap();
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .unwrap();
         line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap() * 1024
     }
 }
@@ -176,19 +192,28 @@ impl Drop for Service {
 
 /// A request to the admin port.
 pub(crate) async fn get(address: SocketAddr, path: &str) -> anyhow::Result<Answer> {
-    let request = Request::get(path).header("host", address.to_string()).body(Full::new(Bytes::new()))?;
+    let request = Request::get(path)
+        .header("host", address.to_string())
+        .body(Full::new(Bytes::new()))?;
     Connection::to(address).send(request).await
 }
 
 fn launch(setup: &Setup) -> Child {
     let log = open_log(setup);
     let mut command = setup.command();
-    command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+    command
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().unwrap())
+        .stderr(log);
     command.spawn().unwrap()
 }
 
 fn open_log(setup: &Setup) -> File {
-    OpenOptions::new().create(true).append(true).open(log_path(setup)).unwrap()
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(log_path(setup))
+        .unwrap()
 }
 
 fn log_path(setup: &Setup) -> PathBuf {

@@ -41,7 +41,9 @@ impl Setup {
 
     /// The same with more lines for the destination.
     pub(crate) fn stripe_to_with(sink: &Sink, destination: &str) -> Self {
-        Self::new().source("stripe", "stripe", "deliver_to = [\"app\"]").http("app", &sink.url(), destination)
+        Self::new()
+            .source("stripe", "stripe", "deliver_to = [\"app\"]")
+            .http("app", &sink.url(), destination)
     }
 
     /// One more line of `[server]`.
@@ -66,8 +68,14 @@ impl Setup {
 
     /// An HTTP destination. Its first retry comes soon unless `lines` say otherwise.
     pub(crate) fn http(self, name: &str, url: &str, lines: &str) -> Self {
-        let backoff = if lines.contains("backoff") { "" } else { "backoff = { first = \"50ms\", cap = \"200ms\" }\n" };
-        self.table(&format!("[destinations.{name}]\nkind = \"http\"\nurl = \"{url}\"\n{backoff}{lines}\n"))
+        let backoff = if lines.contains("backoff") {
+            ""
+        } else {
+            "backoff = { first = \"50ms\", cap = \"200ms\" }\n"
+        };
+        self.table(&format!(
+            "[destinations.{name}]\nkind = \"http\"\nurl = \"{url}\"\n{backoff}{lines}\n"
+        ))
     }
 
     /// Any other text of the configuration.
@@ -127,7 +135,10 @@ impl Setup {
         };
         let mut shell = tokio::process::Command::new("sh");
         let script = format!("{before}\nexec \"$0\" serve");
-        shell.args(["-c", &script, env!("CARGO_BIN_EXE_hapax")]).current_dir(self.path()).kill_on_drop(true);
+        shell
+            .args(["-c", &script, env!("CARGO_BIN_EXE_hapax")])
+            .current_dir(self.path())
+            .kill_on_drop(true);
         shell
     }
 

@@ -94,11 +94,20 @@ impl Sink {
 
     fn on(listener: TcpListener, behaviour: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Self {
         let address = listener.local_addr().unwrap();
-        let (changed, changes) = watch::channel(0);
+        let (news, changes) = watch::channel(0);
         let behaviour: Arc<Behaviour> = Arc::new(behaviour);
-        let shared = Arc::new(Shared { behaviour: Mutex::new(behaviour), state: Mutex::default(), changed });
+        let shared = Arc::new(Shared {
+            behaviour: Mutex::new(behaviour),
+            state: Mutex::default(),
+            changed: news,
+        });
         let server = tokio::spawn(serve(listener, Arc::clone(&shared)));
-        Self { address, shared, changes, server }
+        Self {
+            address,
+            shared,
+            changes,
+            server,
+        }
     }
 
     /// Behaves otherwise from the next request on.
@@ -117,17 +126,34 @@ impl Sink {
 
     /// Every request for one event, in order of arrival.
     pub(crate) fn received_for(&self, event_id: &str) -> Vec<Received> {
-        self.received().into_iter().filter(|one| one.event_id == event_id).collect()
+        self.received()
+            .into_iter()
+            .filter(|one| one.event_id == event_id)
+            .collect()
     }
 
     /// The effects: what a receiver that looks at the key has applied, once for each.
     pub(crate) fn effects(&self) -> BTreeSet<String> {
-        self.shared.state.lock().unwrap().applied.iter().map(|(key, _)| key.clone()).collect()
+        self.shared
+            .state
+            .lock()
+            .unwrap()
+            .applied
+            .iter()
+            .map(|(key, _)| key.clone())
+            .collect()
     }
 
     /// Ids of the events that took effect.
     pub(crate) fn events_applied(&self) -> BTreeSet<String> {
-        self.shared.state.lock().unwrap().applied.iter().map(|(_, event_id)| event_id.clone()).collect()
+        self.shared
+            .state
+            .lock()
+            .unwrap()
+            .applied
+            .iter()
+            .map(|(_, event_id)| event_id.clone())
+            .collect()
     }
 
     /// How many requests were applied, repeated ones included.
@@ -137,7 +163,14 @@ impl Sink {
 
     /// The event ids in the order in which they took effect.
     pub(crate) fn order_applied(&self) -> Vec<String> {
-        self.shared.state.lock().unwrap().applied.iter().map(|(_, event_id)| event_id.clone()).collect()
+        self.shared
+            .state
+            .lock()
+            .unwrap()
+            .applied
+            .iter()
+            .map(|(_, event_id)| event_id.clone())
+            .collect()
     }
 
     /// The most requests that were ever in hand at once.
@@ -164,25 +197,36 @@ impl Sink {
     /// Waits until the sink is as the test wants it.
     pub(crate) async fn until(&self, what: &str, limit: Duration, is_there: impl Fn(&Self) -> bool) {
         let mut changes = self.changes.clone();
-        let seen = || format!("{what} (received {}, applied {})", self.received().len(), self.applications());
+        let seen = || {
+            format!(
+                "{what} (received {}, applied {})",
+                self.received().len(),
+                self.applications()
+            )
+        };
         let waiting = async {
             while !is_there(self) {
                 changes.changed().await.unwrap();
             }
         };
-        if tokio::time::timeout(limit, waiting).await.is_err() {
-            panic!("in {limit:?} it never came true: {}", seen());
-        }
+        let waited = tokio::time::timeout(limit, waiting).await;
+        assert!(waited.is_ok(), "in {limit:?} it never came true: {}", seen());
     }
 
     /// Waits for this many requests.
     pub(crate) async fn until_received(&self, count: usize, limit: Duration) {
-        self.until(&format!("{count} requests"), limit, |sink| sink.received().len() >= count).await;
+        self.until(&format!("{count} requests"), limit, |sink| {
+            sink.received().len() >= count
+        })
+        .await;
     }
 
     /// Waits for this many effects.
     pub(crate) async fn until_effects(&self, count: usize, limit: Duration) {
-        self.until(&format!("{count} effects"), limit, |sink| sink.effects().len() >= count).await;
+        self.until(&format!("{count} effects"), limit, |sink| {
+            sink.effects().len() >= count
+        })
+        .await;
     }
 
     /// Stops listening: a destination that is down.
@@ -217,18 +261,31 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) {
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| handle(request, Arc::clone(&shared)));
     // How a connection ends is part of what the tests do to it.
-    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+    let _ = http1::Builder::new()
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
 }
 
 async fn handle(request: Request<Incoming>, shared: Arc<Shared>) -> anyhow::Result<Response<Full<Bytes>>> {
     let (head, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
     let text = |name: &str| {
-        head.headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).unwrap_or_default()
+        head.headers
+            .get(name)
+            .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+            .unwrap_or_default()
     };
     let (key, event_id) = (text("idempotency-key"), text("hapax-event-id"));
     let path = head.uri.path().to_owned();
-    let received = shared.receive(Received { path, headers: head.headers, body, at: Instant::now(), key, event_id, nth: 0 });
+    let received = shared.receive(Received {
+        path,
+        headers: head.headers,
+        body,
+        at: Instant::now(),
+        key,
+        event_id,
+        nth: 0,
+    });
     let _running = Running::begin(&shared);
     let behaviour = Arc::clone(&shared.behaviour.lock().unwrap());
     let (status, headers): (u16, &[_]) = match behaviour(&received) {
@@ -251,14 +308,23 @@ async fn handle(request: Request<Incoming>, shared: Arc<Shared>) -> anyhow::Resu
     if (200..300).contains(&status) {
         shared.apply(&received);
     }
-    let answer = headers.iter().fold(Response::builder().status(status), |answer, (name, value)| answer.header(*name, *value));
+    let answer = headers
+        .iter()
+        .fold(Response::builder().status(status), |answer, (name, value)| {
+            answer.header(*name, *value)
+        });
     Ok(answer.body(Full::new(Bytes::from_static(b"sink")))?)
 }
 
 impl Shared {
     fn receive(&self, mut received: Received) -> Received {
         let mut state = self.state.lock().unwrap();
-        received.nth = state.received.iter().filter(|one| one.key == received.key).count() + 1;
+        received.nth = state
+            .received
+            .iter()
+            .filter(|one| one.key == received.key)
+            .count()
+            + 1;
         state.received.push(received.clone());
         drop(state);
         self.changed.send_modify(|count| *count += 1);
@@ -266,7 +332,11 @@ impl Shared {
     }
 
     fn apply(&self, received: &Received) {
-        self.state.lock().unwrap().applied.push((received.key.clone(), received.event_id.clone()));
+        self.state
+            .lock()
+            .unwrap()
+            .applied
+            .push((received.key.clone(), received.event_id.clone()));
         self.changed.send_modify(|count| *count += 1);
     }
 }

@@ -9,21 +9,28 @@ use tokio::time::{Instant, sleep, timeout};
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Looks until there is something to see; a test that waited in vain says for what.
-pub(crate) async fn eventually<T>(what: &str, limit: Duration, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+pub(crate) async fn eventually<T>(
+    what: &str,
+    limit: Duration,
+    mut look: impl AsyncFnMut() -> Option<T>,
+) -> T {
     let deadline = Instant::now() + limit;
     loop {
         if let Some(seen) = look().await {
             return seen;
         }
-        assert!(Instant::now() < deadline, "in {limit:?} it never came true: {what}");
+        assert!(
+            Instant::now() < deadline,
+            "in {limit:?} it never came true: {what}"
+        );
         sleep(LOOK_EVERY).await;
     }
 }
 
 /// Waits for a future that must end in time.
 pub(crate) async fn within<T>(what: &str, limit: Duration, future: impl Future<Output = T>) -> T {
-    match timeout(limit, future).await {
-        Ok(value) => value,
-        Err(_) => panic!("it did not end within {limit:?}: {what}"),
-    }
+    let Ok(value) = timeout(limit, future).await else {
+        panic!("it did not end within {limit:?}: {what}");
+    };
+    value
 }

@@ -8,7 +8,9 @@ use crate::harness::{Sender, Setup};
 #[tokio::test]
 async fn a_file_that_is_no_database_is_refused_and_left_alone() {
     let setup = Setup::new().source("stripe", "stripe", "");
-    let garbage: Vec<u8> = (0..64 * 1024_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let garbage: Vec<u8> = (0..64 * 1024_u32)
+        .map(|number| (number.wrapping_mul(2_654_435_761) >> 13) as u8)
+        .collect();
     std::fs::write(setup.store_path(), garbage).unwrap();
     assert_refused_and_unchanged(&setup).await;
 }
@@ -42,7 +44,10 @@ async fn a_database_of_a_newer_version_is_refused_and_left_alone() {
     make_newer(&database);
     drop(database);
     let message = assert_refused_and_unchanged(&setup).await;
-    assert!(message.contains("newer") || message.contains("version"), "{message}");
+    assert!(
+        message.contains("newer") || message.contains("version"),
+        "{message}"
+    );
 }
 
 /// A store with some events in it, closed in order.
@@ -63,7 +68,9 @@ async fn filled() -> Setup {
 fn make_newer(database: &rusqlite::Connection) {
     database.pragma_update(None, "user_version", 9999).unwrap();
     // A newer schema may still serve older programs; this one says that it does not.
-    let changed = database.execute("update meta set value = 9999 where key = 'min_compatible'", []).unwrap();
+    let changed = database
+        .execute("update meta set value = 9999 where key = 'min_compatible'", [])
+        .unwrap();
     assert_eq!(changed, 1);
 }
 
@@ -71,7 +78,11 @@ async fn assert_refused_and_unchanged(setup: &Setup) -> String {
     let before = files(setup);
     let refused = setup.refusal().await;
     refused.assert_code(1);
-    assert!(refused.stderr.contains("hapax.db"), "the message names the file: {}", refused.stderr);
+    assert!(
+        refused.stderr.contains("hapax.db"),
+        "the message names the file: {}",
+        refused.stderr
+    );
     assert_eq!(files(setup), before, "a byte of the store has changed");
     refused.stderr
 }
@@ -82,6 +93,11 @@ fn files(setup: &Setup) -> Vec<(PathBuf, Vec<u8>)> {
     let beside = |suffix: &str| PathBuf::from(format!("{}{suffix}", store.display()));
     [store.clone(), beside("-wal"), beside("-journal")]
         .into_iter()
-        .filter_map(|path| std::fs::read(&path).ok().filter(|bytes| !bytes.is_empty()).map(|bytes| (path, bytes)))
+        .filter_map(|path| {
+            std::fs::read(&path)
+                .ok()
+                .filter(|bytes| !bytes.is_empty())
+                .map(|bytes| (path, bytes))
+        })
         .collect()
 }

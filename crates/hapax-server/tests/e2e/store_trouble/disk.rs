@@ -14,7 +14,10 @@ impl Disk {
     /// None where mounting is not allowed.
     pub(super) fn mount(size: &str) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
-        let mounted = mount(&["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"], directory.path());
+        let mounted = mount(
+            &["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"],
+            directory.path(),
+        );
         mounted.then_some(Self { directory })
     }
 
@@ -28,7 +31,10 @@ impl Disk {
 
     /// Nothing can be written any more.
     pub(super) fn make_read_only(&self) {
-        assert!(mount(&["-o", "remount,ro", "tmpfs"], self.path()), "the disk could not be made read-only");
+        assert!(
+            mount(&["-o", "remount,ro", "tmpfs"], self.path()),
+            "the disk could not be made read-only"
+        );
     }
 }
 
@@ -36,7 +42,10 @@ impl Drop for Disk {
     fn drop(&mut self) {
         // Lazily: the service may not be gone yet, and a failed test must leave no mount behind.
         let unmounted = Command::new("umount").arg("--lazy").arg(self.path()).status();
-        assert!(unmounted.is_ok_and(|status| status.success()) || std::thread::panicking(), "a mount stays behind");
+        assert!(
+            unmounted.is_ok_and(|status| status.success()) || std::thread::panicking(),
+            "a mount stays behind"
+        );
     }
 }
 

@@ -83,7 +83,10 @@ async fn fill_and_recover(sink: &Sink, setup: Setup, room: Room) {
         })
         .await;
     }
-    assert!(service.log().contains("full") || service.log().contains("writing"), "the log says why");
+    assert!(
+        service.log().contains("full") || service.log().contains("writing"),
+        "the log says why"
+    );
 
     room.give_back(&service);
     let accepted = eventually("there is room again", LIMIT, async || {
@@ -94,7 +97,10 @@ async fn fill_and_recover(sink: &Sink, setup: Setup, room: Room) {
     assert!(["accepted", "duplicate"].contains(&accepted.field("status").as_str()));
     answered.insert(refused.event_id);
 
-    sink.until("every answered event took effect", LIMIT, |sink| answered.is_subset(&sink.events_applied())).await;
+    sink.until("every answered event took effect", LIMIT, |sink| {
+        answered.is_subset(&sink.events_applied())
+    })
+    .await;
     sink.assert_one_key_for_each_event();
     service.restart().await;
     for id in &answered {
@@ -109,6 +115,9 @@ async fn deliver(service: &Service, id: &str) -> (Answer, Delivery) {
 }
 
 fn limit_files(service: &Service, bytes: Option<u64>) {
-    let limit = Rlimit { current: bytes, maximum: None };
+    let limit = Rlimit {
+        current: bytes,
+        maximum: None,
+    };
     prlimit(Some(service.pid()), Resource::Fsize, limit).unwrap();
 }

@@ -15,8 +15,18 @@ async fn a_store_in_a_directory_that_cannot_be_written_is_refused_with_its_path(
     let refused = setup.refusal().await;
     refused.assert_code(1);
     assert!(refused.stderr.contains("hapax.db"), "{}", refused.stderr);
-    let says_why = ["read-only", "Read-only", "permission", "Permission", "cannot be written"];
-    assert!(says_why.iter().any(|why| refused.stderr.contains(why)), "{}", refused.stderr);
+    let says_why = [
+        "read-only",
+        "Read-only",
+        "permission",
+        "Permission",
+        "cannot be written",
+    ];
+    assert!(
+        says_why.iter().any(|why| refused.stderr.contains(why)),
+        "{}",
+        refused.stderr
+    );
 }
 
 #[tokio::test]
@@ -34,7 +44,10 @@ async fn a_store_that_became_read_only_is_refused_and_keeps_every_event_for_the_
         std::fs::copy(&file, directory.join("hapax.db")).unwrap();
     });
     let before = std::fs::read(place.path().join("hapax.db")).unwrap();
-    let refused = Setup::stripe_to(&sink).store(&place.path().join("hapax.db")).refusal().await;
+    let refused = Setup::stripe_to(&sink)
+        .store(&place.path().join("hapax.db"))
+        .refusal()
+        .await;
     refused.assert_code(1);
     assert_eq!(std::fs::read(place.path().join("hapax.db")).unwrap(), before);
 
@@ -55,7 +68,10 @@ impl ReadOnly {
             disk.make_read_only();
             return Self::Mounted(disk);
         }
-        assert!(!rustix::process::geteuid().is_root(), "root can neither mount a disk here nor be kept from writing");
+        assert!(
+            !rustix::process::geteuid().is_root(),
+            "root can neither mount a disk here nor be kept from writing"
+        );
         let directory = tempfile::tempdir().unwrap();
         fill(directory.path());
         for entry in std::fs::read_dir(directory.path()).unwrap() {

@@ -12,8 +12,16 @@ async fn a_second_service_on_the_same_file_is_refused_and_the_first_goes_on() {
     let file = service.setup.store_path();
     let refused = Setup::stripe_to(&sink).store(&file).refusal().await;
     refused.assert_code(1);
-    assert!(refused.stderr.contains("hapax.db"), "the message names the file: {}", refused.stderr);
-    assert!(refused.stderr.contains("another"), "the message says who has it: {}", refused.stderr);
+    assert!(
+        refused.stderr.contains("hapax.db"),
+        "the message names the file: {}",
+        refused.stderr
+    );
+    assert!(
+        refused.stderr.contains("another"),
+        "the message says who has it: {}",
+        refused.stderr
+    );
 
     service.deliver_twice(&sender.event("evt_2")).await;
     sink.until_effects(2, std::time::Duration::from_secs(10)).await;
