@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -125,6 +125,8 @@ pub(crate) struct Inner {
     pub(crate) stop: CancellationToken,
     /// Attempts under way.
     pub(crate) attempts: TaskTracker,
+    /// Deliveries given back instead of finished.
+    pub(crate) released: AtomicUsize,
     loops: TaskTracker,
 }
 
@@ -192,6 +194,7 @@ impl Engine {
             door: TaskTracker::new(),
             stop: CancellationToken::new(),
             attempts: TaskTracker::new(),
+            released: AtomicUsize::new(0),
             loops: TaskTracker::new(),
             parts,
             limits,
@@ -239,21 +242,21 @@ impl Engine {
         inner.door.close();
         inner.door.wait().await;
         inner.attempts.close();
-        let before = inner.flights.len();
-        let mut released = 0;
+        let (held, released_before) = (inner.flights.len(), inner.released.load(Ordering::Relaxed));
         tokio::select! {
             () = inner.attempts.wait() => {}
             () = inner.parts.runtime.sleep(limit) => {
-                released = inner.flights.release_all();
+                inner.flights.release_all();
                 inner.attempts.wait().await;
             }
         }
+        let released = inner.released.load(Ordering::Relaxed) - released_before;
         inner.stop.cancel();
         inner.loops.close();
         inner.loops.wait().await;
         while inner.flush_gathered().await {}
         ShutdownReport {
-            finished: before.saturating_sub(released),
+            finished: held.saturating_sub(released),
             released,
         }
     }

@@ -4,6 +4,7 @@
 //! different ids the surplus is counted but not kept. Duplicates write nothing on the hot path.
 
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 use std::sync::{Mutex, PoisonError};
 
 use hapax_core::store::{BodyNote, DuplicateNote, GAPS_MAX};
@@ -11,6 +12,7 @@ use hapax_core::{Key, Timestamp};
 
 use crate::engine::Inner;
 use crate::observe::Observation;
+use crate::seen::KeyHasher;
 
 /// Ids whose copies are gathered at one time.
 const KEYS_MAX: usize = 65_536;
@@ -25,7 +27,7 @@ pub(crate) struct Gather(Mutex<Gathered>);
 
 #[derive(Debug, Default)]
 struct Gathered {
-    copies: HashMap<Key, DuplicateNote>,
+    copies: HashMap<Key, DuplicateNote, BuildHasherDefault<KeyHasher>>,
     uncounted: u64,
     bodies: Vec<BodyNote>,
 }

@@ -68,13 +68,11 @@ impl Flights {
         lock(&self.0).len()
     }
 
-    /// Tells every attempt to give its delivery back; how many there were.
-    pub(crate) fn release_all(&self) -> usize {
-        let flights = lock(&self.0);
-        flights
+    /// Tells every attempt to give its delivery back.
+    pub(crate) fn release_all(&self) {
+        lock(&self.0)
             .values()
             .for_each(|flight| flight.signals.release.cancel());
-        flights.len()
     }
 
     /// Those whose lease is due for renewal, by the length of the lease.

@@ -27,6 +27,7 @@ mod routing;
 mod run;
 mod runtime;
 mod seen;
+mod slots;
 mod transport;
 
 pub use accept::{Accepted, Arrival, Refusal};

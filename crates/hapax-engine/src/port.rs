@@ -1,5 +1,5 @@
-//! A port: the running side of one destination. Its permits, rate, breaker and pause, and whether
-//! older work waits. Ports outlive a reload; their settings are swapped.
+//! A port: the running side of one destination. Its permits, slots, rate, breaker and pause, and
+//! whether older work waits. Ports outlive a reload; their settings are swapped.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,12 +12,16 @@ use hapax_core::store::Pause;
 use crate::breaker::{Breaker, Change, Gate};
 use crate::rate::Bucket;
 use crate::routing::Destination;
+use crate::run::Boarded;
+use crate::slots::Slots;
 
 /// One destination at work.
 #[derive(Debug)]
 pub(crate) struct Port {
     settings: ArcSwap<Settings>,
-    running: AtomicU32,
+    /// Leases held here, running or waiting for a slot.
+    leases: AtomicU32,
+    slots: Slots<Boarded>,
     breaker: Mutex<Breaker>,
     pause: Mutex<Option<Pause>>,
     /// Counts what may have made work due; `drained` is its value when the store last had none.
@@ -33,7 +37,7 @@ struct Settings {
     bucket: Option<Bucket>,
 }
 
-/// The right to run one attempt. Dropping it gives it back.
+/// The right to hold one lease. Dropping it gives it back.
 #[derive(Debug)]
 pub(crate) struct Permit(Arc<Port>);
 
@@ -45,7 +49,7 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.0.running.fetch_sub(1, Ordering::AcqRel);
+        self.0.leases.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -53,7 +57,8 @@ impl Port {
     pub(crate) fn new(destination: Destination, pause: Option<Pause>) -> Self {
         Self {
             settings: ArcSwap::from_pointee(Settings::new(destination)),
-            running: AtomicU32::new(0),
+            leases: AtomicU32::new(0),
+            slots: Slots::new(),
             breaker: Mutex::default(),
             pause: Mutex::new(pause),
             // Not drained: what an earlier run left in the store comes first.
@@ -78,7 +83,38 @@ impl Port {
     }
 
     pub(crate) fn running(&self) -> u32 {
-        self.running.load(Ordering::Acquire)
+        self.slots.running()
+    }
+
+    /// Lines up a leased delivery; the one that starts now, if a slot is free.
+    pub(crate) fn board(&self, boarded: Boarded) -> Option<Boarded> {
+        self.slots.enter(boarded, self.slots_now())
+    }
+
+    /// An attempt has ended: the delivery that takes its slot.
+    pub(crate) fn next_aboard(&self) -> Option<Boarded> {
+        self.slots.next(self.slots_now())
+    }
+
+    /// An attempt took this long.
+    pub(crate) fn took(&self, duration: Duration) {
+        self.slots.took(duration);
+    }
+
+    fn slots_now(&self) -> u32 {
+        self.with_settings(|destination| destination.concurrency)
+    }
+
+    /// Whether attempts may start: not paused, and the breaker is closed.
+    pub(crate) fn is_open(&self, now: Duration) -> bool {
+        !self.is_paused() && self.gate(now) == Gate::Closed
+    }
+
+    fn gate(&self, now: Duration) -> Gate {
+        self.breaker
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .gate(now)
     }
 
     pub(crate) fn paused(&self) -> Option<Pause> {
@@ -108,18 +144,25 @@ impl Port {
             return Err(None);
         }
         let mut wanted = wanted;
-        let gate = self
-            .breaker
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .gate(now);
+        let gate = self.gate(now);
         match gate {
             Gate::Closed => {}
             Gate::Probe => wanted = 1,
             Gate::Open(wait) => return Err(Some(wait)),
         }
         let settings = self.settings.load();
-        let mut permits = self.take_running(wanted, settings.destination.concurrency);
+        // A rate counts attempts when they are leased: nothing may wait between the two.
+        let ahead = if settings.bucket.is_some() || gate == Gate::Probe {
+            0
+        } else {
+            self.slots.ahead(settings.destination.concurrency)
+        };
+        let limit = settings.destination.concurrency.saturating_add(ahead);
+        // While some wait, a batch is worth more than haste: each is a write of its own.
+        if wanted > 1 && limit.saturating_sub(self.leases.load(Ordering::Acquire)) < ahead / 2 {
+            return Err(None);
+        }
+        let mut permits = self.take_leases(wanted, limit);
         if permits.is_empty() {
             return Err(None);
         }
@@ -145,12 +188,12 @@ impl Port {
         }
     }
 
-    fn take_running(self: &Arc<Self>, wanted: u32, limit: u32) -> Vec<Permit> {
+    fn take_leases(self: &Arc<Self>, wanted: u32, limit: u32) -> Vec<Permit> {
         let taken = self
-            .running
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |running| {
-                let granted = limit.saturating_sub(running).min(wanted);
-                (granted > 0).then_some(running + granted)
+            .leases
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |held| {
+                let granted = limit.saturating_sub(held).min(wanted);
+                (granted > 0).then_some(held + granted)
             });
         let granted = taken.map_or(0, |before| limit.saturating_sub(before).min(wanted));
         (0..granted).map(|_| Permit(Arc::clone(self))).collect()
@@ -158,14 +201,7 @@ impl Port {
 
     /// One permit for a delivery that is accepted now, if nothing older waits and all is well.
     pub(crate) fn hand_over(self: &Arc<Self>, now: Duration) -> Option<Permit> {
-        let healthy = || {
-            self.breaker
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .gate(now)
-                == Gate::Closed
-        };
-        if self.has_backlog() || !healthy() {
+        if self.has_backlog() || self.gate(now) != Gate::Closed {
             return None;
         }
         self.permits(1, now).ok()?.pop()

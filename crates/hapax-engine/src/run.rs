@@ -1,9 +1,11 @@
-//! Run: one attempt at one delivery, under its lease and its deadline.
+//! Run: attempts at deliveries, each under its lease and its deadline, as many at a time as there are slots.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use hapax_core::store::Report;
 use hapax_core::{Attempt, ErrorClass, Leased, Timestamp, Verdict};
 
@@ -27,45 +29,93 @@ enum Ending {
     Released,
 }
 
+/// A leased delivery in the hands of this process: its lease is renewed until it lands.
+#[derive(Debug)]
+pub(crate) struct Boarded {
+    leased: Leased,
+    permit: Permit,
+    signals: Signals,
+}
+
+/// How a delivery came to its slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    /// At once.
+    Direct,
+    /// After waiting for it.
+    AfterWait,
+}
+
 impl Inner {
-    /// Starts an attempt beside everything else.
+    /// Starts an attempt beside everything else, as soon as there is a slot for it.
     pub(crate) fn start_attempt(self: &Arc<Self>, leased: Leased, permit: Permit) {
-        let inner = Arc::clone(self);
-        let attempt = async move { inner.attempt(leased, permit).await };
-        self.parts
-            .runtime
-            .spawn(Box::pin(self.attempts.track_future(attempt)));
+        let port = Arc::clone(permit.port());
+        let lease_for = port.with_settings(|settings| settings.lease);
+        let signals = self.flights.begin(&leased.hold(), lease_for, self.elapsed());
+        let boarded = Boarded {
+            leased,
+            permit,
+            signals,
+        };
+        if let Some(first) = port.board(boarded) {
+            let inner = Arc::clone(self);
+            let attempts = async move { inner.run_slot(first, &port).await };
+            self.parts
+                .runtime
+                .spawn(Box::pin(self.attempts.track_future(attempts)));
+        }
     }
 
-    async fn attempt(self: Arc<Self>, leased: Leased, permit: Permit) {
-        let (lease_for, deadline) = permit
-            .port()
-            .with_settings(|settings| (settings.lease, settings.deadline));
+    /// One slot: attempt after attempt, while deliveries wait for it.
+    async fn run_slot(self: Arc<Self>, first: Boarded, port: &Arc<Port>) {
+        let mut start = Start::Direct;
+        let mut next = Some(first);
+        while let Some(boarded) = next {
+            self.attempt(boarded, port, start).await;
+            start = Start::AfterWait;
+            next = port.next_aboard();
+        }
+    }
+
+    async fn attempt(&self, boarded: Boarded, port: &Arc<Port>, start: Start) {
+        let Boarded {
+            leased,
+            permit,
+            signals,
+        } = boarded;
+        let deadline = port.with_settings(|settings| settings.deadline);
         let hold = leased.hold();
         let started = self.elapsed();
         let started_at = self.parts.clock.now();
-        let signals = self.flights.begin(&hold, lease_for, started);
         fail::fail_point!("run.before_attempt");
-        let ending = self.try_once(&leased, &signals, deadline).await;
+        let ending = if start == Start::AfterWait && (self.is_stopping() || !port.is_open(started)) {
+            port.unused(1);
+            Ending::Released
+        } else {
+            let ending = self.try_once(&leased, &signals, deadline).await;
+            if !matches!(ending, Ending::Answered(_)) {
+                port.probe_released();
+            }
+            ending
+        };
         fail::fail_point!("run.after_attempt");
         self.flights.end(&hold);
         let took = self.elapsed().saturating_sub(started);
-        let port = Arc::clone(permit.port());
         let finished = match ending {
-            Ending::Answered(answer) => Some(self.conclude(&leased, &port, answer, started_at, took)),
+            Ending::Answered(answer) => {
+                port.took(took);
+                Some(self.conclude(&leased, port, answer, started_at, took))
+            }
             Ending::Released => {
-                port.probe_released();
+                self.released.fetch_add(1, Ordering::Relaxed);
                 let report = Report {
                     hold,
                     attempt: None,
                     verdict: Verdict::Release,
                 };
-                Some(Finished::new(report, &leased, Arc::clone(&port)))
+                Some(Finished::new(report, &leased, Arc::clone(port)))
             }
-            Ending::LeaseLost => {
-                port.probe_released();
-                None
-            }
+            Ending::LeaseLost => None,
         };
         if leased.lost > 0 {
             self.suspects.store(false, Ordering::SeqCst);
@@ -86,10 +136,13 @@ impl Inner {
             let message = format!("no answer within {deadline:?}");
             Ending::Answered(Answer::failed(ErrorClass::Timeout, message))
         };
+        // A transport that panics must not take its slot along: the lease runs out, and that counts as lost.
+        let answered = AssertUnwindSafe(self.parts.transport.deliver(leased)).catch_unwind();
         tokio::select! {
-            answer = self.parts.transport.deliver(leased) => Ending::Answered(answer),
+            biased;
             () = signals.lost.cancelled() => Ending::LeaseLost,
             () = signals.release.cancelled() => Ending::Released,
+            answer = answered => answer.map_or(Ending::LeaseLost, Ending::Answered),
             () = self.parts.runtime.sleep(deadline) => overrun(),
         }
     }

@@ -12,7 +12,8 @@ use crate::rows::{Class, state_code, waiting_state};
 pub(crate) const SELECT_RUNNING: &str = concat!(
     "SELECT ",
     work_row!(),
-    " FROM work WHERE seq >= ?1 AND seq < ?2 AND destination = ?3 AND token = ?4 AND state = 1 LIMIT 1"
+    // The `+` keeps the planner from going by the destination, which would read the whole backlog.
+    " FROM work WHERE seq >= ?1 AND seq < ?2 AND +destination = ?3 AND token = ?4 AND state = 1 LIMIT 1"
 );
 
 pub(crate) const INSERT_ATTEMPT: &str = "
@@ -98,4 +99,25 @@ fn put_back(desk: &mut Desk<'_>, row: &WorkRow, attempts: u32, wake_at: i64) -> 
             attempts,
         ])?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rusqlite::Connection;
+
+    /// By the destination it would read the whole backlog for each finished delivery.
+    #[test]
+    fn a_running_delivery_is_found_by_its_event_however_long_the_backlog() {
+        let connection = Connection::open_in_memory().unwrap();
+        crate::schema::migrate(&connection).unwrap();
+        let plan: String = connection
+            .query_row(
+                &format!("EXPLAIN QUERY PLAN {SELECT_RUNNING}"),
+                (1, 2, 3, 4),
+                |row| row.get("detail"),
+            )
+            .unwrap();
+        assert_eq!(plan, "SEARCH work USING PRIMARY KEY (seq>? AND seq<?)");
+    }
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // The harness is test code, too.
 
 mod accept;
+mod ahead;
 mod deliver;
 mod harness;
 mod operate;

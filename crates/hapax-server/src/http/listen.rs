@@ -177,6 +177,8 @@ async fn converse<S, B>(
     });
     let serving = http1::Builder::new()
         .max_buf_size(limits.head_bytes_max)
+        // Answers are short: one copy into one buffer costs less than gathering two.
+        .writev(false)
         .serve_connection(TokioIo::new(stream), watched);
     tokio::pin!(serving);
     let mut ticks = interval_at(first_tick, limits.head_timeout);

@@ -1,0 +1,136 @@
+//! Slots: how many attempts of a destination run at once, and the leased deliveries that wait for one to end.
+//!
+//! A destination that answers in milliseconds would stand idle while the store leases the next batch. Therefore some
+//! more than can run are leased ahead; they wait here, in order, and start when a slot is free.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::engine::lock;
+
+/// Leased ahead, for each slot.
+const AHEAD_FOR_EACH: u32 = 3;
+/// Leased ahead at most: after a crash each of them is a suspect, and those run one at a time.
+const AHEAD_MAX: u32 = 96;
+/// Attempts that take longer than this keep their slots busy without anything leased ahead.
+const QUICK: Duration = Duration::from_millis(20);
+
+/// The slots of one destination.
+#[derive(Debug)]
+pub(crate) struct Slots<T> {
+    state: Mutex<State<T>>,
+    /// How long attempts take, smoothed, in microseconds; `u64::MAX` before the first.
+    pace_us: AtomicU64,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    running: u32,
+    waiting: VecDeque<T>,
+}
+
+impl<T> Slots<T> {
+    pub(crate) const fn new() -> Self {
+        let state = State {
+            running: 0,
+            waiting: VecDeque::new(),
+        };
+        Self {
+            state: Mutex::new(state),
+            pace_us: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    /// Lines one up; the one that has a slot now, if there is one.
+    pub(crate) fn enter(&self, newcomer: T, slots: u32) -> Option<T> {
+        let mut state = lock(&self.state);
+        state.waiting.push_back(newcomer);
+        if state.running >= slots {
+            return None;
+        }
+        state.running += 1;
+        state.waiting.pop_front()
+    }
+
+    /// An attempt has ended: the one that takes its slot; if there is none, the slot is free.
+    pub(crate) fn next(&self, slots: u32) -> Option<T> {
+        let mut state = lock(&self.state);
+        let next = if state.running > slots {
+            None
+        } else {
+            state.waiting.pop_front()
+        };
+        if next.is_none() {
+            state.running -= 1;
+        }
+        next
+    }
+
+    pub(crate) fn running(&self) -> u32 {
+        lock(&self.state).running
+    }
+
+    /// An attempt took this long.
+    pub(crate) fn took(&self, duration: Duration) {
+        let took = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX - 1);
+        let smoothed = match self.pace_us.load(Ordering::Relaxed) {
+            u64::MAX => took,
+            pace => pace - pace / 8 + took / 8,
+        };
+        // Of two attempts that end together one may be lost here: it is an estimate.
+        self.pace_us.store(smoothed, Ordering::Relaxed);
+    }
+
+    /// How many to lease beyond what can run.
+    pub(crate) fn ahead(&self, slots: u32) -> u32 {
+        if u128::from(self.pace_us.load(Ordering::Relaxed)) > QUICK.as_micros() {
+            return 0;
+        }
+        slots.saturating_mul(AHEAD_FOR_EACH).min(AHEAD_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_than_the_slots_run_and_the_rest_follow_in_order() {
+        let slots = Slots::new();
+        assert_eq!(
+            [1, 2, 3, 4].map(|number| slots.enter(number, 2)),
+            [Some(1), Some(2), None, None]
+        );
+        assert_eq!((slots.next(2), slots.running()), (Some(3), 2));
+        assert_eq!((slots.next(2), slots.running()), (Some(4), 2));
+        assert_eq!((slots.next(2), slots.running()), (None, 1));
+    }
+
+    #[test]
+    fn fewer_slots_count_as_soon_as_attempts_end_and_nobody_is_left_waiting() {
+        let slots = Slots::new();
+        for number in 0..5 {
+            slots.enter(number, 3);
+        }
+        assert_eq!((slots.next(1), slots.next(1)), (None, None));
+        assert_eq!(
+            (slots.next(1), slots.next(1), slots.next(1)),
+            (Some(3), Some(4), None)
+        );
+        assert_eq!(slots.running(), 0);
+    }
+
+    #[test]
+    fn only_quick_destinations_have_work_leased_ahead() {
+        let slots = Slots::<()>::new();
+        assert_eq!(slots.ahead(8), 0, "not before it is known");
+        slots.took(Duration::from_millis(2));
+        assert_eq!((slots.ahead(8), slots.ahead(1_000)), (24, 96));
+        for _ in 0..50 {
+            slots.took(Duration::from_secs(1));
+        }
+        assert_eq!(slots.ahead(8), 0);
+    }
+}
