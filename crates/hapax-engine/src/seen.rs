@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use hapax_core::Key;
 use hapax_core::store::LedgerEntry;
+use hapax_core::{BodyHash, ContentHash, EventId, Key, Timestamp};
 
 const SHARDS: usize = 16;
 
@@ -32,19 +32,33 @@ struct Shard {
 
 type Entries = HashMap<Key, Entry, BuildHasherDefault<KeyHasher>>;
 
+/// What a copy is compared with. There are hundreds of thousands: nothing more of the ledger's entry is kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    /// The id of the first event.
+    pub(crate) id: EventId,
+    /// When the first was committed.
+    pub(crate) first_seen: Timestamp,
+    /// SHA-256 of the first one's raw bytes.
+    pub(crate) raw_hash: BodyHash,
+    /// The first one's content hash; few presets have one.
+    pub(crate) content_hash: Option<Box<ContentHash>>,
+}
+
 #[derive(Debug)]
 struct Entry {
-    ledger: LedgerEntry,
+    known: Known,
     until: Duration,
 }
 
 impl Seen {
     pub(crate) fn new(entries_max: usize, lifetime: Duration) -> Self {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        // Two generations in each shard share the limit.
+        // Two generations in each shard share the limit. A table is at most seven eighths full: one entry more would
+        // double it.
         Self {
             shards,
-            entries_max: (entries_max / SHARDS / 2).max(1),
+            entries_max: (entries_max / SHARDS / 2 * 7 / 8).max(1),
             lifetime,
             epoch: AtomicU64::new(0),
         }
@@ -55,18 +69,18 @@ impl Seen {
     }
 
     /// What is known of `key`, unless it is too old or from another connection of the store.
-    pub(crate) fn get(&self, key: Key, now: Duration, epoch: u64) -> Option<LedgerEntry> {
+    pub(crate) fn get(&self, key: Key, now: Duration, epoch: u64) -> Option<Known> {
         if self.epoch.load(Ordering::Acquire) != epoch {
             self.restart(epoch);
             return None;
         }
         let shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
         let entry = shard.young.get(&key).or_else(|| shard.old.get(&key))?;
-        (entry.until > now).then(|| entry.ledger.clone())
+        (entry.until > now).then(|| entry.known.clone())
     }
 
     /// Remembers a committed entry that was read after the moment `asked`, over connection `epoch`.
-    pub(crate) fn put(&self, key: Key, ledger: LedgerEntry, asked: Duration, epoch: u64) {
+    pub(crate) fn put(&self, key: Key, ledger: &LedgerEntry, asked: Duration, epoch: u64) {
         if self.lifetime.is_zero() || self.epoch.load(Ordering::Acquire) != epoch {
             return;
         }
@@ -77,7 +91,12 @@ impl Seen {
         shard.young.insert(
             key,
             Entry {
-                ledger,
+                known: Known {
+                    id: ledger.id,
+                    first_seen: ledger.first_seen,
+                    raw_hash: ledger.raw_hash,
+                    content_hash: ledger.content_hash.clone().map(Box::new),
+                },
                 until: asked + self.lifetime,
             },
         );
@@ -125,7 +144,7 @@ impl Hasher for KeyHasher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hapax_core::{BodyHash, EventIds, Generation, Identity, SystemRandom, Timestamp};
+    use hapax_core::{EventIds, Generation, Identity, SystemRandom};
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -148,7 +167,7 @@ mod tests {
     #[test]
     fn an_entry_lives_from_before_the_store_was_asked_and_no_longer() {
         let seen = Seen::new(100, 10 * SECOND);
-        seen.put(key(1), ledger(key(1)), 5 * SECOND, 0);
+        seen.put(key(1), &ledger(key(1)), 5 * SECOND, 0);
         assert!(seen.get(key(1), 14 * SECOND, 0).is_some());
         assert!(seen.get(key(1), 15 * SECOND, 0).is_none());
     }
@@ -156,18 +175,27 @@ mod tests {
     #[test]
     fn a_new_connection_of_the_store_empties_it_and_late_entries_stay_out() {
         let seen = Seen::new(100, 10 * SECOND);
-        seen.put(key(1), ledger(key(1)), SECOND, 0);
+        seen.put(key(1), &ledger(key(1)), SECOND, 0);
         assert!(seen.get(key(1), SECOND, 1).is_none());
-        seen.put(key(2), ledger(key(2)), SECOND, 0);
+        seen.put(key(2), &ledger(key(2)), SECOND, 0);
         assert!(seen.get(key(2), SECOND, 1).is_none());
         assert!(seen.get(key(1), SECOND, 1).is_none());
+    }
+
+    #[test]
+    fn an_entry_is_small() {
+        assert!(
+            size_of::<(Key, Entry)>() <= 96,
+            "{} bytes",
+            size_of::<(Key, Entry)>()
+        );
     }
 
     #[test]
     fn it_never_holds_more_than_its_limit() {
         let seen = Seen::new(64, 10 * SECOND);
         for number in 0..10_000 {
-            seen.put(key(number), ledger(key(number)), SECOND, 0);
+            seen.put(key(number), &ledger(key(number)), SECOND, 0);
         }
         let held: usize = seen
             .shards

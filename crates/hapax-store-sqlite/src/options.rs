@@ -48,7 +48,7 @@ impl Options {
             read_queue_calls_max: 256,
             readers: 2,
             batch_items_max: 512,
-            cache_bytes: 64 << 20,
+            cache_bytes: 96 << 20,
             wal_bytes_max: 64 << 20,
             quick_check_bytes_max: 4 << 20,
             pages_max: None,

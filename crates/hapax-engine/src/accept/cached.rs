@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use hapax_core::store::LedgerEntry;
 use hapax_core::{BodyHash, ContentHash};
 
 use super::Accepted;
@@ -16,14 +15,15 @@ impl Inner {
         let epoch = self.parts.store.connection_epoch();
         let mut answers = Vec::with_capacity(arrivals.len());
         for keyed in arrivals {
-            let entry = self.seen.get(keyed.key, now, epoch)?;
-            if !is_same(&entry, keyed.raw_hash, keyed.arrival.content_hash.as_ref()) {
+            let known = self.seen.get(keyed.key, now, epoch)?;
+            let first = (known.raw_hash, known.content_hash.as_deref());
+            if !is_same(first, (keyed.raw_hash, keyed.arrival.content_hash.as_ref())) {
                 return None;
             }
             answers.push(Accepted::Duplicate {
-                id: entry.id,
+                id: known.id,
                 event_id: keyed.identity.event_id.clone(),
-                first_seen: entry.first_seen,
+                first_seen: known.first_seen,
             });
         }
         for (Keyed { arrival, key, .. }, answer) in arrivals.iter().zip(&answers) {
@@ -41,14 +41,11 @@ impl Inner {
     }
 }
 
+/// The hashes of a body: of its raw bytes, and of what stays the same on a retry.
+pub(super) type Hashes<'a> = (BodyHash, Option<&'a ContentHash>);
+
 /// Whether a copy is the same event. A preset that leaves fields out decides by its content hash,
 /// if the first was hashed by the same rule; otherwise the raw bytes decide.
-pub(super) fn is_same(entry: &LedgerEntry, raw: BodyHash, content: Option<&ContentHash>) -> bool {
-    if entry.raw_hash == raw {
-        return true;
-    }
-    match (&entry.content_hash, content) {
-        (Some(first), Some(copy)) => first == copy,
-        (None, _) | (_, None) => false,
-    }
+pub(super) fn is_same(first: Hashes<'_>, copy: Hashes<'_>) -> bool {
+    first.0 == copy.0 || (first.1.is_some() && first.1 == copy.1)
 }

@@ -89,7 +89,7 @@ impl Inner {
             raw_hash: event.raw_hash,
             content_hash: event.content_hash.clone(),
         };
-        self.seen.put(event.key, entry, asked, epoch);
+        self.seen.put(event.key, &entry, asked, epoch);
         let deliveries = event.deliveries.clone();
         let stored = if deliveries.is_empty() {
             None
@@ -134,10 +134,11 @@ impl Inner {
     ) -> Result<Accepted, Refusal> {
         let event = prepared.give_back();
         let id = entry.id;
-        if is_same(&entry, event.raw_hash, event.content_hash.as_ref()) {
+        let first = (entry.raw_hash, entry.content_hash.as_ref());
+        if is_same(first, (event.raw_hash, event.content_hash.as_ref())) {
             let first_seen = entry.first_seen;
             self.gather.copy(event.key, first_seen, event.received_at);
-            self.seen.put(event.key, entry, asked, epoch);
+            self.seen.put(event.key, &entry, asked, epoch);
             return Ok(Accepted::Duplicate {
                 id,
                 event_id: event.identity.event_id,
