@@ -184,6 +184,24 @@ pub struct StoredEvent {
     pub batch: Option<(EventId, u32)>,
 }
 
+impl From<NewEvent> for StoredEvent {
+    fn from(event: NewEvent) -> Self {
+        Self {
+            id: event.id,
+            identity: event.identity,
+            source: event.source,
+            event_type: event.event_type,
+            received_at: event.received_at,
+            signed_at: event.signed_at,
+            secret_index: event.secret_index,
+            raw_hash: event.raw_hash,
+            headers: event.headers,
+            body: event.body,
+            batch: event.batch,
+        }
+    }
+}
+
 /// What has become of an event, derived from its deliveries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -4,6 +4,7 @@
 
 mod error;
 pub mod moment;
+mod pages;
 mod path;
 pub mod sse;
 pub mod table;
@@ -23,6 +24,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use error::Error;
+pub use pages::Page;
 pub use path::{Parameters, segment};
 pub use target::Target;
 

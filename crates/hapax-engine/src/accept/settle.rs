@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::store::{BodyNote, Claim, Handed, LedgerEntry, Variant};
-use hapax_core::{Generation, Leased, NewEvent, SourceName, StoredEvent, Timestamp};
+use hapax_core::{Generation, Leased, SourceName, StoredEvent, Timestamp};
 
 use super::cached::is_same;
 use super::prepare::Prepared;
@@ -94,7 +94,7 @@ impl Inner {
         let stored = if deliveries.is_empty() {
             None
         } else {
-            Some(stored(event))
+            Some(StoredEvent::from(event))
         };
         let mut waits = false;
         for ((delivery, permit), handed) in deliveries.into_iter().zip(permits).zip(tokens) {
@@ -197,21 +197,5 @@ impl Inner {
             // Nobody listening any more is no error.
             let _ = self.tail.send(notice);
         }
-    }
-}
-
-fn stored(event: NewEvent) -> StoredEvent {
-    StoredEvent {
-        id: event.id,
-        identity: event.identity,
-        source: event.source,
-        event_type: event.event_type,
-        received_at: event.received_at,
-        signed_at: event.signed_at,
-        secret_index: event.secret_index,
-        raw_hash: event.raw_hash,
-        headers: event.headers,
-        body: event.body,
-        batch: event.batch,
     }
 }

@@ -5,13 +5,10 @@ use serde_json::json;
 
 use super::Globals;
 use crate::client::table::{Reader, Table};
-use crate::client::{Client, Error, Parameters};
+use crate::client::{Client, Error, Page as _, Parameters};
 use crate::exit::CliError;
 use crate::http::admin::views::{DeliveriesView, DisposedView};
 use crate::output;
-
-/// Deliveries that are asked for at once: the server's limit.
-const PAGE_MAX: u32 = 200;
 
 /// Look at deliveries that were given up, discard them, or take that back.
 ///
@@ -117,11 +114,7 @@ async fn list(client: &Client, args: &ListArgs, globals: &Globals) -> Result<(),
         return Ok(());
     }
     output::line(table(&page, Reader::of_stdout()))?;
-    if let Some(next) = &page.next {
-        output::note(format_args!(
-            "there are more: --cursor {next}, or a larger --limit"
-        ));
-    }
+    page.note_more();
     Ok(())
 }
 
@@ -130,23 +123,9 @@ async fn fetch(client: &Client, args: &ListArgs) -> Result<DeliveriesView, Error
     let parameters = Parameters::default()
         .with("status", Some(status))
         .with("destination", args.destination.as_ref());
-    let mut whole = DeliveriesView {
-        deliveries: Vec::new(),
-        next: args.cursor.clone(),
-    };
-    loop {
-        let missing = args.limit.saturating_sub(whole.deliveries.len() as u32);
-        let page = parameters
-            .clone()
-            .with("limit", Some(missing.min(PAGE_MAX)))
-            .with("cursor", whole.next.take());
-        let page: DeliveriesView = client.get(&page.on("deliveries")).await?;
-        whole.deliveries.extend(page.deliveries);
-        whole.next = page.next;
-        if whole.next.is_none() || whole.deliveries.len() as u32 >= args.limit {
-            return Ok(whole);
-        }
-    }
+    client
+        .pages("deliveries", &parameters, args.cursor.clone(), args.limit)
+        .await
 }
 
 /// Discards or restores; how many changed.

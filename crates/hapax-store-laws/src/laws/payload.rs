@@ -1,7 +1,7 @@
 //! Payloads: what arrived comes back, byte for byte, wherever it is shown.
 
 use hapax_core::store::Variant;
-use hapax_core::{Headers, NewEvent, StoredEvent, Timestamp};
+use hapax_core::{Headers, StoredEvent, Timestamp};
 
 use crate::Bench;
 use crate::bench::{Draft, Must};
@@ -101,7 +101,7 @@ pub async fn a_variant_comes_back_byte_for_byte(bench: &mut Bench) {
 /// Stores an event and compares it with what `get`, `list` and `lease` show, also after a restart.
 async fn comes_back(bench: &mut Bench, draft: Draft) -> StoredEvent {
     let event = draft.to("billing").build();
-    let expected = as_stored(&event);
+    let expected = StoredEvent::from(event.clone());
     bench.stored(Draft::from(event)).await;
     assert_eq!(bench.record(expected.id).await.event, expected);
     bench.reopen().await;
@@ -114,21 +114,4 @@ async fn comes_back(bench: &mut Bench, draft: Draft) -> StoredEvent {
     assert_eq!(leased.event, expected);
     bench.finished(&leased, hapax_core::Verdict::Completed).await;
     expected
-}
-
-fn as_stored(event: &NewEvent) -> StoredEvent {
-    let event = event.clone();
-    StoredEvent {
-        id: event.id,
-        identity: event.identity,
-        source: event.source,
-        event_type: event.event_type,
-        received_at: event.received_at,
-        signed_at: event.signed_at,
-        secret_index: event.secret_index,
-        raw_hash: event.raw_hash,
-        headers: event.headers,
-        body: event.body,
-        batch: event.batch,
-    }
 }

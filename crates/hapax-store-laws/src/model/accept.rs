@@ -40,7 +40,7 @@ impl State {
             accepted_at: now,
             sequence: self.next_sequence(),
             same_body_as: None,
-            event: stored(event),
+            event: StoredEvent::from(event),
         };
         self.events.insert(id, row);
         let tokens = deliveries
@@ -84,21 +84,5 @@ fn ledger_row(now: Timestamp, generation: Generation, event: &NewEvent) -> Ledge
             content_hash: event.content_hash.clone(),
         },
         forgotten: Forgotten::No,
-    }
-}
-
-fn stored(event: NewEvent) -> StoredEvent {
-    StoredEvent {
-        id: event.id,
-        identity: event.identity,
-        source: event.source,
-        event_type: event.event_type,
-        received_at: event.received_at,
-        signed_at: event.signed_at,
-        secret_index: event.secret_index,
-        raw_hash: event.raw_hash,
-        headers: event.headers,
-        body: event.body,
-        batch: event.batch,
     }
 }

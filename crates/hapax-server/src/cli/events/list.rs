@@ -5,13 +5,10 @@ use hapax_core::{Clock as _, SystemClock};
 use super::ListArgs;
 use crate::cli::Globals;
 use crate::client::table::{Reader, Table};
-use crate::client::{Client, Error, Parameters, moment};
+use crate::client::{Client, Error, Page as _, Parameters, moment};
 use crate::exit::CliError;
 use crate::http::admin::views::EventPageView;
 use crate::output;
-
-/// Events that are asked for at once: the server's limit.
-const PAGE_MAX: u32 = 200;
 
 pub(super) async fn run(client: &Client, args: &ListArgs, globals: &Globals) -> Result<(), CliError> {
     let page = fetch(client, args).await.map_err(Error::into_cli)?;
@@ -23,15 +20,10 @@ pub(super) async fn run(client: &Client, args: &ListArgs, globals: &Globals) -> 
         return Ok(());
     }
     output::line(table(&page, Reader::of_stdout()))?;
-    if let Some(next) = &page.next {
-        output::note(format_args!(
-            "there are more: --cursor {next}, or a larger --limit"
-        ));
-    }
+    page.note_more();
     Ok(())
 }
 
-/// As many pages as it takes, as one.
 async fn fetch(client: &Client, args: &ListArgs) -> Result<EventPageView, Error> {
     let now = SystemClock::default().now();
     let filter = &args.filter;
@@ -42,24 +34,9 @@ async fn fetch(client: &Client, args: &ListArgs) -> Result<EventPageView, Error>
         .with("event_id", filter.event_id.as_ref())
         .with("since", filter.since.map(|when| when.resolve(now)))
         .with("until", filter.until.map(|when| when.resolve(now)));
-    let mut whole = EventPageView {
-        events: Vec::new(),
-        next: args.cursor.clone(),
-    };
-    loop {
-        let missing = args.limit.saturating_sub(whole.events.len() as u32);
-        let page = parameters
-            .clone()
-            .with("limit", Some(missing.min(PAGE_MAX)))
-            .with("cursor", whole.next.take());
-        let page: EventPageView = client.get(&page.on("events")).await?;
-        whole.events.extend(page.events);
-        whole.next = page.next;
-        // A page may hold fewer than asked for and still go on.
-        if whole.next.is_none() || whole.events.len() as u32 >= args.limit {
-            return Ok(whole);
-        }
-    }
+    client
+        .pages("events", &parameters, args.cursor.clone(), args.limit)
+        .await
 }
 
 fn table(page: &EventPageView, reader: Reader) -> String {

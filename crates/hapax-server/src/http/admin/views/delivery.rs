@@ -6,7 +6,7 @@ use hapax_core::{DeliveryState, EventId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// One page of finished deliveries, newest first.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct DeliveriesView {
     /// The deliveries.
     pub deliveries: Vec<DeliveryView>,

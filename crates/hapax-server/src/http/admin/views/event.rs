@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{AttemptView, DeliveryView};
 
 /// One page of events, newest first.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct EventPageView {
     /// The events.
     pub events: Vec<EventSummaryView>,
