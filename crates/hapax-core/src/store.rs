@@ -73,6 +73,7 @@ pub trait Store: Send + Sync + 'static {
 
     /// Puts finished deliveries back to work, in place, due now, with a new token and their
     /// attempts at zero; refuses where work is unfinished. The earlier outcome stays as history.
+    /// What a job has put back before, the same job does not put back again: it may repeat an order.
     async fn replay(&self, orders: Vec<ReplayOrder>) -> Result<Vec<Replayed>, Error>;
 
     /// Lets an identity be accepted again, as its next generation. Refuses while work is unfinished.

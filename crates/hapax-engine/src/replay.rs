@@ -227,8 +227,7 @@ impl Inner {
                 job: Some(job.id),
             });
         }
-        // A crash between these two writes repeats the portion: deliveries put back and unfinished
-        // are refused, finished ones of mode `all` run again under the same key.
+        // A crash between these two writes repeats the portion: the store leaves alone what this job has put back before.
         let mut next = job.clone();
         if !orders.is_empty() {
             for replayed in self.parts.store.replay(orders).await? {

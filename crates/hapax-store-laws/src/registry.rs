@@ -162,6 +162,7 @@ registry! {
         history_stays_and_is_no_dead_letter,
         a_replayed_delivery_can_die_again,
         a_replayed_delivery_names_its_job,
+        a_job_puts_a_delivery_back_once,
     }
     forgetting {
         a_forgotten_identity_is_new_again_as_its_next_generation,

@@ -133,6 +133,26 @@ pub async fn a_replayed_delivery_names_its_job(bench: &mut Bench) {
     assert_eq!(bench.delivery(id, "billing").await.replay, Some(job));
 }
 
+/// A job that is interrupted repeats its last portion: what it has put back before stays as it is.
+pub async fn a_job_puts_a_delivery_back_once(bench: &mut Bench) {
+    let id = bench.completed("evt_1", "billing").await;
+    let (first, second) = (ReplayJobId(bench.id()), ReplayJobId(bench.id()));
+    let order = |job| ReplayOrder {
+        job: Some(job),
+        ..to_all(id, ReplayMode::Force)
+    };
+    for (job, generation) in [(first, 1), (second, 2)] {
+        let replayed = Replayed::Again {
+            deliveries: 1,
+            generation: Generation(generation),
+        };
+        assert_eq!(bench.replay_order(order(job)).await, replayed);
+        bench.run("billing", Verdict::Completed).await;
+        assert_eq!(bench.replay_order(order(job)).await, Replayed::Nothing);
+        assert!(bench.lease("billing").await.is_none());
+    }
+}
+
 async fn dead_letters(bench: &Bench) -> Vec<EventId> {
     let query = DeadQuery {
         state: DeliveryState::Dead,

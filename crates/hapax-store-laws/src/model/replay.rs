@@ -23,6 +23,7 @@ impl State {
         let mut chosen: Vec<(DestinationId, Option<Delivery>)> = covered
             .iter()
             .filter(|(_, delivery)| fits(delivery.state, order.mode))
+            .filter(|(_, delivery)| order.job.is_none() || delivery.replay != order.job)
             .map(|(destination, delivery)| (destination.clone(), Some(delivery.clone())))
             .collect();
         if covered.is_empty() {
