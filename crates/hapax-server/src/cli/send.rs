@@ -37,7 +37,7 @@ pub struct Args {
     #[arg(value_name = "PROVIDER_OR_SOURCE")]
     pub target: String,
 
-    /// Where to send it [default: /in/<source> at `server.listen` of the configuration]
+    /// Where to send it [default: the path of the source at the configured `server.listen`]
     #[arg(long, value_name = "URL")]
     pub to: Option<String>,
 

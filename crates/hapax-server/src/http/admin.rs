@@ -2,7 +2,7 @@
 //!
 //! `/healthz`, `/readyz` and `/metrics` need no token, as probes and Prometheus expect: they show names
 //! of sources and destinations and numbers, never what is inside an event. Everything under `/api/v1`
-//! is behind [`access`]. Every answer has a limit in time and every body one in size; the live tail is
+//! is behind `access`. Every answer has a limit in time and every body one in size; the live tail is
 //! the one answer without an end, and has a limit in number.
 
 mod access;
