@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use hapax_core::store::{Error, Pause};
+use hapax_core::store::Error;
 use hapax_core::{Backend, Clock, DestinationId, EventIds, Owner, Random, SourceName};
 use tokio::sync::{Notify, broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -18,6 +18,7 @@ use crate::finish::Finished;
 use crate::gather::Gather;
 use crate::heartbeat::Flights;
 use crate::observe::{Notice, Observation, Observer};
+use crate::pauses::Pauses;
 use crate::port::Port;
 use crate::rate::Bucket;
 use crate::routing::{Route, Routing};
@@ -103,8 +104,7 @@ pub(crate) struct Inner {
     pub(crate) owner: Owner,
     pub(crate) ids: EventIds,
     pub(crate) plan: ArcSwap<Plan>,
-    /// Every pause, also of destinations that the configuration does not name now.
-    pub(crate) pauses: Mutex<Pauses>,
+    pub(crate) pauses: Pauses,
     pub(crate) seen: Seen,
     pub(crate) gather: Gather,
     pub(crate) flights: Flights,
@@ -129,8 +129,6 @@ pub(crate) struct Inner {
     pub(crate) released: AtomicUsize,
     loops: TaskTracker,
 }
-
-pub(crate) type Pauses = HashMap<DestinationId, Pause>;
 
 /// The routing, compiled: what accept and dispatch look up.
 #[derive(Debug, Default)]
@@ -165,20 +163,14 @@ impl Engine {
     /// # Errors
     /// When the store cannot say what is paused or which replays go on.
     pub async fn start(parts: Parts, routing: Routing, limits: Limits) -> Result<Self, Error> {
-        let pauses: Pauses = parts
-            .store
-            .pauses()
-            .await?
-            .into_iter()
-            .map(|pause| (pause.destination.clone(), pause))
-            .collect();
+        let pauses = Pauses::new(parts.store.pauses().await?);
         let (accept_queue, waiting) = mpsc::channel(limits.accept_queue);
         let (finish_queue, finished) = mpsc::channel(limits.finish_queue);
         let inner = Arc::new(Inner {
             owner: Owner(parts.random.next_u64()),
             ids: EventIds::default(),
             plan: ArcSwap::from_pointee(Plan::new(routing, &Plan::default(), &pauses)),
-            pauses: Mutex::new(pauses),
+            pauses,
             seen: Seen::new(limits.seen_entries, limits.seen_for),
             gather: Gather::default(),
             flights: Flights::default(),
@@ -207,6 +199,7 @@ impl Engine {
         inner.spawn_loop(Inner::dispatch_loop(Arc::clone(&inner)));
         inner.spawn_loop(Inner::heartbeat_loop(Arc::clone(&inner)));
         inner.spawn_loop(Inner::rescue_loop(Arc::clone(&inner)));
+        inner.spawn_loop(Inner::pauses_loop(Arc::clone(&inner)));
         inner.spawn_loop(Inner::flush_loop(Arc::clone(&inner)));
         inner.spawn_loop(Inner::retain_loop(Arc::clone(&inner)));
         inner.spawn_loop(Inner::replay_loop(Arc::clone(&inner)));
@@ -217,7 +210,7 @@ impl Engine {
     /// is gone is held in the store until it comes back.
     pub fn reconfigure(&self, routing: Routing) {
         let old = self.0.plan.load();
-        let plan = Plan::new(routing, &old, &lock(&self.0.pauses));
+        let plan = Plan::new(routing, &old, &self.0.pauses);
         self.0.plan.store(Arc::new(plan));
         self.0.dispatch.notify_one();
     }
@@ -305,7 +298,7 @@ impl Plan {
                     port.reconfigure(destination);
                     Arc::clone(port)
                 } else {
-                    Arc::new(Port::new(destination, pauses.get(&id).cloned()))
+                    Arc::new(Port::new(destination, pauses.of(&id)))
                 };
                 (id, port)
             })

@@ -19,6 +19,7 @@ mod gather;
 mod heartbeat;
 mod observe;
 mod operate;
+mod pauses;
 mod port;
 mod rate;
 mod replay;

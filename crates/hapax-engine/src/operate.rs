@@ -6,7 +6,7 @@ use hapax_core::store::{AuditEntry, Disposal, Error, Forgotten, Pause};
 use hapax_core::{BodyHash, DestinationId, EventId, Identity};
 
 use crate::accept::{Accepted, Arrival, Refusal};
-use crate::engine::{Engine, Inner, lock};
+use crate::engine::{Engine, Inner};
 
 /// A destination, as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,46 +76,6 @@ impl Engine {
             inner.parts.runtime.sleep(inner.seen.lifetime()).await;
         }
         Ok(forgotten)
-    }
-
-    /// Stops attempts at a destination until it is resumed. What runs ends.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn pause(&self, destination: DestinationId, who: &str, why: &str) -> Result<(), Error> {
-        let inner = &self.0;
-        let pause = Pause {
-            destination: destination.clone(),
-            at: inner.parts.clock.now(),
-            by: who.to_owned(),
-            why: why.to_owned(),
-        };
-        inner.parts.store.pause(pause.clone()).await?;
-        lock(&inner.pauses).insert(destination.clone(), pause.clone());
-        if let Some(port) = inner.plan.load().ports.get(&destination) {
-            port.set_pause(Some(pause));
-        }
-        inner
-            .audit(who, "pause", destination.to_string(), why.to_owned())
-            .await
-    }
-
-    /// Undoes a pause; whether there was one.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn resume(&self, destination: &DestinationId, who: &str) -> Result<bool, Error> {
-        let inner = &self.0;
-        let was_paused = inner.parts.store.resume(destination).await?;
-        lock(&inner.pauses).remove(destination);
-        if let Some(port) = inner.plan.load().ports.get(destination) {
-            port.set_pause(None);
-        }
-        inner.dispatch.notify_one();
-        inner
-            .audit(who, "resume", destination.to_string(), String::new())
-            .await?;
-        Ok(was_paused)
     }
 
     /// Discards dead letters, or takes that back; how many changed.

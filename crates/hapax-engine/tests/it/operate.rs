@@ -32,6 +32,21 @@ async fn a_paused_destination_gets_nothing_until_resumed_even_over_a_restart() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pause_holds_on_every_replica() {
+    let world = World::healthy();
+    let (here, there) = (world.start().await, world.start().await);
+    here.pause("billing".into(), "ann", "deploy").await.unwrap();
+    tokio::time::sleep(2 * SECOND).await;
+    assert!(there.destinations()[0].paused.is_some());
+    let id = world.send_twice(&there, "evt_1").await;
+    tokio::time::sleep(100 * SECOND).await;
+    assert!(world.sink.seen().is_empty());
+    here.resume(&"billing".into(), "ann").await.unwrap();
+    world.until(id, EventStatus::Completed).await;
+    assert_eq!(world.sink.seen().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn forget_lets_an_id_take_effect_again_under_a_new_key_once_no_cache_can_answer() {
     let world = World::healthy();
     let engine = world.start().await;

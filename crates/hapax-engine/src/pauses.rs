@@ -1,0 +1,134 @@
+//! Pauses: kept in the store, so that they outlive a restart and hold on every replica; remembered here, so that no
+//! event has to ask for them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use hapax_core::DestinationId;
+use hapax_core::store::{Error, Pause};
+
+use crate::engine::{Engine, Inner, lock};
+use crate::observe::Observation;
+
+/// Every pause, also of destinations that the configuration does not name now.
+#[derive(Debug, Default)]
+pub(crate) struct Pauses(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    by_destination: HashMap<DestinationId, Pause>,
+    /// Rises with every pause and resume here: what was read from the store before is old then.
+    changes: u64,
+}
+
+impl Pauses {
+    pub(crate) fn new(pauses: Vec<Pause>) -> Self {
+        Self(Mutex::new(Known {
+            by_destination: by_destination(pauses),
+            changes: 0,
+        }))
+    }
+
+    pub(crate) fn of(&self, destination: &DestinationId) -> Option<Pause> {
+        lock(&self.0).by_destination.get(destination).cloned()
+    }
+
+    fn changes(&self) -> u64 {
+        lock(&self.0).changes
+    }
+
+    fn set(&self, destination: &DestinationId, pause: Option<Pause>) {
+        let mut known = lock(&self.0);
+        known.changes += 1;
+        match pause {
+            Some(pause) => known.by_destination.insert(destination.clone(), pause),
+            None => known.by_destination.remove(destination),
+        };
+    }
+
+    /// Takes what the store said, unless something changed here since `changes`.
+    fn replace(&self, pauses: Vec<Pause>, changes: u64) {
+        let mut known = lock(&self.0);
+        if known.changes == changes {
+            known.by_destination = by_destination(pauses);
+        }
+    }
+}
+
+fn by_destination(pauses: Vec<Pause>) -> HashMap<DestinationId, Pause> {
+    pauses
+        .into_iter()
+        .map(|pause| (pause.destination.clone(), pause))
+        .collect()
+}
+
+impl Engine {
+    /// Stops attempts at a destination until it is resumed, on every replica. What runs ends.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn pause(&self, destination: DestinationId, who: &str, why: &str) -> Result<(), Error> {
+        let inner = &self.0;
+        let pause = Pause {
+            destination: destination.clone(),
+            at: inner.parts.clock.now(),
+            by: who.to_owned(),
+            why: why.to_owned(),
+        };
+        inner.parts.store.pause(pause.clone()).await?;
+        inner.pauses.set(&destination, Some(pause));
+        inner.apply_pauses();
+        inner
+            .audit(who, "pause", destination.to_string(), why.to_owned())
+            .await
+    }
+
+    /// Undoes a pause; whether there was one.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn resume(&self, destination: &DestinationId, who: &str) -> Result<bool, Error> {
+        let inner = &self.0;
+        let was_paused = inner.parts.store.resume(destination).await?;
+        inner.pauses.set(destination, None);
+        inner.apply_pauses();
+        inner
+            .audit(who, "resume", destination.to_string(), String::new())
+            .await?;
+        Ok(was_paused)
+    }
+}
+
+impl Inner {
+    /// Learns what other replicas paused and resumed.
+    pub(crate) async fn pauses_loop(self: Arc<Self>) {
+        while !self.rest(self.limits.poll_every).await {
+            let changes = self.pauses.changes();
+            match self.parts.store.pauses().await {
+                Ok(pauses) => {
+                    self.pauses.replace(pauses, changes);
+                    self.apply_pauses();
+                }
+                Err(error) => self.observe(&Observation::StoreFailed {
+                    during: "reading pauses",
+                    error: &error,
+                }),
+            }
+        }
+    }
+
+    /// Makes every port follow what is known.
+    fn apply_pauses(&self) {
+        let mut resumed = false;
+        for (id, port) in &self.plan.load().ports {
+            let pause = self.pauses.of(id);
+            if port.paused() != pause {
+                resumed |= pause.is_none();
+                port.set_pause(pause);
+            }
+        }
+        if resumed {
+            self.dispatch.notify_one();
+        }
+    }
+}
