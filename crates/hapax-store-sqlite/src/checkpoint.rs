@@ -18,7 +18,7 @@ use crate::connection::{self, PAGE_BYTES};
 /// The longest pause between two passes.
 const PASS_EVERY: Duration = Duration::from_millis(500);
 /// Pages not yet copied that wake the checkpointer before its pause is over.
-const PASS_PAGES: u64 = 4_096;
+const PASS_PAGES: u64 = 16_384;
 /// What is left after a pass that the writer takes over gladly.
 const TAIL_PAGES: u64 = 2_048;
 /// Passes over a log beyond its limit, after which the writer takes over whatever is left.

@@ -49,7 +49,7 @@ impl Options {
             readers: 2,
             batch_items_max: 512,
             cache_bytes: 96 << 20,
-            wal_bytes_max: 64 << 20,
+            wal_bytes_max: 256 << 20,
             quick_check_bytes_max: 4 << 20,
             pages_max: None,
             list_scan_max: 5_000,
