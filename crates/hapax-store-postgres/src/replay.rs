@@ -1,0 +1,360 @@
+//! Putting finished deliveries back to work. The earlier outcome stays as history.
+
+use std::collections::BTreeSet;
+
+use hapax_core::store::{ReplayMode, ReplayOrder, ReplayTarget, Replayed};
+use hapax_core::{DeliveryState, EventId, Generation, Identity, Lane, Timestamp};
+use uuid::Uuid;
+
+use crate::bind::{Column, bind};
+use crate::failure::Failure;
+use crate::lanes::{self, LaneName};
+use crate::outcome::{WorkRow, work_row};
+use crate::rows::{
+    Class, bucket_of, count_at, generation_at, key_bucket, key_uuid, lane_of, on_dead_code, state_of,
+    uuid_of,
+};
+use crate::session::Session;
+
+// A purge that has the event first wins: then it is not found.
+const LOCK_EVENTS: &str = "
+    SELECT e.id FROM hapax.events e
+    WHERE e.bucket = ANY ($1::int2[]) AND e.id = ANY ($2::uuid[])
+    ORDER BY e.bucket, e.id FOR UPDATE";
+
+const LOCK_LEDGER: &str = "
+    SELECT l.key FROM hapax.ledger l
+    WHERE l.bucket = ANY ($1::int2[])
+      AND l.key IN (SELECT e.key FROM hapax.events e WHERE e.bucket = ANY ($1::int2[]) AND e.id = ANY ($2::uuid[]))
+    ORDER BY l.bucket, l.key FOR UPDATE";
+
+// Of finished and unfinished alike: the one may become the other before the lanes are locked.
+const LANES: &str = "
+    SELECT destination, lane FROM hapax.work
+    WHERE bucket = ANY ($1::int2[]) AND id = ANY ($2::uuid[]) AND lane IS NOT NULL
+    UNION
+    SELECT destination, lane FROM hapax.outcomes
+    WHERE bucket = ANY ($1::int2[]) AND id = ANY ($2::uuid[]) AND lane IS NOT NULL AND is_current";
+
+const SUBJECT: &str = "
+    SELECT e.scope, e.event_id, e.generation, e.accepted_at FROM hapax.events e
+    WHERE e.bucket = $1::int2 AND e.id = $2::uuid";
+
+const UNFINISHED: &str = "
+    SELECT EXISTS (SELECT 1 FROM hapax.work w
+                   WHERE w.bucket = $1::int2 AND w.id = $2::uuid AND ($3::text IS NULL OR w.destination = $3::text))";
+
+const FINISHED: &str = concat!(
+    "SELECT ",
+    work_row!(),
+    ", w.state, w.holds FROM hapax.outcomes w
+      WHERE w.bucket = $1::int2 AND w.id = $2::uuid AND w.is_current
+        AND ($3::text IS NULL OR w.destination = $3::text)
+      ORDER BY w.destination"
+);
+
+const LEDGER: &str = "
+    SELECT l.generation, l.forgotten FROM hapax.ledger l WHERE l.bucket = $1::int2 AND l.key = $2::uuid";
+
+const NEXT_GENERATION: &str = "
+    UPDATE hapax.ledger SET generation = generation + 1 WHERE bucket = $1::int2 AND key = $2::uuid";
+
+const SET_GENERATION: &str = "
+    UPDATE hapax.events SET generation = $3::int8 WHERE bucket = $1::int2 AND id = $2::uuid";
+
+const INTO_HISTORY: &str = "
+    UPDATE hapax.outcomes SET is_current = false, holds = false
+    WHERE bucket = $1::int2 AND id = $2::uuid AND destination = $3::text AND is_current";
+
+const INSERT: &str = "
+    INSERT INTO hapax.work (bucket, id, destination, class, state, wake_at, token, attempts, lost, owner, generation,
+                            accepted_at, idempotency_key, lane, lane_order, on_dead, replay)
+    VALUES ($1::int2, $2::uuid, $3::text, $4::int2, 0, $5::int8, $6::int8, 0, 0, NULL, $7::int8, $8::int8, $9::uuid,
+            $10::text, $11::int8, $12::int2, $13::uuid)";
+
+/// Replays events, each judged by itself.
+pub(crate) async fn replay(session: &Session, orders: &[ReplayOrder]) -> Result<Vec<Replayed>, Failure> {
+    if orders.is_empty() {
+        return Ok(Vec::new());
+    }
+    let now = session.begin_at().await?;
+    lock(session, orders, now).await?;
+    let mut answers = Vec::with_capacity(orders.len());
+    for order in orders {
+        answers.push(replay_one(session, order, now).await?);
+    }
+    session.commit().await?;
+    Ok(answers)
+}
+
+/// Locks everything that the orders may touch, in the order of everybody.
+async fn lock(session: &Session, orders: &[ReplayOrder], now: Timestamp) -> Result<(), Failure> {
+    let columns = |ids: Vec<EventId>| -> (Column<i16>, Column<Uuid>) {
+        (
+            ids.iter().map(|id| bucket_of(*id)).collect(),
+            ids.iter().map(|id| uuid_of(*id)).collect(),
+        )
+    };
+    let (buckets, ids) = columns(orders.iter().map(|order| order.event).collect());
+    session.execute(LOCK_EVENTS, bind![buckets, ids]).await?;
+    let forced = orders
+        .iter()
+        .filter(|order| order.mode == ReplayMode::Force)
+        .map(|order| order.event);
+    let (forced_buckets, forced_ids) = columns(forced.collect());
+    if !forced_ids.is_empty() {
+        session.execute(LOCK_LEDGER, bind![forced_buckets, forced_ids]).await?;
+    }
+    let mut names: BTreeSet<LaneName> = session
+        .rows(LANES, bind![buckets, ids])
+        .await?
+        .iter()
+        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
+        .collect::<Result<_, Failure>>()?;
+    names.extend(orders.iter().filter_map(|order| {
+        let target = order.to.as_ref()?;
+        let lane = target.lane.as_ref()?;
+        Some((target.destination.as_str().to_owned(), lane.key.clone()))
+    }));
+    lanes::lock(session, &names, now).await
+}
+
+/// The event as far as a replay needs it.
+struct Subject {
+    bucket: i16,
+    id: Uuid,
+    identity: Identity,
+    generation: Generation,
+    accepted_at: i64,
+}
+
+/// A finished delivery.
+struct Finished {
+    row: WorkRow,
+    state: DeliveryState,
+    /// It is the dead head of its lane and keeps it waiting.
+    holds: bool,
+}
+
+async fn replay_one(session: &Session, order: &ReplayOrder, now: Timestamp) -> Result<Replayed, Failure> {
+    let Some(subject) = subject(session, order).await? else {
+        return Ok(Replayed::NotFound);
+    };
+    let only = order.to.as_ref().map(|target| target.destination.as_str());
+    let unfinished = session
+        .one(UNFINISHED, bind![subject.bucket, subject.id, only])
+        .await?;
+    if unfinished.try_get(0)? {
+        return Ok(Replayed::Unfinished);
+    }
+    let finished = finished(session, &subject, only).await?;
+    let known = !finished.is_empty();
+    let chosen: Vec<Finished> = finished
+        .into_iter()
+        .filter(|delivery| fits(order.mode, delivery.state))
+        .collect();
+    let newcomer = order.to.as_ref().filter(|_| !known);
+    if chosen.is_empty() && newcomer.is_none() {
+        return Ok(Replayed::Nothing);
+    }
+    let forced = match order.mode {
+        ReplayMode::Force => Some(next_generation(session, &subject).await?),
+        ReplayMode::Failed | ReplayMode::All => None,
+    };
+    let mut generation = forced.unwrap_or(subject.generation);
+    let mut deliveries = 0;
+    for delivery in &chosen {
+        generation = put_back(session, order, &subject, delivery, forced, now).await?;
+        deliveries += 1;
+    }
+    if let Some(target) = newcomer {
+        create(session, order, &subject, target, generation, now).await?;
+        deliveries += 1;
+    }
+    Ok(Replayed::Again {
+        deliveries,
+        generation,
+    })
+}
+
+const fn fits(mode: ReplayMode, state: DeliveryState) -> bool {
+    match (mode, state) {
+        (ReplayMode::Failed, DeliveryState::Dead | DeliveryState::Discarded)
+        | (
+            ReplayMode::All | ReplayMode::Force,
+            DeliveryState::Completed | DeliveryState::Dead | DeliveryState::Discarded,
+        ) => true,
+        (ReplayMode::Failed, DeliveryState::Completed)
+        | (_, DeliveryState::Pending | DeliveryState::Running | DeliveryState::Retrying) => false,
+    }
+}
+
+async fn subject(session: &Session, order: &ReplayOrder) -> Result<Option<Subject>, Failure> {
+    let (bucket, id) = (bucket_of(order.event), uuid_of(order.event));
+    let Some(row) = session.optional(SUBJECT, bind![bucket, id]).await? else {
+        return Ok(None);
+    };
+    Ok(Some(Subject {
+        bucket,
+        id,
+        identity: Identity::new(row.try_get::<_, &str>(0)?, row.try_get::<_, String>(1)?),
+        generation: generation_at(&row, 2)?,
+        accepted_at: row.try_get(3)?,
+    }))
+}
+
+async fn finished(session: &Session, subject: &Subject, only: Option<&str>) -> Result<Vec<Finished>, Failure> {
+    let rows = session
+        .rows(FINISHED, bind![subject.bucket, subject.id, only])
+        .await?;
+    rows.iter()
+        .map(|row| {
+            Ok(Finished {
+                row: WorkRow::read(row)?,
+                state: state_of(row.try_get(13)?)?,
+                holds: row.try_get(14)?,
+            })
+        })
+        .collect()
+}
+
+/// A generation of the identity that nobody had. A tombstone's is promised to the next event in
+/// number only: it moves on.
+async fn next_generation(session: &Session, subject: &Subject) -> Result<Generation, Failure> {
+    let key = subject.identity.key();
+    let (bucket, key) = (key_bucket(key), key_uuid(key));
+    let row = session.optional(LEDGER, bind![bucket, key]).await?;
+    let taken = match row {
+        Some(row) => {
+            let generation = Generation(count_at(&row, 0)?);
+            if row.try_get(1)? { generation } else { generation.next() }
+        }
+        None => subject.generation.next(),
+    };
+    session.execute(NEXT_GENERATION, bind![bucket, key]).await?;
+    session
+        .execute(
+            SET_GENERATION,
+            bind![subject.bucket, subject.id, i64::from(taken.0)],
+        )
+        .await?;
+    Ok(taken)
+}
+
+async fn put_back(
+    session: &Session,
+    order: &ReplayOrder,
+    subject: &Subject,
+    delivery: &Finished,
+    forced: Option<Generation>,
+    now: Timestamp,
+) -> Result<Generation, Failure> {
+    let row = &delivery.row;
+    session
+        .execute(
+            INTO_HISTORY,
+            bind![row.bucket, row.id, row.destination.as_str()],
+        )
+        .await?;
+    let (generation, key) = match forced {
+        Some(generation) => {
+            let destination = row.destination.as_str().into();
+            let key = subject.identity.idempotency_key(generation, &destination);
+            (i64::from(generation.0), Uuid::from_bytes(*key.as_bytes()))
+        }
+        None => (row.generation, row.idempotency_key),
+    };
+    // A dead head that holds its lane never left it: it runs in its old place.
+    let spot = if delivery.holds {
+        Spot {
+            class: Class::Fresh,
+            lane: lane_of(row.lane.clone(), row.on_dead),
+            order: row.lane_order,
+        }
+    } else {
+        let lane = match &order.to {
+            Some(target) => target.lane.clone(),
+            None => lane_of(row.lane.clone(), row.on_dead),
+        };
+        at_tail(session, &row.destination, lane).await?
+    };
+    insert(session, order, subject, &row.destination, (generation, key), &spot, now).await?;
+    Ok(Generation(u32::try_from(generation).unwrap_or(u32::MAX)))
+}
+
+async fn create(
+    session: &Session,
+    order: &ReplayOrder,
+    subject: &Subject,
+    target: &ReplayTarget,
+    generation: Generation,
+    now: Timestamp,
+) -> Result<(), Failure> {
+    let key = subject.identity.idempotency_key(generation, &target.destination);
+    let key = Uuid::from_bytes(*key.as_bytes());
+    let destination = target.destination.as_str();
+    let spot = at_tail(session, destination, target.lane.clone()).await?;
+    let generation = i64::from(generation.0);
+    insert(session, order, subject, destination, (generation, key), &spot, now).await
+}
+
+/// Where a replayed delivery comes to stand.
+struct Spot {
+    class: Class,
+    lane: Option<Lane>,
+    order: Option<i64>,
+}
+
+async fn at_tail(session: &Session, destination: &str, lane: Option<Lane>) -> Result<Spot, Failure> {
+    let Some(lane) = lane else {
+        return Ok(Spot {
+            class: Class::Fresh,
+            lane: None,
+            order: None,
+        });
+    };
+    let name = BTreeSet::from([(destination.to_owned(), lane.key.clone())]);
+    let class = if lanes::taken(session, &name).await?.is_empty() {
+        Class::Fresh
+    } else {
+        Class::Waiting
+    };
+    let (_, mut numbers) = session.take(1).await?;
+    Ok(Spot {
+        class,
+        lane: Some(lane),
+        order: Some(numbers.next()?),
+    })
+}
+
+async fn insert(
+    session: &Session,
+    order: &ReplayOrder,
+    subject: &Subject,
+    destination: &str,
+    (generation, key): (i64, Uuid),
+    spot: &Spot,
+    now: Timestamp,
+) -> Result<(), Failure> {
+    let (_, mut numbers) = session.take(1).await?;
+    session
+        .execute(
+            INSERT,
+            bind![
+                subject.bucket,
+                subject.id,
+                destination,
+                spot.class.code(),
+                now.as_micros(),
+                numbers.next()?,
+                generation,
+                subject.accepted_at,
+                key,
+                spot.lane.as_ref().map(|lane| lane.key.as_str()),
+                spot.order,
+                spot.lane.as_ref().map(|lane| on_dead_code(lane.on_dead)),
+                order.job.map(|job| uuid_of(job.0)),
+            ],
+        )
+        .await
+}
