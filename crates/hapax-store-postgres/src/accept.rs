@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
+use futures_util::future::join3;
 use hapax_core::store::{AcceptRequest, Claim, Error, LedgerEntry};
 use hapax_core::{Generation, Key, NewEvent, Timestamp};
 
@@ -70,7 +71,10 @@ pub(crate) async fn accept(runner: &Runner, requests: Vec<AcceptRequest>) -> Vec
         }
     }
     let missing = || Err(Failure::Moved.to_error());
-    answers.into_iter().map(|answer| answer.unwrap_or_else(missing)).collect()
+    answers
+        .into_iter()
+        .map(|answer| answer.unwrap_or_else(missing))
+        .collect()
 }
 
 /// What can be said of a request without asking the database.
@@ -109,7 +113,10 @@ async fn write_surely(
     };
     let mut tries = 1;
     loop {
-        match runner.run(&part, |session, part| write(session, part).boxed()).await {
+        match runner
+            .run(&part, |session, part| write(session, part).boxed())
+            .await
+        {
             Err(Failure::Unsure(_)) if tries < UNSURE_MAX => tries += 1,
             other => return other,
         }
@@ -135,10 +142,15 @@ async fn write(session: &Session, part: &Part) -> Result<Vec<Vec<Claim>>, Failur
     for event in events() {
         first.entry(event.key).or_insert(event);
     }
-    let is_candidate =
-        |event: &&NewEvent| first.get(&event.key).is_some_and(|found| std::ptr::eq(*found, *event));
-    let mut candidates: Vec<Candidate<'_>> =
-        events().filter(is_candidate).map(|event| Candidate { event }).collect();
+    let is_candidate = |event: &&NewEvent| {
+        first
+            .get(&event.key)
+            .is_some_and(|found| std::ptr::eq(*found, *event))
+    };
+    let mut candidates: Vec<Candidate<'_>> = events()
+        .filter(is_candidate)
+        .map(|event| Candidate { event })
+        .collect();
     // In one order for everybody: opposite orders in two batches would wait for each other.
     candidates.sort_unstable_by_key(|candidate| (candidate.event.key.bucket(), candidate.event.key));
 
@@ -184,8 +196,7 @@ async fn write(session: &Session, part: &Part) -> Result<Vec<Vec<Claim>>, Failur
         .collect()
 }
 
-/// Writes payloads, work and sums, and commits: sent in one go. Where one of them fails, the
-/// transaction is aborted and the commit rolls it back.
+/// Writes payloads, work and sums, sent in one go, and commits.
 async fn store(
     session: &Session,
     winners: &[(&NewEvent, Generation)],
@@ -193,9 +204,22 @@ async fn store(
     now: Timestamp,
     tallies: &Tallies,
 ) -> Result<HashMap<Key, Vec<Option<hapax_core::store::Handed>>>, Failure> {
-    payload::insert(session, winners, &work.numbers, now).await?;
-    enqueue::insert(session, &work, now).await?;
-    tallies.flush(session).await?;
+    let (payloads, enqueued, counted) = join3(
+        payload::insert(session, winners, &work.numbers, now),
+        enqueue::insert(session, &work, now),
+        tallies.flush(session),
+    )
+    .await;
+    // Where one fails, those after it only say that the transaction is aborted.
+    let mut failures = [payloads, enqueued, counted].into_iter().filter_map(Result::err);
+    if let Some(first) = failures.next() {
+        let cause = if first.is_aftermath() {
+            failures.find(|failure| !failure.is_aftermath())
+        } else {
+            None
+        };
+        return Err(cause.unwrap_or(first));
+    }
     session.commit().await?;
     Ok(work.handed)
 }

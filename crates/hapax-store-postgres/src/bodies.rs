@@ -41,7 +41,10 @@ pub(crate) async fn note_bodies(session: &Session, notes: &[BodyNote]) -> Result
     for note in notes {
         firsts.entry(name(note)).or_insert(note);
     }
-    let buckets: Column<i16> = firsts.keys().map(|(scope, hash)| bucket_by(&[scope.as_bytes(), hash])).collect();
+    let buckets: Column<i16> = firsts
+        .keys()
+        .map(|(scope, hash)| bucket_by(&[scope.as_bytes(), hash]))
+        .collect();
     let scopes: Column<&str> = firsts.keys().map(|(scope, _)| *scope).collect();
     let hashes: Column<&[u8]> = firsts.keys().map(|(_, hash)| *hash).collect();
     session.begin().await?;
@@ -52,8 +55,14 @@ pub(crate) async fn note_bodies(session: &Session, notes: &[BodyNote]) -> Result
                 buckets,
                 scopes,
                 hashes,
-                firsts.values().map(|note| uuid_of(note.id)).collect::<Column<Uuid>>(),
-                firsts.values().map(|note| note.until.as_micros()).collect::<Column<i64>>(),
+                firsts
+                    .values()
+                    .map(|note| uuid_of(note.id))
+                    .collect::<Column<Uuid>>(),
+                firsts
+                    .values()
+                    .map(|note| note.until.as_micros())
+                    .collect::<Column<i64>>(),
             ],
         )
         .await?;
@@ -66,7 +75,9 @@ pub(crate) async fn note_bodies(session: &Session, notes: &[BodyNote]) -> Result
         let (scope, hash) = name(note);
         let first = known.get(&(scope.to_owned(), hash.to_vec()));
         if let Some(first) = first.filter(|first| **first != uuid_of(note.id)) {
-            later.entry((bucket_of(note.id), uuid_of(note.id))).or_insert(*first);
+            later
+                .entry((bucket_of(note.id), uuid_of(note.id)))
+                .or_insert(*first);
         }
     }
     if !later.is_empty() {

@@ -54,7 +54,11 @@ pub(crate) async fn quarantine(session: &Session, variants: &[Variant]) -> Resul
 async fn keep(session: &Session, variant: &Variant) -> Result<Quarantined, Failure> {
     let (bucket, first) = (bucket_of(variant.first), uuid_of(variant.first));
     let raw_hash = &variant.raw_hash.as_bytes()[..];
-    if session.optional(AGAIN, bind![bucket, first, raw_hash]).await?.is_some() {
+    if session
+        .optional(AGAIN, bind![bucket, first, raw_hash])
+        .await?
+        .is_some()
+    {
         return Ok(Quarantined::Again);
     }
     let kept: i64 = session.one(COUNT, bind![bucket, first]).await?.try_get(0)?;

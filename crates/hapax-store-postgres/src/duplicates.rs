@@ -48,16 +48,23 @@ pub(crate) async fn note_duplicates(session: &Session, notes: &[DuplicateNote]) 
         tally.gaps_ms.iter().flat_map(|gap| gap.to_be_bytes()).collect()
     };
     session.begin().await?;
-    session.execute(ADD, bind![
-        sums.keys().map(|key| key_bucket(*key)).collect::<Column<i16>>(),
-        sums.keys().map(|key| key_uuid(*key)).collect::<Column<Uuid>>(),
-        sums.values()
-            .map(|tally| i64::try_from(tally.copies).unwrap_or(i64::MAX))
-            .collect::<Column<i64>>(),
-        sums.values().map(|tally| tally.last_at.as_micros()).collect::<Column<i64>>(),
-        sums.values().map(gaps).collect::<Column<Vec<u8>>>(),
-        (GAPS_MAX * GAP_BYTES) as i32,
-    ]).await?;
+    session
+        .execute(
+            ADD,
+            bind![
+                sums.keys().map(|key| key_bucket(*key)).collect::<Column<i16>>(),
+                sums.keys().map(|key| key_uuid(*key)).collect::<Column<Uuid>>(),
+                sums.values()
+                    .map(|tally| i64::try_from(tally.copies).unwrap_or(i64::MAX))
+                    .collect::<Column<i64>>(),
+                sums.values()
+                    .map(|tally| tally.last_at.as_micros())
+                    .collect::<Column<i64>>(),
+                sums.values().map(gaps).collect::<Column<Vec<u8>>>(),
+                (GAPS_MAX * GAP_BYTES) as i32,
+            ],
+        )
+        .await?;
     session.commit().await
 }
 

@@ -76,6 +76,11 @@ impl Failure {
         }
     }
 
+    /// Whether it only says that an earlier statement of the transaction failed.
+    pub(crate) fn is_aftermath(&self) -> bool {
+        self.state() == Some("25P02")
+    }
+
     /// Marks a failure of the commit: without an answer of the server nobody knows.
     pub(crate) fn at_commit(self) -> Self {
         match self {

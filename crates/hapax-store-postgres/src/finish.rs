@@ -30,7 +30,10 @@ macro_rules! held {
 
 // Lanes are locked before rows of work, so they must be known first.
 const LANES: &str = held!("w.destination, w.lane", " AND w.lane IS NOT NULL");
-const LOCK: &str = held!(work_row!(), " ORDER BY w.bucket, w.id, w.destination FOR UPDATE OF w");
+const LOCK: &str = held!(
+    work_row!(),
+    " ORDER BY w.bucket, w.id, w.destination FOR UPDATE OF w"
+);
 
 const PUT_BACK: &str = "
     UPDATE hapax.work AS w
@@ -45,7 +48,7 @@ const INSERT_ATTEMPTS: &str = "
     SELECT n.bucket, n.id, n.no, n.token, n.generation, n.started_at, n.duration_ms, n.status, n.destination, n.error,
            n.excerpt, n.message
     FROM unnest($1::int2[], $2::uuid[], $3::int8[], $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::int4[],
-                $9::text[], $10::text[], $11::text[], $12::text[])
+                $9::text[], $10::text[], $11::bytea[], $12::bytea[])
          AS n (bucket, id, no, token, generation, started_at, duration_ms, status, destination, error, excerpt,
                message)";
 
@@ -170,21 +173,27 @@ async fn put_back(session: &Session, back: &[Back]) -> Result<(), Failure> {
             bind![
                 rows().map(|back| back.row.bucket).collect::<Column<i16>>(),
                 rows().map(|back| back.row.id).collect::<Column<Uuid>>(),
-                rows().map(|back| back.row.destination.as_str()).collect::<Column<&str>>(),
-                rows().map(|back| state_code(waiting_state(back.attempts))).collect::<Column<i16>>(),
-                rows().map(|back| Class::due(back.row.lost).code()).collect::<Column<i16>>(),
-                rows().map(|back| back.wake_at.as_micros()).collect::<Column<i64>>(),
-                rows().map(|back| i64::from(back.attempts)).collect::<Column<i64>>(),
+                rows()
+                    .map(|back| back.row.destination.as_str())
+                    .collect::<Column<&str>>(),
+                rows()
+                    .map(|back| state_code(waiting_state(back.attempts)))
+                    .collect::<Column<i16>>(),
+                rows()
+                    .map(|back| Class::due(back.row.lost).code())
+                    .collect::<Column<i16>>(),
+                rows()
+                    .map(|back| back.wake_at.as_micros())
+                    .collect::<Column<i64>>(),
+                rows()
+                    .map(|back| i64::from(back.attempts))
+                    .collect::<Column<i64>>(),
             ],
         )
         .await
 }
 
-async fn keep(
-    session: &Session,
-    attempts: &[(WorkRow, &Attempt)],
-    nos: Column<i64>,
-) -> Result<(), Failure> {
+async fn keep(session: &Session, attempts: &[(WorkRow, &Attempt)], nos: Column<i64>) -> Result<(), Failure> {
     if attempts.is_empty() {
         return Ok(());
     }
@@ -199,24 +208,28 @@ async fn keep(
                 nos,
                 rows().map(|row| row.token).collect::<Column<i64>>(),
                 rows().map(|row| row.generation).collect::<Column<i64>>(),
-                tries().map(|attempt| attempt.started_at.as_micros()).collect::<Column<i64>>(),
-                tries().map(|attempt| i64::from(attempt.duration_ms)).collect::<Column<i64>>(),
-                tries().map(|attempt| attempt.status).collect::<Column<Option<i32>>>(),
-                rows().map(|row| row.destination.as_str()).collect::<Column<&str>>(),
+                tries()
+                    .map(|attempt| attempt.started_at.as_micros())
+                    .collect::<Column<i64>>(),
+                tries()
+                    .map(|attempt| i64::from(attempt.duration_ms))
+                    .collect::<Column<i64>>(),
+                tries()
+                    .map(|attempt| attempt.status)
+                    .collect::<Column<Option<i32>>>(),
+                rows()
+                    .map(|row| row.destination.as_str())
+                    .collect::<Column<&str>>(),
                 tries()
                     .map(|attempt| attempt.error.map(ErrorClass::as_str))
                     .collect::<Column<Option<&str>>>(),
-                tries().map(|attempt| storable(&attempt.excerpt)).collect::<Column<String>>(),
                 tries()
-                    .map(|attempt| attempt.message.as_deref().map(storable))
-                    .collect::<Column<Option<String>>>(),
+                    .map(|attempt| attempt.excerpt.as_bytes())
+                    .collect::<Column<&[u8]>>(),
+                tries()
+                    .map(|attempt| attempt.message.as_deref().map(str::as_bytes))
+                    .collect::<Column<Option<&[u8]>>>(),
             ],
         )
         .await
-}
-
-/// Text columns cannot hold NUL. What a destination answered must not keep its delivery from
-/// ending, so that NUL is shown as what it is: not a character.
-fn storable(text: &str) -> String {
-    text.replace('\0', "\u{fffd}")
 }

@@ -73,7 +73,10 @@ fn status(deliveries: &[DeliveryView]) -> EventStatus {
     if deliveries.is_empty() {
         return EventStatus::Ignored;
     }
-    let mut unfinished = deliveries.iter().filter(|view| view.state.is_unfinished()).peekable();
+    let mut unfinished = deliveries
+        .iter()
+        .filter(|view| view.state.is_unfinished())
+        .peekable();
     if unfinished.peek().is_some() {
         return if unfinished.any(|view| failures(view) > 0) {
             EventStatus::Failed
@@ -124,13 +127,18 @@ async fn attempts(session: &Session, bucket: i16, id: uuid::Uuid) -> Result<Vec<
                     started_at: time_at(row, 3)?,
                     duration_ms: count_at(row, 4)?,
                     status: row.try_get(5)?,
-                    excerpt: row.try_get(6)?,
+                    excerpt: text(row.try_get(6)?),
                     error: error_at(row, 7)?,
-                    message: row.try_get(8)?,
+                    message: row.try_get::<_, Option<&[u8]>>(8)?.map(text),
                 },
             })
         })
         .collect()
+}
+
+/// Text that was stored as bytes.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 async fn duplicates(

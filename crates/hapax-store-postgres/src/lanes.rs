@@ -118,7 +118,10 @@ fn bucket((destination, lane): &LaneName) -> i16 {
 
 fn columns(lanes: &BTreeSet<LaneName>) -> (Column<&str>, Column<&str>) {
     (
-        lanes.iter().map(|(destination, _)| destination.as_str()).collect(),
+        lanes
+            .iter()
+            .map(|(destination, _)| destination.as_str())
+            .collect(),
         lanes.iter().map(|(_, lane)| lane.as_str()).collect(),
     )
 }

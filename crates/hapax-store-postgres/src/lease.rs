@@ -81,7 +81,9 @@ pub(crate) struct Search {
 pub(crate) async fn lease(session: &Session, search: &Search) -> Result<LeaseBatch, Failure> {
     let order = &search.order;
     let class = class_of(order);
-    let peek = session.one(PEEK, bind![order.destination.as_str(), class.code()]).await?;
+    let peek = session
+        .one(PEEK, bind![order.destination.as_str(), class.code()])
+        .await?;
     let now = time_at(&peek, 0)?;
     let next_due = optional_time_at(&peek, 2)?;
     if peek.try_get(1)? {
@@ -146,7 +148,11 @@ async fn lock_by_bucket(
     let due = session
         .rows(
             DUE_BUCKETS,
-            bind![order.destination.as_str(), class_of(order).code(), now.as_micros()],
+            bind![
+                order.destination.as_str(),
+                class_of(order).code(),
+                now.as_micros()
+            ],
         )
         .await?;
     let mut locked: Vec<WorkRow> = Vec::new();
@@ -200,8 +206,11 @@ async fn take(
     }
     let buckets: Column<i16> = locked.iter().map(|row| row.bucket).collect();
     let ids: Column<Uuid> = locked.iter().map(|row| row.id).collect();
-    let (taken, events) =
-        join(session.take(locked.len()), session.rows(EVENTS, bind![buckets, ids])).await;
+    let (taken, events) = join(
+        session.take(locked.len()),
+        session.rows(EVENTS, bind![buckets, ids]),
+    )
+    .await;
     let (_, mut numbers) = taken?;
     let mut events: HashMap<Uuid, StoredEvent> = events?
         .iter()

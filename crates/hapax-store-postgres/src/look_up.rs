@@ -6,9 +6,7 @@ use tokio_postgres::Row;
 
 use crate::bind::bind;
 use crate::failure::Failure;
-use crate::rows::{
-    generation_at, hash_at, id_at, key_at, key_bucket, key_uuid, optional_hash_at, time_at,
-};
+use crate::rows::{generation_at, hash_at, id_at, key_at, key_bucket, key_uuid, optional_hash_at, time_at};
 use crate::session::Session;
 
 /// The columns that [`holder_at`] reads.
@@ -42,7 +40,9 @@ pub(crate) enum Holder {
 /// What the ledger knows of an identity.
 pub(crate) async fn look_up(session: &Session, identity: &Identity) -> Result<Option<LedgerEntry>, Failure> {
     let key = identity.key();
-    let row = session.optional(SELECT, bind![key_bucket(key), key_uuid(key)]).await?;
+    let row = session
+        .optional(SELECT, bind![key_bucket(key), key_uuid(key)])
+        .await?;
     Ok(match row.as_ref().map(holder_at).transpose()? {
         Some((_, Holder::Event(entry))) => Some(entry),
         Some((_, Holder::Forgotten { .. })) | None => None,

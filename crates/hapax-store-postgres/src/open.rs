@@ -91,7 +91,10 @@ pub(crate) async fn open(options: &Options) -> Result<Connector, OpenError> {
 
 async fn check_version(client: &Client) -> Result<(), OpenError> {
     let number = setting(client, "server_version_num").await?;
-    if number.parse::<u32>().is_ok_and(|number| number >= SERVER_VERSION_MIN) {
+    if number
+        .parse::<u32>()
+        .is_ok_and(|number| number >= SERVER_VERSION_MIN)
+    {
         return Ok(());
     }
     Err(OpenError::OldServer {

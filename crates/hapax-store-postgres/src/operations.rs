@@ -42,8 +42,10 @@ impl Operations for PostgresStore {
         after: Option<Cursor>,
         limit: u32,
     ) -> Result<(Vec<AuditRecord>, Option<Cursor>), Error> {
-        self.run((after, limit), |session, page| audit::audit(session, page).boxed())
-            .await
+        self.run((after, limit), |session, page| {
+            audit::audit(session, page).boxed()
+        })
+        .await
     }
 
     async fn deliveries(
@@ -85,8 +87,10 @@ impl Operations for PostgresStore {
     }
 
     async fn advance_replay(&self, job: &ReplayJob) -> Result<bool, Error> {
-        self.run(job.clone(), |session, job| jobs::advance_replay(session, job).boxed())
-            .await
+        self.run(job.clone(), |session, job| {
+            jobs::advance_replay(session, job).boxed()
+        })
+        .await
     }
 
     async fn cancel_replay(&self, id: ReplayJobId) -> Result<bool, Error> {
@@ -102,8 +106,10 @@ impl Operations for PostgresStore {
     }
 
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {
-        self.run(notes, |session, notes| bodies::note_bodies(session, notes).boxed())
-            .await
+        self.run(notes, |session, notes| {
+            bodies::note_bodies(session, notes).boxed()
+        })
+        .await
     }
 
     async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {

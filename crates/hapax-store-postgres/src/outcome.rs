@@ -127,7 +127,9 @@ pub(crate) async fn conclude(
     let buckets: Column<i16> = rows().map(|row| row.bucket).collect();
     let ids: Column<Uuid> = rows().map(|row| row.id).collect();
     let destinations: Column<&str> = rows().map(|row| row.destination.as_str()).collect();
-    session.execute(DELETE_WORK, bind![buckets, ids, destinations]).await?;
+    session
+        .execute(DELETE_WORK, bind![buckets, ids, destinations])
+        .await?;
     session
         .execute(
             INSERT_OUTCOMES,
@@ -145,7 +147,9 @@ pub(crate) async fn conclude(
                 rows().map(|row| row.accepted_at).collect::<Column<i64>>(),
                 rows().map(|row| row.idempotency_key).collect::<Column<Uuid>>(),
                 errors,
-                rows().map(|row| row.lane.as_deref()).collect::<Column<Option<&str>>>(),
+                rows()
+                    .map(|row| row.lane.as_deref())
+                    .collect::<Column<Option<&str>>>(),
                 rows().map(|row| row.lane_order).collect::<Column<Option<i64>>>(),
                 rows().map(|row| row.on_dead).collect::<Column<Option<i16>>>(),
                 rows().map(|row| row.replay).collect::<Column<Option<Uuid>>>(),

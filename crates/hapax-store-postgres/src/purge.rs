@@ -101,7 +101,9 @@ async fn sweep_window(
             deletes_max: room.min(CHUNK),
             scan_max: SCAN_ROWS.min(*scan),
         };
-        let done = runner.run(&chunk, |session, chunk| delete(session, chunk).boxed()).await?;
+        let done = runner
+            .run(&chunk, |session, chunk| delete(session, chunk).boxed())
+            .await?;
         purged.events += done.events;
         *scan = scan.saturating_sub(done.scanned.max(1));
         match done.position {

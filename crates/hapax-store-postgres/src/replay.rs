@@ -11,8 +11,7 @@ use crate::failure::Failure;
 use crate::lanes::{self, LaneName};
 use crate::outcome::{WorkRow, work_row};
 use crate::rows::{
-    Class, bucket_of, count_at, generation_at, key_bucket, key_uuid, lane_of, on_dead_code, state_of,
-    uuid_of,
+    Class, bucket_of, count_at, generation_at, key_bucket, key_uuid, lane_of, on_dead_code, state_of, uuid_of,
 };
 use crate::session::Session;
 
@@ -103,7 +102,9 @@ async fn lock(session: &Session, orders: &[ReplayOrder], now: Timestamp) -> Resu
         .map(|order| order.event);
     let (forced_buckets, forced_ids) = columns(forced.collect());
     if !forced_ids.is_empty() {
-        session.execute(LOCK_LEDGER, bind![forced_buckets, forced_ids]).await?;
+        session
+            .execute(LOCK_LEDGER, bind![forced_buckets, forced_ids])
+            .await?;
     }
     let mut names: BTreeSet<LaneName> = session
         .rows(LANES, bind![buckets, ids])
@@ -203,7 +204,11 @@ async fn subject(session: &Session, order: &ReplayOrder) -> Result<Option<Subjec
     }))
 }
 
-async fn finished(session: &Session, subject: &Subject, only: Option<&str>) -> Result<Vec<Finished>, Failure> {
+async fn finished(
+    session: &Session,
+    subject: &Subject,
+    only: Option<&str>,
+) -> Result<Vec<Finished>, Failure> {
     let rows = session
         .rows(FINISHED, bind![subject.bucket, subject.id, only])
         .await?;
@@ -227,7 +232,11 @@ async fn next_generation(session: &Session, subject: &Subject) -> Result<Generat
     let taken = match row {
         Some(row) => {
             let generation = Generation(count_at(&row, 0)?);
-            if row.try_get(1)? { generation } else { generation.next() }
+            if row.try_get(1)? {
+                generation
+            } else {
+                generation.next()
+            }
         }
         None => subject.generation.next(),
     };
@@ -251,10 +260,7 @@ async fn put_back(
 ) -> Result<Generation, Failure> {
     let row = &delivery.row;
     session
-        .execute(
-            INTO_HISTORY,
-            bind![row.bucket, row.id, row.destination.as_str()],
-        )
+        .execute(INTO_HISTORY, bind![row.bucket, row.id, row.destination.as_str()])
         .await?;
     let (generation, key) = match forced {
         Some(generation) => {
@@ -278,7 +284,16 @@ async fn put_back(
         };
         at_tail(session, &row.destination, lane).await?
     };
-    insert(session, order, subject, &row.destination, (generation, key), &spot, now).await?;
+    insert(
+        session,
+        order,
+        subject,
+        &row.destination,
+        (generation, key),
+        &spot,
+        now,
+    )
+    .await?;
     Ok(Generation(u32::try_from(generation).unwrap_or(u32::MAX)))
 }
 
@@ -295,7 +310,16 @@ async fn create(
     let destination = target.destination.as_str();
     let spot = at_tail(session, destination, target.lane.clone()).await?;
     let generation = i64::from(generation.0);
-    insert(session, order, subject, destination, (generation, key), &spot, now).await
+    insert(
+        session,
+        order,
+        subject,
+        destination,
+        (generation, key),
+        &spot,
+        now,
+    )
+    .await
 }
 
 /// Where a replayed delivery comes to stand.

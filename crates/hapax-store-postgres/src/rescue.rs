@@ -96,7 +96,10 @@ async fn lock(session: &Session, expired: &[WorkRow], now: Timestamp) -> Result<
             bind![
                 expired.iter().map(|row| row.bucket).collect::<Column<i16>>(),
                 expired.iter().map(|row| row.id).collect::<Column<Uuid>>(),
-                expired.iter().map(|row| row.destination.as_str()).collect::<Column<&str>>(),
+                expired
+                    .iter()
+                    .map(|row| row.destination.as_str())
+                    .collect::<Column<&str>>(),
                 expired.iter().map(|row| row.token).collect::<Column<i64>>(),
                 now.as_micros(),
             ],
@@ -115,12 +118,16 @@ async fn put_back(session: &Session, back: &[WorkRow], now: Timestamp) -> Result
             bind![
                 back.iter().map(|row| row.bucket).collect::<Column<i16>>(),
                 back.iter().map(|row| row.id).collect::<Column<Uuid>>(),
-                back.iter().map(|row| row.destination.as_str()).collect::<Column<&str>>(),
+                back.iter()
+                    .map(|row| row.destination.as_str())
+                    .collect::<Column<&str>>(),
                 back.iter()
                     .map(|row| state_code(waiting_state(row.attempts)))
                     .collect::<Column<i16>>(),
                 back.iter().map(|row| row.token).collect::<Column<i64>>(),
-                back.iter().map(|row| i64::from(row.attempts)).collect::<Column<i64>>(),
+                back.iter()
+                    .map(|row| i64::from(row.attempts))
+                    .collect::<Column<i64>>(),
                 now.as_micros(),
                 Class::Suspect.code(),
             ],

@@ -62,7 +62,11 @@ async fn version(client: &Client) -> Result<u32, OpenError> {
     for row in rows {
         exists = row.try_get(0).map_err(OpenError::database)?;
     }
-    if exists { meta(client, "schema_version").await } else { Ok(0) }
+    if exists {
+        meta(client, "schema_version").await
+    } else {
+        Ok(0)
+    }
 }
 
 async fn meta(client: &Client, key: &str) -> Result<u32, OpenError> {

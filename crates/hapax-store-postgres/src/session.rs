@@ -89,7 +89,12 @@ impl Session {
     /// Begins a transaction that writes.
     pub(crate) async fn begin(&self) -> Result<(), Failure> {
         self.in_transaction.store(true, Ordering::Release);
-        Ok(self.lent.connection.client.batch_execute(&self.terms.begin).await?)
+        Ok(self
+            .lent
+            .connection
+            .client
+            .batch_execute(&self.terms.begin)
+            .await?)
     }
 
     /// Begins a transaction that writes and asks for the server's time, in one go.
@@ -140,7 +145,10 @@ impl Session {
     pub(crate) async fn take(&self, count: usize) -> Result<(Timestamp, Numbers), Failure> {
         let row = self.one(TAKE, bind![count as i64]).await?;
         let numbers: Vec<i64> = row.try_get(1)?;
-        Ok((Timestamp::from_micros(row.try_get(0)?), Numbers(numbers.into_iter())))
+        Ok((
+            Timestamp::from_micros(row.try_get(0)?),
+            Numbers(numbers.into_iter()),
+        ))
     }
 
     /// Runs a statement; its rows.
@@ -167,9 +175,9 @@ impl Session {
 
     /// A statement with exactly one row.
     pub(crate) async fn one(&self, sql: &'static str, params: &[Param<'_>]) -> Result<Row, Failure> {
-        self.optional(sql, params)
-            .await?
-            .ok_or_else(|| Failure::Unreadable("the database gave no row where there is always one".to_owned()))
+        self.optional(sql, params).await?.ok_or_else(|| {
+            Failure::Unreadable("the database gave no row where there is always one".to_owned())
+        })
     }
 
     /// A statement with one row or none.

@@ -121,8 +121,10 @@ impl Store for PostgresStore {
     }
 
     async fn finish(&self, reports: Vec<Report>) -> Result<Vec<Written>, Error> {
-        self.run(reports, |session, reports| finish::finish(session, reports).boxed())
-            .await
+        self.run(reports, |session, reports| {
+            finish::finish(session, reports).boxed()
+        })
+        .await
     }
 
     async fn rescue(&self, limit: u32) -> Result<Vec<Rescued>, Error> {

@@ -49,8 +49,7 @@ fn verifier(roots: &Roots, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiS
             let unreadable = |error: &dyn std::fmt::Display| {
                 format!("the certificates in {} cannot be read: {error}", path.display())
             };
-            let certificates =
-                CertificateDer::pem_file_iter(path).map_err(|error| unreadable(&error))?;
+            let certificates = CertificateDer::pem_file_iter(path).map_err(|error| unreadable(&error))?;
             for certificate in certificates {
                 let certificate = certificate.map_err(|error| unreadable(&error))?;
                 store.add(certificate).map_err(|error| unreadable(&error))?;

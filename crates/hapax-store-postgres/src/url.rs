@@ -124,7 +124,11 @@ mod tests {
             ),
         ] {
             let target = read(&format!("postgres://me:secret@db:5433/hapax{query}")).unwrap();
-            assert_eq!((target.config.get_ssl_mode(), target.trust), (mode, trust), "{query}");
+            assert_eq!(
+                (target.config.get_ssl_mode(), target.trust),
+                (mode, trust),
+                "{query}"
+            );
             assert_eq!(target.config.get_ports(), [5433]);
         }
     }

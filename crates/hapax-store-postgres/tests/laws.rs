@@ -59,7 +59,10 @@ impl Subject for PostgresSubject {
             })
             .await;
         let row = client
-            .query_one("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8", &[])
+            .query_one(
+                "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8",
+                &[],
+            )
             .await
             .unwrap();
         Timestamp::from_micros(row.get(0))

@@ -38,5 +38,9 @@ fn can_be_reached(folder: &Path) -> bool {
 /// The folder for a server's socket, where its path is short enough.
 pub(crate) fn socket_folder(folder: &Path) -> String {
     let text = folder.display().to_string();
-    if text.len() <= SOCKET_PATH_MAX { text } else { String::new() }
+    if text.len() <= SOCKET_PATH_MAX {
+        text
+    } else {
+        String::new()
+    }
 }

@@ -137,7 +137,13 @@ pub(crate) fn create(folder: &Path, settings: &[&str]) -> Result<(), ServerError
     give(folder)?;
     let mut initdb = command(&programs()?.join("initdb"));
     initdb
-        .args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-locale", "-D"])
+        .args([
+            "--auth=trust",
+            "--username=postgres",
+            "--encoding=UTF8",
+            "--no-locale",
+            "-D",
+        ])
         .arg(folder.join("data"));
     run(&mut initdb, "initdb")?;
     // Room for several test processes at once, each with a few pools.

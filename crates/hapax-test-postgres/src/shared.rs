@@ -62,7 +62,11 @@ fn open(path: &Path) -> std::io::Result<File> {
 }
 
 fn running(folder: &Path) -> Option<u16> {
-    let port = std::fs::read_to_string(folder.join("port")).ok()?.trim().parse().ok()?;
+    let port = std::fs::read_to_string(folder.join("port"))
+        .ok()?
+        .trim()
+        .parse()
+        .ok()?;
     TcpStream::connect(("127.0.0.1", port)).ok()?;
     Some(port)
 }
@@ -101,7 +105,15 @@ fn start_anew(folder: &Path) -> Result<u16, ServerError> {
         .arg(programs()?.join("pg_ctl"))
         .arg(LINGER_SECONDS.to_string());
     if is_root() {
-        watchdog.args(["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups", "--"]);
+        watchdog.args([
+            "setpriv",
+            "--reuid",
+            "postgres",
+            "--regid",
+            "postgres",
+            "--clear-groups",
+            "--",
+        ]);
     } else {
         watchdog.arg("env");
     }

@@ -117,17 +117,30 @@ async fn insert(
         .rows(
             INSERT,
             bind![
-                events().map(|event| key_bucket(event.key)).collect::<Column<i16>>(),
-                events().map(|event| key_uuid(event.key)).collect::<Column<Uuid>>(),
+                events()
+                    .map(|event| key_bucket(event.key))
+                    .collect::<Column<i16>>(),
+                events()
+                    .map(|event| key_uuid(event.key))
+                    .collect::<Column<Uuid>>(),
                 events().map(|event| uuid_of(event.id)).collect::<Column<Uuid>>(),
-                events().map(|event| event.ledger_until.as_micros()).collect::<Column<i64>>(),
-                events().map(|event| event.identity.scope.as_str()).collect::<Column<&str>>(),
-                events().map(|event| &event.raw_hash.as_bytes()[..]).collect::<Column<&[u8]>>(),
+                events()
+                    .map(|event| event.ledger_until.as_micros())
+                    .collect::<Column<i64>>(),
+                events()
+                    .map(|event| event.identity.scope.as_str())
+                    .collect::<Column<&str>>(),
+                events()
+                    .map(|event| &event.raw_hash.as_bytes()[..])
+                    .collect::<Column<&[u8]>>(),
                 events()
                     .map(|event| event.content_hash.as_ref().map(|content| content.rule.as_str()))
                     .collect::<Column<Option<&str>>>(),
                 events()
-                    .map(|event| event.content_hash.as_ref().map(|content| &content.hash.as_bytes()[..]))
+                    .map(|event| event
+                        .content_hash
+                        .as_ref()
+                        .map(|content| &content.hash.as_bytes()[..]))
                     .collect::<Column<Option<&[u8]>>>(),
                 now.as_micros(),
             ],
@@ -189,13 +202,20 @@ async fn take_over(
                 buckets,
                 uuids,
                 events().map(|event| uuid_of(event.id)).collect::<Column<Uuid>>(),
-                events().map(|event| event.ledger_until.as_micros()).collect::<Column<i64>>(),
-                events().map(|event| &event.raw_hash.as_bytes()[..]).collect::<Column<&[u8]>>(),
+                events()
+                    .map(|event| event.ledger_until.as_micros())
+                    .collect::<Column<i64>>(),
+                events()
+                    .map(|event| &event.raw_hash.as_bytes()[..])
+                    .collect::<Column<&[u8]>>(),
                 events()
                     .map(|event| event.content_hash.as_ref().map(|content| content.rule.as_str()))
                     .collect::<Column<Option<&str>>>(),
                 events()
-                    .map(|event| event.content_hash.as_ref().map(|content| &content.hash.as_bytes()[..]))
+                    .map(|event| event
+                        .content_hash
+                        .as_ref()
+                        .map(|content| &content.hash.as_bytes()[..]))
                     .collect::<Column<Option<&[u8]>>>(),
                 now.as_micros(),
             ],
@@ -205,7 +225,13 @@ async fn take_over(
 
 fn keys(candidates: &[&Candidate<'_>]) -> (Column<i16>, Column<Uuid>) {
     (
-        candidates.iter().map(|candidate| key_bucket(candidate.event.key)).collect(),
-        candidates.iter().map(|candidate| key_uuid(candidate.event.key)).collect(),
+        candidates
+            .iter()
+            .map(|candidate| key_bucket(candidate.event.key))
+            .collect(),
+        candidates
+            .iter()
+            .map(|candidate| key_uuid(candidate.event.key))
+            .collect(),
     )
 }

@@ -150,16 +150,22 @@ pub(super) async fn insert(session: &Session, plan: &Plan, now: Timestamp) -> Re
             bind![
                 rows().map(|row| row.bucket).collect::<Column<i16>>(),
                 rows().map(|row| row.id).collect::<Column<Uuid>>(),
-                rows().map(|row| row.destination.as_str()).collect::<Column<&str>>(),
+                rows()
+                    .map(|row| row.destination.as_str())
+                    .collect::<Column<&str>>(),
                 rows().map(|row| row.class.code()).collect::<Column<i16>>(),
                 rows().map(|row| state_code(row.state)).collect::<Column<i16>>(),
                 rows().map(|row| row.wake_at.as_micros()).collect::<Column<i64>>(),
                 rows().map(|row| row.token).collect::<Column<i64>>(),
                 rows().map(|row| row.attempts).collect::<Column<i64>>(),
                 rows().map(|row| row.owner).collect::<Column<Option<i64>>>(),
-                rows().map(|row| i64::from(row.generation.0)).collect::<Column<i64>>(),
+                rows()
+                    .map(|row| i64::from(row.generation.0))
+                    .collect::<Column<i64>>(),
                 rows().map(|row| row.idempotency_key).collect::<Column<Uuid>>(),
-                rows().map(|row| row.lane.as_deref()).collect::<Column<Option<&str>>>(),
+                rows()
+                    .map(|row| row.lane.as_deref())
+                    .collect::<Column<Option<&str>>>(),
                 rows().map(|row| row.lane_order).collect::<Column<Option<i64>>>(),
                 now.as_micros(),
                 rows().map(|row| row.on_dead).collect::<Column<Option<i16>>>(),

@@ -34,25 +34,46 @@ pub(super) async fn insert(
                 events().map(|event| bucket_of(event.id)).collect::<Column<i16>>(),
                 events().map(|event| uuid_of(event.id)).collect::<Column<Uuid>>(),
                 numbers.iter().copied().collect::<Column<i64>>(),
-                events().map(|event| key_uuid(event.key)).collect::<Column<Uuid>>(),
-                winners.iter().map(|(_, generation)| i64::from(generation.0)).collect::<Column<i64>>(),
-                events().map(|event| event.received_at.as_micros()).collect::<Column<i64>>(),
+                events()
+                    .map(|event| key_uuid(event.key))
+                    .collect::<Column<Uuid>>(),
+                winners
+                    .iter()
+                    .map(|(_, generation)| i64::from(generation.0))
+                    .collect::<Column<i64>>(),
+                events()
+                    .map(|event| event.received_at.as_micros())
+                    .collect::<Column<i64>>(),
                 events()
                     .map(|event| event.signed_at.map(Timestamp::as_micros))
                     .collect::<Column<Option<i64>>>(),
-                events().map(|event| event.secret_index.map(i32::from)).collect::<Column<Option<i32>>>(),
+                events()
+                    .map(|event| event.secret_index.map(i32::from))
+                    .collect::<Column<Option<i32>>>(),
                 events()
                     .map(|event| event.batch.map(|(id, _)| uuid_of(id)))
                     .collect::<Column<Option<Uuid>>>(),
                 events()
                     .map(|event| event.batch.map(|(_, index)| i64::from(index)))
                     .collect::<Column<Option<i64>>>(),
-                events().map(|event| event.identity.scope.as_str()).collect::<Column<&str>>(),
-                events().map(|event| event.source.as_str()).collect::<Column<&str>>(),
-                events().map(|event| event.identity.event_id.as_str()).collect::<Column<&str>>(),
-                events().map(|event| event.event_type.as_deref()).collect::<Column<Option<&str>>>(),
-                events().map(|event| &event.raw_hash.as_bytes()[..]).collect::<Column<&[u8]>>(),
-                events().map(|event| event.headers.as_bytes()).collect::<Column<&[u8]>>(),
+                events()
+                    .map(|event| event.identity.scope.as_str())
+                    .collect::<Column<&str>>(),
+                events()
+                    .map(|event| event.source.as_str())
+                    .collect::<Column<&str>>(),
+                events()
+                    .map(|event| event.identity.event_id.as_str())
+                    .collect::<Column<&str>>(),
+                events()
+                    .map(|event| event.event_type.as_deref())
+                    .collect::<Column<Option<&str>>>(),
+                events()
+                    .map(|event| &event.raw_hash.as_bytes()[..])
+                    .collect::<Column<&[u8]>>(),
+                events()
+                    .map(|event| event.headers.as_bytes())
+                    .collect::<Column<&[u8]>>(),
                 events().map(|event| &event.body[..]).collect::<Column<&[u8]>>(),
                 now.as_micros(),
             ],

@@ -122,6 +122,7 @@ CREATE TABLE hapax.outcomes (
 CREATE INDEX outcomes_ended ON hapax.outcomes (state, finished_no) WHERE is_current AND state >= 4;
 CREATE INDEX outcomes_hold ON hapax.outcomes (destination, lane) WHERE holds;
 
+-- What a destination answered may hold any character, and text columns cannot hold NUL: hence bytes.
 CREATE TABLE hapax.attempts (
     bucket      int2 NOT NULL,
     id          uuid NOT NULL,
@@ -133,8 +134,8 @@ CREATE TABLE hapax.attempts (
     status      int4,
     destination text COLLATE "C" NOT NULL,
     error       text COLLATE "C",
-    excerpt     text COLLATE "C" NOT NULL,
-    message     text COLLATE "C",
+    excerpt     bytea NOT NULL,
+    message     bytea,
     PRIMARY KEY (bucket, id, no)
 );
 

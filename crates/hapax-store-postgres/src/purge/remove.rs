@@ -107,7 +107,9 @@ pub(super) async fn events(
     for sql in DELETES {
         session.execute(sql, bind![buckets, ids]).await?;
     }
-    session.execute(DELETE_EARLIER, bind![buckets, identities, ids]).await?;
+    session
+        .execute(DELETE_EARLIER, bind![buckets, identities, ids])
+        .await?;
     session.execute(ORPHAN, bind![buckets, identities]).await?;
     // A dead head that goes must not leave its lane waiting for nobody.
     lanes::promote(session, &held, now).await?;

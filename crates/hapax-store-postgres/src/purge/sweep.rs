@@ -66,7 +66,9 @@ pub(super) async fn sweep(
         replay_keep: options.replay_keep,
         from: from.unwrap_or((-1, String::new(), String::new())),
     };
-    let position = runner.run(&terms, |session, terms| run(session, terms).boxed()).await?;
+    let position = runner
+        .run(&terms, |session, terms| run(session, terms).boxed())
+        .await?;
     *lock(lanes) = position;
     Ok(())
 }
