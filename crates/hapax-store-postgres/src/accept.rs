@@ -22,6 +22,9 @@ use crate::tallies::Tallies;
 /// How often a batch is written whose commit got no answer.
 const UNSURE_MAX: u32 = 3;
 
+/// Bytes of payload written in one transaction: a message to the server has at most a gigabyte.
+const PART_BYTES_MAX: usize = 64 << 20;
+
 /// A part of the batch.
 struct Part {
     requests: Arc<Vec<AcceptRequest>>,
@@ -32,7 +35,7 @@ struct Part {
 pub(crate) async fn accept(runner: &Runner, requests: Vec<AcceptRequest>) -> Vec<Result<Vec<Claim>, Error>> {
     let requests = Arc::new(requests);
     let mut answers: Vec<Option<Result<Vec<Claim>, Error>>> = requests.iter().map(check).collect();
-    let mut parts = vec![0..requests.len()];
+    let mut parts = by_bytes(&requests);
     let mut down: Option<Failure> = None;
     // From the front, so that what came first is accepted first.
     while let Some(range) = parts.pop() {
@@ -75,6 +78,29 @@ pub(crate) async fn accept(runner: &Runner, requests: Vec<AcceptRequest>) -> Vec
         .into_iter()
         .map(|answer| answer.unwrap_or_else(missing))
         .collect()
+}
+
+/// Parts that one message to the server can hold, the first last.
+fn by_bytes(requests: &[AcceptRequest]) -> Vec<Range<usize>> {
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    let mut bytes: usize = 0;
+    for (at, request) in requests.iter().enumerate() {
+        let payload: usize = request
+            .events
+            .iter()
+            .map(|event| event.body.len() + event.headers.as_bytes().len())
+            .sum();
+        bytes = bytes.saturating_add(payload);
+        match parts.last_mut() {
+            Some(part) if bytes <= PART_BYTES_MAX => part.end += 1,
+            _ => {
+                parts.push(at..at + 1);
+                bytes = payload;
+            }
+        }
+    }
+    parts.reverse();
+    parts
 }
 
 /// What can be said of a request without asking the database.

@@ -12,9 +12,9 @@ use crate::session::Session;
 
 // Two replicas that quarantine for one identity count one after the other.
 const LOCK: &str = "
-    SELECT l.key FROM hapax.ledger l
-    WHERE l.bucket = ANY ($1::int2[]) AND l.key = ANY ($2::uuid[])
-    ORDER BY l.bucket, l.key FOR UPDATE";
+    SELECT l.key FROM unnest($1::int2[], $2::uuid[]) AS n (bucket, key)
+    JOIN hapax.ledger l ON l.bucket = n.bucket AND l.key = n.key
+    ORDER BY l.bucket, l.key FOR UPDATE OF l";
 
 const AGAIN: &str = "
     UPDATE hapax.conflicts SET seen = seen + 1

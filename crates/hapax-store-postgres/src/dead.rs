@@ -26,9 +26,9 @@ const SELECT: &str = concat!(
 
 // Against a replay of the same event.
 const LOCK_EVENTS: &str = "
-    SELECT e.id FROM hapax.events e
-    WHERE e.bucket = ANY ($1::int2[]) AND e.id = ANY ($2::uuid[])
-    ORDER BY e.bucket, e.id FOR UPDATE";
+    SELECT e.id FROM unnest($1::int2[], $2::uuid[]) AS n (bucket, id)
+    JOIN hapax.events e ON e.bucket = n.bucket AND e.id = n.id
+    ORDER BY e.bucket, e.id FOR UPDATE OF e";
 
 const HELD_LANES: &str = "
     SELECT o.destination, o.lane

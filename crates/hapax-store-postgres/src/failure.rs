@@ -59,7 +59,7 @@ impl Failure {
             Self::Rejected(_) => Remedy::Bisect,
             Self::Unreadable(_) => Remedy::Tell,
             Self::Unsure(_) | Self::Unavailable(_) => Remedy::Discard,
-            Self::Sql(error) => match self.state() {
+            Self::Sql(_) => match self.state() {
                 Some("40001" | "40P01") => Remedy::Again,
                 Some(state) if ["22", "23", "54"].contains(&&state[..2]) => Remedy::Bisect,
                 // Lost, shutting down, out of something, or a standby now: the next one may be elsewhere.
@@ -67,11 +67,10 @@ impl Failure {
                 Some("57P01" | "57P02" | "57P03" | "57P05" | "25006" | "25P02" | "25P03" | "25P04") => {
                     Remedy::Discard
                 }
-                // A prepared statement that the server does not know or that does not fit any more.
-                Some("26000" | "0A000") => Remedy::Discard,
+                // No answer of the server's, or a prepared statement that it does not know any more or that
+                // does not fit any more.
+                None | Some("26000" | "0A000") => Remedy::Discard,
                 Some(_) => Remedy::Tell,
-                None if is_own(error) => Remedy::Bisect,
-                None => Remedy::Discard,
             },
         }
     }
@@ -113,20 +112,14 @@ impl Failure {
                 "the connection to the database broke during a commit",
                 Arc::clone(error),
             ),
-            Self::Sql(error) => self.from_sql(error),
+            Self::Sql(error) => self.sql_error(error),
         }
     }
 
-    fn from_sql(&self, error: &Arc<tokio_postgres::Error>) -> Error {
+    fn sql_error(&self, error: &Arc<tokio_postgres::Error>) -> Error {
         let unavailable = |what: &str| Error::unavailable(what, Arc::clone(error));
         let Some(state) = self.state() else {
-            return if is_own(error) {
-                Error::Rejected {
-                    message: format!("it cannot be sent to the database: {error}"),
-                }
-            } else {
-                unavailable("the connection to the database is lost")
-            };
+            return unavailable("the connection to the database is lost");
         };
         match (&state[..2], state) {
             ("22" | "23" | "54", _) => Error::Rejected {
@@ -153,10 +146,4 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.to_error(), f)
     }
-}
-
-/// Whether a parameter could not even be encoded: nothing was sent.
-fn is_own(error: &tokio_postgres::Error) -> bool {
-    let text = error.to_string();
-    text.starts_with("error serializing parameter") || text.starts_with("error encoding message")
 }

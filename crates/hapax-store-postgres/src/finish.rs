@@ -101,7 +101,7 @@ pub(crate) async fn finish(session: &Session, reports: &[Report]) -> Result<Vec<
         .collect::<Result<_, Failure>>()?;
     lanes::lock(session, &in_lanes, now).await?;
     let rows = session.rows(LOCK, params).await?;
-    let mut held: HashMap<(Uuid, String, i64), WorkRow> = rows
+    let mut running: HashMap<(Uuid, String, i64), WorkRow> = rows
         .iter()
         .map(|row| {
             let row = WorkRow::read(row)?;
@@ -121,7 +121,7 @@ pub(crate) async fn finish(session: &Session, reports: &[Report]) -> Result<Vec<
             hold.token.0 as i64,
         );
         // Taken out: of two reports for one lease, the first counts.
-        let Some(row) = held.remove(&name) else {
+        let Some(row) = running.remove(&name) else {
             written.push(Written::LeaseLost);
             continue;
         };

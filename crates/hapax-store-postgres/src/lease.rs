@@ -206,12 +206,12 @@ async fn take(
     }
     let buckets: Column<i16> = locked.iter().map(|row| row.bucket).collect();
     let ids: Column<Uuid> = locked.iter().map(|row| row.id).collect();
-    let (taken, events) = join(
+    let (drawn, events) = join(
         session.take(locked.len()),
         session.rows(EVENTS, bind![buckets, ids]),
     )
     .await;
-    let (_, mut numbers) = taken?;
+    let (_, mut numbers) = drawn?;
     let mut events: HashMap<Uuid, StoredEvent> = events?
         .iter()
         .map(|row| Ok((row.try_get(0)?, event_at(row)?)))

@@ -20,9 +20,11 @@ const SCOPES: &str = "
     SELECT DISTINCT scope FROM hapax.tallies WHERE kind = $1::int2 LIMIT $2::int8";
 
 const IDS: &str = "
-    SELECT l.bucket, l.id FROM hapax.ledger l WHERE l.bucket = ANY ($1::int2[]) AND l.key = ANY ($2::uuid[])
+    SELECT l.bucket, l.id FROM unnest($1::int2[], $2::uuid[]) AS n (bucket, key)
+    JOIN hapax.ledger l ON l.bucket = n.bucket AND l.key = n.key
     UNION
-    SELECT e.bucket, e.id FROM hapax.earlier e WHERE e.bucket = ANY ($1::int2[]) AND e.key = ANY ($2::uuid[])";
+    SELECT r.bucket, r.id FROM unnest($1::int2[], $2::uuid[]) AS n (bucket, key)
+    JOIN hapax.earlier r ON r.bucket = n.bucket AND r.key = n.key";
 
 /// What has become of an event `e`, as a place in [`EventStatus::ALL`].
 const STATUS: &str = "
@@ -154,9 +156,9 @@ async fn by_event_id(session: &Session, page: &Page, event_id: &str) -> Result<E
         i64::try_from(number).unwrap_or(i64::MAX)
     });
     let sql = format!(
-        "SELECT {SUMMARY}, {STATUS} FROM hapax.events e
-         WHERE e.bucket = ANY ($1::int2[]) AND e.id = ANY ($2::uuid[])
-           AND ($3::int8 IS NULL OR e.received_at >= $3::int8) AND ($4::int8 IS NULL OR e.received_at < $4::int8)
+        "SELECT {SUMMARY}, {STATUS} FROM unnest($1::int2[], $2::uuid[]) AS n (bucket, id)
+         JOIN hapax.events e ON e.bucket = n.bucket AND e.id = n.id
+         WHERE ($3::int8 IS NULL OR e.received_at >= $3::int8) AND ($4::int8 IS NULL OR e.received_at < $4::int8)
            AND {FILTER} AND ($8::int4 IS NULL OR {STATUS} = $8::int4)
            AND e.no < $9::int8
          ORDER BY e.no DESC LIMIT $10::int8"

@@ -12,8 +12,8 @@ pub struct Options {
     pub url: Secret,
     /// Connections at most.
     pub connections_max: usize,
-    /// Calls that may wait for a connection; more are refused as overloaded.
-    pub waiting_calls_max: usize,
+    /// Calls that may run or wait for a connection; more are refused as overloaded.
+    pub calls_max: usize,
     /// How long a call waits for a connection.
     pub acquire_timeout: Duration,
     /// How long making one connection may take.
@@ -58,7 +58,7 @@ impl Options {
         Self {
             url: Secret::new(url),
             connections_max: 8,
-            waiting_calls_max: 1_024,
+            calls_max: 1_024,
             acquire_timeout: Duration::from_secs(5),
             connect_timeout: Duration::from_secs(5),
             statement_timeout: Duration::from_secs(30),

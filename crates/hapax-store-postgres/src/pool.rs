@@ -22,8 +22,8 @@ pub(crate) struct Pool {
     connector: Connector,
     idle: Mutex<Vec<Connection>>,
     permits: Arc<Semaphore>,
-    waiting: AtomicUsize,
-    waiting_max: usize,
+    calls: AtomicUsize,
+    calls_max: usize,
     acquire_timeout: Duration,
     /// Rises whenever a connection was made after another one was lost.
     epoch: AtomicU64,
@@ -39,12 +39,12 @@ pub(crate) struct Connection {
     pub(crate) slot: i16,
 }
 
-/// A place in the line of those who wait for a connection.
+/// A place among those who run or wait for a connection.
 pub(crate) struct Place(Arc<Pool>);
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::AcqRel);
+        self.0.calls.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -60,8 +60,8 @@ impl Pool {
             connector,
             idle: Mutex::new(Vec::new()),
             permits: Arc::new(Semaphore::new(options.connections_max.max(1))),
-            waiting: AtomicUsize::new(0),
-            waiting_max: options.waiting_calls_max,
+            calls: AtomicUsize::new(0),
+            calls_max: options.calls_max,
             acquire_timeout: options.acquire_timeout,
             epoch: AtomicU64::new(0),
             lost: AtomicBool::new(false),
@@ -73,10 +73,10 @@ impl Pool {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// A place in the line, unless it is too long.
-    pub(crate) fn queue(self: &Arc<Self>) -> Result<Place, Error> {
-        if self.waiting.fetch_add(1, Ordering::AcqRel) >= self.waiting_max {
-            self.waiting.fetch_sub(1, Ordering::AcqRel);
+    /// A place for one call, unless there are too many.
+    pub(crate) fn admit(self: &Arc<Self>) -> Result<Place, Error> {
+        if self.calls.fetch_add(1, Ordering::AcqRel) >= self.calls_max {
+            self.calls.fetch_sub(1, Ordering::AcqRel);
             return Err(Error::Overloaded);
         }
         Ok(Place(Arc::clone(self)))

@@ -106,15 +106,11 @@ async fn sweep_window(
             .await?;
         purged.events += done.events;
         *scan = scan.saturating_sub(done.scanned.max(1));
-        match done.position {
-            Some(position) => {
-                lock(&progress.sources).insert(window.source.clone(), position);
-            }
-            // At its end for this pass: what comes later is the next one's.
-            None => {
-                lock(&progress.sources).insert(window.source.clone(), (i64::MAX, Uuid::max()));
-                return Ok(true);
-            }
+        // At its end for this pass: what comes later is the next one's.
+        let position = done.position.unwrap_or((i64::MAX, Uuid::max()));
+        lock(&progress.sources).insert(window.source.clone(), position);
+        if done.position.is_none() {
+            return Ok(true);
         }
     }
 }

@@ -17,23 +17,23 @@ use crate::session::Session;
 
 // A purge that has the event first wins: then it is not found.
 const LOCK_EVENTS: &str = "
-    SELECT e.id FROM hapax.events e
-    WHERE e.bucket = ANY ($1::int2[]) AND e.id = ANY ($2::uuid[])
-    ORDER BY e.bucket, e.id FOR UPDATE";
+    SELECT e.id FROM unnest($1::int2[], $2::uuid[]) AS n (bucket, id)
+    JOIN hapax.events e ON e.bucket = n.bucket AND e.id = n.id
+    ORDER BY e.bucket, e.id FOR UPDATE OF e";
 
 const LOCK_LEDGER: &str = "
-    SELECT l.key FROM hapax.ledger l
-    WHERE l.bucket = ANY ($1::int2[])
-      AND l.key IN (SELECT e.key FROM hapax.events e WHERE e.bucket = ANY ($1::int2[]) AND e.id = ANY ($2::uuid[]))
-    ORDER BY l.bucket, l.key FOR UPDATE";
+    SELECT l.key FROM unnest($1::int2[], $2::uuid[]) AS n (bucket, id)
+    JOIN hapax.events e ON e.bucket = n.bucket AND e.id = n.id
+    JOIN hapax.ledger l ON l.bucket = e.bucket AND l.key = e.key
+    ORDER BY l.bucket, l.key FOR UPDATE OF l";
 
 // Of finished and unfinished alike: the one may become the other before the lanes are locked.
 const LANES: &str = "
-    SELECT destination, lane FROM hapax.work
-    WHERE bucket = ANY ($1::int2[]) AND id = ANY ($2::uuid[]) AND lane IS NOT NULL
+    SELECT w.destination, w.lane FROM unnest($1::int2[], $2::uuid[]) AS n (bucket, id)
+    JOIN hapax.work w ON w.bucket = n.bucket AND w.id = n.id WHERE w.lane IS NOT NULL
     UNION
-    SELECT destination, lane FROM hapax.outcomes
-    WHERE bucket = ANY ($1::int2[]) AND id = ANY ($2::uuid[]) AND lane IS NOT NULL AND is_current";
+    SELECT o.destination, o.lane FROM unnest($1::int2[], $2::uuid[]) AS n (bucket, id)
+    JOIN hapax.outcomes o ON o.bucket = n.bucket AND o.id = n.id WHERE o.lane IS NOT NULL AND o.is_current";
 
 const SUBJECT: &str = "
     SELECT e.scope, e.event_id, e.generation, e.accepted_at FROM hapax.events e

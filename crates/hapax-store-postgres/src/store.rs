@@ -54,7 +54,7 @@ impl PostgresStore {
         I: Send + Sync + 'static,
         O: Send + 'static,
     {
-        let place = self.runner.pool.queue()?;
+        let place = self.runner.pool.admit()?;
         let runner = self.runner.clone();
         let task = tokio::spawn(async move {
             let outcome = runner.run(&input, step).await;
@@ -78,9 +78,8 @@ impl std::fmt::Debug for PostgresStore {
 impl Store for PostgresStore {
     async fn accept(&self, requests: Vec<AcceptRequest>) -> Vec<Result<Vec<Claim>, Error>> {
         let asked = requests.len();
-        let place = match self.runner.pool.queue() {
-            Ok(place) => place,
-            Err(_) => return (0..asked).map(|_| Err(Error::Overloaded)).collect(),
+        let Ok(place) = self.runner.pool.admit() else {
+            return (0..asked).map(|_| Err(Error::Overloaded)).collect();
         };
         let runner = self.runner.clone();
         let task = tokio::spawn(async move {
@@ -171,7 +170,7 @@ impl Store for PostgresStore {
     }
 
     async fn purge(&self, order: PurgeOrder) -> Result<Purged, Error> {
-        let place = self.runner.pool.queue()?;
+        let place = self.runner.pool.admit()?;
         let runner = self.runner.clone();
         let progress = Arc::clone(&self.progress);
         let options = Arc::clone(&self.options);

@@ -36,9 +36,9 @@ const SELECT: &str = concat!(
 const LOCK: &str = concat!(
     "SELECT ",
     holder_columns!(),
-    " FROM hapax.ledger l
-      WHERE l.bucket = ANY ($1::int2[]) AND l.key = ANY ($2::uuid[])
-      ORDER BY l.bucket, l.key FOR UPDATE"
+    " FROM unnest($1::int2[], $2::uuid[]) AS n (bucket, key)
+      JOIN hapax.ledger l ON l.bucket = n.bucket AND l.key = n.key
+      ORDER BY l.bucket, l.key FOR UPDATE OF l"
 );
 
 const TAKE_OVER: &str = "

@@ -13,9 +13,9 @@ use crate::tallies::Tallies;
 
 // Skipping what a replay or another purge holds: the next pass looks again.
 const LOCK_EVENTS: &str = "
-    SELECT e.bucket, e.id, e.key FROM hapax.events e
-    WHERE e.bucket = ANY ($1::int2[]) AND e.id = ANY ($2::uuid[])
-    ORDER BY e.bucket, e.id FOR UPDATE SKIP LOCKED";
+    SELECT e.bucket, e.id, e.key FROM unnest($1::int2[], $2::uuid[]) AS n (bucket, id)
+    JOIN hapax.events e ON e.bucket = n.bucket AND e.id = n.id
+    ORDER BY e.bucket, e.id FOR UPDATE OF e SKIP LOCKED";
 
 // Asked again under the lock: a replay may have come between.
 const MAY_GO: &str = "
@@ -27,31 +27,45 @@ const MAY_GO: &str = "
                         AND o.finished_at >= $3::int8)";
 
 const LOCK_LEDGER: &str = "
-    SELECT l.key FROM hapax.ledger l
-    WHERE l.bucket = ANY ($1::int2[]) AND l.key = ANY ($2::uuid[])
-    ORDER BY l.bucket, l.key FOR UPDATE";
+    SELECT l.key FROM unnest($1::int2[], $2::uuid[]) AS n (bucket, key)
+    JOIN hapax.ledger l ON l.bucket = n.bucket AND l.key = n.key
+    ORDER BY l.bucket, l.key FOR UPDATE OF l";
 
 const HELD_LANES: &str = "
-    SELECT o.destination, o.lane FROM hapax.outcomes o
-    WHERE o.bucket = ANY ($1::int2[]) AND o.id = ANY ($2::uuid[]) AND o.holds AND o.lane IS NOT NULL";
+    SELECT o.destination, o.lane FROM unnest($1::int2[], $2::uuid[]) AS n (bucket, id)
+    JOIN hapax.outcomes o ON o.bucket = n.bucket AND o.id = n.id WHERE o.holds AND o.lane IS NOT NULL";
+
+/// Deletes by bucket and one more column.
+macro_rules! delete {
+    ($table:literal, $column:literal) => {
+        concat!(
+            "DELETE FROM hapax.",
+            $table,
+            " AS t USING unnest($1::int2[], $2::uuid[]) AS n (bucket, name) WHERE t.bucket = n.bucket AND t.",
+            $column,
+            " = n.name"
+        )
+    };
+}
 
 /// Everything of an event, its row last.
 const DELETES: [&str; 5] = [
-    "DELETE FROM hapax.outcomes WHERE bucket = ANY ($1::int2[]) AND id = ANY ($2::uuid[])",
-    "DELETE FROM hapax.attempts WHERE bucket = ANY ($1::int2[]) AND id = ANY ($2::uuid[])",
-    "DELETE FROM hapax.conflicts WHERE bucket = ANY ($1::int2[]) AND first = ANY ($2::uuid[])",
-    "DELETE FROM hapax.same_body WHERE bucket = ANY ($1::int2[]) AND id = ANY ($2::uuid[])",
-    "DELETE FROM hapax.events WHERE bucket = ANY ($1::int2[]) AND id = ANY ($2::uuid[])",
+    delete!("outcomes", "id"),
+    delete!("attempts", "id"),
+    delete!("conflicts", "first"),
+    delete!("same_body", "id"),
+    delete!("events", "id"),
 ];
 
 const DELETE_EARLIER: &str = "
-    DELETE FROM hapax.earlier
-    WHERE bucket = ANY ($1::int2[]) AND key = ANY ($2::uuid[]) AND id = ANY ($3::uuid[])";
+    DELETE FROM hapax.earlier AS t USING unnest($1::int2[], $2::uuid[], $3::uuid[]) AS n (bucket, key, id)
+    WHERE t.bucket = n.bucket AND t.key = n.key AND t.id = n.id";
 
 // The ledger rows are locked, so that nobody is just taking one of the identities.
 const ORPHAN: &str = "
     UPDATE hapax.ledger AS l SET stored = false
-    WHERE l.bucket = ANY ($1::int2[]) AND l.key = ANY ($2::uuid[]) AND l.stored
+    FROM unnest($1::int2[], $2::uuid[]) AS n (bucket, key)
+    WHERE l.bucket = n.bucket AND l.key = n.key AND l.stored
       AND NOT EXISTS (SELECT 1 FROM hapax.events e WHERE e.bucket = l.bucket AND e.id = l.id)
       AND NOT EXISTS (SELECT 1 FROM hapax.earlier r WHERE r.bucket = l.bucket AND r.key = l.key)";
 
@@ -62,9 +76,9 @@ const EXPIRED: &str = "
 
 /// Everything of an identity.
 const DELETE_IDENTITY: [&str; 3] = [
-    "DELETE FROM hapax.duplicates WHERE bucket = ANY ($1::int2[]) AND key = ANY ($2::uuid[])",
-    "DELETE FROM hapax.conflicts WHERE bucket = ANY ($1::int2[]) AND key = ANY ($2::uuid[])",
-    "DELETE FROM hapax.ledger WHERE bucket = ANY ($1::int2[]) AND key = ANY ($2::uuid[])",
+    delete!("duplicates", "key"),
+    delete!("conflicts", "key"),
+    delete!("ledger", "key"),
 ];
 
 /// Deletes events with everything about them but their ledger entries; how many.
