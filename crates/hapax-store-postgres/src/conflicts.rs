@@ -24,7 +24,8 @@ const COUNT: &str = "SELECT count(*) FROM hapax.conflicts WHERE bucket = $1::int
 
 const INSERT: &str = "
     INSERT INTO hapax.conflicts (bucket, first, raw_hash, no, key, received_at, seen, source, headers, body)
-    VALUES ($1::int2, $2::uuid, $3::bytea, $4::int8, $5::uuid, $6::int8, 1, $7::text, $8::bytea, $9::bytea)";
+    VALUES ($1::int2, $2::uuid, $3::bytea, $4::int8, $5::uuid, $6::int8, 1, $7::text, $8::bytea, $9::bytea)
+    ON CONFLICT (bucket, first, raw_hash) DO NOTHING";
 
 const SELECT: &str = "
     SELECT key, source, received_at, headers, body FROM hapax.conflicts

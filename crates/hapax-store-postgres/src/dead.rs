@@ -30,11 +30,17 @@ const LOCK_EVENTS: &str = "
     JOIN hapax.events e ON e.bucket = n.bucket AND e.id = n.id
     ORDER BY e.bucket, e.id FOR UPDATE OF e";
 
-const HELD_LANES: &str = "
+// Of unfinished ones too: they may die before their lanes are locked.
+const LANES: &str = "
     SELECT o.destination, o.lane
     FROM unnest($1::int2[], $2::uuid[], $3::text[]) AS n (bucket, id, destination)
     JOIN hapax.outcomes o ON o.bucket = n.bucket AND o.id = n.id AND o.destination = n.destination
-    WHERE o.is_current AND o.holds AND o.lane IS NOT NULL";
+    WHERE o.is_current AND o.lane IS NOT NULL
+    UNION
+    SELECT w.destination, w.lane
+    FROM unnest($1::int2[], $2::uuid[], $3::text[]) AS n (bucket, id, destination)
+    JOIN hapax.work w ON w.bucket = n.bucket AND w.id = n.id AND w.destination = n.destination
+    WHERE w.lane IS NOT NULL";
 
 const UPDATE: &str = "
     UPDATE hapax.outcomes AS o SET state = $5::int2, holds = false
@@ -94,20 +100,20 @@ pub(crate) async fn dispose(
     let destinations: Column<&str> = deliveries.iter().map(|(_, to)| to.as_str()).collect();
     let now = session.begin_at().await?;
     session.execute(LOCK_EVENTS, bind![buckets, ids]).await?;
-    let held: BTreeSet<LaneName> = session
-        .rows(HELD_LANES, bind![buckets, ids, destinations])
+    let names: BTreeSet<LaneName> = session
+        .rows(LANES, bind![buckets, ids, destinations])
         .await?
         .iter()
         .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
         .collect::<Result<_, Failure>>()?;
-    lanes::lock(session, &held, now).await?;
+    lanes::lock(session, &names, now).await?;
     let changed = session
         .rows(
             UPDATE,
             bind![buckets, ids, destinations, state_code(from), state_code(to)],
         )
         .await?;
-    lanes::promote(session, &held, now).await?;
+    lanes::promote(session, &names, now).await?;
     session.commit().await?;
     Ok(changed.len() as u64)
 }

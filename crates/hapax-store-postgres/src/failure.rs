@@ -1,8 +1,9 @@
 //! What can go wrong inside a step, and what follows: try again, look for the poison, or throw the
 //! connection away.
 
-use std::fmt;
+use std::error::Error as _;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use hapax_core::store::Error;
 use tokio_postgres::error::SqlState;
@@ -59,6 +60,7 @@ impl Failure {
             Self::Rejected(_) => Remedy::Bisect,
             Self::Unreadable(_) => Remedy::Tell,
             Self::Unsure(_) | Self::Unavailable(_) => Remedy::Discard,
+            Self::Sql(error) if is_unreadable(error) => Remedy::Tell,
             Self::Sql(_) => match self.state() {
                 Some("40001" | "40P01") => Remedy::Again,
                 Some(state) if ["22", "23", "54"].contains(&&state[..2]) => Remedy::Bisect,
@@ -119,7 +121,14 @@ impl Failure {
     fn sql_error(&self, error: &Arc<tokio_postgres::Error>) -> Error {
         let unavailable = |what: &str| Error::unavailable(what, Arc::clone(error));
         let Some(state) = self.state() else {
-            return unavailable("the connection to the database is lost");
+            return if is_unreadable(error) {
+                Error::Damaged {
+                    message: "a stored row cannot be read".to_owned(),
+                    source: Some(Box::new(Arc::clone(error))),
+                }
+            } else {
+                unavailable("the connection to the database is lost")
+            };
         };
         match (&state[..2], state) {
             ("22" | "23" | "54", _) => Error::Rejected {
@@ -146,4 +155,12 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.to_error(), f)
     }
+}
+
+/// Whether a value of a row could not be read: the library names its reason, which is not the
+/// connection's.
+fn is_unreadable(error: &tokio_postgres::Error) -> bool {
+    error.as_db_error().is_none()
+        && !error.is_closed()
+        && error.source().is_some_and(|source| !source.is::<io::Error>())
 }

@@ -8,6 +8,8 @@
 mod bench;
 #[path = "it/disaster.rs"]
 mod disaster;
+#[path = "it/encrypted.rs"]
+mod encrypted;
 #[path = "it/limits.rs"]
 mod limits;
 #[path = "it/opening.rs"]

@@ -24,10 +24,12 @@ impl Database {
 
     /// Where it is.
     pub fn url(&self) -> String {
-        format!(
-            "postgres://postgres@127.0.0.1:{}/{}?sslmode=disable",
-            self.port, self.name
-        )
+        self.url_at("127.0.0.1", "sslmode=disable")
+    }
+
+    /// The same under another name of the host, with these options.
+    pub fn url_at(&self, host: &str, options: &str) -> String {
+        format!("postgres://postgres@{host}:{}/{}?{options}", self.port, self.name)
     }
 
     /// Its name.

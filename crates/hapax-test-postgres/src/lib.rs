@@ -4,6 +4,7 @@
 //! [`Server::shared`] is one server for all test processes of a run: started by the first, stopped
 //! some seconds after the last is gone. [`Server::private`] is one for a test that kills it.
 
+mod certificate;
 mod database;
 mod folder;
 mod program;

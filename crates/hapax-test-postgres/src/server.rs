@@ -3,6 +3,7 @@
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
+use crate::certificate;
 use crate::database::Database;
 use crate::folder::{base, socket_folder};
 use crate::program::{command, give, programs, run};
@@ -99,6 +100,32 @@ impl Server {
             port,
             ownership: Ownership::Private,
         })
+    }
+
+    /// A private server that also speaks TLS, as `localhost`; [`Server::authority`] has signed it.
+    pub fn encrypted() -> Result<Self, ServerError> {
+        let folder = base()?.join(format!("private-{:016x}", fastrand::u64(..)));
+        std::fs::create_dir_all(&folder).map_err(|source| ServerError::Io {
+            what: "making a folder for the server",
+            source,
+        })?;
+        give(&folder)?;
+        certificate::make(&folder)?;
+        let file = |name: &str| format!("'{}'", folder.join(name).display());
+        let certificate = format!("ssl_cert_file = {}", file(certificate::CERTIFICATE));
+        let key = format!("ssl_key_file = {}", file(certificate::KEY));
+        create(&folder, &["ssl = on", &certificate, &key])?;
+        let port = start(&folder)?;
+        Ok(Self {
+            folder,
+            port,
+            ownership: Ownership::Private,
+        })
+    }
+
+    /// The file with the certificate of the authority behind [`Server::encrypted`].
+    pub fn authority(&self) -> PathBuf {
+        self.folder.join(certificate::AUTHORITY)
     }
 
     /// A new, empty database.
