@@ -149,11 +149,6 @@ async fn write_surely(
     }
 }
 
-/// One event of the batch that may be the first with its identity.
-pub(super) struct Candidate<'e> {
-    event: &'e NewEvent,
-}
-
 /// What became of a candidate's identity.
 enum Fate {
     New { generation: Generation },
@@ -173,12 +168,9 @@ async fn write(session: &Session, part: &Part) -> Result<Vec<Vec<Claim>>, Failur
             .get(&event.key)
             .is_some_and(|found| std::ptr::eq(*found, *event))
     };
-    let mut candidates: Vec<Candidate<'_>> = events()
-        .filter(is_candidate)
-        .map(|event| Candidate { event })
-        .collect();
+    let mut candidates: Vec<&NewEvent> = events().filter(is_candidate).collect();
     // In one order for everybody: opposite orders in two batches would wait for each other.
-    candidates.sort_unstable_by_key(|candidate| (candidate.event.key.bucket(), candidate.event.key));
+    candidates.sort_unstable_by_key(|event| (event.key.bucket(), event.key));
 
     let now = session.begin_at().await?;
     let mut tallies = Tallies::default();

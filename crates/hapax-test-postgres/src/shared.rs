@@ -67,8 +67,11 @@ fn running(folder: &Path) -> Option<u16> {
         .trim()
         .parse()
         .ok()?;
+    // After a crash of the machine the port may be somebody else's.
+    let pid = std::fs::read_to_string(folder.join("server/data/postmaster.pid")).ok()?;
+    let is_alive = Path::new("/proc").join(pid.lines().next()?).exists();
     TcpStream::connect(("127.0.0.1", port)).ok()?;
-    Some(port)
+    is_alive.then_some(port)
 }
 
 /// The watchdog locks as we do: first `lock`, then `users`, so that nobody joins a server that ends.

@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use hapax_core::{Generation, Key, Timestamp};
+use hapax_core::{Generation, Key, NewEvent, Timestamp};
 use uuid::Uuid;
 
-use super::{Candidate, Fate};
+use super::Fate;
 use crate::bind::{Column, bind};
 use crate::failure::Failure;
 use crate::look_up::{Holder, holder_at, holder_columns};
@@ -60,7 +60,7 @@ const REMEMBER: &str = "
 /// Claims the identities of candidates, which are sorted by key.
 pub(super) async fn claim(
     session: &Session,
-    candidates: &[Candidate<'_>],
+    candidates: &[&NewEvent],
     now: Timestamp,
     tallies: &mut Tallies,
 ) -> Result<HashMap<Key, Fate>, Failure> {
@@ -73,10 +73,10 @@ pub(super) async fn claim(
             },
         );
     }
-    let mut losers: Vec<&Candidate<'_>> = Vec::new();
+    let mut losers: Vec<&NewEvent> = Vec::new();
     for candidate in candidates {
-        if fates.contains_key(&candidate.event.key) {
-            tallies.ledger(candidate.event.identity.scope.as_str(), 1);
+        if fates.contains_key(&candidate.key) {
+            tallies.ledger(candidate.identity.scope.as_str(), 1);
         } else {
             losers.push(candidate);
         }
@@ -87,9 +87,9 @@ pub(super) async fn claim(
     // A second statement: the first one's snapshot may not see who won.
     let forgotten = seen(session, SELECT, &losers, &mut fates).await?;
     if !forgotten.is_empty() {
-        losers.retain(|loser| forgotten.contains_key(&loser.event.key));
+        losers.retain(|loser| forgotten.contains_key(&loser.key));
         let forgotten = seen(session, LOCK, &losers, &mut fates).await?;
-        losers.retain(|loser| forgotten.contains_key(&loser.event.key));
+        losers.retain(|loser| forgotten.contains_key(&loser.key));
         take_over(session, &losers, &forgotten, now).await?;
         for (key, tombstone) in forgotten {
             fates.insert(
@@ -109,10 +109,10 @@ pub(super) async fn claim(
 
 async fn insert(
     session: &Session,
-    candidates: &[Candidate<'_>],
+    candidates: &[&NewEvent],
     now: Timestamp,
 ) -> Result<HashSet<Key>, Failure> {
-    let events = || candidates.iter().map(|candidate| candidate.event);
+    let events = || candidates.iter();
     let rows = session
         .rows(
             INSERT,
@@ -159,7 +159,7 @@ struct Tombstone {
 async fn seen(
     session: &Session,
     sql: &'static str,
-    losers: &[&Candidate<'_>],
+    losers: &[&NewEvent],
     fates: &mut HashMap<Key, Fate>,
 ) -> Result<HashMap<Key, Tombstone>, Failure> {
     let (buckets, keys) = keys(losers);
@@ -180,7 +180,7 @@ async fn seen(
 
 async fn take_over(
     session: &Session,
-    takers: &[&Candidate<'_>],
+    takers: &[&NewEvent],
     tombstones: &HashMap<Key, Tombstone>,
     now: Timestamp,
 ) -> Result<(), Failure> {
@@ -190,11 +190,11 @@ async fn take_over(
     let (buckets, uuids) = keys(takers);
     let last: Column<Uuid> = takers
         .iter()
-        .filter_map(|taker| tombstones.get(&taker.event.key))
+        .filter_map(|taker| tombstones.get(&taker.key))
         .map(|tombstone| tombstone.last)
         .collect();
     session.execute(REMEMBER, bind![buckets, uuids, last]).await?;
-    let events = || takers.iter().map(|taker| taker.event);
+    let events = || takers.iter();
     session
         .execute(
             TAKE_OVER,
@@ -223,15 +223,15 @@ async fn take_over(
         .await
 }
 
-fn keys(candidates: &[&Candidate<'_>]) -> (Column<i16>, Column<Uuid>) {
+fn keys(candidates: &[&NewEvent]) -> (Column<i16>, Column<Uuid>) {
     (
         candidates
             .iter()
-            .map(|candidate| key_bucket(candidate.event.key))
+            .map(|candidate| key_bucket(candidate.key))
             .collect(),
         candidates
             .iter()
-            .map(|candidate| key_uuid(candidate.event.key))
+            .map(|candidate| key_uuid(candidate.key))
             .collect(),
     )
 }

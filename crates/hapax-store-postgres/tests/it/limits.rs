@@ -64,7 +64,12 @@ async fn a_call_waits_for_a_connection_only_so_long() {
         let store = Arc::clone(&store);
         tokio::spawn(async move { store.probe().await })
     };
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    let watch = database.client().await.unwrap();
+    let waits =
+        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    while watch.query(waits, &[]).await.unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
     let error = store.counts().await.unwrap_err();
     assert!(matches!(error, Error::Unavailable { .. }), "{error}");
     let error = first.await.unwrap().unwrap_err();
