@@ -1,18 +1,18 @@
 //! Putting finished deliveries back to work. The earlier outcome stays as history.
 
+mod again;
+
 use std::collections::BTreeSet;
 
-use hapax_core::store::{ReplayMode, ReplayOrder, ReplayTarget, Replayed};
-use hapax_core::{DeliveryState, EventId, Generation, Identity, Lane, Timestamp};
+use hapax_core::store::{ReplayMode, ReplayOrder, Replayed};
+use hapax_core::{DeliveryState, EventId, Generation, Identity, Timestamp};
 use uuid::Uuid;
 
 use crate::bind::{Column, bind};
 use crate::failure::Failure;
 use crate::lanes::{self, LaneName};
 use crate::outcome::{WorkRow, work_row};
-use crate::rows::{
-    Class, bucket_of, count_at, generation_at, key_bucket, key_uuid, lane_of, on_dead_code, state_of, uuid_of,
-};
+use crate::rows::{bucket_of, count_at, generation_at, key_bucket, key_uuid, state_of, uuid_of};
 use crate::session::Session;
 
 // A purge that has the event first wins: then it is not found.
@@ -60,16 +60,6 @@ const NEXT_GENERATION: &str = "
 
 const SET_GENERATION: &str = "
     UPDATE hapax.events SET generation = $3::int8 WHERE bucket = $1::int2 AND id = $2::uuid";
-
-const INTO_HISTORY: &str = "
-    UPDATE hapax.outcomes SET is_current = false, holds = false
-    WHERE bucket = $1::int2 AND id = $2::uuid AND destination = $3::text AND is_current";
-
-const INSERT: &str = "
-    INSERT INTO hapax.work (bucket, id, destination, class, state, wake_at, token, attempts, lost, owner, generation,
-                            accepted_at, idempotency_key, lane, lane_order, on_dead, replay)
-    VALUES ($1::int2, $2::uuid, $3::text, $4::int2, 0, $5::int8, $6::int8, 0, 0, NULL, $7::int8, $8::int8, $9::uuid,
-            $10::text, $11::int8, $12::int2, $13::uuid)";
 
 /// Replays events, each judged by itself.
 pub(crate) async fn replay(session: &Session, orders: &[ReplayOrder]) -> Result<Vec<Replayed>, Failure> {
@@ -165,11 +155,11 @@ async fn replay_one(session: &Session, order: &ReplayOrder, now: Timestamp) -> R
     let mut generation = forced.unwrap_or(subject.generation);
     let mut deliveries = 0;
     for delivery in &chosen {
-        generation = put_back(session, order, &subject, delivery, forced, now).await?;
+        generation = again::put_back(session, order, &subject, delivery, forced, now).await?;
         deliveries += 1;
     }
     if let Some(target) = newcomer {
-        create(session, order, &subject, target, generation, now).await?;
+        again::create(session, order, &subject, target, generation, now).await?;
         deliveries += 1;
     }
     Ok(Replayed::Again {
@@ -248,137 +238,4 @@ async fn next_generation(session: &Session, subject: &Subject) -> Result<Generat
         )
         .await?;
     Ok(taken)
-}
-
-async fn put_back(
-    session: &Session,
-    order: &ReplayOrder,
-    subject: &Subject,
-    delivery: &Finished,
-    forced: Option<Generation>,
-    now: Timestamp,
-) -> Result<Generation, Failure> {
-    let row = &delivery.row;
-    session
-        .execute(INTO_HISTORY, bind![row.bucket, row.id, row.destination.as_str()])
-        .await?;
-    let (generation, key) = match forced {
-        Some(generation) => {
-            let destination = row.destination.as_str().into();
-            let key = subject.identity.idempotency_key(generation, &destination);
-            (i64::from(generation.0), Uuid::from_bytes(*key.as_bytes()))
-        }
-        None => (row.generation, row.idempotency_key),
-    };
-    // A dead head that holds its lane never left it: it runs in its old place.
-    let spot = if delivery.holds {
-        Spot {
-            class: Class::Fresh,
-            lane: lane_of(row.lane.clone(), row.on_dead),
-            order: row.lane_order,
-        }
-    } else {
-        let lane = match &order.to {
-            Some(target) => target.lane.clone(),
-            None => lane_of(row.lane.clone(), row.on_dead),
-        };
-        at_tail(session, &row.destination, lane).await?
-    };
-    insert(
-        session,
-        order,
-        subject,
-        &row.destination,
-        (generation, key),
-        &spot,
-        now,
-    )
-    .await?;
-    Ok(Generation(u32::try_from(generation).unwrap_or(u32::MAX)))
-}
-
-async fn create(
-    session: &Session,
-    order: &ReplayOrder,
-    subject: &Subject,
-    target: &ReplayTarget,
-    generation: Generation,
-    now: Timestamp,
-) -> Result<(), Failure> {
-    let key = subject.identity.idempotency_key(generation, &target.destination);
-    let key = Uuid::from_bytes(*key.as_bytes());
-    let destination = target.destination.as_str();
-    let spot = at_tail(session, destination, target.lane.clone()).await?;
-    let generation = i64::from(generation.0);
-    insert(
-        session,
-        order,
-        subject,
-        destination,
-        (generation, key),
-        &spot,
-        now,
-    )
-    .await
-}
-
-/// Where a replayed delivery comes to stand.
-struct Spot {
-    class: Class,
-    lane: Option<Lane>,
-    order: Option<i64>,
-}
-
-async fn at_tail(session: &Session, destination: &str, lane: Option<Lane>) -> Result<Spot, Failure> {
-    let Some(lane) = lane else {
-        return Ok(Spot {
-            class: Class::Fresh,
-            lane: None,
-            order: None,
-        });
-    };
-    let name = BTreeSet::from([(destination.to_owned(), lane.key.clone())]);
-    let class = if lanes::taken(session, &name).await?.is_empty() {
-        Class::Fresh
-    } else {
-        Class::Waiting
-    };
-    let (_, mut numbers) = session.take(1).await?;
-    Ok(Spot {
-        class,
-        lane: Some(lane),
-        order: Some(numbers.next()?),
-    })
-}
-
-async fn insert(
-    session: &Session,
-    order: &ReplayOrder,
-    subject: &Subject,
-    destination: &str,
-    (generation, key): (i64, Uuid),
-    spot: &Spot,
-    now: Timestamp,
-) -> Result<(), Failure> {
-    let (_, mut numbers) = session.take(1).await?;
-    session
-        .execute(
-            INSERT,
-            bind![
-                subject.bucket,
-                subject.id,
-                destination,
-                spot.class.code(),
-                now.as_micros(),
-                numbers.next()?,
-                generation,
-                subject.accepted_at,
-                key,
-                spot.lane.as_ref().map(|lane| lane.key.as_str()),
-                spot.order,
-                spot.lane.as_ref().map(|lane| on_dead_code(lane.on_dead)),
-                order.job.map(|job| uuid_of(job.0)),
-            ],
-        )
-        .await
 }
