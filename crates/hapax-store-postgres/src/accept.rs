@@ -1,0 +1,255 @@
+//! Accepting: the claims, the payloads and the work of a batch, in one transaction. Where one
+//! request of it can never be written, halves of the batch are tried, until it is alone.
+
+mod claim;
+mod enqueue;
+mod payload;
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::join3;
+use hapax_core::store::{AcceptRequest, Claim, Error, LedgerEntry};
+use hapax_core::{Generation, Key, NewEvent, Timestamp};
+
+use crate::failure::{Failure, Remedy};
+use crate::session::Session;
+use crate::step::Runner;
+use crate::tallies::Tallies;
+
+/// How often a batch is written whose commit got no answer.
+const UNSURE_MAX: u32 = 3;
+
+/// Bytes of payload written in one transaction: a message to the server has at most a gigabyte.
+const PART_BYTES_MAX: usize = 64 << 20;
+
+/// A part of the batch.
+struct Part {
+    requests: Arc<Vec<AcceptRequest>>,
+    range: Range<usize>,
+}
+
+/// Accepts requests. One answer for each, in order.
+pub(crate) async fn accept(runner: &Runner, requests: Vec<AcceptRequest>) -> Vec<Result<Vec<Claim>, Error>> {
+    let requests = Arc::new(requests);
+    let mut answers: Vec<Option<Result<Vec<Claim>, Error>>> = requests.iter().map(check).collect();
+    let mut parts = by_bytes(&requests);
+    let mut down: Option<Failure> = None;
+    // From the front, so that what came first is accepted first.
+    while let Some(range) = parts.pop() {
+        let open: Vec<usize> = range.clone().filter(|at| answers[*at].is_none()).collect();
+        if open.is_empty() {
+            continue;
+        }
+        if open.len() < range.len() && range.len() > 1 {
+            // Refused before anything was sent; the others are tried around it.
+            parts.extend(runs(&open).into_iter().rev());
+            continue;
+        }
+        let outcome = match &down {
+            Some(failure) => Err(failure.clone()),
+            None => write_surely(runner, &requests, range.clone()).await,
+        };
+        match outcome {
+            Ok(claims) => {
+                for (at, claims) in range.zip(claims) {
+                    answers[at] = Some(Ok(claims));
+                }
+            }
+            Err(failure) if failure.remedy() == Remedy::Bisect && range.len() > 1 => {
+                let middle = range.start + range.len() / 2;
+                parts.push(middle..range.end);
+                parts.push(range.start..middle);
+            }
+            Err(failure) => {
+                for at in range {
+                    answers[at] = Some(Err(failure.to_error()));
+                }
+                if failure.remedy() == Remedy::Discard {
+                    down = Some(failure);
+                }
+            }
+        }
+    }
+    let missing = || Err(Failure::Moved.to_error());
+    answers
+        .into_iter()
+        .map(|answer| answer.unwrap_or_else(missing))
+        .collect()
+}
+
+/// Parts that one message to the server can hold, the first last.
+fn by_bytes(requests: &[AcceptRequest]) -> Vec<Range<usize>> {
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    let mut bytes: usize = 0;
+    for (at, request) in requests.iter().enumerate() {
+        let payload: usize = request
+            .events
+            .iter()
+            .map(|event| event.body.len() + event.headers.as_bytes().len())
+            .sum();
+        bytes = bytes.saturating_add(payload);
+        match parts.last_mut() {
+            Some(part) if bytes <= PART_BYTES_MAX => part.end += 1,
+            _ => {
+                parts.push(at..at + 1);
+                bytes = payload;
+            }
+        }
+    }
+    parts.reverse();
+    parts
+}
+
+/// What can be said of a request without asking the database.
+fn check(request: &AcceptRequest) -> Option<Result<Vec<Claim>, Error>> {
+    let stray = request
+        .events
+        .iter()
+        .find(|event| event.id.bucket() != event.key.bucket())?;
+    Some(Err(Error::Rejected {
+        message: format!("the id {} was made for another event", stray.id),
+    }))
+}
+
+/// Runs of neighbours.
+fn runs(places: &[usize]) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for at in places {
+        match runs.last_mut() {
+            Some(run) if run.end == *at => run.end += 1,
+            _ => runs.push(*at..*at + 1),
+        }
+    }
+    runs
+}
+
+/// Writes a part. After a commit without an answer the same is written again, with the same ids: what
+/// was there is then found.
+async fn write_surely(
+    runner: &Runner,
+    requests: &Arc<Vec<AcceptRequest>>,
+    range: Range<usize>,
+) -> Result<Vec<Vec<Claim>>, Failure> {
+    let part = Part {
+        requests: Arc::clone(requests),
+        range,
+    };
+    let mut tries = 1;
+    loop {
+        match runner
+            .run(&part, |session, part| write(session, part).boxed())
+            .await
+        {
+            Err(Failure::Unsure(_)) if tries < UNSURE_MAX => tries += 1,
+            other => return other,
+        }
+    }
+}
+
+/// What became of a candidate's identity.
+enum Fate {
+    New { generation: Generation },
+    Seen(LedgerEntry),
+}
+
+async fn write(session: &Session, part: &Part) -> Result<Vec<Vec<Claim>>, Failure> {
+    let requests = &part.requests[part.range.clone()];
+    let events = || requests.iter().flat_map(|request| &request.events);
+    // Copies inside the batch: the first of them is the candidate.
+    let mut first: HashMap<Key, &NewEvent> = HashMap::new();
+    for event in events() {
+        first.entry(event.key).or_insert(event);
+    }
+    let is_candidate = |event: &&NewEvent| {
+        first
+            .get(&event.key)
+            .is_some_and(|found| std::ptr::eq(*found, *event))
+    };
+    let mut candidates: Vec<&NewEvent> = events().filter(is_candidate).collect();
+    // In one order for everybody: opposite orders in two batches would wait for each other.
+    candidates.sort_unstable_by_key(|event| (event.key.bucket(), event.key));
+
+    let now = session.begin_at().await?;
+    let mut tallies = Tallies::default();
+    let fates = claim::claim(session, &candidates, now, &mut tallies).await?;
+    // In the order of arrival, which is the order of lists and lanes.
+    let winners: Vec<(&NewEvent, Generation)> = events()
+        .filter(is_candidate)
+        .filter_map(|event| match fates.get(&event.key) {
+            Some(Fate::New { generation }) => Some((event, *generation)),
+            Some(Fate::Seen(_)) | None => None,
+        })
+        .collect();
+    let mut handed = HashMap::new();
+    if winners.is_empty() {
+        session.commit().await?;
+    } else {
+        let work = enqueue::plan(session, &winners, now).await?;
+        tallies.events(winners.len() as i64);
+        handed = store(session, &winners, work, now, &tallies).await?;
+    }
+    requests
+        .iter()
+        .map(|request| {
+            let mut claims = Vec::with_capacity(request.events.len());
+            for event in &request.events {
+                let fate = fates.get(&event.key).ok_or(Failure::Moved)?;
+                claims.push(match fate {
+                    Fate::Seen(entry) => Claim::Seen(entry.clone()),
+                    Fate::New { generation } if is_candidate(&event) => Claim::New {
+                        generation: *generation,
+                        tokens: handed.remove(&event.key).unwrap_or_default(),
+                    },
+                    Fate::New { generation } => {
+                        let winner = first.get(&event.key).ok_or(Failure::Moved)?;
+                        Claim::Seen(entry(winner, *generation, now))
+                    }
+                });
+            }
+            Ok(claims)
+        })
+        .collect()
+}
+
+/// Writes payloads, work and sums, sent in one go, and commits.
+async fn store(
+    session: &Session,
+    winners: &[(&NewEvent, Generation)],
+    work: enqueue::Plan,
+    now: Timestamp,
+    tallies: &Tallies,
+) -> Result<HashMap<Key, Vec<Option<hapax_core::store::Handed>>>, Failure> {
+    let (payloads, enqueued, counted) = join3(
+        payload::insert(session, winners, &work.numbers, now),
+        enqueue::insert(session, &work, now),
+        tallies.flush(session),
+    )
+    .await;
+    // Where one fails, those after it only say that the transaction is aborted.
+    let mut failures = [payloads, enqueued, counted].into_iter().filter_map(Result::err);
+    if let Some(first) = failures.next() {
+        let cause = if first.is_aftermath() {
+            failures.find(|failure| !failure.is_aftermath())
+        } else {
+            None
+        };
+        return Err(cause.unwrap_or(first));
+    }
+    session.commit().await?;
+    Ok(work.handed)
+}
+
+/// What the ledger keeps of an event that was just accepted.
+fn entry(event: &NewEvent, generation: Generation, now: Timestamp) -> LedgerEntry {
+    LedgerEntry {
+        id: event.id,
+        generation,
+        first_seen: now,
+        expires_at: event.ledger_until,
+        raw_hash: event.raw_hash,
+        content_hash: event.content_hash.clone(),
+    }
+}

@@ -1,0 +1,119 @@
+//! Dead letters: finding finished deliveries, and deciding that they do not matter, or do.
+
+use std::collections::BTreeSet;
+
+use hapax_core::store::{Cursor, DeadQuery, DeliveryView, Disposal};
+use hapax_core::{DeliveryState, DestinationId, EventId};
+use uuid::Uuid;
+
+use crate::bind::{Column, bind};
+use crate::failure::Failure;
+use crate::lanes::{self, LaneName};
+use crate::rows::{bucket_of, outcome_view, outcome_view_columns, state_code, uuid_of};
+use crate::session::Session;
+
+/// Deliveries on one page at most.
+const PAGE_MAX: u32 = 1_000;
+
+const SELECT: &str = concat!(
+    "SELECT ",
+    outcome_view_columns!(),
+    ", finished_no FROM hapax.outcomes
+      WHERE is_current AND state >= 4 AND state = $1::int2 AND finished_no < $2::int8
+        AND ($3::text IS NULL OR destination = $3::text)
+      ORDER BY finished_no DESC LIMIT $4::int8"
+);
+
+// Against a replay of the same event.
+const LOCK_EVENTS: &str = "
+    SELECT e.id FROM unnest($1::int2[], $2::uuid[]) AS n (bucket, id)
+    JOIN hapax.events e ON e.bucket = n.bucket AND e.id = n.id
+    ORDER BY e.bucket, e.id FOR UPDATE OF e";
+
+// Of unfinished ones too: they may die before their lanes are locked.
+const LANES: &str = "
+    SELECT o.destination, o.lane
+    FROM unnest($1::int2[], $2::uuid[], $3::text[]) AS n (bucket, id, destination)
+    JOIN hapax.outcomes o ON o.bucket = n.bucket AND o.id = n.id AND o.destination = n.destination
+    WHERE o.is_current AND o.lane IS NOT NULL
+    UNION
+    SELECT w.destination, w.lane
+    FROM unnest($1::int2[], $2::uuid[], $3::text[]) AS n (bucket, id, destination)
+    JOIN hapax.work w ON w.bucket = n.bucket AND w.id = n.id AND w.destination = n.destination
+    WHERE w.lane IS NOT NULL";
+
+const UPDATE: &str = "
+    UPDATE hapax.outcomes AS o SET state = $5::int2, holds = false
+    FROM (SELECT DISTINCT bucket, id, destination
+          FROM unnest($1::int2[], $2::uuid[], $3::text[]) AS u (bucket, id, destination)) AS n
+    WHERE o.bucket = n.bucket AND o.id = n.id AND o.destination = n.destination
+      AND o.is_current AND o.state = $4::int2
+    RETURNING o.id";
+
+/// A page of dead or discarded deliveries, the last to end first.
+pub(crate) async fn deliveries(
+    session: &Session,
+    (query, after, limit): &(DeadQuery, Option<Cursor>, u32),
+) -> Result<(Vec<DeliveryView>, Option<Cursor>), Failure> {
+    match query.state {
+        DeliveryState::Dead | DeliveryState::Discarded => {}
+        // Only what ended badly is kept in order of its end.
+        DeliveryState::Completed
+        | DeliveryState::Pending
+        | DeliveryState::Running
+        | DeliveryState::Retrying => return Ok((Vec::new(), None)),
+    }
+    let limit = (*limit).min(PAGE_MAX) as usize;
+    let before = after.map_or(i64::MAX, |Cursor(number)| {
+        i64::try_from(number).unwrap_or(i64::MAX)
+    });
+    let destination = query.destination.as_ref().map(DestinationId::as_str);
+    let rows = session
+        .rows(
+            SELECT,
+            bind![state_code(query.state), before, destination, limit as i64 + 1],
+        )
+        .await?;
+    let mut views = Vec::with_capacity(rows.len());
+    let mut last = None;
+    for row in rows.iter().take(limit) {
+        views.push(outcome_view(row)?);
+        last = Some(Cursor(row.try_get::<_, i64>(11)? as u64));
+    }
+    Ok((views, last.filter(|_| rows.len() > limit)))
+}
+
+/// Discards or restores; how many changed.
+pub(crate) async fn dispose(
+    session: &Session,
+    (deliveries, disposal): &(Vec<(EventId, DestinationId)>, Disposal),
+) -> Result<u64, Failure> {
+    if deliveries.is_empty() {
+        return Ok(0);
+    }
+    let (from, to) = match disposal {
+        Disposal::Discard => (DeliveryState::Dead, DeliveryState::Discarded),
+        Disposal::Restore => (DeliveryState::Discarded, DeliveryState::Dead),
+    };
+    let buckets: Column<i16> = deliveries.iter().map(|(event, _)| bucket_of(*event)).collect();
+    let ids: Column<Uuid> = deliveries.iter().map(|(event, _)| uuid_of(*event)).collect();
+    let destinations: Column<&str> = deliveries.iter().map(|(_, to)| to.as_str()).collect();
+    let now = session.begin_at().await?;
+    session.execute(LOCK_EVENTS, bind![buckets, ids]).await?;
+    let names: BTreeSet<LaneName> = session
+        .rows(LANES, bind![buckets, ids, destinations])
+        .await?
+        .iter()
+        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
+        .collect::<Result<_, Failure>>()?;
+    lanes::lock(session, &names, now).await?;
+    let changed = session
+        .rows(
+            UPDATE,
+            bind![buckets, ids, destinations, state_code(from), state_code(to)],
+        )
+        .await?;
+    lanes::promote(session, &names, now).await?;
+    session.commit().await?;
+    Ok(changed.len() as u64)
+}

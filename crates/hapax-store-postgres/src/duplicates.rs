@@ -1,0 +1,85 @@
+//! Tallies of copies, gathered above and added here: off the hot path, lossy by design.
+
+use std::collections::BTreeMap;
+
+use hapax_core::store::{DuplicateNote, DuplicateTally, GAPS_MAX};
+use hapax_core::{Key, Timestamp};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use crate::bind::{Column, bind};
+use crate::failure::Failure;
+use crate::rows::{key_bucket, key_uuid, time_at};
+use crate::session::Session;
+
+/// Bytes of one gap.
+const GAP_BYTES: usize = 8;
+
+// A key that the ledger has forgotten meanwhile is left out: nothing would ever delete its tally.
+const ADD: &str = "
+    INSERT INTO hapax.duplicates AS d (bucket, key, copies, last_at, gaps)
+    SELECT l.bucket, l.key, n.copies, n.last_at, n.gaps
+    FROM unnest($1::int2[], $2::uuid[], $3::int8[], $4::int8[], $5::bytea[])
+         AS n (bucket, key, copies, last_at, gaps)
+    JOIN hapax.ledger l ON l.bucket = n.bucket AND l.key = n.key
+    ORDER BY l.bucket, l.key
+    FOR KEY SHARE OF l
+    ON CONFLICT (bucket, key) DO UPDATE
+    SET copies = d.copies + excluded.copies, last_at = greatest(d.last_at, excluded.last_at),
+        gaps = substring(d.gaps || excluded.gaps
+                         FROM greatest(octet_length(d.gaps) + octet_length(excluded.gaps) - $6::int4 + 1, 1))";
+
+/// Adds copies.
+pub(crate) async fn note_duplicates(session: &Session, notes: &[DuplicateNote]) -> Result<(), Failure> {
+    if notes.is_empty() {
+        return Ok(());
+    }
+    // One row for each key: a statement cannot add to the same row twice.
+    let mut sums: BTreeMap<Key, DuplicateTally> = BTreeMap::new();
+    for note in notes {
+        let sum = sums.entry(note.key).or_default();
+        sum.copies = sum.copies.saturating_add(note.copies);
+        sum.last_at = sum.last_at.max(note.last_at);
+        sum.gaps_ms.extend(&note.gaps_ms);
+        let surplus = sum.gaps_ms.len().saturating_sub(GAPS_MAX);
+        sum.gaps_ms.drain(..surplus);
+    }
+    let gaps = |tally: &DuplicateTally| -> Vec<u8> {
+        tally.gaps_ms.iter().flat_map(|gap| gap.to_be_bytes()).collect()
+    };
+    session.begin().await?;
+    session
+        .execute(
+            ADD,
+            bind![
+                sums.keys().map(|key| key_bucket(*key)).collect::<Column<i16>>(),
+                sums.keys().map(|key| key_uuid(*key)).collect::<Column<Uuid>>(),
+                sums.values()
+                    .map(|tally| i64::try_from(tally.copies).unwrap_or(i64::MAX))
+                    .collect::<Column<i64>>(),
+                sums.values()
+                    .map(|tally| tally.last_at.as_micros())
+                    .collect::<Column<i64>>(),
+                sums.values().map(gaps).collect::<Column<Vec<u8>>>(),
+                (GAPS_MAX * GAP_BYTES) as i32,
+            ],
+        )
+        .await?;
+    session.commit().await
+}
+
+/// A tally. The columns are copies, last time and gaps.
+pub(crate) fn tally_at(row: &Row) -> Result<DuplicateTally, Failure> {
+    let gaps: &[u8] = row.try_get(2)?;
+    let last_at: Timestamp = time_at(row, 1)?;
+    Ok(DuplicateTally {
+        copies: row.try_get::<_, i64>(0)? as u64,
+        last_at,
+        gaps_ms: gaps
+            .as_chunks::<GAP_BYTES>()
+            .0
+            .iter()
+            .map(|gap| u64::from_be_bytes(*gap))
+            .collect(),
+    })
+}

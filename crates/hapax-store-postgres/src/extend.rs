@@ -1,0 +1,65 @@
+//! Moving the end of leases, each only while it holds.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use hapax_core::Hold;
+use hapax_core::store::Written;
+use uuid::Uuid;
+
+use crate::bind::bind;
+use crate::failure::Failure;
+use crate::finish::Holds;
+use crate::rows::uuid_of;
+use crate::session::Session;
+
+const UPDATE: &str = "
+    UPDATE hapax.work AS w SET wake_at = $5::int8
+    FROM unnest($1::int2[], $2::uuid[], $3::text[], $4::int8[]) AS n (bucket, id, destination, token)
+    WHERE w.bucket = n.bucket AND w.id = n.id AND w.destination = n.destination
+      AND w.token = n.token AND w.state = 1
+    RETURNING w.id, w.destination, w.token";
+
+/// Extends leases.
+pub(crate) async fn extend(
+    session: &Session,
+    (holds, lease_for): &(Vec<Hold>, Duration),
+) -> Result<Vec<Written>, Failure> {
+    if holds.is_empty() {
+        return Ok(Vec::new());
+    }
+    let until = session.begin_at().await?.plus(*lease_for);
+    let columns = Holds::of(holds.iter());
+    let rows = session
+        .rows(
+            UPDATE,
+            bind![
+                columns.buckets,
+                columns.ids,
+                columns.destinations,
+                columns.tokens,
+                until.as_micros(),
+            ],
+        )
+        .await?;
+    session.commit().await?;
+    let extended: HashSet<(Uuid, String, i64)> = rows
+        .iter()
+        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)))
+        .collect::<Result<_, Failure>>()?;
+    Ok(holds
+        .iter()
+        .map(|hold| {
+            let name = (
+                uuid_of(hold.event),
+                hold.destination.as_str().to_owned(),
+                hold.token.0 as i64,
+            );
+            if extended.contains(&name) {
+                Written::Applied
+            } else {
+                Written::LeaseLost
+            }
+        })
+        .collect())
+}

@@ -1,0 +1,166 @@
+//! What can go wrong inside a step, and what follows: try again, look for the poison, or throw the
+//! connection away.
+
+use std::error::Error as _;
+use std::sync::Arc;
+use std::{fmt, io};
+
+use hapax_core::store::Error;
+use tokio_postgres::error::SqlState;
+
+/// A step did not succeed.
+#[derive(Clone, Debug)]
+pub(crate) enum Failure {
+    /// The database or the way to it said no.
+    Sql(Arc<tokio_postgres::Error>),
+    /// The connection broke while the commit was on its way: it happened or not.
+    Unsure(Arc<tokio_postgres::Error>),
+    /// Something moved under the step; the whole of it may run again.
+    Moved,
+    /// This item can never be written.
+    Rejected(String),
+    /// A stored row does not make sense.
+    Unreadable(String),
+    /// No connection to be had, or no answer.
+    Unavailable(String),
+}
+
+impl From<tokio_postgres::Error> for Failure {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Sql(Arc::new(error))
+    }
+}
+
+/// What follows from a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Remedy {
+    /// The same step again may succeed at once.
+    Again,
+    /// One of the items can never be written: the others can be.
+    Bisect,
+    /// The connection is good; the caller hears of it.
+    Tell,
+    /// The connection is not to be trusted any more.
+    Discard,
+}
+
+impl Failure {
+    /// The SQLSTATE, where the server gave one.
+    fn state(&self) -> Option<&str> {
+        match self {
+            Self::Sql(error) | Self::Unsure(error) => error.code().map(SqlState::code),
+            Self::Moved | Self::Rejected(_) | Self::Unreadable(_) | Self::Unavailable(_) => None,
+        }
+    }
+
+    /// What follows.
+    pub(crate) fn remedy(&self) -> Remedy {
+        match self {
+            Self::Moved => Remedy::Again,
+            Self::Rejected(_) => Remedy::Bisect,
+            Self::Unreadable(_) => Remedy::Tell,
+            Self::Unsure(_) | Self::Unavailable(_) => Remedy::Discard,
+            Self::Sql(error) if is_unreadable(error) => Remedy::Tell,
+            Self::Sql(_) => match self.state() {
+                Some("40001" | "40P01") => Remedy::Again,
+                Some(state) if ["22", "23", "54"].contains(&&state[..2]) => Remedy::Bisect,
+                // Lost, shutting down, out of something, or a standby now: the next one may be elsewhere.
+                Some(state) if ["08", "53", "58"].contains(&&state[..2]) => Remedy::Discard,
+                Some("57P01" | "57P02" | "57P03" | "57P05" | "25006" | "25P02" | "25P03" | "25P04") => {
+                    Remedy::Discard
+                }
+                // No answer of the server's, or a prepared statement that it does not know any more or that
+                // does not fit any more.
+                None | Some("26000" | "0A000") => Remedy::Discard,
+                Some(_) => Remedy::Tell,
+            },
+        }
+    }
+
+    /// Whether it only says that an earlier statement of the transaction failed.
+    pub(crate) fn is_aftermath(&self) -> bool {
+        self.state() == Some("25P02")
+    }
+
+    /// Marks a failure of the commit: without an answer of the server nobody knows.
+    pub(crate) fn at_commit(self) -> Self {
+        match self {
+            Self::Sql(error) if error.code().is_none_or(|code| code.code().starts_with("57P")) => {
+                Self::Unsure(error)
+            }
+            other => other,
+        }
+    }
+
+    /// The same in the words of the contract.
+    pub(crate) fn to_error(&self) -> Error {
+        match self {
+            Self::Rejected(message) => Error::Rejected {
+                message: message.clone(),
+            },
+            Self::Unreadable(message) => Error::Damaged {
+                message: message.clone(),
+                source: None,
+            },
+            Self::Unavailable(message) => Error::Unavailable {
+                message: message.clone(),
+                source: None,
+            },
+            Self::Moved => Error::Unavailable {
+                message: "others kept changing the same rows".to_owned(),
+                source: None,
+            },
+            Self::Unsure(error) => Error::unavailable(
+                "the connection to the database broke during a commit",
+                Arc::clone(error),
+            ),
+            Self::Sql(error) => self.sql_error(error),
+        }
+    }
+
+    fn sql_error(&self, error: &Arc<tokio_postgres::Error>) -> Error {
+        let unavailable = |what: &str| Error::unavailable(what, Arc::clone(error));
+        let Some(state) = self.state() else {
+            return if is_unreadable(error) {
+                Error::Damaged {
+                    message: "a stored row cannot be read".to_owned(),
+                    source: Some(Box::new(Arc::clone(error))),
+                }
+            } else {
+                unavailable("the connection to the database is lost")
+            };
+        };
+        match (&state[..2], state) {
+            ("22" | "23" | "54", _) => Error::Rejected {
+                message: format!(
+                    "the database refuses it: {} ({state})",
+                    error.as_db_error().map_or("no reason given", |db| db.message())
+                ),
+            },
+            (_, "25006") => unavailable("the database is read-only: it may be a standby"),
+            ("53", _) => unavailable("the database has run out of room, memory or connections"),
+            (_, "57014" | "55P03") => unavailable("the database took too long"),
+            ("40", _) => unavailable("others kept changing the same rows"),
+            (_, "XX001" | "XX002") => Error::Damaged {
+                message: "the database reports damaged data: restore a backup".to_owned(),
+                source: Some(Box::new(Arc::clone(error))),
+            },
+            ("42" | "3F", _) => unavailable("the schema `hapax` is not as this program needs it"),
+            _ => unavailable("the database cannot do it now"),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.to_error(), f)
+    }
+}
+
+/// Whether a value of a row could not be read: the library names its reason, which is not the
+/// connection's.
+fn is_unreadable(error: &tokio_postgres::Error) -> bool {
+    error.as_db_error().is_none()
+        && !error.is_closed()
+        && error.source().is_some_and(|source| !source.is::<io::Error>())
+}

@@ -1,0 +1,57 @@
+//! The store of Hapax for many replicas: one PostgreSQL database, any number of processes.
+//!
+//! ```text
+//! accept, lease, finish … ──► a task of its own ──► a connection of the pool ──► one transaction, READ COMMITTED
+//! ```
+//!
+//! Every step is one file: its SQL, its rules, nothing else. [`PostgresStore`] only hands inputs to
+//! tasks and answers back. A step runs in a task, never in the caller's future: whoever drops that
+//! future leaves no transaction half done.
+//!
+//! Locks are taken in one order everywhere: an event's row, ledger rows by key, lanes by name, rows
+//! of work. What deadlocks nevertheless is run again.
+//!
+//! No step keeps anything in the session, so that pgbouncer in transaction mode may stand between.
+
+mod accept;
+mod audit;
+mod bind;
+mod bodies;
+mod conflicts;
+mod connect;
+mod counts;
+mod dead;
+mod duplicates;
+mod extend;
+mod failure;
+mod finish;
+mod forget;
+mod get;
+mod jobs;
+mod lanes;
+mod lease;
+mod list;
+mod look_up;
+mod open;
+mod operations;
+mod options;
+mod outcome;
+mod pauses;
+mod pool;
+mod probe;
+mod purge;
+mod replay;
+mod rescue;
+mod rows;
+mod schema;
+mod session;
+mod step;
+mod store;
+mod tallies;
+mod tls;
+mod url;
+
+pub use open::OpenError;
+pub use options::{Options, Spread};
+pub use schema::SCHEMA_VERSION;
+pub use store::PostgresStore;

@@ -1,0 +1,126 @@
+//! Opening: is the server new enough, does it keep what it commits, and is the schema ours?
+
+use std::error::Error as StdError;
+
+use tokio_postgres::Client;
+
+use crate::connect::{ConnectError, Connector};
+use crate::{Options, schema};
+
+/// The oldest server that is served.
+const SERVER_VERSION_MIN: u32 = 140_000;
+
+/// A store could not be opened. No message quotes the URL: it may hold a password.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The URL cannot be read, or what it names cannot.
+    #[error("the database's URL cannot be used: {reason}")]
+    Url {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The server cannot be reached, or lets us not in.
+    #[error("the database cannot be reached: is it running, and are host, port, name and password right?")]
+    Unreachable {
+        /// The client's error.
+        #[source]
+        source: Box<dyn StdError + Send + Sync>,
+    },
+    /// The server is too old.
+    #[error("the database server is version {found}; PostgreSQL 14 or newer is needed")]
+    OldServer {
+        /// As the server calls itself.
+        found: String,
+    },
+    /// The server may forget what it has committed.
+    #[error(
+        "the database runs with {setting} = off, so that it may lose what was answered as stored: turn it on, or \
+         allow it by name if losing events is fine"
+    )]
+    UnsafeDurability {
+        /// `fsync` or `synchronous_commit`.
+        setting: &'static str,
+    },
+    /// A newer program has written the schema.
+    #[error(
+        "the schema `hapax` in the database has version {found}, and this program serves at most version \
+         {supported}: run the newer program, or restore a backup from before the upgrade"
+    )]
+    NewerSchema {
+        /// The database's.
+        found: u32,
+        /// Ours.
+        supported: u32,
+    },
+    /// There is a schema of this name, and it is not ours.
+    #[error("the schema `hapax` in the database belongs to another program and was left alone")]
+    NotOurs,
+    /// Looking or migrating failed.
+    #[error("the schema `hapax` cannot be set up in the database")]
+    Database {
+        /// The database's error.
+        #[source]
+        source: Box<dyn StdError + Send + Sync>,
+    },
+}
+
+impl OpenError {
+    pub(crate) fn database(error: tokio_postgres::Error) -> Self {
+        Self::Database {
+            source: Box::new(error),
+        }
+    }
+
+    fn unreachable(error: ConnectError) -> Self {
+        Self::Unreachable {
+            source: Box::new(error),
+        }
+    }
+}
+
+/// Looks at the server and brings the schema to our version; how to connect from then on.
+pub(crate) async fn open(options: &Options) -> Result<Connector, OpenError> {
+    let connector = Connector::new(options).map_err(|reason| OpenError::Url { reason })?;
+    let client = connector.connect().await.map_err(OpenError::unreachable)?;
+    check_version(&client).await?;
+    check_durability(&client, options).await?;
+    schema::migrate(&client).await?;
+    Ok(connector)
+}
+
+async fn check_version(client: &Client) -> Result<(), OpenError> {
+    let number = setting(client, "server_version_num").await?;
+    if number
+        .parse::<u32>()
+        .is_ok_and(|number| number >= SERVER_VERSION_MIN)
+    {
+        return Ok(());
+    }
+    Err(OpenError::OldServer {
+        found: setting(client, "server_version").await?,
+    })
+}
+
+async fn check_durability(client: &Client, options: &Options) -> Result<(), OpenError> {
+    for name in ["fsync", "synchronous_commit"] {
+        if setting(client, name).await? == "off" {
+            if !options.allow_unsafe_durability {
+                return Err(OpenError::UnsafeDurability { setting: name });
+            }
+            tracing::warn!(setting = name, "the database may lose what it has committed");
+        }
+    }
+    Ok(())
+}
+
+async fn setting(client: &Client, name: &str) -> Result<String, OpenError> {
+    let rows = client
+        .query_typed("SELECT current_setting($1::text)", crate::bind::bind![name])
+        .await
+        .map_err(OpenError::database)?;
+    match rows.first() {
+        Some(row) => row.try_get(0).map_err(OpenError::database),
+        None => Ok(String::new()),
+    }
+}

@@ -1,0 +1,128 @@
+//! The store's second half, handed to tasks in the same way.
+
+use async_trait::async_trait;
+use futures_util::FutureExt;
+use hapax_core::store::{
+    AuditEntry, AuditRecord, BodyNote, Cursor, DeadQuery, DeliveryView, Disposal, DuplicateNote, Error,
+    Pause, ReplayJob, ReplayJobId, Variant,
+};
+use hapax_core::{BodyHash, DestinationId, EventId, Operations};
+
+use crate::{PostgresStore, audit, bodies, conflicts, dead, duplicates, jobs, pauses, probe};
+
+#[async_trait]
+impl Operations for PostgresStore {
+    async fn probe(&self) -> Result<(), Error> {
+        self.run((), |session, ()| probe::probe(session).boxed()).await
+    }
+
+    async fn pause(&self, pause: Pause) -> Result<(), Error> {
+        self.run(pause, |session, pause| pauses::pause(session, pause).boxed())
+            .await
+    }
+
+    async fn resume(&self, destination: &DestinationId) -> Result<bool, Error> {
+        self.run(destination.clone(), |session, destination| {
+            pauses::resume(session, destination).boxed()
+        })
+        .await
+    }
+
+    async fn pauses(&self) -> Result<Vec<Pause>, Error> {
+        self.run((), |session, ()| pauses::pauses(session).boxed()).await
+    }
+
+    async fn record(&self, entry: AuditEntry) -> Result<(), Error> {
+        self.run(entry, |session, entry| audit::record(session, entry).boxed())
+            .await
+    }
+
+    async fn audit(
+        &self,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<(Vec<AuditRecord>, Option<Cursor>), Error> {
+        self.run((after, limit), |session, page| {
+            audit::audit(session, page).boxed()
+        })
+        .await
+    }
+
+    async fn deliveries(
+        &self,
+        query: &DeadQuery,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<(Vec<DeliveryView>, Option<Cursor>), Error> {
+        self.run((query.clone(), after, limit), |session, page| {
+            dead::deliveries(session, page).boxed()
+        })
+        .await
+    }
+
+    async fn dispose(
+        &self,
+        deliveries: Vec<(EventId, DestinationId)>,
+        disposal: Disposal,
+    ) -> Result<u64, Error> {
+        self.run((deliveries, disposal), |session, input| {
+            dead::dispose(session, input).boxed()
+        })
+        .await
+    }
+
+    async fn create_replay(&self, job: ReplayJob) -> Result<(), Error> {
+        self.run(job, |session, job| jobs::create_replay(session, job).boxed())
+            .await
+    }
+
+    async fn replay_job(&self, id: ReplayJobId) -> Result<Option<ReplayJob>, Error> {
+        self.run(id, |session, id| jobs::replay_job(session, *id).boxed())
+            .await
+    }
+
+    async fn unfinished_replays(&self) -> Result<Vec<ReplayJob>, Error> {
+        self.run((), |session, ()| jobs::unfinished_replays(session).boxed())
+            .await
+    }
+
+    async fn advance_replay(&self, job: &ReplayJob) -> Result<bool, Error> {
+        self.run(job.clone(), |session, job| {
+            jobs::advance_replay(session, job).boxed()
+        })
+        .await
+    }
+
+    async fn cancel_replay(&self, id: ReplayJobId) -> Result<bool, Error> {
+        self.run(id, |session, id| jobs::cancel_replay(session, *id).boxed())
+            .await
+    }
+
+    async fn note_duplicates(&self, notes: Vec<DuplicateNote>) -> Result<(), Error> {
+        self.run(notes, |session, notes| {
+            duplicates::note_duplicates(session, notes).boxed()
+        })
+        .await
+    }
+
+    async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {
+        self.run(notes, |session, notes| {
+            bodies::note_bodies(session, notes).boxed()
+        })
+        .await
+    }
+
+    async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {
+        self.run((first, raw_hash), |session, name| {
+            conflicts::conflict(session, name).boxed()
+        })
+        .await
+    }
+
+    async fn mark_released(&self, first: EventId, raw_hash: BodyHash, event: EventId) -> Result<(), Error> {
+        self.run((first, raw_hash, event), |session, input| {
+            conflicts::mark_released(session, input).boxed()
+        })
+        .await
+    }
+}

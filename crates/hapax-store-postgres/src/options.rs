@@ -1,0 +1,80 @@
+//! The store's limits, named, with their defaults.
+
+use std::time::Duration;
+
+use hapax_core::Secret;
+
+/// How a store is opened. [`Options::new`] has the defaults.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where the database is: `postgres://user:password@host:port/database?sslmode=verify-full`.
+    /// A secret, since it may hold a password.
+    pub url: Secret,
+    /// Connections at most.
+    pub connections_max: usize,
+    /// Calls that may run or wait for a connection; more are refused as overloaded.
+    pub calls_max: usize,
+    /// How long a call waits for a connection.
+    pub acquire_timeout: Duration,
+    /// How long making one connection may take.
+    pub connect_timeout: Duration,
+    /// How long one statement may take.
+    pub statement_timeout: Duration,
+    /// How long one statement may wait for a lock, such as for the first of two copies to commit.
+    pub lock_timeout: Duration,
+    /// How long one step may take in all, should the server say nothing any more.
+    pub step_timeout: Duration,
+    /// Whether statements are prepared once for each connection. Behind pgbouncer before 1.21 in
+    /// transaction mode they cannot be.
+    pub prepared: bool,
+    /// Whether to serve a database that may forget what it has committed.
+    pub allow_unsafe_durability: bool,
+    /// How leases look for work.
+    pub spread: Spread,
+    /// Events looked at for one page of a list, whatever fits.
+    pub list_scan_max: usize,
+    /// Events looked at in one call of `purge`, whatever may go.
+    pub purge_scan_max: usize,
+    /// How long the audit trail is kept.
+    pub audit_keep: Duration,
+    /// How long a bulk replay that is over is kept.
+    pub replay_keep: Duration,
+}
+
+/// How the tables are spread, and so how leases look for work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Spread {
+    /// On one server: one statement finds the longest due over all buckets.
+    #[default]
+    Whole,
+    /// By bucket over several servers: one bucket is leased from at a time, the one with the
+    /// longest due first.
+    ByBucket,
+}
+
+impl Options {
+    /// The defaults, for this database.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: Secret::new(url),
+            connections_max: 8,
+            calls_max: 1_024,
+            acquire_timeout: Duration::from_secs(5),
+            connect_timeout: Duration::from_secs(5),
+            statement_timeout: Duration::from_secs(30),
+            lock_timeout: Duration::from_secs(10),
+            step_timeout: Duration::from_secs(60),
+            prepared: true,
+            allow_unsafe_durability: false,
+            spread: Spread::Whole,
+            list_scan_max: 5_000,
+            purge_scan_max: 5_000,
+            audit_keep: days(400),
+            replay_keep: days(60),
+        }
+    }
+}
+
+const fn days(count: u64) -> Duration {
+    Duration::from_secs(count * 86_400)
+}

@@ -1,0 +1,135 @@
+//! A pool of connections. Our own, and small, since it must do what pools leave open: bound those
+//! that wait, throw away a connection after certain errors, and say when one had to be made anew.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicI16, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hapax_core::store::Error;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_postgres::{Client, Statement};
+
+use crate::Options;
+use crate::connect::Connector;
+use crate::failure::Failure;
+
+/// Buckets there are.
+pub(crate) const BUCKETS: i16 = 64;
+
+/// The pool.
+pub(crate) struct Pool {
+    connector: Connector,
+    idle: Mutex<Vec<Connection>>,
+    permits: Arc<Semaphore>,
+    calls: AtomicUsize,
+    calls_max: usize,
+    acquire_timeout: Duration,
+    /// Rises whenever a connection was made after another one was lost.
+    epoch: AtomicU64,
+    lost: AtomicBool,
+    next_slot: AtomicI16,
+}
+
+/// A connection with what belongs to it.
+pub(crate) struct Connection {
+    pub(crate) client: Client,
+    pub(crate) statements: Mutex<HashMap<&'static str, Statement>>,
+    /// The bucket of its sums.
+    pub(crate) slot: i16,
+}
+
+/// A place among those who run or wait for a connection.
+pub(crate) struct Place(Arc<Pool>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.calls.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// A connection that is out, with its permit.
+pub(crate) struct Lent {
+    pub(crate) connection: Connection,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Pool {
+    pub(crate) fn new(connector: Connector, options: &Options) -> Self {
+        Self {
+            connector,
+            idle: Mutex::new(Vec::new()),
+            permits: Arc::new(Semaphore::new(options.connections_max.max(1))),
+            calls: AtomicUsize::new(0),
+            calls_max: options.calls_max,
+            acquire_timeout: options.acquire_timeout,
+            epoch: AtomicU64::new(0),
+            lost: AtomicBool::new(false),
+            next_slot: AtomicI16::new(fastrand::i16(0..BUCKETS)),
+        }
+    }
+
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// A place for one call, unless there are too many.
+    pub(crate) fn admit(self: &Arc<Self>) -> Result<Place, Error> {
+        if self.calls.fetch_add(1, Ordering::AcqRel) >= self.calls_max {
+            self.calls.fetch_sub(1, Ordering::AcqRel);
+            return Err(Error::Overloaded);
+        }
+        Ok(Place(Arc::clone(self)))
+    }
+
+    /// A connection, as soon as one is free.
+    pub(crate) async fn acquire(&self) -> Result<Lent, Failure> {
+        let permit = tokio::time::timeout(self.acquire_timeout, Arc::clone(&self.permits).acquire_owned())
+            .await
+            .map_err(|_| Failure::Unavailable("all database connections are busy".to_owned()))?
+            .map_err(|_| Failure::Unavailable("the store is closed".to_owned()))?;
+        while let Some(connection) = self.idle().pop() {
+            if connection.client.is_closed() {
+                self.lost.store(true, Ordering::Release);
+                continue;
+            }
+            return Ok(Lent {
+                connection,
+                _permit: permit,
+            });
+        }
+        let client = self
+            .connector
+            .connect()
+            .await
+            .map_err(|error| Failure::Unavailable(format!("the database cannot be reached: {error}")))?;
+        if self.lost.swap(false, Ordering::AcqRel) {
+            self.epoch.fetch_add(1, Ordering::AcqRel);
+        }
+        Ok(Lent {
+            connection: Connection {
+                client,
+                statements: Mutex::new(HashMap::new()),
+                slot: self.next_slot.fetch_add(1, Ordering::Relaxed).rem_euclid(BUCKETS),
+            },
+            _permit: permit,
+        })
+    }
+
+    /// Takes a good connection back.
+    pub(crate) fn give_back(&self, lent: Lent) {
+        self.idle().push(lent.connection);
+    }
+
+    /// Throws a connection away; its transaction, if any, is rolled back by the server. The idle ones
+    /// go too: what broke this one has broken them, and they would fail one call each.
+    pub(crate) fn discard(&self, lent: Lent) {
+        self.lost.store(true, Ordering::Release);
+        self.idle().clear();
+        drop(lent);
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,136 @@
+//! Taking back deliveries whose lease has expired. Several replicas may try at once: each loss counts once.
+
+use std::collections::BTreeSet;
+
+use hapax_core::store::{LOST_MAX, Rescued};
+use hapax_core::{ErrorClass, EventId, Timestamp};
+use uuid::Uuid;
+
+use crate::bind::{Column, bind};
+use crate::failure::Failure;
+use crate::lanes::{self, LaneName};
+use crate::outcome::{Ending, WorkRow, conclude, work_row};
+use crate::rows::{Class, state_code, waiting_state};
+use crate::session::Session;
+
+/// Taken back in one call at most.
+const RESCUE_MAX: u32 = 1_024;
+
+const EXPIRED: &str = concat!(
+    "SELECT ",
+    work_row!(),
+    " FROM hapax.work w WHERE w.class = 1 AND w.wake_at < $1::int8 ORDER BY w.wake_at LIMIT $2::int8"
+);
+
+// Whoever holds the row is just finishing, extending or rescuing it: then it is theirs.
+const LOCK: &str = concat!(
+    "SELECT ",
+    work_row!(),
+    " FROM unnest($1::int2[], $2::uuid[], $3::text[], $4::int8[]) AS n (bucket, id, destination, token)
+      JOIN hapax.work w ON w.bucket = n.bucket AND w.id = n.id AND w.destination = n.destination
+      WHERE w.token = n.token AND w.state = 1 AND w.wake_at < $5::int8
+      ORDER BY w.bucket, w.id, w.destination FOR UPDATE OF w SKIP LOCKED"
+);
+
+const UPDATE: &str = "
+    UPDATE hapax.work AS w
+    SET state = n.state, class = $8::int2, wake_at = $7::int8, token = n.token, attempts = n.attempts,
+        lost = w.lost + 1, owner = NULL
+    FROM unnest($1::int2[], $2::uuid[], $3::text[], $4::int2[], $5::int8[], $6::int8[])
+         AS n (bucket, id, destination, state, token, attempts)
+    WHERE w.bucket = n.bucket AND w.id = n.id AND w.destination = n.destination";
+
+/// Takes back leases that have expired, at most `limit`.
+pub(crate) async fn rescue(session: &Session, limit: u32) -> Result<Vec<Rescued>, Failure> {
+    let now = session.begin_at().await?;
+    let limit = i64::from(limit.min(RESCUE_MAX));
+    let expired = read(&session.rows(EXPIRED, bind![now.as_micros(), limit]).await?)?;
+    if expired.is_empty() {
+        session.commit().await?;
+        return Ok(Vec::new());
+    }
+    // Only one that dies touches its lane. Lanes before rows, as everywhere.
+    let dying: BTreeSet<LaneName> = expired
+        .iter()
+        .filter(|row| row.lost + 1 >= LOST_MAX)
+        .filter_map(WorkRow::lane_name)
+        .collect();
+    lanes::lock(session, &dying, now).await?;
+    let locked = lock(session, &expired, now).await?;
+    let (_, mut numbers) = session.take(locked.len() * 2).await?;
+    let mut rescued = Vec::with_capacity(locked.len());
+    let mut dead = Vec::new();
+    let mut back = Vec::new();
+    for row in locked {
+        let row = WorkRow {
+            token: numbers.next()?,
+            lost: row.lost + 1,
+            attempts: row.attempts.saturating_sub(1),
+            ..row
+        };
+        rescued.push(Rescued {
+            event: EventId::from_bytes(row.id.into_bytes()),
+            destination: row.destination.as_str().into(),
+            lost: row.lost,
+        });
+        if row.lost >= LOST_MAX {
+            dead.push((row, Ending::Dead(ErrorClass::Lost)));
+        } else {
+            back.push(row);
+        }
+    }
+    put_back(session, &back, now).await?;
+    conclude(session, &dead, &mut numbers, now).await?;
+    session.commit().await?;
+    Ok(rescued)
+}
+
+fn read(rows: &[tokio_postgres::Row]) -> Result<Vec<WorkRow>, Failure> {
+    rows.iter().map(WorkRow::read).collect()
+}
+
+async fn lock(session: &Session, expired: &[WorkRow], now: Timestamp) -> Result<Vec<WorkRow>, Failure> {
+    let rows = session
+        .rows(
+            LOCK,
+            bind![
+                expired.iter().map(|row| row.bucket).collect::<Column<i16>>(),
+                expired.iter().map(|row| row.id).collect::<Column<Uuid>>(),
+                expired
+                    .iter()
+                    .map(|row| row.destination.as_str())
+                    .collect::<Column<&str>>(),
+                expired.iter().map(|row| row.token).collect::<Column<i64>>(),
+                now.as_micros(),
+            ],
+        )
+        .await?;
+    read(&rows)
+}
+
+async fn put_back(session: &Session, back: &[WorkRow], now: Timestamp) -> Result<(), Failure> {
+    if back.is_empty() {
+        return Ok(());
+    }
+    session
+        .execute(
+            UPDATE,
+            bind![
+                back.iter().map(|row| row.bucket).collect::<Column<i16>>(),
+                back.iter().map(|row| row.id).collect::<Column<Uuid>>(),
+                back.iter()
+                    .map(|row| row.destination.as_str())
+                    .collect::<Column<&str>>(),
+                back.iter()
+                    .map(|row| state_code(waiting_state(row.attempts)))
+                    .collect::<Column<i16>>(),
+                back.iter().map(|row| row.token).collect::<Column<i64>>(),
+                back.iter()
+                    .map(|row| i64::from(row.attempts))
+                    .collect::<Column<i64>>(),
+                now.as_micros(),
+                Class::Suspect.code(),
+            ],
+        )
+        .await
+}

@@ -1,0 +1,82 @@
+//! The schema's versions: which one a database has, and how it gets to ours.
+
+use tokio_postgres::Client;
+
+use crate::OpenError;
+use crate::bind::bind;
+
+/// Migrations in order; the first makes version 1.
+const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_initial.sql")];
+
+/// The schema this program writes.
+pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
+
+/// The lock under which one replica migrates while the others wait: "Hapax" in ASCII.
+const LOCK: i64 = 0x48_6170_6178;
+
+/// Brings the schema to our version, whole or not at all. Replicas that start at once do it one
+/// after the other, and only the first finds anything to do.
+pub(crate) async fn migrate(client: &Client) -> Result<(), OpenError> {
+    client.batch_execute("BEGIN").await.map_err(OpenError::database)?;
+    let outcome = migrate_locked(client).await;
+    let end = if outcome.is_ok() { "COMMIT" } else { "ROLLBACK" };
+    let ended = client.batch_execute(end).await.map_err(OpenError::database);
+    outcome.and(ended)
+}
+
+async fn migrate_locked(client: &Client) -> Result<(), OpenError> {
+    // Of the transaction, not of the session: a pooler may share that.
+    client
+        .query_typed("SELECT pg_advisory_xact_lock($1::int8)", bind![LOCK])
+        .await
+        .map_err(OpenError::database)?;
+    let found = version(client).await?;
+    if found > SCHEMA_VERSION {
+        let oldest = meta(client, "min_compatible").await?;
+        return if oldest > SCHEMA_VERSION {
+            Err(OpenError::NewerSchema {
+                found,
+                supported: SCHEMA_VERSION,
+            })
+        } else {
+            Ok(())
+        };
+    }
+    for (done, migration) in MIGRATIONS.iter().enumerate().skip(found as usize) {
+        let script = format!(
+            "{migration}\nUPDATE hapax.meta SET value = {} WHERE key = 'schema_version';",
+            done + 1
+        );
+        client.batch_execute(&script).await.map_err(OpenError::database)?;
+        tracing::info!(version = done + 1, "the schema was migrated");
+    }
+    Ok(())
+}
+
+async fn version(client: &Client) -> Result<u32, OpenError> {
+    let rows = client
+        .query_typed("SELECT to_regclass('hapax.meta') IS NOT NULL", &[])
+        .await
+        .map_err(OpenError::database)?;
+    let mut exists = false;
+    for row in rows {
+        exists = row.try_get(0).map_err(OpenError::database)?;
+    }
+    if exists {
+        meta(client, "schema_version").await
+    } else {
+        Ok(0)
+    }
+}
+
+async fn meta(client: &Client, key: &str) -> Result<u32, OpenError> {
+    let rows = client
+        .query_typed("SELECT value FROM hapax.meta WHERE key = $1::text", bind![key])
+        .await
+        .map_err(OpenError::database)?;
+    let Some(row) = rows.first() else {
+        return Err(OpenError::NotOurs);
+    };
+    let value: i64 = row.try_get(0).map_err(OpenError::database)?;
+    u32::try_from(value).map_err(|_| OpenError::NotOurs)
+}

@@ -1,0 +1,209 @@
+//! A step's hold on a connection: statements, the transaction, and numbers and time from the server.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::join;
+use hapax_core::Timestamp;
+use tokio_postgres::{Row, Statement};
+
+use crate::Options;
+use crate::bind::{Param, bind};
+use crate::failure::Failure;
+use crate::pool::Lent;
+
+/// The time, and as many new numbers as asked for. Read in a statement of its own and bound to the
+/// others: a distributed database refuses to compute them inside.
+const TAKE: &str = "
+    SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8,
+           ARRAY(SELECT nextval('hapax.tokens') FROM generate_series(1, $1::int8))";
+
+const NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8";
+
+/// How a step talks to the server.
+pub(crate) struct Session {
+    lent: Lent,
+    in_transaction: AtomicBool,
+    terms: Terms,
+}
+
+/// What every transaction begins with.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    begin: String,
+    begin_reading: String,
+    prepared: bool,
+}
+
+impl Terms {
+    pub(crate) fn new(options: &Options) -> Self {
+        // Limits go into the transaction and not into the session: behind a pooler, sessions are shared.
+        let limits = format!(
+            "SET LOCAL statement_timeout = {}; SET LOCAL lock_timeout = {}; \
+             SET LOCAL idle_in_transaction_session_timeout = {}",
+            millis(options.statement_timeout),
+            millis(options.lock_timeout),
+            millis(options.step_timeout),
+        );
+        Self {
+            begin: format!("BEGIN ISOLATION LEVEL READ COMMITTED; {limits}"),
+            begin_reading: format!("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {limits}"),
+            prepared: options.prepared,
+        }
+    }
+}
+
+/// Numbers from the server's sequence, handed out in order.
+#[derive(Debug)]
+pub(crate) struct Numbers(std::vec::IntoIter<i64>);
+
+impl Numbers {
+    /// The next one.
+    pub(crate) fn next(&mut self) -> Result<i64, Failure> {
+        self.0
+            .next()
+            .ok_or_else(|| Failure::Unreadable("the database gave too few numbers".to_owned()))
+    }
+}
+
+impl Session {
+    pub(crate) fn new(lent: Lent, terms: Terms) -> Self {
+        Self {
+            lent,
+            in_transaction: AtomicBool::new(false),
+            terms,
+        }
+    }
+
+    /// The connection, and whether a transaction is open on it.
+    pub(crate) fn into_parts(self) -> (Lent, bool) {
+        (self.lent, self.in_transaction.load(Ordering::Acquire))
+    }
+
+    /// The bucket of this connection's sums.
+    pub(crate) const fn slot(&self) -> i16 {
+        self.lent.connection.slot
+    }
+
+    /// Begins a transaction that writes.
+    pub(crate) async fn begin(&self) -> Result<(), Failure> {
+        self.in_transaction.store(true, Ordering::Release);
+        Ok(self
+            .lent
+            .connection
+            .client
+            .batch_execute(&self.terms.begin)
+            .await?)
+    }
+
+    /// Begins a transaction that writes and asks for the server's time, in one go.
+    pub(crate) async fn begin_at(&self) -> Result<Timestamp, Failure> {
+        // The first is polled, and so sent, first.
+        let (begun, now) = join(self.begin(), self.now()).await;
+        begun?;
+        now
+    }
+
+    /// Begins a transaction that sees one state of the database, however many statements it takes.
+    pub(crate) async fn begin_reading(&self) -> Result<(), Failure> {
+        self.in_transaction.store(true, Ordering::Release);
+        Ok(self
+            .lent
+            .connection
+            .client
+            .batch_execute(&self.terms.begin_reading)
+            .await?)
+    }
+
+    /// Commits.
+    pub(crate) async fn commit(&self) -> Result<(), Failure> {
+        let outcome = self.lent.connection.client.batch_execute("COMMIT").await;
+        match outcome {
+            Ok(()) => {
+                self.in_transaction.store(false, Ordering::Release);
+                Ok(())
+            }
+            Err(error) => Err(Failure::from(error).at_commit()),
+        }
+    }
+
+    /// Rolls back what is open.
+    pub(crate) async fn rollback(&self) -> Result<(), Failure> {
+        self.lent.connection.client.batch_execute("ROLLBACK").await?;
+        self.in_transaction.store(false, Ordering::Release);
+        Ok(())
+    }
+
+    /// The server's time.
+    pub(crate) async fn now(&self) -> Result<Timestamp, Failure> {
+        let row = self.one(NOW, &[]).await?;
+        Ok(Timestamp::from_micros(row.try_get(0)?))
+    }
+
+    /// The server's time, and numbers that were never given out before.
+    pub(crate) async fn take(&self, count: usize) -> Result<(Timestamp, Numbers), Failure> {
+        let row = self.one(TAKE, bind![count as i64]).await?;
+        let numbers: Vec<i64> = row.try_get(1)?;
+        Ok((
+            Timestamp::from_micros(row.try_get(0)?),
+            Numbers(numbers.into_iter()),
+        ))
+    }
+
+    /// Runs a statement; its rows.
+    pub(crate) async fn rows(&self, sql: &'static str, params: &[Param<'_>]) -> Result<Vec<Row>, Failure> {
+        let client = &self.lent.connection.client;
+        if self.terms.prepared {
+            let statement = self.statement(sql, params).await?;
+            let values: Vec<_> = params.iter().map(|(value, _)| *value).collect();
+            Ok(client.query(&statement, &values).await?)
+        } else {
+            Ok(client.query_typed(sql, params).await?)
+        }
+    }
+
+    /// Runs a statement that is put together, and so not prepared; its rows.
+    pub(crate) async fn rows_of(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Failure> {
+        Ok(self.lent.connection.client.query_typed(sql, params).await?)
+    }
+
+    /// Runs a statement for its effect.
+    pub(crate) async fn execute(&self, sql: &'static str, params: &[Param<'_>]) -> Result<(), Failure> {
+        self.rows(sql, params).await.map(drop)
+    }
+
+    /// A statement with exactly one row.
+    pub(crate) async fn one(&self, sql: &'static str, params: &[Param<'_>]) -> Result<Row, Failure> {
+        self.optional(sql, params).await?.ok_or_else(|| {
+            Failure::Unreadable("the database gave no row where there is always one".to_owned())
+        })
+    }
+
+    /// A statement with one row or none.
+    pub(crate) async fn optional(
+        &self,
+        sql: &'static str,
+        params: &[Param<'_>],
+    ) -> Result<Option<Row>, Failure> {
+        Ok(self.rows(sql, params).await?.into_iter().next())
+    }
+
+    async fn statement(&self, sql: &'static str, params: &[Param<'_>]) -> Result<Statement, Failure> {
+        if let Some(statement) = lock(&self.lent.connection.statements).get(sql) {
+            return Ok(statement.clone());
+        }
+        let types: Vec<_> = params.iter().map(|(_, sql_type)| sql_type.clone()).collect();
+        let statement = self.lent.connection.client.prepare_typed(sql, &types).await?;
+        lock(&self.lent.connection.statements).insert(sql, statement.clone());
+        Ok(statement)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn millis(duration: Duration) -> i32 {
+    i32::try_from(duration.as_millis()).unwrap_or(i32::MAX).max(1)
+}

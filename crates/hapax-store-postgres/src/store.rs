@@ -1,0 +1,191 @@
+//! The store itself: hands inputs to tasks and answers back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::FutureExt;
+use hapax_core::store::{
+    AcceptRequest, Claim, Counts, Cursor, Error, EventPage, EventQuery, EventRecord, Forgotten, LeaseBatch,
+    LeaseOrder, LedgerEntry, PurgeOrder, Purged, Quarantined, ReplayOrder, Replayed, Report, Rescued,
+    Variant, Written,
+};
+use hapax_core::{EventId, Hold, Identity, Store};
+
+use crate::open::{self, OpenError};
+use crate::pool::Pool;
+use crate::purge::Progress;
+use crate::session::Terms;
+use crate::step::{Runner, Step};
+use crate::{
+    Options, accept, conflicts, counts, extend, finish, forget, get, lease, list, look_up, purge, replay,
+    rescue,
+};
+
+/// The store for many replicas: a PostgreSQL database, shared with any number of other processes.
+pub struct PostgresStore {
+    runner: Runner,
+    options: Arc<Options>,
+    progress: Arc<Progress>,
+}
+
+impl PostgresStore {
+    /// Connects and brings the schema to this program's version. Leases of other processes stay.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, is too old or may lose commits, or the schema is of a
+    /// newer program; it is then as it was.
+    pub async fn open(options: Options) -> Result<Self, OpenError> {
+        let connector = open::open(&options).await?;
+        Ok(Self {
+            runner: Runner {
+                pool: Arc::new(Pool::new(connector, &options)),
+                terms: Terms::new(&options),
+                step_timeout: options.step_timeout,
+            },
+            options: Arc::new(options),
+            progress: Arc::default(),
+        })
+    }
+
+    /// Runs a step in a task of its own: it comes to its end even if nobody waits for it any more.
+    pub(crate) async fn run<I, O>(&self, input: I, step: Step<I, O>) -> Result<O, Error>
+    where
+        I: Send + Sync + 'static,
+        O: Send + 'static,
+    {
+        let place = self.runner.pool.admit()?;
+        let runner = self.runner.clone();
+        let task = tokio::spawn(async move {
+            let outcome = runner.run(&input, step).await;
+            drop(place);
+            outcome
+        });
+        match task.await {
+            Ok(outcome) => outcome.map_err(|failure| failure.to_error()),
+            Err(error) => Err(Error::unavailable("the step was stopped", error)),
+        }
+    }
+}
+
+impl std::fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PostgresStore").finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn accept(&self, requests: Vec<AcceptRequest>) -> Vec<Result<Vec<Claim>, Error>> {
+        let asked = requests.len();
+        let Ok(place) = self.runner.pool.admit() else {
+            return (0..asked).map(|_| Err(Error::Overloaded)).collect();
+        };
+        let runner = self.runner.clone();
+        let task = tokio::spawn(async move {
+            let answers = accept::accept(&runner, requests).await;
+            drop(place);
+            answers
+        });
+        task.await.unwrap_or_else(|_| {
+            let stopped = || Error::Unavailable {
+                message: "the step was stopped".to_owned(),
+                source: None,
+            };
+            (0..asked).map(|_| Err(stopped())).collect()
+        })
+    }
+
+    async fn quarantine(&self, variants: Vec<Variant>) -> Result<Vec<Quarantined>, Error> {
+        self.run(variants, |session, variants| {
+            conflicts::quarantine(session, variants).boxed()
+        })
+        .await
+    }
+
+    async fn lease(&self, order: LeaseOrder) -> Result<LeaseBatch, Error> {
+        let search = lease::Search {
+            order,
+            spread: self.options.spread,
+        };
+        self.run(search, |session, search| lease::lease(session, search).boxed())
+            .await
+    }
+
+    async fn extend(&self, holds: Vec<Hold>, lease_for: Duration) -> Result<Vec<Written>, Error> {
+        self.run((holds, lease_for), |session, input| {
+            extend::extend(session, input).boxed()
+        })
+        .await
+    }
+
+    async fn finish(&self, reports: Vec<Report>) -> Result<Vec<Written>, Error> {
+        self.run(reports, |session, reports| {
+            finish::finish(session, reports).boxed()
+        })
+        .await
+    }
+
+    async fn rescue(&self, limit: u32) -> Result<Vec<Rescued>, Error> {
+        self.run(limit, |session, limit| rescue::rescue(session, *limit).boxed())
+            .await
+    }
+
+    async fn replay(&self, orders: Vec<ReplayOrder>) -> Result<Vec<Replayed>, Error> {
+        self.run(orders, |session, orders| replay::replay(session, orders).boxed())
+            .await
+    }
+
+    async fn forget(&self, identity: &Identity) -> Result<Forgotten, Error> {
+        self.run(identity.clone(), |session, identity| {
+            forget::forget(session, identity).boxed()
+        })
+        .await
+    }
+
+    async fn look_up(&self, identity: &Identity) -> Result<Option<LedgerEntry>, Error> {
+        self.run(identity.clone(), |session, identity| {
+            look_up::look_up(session, identity).boxed()
+        })
+        .await
+    }
+
+    async fn get(&self, id: EventId) -> Result<Option<EventRecord>, Error> {
+        self.run(id, |session, id| get::get(session, *id).boxed()).await
+    }
+
+    async fn list(&self, query: &EventQuery, after: Option<Cursor>, limit: u32) -> Result<EventPage, Error> {
+        let page = list::Page {
+            query: query.clone(),
+            after,
+            limit,
+            scan_max: self.options.list_scan_max,
+        };
+        self.run(page, |session, page| list::list(session, page).boxed())
+            .await
+    }
+
+    async fn counts(&self) -> Result<Counts, Error> {
+        self.run((), |session, ()| counts::counts(session).boxed()).await
+    }
+
+    async fn purge(&self, order: PurgeOrder) -> Result<Purged, Error> {
+        let place = self.runner.pool.admit()?;
+        let runner = self.runner.clone();
+        let progress = Arc::clone(&self.progress);
+        let options = Arc::clone(&self.options);
+        let task = tokio::spawn(async move {
+            let outcome = purge::purge(&runner, &progress, &options, order).await;
+            drop(place);
+            outcome
+        });
+        match task.await {
+            Ok(outcome) => outcome.map_err(|failure| failure.to_error()),
+            Err(error) => Err(Error::unavailable("the step was stopped", error)),
+        }
+    }
+
+    fn connection_epoch(&self) -> u64 {
+        self.runner.pool.epoch()
+    }
+}

@@ -1,0 +1,52 @@
+//! Counts of ledger entries and events, kept as sums, so that nobody ever counts rows. Each
+//! connection has rows of its own: one row for all would make every accept wait for the last.
+
+use std::collections::BTreeMap;
+
+use crate::bind::{Column, bind};
+use crate::failure::Failure;
+use crate::session::Session;
+
+const ADD: &str = "
+    INSERT INTO hapax.tallies AS t (bucket, kind, scope, entries)
+    SELECT n.bucket, n.kind, n.scope, n.entries
+    FROM unnest($1::int2[], $2::int2[], $3::text[], $4::int8[]) AS n (bucket, kind, scope, entries)
+    ORDER BY n.kind, n.scope
+    ON CONFLICT (bucket, kind, scope) DO UPDATE SET entries = t.entries + excluded.entries";
+
+/// Counted under the kind of events.
+pub(crate) const EVENTS: i16 = 0;
+/// Counted under the kind of ledger entries, by scope.
+pub(crate) const LEDGER: i16 = 1;
+
+/// What a transaction adds.
+#[derive(Debug, Default)]
+pub(crate) struct Tallies {
+    changes: BTreeMap<(i16, String), i64>,
+}
+
+impl Tallies {
+    /// Events more or fewer.
+    pub(crate) fn events(&mut self, change: i64) {
+        if change != 0 {
+            *self.changes.entry((EVENTS, String::new())).or_default() += change;
+        }
+    }
+
+    /// Ledger entries of a scope, more or fewer.
+    pub(crate) fn ledger(&mut self, scope: &str, change: i64) {
+        *self.changes.entry((LEDGER, scope.to_owned())).or_default() += change;
+    }
+
+    /// Writes the sums, as the transaction's last step: nobody waits long for their rows.
+    pub(crate) async fn flush(&self, session: &Session) -> Result<(), Failure> {
+        if self.changes.is_empty() {
+            return Ok(());
+        }
+        let buckets: Column<i16> = self.changes.iter().map(|_| session.slot()).collect();
+        let kinds: Column<i16> = self.changes.keys().map(|(kind, _)| *kind).collect();
+        let scopes: Column<&str> = self.changes.keys().map(|(_, scope)| scope.as_str()).collect();
+        let entries: Column<i64> = self.changes.values().copied().collect();
+        session.execute(ADD, bind![buckets, kinds, scopes, entries]).await
+    }
+}

@@ -1,0 +1,148 @@
+//! Reading the database's URL: what the client library does not know itself (`verify-ca`,
+//! `verify-full`, `sslrootcert`) is taken out first.
+
+use std::path::PathBuf;
+
+use tokio_postgres::config::SslMode;
+
+/// How much of the server's certificate is checked, as libpq means it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// Nothing: the connection is encrypted, whoever is at its other end.
+    Anyone,
+    /// That one of these authorities has signed it.
+    Authority(Roots),
+    /// That, and that it is for the host's name.
+    Name(Roots),
+}
+
+/// Whom to believe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Roots {
+    /// The authorities that browsers believe.
+    Public,
+    /// Those in a PEM file.
+    File(PathBuf),
+}
+
+/// A URL, read.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub(crate) config: tokio_postgres::Config,
+    pub(crate) trust: Trust,
+}
+
+/// Reads a URL. The reason of a refusal never quotes it, since it may hold a password.
+pub(crate) fn read(url: &str) -> Result<Target, String> {
+    if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+        return Err("it does not begin with postgres://".to_owned());
+    }
+    let (place, query) = url.split_once('?').unwrap_or((url, ""));
+    let mut mode = "prefer".to_owned();
+    let mut roots = Roots::Public;
+    let mut rest: Vec<&str> = Vec::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        match pair.split_once('=') {
+            Some(("sslmode", value)) => value.clone_into(&mut mode),
+            Some(("sslrootcert", "system")) => roots = Roots::Public,
+            Some(("sslrootcert", value)) => roots = Roots::File(PathBuf::from(decode(value)?)),
+            _ => rest.push(pair),
+        }
+    }
+    let (ssl_mode, trust) = match mode.as_str() {
+        "disable" => (SslMode::Disable, Trust::Anyone),
+        "prefer" | "allow" => (SslMode::Prefer, Trust::Anyone),
+        // As libpq does: whoever names authorities wants them asked.
+        "require" => match roots {
+            Roots::Public => (SslMode::Require, Trust::Anyone),
+            Roots::File(_) => (SslMode::Require, Trust::Authority(roots)),
+        },
+        "verify-ca" => (SslMode::Require, Trust::Authority(roots)),
+        "verify-full" => (SslMode::Require, Trust::Name(roots)),
+        _ => {
+            return Err(
+                "its sslmode is none of disable, prefer, require, verify-ca and verify-full".to_owned(),
+            );
+        }
+    };
+    let plain = if rest.is_empty() {
+        place.to_owned()
+    } else {
+        format!("{place}?{}", rest.join("&"))
+    };
+    let mut config: tokio_postgres::Config = plain
+        .parse()
+        .map_err(|_| "it is not postgres://user:password@host:port/database".to_owned())?;
+    config.ssl_mode(ssl_mode);
+    Ok(Target { config, trust })
+}
+
+/// Percent-decoding of one value.
+fn decode(text: &str) -> Result<String, String> {
+    let broken = || "a value in it is not percent-encoded text".to_owned();
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, tail)) = rest.split_first() {
+        if *first != b'%' {
+            bytes.push(*first);
+            rest = tail;
+            continue;
+        }
+        let (digits, tail) = tail.split_at_checked(2).ok_or_else(broken)?;
+        let digits = std::str::from_utf8(digits).map_err(|_| broken())?;
+        bytes.push(u8::from_str_radix(digits, 16).map_err(|_| broken())?);
+        rest = tail;
+    }
+    String::from_utf8(bytes).map_err(|_| broken())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_mean_what_libpq_says() {
+        let file = || Roots::File(PathBuf::from("/a b.pem"));
+        for (query, mode, trust) in [
+            ("", SslMode::Prefer, Trust::Anyone),
+            ("?sslmode=disable", SslMode::Disable, Trust::Anyone),
+            ("?sslmode=require", SslMode::Require, Trust::Anyone),
+            (
+                "?sslmode=require&sslrootcert=/a%20b.pem",
+                SslMode::Require,
+                Trust::Authority(file()),
+            ),
+            (
+                "?sslmode=verify-ca",
+                SslMode::Require,
+                Trust::Authority(Roots::Public),
+            ),
+            (
+                "?application_name=x&sslmode=verify-full&sslrootcert=/a%20b.pem",
+                SslMode::Require,
+                Trust::Name(file()),
+            ),
+        ] {
+            let target = read(&format!("postgres://me:secret@db:5433/hapax{query}")).unwrap();
+            assert_eq!(
+                (target.config.get_ssl_mode(), target.trust),
+                (mode, trust),
+                "{query}"
+            );
+            assert_eq!(target.config.get_ports(), [5433]);
+        }
+    }
+
+    #[test]
+    fn a_refusal_never_quotes_the_url() {
+        for url in [
+            "mysql://me:secret@db",
+            "postgres://me:secret@db:nonsense/hapax",
+            "postgres://me:secret@db/hapax?sslmode=secret",
+            "postgres://me:secret@db/hapax?sslrootcert=%zz",
+        ] {
+            let reason = read(url).unwrap_err();
+            assert!(!reason.contains("secret"), "{reason}");
+        }
+    }
+}

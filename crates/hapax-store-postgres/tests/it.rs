@@ -1,0 +1,22 @@
+//! What the laws cannot see: several stores on one database, servers that die, and the start.
+#![expect(
+    clippy::unwrap_used,
+    reason = "what the tests stand on must work, or they fail"
+)]
+
+#[path = "it/bench.rs"]
+mod bench;
+#[path = "it/disaster.rs"]
+mod disaster;
+#[path = "it/encrypted.rs"]
+mod encrypted;
+#[path = "it/limits.rs"]
+mod limits;
+#[path = "it/opening.rs"]
+mod opening;
+#[path = "it/poison.rs"]
+mod poison;
+#[path = "it/pooled.rs"]
+mod pooled;
+#[path = "it/replicas.rs"]
+mod replicas;

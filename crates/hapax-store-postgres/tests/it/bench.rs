@@ -1,0 +1,86 @@
+//! What the tests share: events, requests, and work on them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hapax_core::store::{AcceptRequest, Candidates, Claim, LeaseBatch, LeaseOrder, Report};
+use hapax_core::{
+    BodyHash, EventIds, Headers, Hold, Identity, NewDelivery, NewEvent, Owner, Store, SystemRandom,
+    Timestamp, Verdict,
+};
+use hapax_store_postgres::{Options, PostgresStore};
+use hapax_test_postgres::Database;
+
+pub(crate) const LONG: Duration = Duration::from_secs(3600);
+
+pub(crate) async fn open(database: &Database) -> Arc<PostgresStore> {
+    Arc::new(PostgresStore::open(Options::new(database.url())).await.unwrap())
+}
+
+/// Makes events with ids as one process does.
+#[derive(Default)]
+pub(crate) struct Maker {
+    ids: EventIds,
+    random: SystemRandom,
+}
+
+impl Maker {
+    pub(crate) fn event(&self, event_id: &str) -> NewEvent {
+        let identity = Identity::new("shop", event_id);
+        let key = identity.key();
+        let now = Timestamp::from_seconds(1_800_000_000);
+        let body = Bytes::from(event_id.to_owned());
+        NewEvent {
+            id: self.ids.next(now, key, &self.random),
+            identity,
+            key,
+            source: "shop".into(),
+            event_type: None,
+            received_at: now,
+            signed_at: None,
+            secret_index: None,
+            raw_hash: BodyHash::of(&body),
+            content_hash: None,
+            headers: Headers::default(),
+            body,
+            batch: None,
+            ledger_until: now.plus(Duration::from_secs(86_400)),
+            deliveries: vec![NewDelivery::to("billing")],
+        }
+    }
+}
+
+pub(crate) fn request(event: NewEvent) -> AcceptRequest {
+    AcceptRequest { events: vec![event] }
+}
+
+/// Accepts one event.
+pub(crate) async fn accept(
+    store: &PostgresStore,
+    event: NewEvent,
+) -> Result<Claim, hapax_core::store::Error> {
+    let mut answers = store.accept(vec![request(event)]).await;
+    answers.remove(0).map(|mut claims| claims.remove(0))
+}
+
+pub(crate) async fn lease(store: &PostgresStore, limit: u32, lease_for: Duration) -> LeaseBatch {
+    store
+        .lease(LeaseOrder {
+            owner: Owner(1),
+            destination: "billing".into(),
+            limit,
+            lease_for,
+            candidates: Candidates::Fresh,
+        })
+        .await
+        .unwrap()
+}
+
+pub(crate) fn done(hold: Hold) -> Report {
+    Report {
+        hold,
+        attempt: None,
+        verdict: Verdict::Completed,
+    }
+}

@@ -1,0 +1,98 @@
+//! Everything has a limit: those who wait, and for how long.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hapax_core::store::Error;
+use hapax_core::{Operations, Store};
+use hapax_store_postgres::{Options, PostgresStore};
+use hapax_test_postgres::Server;
+
+use crate::bench::{LONG, Maker, accept, lease};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_than_may_wait_are_refused_as_overloaded() {
+    let database = Server::shared().unwrap().database().await.unwrap();
+    let mut options = Options::new(database.url());
+    options.connections_max = 1;
+    options.calls_max = 2;
+    let store = Arc::new(PostgresStore::open(options).await.unwrap());
+    let admin = database.client().await.unwrap();
+    // Whoever probes waits behind this.
+    admin
+        .batch_execute("BEGIN; UPDATE hapax.meta SET value = 1 WHERE key = 'probed_at'")
+        .await
+        .unwrap();
+    let calls: Vec<_> = (0..10)
+        .map(|_| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move { store.probe().await })
+        })
+        .collect();
+    // Those that were refused are so at once; the two others wait for the lock.
+    while calls.iter().filter(|call| call.is_finished()).count() < 8 {
+        tokio::task::yield_now().await;
+    }
+    admin.batch_execute("ROLLBACK").await.unwrap();
+    let (mut refused, mut done) = (0, 0);
+    for call in calls {
+        match call.await.unwrap() {
+            Ok(()) => done += 1,
+            Err(error) => {
+                assert!(matches!(error, Error::Overloaded), "{error}");
+                refused += 1;
+            }
+        }
+    }
+    assert_eq!((refused, done), (8, 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_waits_for_a_connection_only_so_long() {
+    let database = Server::shared().unwrap().database().await.unwrap();
+    let mut options = Options::new(database.url());
+    options.connections_max = 1;
+    options.acquire_timeout = Duration::from_millis(100);
+    options.lock_timeout = Duration::from_secs(1);
+    let store = Arc::new(PostgresStore::open(options).await.unwrap());
+    let admin = database.client().await.unwrap();
+    admin
+        .batch_execute("BEGIN; UPDATE hapax.meta SET value = 1 WHERE key = 'probed_at'")
+        .await
+        .unwrap();
+    let first = {
+        let store = Arc::clone(&store);
+        tokio::spawn(async move { store.probe().await })
+    };
+    let watch = database.client().await.unwrap();
+    let waits =
+        "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    while watch.query(waits, &[]).await.unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let error = store.counts().await.unwrap_err();
+    assert!(matches!(error, Error::Unavailable { .. }), "{error}");
+    let error = first.await.unwrap().unwrap_err();
+    assert!(
+        matches!(error, Error::Unavailable { .. }),
+        "the lock came too late: {error}"
+    );
+    admin.batch_execute("ROLLBACK").await.unwrap();
+    store.probe().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dropped_call_leaves_no_transaction_behind() {
+    let database = Server::shared().unwrap().database().await.unwrap();
+    let mut options = Options::new(database.url());
+    options.connections_max = 1;
+    let store = PostgresStore::open(options).await.unwrap();
+    let maker = Maker::default();
+    for n in 0..40 {
+        let call = accept(&store, maker.event(&format!("evt_{n}")));
+        drop(tokio::time::timeout(Duration::from_micros(n * 50), call).await);
+    }
+    // The only connection still works, and what was stored was stored whole.
+    let leased = lease(&store, 100, LONG).await.leased;
+    assert_eq!(leased.len() as u64, store.counts().await.unwrap().events);
+}

@@ -1,0 +1,44 @@
+//! What the database can never store is refused alone.
+
+use hapax_core::Store;
+use hapax_core::store::{AcceptRequest, Claim, Error};
+use hapax_test_postgres::Server;
+
+use crate::bench::{Maker, open, request};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nul_in_a_text_is_refused_and_its_neighbours_are_stored() {
+    let database = Server::shared().unwrap().database().await.unwrap();
+    let store = open(&database).await;
+    let maker = Maker::default();
+    let mut requests: Vec<AcceptRequest> = (0..33)
+        .map(|n| request(maker.event(&format!("evt_{n}"))))
+        .collect();
+    for poisoned in [4, 5, 20] {
+        requests[poisoned].events[0].event_type = Some("a\0b".to_owned());
+    }
+    // A request is refused whole.
+    requests[7].events.push(maker.event("with\0nul"));
+    let answers = store.accept(requests).await;
+    for (n, answer) in answers.into_iter().enumerate() {
+        if [4, 5, 7, 20].contains(&n) {
+            assert!(matches!(answer, Err(Error::Rejected { .. })), "{n}: {answer:?}");
+        } else {
+            assert!(matches!(answer.unwrap()[0], Claim::New { .. }), "{n}");
+        }
+    }
+    assert_eq!(store.counts().await.unwrap().events, 29);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_the_first_of_two_copies_is_poison_the_second_is_new() {
+    let database = Server::shared().unwrap().database().await.unwrap();
+    let store = open(&database).await;
+    let maker = Maker::default();
+    let mut poison = maker.event("evt_1");
+    poison.event_type = Some("\0".to_owned());
+    let good = maker.event("evt_1");
+    let mut answers = store.accept(vec![request(poison), request(good)]).await;
+    assert!(matches!(answers.remove(1).unwrap()[0], Claim::New { .. }));
+    assert!(matches!(answers.remove(0), Err(Error::Rejected { .. })));
+}

@@ -1,0 +1,76 @@
+//! A database of one test: new, empty, and gone afterwards.
+
+use tokio_postgres::{Client, NoTls};
+
+use crate::ServerError;
+
+/// A database. It is dropped with this value.
+#[derive(Debug)]
+pub struct Database {
+    name: String,
+    port: u16,
+}
+
+impl Database {
+    pub(crate) async fn create(port: u16) -> Result<Self, ServerError> {
+        let name = format!("test_{:016x}", fastrand::u64(..));
+        let admin = connect(port, "postgres").await?;
+        admin
+            .batch_execute(&format!("CREATE DATABASE {name}"))
+            .await
+            .map_err(|source| ServerError::Refused { source })?;
+        Ok(Self { name, port })
+    }
+
+    /// Where it is.
+    pub fn url(&self) -> String {
+        self.url_at("127.0.0.1", "sslmode=disable")
+    }
+
+    /// The same under another name of the host, with these options.
+    pub fn url_at(&self, host: &str, options: &str) -> String {
+        format!("postgres://postgres@{host}:{}/{}?{options}", self.port, self.name)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A connection to it, for a test to look and to meddle with.
+    pub async fn client(&self) -> Result<Client, ServerError> {
+        connect(self.port, &self.name).await
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        let (port, name) = (self.port, self.name.clone());
+        // A thread, since this may be the thread of a runtime. The server may be down: then it, and all
+        // its databases, are about to go anyway.
+        let dropping = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            if let Ok(runtime) = runtime {
+                runtime.block_on(async {
+                    if let Ok(admin) = connect(port, "postgres").await {
+                        let sql = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
+                        drop(admin.batch_execute(&sql).await);
+                    }
+                });
+            }
+        });
+        drop(dropping.join());
+    }
+}
+
+async fn connect(port: u16, database: &str) -> Result<Client, ServerError> {
+    let config = format!("host=127.0.0.1 port={port} user=postgres dbname={database} connect_timeout=10");
+    let (client, connection) = tokio_postgres::connect(&config, NoTls)
+        .await
+        .map_err(|source| ServerError::Refused { source })?;
+    tokio::spawn(async move {
+        // Its end is the client's to notice.
+        drop(connection.await);
+    });
+    Ok(client)
+}

@@ -1,0 +1,15 @@
+//! A private PostgreSQL for tests, so that they run against the real thing and never touch the
+//! machine's own server.
+//!
+//! [`Server::shared`] is one server for all test processes of a run: started by the first, stopped
+//! some seconds after the last is gone. [`Server::private`] is one for a test that kills it.
+
+mod certificate;
+mod database;
+mod folder;
+mod program;
+mod server;
+mod shared;
+
+pub use database::Database;
+pub use server::{Server, ServerError, Stop};

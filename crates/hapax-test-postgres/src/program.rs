@@ -1,0 +1,82 @@
+//! Finding the installed programs, and running them as a user that they accept.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::ServerError;
+
+/// Where Debian installs PostgreSQL, one folder for each version.
+const VERSIONS: &str = "/usr/lib/postgresql";
+/// Whom to run as: PostgreSQL refuses to run as root.
+const USER: &str = "postgres";
+
+/// The folder with the programs of the newest version installed.
+pub(crate) fn programs() -> Result<PathBuf, ServerError> {
+    let mut found: Vec<(u32, PathBuf)> = std::fs::read_dir(VERSIONS)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let version = path.file_name()?.to_str()?.parse().ok()?;
+            let programs = path.join("bin");
+            programs.join("initdb").exists().then_some((version, programs))
+        })
+        .collect();
+    found.sort();
+    found
+        .pop()
+        .map(|(_, programs)| programs)
+        .ok_or(ServerError::NotInstalled)
+}
+
+/// A command that runs as the right user, without any of our files open.
+pub(crate) fn command(program: &Path) -> Command {
+    let mut command = if is_root() {
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--reuid", USER, "--regid", USER, "--clear-groups", "--"])
+            .arg(program);
+        command
+    } else {
+        Command::new(program)
+    };
+    command
+        .current_dir("/")
+        .env_remove("PGDATA")
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command
+}
+
+/// Runs a command to its end; what it printed is part of the error.
+pub(crate) fn run(command: &mut Command, what: &'static str) -> Result<(), ServerError> {
+    let output = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .output()
+        .map_err(|source| ServerError::Io { what, source })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
+    said.push_str(&String::from_utf8_lossy(&output.stderr));
+    Err(ServerError::Failed { what, said })
+}
+
+/// Whether this process is root.
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Gives a folder to the user that the server runs as.
+pub(crate) fn give(folder: &Path) -> Result<(), ServerError> {
+    if !is_root() {
+        return Ok(());
+    }
+    run(
+        Command::new("chown").arg(format!("{USER}:{USER}")).arg(folder),
+        "giving a folder to the server's user",
+    )
+}

@@ -1,0 +1,242 @@
+//! One server: made, started, stopped, killed, and removed in the end.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+use crate::certificate;
+use crate::database::Database;
+use crate::folder::{base, socket_folder};
+use crate::program::{command, give, programs, run};
+use crate::shared;
+
+/// How often another port is tried.
+const PORTS_MAX: usize = 5;
+
+/// A server cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// No PostgreSQL is installed.
+    #[error("PostgreSQL is not installed: run `./test tools`, or `apt-get install postgresql`")]
+    NotInstalled,
+    /// A program of PostgreSQL failed.
+    #[error("{what} failed: {said}")]
+    Failed {
+        /// What was tried.
+        what: &'static str,
+        /// What the program printed.
+        said: String,
+    },
+    /// The system said no.
+    #[error("{what} failed")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// The system's error.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The server said no.
+    #[error("the test server refused")]
+    Refused {
+        /// The client's error.
+        #[source]
+        source: tokio_postgres::Error,
+    },
+}
+
+/// How a server is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Sessions are ended, and everything is written out.
+    Fast,
+    /// As if it had crashed: the next start recovers.
+    Immediate,
+}
+
+impl Stop {
+    const fn mode(self) -> &'static str {
+        match self {
+            Self::Fast => "fast",
+            Self::Immediate => "immediate",
+        }
+    }
+}
+
+/// A running server. A private one ends, with its folder, when it is dropped.
+#[derive(Debug)]
+pub struct Server {
+    folder: PathBuf,
+    port: u16,
+    ownership: Ownership,
+}
+
+#[derive(Debug)]
+enum Ownership {
+    /// Used by other processes as well.
+    Shared,
+    /// Ours alone.
+    Private,
+}
+
+impl Server {
+    /// The server that all test processes share.
+    pub fn shared() -> Result<Self, ServerError> {
+        let (folder, port) = shared::join()?;
+        Ok(Self {
+            folder,
+            port,
+            ownership: Ownership::Shared,
+        })
+    }
+
+    /// A server of this test alone, to be stopped and killed. `settings` are lines of its
+    /// configuration, such as `fsync = off`.
+    pub fn private(settings: &[&str]) -> Result<Self, ServerError> {
+        let folder = base()?.join(format!("private-{:016x}", fastrand::u64(..)));
+        create(&folder, settings)?;
+        let port = start(&folder)?;
+        Ok(Self {
+            folder,
+            port,
+            ownership: Ownership::Private,
+        })
+    }
+
+    /// A private server that also speaks TLS, as `localhost`; [`Server::authority`] has signed it.
+    pub fn encrypted() -> Result<Self, ServerError> {
+        let folder = base()?.join(format!("private-{:016x}", fastrand::u64(..)));
+        std::fs::create_dir_all(&folder).map_err(|source| ServerError::Io {
+            what: "making a folder for the server",
+            source,
+        })?;
+        give(&folder)?;
+        certificate::make(&folder)?;
+        let file = |name: &str| format!("'{}'", folder.join(name).display());
+        let certificate = format!("ssl_cert_file = {}", file(certificate::CERTIFICATE));
+        let key = format!("ssl_key_file = {}", file(certificate::KEY));
+        create(&folder, &["ssl = on", &certificate, &key])?;
+        let port = start(&folder)?;
+        Ok(Self {
+            folder,
+            port,
+            ownership: Ownership::Private,
+        })
+    }
+
+    /// The file with the certificate of the authority behind [`Server::encrypted`].
+    pub fn authority(&self) -> PathBuf {
+        self.folder.join(certificate::AUTHORITY)
+    }
+
+    /// A new, empty database.
+    pub async fn database(&self) -> Result<Database, ServerError> {
+        Database::create(self.port).await
+    }
+
+    /// Stops the server; connections end.
+    pub fn stop(&self, stop: Stop) -> Result<(), ServerError> {
+        halt(&self.folder, stop)
+    }
+
+    /// Starts it again after [`Server::stop`], on the same port.
+    pub fn start(&self) -> Result<(), ServerError> {
+        launch(&self.folder, self.port)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        match self.ownership {
+            Ownership::Shared => {}
+            Ownership::Private => {
+                // It may be stopped already; the folder goes in either case.
+                drop(halt(&self.folder, Stop::Immediate));
+                drop(std::fs::remove_dir_all(&self.folder));
+            }
+        }
+    }
+}
+
+/// Makes a server's folder with its data.
+pub(crate) fn create(folder: &Path, settings: &[&str]) -> Result<(), ServerError> {
+    let io = |what: &'static str| move |source| ServerError::Io { what, source };
+    std::fs::create_dir_all(folder).map_err(io("making a folder for the server"))?;
+    give(folder)?;
+    let mut initdb = command(&programs()?.join("initdb"));
+    initdb
+        .args([
+            "--auth=trust",
+            "--username=postgres",
+            "--encoding=UTF8",
+            "--no-locale",
+            "-D",
+        ])
+        .arg(folder.join("data"));
+    run(&mut initdb, "initdb")?;
+    // Room for several test processes at once, each with a few pools.
+    let configuration = format!(
+        "\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = '{}'\nmax_connections = 300\n\
+         shared_buffers = 128MB\n{}\n",
+        socket_folder(folder),
+        settings.join("\n")
+    );
+    let path = folder.join("data").join("postgresql.conf");
+    let mut text = std::fs::read_to_string(&path).map_err(io("reading the server's configuration"))?;
+    text.push_str(&configuration);
+    std::fs::write(&path, text).map_err(io("writing the server's configuration"))
+}
+
+/// Starts a server on a free port; the port.
+pub(crate) fn start(folder: &Path) -> Result<u16, ServerError> {
+    let mut outcome = Ok(0);
+    for _ in 0..PORTS_MAX {
+        let port = free_port()?;
+        // Somebody else may take the port between our looking and the server's.
+        outcome = launch(folder, port).map(|()| port);
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
+}
+
+fn launch(folder: &Path, port: u16) -> Result<(), ServerError> {
+    let mut pg_ctl = command(&programs()?.join("pg_ctl"));
+    pg_ctl
+        .args(["start", "--wait", "--timeout=60", "-D"])
+        .arg(folder.join("data"))
+        .arg("-l")
+        .arg(folder.join("log"))
+        .arg("-o")
+        .arg(format!("-p {port}"));
+    // The server outlives this command: it must not get a pipe of ours, so nothing is captured.
+    let status = pg_ctl.status().map_err(|source| ServerError::Io {
+        what: "starting the server",
+        source,
+    })?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(ServerError::Failed {
+        what: "starting the server",
+        said: std::fs::read_to_string(folder.join("log")).unwrap_or_default(),
+    })
+}
+
+pub(crate) fn halt(folder: &Path, stop: Stop) -> Result<(), ServerError> {
+    let mut pg_ctl = command(&programs()?.join("pg_ctl"));
+    pg_ctl
+        .args(["stop", "--wait", "--timeout=60", "--mode", stop.mode(), "-D"])
+        .arg(folder.join("data"));
+    run(&mut pg_ctl, "stopping the server")
+}
+
+fn free_port() -> Result<u16, ServerError> {
+    TcpListener::bind(("127.0.0.1", 0))
+        .and_then(|listener| listener.local_addr())
+        .map(|address| address.port())
+        .map_err(|source| ServerError::Io {
+            what: "looking for a free port",
+            source,
+        })
+}

@@ -1,0 +1,138 @@
+//! The server that all test processes of a run share.
+//!
+//! Three files in its folder: `lock` is held by whoever starts or stops the server; `users` is held,
+//! shared, by every process that uses it; `port` says where it is. A small shell waits until nobody
+//! holds `users` any more, and then stops the server and removes its data.
+
+use std::fs::{File, OpenOptions};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use crate::ServerError;
+use crate::folder::base;
+use crate::program::{is_root, programs};
+use crate::server::{create, start};
+
+/// Seconds between the last user's end and the server's.
+const LINGER_SECONDS: u32 = 10;
+
+/// Our hold on the server, for as long as the process lives.
+static HELD: Mutex<Option<Held>> = Mutex::new(None);
+
+struct Held {
+    _users: File,
+    folder: PathBuf,
+    port: u16,
+}
+
+/// Starts the server unless it runs; its folder and port.
+pub(crate) fn join() -> Result<(PathBuf, u16), ServerError> {
+    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(held) = &*held {
+        return Ok((held.folder.clone(), held.port));
+    }
+    let folder = base()?.join("shared");
+    let io = |what: &'static str| move |source| ServerError::Io { what, source };
+    std::fs::create_dir_all(&folder).map_err(io("making a folder for the server"))?;
+    let lock = open(&folder.join("lock")).map_err(io("opening the server's lock"))?;
+    lock.lock().map_err(io("locking the server"))?;
+    let users = open(&folder.join("users")).map_err(io("opening the server's users"))?;
+    users.lock_shared().map_err(io("joining the server's users"))?;
+    let port = match running(&folder) {
+        Some(port) => port,
+        None => start_anew(&folder)?,
+    };
+    *held = Some(Held {
+        _users: users,
+        folder: folder.clone(),
+        port,
+    });
+    Ok((folder, port))
+}
+
+fn open(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .open(path)
+}
+
+fn running(folder: &Path) -> Option<u16> {
+    let port = std::fs::read_to_string(folder.join("port"))
+        .ok()?
+        .trim()
+        .parse()
+        .ok()?;
+    // After a crash of the machine the port may be somebody else's.
+    let pid = std::fs::read_to_string(folder.join("server/data/postmaster.pid")).ok()?;
+    let is_alive = Path::new("/proc").join(pid.lines().next()?).exists();
+    TcpStream::connect(("127.0.0.1", port)).ok()?;
+    is_alive.then_some(port)
+}
+
+/// The watchdog locks as we do: first `lock`, then `users`, so that nobody joins a server that ends.
+const WATCHDOG: &str = r#"
+    folder=$1; pg_ctl=$2; linger=$3; shift 3
+    exec 8<>"$folder/lock" 9<>"$folder/users"
+    while :; do
+        flock --exclusive 9; flock --unlock 9
+        sleep "$linger"
+        flock --exclusive 8
+        if flock --exclusive --nonblock 9; then
+            "$@" "$pg_ctl" stop --wait --mode immediate -D "$folder/server/data" 8>&- 9>&-
+            rm -rf "$folder/server" "$folder/port"
+            exit 0
+        fi
+        flock --unlock 8
+    done
+"#;
+
+fn start_anew(folder: &Path) -> Result<u16, ServerError> {
+    let io = |what: &'static str| move |source| ServerError::Io { what, source };
+    let server = folder.join("server");
+    if server.exists() {
+        // What a machine that went down has left.
+        std::fs::remove_dir_all(&server).map_err(io("removing an old server"))?;
+    }
+    create(&server, &[])?;
+    let port = start(&server)?;
+    std::fs::write(folder.join("port"), port.to_string()).map_err(io("writing the server's port"))?;
+    let mut watchdog = Command::new("setsid");
+    watchdog
+        .args(["--fork", "sh", "-c", WATCHDOG, "watchdog"])
+        .arg(folder)
+        .arg(programs()?.join("pg_ctl"))
+        .arg(LINGER_SECONDS.to_string());
+    if is_root() {
+        watchdog.args([
+            "setpriv",
+            "--reuid",
+            "postgres",
+            "--regid",
+            "postgres",
+            "--clear-groups",
+            "--",
+        ]);
+    } else {
+        watchdog.arg("env");
+    }
+    let status = watchdog
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .map_err(io("starting the server's watchdog"))?;
+    if status.success() {
+        Ok(port)
+    } else {
+        Err(ServerError::Failed {
+            what: "starting the server's watchdog",
+            said: String::new(),
+        })
+    }
+}
