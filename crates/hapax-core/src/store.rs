@@ -28,8 +28,8 @@ pub use query::{
 };
 
 use crate::{
-    Attempt, BodyHash, ContentHash, DestinationId, EventId, Generation, Headers, Hold, Identity, Key, Lane,
-    Leased, NewEvent, Owner, SourceName, Timestamp, Token, Verdict,
+    Attempt, BodyHash, ContentHash, DeliveryState, DestinationId, EventId, Generation, Headers, Hold,
+    Identity, Key, Lane, Leased, NewEvent, Owner, SourceName, Timestamp, Token, Verdict,
 };
 
 /// A lease that expired this often makes the delivery dead: it takes its worker down.
@@ -268,6 +268,19 @@ pub struct ReplayOrder {
     pub to: Option<ReplayTarget>,
     /// The job that asks, if one does.
     pub job: Option<ReplayJobId>,
+}
+
+impl ReplayOrder {
+    /// Whether a finished delivery is put back: its state fits the mode, and `replay`, the job that
+    /// put it back last, is not this one.
+    pub fn chooses(&self, state: DeliveryState, replay: Option<ReplayJobId>) -> bool {
+        let fits = match state {
+            DeliveryState::Dead | DeliveryState::Discarded => true,
+            DeliveryState::Completed => self.mode != ReplayMode::Failed,
+            DeliveryState::Pending | DeliveryState::Running | DeliveryState::Retrying => false,
+        };
+        fits && (self.job.is_none() || self.job != replay)
+    }
 }
 
 /// A destination for a replay.

@@ -14,9 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use hapax_core::{Backend, Clock, SystemClock, SystemRandom};
+use hapax_core::{Clock, SystemClock, SystemRandom};
 use hapax_engine::{Engine, TokioRuntime};
-use hapax_store_sqlite::SqliteStore;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -31,7 +30,7 @@ use crate::http::ingest::{self, Ingest, Sources};
 use crate::http::listen::{self, BindError};
 use crate::telemetry::{Metrics, Watch};
 
-pub use store::StoreError;
+pub use store::{OpenStore, StoreError};
 
 /// How long attempts may take to end when the service stops; what has not ended by then is given back untried.
 const ATTEMPTS_DRAIN: Duration = Duration::from_secs(8);
@@ -73,7 +72,7 @@ pub enum StartError {
 /// A running service.
 pub struct Server {
     engine: Engine,
-    store: Arc<SqliteStore>,
+    store: OpenStore,
     ingest: Ingest,
     destinations: Arc<Destinations>,
     client: Client,
@@ -168,7 +167,7 @@ impl Server {
         let started_at = clock.now();
         let ingest_socket = listen::bind(config.server.listen, "server.listen").await?;
         let admin_socket = listen::bind(config.server.admin_listen, "server.admin_listen").await?;
-        let store = store::open(&config.store.url, &clock).await?;
+        let store = OpenStore::open(&config.store.url, &clock).await?;
         let metrics = Arc::new(Metrics::new(Arc::clone(&clock)));
         metrics.know(
             config.sources.values().map(|source| &source.name),
@@ -176,17 +175,20 @@ impl Server {
         );
         let client = Client::new(tuning.lookup)?;
         let destinations = Arc::new(Destinations::new(targets(&config, &client, &clock)?));
-        let backend: Arc<dyn Backend> = Arc::clone(&store) as Arc<dyn Backend>;
         let random = Arc::new(SystemRandom::new());
         let parts = hapax_engine::Parts {
-            store: backend,
+            store: store.backend(),
             clock: Arc::clone(&clock),
             random: random.clone(),
             runtime: Arc::new(TokioRuntime),
             transport: destinations.clone(),
             observer: Arc::new(Watch::new(Arc::clone(&metrics))),
         };
-        let engine = Engine::start(parts, routing(&config), tuning.engine).await?;
+        let limits = hapax_engine::Limits {
+            accept_in_flight: store.accepts_in_flight(),
+            ..tuning.engine
+        };
+        let engine = Engine::start(parts, routing(&config), limits).await?;
         let ingest = Ingest::new(ingest::Parts {
             engine: engine.clone(),
             sources: Sources::of(&config, &metrics),
@@ -316,7 +318,7 @@ impl Server {
             "attempts ended"
         );
         self.admin_listener.stop().await;
-        store::close(&self.store).await;
+        self.store.close().await;
     }
 }
 

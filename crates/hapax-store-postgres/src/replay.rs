@@ -142,7 +142,7 @@ async fn replay_one(session: &Session, order: &ReplayOrder, now: Timestamp) -> R
     let known = !finished.is_empty();
     let chosen: Vec<Finished> = finished
         .into_iter()
-        .filter(|delivery| fits(order.mode, delivery.state))
+        .filter(|delivery| order.chooses(delivery.state, delivery.row.job()))
         .collect();
     let newcomer = order.to.as_ref().filter(|_| !known);
     if chosen.is_empty() && newcomer.is_none() {
@@ -166,18 +166,6 @@ async fn replay_one(session: &Session, order: &ReplayOrder, now: Timestamp) -> R
         deliveries,
         generation,
     })
-}
-
-const fn fits(mode: ReplayMode, state: DeliveryState) -> bool {
-    match (mode, state) {
-        (ReplayMode::Failed, DeliveryState::Dead | DeliveryState::Discarded)
-        | (
-            ReplayMode::All | ReplayMode::Force,
-            DeliveryState::Completed | DeliveryState::Dead | DeliveryState::Discarded,
-        ) => true,
-        (ReplayMode::Failed, DeliveryState::Completed)
-        | (_, DeliveryState::Pending | DeliveryState::Running | DeliveryState::Retrying) => false,
-    }
 }
 
 async fn subject(session: &Session, order: &ReplayOrder) -> Result<Option<Subject>, Failure> {

@@ -1,6 +1,6 @@
 //! Putting finished deliveries back to work. The earlier outcome stays as history.
 
-use hapax_core::store::{ReplayJobId, ReplayMode, ReplayOrder, ReplayTarget, Replayed};
+use hapax_core::store::{ReplayMode, ReplayOrder, ReplayTarget, Replayed};
 use hapax_core::{DeliveryState, Generation, Identity, Lane, Timestamp};
 use rusqlite::{OptionalExtension, params};
 
@@ -45,7 +45,7 @@ fn replay_one(desk: &mut Desk<'_>, order: &ReplayOrder) -> Result<Replayed, Fail
     let known = !finished.is_empty();
     let chosen: Vec<Finished> = finished
         .into_iter()
-        .filter(|delivery| fits(order.mode, delivery.state) && !is_done_by(order.job, &delivery.row))
+        .filter(|delivery| order.chooses(delivery.state, delivery.row.job()))
         .collect();
     let newcomer = target.filter(|_| !known);
     if chosen.is_empty() && newcomer.is_none() {
@@ -71,23 +71,6 @@ fn replay_one(desk: &mut Desk<'_>, order: &ReplayOrder) -> Result<Replayed, Fail
         deliveries,
         generation,
     })
-}
-
-/// Whether this very job has put the delivery back before.
-fn is_done_by(job: Option<ReplayJobId>, row: &WorkRow) -> bool {
-    job.is_some_and(|job| row.replay.as_ref() == Some(job.0.as_bytes()))
-}
-
-const fn fits(mode: ReplayMode, state: DeliveryState) -> bool {
-    match (mode, state) {
-        (ReplayMode::Failed, DeliveryState::Dead | DeliveryState::Discarded)
-        | (
-            ReplayMode::All | ReplayMode::Force,
-            DeliveryState::Completed | DeliveryState::Dead | DeliveryState::Discarded,
-        ) => true,
-        (ReplayMode::Failed, DeliveryState::Completed)
-        | (_, DeliveryState::Pending | DeliveryState::Running | DeliveryState::Retrying) => false,
-    }
 }
 
 fn subject(desk: &mut Desk<'_>, order: &ReplayOrder) -> Result<Option<Subject>, Failure> {

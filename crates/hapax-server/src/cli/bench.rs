@@ -1,12 +1,16 @@
 //! `hapax bench`: the published benchmark, beside its ceiling.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use hapax_core::{Clock, SystemClock};
 
 use super::Globals;
 use crate::config::StoreUrl;
 use crate::exit::CliError;
 use crate::load::{bench, interrupt, preload, workspace};
 use crate::output;
+use crate::serve::OpenStore;
 
 /// Measure this machine, beside the ceiling of a handler that stores nothing.
 ///
@@ -48,6 +52,7 @@ pub struct Args {
 
 /// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
+    refuse_used(args.store.as_ref()).await?;
     let plan = plan(args)?;
     let results = interrupt::guard(bench::run(plan)).await?;
     if globals.json {
@@ -71,7 +76,7 @@ fn plan(args: Args) -> Result<bench::Plan, CliError> {
     } else {
         bench::Plan::full(folder)
     };
-    let store = args.store.map(|store| fresh(&store)).transpose()?;
+    let store = args.store.as_ref().map(StoreUrl::absolute).transpose()?;
     // A store that is used as it is cannot be empty and large in turns.
     let preload = if store.is_some() {
         0
@@ -88,13 +93,22 @@ fn plan(args: Args) -> Result<bench::Plan, CliError> {
 }
 
 /// The benchmark leaves a million events behind: never in a store that somebody uses.
-fn fresh(store: &StoreUrl) -> Result<String, CliError> {
+async fn refuse_used(store: Option<&StoreUrl>) -> Result<(), CliError> {
+    let used = match store {
+        None => false,
+        Some(StoreUrl::Sqlite(path)) => path.exists(),
+        Some(url @ StoreUrl::Postgres(_)) => {
+            let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+            let opened = OpenStore::open(url, &clock).await.map_err(anyhow::Error::new)?;
+            let counts = opened.backend().counts().await.map_err(anyhow::Error::new)?;
+            counts.events > 0
+        }
+    };
     match store {
-        StoreUrl::Sqlite(path) if path.exists() => Err(CliError::usage(format!(
-            "{} exists; the benchmark fills its store with events, so name a file that does not exist",
-            path.display()
+        Some(store) if used => Err(CliError::usage(format!(
+            "{store} is in use; the benchmark fills its store with events, so name one that is new"
         ))),
-        StoreUrl::Sqlite(path) => Ok(format!("sqlite:{}", std::path::absolute(path)?.display())),
+        Some(_) | None => Ok(()),
     }
 }
 
@@ -128,29 +142,14 @@ mod tests {
         assert_eq!((plan.seconds, plan.rounds, plan.preload), (7, 9, 10));
     }
 
-    #[test]
-    fn a_store_in_use_is_refused() {
+    #[tokio::test]
+    async fn a_store_in_use_is_refused() {
         let folder = tempfile::tempdir_in(".").unwrap();
         let path = folder.path().join("hapax.db");
-        let store = || Some(StoreUrl::Sqlite(path.clone()));
-        let dir = || Some(folder.path().to_owned());
-        assert!(
-            plan(Args {
-                store: store(),
-                dir: dir(),
-                ..args()
-            })
-            .is_ok()
-        );
+        let store = StoreUrl::Sqlite(path.clone());
+        assert!(refuse_used(Some(&store)).await.is_ok());
         std::fs::write(&path, "").unwrap();
-        assert!(
-            plan(Args {
-                store: store(),
-                dir: dir(),
-                ..args()
-            })
-            .is_err()
-        );
+        assert!(refuse_used(Some(&store)).await.is_err());
     }
 
     #[cfg(target_os = "linux")]

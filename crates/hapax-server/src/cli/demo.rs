@@ -53,7 +53,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
         events: args.events as usize,
         copies_max: args.copies as usize,
         kills: args.kills as usize,
-        store: args.store.map(|store| absolute(&store)).transpose()?,
+        store: args.store.as_ref().map(StoreUrl::absolute).transpose()?,
     };
     let proof = interrupt::guard(demo::run(&plan, &workspace)).await?;
     if globals.json {
@@ -66,12 +66,5 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
         Ok(())
     } else {
         Err(CliError::silent(Exit::Failed))
-    }
-}
-
-/// The service runs in the workspace, where a relative path would mean another file.
-fn absolute(store: &StoreUrl) -> std::io::Result<String> {
-    match store {
-        StoreUrl::Sqlite(path) => Ok(format!("sqlite:{}", std::path::absolute(path)?.display())),
     }
 }

@@ -97,7 +97,7 @@ pub static STORE: Table = Table {
         "url",
         "URL",
         "`sqlite:hapax.db`",
-        "`sqlite:PATH`; a relative path begins at the working directory.",
+        "`sqlite:PATH`, where a relative path begins at the working directory; or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with `?sslmode=verify-full` and the like, for any number of replicas.",
     )],
 };
 
@@ -170,7 +170,7 @@ pub static SOURCE: Table = Table {
             "ack",
             TEXT,
             "`stored`",
-            "When to answer 2xx: `stored`. (`processed` needs a Postgres store.)",
+            "When to answer 2xx: `stored`. (`processed` is not in this release.)",
         ),
         key("ack_status", "200 or 202", "`200`", "The status for a new event."),
         key(

@@ -183,10 +183,7 @@ fn read_deliver_to(section: &mut Section<'_, '_, '_>) -> Vec<String> {
 
 fn read_ack(section: &mut Section<'_, '_, '_>) -> StatusCode {
     if section.choice("ack", &["stored", "processed"]) == Some("processed") {
-        section.problem(
-            "ack",
-            "\"processed\" needs a Postgres store, which this build does not have; use \"stored\"",
-        );
+        section.problem("ack", "\"processed\" is not in this release; use \"stored\"");
     }
     match section.integer("ack_status", 200, &(200..=202)) {
         202 => StatusCode::ACCEPTED,

@@ -1,24 +1,30 @@
-//! Where the store is: `sqlite:hapax.db`.
+//! Where the store is: `sqlite:hapax.db` or `postgres://…`.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+
+use hapax_core::Secret;
 
 /// A store's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreUrl {
     /// An SQLite file; a relative path begins at the working directory.
     Sqlite(PathBuf),
+    /// A PostgreSQL database. The URL may hold a password.
+    Postgres(Secret),
 }
 
 /// Why a text is no store for this build. The text itself is not printed: it may contain a password.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreUrlError {
     /// A backend that exists, elsewhere.
-    #[error("{0} stores are not supported by this build; use \"sqlite:hapax.db\"")]
+    #[error("{0} stores are not supported by this build; use \"sqlite:hapax.db\" or \"postgres://…\"")]
     NotInThisBuild(&'static str),
     /// No backend at all.
-    #[error("this is not a store: write \"sqlite:\" and a path, such as \"sqlite:hapax.db\"")]
+    #[error(
+        "this is not a store: write \"sqlite:\" and a path, such as \"sqlite:hapax.db\", or \"postgres://user@host/database\""
+    )]
     Unknown,
     /// A path is missing.
     #[error("the path is missing: write it after \"sqlite:\", such as \"sqlite:hapax.db\"")]
@@ -31,6 +37,19 @@ pub enum StoreUrlError {
         "options behind the path (`?`) are not understood; give the path alone, such as \"sqlite:hapax.db\""
     )]
     Options,
+    /// A database's URL without a host.
+    #[error("the host is missing: write \"postgres://user:password@host:5432/database\"")]
+    HostMissing,
+}
+
+impl StoreUrl {
+    /// The whole URL, password included, for a process that runs in another folder.
+    pub(crate) fn absolute(&self) -> std::io::Result<String> {
+        match self {
+            Self::Sqlite(path) => Ok(format!("sqlite:{}", std::path::absolute(path)?.display())),
+            Self::Postgres(url) => Ok(url.expose().to_owned()),
+        }
+    }
 }
 
 impl FromStr for StoreUrl {
@@ -40,7 +59,7 @@ impl FromStr for StoreUrl {
         let (scheme, rest) = text.split_once(':').ok_or(StoreUrlError::Unknown)?;
         match scheme {
             "sqlite" => sqlite(rest),
-            "postgres" | "postgresql" => Err(StoreUrlError::NotInThisBuild("Postgres")),
+            "postgres" | "postgresql" => postgres(text, rest),
             "redis" | "rediss" | "redis-cluster" | "rediss-cluster" => {
                 Err(StoreUrlError::NotInThisBuild("Redis"))
             }
@@ -53,6 +72,7 @@ impl fmt::Display for StoreUrl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(path) => write!(formatter, "sqlite:{}", path.display()),
+            Self::Postgres(url) => write!(formatter, "postgres://{}", place(url.expose())),
         }
     }
 }
@@ -72,6 +92,21 @@ fn sqlite(rest: &str) -> Result<StoreUrl, StoreUrlError> {
     Ok(StoreUrl::Sqlite(PathBuf::from(path)))
 }
 
+fn postgres(text: &str, rest: &str) -> Result<StoreUrl, StoreUrlError> {
+    match rest.strip_prefix("//") {
+        Some(rest) if !rest.is_empty() => Ok(StoreUrl::Postgres(Secret::new(text))),
+        Some(_) | None => Err(StoreUrlError::HostMissing),
+    }
+}
+
+/// Host, port and database of a URL: what may be printed.
+fn place(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let rest = rest.split_once('?').map_or(rest, |(place, _)| place);
+    // A password may hold an `@` that somebody forgot to escape: the last one counts.
+    rest.rsplit_once('@').map_or(rest, |(_, place)| place)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,12 +124,23 @@ mod tests {
     }
 
     #[test]
+    fn a_database_is_shown_without_its_password() {
+        for text in [
+            "postgres://app:hunter2@db:5432/app?sslmode=require",
+            "postgresql://app:hunter2@hunter2@db:5432/app",
+            "postgres://db:5432/app?password=hunter2",
+        ] {
+            let url: StoreUrl = text.parse().unwrap();
+            assert_eq!(url.to_string(), "postgres://db:5432/app");
+            assert!(!format!("{url:?}").contains("hunter2"));
+        }
+    }
+
+    #[test]
     fn other_stores_are_known_and_refused_without_printing_their_passwords() {
         for (text, error) in [
-            (
-                "postgres://app:hunter2@db/app",
-                StoreUrlError::NotInThisBuild("Postgres"),
-            ),
+            ("postgres:hunter2", StoreUrlError::HostMissing),
+            ("postgres://", StoreUrlError::HostMissing),
             ("redis://:hunter2@cache", StoreUrlError::NotInThisBuild("Redis")),
             ("redis-cluster://a:1,b:2", StoreUrlError::NotInThisBuild("Redis")),
             ("mysql://root:hunter2@db", StoreUrlError::Unknown),

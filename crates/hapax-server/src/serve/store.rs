@@ -3,10 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hapax_core::Clock;
-use hapax_store_sqlite::{OpenError, Options, SqliteStore};
+use hapax_core::{Backend, Clock};
+use hapax_store_postgres::PostgresStore;
+use hapax_store_sqlite::SqliteStore;
 
 use crate::config::StoreUrl;
+
+/// Batches of accepts under way at once on a store that many connections write to.
+const ACCEPTS_IN_FLIGHT: usize = 4;
 
 /// The store cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -17,7 +21,15 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: OpenError,
+        source: hapax_store_sqlite::OpenError,
+    },
+    /// Postgres says why and what to do.
+    #[error("the store {place} cannot be opened")]
+    Postgres {
+        /// Where it is, without its password.
+        place: String,
+        /// Why.
+        source: hapax_store_postgres::OpenError,
     },
     /// The thread that opens it is gone.
     #[error("the store {} was not opened: its thread ended", path.display())]
@@ -27,21 +39,66 @@ pub enum StoreError {
     },
 }
 
-/// Opens it. A file that is not there yet is created.
-pub(super) async fn open(url: &StoreUrl, clock: &Arc<dyn Clock>) -> Result<Arc<SqliteStore>, StoreError> {
-    let StoreUrl::Sqlite(path) = url;
-    let options = Options::new(Arc::clone(clock));
-    let (file, path) = (path.clone(), path.clone());
+/// An open store of any kind.
+#[derive(Clone, Debug)]
+pub enum OpenStore {
+    /// A file of this process.
+    Sqlite(Arc<SqliteStore>),
+    /// A database for many.
+    Postgres(Arc<PostgresStore>),
+}
+
+impl OpenStore {
+    /// Opens it. What is not there yet is created.
+    pub async fn open(url: &StoreUrl, clock: &Arc<dyn Clock>) -> Result<Self, StoreError> {
+        match url {
+            StoreUrl::Sqlite(path) => sqlite(path.clone(), clock).await.map(Self::Sqlite),
+            StoreUrl::Postgres(secret) => {
+                let options = hapax_store_postgres::Options::new(secret.expose());
+                match PostgresStore::open(options).await {
+                    Ok(store) => Ok(Self::Postgres(Arc::new(store))),
+                    Err(source) => Err(StoreError::Postgres {
+                        place: url.to_string(),
+                        source,
+                    }),
+                }
+            }
+        }
+    }
+
+    /// What the engine works on.
+    pub fn backend(&self) -> Arc<dyn Backend> {
+        match self {
+            Self::Sqlite(store) => Arc::clone(store) as Arc<dyn Backend>,
+            Self::Postgres(store) => Arc::clone(store) as Arc<dyn Backend>,
+        }
+    }
+
+    /// How many batches of accepts it takes at once.
+    pub(super) const fn accepts_in_flight(&self) -> usize {
+        match self {
+            Self::Sqlite(_) => 1,
+            Self::Postgres(_) => ACCEPTS_IN_FLIGHT,
+        }
+    }
+
+    /// Writes down what is left and lets go of it.
+    pub async fn close(&self) {
+        match self {
+            Self::Sqlite(store) => store.close().await,
+            // Every answered step is committed; its connections end with the process.
+            Self::Postgres(_) => {}
+        }
+    }
+}
+
+async fn sqlite(path: PathBuf, clock: &Arc<dyn Clock>) -> Result<Arc<SqliteStore>, StoreError> {
+    let options = hapax_store_sqlite::Options::new(Arc::clone(clock));
+    let file = path.clone();
     // It checks the file and may migrate it: nothing for a thread that serves requests.
-    let opened = tokio::task::spawn_blocking(move || SqliteStore::open(&file, options)).await;
-    match opened {
+    match tokio::task::spawn_blocking(move || SqliteStore::open(&file, options)).await {
         Ok(Ok(store)) => Ok(Arc::new(store)),
         Ok(Err(source)) => Err(StoreError::Sqlite { path, source }),
         Err(_) => Err(StoreError::Aborted { path }),
     }
-}
-
-/// Writes down what is left and gives the file free.
-pub(super) async fn close(store: &SqliteStore) {
-    store.close().await;
 }

@@ -1,7 +1,7 @@
 //! Replay and forget: taking effect again, on purpose.
 
 use hapax_core::store::{Forgotten as Answer, ReplayMode, ReplayOrder, Replayed};
-use hapax_core::{DeliveryState, DestinationId, EventId, Generation, Identity, Lane, Timestamp};
+use hapax_core::{DestinationId, EventId, Generation, Identity, Lane, Timestamp};
 
 use super::state::{Delivery, Forgotten, InLane, State};
 
@@ -22,8 +22,7 @@ impl State {
         }
         let mut chosen: Vec<(DestinationId, Option<Delivery>)> = covered
             .iter()
-            .filter(|(_, delivery)| fits(delivery.state, order.mode))
-            .filter(|(_, delivery)| order.job.is_none() || delivery.replay != order.job)
+            .filter(|(_, delivery)| order.chooses(delivery.state, delivery.replay))
             .map(|(destination, delivery)| (destination.clone(), Some(delivery.clone())))
             .collect();
         if covered.is_empty() {
@@ -135,12 +134,5 @@ impl State {
         Answer::Done {
             next: row.entry.generation,
         }
-    }
-}
-
-fn fits(state: DeliveryState, mode: ReplayMode) -> bool {
-    match mode {
-        ReplayMode::Failed => matches!(state, DeliveryState::Dead | DeliveryState::Discarded),
-        ReplayMode::All | ReplayMode::Force => !state.is_unfinished(),
     }
 }

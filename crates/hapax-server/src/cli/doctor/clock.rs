@@ -38,7 +38,9 @@ pub(super) fn check(store: Option<&StoreUrl>) -> Check {
 }
 
 fn written_ahead(store: &StoreUrl) -> Option<std::time::Duration> {
-    let StoreUrl::Sqlite(path) = store;
+    let StoreUrl::Sqlite(path) = store else {
+        return None;
+    };
     let modified = std::fs::metadata(path).and_then(|data| data.modified()).ok()?;
     let ahead = modified.duration_since(SystemTime::now()).ok()?;
     (ahead.as_secs() > AHEAD_SECONDS_MAX).then_some(ahead)

@@ -1,27 +1,32 @@
 //! Whether the store opens, or is held by the running service, which then answers for it.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use hapax_core::{Operations as _, SystemClock};
-use hapax_store_sqlite::{Options, SqliteStore};
+use hapax_core::{Clock, SystemClock};
 
 use super::check::Check;
 use super::service::Service;
 use crate::config::StoreUrl;
 use crate::http::admin::ReadyView;
+use crate::serve::OpenStore;
 
 const NAME: &str = "store";
 
 pub(super) async fn check(store: &StoreUrl, service: &Service) -> Vec<Check> {
-    let StoreUrl::Sqlite(path) = store;
-    let check = match service {
-        Service::Running(view) => held(store, view),
-        Service::Absent | Service::Strange(_) if !path.exists() => Check::ok(
+    let check = match (service, store) {
+        (Service::Running(view), _) => held(store, view),
+        (_, StoreUrl::Sqlite(path)) if !path.exists() => Check::ok(
             NAME,
             format!("{store} does not exist yet; the first `hapax serve` makes it"),
         ),
-        Service::Absent | Service::Strange(_) => open(store, path).await,
+        (_, StoreUrl::Sqlite(_)) => {
+            let fix = "stop the other process, or restore a backup if the file is damaged; keep a copy of the file first";
+            open(store, fix).await
+        }
+        (_, StoreUrl::Postgres(_)) => {
+            let fix = "start the database, or correct `store.url`; what is missing is in the message";
+            open(store, fix).await
+        }
     };
     vec![check]
 }
@@ -44,15 +49,13 @@ fn held(store: &StoreUrl, view: &ReadyView) -> Check {
     }
 }
 
-async fn open(store: &StoreUrl, path: &Path) -> Check {
-    let fix =
-        "stop the other process, or restore a backup if the file is damaged; keep a copy of the file first";
-    let options = Options::new(Arc::new(SystemClock::default()));
-    let opened = match SqliteStore::open(path, options) {
+async fn open(store: &StoreUrl, fix: &'static str) -> Check {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+    let opened = match OpenStore::open(store, &clock).await {
         Ok(opened) => opened,
-        Err(error) => return Check::fail(NAME, format!("{store}: {error}"), fix),
+        Err(error) => return Check::fail(NAME, format!("{:#}", anyhow::Error::new(error)), fix),
     };
-    let probed = opened.probe().await;
+    let probed = opened.backend().probe().await;
     opened.close().await;
     match probed {
         Ok(()) => Check::ok(NAME, format!("{store} opens and can be written")),
