@@ -61,7 +61,7 @@ impl Log {
         if asked {
             self.pass(connection);
         }
-        if (asked || self.waiting() >= PASS_PAGES)
+        if (asked || self.waiting() >= PASS_PAGES.min(self.pages_max))
             && let Some(checkpointer) = self.checkpointer.get()
         {
             checkpointer.unpark();

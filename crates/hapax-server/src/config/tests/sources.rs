@@ -152,10 +152,7 @@ fn bodies_go_before_ids() {
 fn what_this_build_cannot_do_is_refused_clearly() {
     assert_eq!(
         stripe_with("ack = \"processed\""),
-        [
-            "hapax.toml:5:1: sources.stripe.ack: \"processed\" needs a Postgres store, which this build does not have; use \
-          \"stored\""
-        ]
+        ["hapax.toml:5:1: sources.stripe.ack: \"processed\" is not in this release; use \"stored\""]
     );
     assert_eq!(
         stripe_with("options = { webhook_id = \"1\" }"),
