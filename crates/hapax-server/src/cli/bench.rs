@@ -18,7 +18,7 @@ use crate::serve::OpenStore;
 /// signature, and prints new events, duplicates and deliveries per second, latencies and memory, each as a number
 /// and as a ratio to the ceiling. The client is a process of its own, and the store is on a disk.
 ///
-/// The full run takes about twenty minutes and up to 30 GB of disk for a while; `--quick` takes about a minute.
+/// The full run takes about thirteen minutes and up to 30 GB of disk for a while; `--quick` takes about a minute.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

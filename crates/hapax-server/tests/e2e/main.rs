@@ -18,5 +18,6 @@ mod copies;
 mod crash;
 mod delivery;
 mod footprint;
+mod replicas;
 mod shutdown;
 mod store_trouble;

@@ -34,7 +34,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// The published run, about twenty minutes with its five million entries.
+    /// The published run, about thirteen minutes with its five million entries.
     pub(crate) fn full(folder: PathBuf) -> Self {
         Self {
             rounds: 5,

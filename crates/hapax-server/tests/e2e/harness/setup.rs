@@ -16,6 +16,8 @@ pub(crate) struct Setup {
     /// Lines of `[server]` besides the addresses.
     server: String,
     store: PathBuf,
+    /// The store's URL, where it is no file.
+    database: Option<String>,
     tables: String,
     /// Shell commands that run before the binary takes the shell's place.
     before: Option<String>,
@@ -29,6 +31,7 @@ impl Setup {
             admin: free_address(),
             server: String::new(),
             store: PathBuf::from("hapax.db"),
+            database: None,
             tables: String::new(),
             before: None,
         }
@@ -55,6 +58,12 @@ impl Setup {
     /// Keeps the store at another place.
     pub(crate) fn store(mut self, path: &Path) -> Self {
         path.clone_into(&mut self.store);
+        self
+    }
+
+    /// Keeps the store in a database.
+    pub(crate) fn database(mut self, url: &str) -> Self {
+        self.database = Some(url.to_owned());
         self
     }
 
@@ -116,12 +125,13 @@ impl Setup {
     }
 
     fn text(&self) -> String {
+        let file = || format!("sqlite:{}", self.store.display());
         format!(
-            "[server]\nlisten = \"{}\"\nadmin_listen = \"{}\"\n{}\n[store]\nurl = \"sqlite:{}\"\n\n{}",
+            "[server]\nlisten = \"{}\"\nadmin_listen = \"{}\"\n{}\n[store]\nurl = \"{}\"\n\n{}",
             self.listen,
             self.admin,
             self.server,
-            self.store.display(),
+            self.database.clone().unwrap_or_else(file),
             self.tables
         )
     }
