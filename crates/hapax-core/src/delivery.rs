@@ -267,6 +267,15 @@ impl DeliveryState {
         Self::ALL.into_iter().find(|state| state.as_str() == text)
     }
 
+    /// The state of a delivery that waits after this many counted attempts.
+    pub const fn waiting(attempts: u32) -> Self {
+        if attempts == 0 {
+            Self::Pending
+        } else {
+            Self::Retrying
+        }
+    }
+
     /// Whether work remains.
     pub const fn is_unfinished(self) -> bool {
         match self {

@@ -4,14 +4,14 @@ use std::collections::{BTreeSet, HashMap};
 
 use futures_util::future::join3;
 use hapax_core::store::{Report, Written};
-use hapax_core::{Attempt, ErrorClass, Hold, Timestamp, Verdict};
+use hapax_core::{Attempt, DeliveryState, ErrorClass, Hold, Timestamp, Verdict};
 use uuid::Uuid;
 
 use crate::bind::{Column, Param, bind, param};
 use crate::failure::Failure;
 use crate::lanes::{self, LaneName};
 use crate::outcome::{Ending, WorkRow, conclude, work_row};
-use crate::rows::{Class, bucket_of, state_code, uuid_of, waiting_state};
+use crate::rows::{Class, bucket_of, state_code, uuid_of};
 use crate::session::Session;
 
 /// The rows that run under holds.
@@ -177,7 +177,7 @@ async fn put_back(session: &Session, back: &[Back]) -> Result<(), Failure> {
                     .map(|back| back.row.destination.as_str())
                     .collect::<Column<&str>>(),
                 rows()
-                    .map(|back| state_code(waiting_state(back.attempts)))
+                    .map(|back| state_code(DeliveryState::waiting(back.attempts)))
                     .collect::<Column<i16>>(),
                 rows()
                     .map(|back| Class::due(back.row.lost).code())

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use hapax_core::store::{LOST_MAX, Rescued};
-use hapax_core::{ErrorClass, EventId, Timestamp};
+use hapax_core::{DeliveryState, ErrorClass, EventId, Timestamp};
 use uuid::Uuid;
 
 use crate::bind::{Column, bind};
 use crate::failure::Failure;
 use crate::lanes::{self, LaneName};
 use crate::outcome::{Ending, WorkRow, conclude, work_row};
-use crate::rows::{Class, state_code, waiting_state};
+use crate::rows::{Class, state_code};
 use crate::session::Session;
 
 /// Taken back in one call at most.
@@ -122,7 +122,7 @@ async fn put_back(session: &Session, back: &[WorkRow], now: Timestamp) -> Result
                     .map(|row| row.destination.as_str())
                     .collect::<Column<&str>>(),
                 back.iter()
-                    .map(|row| state_code(waiting_state(row.attempts)))
+                    .map(|row| state_code(DeliveryState::waiting(row.attempts)))
                     .collect::<Column<i16>>(),
                 back.iter().map(|row| row.token).collect::<Column<i64>>(),
                 back.iter()

@@ -48,15 +48,6 @@ pub(crate) const fn state_code(state: DeliveryState) -> i16 {
     }
 }
 
-/// The state of a delivery that waits after this many counted attempts.
-pub(crate) const fn waiting_state(attempts: u32) -> DeliveryState {
-    if attempts == 0 {
-        DeliveryState::Pending
-    } else {
-        DeliveryState::Retrying
-    }
-}
-
 /// The state behind a number.
 pub(crate) fn state_of(code: i16) -> Result<DeliveryState, Failure> {
     DeliveryState::ALL

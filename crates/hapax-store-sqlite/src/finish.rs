@@ -1,13 +1,13 @@
 //! Recording what became of attempts, each only while its lease holds.
 
 use hapax_core::store::{Report, Written};
-use hapax_core::{Attempt, EventId, Hold, Verdict};
+use hapax_core::{Attempt, DeliveryState, EventId, Hold, Verdict};
 use rusqlite::params;
 
 use crate::desk::{Desk, PROBES};
 use crate::failure::Failure;
 use crate::outcome::{Ending, WorkRow, conclude, work_row};
-use crate::rows::{Class, state_code, waiting_state};
+use crate::rows::{Class, state_code};
 
 pub(crate) const SELECT_RUNNING: &str = concat!(
     "SELECT ",
@@ -93,7 +93,7 @@ fn put_back(desk: &mut Desk<'_>, row: &WorkRow, attempts: u32, wake_at: i64) -> 
         .execute(params![
             row.seq,
             row.destination,
-            state_code(waiting_state(attempts)),
+            state_code(DeliveryState::waiting(attempts)),
             Class::due(row.lost).code(),
             wake_at,
             attempts,

@@ -1,13 +1,13 @@
 //! Taking back deliveries whose lease is over: expired, or of a process that is gone.
 
 use hapax_core::store::{LOST_MAX, Rescued};
-use hapax_core::{ErrorClass, Timestamp};
+use hapax_core::{DeliveryState, ErrorClass, Timestamp};
 use rusqlite::params;
 
 use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::outcome::{Ending, WorkRow, conclude, work_row};
-use crate::rows::{Class, event_id_of, state_code, waiting_state};
+use crate::rows::{Class, event_id_of, state_code};
 
 /// Takes back leases that have expired, at most `limit`.
 pub(crate) fn rescue(desk: &mut Desk<'_>, limit: u32) -> Result<Vec<Rescued>, Failure> {
@@ -43,7 +43,7 @@ fn take_back(desk: &mut Desk<'_>, ended_by: Timestamp, limit: u32) -> Result<Vec
                 .execute(params![
                     row.seq,
                     row.destination,
-                    state_code(waiting_state(row.attempts)),
+                    state_code(DeliveryState::waiting(row.attempts)),
                     Class::Suspect.code(),
                     now.as_micros(),
                     token.0 as i64,

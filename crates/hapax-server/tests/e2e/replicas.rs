@@ -116,7 +116,7 @@ async fn a_zombie_that_wakes_past_its_lease_changes_nothing() {
     zombie.signal(Signal::CONT);
     gate.open();
     eventually("the zombie noticed", LIMIT, async || {
-        zombie.log().contains("lease").then_some(())
+        zombie.log().contains("lease lost").then_some(())
     })
     .await;
     // It goes on serving, and what it ran is as the other left it.
