@@ -49,6 +49,7 @@ mod step;
 mod store;
 mod tallies;
 mod tls;
+mod transfer;
 mod url;
 
 pub use open::OpenError;
