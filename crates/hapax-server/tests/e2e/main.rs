@@ -18,6 +18,7 @@ mod copies;
 mod crash;
 mod delivery;
 mod footprint;
+mod moving;
 mod replicas;
 mod shutdown;
 mod store_trouble;

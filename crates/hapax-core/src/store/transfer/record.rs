@@ -42,6 +42,22 @@ impl Record {
         }
     }
 
+    /// Where it stands in every export: by kind, and within a kind by name.
+    pub fn place(&self) -> (u8, Vec<u8>) {
+        match self {
+            Self::Identity(identity) => (0, identity.key.as_bytes().to_vec()),
+            Self::Body(note) => {
+                let mut name = note.scope.as_str().as_bytes().to_vec();
+                name.push(0);
+                name.extend(note.raw_hash.as_bytes());
+                (1, name)
+            }
+            Self::Pause(pause) => (2, pause.destination.as_str().as_bytes().to_vec()),
+            Self::Job(record) => (3, record.job.id.0.as_bytes().to_vec()),
+            Self::Audit(entry) => (4, entry.number.to_be_bytes().to_vec()),
+        }
+    }
+
     /// Bytes of payload.
     pub fn payload_bytes(&self) -> usize {
         match self {
