@@ -85,7 +85,7 @@ impl World {
         for delivery in &self.lane {
             service.deliver_twice(delivery).await;
         }
-        let copies = Copies {
+        let twice = Copies {
             deliveries: [&self.done, &self.dead, &self.retried]
                 .into_iter()
                 .flatten()
@@ -94,7 +94,7 @@ impl World {
             each: 2,
             connections: 4,
         };
-        deliver_all(service.address(), copies).await;
+        deliver_all(service.address(), twice).await;
         let answer = service.deliver(&self.other_body).await;
         assert_eq!(answer.field("status"), "conflict", "{}", answer.text());
         self.sink
@@ -218,12 +218,12 @@ async fn serve_on(world: &World, setup: Setup) {
         Reply::Status(status)
     });
     let mut service = setup.start().await;
-    let copies = Copies {
+    let twice = Copies {
         deliveries: world.all(),
         each: 2,
         connections: 4,
     };
-    for answer in deliver_all(service.address(), copies).await.values().flatten() {
+    for answer in deliver_all(service.address(), twice).await.values().flatten() {
         answer.assert_durable("duplicate");
     }
     let conflict = service.deliver(&world.other_body).await;
