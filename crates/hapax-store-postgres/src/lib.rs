@@ -51,6 +51,7 @@ mod tallies;
 mod tls;
 mod url;
 
+pub use connect::{ConnectError, Connector};
 pub use open::OpenError;
 pub use options::{Options, Spread};
 pub use schema::SCHEMA_VERSION;
