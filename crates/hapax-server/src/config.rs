@@ -48,7 +48,7 @@ pub use report::Origins;
 pub use secret::{SecretError, SecretOrigin, resolve_secret};
 pub use server::{Server, Store};
 pub use size::{NotASize, format_size, parse_size};
-pub use source::Source;
+pub use source::{Ack, Source};
 pub use sql::{Param, ParamType, Sql, SqlUrl, Statement, StatementError, Value};
 pub use store_url::{StoreUrl, StoreUrlError};
 

@@ -170,7 +170,13 @@ pub static SOURCE: Table = Table {
             "ack",
             TEXT,
             "`stored`",
-            "When to answer 2xx: `stored`. (`processed` is not in this release.)",
+            "When to answer 2xx: `stored` (durable; the work follows) or `processed` (every destination has done its work; a failure is answered 500, so that the sender delivers again).",
+        ),
+        key(
+            "ack_timeout",
+            DURATION,
+            "`1500ms`, or a quarter of the sender's own, if that is less",
+            "`ack = \"processed\"`: how long to wait for the work before answering 503; the work goes on.",
         ),
         key("ack_status", "200 or 202", "`200`", "The status for a new event."),
         key(

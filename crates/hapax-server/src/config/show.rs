@@ -6,7 +6,7 @@ use toml::Value;
 
 use super::duration::format_duration;
 use super::size::format_size;
-use super::{Config, Destination, Events, Kind, Source, Sql, Statement};
+use super::{Ack, Config, Destination, Events, Kind, Source, Sql, Statement};
 
 /// What a secret looks like.
 const HIDDEN: &str = "***";
@@ -107,7 +107,13 @@ impl Config {
             format_duration(source.payload_retention).into(),
         ));
         values.push(("dead_retention", format_duration(source.dead_retention).into()));
-        values.push(("ack", "stored".into()));
+        match source.ack {
+            Ack::Stored => values.push(("ack", "stored".into())),
+            Ack::Processed { limit } => {
+                values.push(("ack", "processed".into()));
+                values.push(("ack_timeout", format_duration(limit).into()));
+            }
+        }
         values.push(("ack_status", i64::from(source.ack_status.as_u16()).into()));
         if let Some(rate) = source.rate_limit {
             values.push(("rate_limit", rate.to_string().into()));
