@@ -101,7 +101,7 @@ pub fn targets(
                 timeout: destination.timeout,
             }),
             Kind::Sql(sql) => {
-                let target = SqlTarget::new(destination.id.clone(), destination.timeout, sql);
+                let target = SqlTarget::new(&destination.id, destination.timeout, sql);
                 Target::Sql(target.map_err(|why| SetupError::Database {
                     destination: destination.name.clone(),
                     why,

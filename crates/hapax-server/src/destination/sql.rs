@@ -14,7 +14,8 @@ mod sqlite;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hapax_core::{BodyHash, DestinationId, ErrorClass, Generation, Identity, Leased};
+use hapax::{Event, Inbox};
+use hapax_core::{DestinationId, ErrorClass, Leased};
 use hapax_engine::{Answer, Reply};
 use tokio::sync::{Mutex, mpsc, oneshot};
 
@@ -36,22 +37,19 @@ pub struct SqlTarget {
 /// What every worker knows.
 #[derive(Debug)]
 struct Plan {
-    consumer: DestinationId,
+    inbox: Inbox,
     statements: Vec<Statement>,
     params: Vec<(String, crate::config::Param)>,
     /// For each statement, which of `params` its numbers mean.
     slots: Vec<Vec<usize>>,
     timeout: Duration,
-    retention: Duration,
     pace: Pace,
 }
 
 /// One event to apply.
 #[derive(Debug)]
 struct Job {
-    identity: Identity,
-    generation: Generation,
-    body_hash: BodyHash,
+    event: Event,
     /// One for each of the plan's `params`.
     values: Vec<Value>,
     answer: oneshot::Sender<Answer>,
@@ -62,9 +60,9 @@ type Desk = Arc<Mutex<mpsc::Receiver<Job>>>;
 
 impl SqlTarget {
     /// A target that connects when the first event comes; the reason why there is none never quotes the URL.
-    pub(super) fn new(consumer: DestinationId, timeout: Duration, sql: &Sql) -> Result<Self, String> {
+    pub(super) fn new(consumer: &DestinationId, timeout: Duration, sql: &Sql) -> Result<Self, String> {
         let (desk, queue) = mpsc::channel(DESK_MAX);
-        let plan = Arc::new(Plan::new(consumer, timeout, sql));
+        let plan = Arc::new(Plan::new(consumer, timeout, sql)?);
         let queue: Desk = Arc::new(Mutex::new(queue));
         match &sql.url {
             SqlUrl::Postgres(url) => postgres::start(url, &plan, &queue, sql.connections)?,
@@ -74,15 +72,14 @@ impl SqlTarget {
     }
 
     pub(super) async fn deliver(&self, delivery: &Leased) -> Answer {
-        let values = match self.plan.values(delivery) {
-            Ok(values) => values,
+        let (event, values) = match event(delivery).and_then(|event| Ok((event, self.plan.values(delivery)?)))
+        {
+            Ok(read) => read,
             Err(message) => return refused(message),
         };
         let (answer, answered) = oneshot::channel();
         let job = Job {
-            identity: delivery.event.identity.clone(),
-            generation: delivery.generation,
-            body_hash: delivery.event.raw_hash,
+            event,
             values,
             answer,
         };
@@ -95,7 +92,8 @@ impl SqlTarget {
 }
 
 impl Plan {
-    fn new(consumer: DestinationId, timeout: Duration, sql: &Sql) -> Self {
+    fn new(consumer: &DestinationId, timeout: Duration, sql: &Sql) -> Result<Self, String> {
+        let inbox = Inbox::new(consumer.as_str()).map_err(|error| error.to_string())?;
         let params: Vec<_> = sql
             .params
             .iter()
@@ -106,15 +104,14 @@ impl Plan {
             .statements
             .iter()
             .map(|statement| statement.names().iter().filter_map(slot).collect());
-        Self {
-            consumer,
+        Ok(Self {
+            inbox: inbox.retention(sql.inbox_retention),
             slots: slots.collect(),
             statements: sql.statements.clone(),
             params,
             timeout,
-            retention: sql.inbox_retention,
             pace: Pace::default(),
-        }
+        })
     }
 
     fn values(&self, delivery: &Leased) -> Result<Vec<Value>, String> {
@@ -125,6 +122,17 @@ impl Plan {
         };
         self.params.iter().map(value).collect()
     }
+}
+
+/// The event, as the inbox knows it. It may have been applied by an earlier attempt, whose note is then kept anew.
+fn event(delivery: &Leased) -> Result<Event, String> {
+    let identity = &delivery.event.identity;
+    let event =
+        Event::new(identity.scope.as_str(), identity.event_id.as_str()).map_err(|error| error.to_string())?;
+    Ok(event
+        .with_body_hash(delivery.event.raw_hash)
+        .in_generation(delivery.generation.0)
+        .replayed())
 }
 
 fn refused(message: String) -> Answer {

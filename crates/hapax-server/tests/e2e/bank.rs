@@ -53,7 +53,7 @@ async fn the_balance_is_exactly_the_number_of_events_that_were_answered_2xx() {
     let load = load(&mut random);
     let deliveries = load.len();
     let (counter, mut answered) = watch::channel(0_usize);
-    let clients = send(load, addresses, counter);
+    let clients = send(load, &addresses, counter);
     for (number, trouble) in TROUBLE.iter().enumerate() {
         let moment = deliveries * (number + 1) / (TROUBLE.len() + 2);
         let enough = answered.wait_for(|count| *count >= moment);
@@ -132,11 +132,11 @@ fn load(random: &mut fastrand::Rng) -> Vec<Delivery> {
 }
 
 /// Sends it all, each delivery to a replica at random, until it is answered 2xx by one of them.
-fn send(load: Vec<Delivery>, addresses: Vec<SocketAddr>, answered: watch::Sender<usize>) -> JoinSet<()> {
+fn send(load: Vec<Delivery>, addresses: &[SocketAddr], answered: watch::Sender<usize>) -> JoinSet<()> {
     let shared = Arc::new((load, AtomicUsize::new(0), answered));
     let mut clients = JoinSet::new();
     for _ in 0..CLIENTS {
-        let (shared, addresses) = (Arc::clone(&shared), addresses.clone());
+        let (shared, addresses) = (Arc::clone(&shared), addresses.to_vec());
         clients.spawn(async move {
             let (load, next, answered) = &*shared;
             let mut connections: Vec<Connection> = addresses.into_iter().map(Connection::to).collect();

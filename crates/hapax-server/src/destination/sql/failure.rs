@@ -1,5 +1,6 @@
 //! What went wrong in a target database, and whether trying again can help.
 
+use hapax::Trouble;
 use hapax_core::ErrorClass;
 use hapax_engine::Answer;
 use tokio_postgres::error::SqlState;
@@ -63,6 +64,40 @@ impl From<tokio_postgres::Error> for Failure {
         Self {
             kind: postgres_kind(database.code()),
             message: format!("SQLSTATE {}: {}", database.code().code(), database.message()),
+        }
+    }
+}
+
+impl From<hapax::Error> for Failure {
+    fn from(error: hapax::Error) -> Self {
+        match error {
+            hapax::Error::Database(error) => error.into(),
+            hapax::Error::Invalid(_) | hapax::Error::InvalidCall(_) => Self {
+                kind: Kind::Statement,
+                message: error.to_string(),
+            },
+        }
+    }
+}
+
+impl From<hapax::DatabaseError> for Failure {
+    fn from(error: hapax::DatabaseError) -> Self {
+        let source = match error.source.downcast::<tokio_postgres::Error>() {
+            Ok(postgres) => return (*postgres).into(),
+            Err(source) => source,
+        };
+        let source = match source.downcast::<rusqlite::Error>() {
+            Ok(sqlite) => return (*sqlite).into(),
+            Err(source) => source,
+        };
+        let kind = match error.trouble {
+            Trouble::Busy | Trouble::Victim => Kind::Contention,
+            Trouble::Unavailable => Kind::Connection,
+            Trouble::Refused => Kind::Statement,
+        };
+        Self {
+            kind,
+            message: source.to_string(),
         }
     }
 }

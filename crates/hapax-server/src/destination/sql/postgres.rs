@@ -1,7 +1,6 @@
 //! A PostgreSQL target: some workers, each with a connection of its own.
 
 mod apply;
-mod inbox;
 mod link;
 mod one_by_one;
 mod value;
@@ -48,7 +47,7 @@ pub(super) fn start(url: &Secret, plan: &Arc<Plan>, desk: &Desk, connections: u3
 
 /// Whether the database is there, and takes the statements: none of them is run.
 pub(crate) async fn probe(sql: &crate::config::Sql, url: &Secret) -> Result<(), String> {
-    let plan = Arc::new(Plan::new("doctor".into(), CONNECT_TIMEOUT, sql));
+    let plan = Arc::new(Plan::new(&"doctor".into(), CONNECT_TIMEOUT, sql)?);
     let target = Target {
         connector: Connector::new(url, CONNECT_TIMEOUT, CONNECT_TIMEOUT)?,
         plan,
@@ -75,8 +74,6 @@ async fn work(target: Arc<Target>, desk: Desk) {
         }
         // Whoever gave up waiting will come again.
         jobs.retain(|job| !job.answer.is_closed());
-        // The same order in every transaction: two of them must not wait for each other.
-        jobs.sort_by_cached_key(Job::name);
         apply_all(&target, &mut link, jobs).await;
     }
 }
@@ -104,7 +101,7 @@ async fn after_failure(target: &Target, link: &mut Option<Link>, jobs: Vec<Job>,
     match failure.kind {
         Kind::Unprepared if target.prepares.swap(false, Ordering::AcqRel) => {
             tracing::info!(
-                destination = target.plan.consumer.as_str(),
+                destination = target.plan.inbox.consumer(),
                 "the target's pooler does not keep prepared statements; they are sent anew each time"
             );
             Box::pin(apply_all(target, link, jobs)).await;
@@ -146,14 +143,14 @@ async fn apart(target: &Target, link: &mut Option<Link>, jobs: Vec<Job>) {
 async fn on_link<T>(
     target: &Target,
     place: &mut Option<Link>,
-    step: impl AsyncFnOnce(&Link) -> Result<T, Failure>,
+    step: impl AsyncFnOnce(&mut Link) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let link = match place.take().filter(Link::is_usable) {
+    let mut link = match place.take().filter(Link::is_usable) {
         Some(link) => link,
         None => Link::open(target).await?,
     };
     let limit = target.plan.timeout;
-    let result = tokio::time::timeout(limit, step(&link))
+    let result = tokio::time::timeout(limit, step(&mut link))
         .await
         .unwrap_or_else(|_| {
             Err(Failure::timeout(format!(
@@ -165,7 +162,8 @@ async fn on_link<T>(
         Ok(_) => *place = Some(link),
         Err(failure) => match failure.kind {
             Kind::Connection | Kind::Timeout | Kind::Unprepared => {}
-            Kind::Contention | Kind::Statement => *place = link.rolled_back().await,
+            // The transaction was rolled back when it was dropped.
+            Kind::Contention | Kind::Statement => *place = Some(link),
         },
     }
     result
@@ -189,7 +187,7 @@ async fn purge(target: &Target, place: &mut Option<Link>) {
     }
     if let Err(failure) = on_link(target, place, async |link| link.purge().await).await {
         tracing::warn!(
-            destination = target.plan.consumer.as_str(),
+            destination = target.plan.inbox.consumer(),
             error = failure.message,
             "old rows of hapax_inbox were not removed; it is tried again later"
         );

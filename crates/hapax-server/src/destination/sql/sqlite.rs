@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, Savepoint, TransactionBehavior};
 
 use super::failure::{Failure, Kind};
 use super::outcome::{Outcome, tell};
@@ -16,19 +16,8 @@ const STEPS_BETWEEN_LOOKS: i32 = 10_000;
 /// How often rows that have outlived their time are removed from the inbox, at most.
 const PURGE_EVERY: Duration = Duration::from_secs(600);
 
-const CLAIM: &str = "
-    INSERT INTO hapax_inbox (scope, event_id, consumer, generation, body_hash, processed_at, expires_at)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING";
-
-// What comes again is remembered anew.
-const LOOK: &str = "
-    UPDATE hapax_inbox SET expires_at = max(expires_at, ?5)
-    WHERE scope = ?1 AND event_id = ?2 AND consumer = ?3 AND generation = ?4
-    RETURNING body_hash";
-
-const PURGE: &str = "
-    DELETE FROM hapax_inbox WHERE (scope, event_id, consumer, generation) IN (
-        SELECT scope, event_id, consumer, generation FROM hapax_inbox WHERE expires_at < ?1 LIMIT 1000)";
+/// Rows of the inbox that are removed in one transaction.
+const PURGE_ROWS: u32 = 1_000;
 
 /// Starts the thread; it ends with the last sender of the desk.
 pub(super) fn start(path: PathBuf, plan: &Arc<Plan>, desk: Desk) {
@@ -38,7 +27,7 @@ pub(super) fn start(path: PathBuf, plan: &Arc<Plan>, desk: Desk) {
 
 /// Whether the database is there, and takes the statements: none of them is run.
 pub(crate) fn probe(sql: &Sql, path: &Path) -> Result<(), String> {
-    let plan = Plan::new("doctor".into(), Duration::from_secs(5), sql);
+    let plan = Plan::new(&"doctor".into(), Duration::from_secs(5), sql)?;
     let link = open(path, &plan).map_err(|failure| failure.message)?;
     for statement in &plan.statements {
         link.connection
@@ -148,7 +137,7 @@ fn apply(
     for job in jobs {
         restart();
         let mut savepoint = transaction.savepoint()?;
-        match apply_one(plan, &savepoint, job) {
+        match apply_one(plan, &mut savepoint, job) {
             Ok(outcome) => {
                 savepoint.commit()?;
                 results.push(Ok(outcome));
@@ -165,13 +154,13 @@ fn apply(
     Ok(results)
 }
 
-fn apply_one(plan: &Plan, connection: &Connection, job: &Job) -> Result<Outcome, Failure> {
-    if let Some(outcome) = claim(plan, connection, job)? {
+fn apply_one(plan: &Plan, savepoint: &mut Savepoint<'_>, job: &Job) -> Result<Outcome, Failure> {
+    if let Some(outcome) = Outcome::of_claim(plan.inbox.claim(savepoint, &job.event)?) {
         return Ok(outcome);
     }
     let mut rows = Vec::with_capacity(plan.statements.len());
     for (statement, slots) in plan.statements.iter().zip(&plan.slots) {
-        let mut statement = connection.prepare_cached(&statement.for_sqlite())?;
+        let mut statement = savepoint.prepare_cached(&statement.for_sqlite())?;
         for (index, slot) in slots.iter().enumerate() {
             statement.raw_bind_parameter(index + 1, bound(&job.values[*slot]))?;
         }
@@ -193,48 +182,18 @@ fn run(statement: &mut rusqlite::CachedStatement<'_>) -> rusqlite::Result<u64> {
     Ok(count)
 }
 
-fn claim(plan: &Plan, connection: &Connection, job: &Job) -> Result<Option<Outcome>, Failure> {
-    let scope = job.identity.scope.as_str();
-    let event_id = job.identity.event_id.as_str();
-    let consumer = plan.consumer.as_str();
-    let now = now_ms();
-    let expires = now.saturating_add(i64::try_from(plan.retention.as_millis()).unwrap_or(i64::MAX));
-    let claimed = connection.prepare_cached(CLAIM)?.execute(rusqlite::params![
-        scope,
-        event_id,
-        consumer,
-        job.generation.0,
-        job.body_hash.as_bytes(),
-        now,
-        expires
-    ])?;
-    if claimed == 1 {
-        return Ok(None);
-    }
-    let found: Option<Vec<u8>> = connection.prepare_cached(LOOK)?.query_row(
-        rusqlite::params![scope, event_id, consumer, job.generation.0, expires],
-        |row| row.get(0),
-    )?;
-    Ok(Some(Outcome::of_row(found.as_deref(), job.body_hash)))
-}
-
 fn purge(plan: &Plan, link: Option<&Link>) {
     let removed = link.map(|link| {
         *link.deadline.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + plan.timeout;
-        link.connection.execute(PURGE, [now_ms()])
+        hapax::inbox::purge(&link.connection, PURGE_ROWS)
     });
     if let Some(Err(error)) = removed {
         tracing::warn!(
-            destination = plan.consumer.as_str(),
+            destination = plan.inbox.consumer(),
             %error,
             "old rows of hapax_inbox were not removed; it is tried again later"
         );
     }
-}
-
-fn now_ms() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// A number that does not fit keeps its digits as text.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::future::join_all;
-use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Transaction};
 
 use super::super::failure::{Failure, chain};
 use super::super::{Job, Plan};
@@ -56,40 +56,52 @@ impl Link {
         !self.client.is_closed()
     }
 
-    /// The connection without its transaction, if it is still good.
-    pub(super) async fn rolled_back(self) -> Option<Self> {
-        self.client.batch_execute("ROLLBACK").await.ok()?;
-        Some(self)
+    /// The client, and what runs on it.
+    pub(super) fn parts(&mut self) -> (&mut Client, Runner<'_>) {
+        let runner = Runner {
+            statements: &self.statements,
+            slots: &self.plan.slots,
+        };
+        (&mut self.client, runner)
     }
+}
 
-    /// Runs the destination's statements for one event, one after the other.
-    pub(super) async fn run(&self, job: &Job) -> Result<Vec<u64>, Failure> {
+/// The destination's statements, for one event after the other.
+#[derive(Clone, Copy)]
+pub(super) struct Runner<'l> {
+    statements: &'l [Runnable],
+    slots: &'l [Vec<usize>],
+}
+
+impl Runner<'_> {
+    /// Runs them for one event; for each, how many rows it changed.
+    pub(super) async fn run(&self, transaction: &Transaction<'_>, job: &Job) -> Result<Vec<u64>, Failure> {
         let mut rows = Vec::with_capacity(self.statements.len());
-        for (statement, slots) in self.statements.iter().zip(&self.plan.slots) {
+        for (statement, slots) in self.statements.iter().zip(self.slots) {
             let values: Vec<Bound<'_>> = slots.iter().map(|slot| Bound(&job.values[*slot])).collect();
-            rows.push(self.execute(statement, &values).await?);
+            rows.push(execute(transaction, statement, &values).await?);
         }
         Ok(rows)
     }
+}
 
-    async fn execute(
-        &self,
-        statement: &Runnable,
-        values: &[Bound<'_>],
-    ) -> Result<u64, tokio_postgres::Error> {
-        match statement {
-            Runnable::Prepared(statement) => {
-                let params: Vec<&(dyn ToSql + Sync)> =
-                    values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
-                self.client.execute(statement, &params).await
-            }
-            Runnable::Text(text) => {
-                let params: Vec<(&(dyn ToSql + Sync), Type)> = values
-                    .iter()
-                    .map(|value| (value as &(dyn ToSql + Sync), value.kind()))
-                    .collect();
-                self.client.execute_typed(text, &params).await
-            }
+async fn execute(
+    transaction: &Transaction<'_>,
+    statement: &Runnable,
+    values: &[Bound<'_>],
+) -> Result<u64, tokio_postgres::Error> {
+    match statement {
+        Runnable::Prepared(statement) => {
+            let params: Vec<&(dyn ToSql + Sync)> =
+                values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
+            transaction.execute(statement, &params).await
+        }
+        Runnable::Text(text) => {
+            let params: Vec<(&(dyn ToSql + Sync), Type)> = values
+                .iter()
+                .map(|value| (value as &(dyn ToSql + Sync), value.kind()))
+                .collect();
+            transaction.execute_typed(text, &params).await
         }
     }
 }
