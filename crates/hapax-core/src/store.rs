@@ -77,6 +77,10 @@ pub trait Store: Send + Sync + 'static {
     /// uncounted; after [`LOST_MAX`] losses dead with [`crate::ErrorClass::Lost`].
     async fn rescue(&self, limit: u32) -> Result<Vec<Rescued>, Error>;
 
+    /// Makes the retrying deliveries of an event due now; how many those are. What else holds them
+    /// (a pause, their lane) still does, and what is not retrying is not touched.
+    async fn hasten(&self, event: EventId) -> Result<u32, Error>;
+
     /// Puts finished deliveries back to work, in place, due now, with a new token and their
     /// attempts at zero; refuses where work is unfinished. The earlier outcome stays as history.
     /// What a job has put back before, the same job does not put back again: it may repeat an order.

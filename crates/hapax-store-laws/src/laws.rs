@@ -8,6 +8,7 @@ pub mod durability;
 pub mod fencing;
 pub mod finishing;
 pub mod forgetting;
+pub mod hastening;
 pub mod identities;
 pub mod jobs;
 pub mod lane_ends;

@@ -87,6 +87,12 @@ registry! {
         tokens_increase_over_everything,
         a_lease_of_no_time_can_be_taken_back_at_once,
     }
+    hastening {
+        a_hastened_retry_is_due_now,
+        hastening_never_delays,
+        only_the_retries_of_that_event_are_hastened,
+        hastening_what_is_not_there_does_nothing,
+    }
     fencing {
         a_wrong_token_writes_nothing,
         a_token_of_another_delivery_writes_nothing,

@@ -88,7 +88,8 @@ impl OpenError {
 
 /// Looks at the server and brings the schema to our version; how to connect from then on.
 pub(crate) async fn open(options: &Options) -> Result<Connector, OpenError> {
-    let connector = Connector::new(options).map_err(|reason| OpenError::Url { reason })?;
+    let connector = Connector::new(&options.url, options.connect_timeout, options.step_timeout)
+        .map_err(|reason| OpenError::Url { reason })?;
     let client = connector.connect().await.map_err(OpenError::unreachable)?;
     check_version(&client).await?;
     check_durability(&client, options).await?;

@@ -24,6 +24,7 @@ mod failure;
 mod finish;
 mod forget;
 mod get;
+mod hasten;
 mod jobs;
 mod lanes;
 mod lease;

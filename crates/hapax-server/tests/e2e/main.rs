@@ -12,6 +12,7 @@ mod harness;
 
 mod abuse;
 mod answers;
+mod bank;
 mod cli;
 mod configuration;
 mod copies;

@@ -216,6 +216,10 @@ impl Store for Broken {
         self.inner.rescue(limit).await
     }
 
+    async fn hasten(&self, event: EventId) -> Result<u32, Error> {
+        self.inner.hasten(event).await
+    }
+
     async fn replay(&self, orders: Vec<ReplayOrder>) -> Result<Vec<Replayed>, Error> {
         self.inner.replay(orders).await
     }

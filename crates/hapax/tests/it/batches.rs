@@ -1,0 +1,77 @@
+//! Many claims in one statement.
+
+use hapax::{Claim, Event, Inbox};
+
+use crate::subject::Subject as _;
+use crate::tokio_postgres::TokioPostgres;
+
+fn event(id: &str, body: &str) -> Event {
+    Event::new("stripe", id).unwrap().with_body(body.as_bytes())
+}
+
+#[tokio::test]
+async fn a_batch_says_of_each_event_what_a_single_claim_would() {
+    let subject = TokioPostgres::new().await;
+    let inbox = Inbox::new("billing").unwrap();
+    let mut client = subject.database.client().await.unwrap();
+    let tx = client.transaction().await.unwrap();
+    let known = [event("known", "a")];
+    assert_eq!(inbox.claim_many(&tx, &known).await.unwrap(), [Claim::First]);
+    tx.commit().await.unwrap();
+
+    let events = [
+        event("new", "a"),
+        event("known", "a"),
+        event("new", "a"),
+        event("known", "b"),
+        event("new", "b"),
+        event("new", "a").in_generation(1),
+        Event::new("stripe", "known").unwrap().replayed(),
+    ];
+    let tx = client.transaction().await.unwrap();
+    let claims = inbox.claim_many(&tx, &events).await.unwrap();
+    tx.commit().await.unwrap();
+    let expected = [
+        Claim::First,
+        Claim::Again,
+        Claim::Again,
+        Claim::OtherBody,
+        Claim::OtherBody,
+        Claim::First,
+        Claim::Again,
+    ];
+    assert_eq!(claims, expected);
+
+    let tx = client.transaction().await.unwrap();
+    let claims = inbox.claim_many(&tx, &events).await.unwrap();
+    assert!(!claims.contains(&Claim::First), "delivered twice: {claims:?}");
+    assert_eq!(inbox.claim_many(&tx, &[]).await.unwrap(), []);
+    let too_many = vec![event("many", "{}"); hapax::limits::BATCH_EVENTS_MAX + 1];
+    assert!(!inbox.claim_many(&tx, &too_many).await.unwrap_err().is_retryable());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn batches_in_opposite_orders_do_not_deadlock_and_each_event_is_first_once() {
+    let subject = TokioPostgres::new().await;
+    let inbox = Inbox::new("billing").unwrap();
+    let mut runs = Vec::new();
+    for batch in 0..8 {
+        let (subject, inbox) = (subject.clone(), inbox.clone());
+        runs.push(tokio::spawn(async move {
+            let mut events: Vec<Event> = (0..200).map(|n| event(&format!("evt_{n}"), "{}")).collect();
+            if batch % 2 == 1 {
+                events.reverse();
+            }
+            let mut client = subject.database.client().await.unwrap();
+            let tx = client.transaction().await.unwrap();
+            let claims = inbox.claim_many(&tx, &events).await.unwrap();
+            tx.commit().await.unwrap();
+            claims.iter().filter(|claim| **claim == Claim::First).count()
+        }));
+    }
+    let mut first = 0;
+    for run in runs {
+        first += run.await.unwrap();
+    }
+    assert_eq!(first, 200);
+}
