@@ -5,6 +5,7 @@
 //! work that was handed over with it.
 
 mod cached;
+mod directed;
 mod prepare;
 mod queue;
 mod settle;
@@ -16,7 +17,8 @@ use hapax_core::{ContentHash, EventId, Headers, SourceName, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::engine::Engine;
-use prepare::Keyed;
+pub use directed::Parcel;
+use prepare::{Keyed, Prepared};
 pub(crate) use queue::Waiting;
 
 /// What senders are told to wait when the store cannot take their event now.
@@ -175,8 +177,13 @@ impl Engine {
             .map(|arrival| inner.prepare(source, arrival, now))
             .collect();
         drop(plan);
+        self.write(events).await
+    }
+
+    /// Lets events wait to be written, and waits for the answer.
+    async fn write(&self, events: Vec<Prepared>) -> Result<Vec<Accepted>, Refusal> {
         let (answer, answered) = oneshot::channel();
-        inner
+        self.0
             .accept_queue
             .try_send(Waiting { events, answer })
             .map_err(|error| match error {

@@ -16,6 +16,7 @@ pub mod forget;
 pub mod init;
 pub mod load;
 pub mod man;
+pub mod outbox;
 pub mod pause;
 pub mod providers;
 pub mod reference;
@@ -108,6 +109,7 @@ enum Verb {
     Events(events::Args),
     Replay(replay::Args),
     Dead(dead::Args),
+    Outbox(outbox::Args),
     Forget(forget::Args),
     Pause(pause::Args),
     Resume(resume::Args),
@@ -168,6 +170,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Verb::Events(args) => events::run(args, globals).await,
         Verb::Replay(args) => replay::run(args, globals).await,
         Verb::Dead(args) => dead::run(args, globals).await,
+        Verb::Outbox(args) => outbox::run(args, globals).await,
         Verb::Forget(args) => forget::run(args, globals).await,
         Verb::Pause(args) => pause::run(args, globals).await,
         Verb::Resume(args) => resume::run(args, globals).await,

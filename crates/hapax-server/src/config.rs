@@ -16,6 +16,7 @@ pub mod keys;
 mod name;
 mod nearest;
 mod number;
+mod outbox;
 mod overlay;
 mod problem;
 mod rate;
@@ -36,12 +37,14 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+pub(crate) use destination::http_url;
 pub use destination::{Destination, Kind};
 pub use duration::{NotADuration, format_duration, parse_duration};
 pub use environment::Environment;
 pub use events::{EventPattern, Events};
 pub use name::is_valid_name;
 pub use nearest::nearest;
+pub use outbox::Outbox;
 pub use problem::{ConfigError, Place, Problem};
 pub use rate::{NotARate, Rate};
 pub use report::Origins;
@@ -71,6 +74,8 @@ pub struct Config {
     pub sources: BTreeMap<String, Source>,
     /// Who receives, by name.
     pub destinations: BTreeMap<String, Destination>,
+    /// Databases with an outbox, by name.
+    pub outboxes: BTreeMap<String, Outbox>,
     /// What is allowed, and should be looked at.
     pub warnings: Vec<Problem>,
     /// Where each value came from.
@@ -176,8 +181,9 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
     let store_overrides = overrides("store", report);
 
     let mut top = Section::open("", &keys::TOP, Some(document.get_ref()), BTreeMap::new(), report);
-    let [server, store, sources, destinations] =
-        ["server", "store", "sources", "destinations"].map(|name| top.table(name).and_then(as_table));
+    let [server, store, sources, destinations, outboxes] =
+        ["server", "store", "sources", "destinations", "outbox"]
+            .map(|name| top.table(name).and_then(as_table));
 
     let server = server::read_server(Section::open(
         "server",
@@ -195,6 +201,7 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
     ));
     let source_tables = named_tables("sources", sources, report);
     let destination_tables = named_tables("destinations", destinations, report);
+    let outbox_tables = named_tables("outbox", outboxes, report);
 
     let mut config = Config {
         path: path.to_owned(),
@@ -202,6 +209,7 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
         store,
         sources: BTreeMap::new(),
         destinations: BTreeMap::new(),
+        outboxes: BTreeMap::new(),
         warnings: Vec::new(),
         origins: Origins::default(),
     };
@@ -230,6 +238,19 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
         config
             .sources
             .extend(source.map(|source| ((*name).to_owned(), source)));
+    }
+    for (name, table) in &outbox_tables {
+        let section = Section::open(
+            join("outbox", name),
+            &keys::OUTBOX,
+            Some(table),
+            BTreeMap::new(),
+            report,
+        );
+        let outbox = outbox::read(name, section);
+        config
+            .outboxes
+            .extend(outbox.map(|outbox| ((*name).to_owned(), outbox)));
     }
     let declared: BTreeSet<&str> = destination_tables.iter().map(|(name, _)| *name).collect();
     check::check(&config, &declared, report);

@@ -20,8 +20,9 @@ use hapax_core::{DestinationId, ErrorClass, Leased};
 use hapax_engine::{Answer, Transport};
 
 pub use command::CommandTarget;
-pub use http::HttpTarget;
+pub use http::{Address, HttpTarget};
 pub use order::FieldOrder;
+pub(crate) use plan::{OUTBOX_LEDGER_WINDOW, OUTBOX_PAYLOAD_RETENTION};
 pub use plan::{SetupError, routing, targets};
 pub use sql::SqlTarget;
 

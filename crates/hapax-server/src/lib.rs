@@ -10,6 +10,7 @@ pub mod destination;
 pub mod exit;
 pub mod http;
 mod load;
+mod outbox;
 pub mod output;
 pub mod serve;
 pub mod telemetry;

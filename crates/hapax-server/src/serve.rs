@@ -28,6 +28,7 @@ use crate::destination::{Destinations, SetupError, routing, targets};
 use crate::http::admin::{self, AdminState, Phase, Readiness, Settings};
 use crate::http::ingest::{self, Ingest, Sources};
 use crate::http::listen::{self, BindError};
+use crate::outbox::Outboxes;
 use crate::telemetry::{Metrics, Watch};
 
 pub use store::{OpenStore, StoreError};
@@ -72,6 +73,7 @@ pub enum StartError {
 /// A running service.
 pub struct Server {
     engine: Engine,
+    outboxes: Arc<Outboxes>,
     store: OpenStore,
     ingest: Ingest,
     destinations: Arc<Destinations>,
@@ -169,10 +171,7 @@ impl Server {
         let admin_socket = listen::bind(config.server.admin_listen, "server.admin_listen").await?;
         let store = OpenStore::open(&config.store.url, &clock).await?;
         let metrics = Arc::new(Metrics::new(Arc::clone(&clock)));
-        metrics.know(
-            config.sources.values().map(|source| &source.name),
-            config.destinations.values().map(|destination| &destination.id),
-        );
+        know(&metrics, &config);
         let client = Client::new(tuning.lookup)?;
         let destinations = Arc::new(Destinations::new(targets(&config, &client, &clock)?));
         let random = Arc::new(SystemRandom::new());
@@ -189,6 +188,7 @@ impl Server {
             ..tuning.engine
         };
         let engine = Engine::start(parts, routing(&config), limits).await?;
+        let outboxes = Arc::new(Outboxes::new(engine.clone(), Arc::clone(&clock)));
         let ingest = Ingest::new(ingest::Parts {
             engine: engine.clone(),
             sources: Sources::of(&config, &metrics),
@@ -206,7 +206,8 @@ impl Server {
             meter,
             readiness.clone(),
             started_at,
-        );
+        )
+        .with_outboxes(Arc::clone(&outboxes));
         let admin_limits = listen::Limits {
             connections_max: ADMIN_CONNECTIONS_MAX,
             drain: ADMIN_DRAIN,
@@ -220,9 +221,11 @@ impl Server {
         let ingest_listener = Listener::start(ingest_socket, |socket, stop| {
             tokio::spawn(listen::serve(socket, tuning.listen, ingest_service, stop))
         })?;
+        outboxes.reconfigure(&config);
         readiness.enter(Phase::Serving);
         Ok(Self {
             engine,
+            outboxes,
             store,
             ingest,
             destinations,
@@ -280,14 +283,12 @@ impl Server {
                 "this change needs a restart; the old value stays in use until then"
             );
         }
-        self.metrics.know(
-            config.sources.values().map(|source| &source.name),
-            config.destinations.values().map(|destination| &destination.id),
-        );
+        know(&self.metrics, &config);
         // Where it goes comes before who may send: an event must never find a source without its destinations.
         self.destinations.reconfigure(targets);
         self.engine.reconfigure(routing(&config));
         self.ingest.reconfigure(Sources::of(&config, &self.metrics));
+        self.outboxes.reconfigure(&config);
         let mut settings = Settings::from(&config);
         settings.access.listen = self.admin_address();
         self.settings.store(Arc::new(settings));
@@ -311,6 +312,7 @@ impl Server {
     pub async fn stop(self) {
         self.readiness.enter(Phase::Stopping);
         self.ingest_listener.stop().await;
+        self.outboxes.stop().await;
         let report = self.engine.shutdown(ATTEMPTS_DRAIN).await;
         tracing::info!(
             finished = report.finished,
@@ -338,6 +340,12 @@ impl Listener {
         // It fails only if the loop panicked; then there is nothing left to wait for.
         let _ = self.task.await;
     }
+}
+
+/// Counts begin at zero for everything that is configured.
+fn know(metrics: &Metrics, config: &Config) {
+    let routing = routing(config);
+    metrics.know(routing.sources.keys(), routing.destinations.keys());
 }
 
 /// The keys that differ and are only read at the start.

@@ -8,7 +8,7 @@ use hapax_core::{BodyHash, Identity, Key, Lane, NewDelivery, NewEvent};
 
 use super::Arrival;
 use crate::engine::{Inner, Source};
-use crate::port::Permit;
+use crate::port::{Permit, Port};
 
 /// An arrival with its key and hash, each computed once.
 pub(crate) struct Keyed {
@@ -25,46 +25,74 @@ pub(crate) struct Prepared {
     pub(super) permits: Vec<Option<Permit>>,
 }
 
+/// A delivery to make, and the permit to run it at once.
+type Planned = (NewDelivery, Option<Permit>);
+
 impl Inner {
+    /// Prepares an event for the destinations of its source that want it.
     pub(super) fn prepare(&self, source: &Arc<Source>, keyed: Keyed, now: Duration) -> Prepared {
+        let arrival = &keyed.arrival;
+        let wanted = source.ports.iter().filter(|port| {
+            port.with_settings(|destination| destination.wants(arrival.event_type.as_deref()))
+        });
+        let planned = wanted.map(|port| self.plan_delivery(port, arrival, None, now));
+        let planned = planned.collect();
+        self.prepared(source, keyed, planned)
+    }
+
+    /// Prepares an event for one destination, whatever the types it wants.
+    pub(super) fn prepare_for(
+        &self,
+        source: &Arc<Source>,
+        keyed: Keyed,
+        port: &Arc<Port>,
+        order_key: Option<String>,
+        now: Duration,
+    ) -> Prepared {
+        let planned = self.plan_delivery(port, &keyed.arrival, order_key, now);
+        self.prepared(source, keyed, vec![planned])
+    }
+
+    fn plan_delivery(
+        &self,
+        port: &Arc<Port>,
+        arrival: &Arrival,
+        order_key: Option<String>,
+        now: Duration,
+    ) -> Planned {
+        let (destination, lane, lease_for) = port.with_settings(|destination| {
+            let own = || {
+                let order = destination.order_by.as_ref()?;
+                order.key(&arrival.headers, &arrival.body)
+            };
+            let lane = order_key.or_else(own).map(|key| Lane {
+                key,
+                on_dead: destination.on_dead,
+            });
+            (destination.id.clone(), lane, destination.lease)
+        });
+        let may_hand_over = lane.is_none() && !self.is_stopping();
+        let permit = if may_hand_over { port.hand_over(now) } else { None };
+        let hand_over = permit.as_ref().map(|_| HandOver {
+            owner: self.owner,
+            lease_for,
+        });
+        let delivery = NewDelivery {
+            destination,
+            lane,
+            hand_over,
+        };
+        (delivery, permit)
+    }
+
+    fn prepared(&self, source: &Arc<Source>, keyed: Keyed, planned: Vec<Planned>) -> Prepared {
         let Keyed {
             arrival,
             identity,
             key,
             raw_hash,
         } = keyed;
-        let mut permits = Vec::with_capacity(source.ports.len());
-        let mut deliveries = Vec::with_capacity(source.ports.len());
-        for port in &source.ports {
-            let delivery = port.with_settings(|destination| {
-                destination.wants(arrival.event_type.as_deref()).then(|| {
-                    let lane_key = destination
-                        .order_by
-                        .as_ref()
-                        .and_then(|order| order.key(&arrival.headers, &arrival.body));
-                    let lane = lane_key.map(|key| Lane {
-                        key,
-                        on_dead: destination.on_dead,
-                    });
-                    (destination.id.clone(), lane, destination.lease)
-                })
-            });
-            let Some((destination, lane, lease_for)) = delivery else {
-                continue;
-            };
-            let may_hand_over = lane.is_none() && !self.is_stopping();
-            let permit = if may_hand_over { port.hand_over(now) } else { None };
-            let hand_over = permit.as_ref().map(|_| HandOver {
-                owner: self.owner,
-                lease_for,
-            });
-            deliveries.push(NewDelivery {
-                destination,
-                lane,
-                hand_over,
-            });
-            permits.push(permit);
-        }
+        let (deliveries, permits) = planned.into_iter().unzip();
         let event = NewEvent {
             id: self.ids.next(arrival.received_at, key, &*self.parts.random),
             key,

@@ -5,6 +5,7 @@
 mod accept;
 mod ahead;
 mod deliver;
+mod directed;
 mod harness;
 mod operate;
 mod order;

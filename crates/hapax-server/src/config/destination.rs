@@ -19,12 +19,12 @@ use super::rate::Rate;
 use super::section::Section;
 use super::sql::{self, Sql};
 
-const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(3600);
+pub(super) const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(3600);
 const LEASE: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(2 * 3600);
 const BACKOFF_FIRST: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(86_400);
 const BACKOFF_CAP: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(7 * 86_400);
-const CONCURRENCY: RangeInclusive<u32> = 1..=1024;
-const MAX_ATTEMPTS: RangeInclusive<u32> = 1..=100;
+pub(super) const CONCURRENCY: RangeInclusive<u32> = 1..=1024;
+pub(super) const MAX_ATTEMPTS: RangeInclusive<u32> = 1..=100;
 /// How many patterns `events`, and how many arguments `command` may have.
 const LIST_MAX: usize = 256;
 
@@ -208,7 +208,7 @@ fn refuse_others(section: &mut Section<'_, '_, '_>, kind: &str, others: &[&str])
 }
 
 /// Outgoing requests are signed by Standard Webhooks; a secret that cannot sign is found now.
-fn check_signing_secret(section: &mut Section<'_, '_, '_>, secret: Option<&Secret>) {
+pub(super) fn check_signing_secret(section: &mut Section<'_, '_, '_>, secret: Option<&Secret>) {
     let (Some(secret), Some(standard)) = (secret, catalogue::get("standard-webhooks")) else {
         return;
     };
@@ -220,7 +220,7 @@ fn check_signing_secret(section: &mut Section<'_, '_, '_>, secret: Option<&Secre
     }
 }
 
-fn http_url(text: &str) -> Result<http::Uri, String> {
+pub(crate) fn http_url(text: &str) -> Result<http::Uri, String> {
     let example = "write it like \"http://127.0.0.1:3000/webhooks\"";
     // Checked first, so that no message below repeats a password.
     if text
@@ -315,7 +315,7 @@ fn read_on_dead(section: &mut Section<'_, '_, '_>) -> OnDead {
     }
 }
 
-fn read_backoff(mut section: Section<'_, '_, '_>) -> Backoff {
+pub(super) fn read_backoff(mut section: Section<'_, '_, '_>) -> Backoff {
     let path = section.path("backoff");
     let table = section
         .table("backoff")

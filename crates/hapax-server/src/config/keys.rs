@@ -48,6 +48,12 @@ pub static TOP: Table = Table {
         key("store", "table", NONE, "Where events are kept."),
         key("sources", "tables", NONE, "Who sends, one table each."),
         key("destinations", "tables", NONE, "Who receives, one table each."),
+        key(
+            "outbox",
+            "tables",
+            NONE,
+            "Databases whose `hapax_outbox` is relayed, one table each.",
+        ),
     ],
 };
 
@@ -406,8 +412,85 @@ pub static BACKOFF: Table = Table {
     ],
 };
 
+/// `[outbox.NAME]`.
+pub static OUTBOX: Table = Table {
+    header: "[outbox.NAME]",
+    help: "A database whose `hapax_outbox` is relayed: calls that were written in the transaction of the business data.",
+    keys: &[
+        key(
+            "url",
+            "URL",
+            REQUIRED,
+            "The database, `postgres://…` or `sqlite:app.db`; `env:NAME` and `file:PATH` keep its password out of the file.",
+        ),
+        key(
+            "poll",
+            DURATION,
+            "`1s`",
+            "How long to wait at most before looking for new rows; it looks sooner while there is work.",
+        ),
+        key(
+            "retention",
+            DURATION,
+            "`1d`",
+            "How long rows stay after they were relayed.",
+        ),
+        key(
+            "batch",
+            "1 to 1000",
+            "`100`",
+            "How many rows are claimed at a time.",
+        ),
+        key(
+            "timeout",
+            DURATION,
+            "`10s`",
+            "Rows of kind `http`: how long one attempt may take.",
+        ),
+        key(
+            "secret",
+            SECRET,
+            NONE,
+            "Rows of kind `http`: signs the request by Standard Webhooks.",
+        ),
+        key(
+            "concurrency",
+            "1 to 1024",
+            "`32`",
+            "Rows of kind `http`: how many attempts run at once, per replica.",
+        ),
+        key(
+            "max_attempts",
+            "1 to 100",
+            "`12`",
+            "Rows of kind `http`: after how many failed attempts a call is dead.",
+        ),
+        key(
+            "backoff",
+            "table",
+            "`{ first = \"1s\", cap = \"1h\" }`",
+            "Rows of kind `http`: how long to wait between attempts; see `[destinations.NAME.backoff]`.",
+        ),
+        key(
+            "on_dead",
+            TEXT,
+            "`hold`",
+            "Rows of kind `http` with an `order_key`: what a dead call does to those behind it, `hold` or `skip`.",
+        ),
+    ],
+};
+
 /// Every table, in the order of the reference page.
-pub static ALL: [&Table; 7] = [&SERVER, &STORE, &SOURCE, &VERIFY, &DESTINATION, &PARAM, &BACKOFF];
+pub static ALL: [&Table; 8] = [
+    &SERVER,
+    &STORE,
+    &SOURCE,
+    &VERIFY,
+    &DESTINATION,
+    &PARAM,
+    &BACKOFF,
+    &OUTBOX,
+];
 
 impl Table {
     /// The names of its keys.

@@ -6,7 +6,7 @@ use toml::Value;
 
 use super::duration::format_duration;
 use super::size::format_size;
-use super::{Ack, Config, Destination, Events, Kind, Source, Sql, Statement};
+use super::{Ack, Config, Destination, Events, Kind, Outbox, Source, Sql, Statement};
 
 /// What a secret looks like.
 const HIDDEN: &str = "***";
@@ -35,7 +35,8 @@ impl Config {
 
     /// The effective values as JSON, in the shape of the file.
     pub fn to_json(&self) -> serde_json::Value {
-        let mut root = serde_json::json!({ "server": {}, "store": {}, "sources": {}, "destinations": {} });
+        let mut root =
+            serde_json::json!({ "server": {}, "store": {}, "sources": {}, "destinations": {}, "outbox": {} });
         for section in self.sections() {
             let mut at = &mut root;
             for step in section.path.split('.') {
@@ -62,6 +63,7 @@ impl Config {
         );
         let destinations = self.destinations.iter();
         sections.extend(destinations.map(|(name, destination)| self.destination_values(name, destination)));
+        sections.extend(self.outboxes.values().map(|outbox| self.outbox_values(outbox)));
         sections
     }
 
@@ -151,23 +153,32 @@ impl Config {
             values.push(("rate_limit", rate.to_string().into()));
         }
         values.push(("max_attempts", i64::from(destination.max_attempts).into()));
-        let mut backoff = toml::Table::new();
-        backoff.insert(
-            "first".to_owned(),
-            format_duration(destination.backoff.first).into(),
-        );
-        backoff.insert("cap".to_owned(), format_duration(destination.backoff.cap).into());
-        values.push(("backoff", backoff.into()));
+        values.push(("backoff", backoff(destination.backoff)));
         if let Some(field) = &destination.order_by {
             values.push(("order_by", field.to_string().into()));
-            let on_dead = match destination.on_dead {
-                hapax_core::OnDead::Hold => "hold",
-                hapax_core::OnDead::Skip => "skip",
-            };
-            values.push(("on_dead", on_dead.into()));
+            values.push(("on_dead", on_dead(destination.on_dead).into()));
         }
         values.push(("lease", format_duration(destination.lease).into()));
         values.push(("id", destination.id.as_str().into()));
+        Shown { path, values }
+    }
+
+    fn outbox_values(&self, outbox: &Outbox) -> Shown {
+        let path = format!("outbox.{}", outbox.name);
+        let mut values: Vec<(&'static str, Value)> = vec![
+            ("url", outbox.url.to_string().into()),
+            ("poll", format_duration(outbox.poll).into()),
+            ("retention", format_duration(outbox.retention).into()),
+            ("batch", i64::from(outbox.batch).into()),
+            ("timeout", format_duration(outbox.timeout).into()),
+        ];
+        if outbox.secret.is_some() {
+            values.push(("secret", self.hidden(&format!("{path}.secret"))));
+        }
+        values.push(("concurrency", i64::from(outbox.concurrency).into()));
+        values.push(("max_attempts", i64::from(outbox.max_attempts).into()));
+        values.push(("backoff", backoff(outbox.backoff)));
+        values.push(("on_dead", on_dead(outbox.on_dead).into()));
         Shown { path, values }
     }
 
@@ -175,6 +186,20 @@ impl Config {
     fn hidden(&self, path: &str) -> Value {
         let origin = self.origins.secret(path);
         origin.map_or_else(|| HIDDEN.into(), |origin| format!("{HIDDEN} ({origin})").into())
+    }
+}
+
+fn backoff(backoff: hapax_core::Backoff) -> Value {
+    let mut table = toml::Table::new();
+    table.insert("first".to_owned(), format_duration(backoff.first).into());
+    table.insert("cap".to_owned(), format_duration(backoff.cap).into());
+    table.into()
+}
+
+const fn on_dead(on_dead: hapax_core::OnDead) -> &'static str {
+    match on_dead {
+        hapax_core::OnDead::Hold => "hold",
+        hapax_core::OnDead::Skip => "skip",
     }
 }
 

@@ -111,7 +111,7 @@ impl<'doc> Keys<'doc> {
     }
 }
 
-fn read_url(section: &mut Section<'_, '_, '_>, text: &str) -> Option<SqlUrl> {
+pub(super) fn read_url(section: &mut Section<'_, '_, '_>, text: &str) -> Option<SqlUrl> {
     // A reference keeps the password out of the file; a literal need not hold one.
     let secret = if text.starts_with("env:") || text.starts_with("file:") {
         let path = section.path("url");

@@ -69,6 +69,18 @@ params = { order = "body:/data/object/id", amount = { from = "body:/data/object/
 statements = ["update orders set status = 'paid', amount = :amount, event = :event where id = :order and status = 'pending'"]
 connections = 2
 inbox_retention = "90d"
+
+[outbox.app]
+url = "env:DATABASE"
+poll = "500ms"
+retention = "2d"
+batch = 50
+timeout = "5s"
+secret = "env:SIGNING"
+concurrency = 8
+max_attempts = 20
+backoff = { first = "1s", cap = "5m" }
+on_dead = "skip"
 "#;
 
 fn environment() -> Environment {

@@ -85,7 +85,7 @@ impl CommandTarget {
                 event.event_type.as_deref().unwrap_or_default(),
             )
             .env("HAPAX_ID", event.id.to_string())
-            .env("HAPAX_IDEMPOTENCY_KEY", delivery.idempotency_key.to_string())
+            .env("HAPAX_IDEMPOTENCY_KEY", crate::outbox::key_of(delivery))
             .env("HAPAX_ATTEMPT", delivery.attempt.to_string())
             .env("HAPAX_RECEIVED_AT", event.received_at.to_string())
             .stdin(Stdio::piped())

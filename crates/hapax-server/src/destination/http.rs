@@ -23,6 +23,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{answer, excerpt};
 use crate::config::address::is_forbidden;
+use crate::outbox::TARGET_HEADER;
 use client::Client;
 use resolver::Blocked;
 pub use resolver::Lookup;
@@ -30,10 +31,31 @@ pub use resolver::Lookup;
 /// Bytes of an error's words that are kept.
 const MESSAGE_CHARS_MAX: usize = 500;
 
+/// Where a target is.
+#[derive(Clone, Debug)]
+pub enum Address {
+    /// At one URL.
+    Fixed(Uri),
+    /// Where each event says: a row of an outbox has a URL of its own.
+    OfEvent,
+}
+
+impl Address {
+    fn of(&self, delivery: &Leased) -> Option<Uri> {
+        match self {
+            Self::Fixed(url) => Some(url.clone()),
+            Self::OfEvent => {
+                let target = delivery.event.headers.get(TARGET_HEADER)?;
+                Uri::try_from(target).ok()
+            }
+        }
+    }
+}
+
 /// An HTTP endpoint.
 pub struct HttpTarget {
     /// Where it is.
-    pub url: Uri,
+    pub url: Address,
     /// Signs what is sent, if the destination has a secret.
     pub signer: Option<Signer>,
     /// After this long an attempt has failed.
@@ -48,11 +70,15 @@ pub struct HttpTarget {
 
 impl HttpTarget {
     pub(super) async fn deliver(&self, delivery: &Leased) -> Answer {
-        if let Some((ip, reason)) = self.forbidden_literal() {
+        // The relay lets no row pass without one.
+        let Some(url) = self.url.of(delivery) else {
+            return Answer::failed(ErrorClass::Protocol, "the event names no URL to call");
+        };
+        if let Some((ip, reason)) = forbidden_literal(&url) {
             return Answer::failed(ErrorClass::Blocked, format!("{ip} may not be called: {reason}"));
         }
         let deadline = Instant::now() + self.timeout;
-        let request = self.request(delivery);
+        let request = self.request(delivery, url);
         match timeout_at(deadline, self.client.request(request)).await {
             Err(_) => Answer::failed(
                 ErrorClass::Timeout,
@@ -67,10 +93,10 @@ impl HttpTarget {
         }
     }
 
-    fn request(&self, delivery: &Leased) -> Request<Full<Bytes>> {
+    fn request(&self, delivery: &Leased, url: Uri) -> Request<Full<Bytes>> {
         let mut request = Request::new(Full::new(delivery.event.body.clone()));
         *request.method_mut() = Method::POST;
-        *request.uri_mut() = self.url.clone();
+        *request.uri_mut() = url;
         let signature_headers = self
             .signature_headers
             .get(&delivery.event.source)
@@ -92,21 +118,25 @@ impl HttpTarget {
             )
         })
     }
+}
 
-    /// An address in the URL itself never meets the resolver, so it is judged here.
-    fn forbidden_literal(&self) -> Option<(IpAddr, &'static str)> {
-        let host = self.url.host()?;
-        let literal = host.trim_start_matches('[').trim_end_matches(']');
-        let ip: IpAddr = literal.parse().ok()?;
-        is_forbidden(ip).map(|reason| (ip, reason))
-    }
+/// An address in the URL itself never meets the resolver, so it is judged here.
+fn forbidden_literal(url: &Uri) -> Option<(IpAddr, &'static str)> {
+    let host = url.host()?;
+    let literal = host.trim_start_matches('[').trim_end_matches(']');
+    let ip: IpAddr = literal.parse().ok()?;
+    is_forbidden(ip).map(|reason| (ip, reason))
 }
 
 impl std::fmt::Debug for HttpTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The URL is left out: its query may hold a token.
+        // Of the URL only the host: its query may hold a token.
+        let host = match &self.url {
+            Address::Fixed(url) => url.host(),
+            Address::OfEvent => None,
+        };
         f.debug_struct("HttpTarget")
-            .field("host", &self.url.host())
+            .field("host", &host)
             .finish_non_exhaustive()
     }
 }

@@ -1,8 +1,14 @@
 //! From the configuration to what the engine and the transport need of it.
 
+mod outbox;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+
+pub(crate) use outbox::{
+    LEDGER_WINDOW as OUTBOX_LEDGER_WINDOW, PAYLOAD_RETENTION as OUTBOX_PAYLOAD_RETENTION,
+};
 
 use hapax_core::{Clock, DestinationId, SourceName};
 use hapax_engine::{OrderBy, Pattern, Rate, Route, Routing};
@@ -10,7 +16,7 @@ use hapax_verify::catalogue;
 use hapax_verify::sign::Signer;
 
 use super::http::client::Client;
-use super::{CommandTarget, FieldOrder, HttpTarget, SqlTarget, Target};
+use super::{Address, CommandTarget, FieldOrder, HttpTarget, SqlTarget, Target};
 use crate::config::{self, Config, Events, Kind};
 
 /// The scheme by which outgoing requests are signed.
@@ -64,10 +70,12 @@ pub fn routing(config: &Config) -> Routing {
         .destinations
         .values()
         .map(|one| (one.id.clone(), treatment(one)));
-    Routing {
+    let mut routing = Routing {
         sources: sources.collect(),
         destinations: destinations.collect(),
-    }
+    };
+    outbox::route(config, &mut routing);
+    routing
 }
 
 /// How each destination is reached.
@@ -86,7 +94,7 @@ pub fn targets(
     let target = |destination: &config::Destination| {
         let target = match &destination.kind {
             Kind::Http { url, secret } => Target::Http(Box::new(HttpTarget {
-                url: url.clone(),
+                url: Address::Fixed(url.clone()),
                 signer: secret
                     .as_ref()
                     .map(|secret| signer(&destination.name, secret.expose()))
@@ -110,7 +118,16 @@ pub fn targets(
         };
         Ok((destination.id.clone(), Arc::new(target)))
     };
-    config.destinations.values().map(target).collect()
+    let mut targets: HashMap<_, _> = config
+        .destinations
+        .values()
+        .map(target)
+        .collect::<Result<_, _>>()?;
+    for one in config.outboxes.values() {
+        let (id, target) = outbox::target(one, client, clock, &signature_headers)?;
+        targets.insert(id, Arc::new(Target::Http(Box::new(target))));
+    }
+    Ok(targets)
 }
 
 fn signer(destination: &str, secret: &str) -> Result<Signer, SetupError> {

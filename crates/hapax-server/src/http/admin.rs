@@ -15,6 +15,7 @@ mod extract;
 mod fault;
 mod ledger;
 mod meter;
+mod outbox;
 mod readiness;
 mod replays;
 mod settings;
@@ -88,6 +89,8 @@ fn api() -> Router<AdminState> {
             "/ledger/{source}/{*event_id}",
             get(ledger::show).merge(delete(ledger::forget)),
         )
+        .route("/outbox", get(outbox::list))
+        .route("/outbox/{name}/{id}/retry", post(outbox::retry))
         .route("/sources", get(sources::list))
         .route("/destinations", get(destinations::list))
         .route("/destinations/{name}/pause", post(destinations::pause))

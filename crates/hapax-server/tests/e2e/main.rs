@@ -20,6 +20,7 @@ mod crash;
 mod delivery;
 mod footprint;
 mod moving;
+mod outbox;
 mod replicas;
 mod shutdown;
 mod store_trouble;

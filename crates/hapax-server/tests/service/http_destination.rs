@@ -13,7 +13,7 @@ use hapax_core::{
 use hapax_engine::{Answer, Reply, Transport as _};
 use hapax_server::destination::http::Lookup;
 use hapax_server::destination::http::client::Client;
-use hapax_server::destination::{Destinations, HttpTarget, Target};
+use hapax_server::destination::{Address, Destinations, HttpTarget, Target};
 use http::Response;
 use http_body_util::Full;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -53,7 +53,7 @@ pub(super) fn delivery() -> Leased {
 
 async fn attempt_with(url: &str, timeout: Duration, lookup: Lookup) -> Answer {
     let target = HttpTarget {
-        url: url.parse().unwrap(),
+        url: Address::Fixed(url.parse().unwrap()),
         signer: None,
         timeout,
         client: Client::new(lookup).unwrap(),

@@ -75,7 +75,7 @@ const INGEST: [(&str, u16, &str); 18] = [
 ];
 
 /// What the admin API answers besides 2xx and the codes above.
-const ADMIN: [(&str, u16, &str); 15] = [
+const ADMIN: [(&str, u16, &str); 17] = [
     ("unauthorized", 401, "The bearer token is missing or wrong."),
     (
         "forbidden_origin",
@@ -105,6 +105,16 @@ const ADMIN: [(&str, u16, &str); 15] = [
         "The ledger does not know this event id.",
     ),
     ("conflict_not_found", 404, "The event has no such variant."),
+    (
+        "outbox_row_not_found",
+        404,
+        "There is no such outbox, or it has no refused row of this id.",
+    ),
+    (
+        "outbox_unavailable",
+        503,
+        "The database of the outbox cannot be used now.",
+    ),
     (
         "work_unfinished",
         409,

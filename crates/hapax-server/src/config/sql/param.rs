@@ -219,7 +219,7 @@ impl Param {
             From::Source => Some(Value::Text(event.source.as_str().to_owned())),
             From::Id => Some(Value::Text(event.id.to_string())),
             From::ReceivedAt => Some(Value::Text(event.received_at.to_string())),
-            From::IdempotencyKey => Some(Value::Text(delivery.idempotency_key.to_string())),
+            From::IdempotencyKey => Some(Value::Text(crate::outbox::key_of(delivery))),
             From::Generation => Some(Value::Number(delivery.generation.to_string())),
         })
     }

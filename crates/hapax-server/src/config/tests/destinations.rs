@@ -1,5 +1,7 @@
 //! `[destinations.NAME]`.
 
+use std::time::Duration;
+
 use super::*;
 
 fn http_with(more: &str) -> Vec<String> {
@@ -234,4 +236,26 @@ fn event_patterns_are_not_empty() {
         http_with("events = [\"a\", \"\"]"),
         ["hapax.toml:4:16: destinations.app.events.1: a pattern has 1 to 255 bytes, such as \"invoice.*\""]
     );
+}
+
+#[test]
+fn an_outbox_has_defaults_and_needs_a_database() {
+    let config = parsed("[outbox.app]\nurl = \"sqlite:app.db\"\n");
+    let outbox = &config.outboxes["app"];
+    assert_eq!(outbox.url, SqlUrl::Sqlite("app.db".into()));
+    assert_eq!((outbox.poll, outbox.batch), (Duration::from_secs(1), 100));
+    assert!(outbox.lease() > outbox.timeout);
+    for (text, problem) in [
+        ("", "url"),
+        ("url = \"redis://x\"", "this is not a database"),
+        ("url = \"sqlite:a.db\"\non_dead = \"wait\"", "not one of"),
+        (
+            "url = \"sqlite:a.db\"\nsecret = \"env:NOT_BASE64\"",
+            "Standard Webhooks",
+        ),
+        ("url = \"sqlite:a.db\"\npolling = \"1s\"", "poll"),
+    ] {
+        let found = problems(&format!("[outbox.app]\n{text}\n")).join("\n");
+        assert!(found.contains(problem) && !found.contains("hunter2"), "{found}");
+    }
 }

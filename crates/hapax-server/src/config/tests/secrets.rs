@@ -100,7 +100,9 @@ fn a_secret_of_the_wrong_kind_is_found_at_once_and_not_printed() {
         problems(&outgoing),
         [
             "hapax.toml:36:1: destinations.billing.secret: secret 1: not base64 after whsec_; copy it again from the sender, \
-          whole (Standard Webhooks: \"whsec_\" and base64)"
+          whole (Standard Webhooks: \"whsec_\" and base64)",
+            "hapax.toml:65:1: outbox.app.secret: secret 1: not base64 after whsec_; copy it again from the sender, \
+          whole (Standard Webhooks: \"whsec_\" and base64)",
         ]
     );
 }

@@ -8,6 +8,7 @@ use http::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue};
 
 use super::super::percent::header_value;
 use super::trace;
+use crate::outbox::{TARGET_HEADER, is_outbox, key_of};
 
 /// What the sender's own header is kept under, if ours takes its place.
 const ORIGINAL_PREFIX: &str = "hapax-original-";
@@ -33,6 +34,9 @@ const NOT_PASSED_ON: [&str; 12] = [
     "upgrade",
 ];
 
+/// A sender's own; a row of an outbox may carry them to its target.
+const CREDENTIALS: [&str; 2] = ["authorization", "cookie"];
+
 /// Builds them. `provider_signature` names the headers that sign the request as a whole, `signature` is ours.
 pub(super) fn build(
     delivery: &Leased,
@@ -49,10 +53,7 @@ pub(super) fn build(
     let mut put = |name: &'static str, value: HeaderValue| {
         ours.insert(HeaderName::from_static(name), value);
     };
-    put(
-        "idempotency-key",
-        header_value(&delivery.idempotency_key.to_string()),
-    );
+    put("idempotency-key", header_value(&key_of(delivery)));
     put("hapax-source", header_value(event.source.as_str()));
     put("hapax-event-id", header_value(&event.identity.event_id));
     if let Some(event_type) = &event.event_type {
@@ -97,7 +98,10 @@ fn is_left_out(name: &HeaderName, delivery: &Leased, provider_signature: &[Strin
     let text = name.as_str();
     let belongs_to_batch =
         || delivery.event.batch.is_some() && provider_signature.iter().any(|header| header == text);
-    NOT_PASSED_ON.contains(&text)
+    // Who writes into its own outbox means these for the other side.
+    let is_meant = is_outbox(&delivery.event.source) && CREDENTIALS.contains(&text);
+    (NOT_PASSED_ON.contains(&text) && !is_meant)
+        || text == TARGET_HEADER
         || text.starts_with("proxy-")
         || belongs_to_batch()
         || is_named_by_connection(text, delivery)
@@ -238,6 +242,28 @@ mod tests {
         assert_eq!(headers["x-other"], "1");
         assert_eq!(headers["hapax-batch-index"], "2");
         assert_eq!(headers["hapax-batch-id"], delivery.event.id.to_string());
+    }
+
+    #[test]
+    fn a_row_of_an_outbox_keeps_its_own_key_and_its_credentials_and_hides_its_address() {
+        let mut delivery = delivery(&[
+            ("authorization", b"Bearer x"),
+            ("hapax-outbox-target", b"http://example.com/?token=x"),
+            ("host", b"elsewhere"),
+        ]);
+        delivery.event.source = "outbox.app".into();
+        delivery.event.identity = Identity::new("outbox.app", "row 7");
+        let headers = build(&delivery, &[], Vec::new());
+        assert_eq!(headers["idempotency-key"], "row 7");
+        assert_eq!(headers["authorization"], "Bearer x");
+        assert!(!headers.contains_key("host"));
+        assert!(
+            headers
+                .values()
+                .all(|value| !value.as_bytes().ends_with(b"token=x"))
+        );
+        delivery.generation = Generation(2);
+        assert_eq!(build(&delivery, &[], Vec::new())["idempotency-key"], "row 7:2");
     }
 
     #[test]

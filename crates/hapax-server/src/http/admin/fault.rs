@@ -126,6 +126,13 @@ impl Fault {
         Self(problem.retry_after(RETRY_AFTER))
     }
 
+    /// The database of an outbox cannot be used.
+    pub(super) fn outbox_unavailable(detail: impl Into<String>) -> Self {
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        let problem = Problem::new(status, "outbox_unavailable", "The outbox is unavailable", detail);
+        Self(problem.retry_after(RETRY_AFTER))
+    }
+
     /// The store did not answer in time.
     pub(super) fn timeout(limit: Duration) -> Self {
         let detail = format!(
@@ -161,6 +168,8 @@ pub(super) enum Missing {
     LedgerEntry,
     /// A quarantined body.
     Conflict,
+    /// A refused row of an outbox.
+    OutboxRow,
 }
 
 impl Missing {
@@ -173,6 +182,7 @@ impl Missing {
             Self::Replay => "replay_not_found",
             Self::LedgerEntry => "ledger_entry_not_found",
             Self::Conflict => "conflict_not_found",
+            Self::OutboxRow => "outbox_row_not_found",
         }
     }
 
@@ -185,6 +195,7 @@ impl Missing {
             Self::Replay => "No such replay",
             Self::LedgerEntry => "The ledger does not know this id",
             Self::Conflict => "No such quarantined body",
+            Self::OutboxRow => "No such refused row",
         }
     }
 }

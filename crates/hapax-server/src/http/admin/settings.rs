@@ -5,7 +5,9 @@ use http::Uri;
 use super::access::Access;
 use super::state::{DestinationSettings, Settings};
 use super::views::SourceView;
-use crate::config::{Config, Destination, Kind, Source};
+use crate::config::{Config, Destination, Kind, Outbox, Source};
+use crate::destination::{OUTBOX_LEDGER_WINDOW, OUTBOX_PAYLOAD_RETENTION};
+use crate::outbox::full_name;
 
 impl From<&Config> for Settings {
     fn from(config: &Config) -> Self {
@@ -14,8 +16,18 @@ impl From<&Config> for Settings {
                 token: config.server.admin_token.clone(),
                 listen: config.server.admin_listen,
             },
-            sources: config.sources.values().map(source).collect(),
-            destinations: config.destinations.values().map(destination).collect(),
+            sources: config
+                .sources
+                .values()
+                .map(source)
+                .chain(config.outboxes.values().map(outbox_source))
+                .collect(),
+            destinations: config
+                .destinations
+                .values()
+                .map(destination)
+                .chain(config.outboxes.values().map(outbox_destination))
+                .collect(),
         }
     }
 }
@@ -30,6 +42,30 @@ fn source(source: &Source) -> SourceView {
         ledger_window_seconds: source.ledger_window.as_secs(),
         payload_retention_seconds: source.payload_retention.as_secs(),
         dead_retention_seconds: source.dead_retention.as_secs(),
+    }
+}
+
+/// An outbox is a source of events, and the destination of those that name a URL.
+fn outbox_source(outbox: &Outbox) -> SourceView {
+    SourceView {
+        name: full_name(&outbox.name),
+        provider: None,
+        scope: full_name(&outbox.name),
+        deliver_to: Vec::new(),
+        secrets: 0,
+        ledger_window_seconds: OUTBOX_LEDGER_WINDOW.as_secs(),
+        payload_retention_seconds: OUTBOX_PAYLOAD_RETENTION.as_secs(),
+        dead_retention_seconds: OUTBOX_LEDGER_WINDOW.as_secs(),
+    }
+}
+
+fn outbox_destination(outbox: &Outbox) -> DestinationSettings {
+    let name = full_name(&outbox.name);
+    DestinationSettings {
+        id: name.as_str().into(),
+        name,
+        kind: "http".to_owned(),
+        target: outbox.url.to_string(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use hapax_core::store::{self, EventRecord, EventSummary, Pause, ReplayJob};
-use hapax_core::{DestinationId, EventId, Headers};
+use hapax_core::{DestinationId, EventId, Headers, StoredEvent};
 use hapax_engine::ReplayPreview;
 
 use super::state::{AdminState, Settings};
@@ -11,6 +11,7 @@ use super::views::{
     AttemptView, BatchView, ConflictView, DeliveryStatus, DeliveryView, DuplicatesView, EventSummaryView,
     EventView, HeaderView, Intake, PauseView, ReplayJobView, ReplayPreviewView, TallyView,
 };
+use crate::outbox::own_key;
 
 /// Headers whose values are credentials; they are kept for no reader.
 const HIDDEN_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
@@ -60,6 +61,15 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// One delivery, with the key that its attempts carry.
+    fn delivery_of(&self, event: &StoredEvent, view: &store::DeliveryView) -> DeliveryView {
+        let shown = self.delivery(view);
+        DeliveryView {
+            idempotency_key: own_key(event, view.generation).unwrap_or(shown.idempotency_key),
+            ..shown
+        }
+    }
+
     /// One event, whole.
     pub(super) fn event(&self, record: &EventRecord) -> EventView {
         let event = &record.event;
@@ -77,7 +87,11 @@ impl<'a> Names<'a> {
             body_sha256: event.raw_hash.to_string(),
             headers: headers(&event.headers),
             batch: event.batch.map(|(id, index)| BatchView { id, index }),
-            deliveries: record.deliveries.iter().map(|view| self.delivery(view)).collect(),
+            deliveries: record
+                .deliveries
+                .iter()
+                .map(|view| self.delivery_of(event, view))
+                .collect(),
             attempts: record.attempts.iter().map(|view| self.attempt(view)).collect(),
             duplicates: record.duplicates.as_ref().map(duplicates),
             conflicts: record.conflicts.iter().map(conflict).collect(),

@@ -13,6 +13,7 @@ use super::meter::{KnownCounts, Meter};
 use super::readiness::Readiness;
 use super::stream::STREAMS_MAX;
 use super::views::{DestinationView, SourceView};
+use crate::outbox::Outboxes;
 
 /// The admin port's share of the process. Cheap to clone.
 #[derive(Clone)]
@@ -31,9 +32,18 @@ pub struct AdminState {
     pub(super) streams: Arc<Semaphore>,
     /// What a scrape shows of the store.
     pub(super) counts: KnownCounts,
+    /// The outboxes that are relayed.
+    pub(super) outboxes: Option<Arc<Outboxes>>,
 }
 
 impl AdminState {
+    /// With the outboxes that this process relays.
+    #[must_use]
+    pub(crate) fn with_outboxes(mut self, outboxes: Arc<Outboxes>) -> Self {
+        self.outboxes = Some(outboxes);
+        self
+    }
+
     /// The state of a process that starts now.
     pub fn new(
         engine: Engine,
@@ -51,6 +61,7 @@ impl AdminState {
             started_at,
             streams,
             counts: KnownCounts::default(),
+            outboxes: None,
         }
     }
 }

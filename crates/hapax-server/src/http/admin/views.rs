@@ -6,6 +6,7 @@
 mod delivery;
 mod event;
 mod operation;
+mod outbox;
 mod place;
 mod stats;
 
@@ -18,5 +19,6 @@ pub use operation::{
     AuditPageView, AuditView, DisposedView, ForgottenView, LedgerView, ReleasedView, ReplayJobView,
     ReplayPreviewView, ReplayedView, TallyView,
 };
+pub use outbox::{OutboxRetriedView, OutboxRowView, OutboxView, OutboxesView};
 pub use place::{DestinationView, DestinationsView, PauseView, ResumedView, SourceView, SourcesView};
 pub use stats::{DestinationStatsView, RetentionView, SourceStatsView, StatsView, StoreView};

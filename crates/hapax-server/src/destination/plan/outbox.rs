@@ -1,0 +1,81 @@
+//! What an outbox means to the engine: a source of events, and a destination for those that name a URL.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hapax_core::{Clock, DestinationId, SourceName};
+use hapax_engine::{Destination, Route, Routing};
+
+use super::{DEADLINE_GRACE, SetupError, signer};
+use crate::config::{Config, Outbox};
+use crate::destination::http::client::Client;
+use crate::destination::{Address, HttpTarget};
+use crate::outbox::full_name;
+
+/// How long the key of a row is remembered, and a dead call kept: as of a source.
+pub(crate) const LEDGER_WINDOW: Duration = Duration::from_secs(30 * 86_400);
+/// How long the payload of a call that was made is kept.
+pub(crate) const PAYLOAD_RETENTION: Duration = Duration::from_secs(14 * 86_400);
+
+/// Adds every outbox: its rows may go to any destination, and to its own.
+pub(super) fn route(config: &Config, routing: &mut Routing) {
+    for outbox in config.outboxes.values() {
+        let destination = treatment(outbox);
+        routing.destinations.insert(destination.id.clone(), destination);
+    }
+    let mut all: Vec<DestinationId> = routing.destinations.keys().cloned().collect();
+    all.sort_unstable();
+    for outbox in config.outboxes.values() {
+        let name = full_name(&outbox.name);
+        let route = Route {
+            scope: name.as_str().into(),
+            deliver_to: all.clone(),
+            ledger_window: LEDGER_WINDOW,
+            payload_retention: PAYLOAD_RETENTION,
+            dead_retention: LEDGER_WINDOW,
+            rate: None,
+            // Whoever writes the row chooses its key: the same body under another one is another call.
+            id_is_signed: true,
+        };
+        routing.sources.insert(name.into(), route);
+    }
+}
+
+/// How the URLs of an outbox's rows are called.
+pub(super) fn target(
+    outbox: &Outbox,
+    client: &Client,
+    clock: &Arc<dyn Clock>,
+    signature_headers: &Arc<HashMap<SourceName, Vec<String>>>,
+) -> Result<(DestinationId, HttpTarget), SetupError> {
+    let name = full_name(&outbox.name);
+    let signer = outbox
+        .secret
+        .as_ref()
+        .map(|secret| signer(&name, secret.expose()));
+    let target = HttpTarget {
+        url: Address::OfEvent,
+        signer: signer.transpose()?,
+        timeout: outbox.timeout,
+        client: client.clone(),
+        clock: Arc::clone(clock),
+        signature_headers: Arc::clone(signature_headers),
+    };
+    Ok((name.into(), target))
+}
+
+fn treatment(outbox: &Outbox) -> Destination {
+    Destination {
+        id: full_name(&outbox.name).into(),
+        events: Vec::new(),
+        concurrency: outbox.concurrency,
+        rate: None,
+        attempts_max: outbox.max_attempts,
+        backoff: outbox.backoff,
+        lease: outbox.lease(),
+        deadline: outbox.timeout + DEADLINE_GRACE,
+        order_by: None,
+        on_dead: outbox.on_dead,
+    }
+}

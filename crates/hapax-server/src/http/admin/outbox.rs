@@ -1,0 +1,88 @@
+//! `GET outbox` and `POST outbox/{name}/{id}/retry`: how the outboxes are doing, and trying a refused row again.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use futures_util::future::join_all;
+use hapax_core::store::AuditEntry;
+
+use super::access::Actor;
+use super::extract::Named;
+use super::fault::{Answer, Fault, Missing};
+use super::state::AdminState;
+use super::views::{OutboxRetriedView, OutboxRowView, OutboxView, OutboxesView};
+use crate::config::Outbox;
+use crate::outbox::{Counts, RefusedRow, Table, TableError};
+
+pub(super) async fn list(State(state): State<AdminState>) -> Json<OutboxesView> {
+    let views = tables(&state).into_iter().map(|(outbox, table)| async move {
+        let counted = table.counts().await;
+        view(&outbox, counted)
+    });
+    Json(OutboxesView {
+        outboxes: join_all(views).await,
+    })
+}
+
+pub(super) async fn retry(
+    State(state): State<AdminState>,
+    Actor(who): Actor,
+    Named((name, id)): Named<(String, i64)>,
+) -> Answer<Json<OutboxRetriedView>> {
+    let missing = || {
+        let detail = format!(
+            "the outbox `{name}` has no refused row {id}; `hapax outbox list` shows the outboxes and their refused rows"
+        );
+        Fault::not_found(Missing::OutboxRow, detail)
+    };
+    let found = tables(&state).into_iter().find(|(outbox, _)| outbox.name == name);
+    let (_, table) = found.ok_or_else(missing)?;
+    if !table.retry(id).await.map_err(|error| unavailable(&error))? {
+        return Err(missing());
+    }
+    let entry = AuditEntry {
+        who,
+        action: "outbox retry".to_owned(),
+        subject: format!("{name} {id}"),
+        detail: String::new(),
+    };
+    state.engine.store().record(entry).await?;
+    Ok(Json(OutboxRetriedView { outbox: name, id }))
+}
+
+fn tables(state: &AdminState) -> Vec<(Outbox, Arc<dyn Table>)> {
+    let outboxes = state.outboxes.as_ref();
+    outboxes.map(|outboxes| outboxes.tables()).unwrap_or_default()
+}
+
+fn unavailable(error: &TableError) -> Fault {
+    Fault::outbox_unavailable(error.to_string())
+}
+
+fn view(outbox: &Outbox, counted: Result<Counts, TableError>) -> OutboxView {
+    let (counts, problem) = match counted {
+        Ok(counts) => (counts, None),
+        Err(error) => (Counts::default(), Some(error.to_string())),
+    };
+    OutboxView {
+        name: outbox.name.clone(),
+        url: outbox.url.to_string(),
+        pending: counts.pending,
+        leased: counts.leased,
+        relayed: counts.relayed,
+        refused: counts.refused,
+        oldest_at: counts.oldest_at,
+        refused_rows: counts.refused_rows.into_iter().map(row).collect(),
+        problem,
+    }
+}
+
+fn row(row: RefusedRow) -> OutboxRowView {
+    OutboxRowView {
+        id: row.id,
+        idempotency_key: row.idempotency_key,
+        order_key: row.order_key,
+        error: row.error,
+    }
+}
