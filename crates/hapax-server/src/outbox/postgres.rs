@@ -74,11 +74,15 @@ const RETRY: &str = "
     UPDATE hapax_outbox SET state = 'pending', due_at = clock_timestamp(), error = NULL
     WHERE id = $1 AND state = 'refused' RETURNING id";
 
-/// The table behind a URL.
+/// The table behind a URL. Looking has a connection of its own: counting many rows must not hold up the relay.
 pub(super) struct PostgresTable {
     connector: Connector,
-    client: Mutex<Option<Client>>,
+    relaying: Link,
+    looking: Link,
 }
+
+/// A connection, while there is one.
+type Link = Mutex<Option<Client>>;
 
 type Params<'p> = &'p [(&'p (dyn ToSql + Sync), Type)];
 
@@ -87,13 +91,14 @@ impl PostgresTable {
     pub(super) fn new(url: &Secret) -> Result<Self, String> {
         Ok(Self {
             connector: Connector::new(url, CONNECT_TIMEOUT, STATEMENT_TIMEOUT)?,
-            client: Mutex::default(),
+            relaying: Link::default(),
+            looking: Link::default(),
         })
     }
 
     /// Runs one statement, in a transaction of its own. The connection is thrown away where anything is odd.
-    async fn rows(&self, sql: &str, params: Params<'_>) -> Result<Vec<SqlRow>, TableError> {
-        let mut place = self.client.lock().await;
+    async fn rows(&self, link: &Link, sql: &str, params: Params<'_>) -> Result<Vec<SqlRow>, TableError> {
+        let mut place = link.lock().await;
         let client = match place.take().filter(|client| !client.is_closed()) {
             Some(client) => client,
             None => self.connect().await?,
@@ -139,7 +144,7 @@ impl PostgresTable {
         let mut params: Vec<(&(dyn ToSql + Sync), Type)> = vec![(&ids, Type::INT8_ARRAY)];
         params.extend(values.iter().cloned());
         params.push((&token, Type::INT8));
-        self.rows(sql, &params).await.map(drop)
+        self.rows(&self.relaying, sql, &params).await.map(drop)
     }
 }
 
@@ -154,7 +159,7 @@ impl Table for PostgresTable {
             (&lease_ms, Type::FLOAT8),
             (&(BODY_BYTES_MAX as i32), Type::INT4),
         ];
-        let rows = self.rows(CLAIM, params).await?;
+        let rows = self.rows(&self.relaying, CLAIM, params).await?;
         rows.iter().map(row).collect()
     }
 
@@ -189,14 +194,18 @@ impl Table for PostgresTable {
     async fn purge(&self, keep: Duration, limit: i64) -> Result<u64, TableError> {
         let keep_ms = keep.as_millis() as f64;
         let rows = self
-            .rows(PURGE, &[(&keep_ms, Type::FLOAT8), (&limit, Type::INT8)])
+            .rows(
+                &self.relaying,
+                PURGE,
+                &[(&keep_ms, Type::FLOAT8), (&limit, Type::INT8)],
+            )
             .await?;
         Ok(rows.len() as u64)
     }
 
     async fn counts(&self) -> Result<Counts, TableError> {
         let mut counts = Counts::default();
-        for row in self.rows(COUNTS, &[]).await? {
+        for row in self.rows(&self.looking, COUNTS, &[]).await? {
             let state: String = get(&row, 0)?;
             counts.add(&state, get(&row, 1)?);
             let oldest: Option<i64> = get(&row, 2)?;
@@ -205,7 +214,10 @@ impl Table for PostgresTable {
                 counts.oldest_at = [counts.oldest_at, oldest].into_iter().flatten().min();
             }
         }
-        for row in self.rows(SHOWN, &[(&SHOWN_MAX, Type::INT8)]).await? {
+        for row in self
+            .rows(&self.looking, SHOWN, &[(&SHOWN_MAX, Type::INT8)])
+            .await?
+        {
             counts.refused_rows.push(RefusedRow {
                 id: get(&row, 0)?,
                 idempotency_key: get(&row, 1)?,
@@ -217,7 +229,7 @@ impl Table for PostgresTable {
     }
 
     async fn retry(&self, id: i64) -> Result<bool, TableError> {
-        let rows = self.rows(RETRY, &[(&id, Type::INT8)]).await?;
+        let rows = self.rows(&self.looking, RETRY, &[(&id, Type::INT8)]).await?;
         Ok(!rows.is_empty())
     }
 }

@@ -70,27 +70,33 @@ const RETRY: &str = concat!(
     ", error = NULL WHERE id = ?1 AND state = 'refused'"
 );
 
-/// The table in a file.
+/// The table in a file. Looking has a connection of its own: counting many rows must not hold up the relay.
 pub(super) struct SqliteTable {
     path: Arc<PathBuf>,
-    connection: Arc<Mutex<Option<Connection>>>,
+    relaying: Link,
+    looking: Link,
 }
+
+/// A connection, while there is one.
+type Link = Arc<Mutex<Option<Connection>>>;
 
 impl SqliteTable {
     /// Opens the file at the first use.
     pub(super) fn new(path: PathBuf) -> Self {
         Self {
             path: Arc::new(path),
-            connection: Arc::default(),
+            relaying: Link::default(),
+            looking: Link::default(),
         }
     }
 
     /// Runs a step on a thread that may block. The connection is thrown away where anything is odd.
     async fn run<T: Send + 'static>(
         &self,
+        link: &Link,
         step: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, TableError> {
-        let (path, place) = (Arc::clone(&self.path), Arc::clone(&self.connection));
+        let (path, place) = (Arc::clone(&self.path), Arc::clone(link));
         let task = tokio::task::spawn_blocking(move || {
             let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
             let mut connection = match place.take() {
@@ -109,7 +115,7 @@ impl SqliteTable {
 #[async_trait]
 impl Table for SqliteTable {
     async fn claim(&self, order: ClaimOrder) -> Result<Vec<Row>, TableError> {
-        self.run(move |connection| {
+        self.run(&self.relaying, move |connection| {
             if !connection.prepare_cached(HAS_DUE)?.exists([])? {
                 return Ok(Vec::new());
             }
@@ -122,7 +128,7 @@ impl Table for SqliteTable {
     }
 
     async fn settle(&self, token: i64, ends: Vec<(i64, End)>) -> Result<(), TableError> {
-        self.run(move |connection| {
+        self.run(&self.relaying, move |connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             for (id, end) in &ends {
                 match end {
@@ -145,7 +151,7 @@ impl Table for SqliteTable {
 
     async fn purge(&self, keep: Duration, limit: i64) -> Result<u64, TableError> {
         let keep_ms = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
-        self.run(move |connection| {
+        self.run(&self.relaying, move |connection| {
             let has_old = format!("SELECT 1 FROM hapax_outbox{IS_OLD} LIMIT 1");
             if !connection.prepare_cached(&has_old)?.exists([keep_ms])? {
                 return Ok(0);
@@ -160,7 +166,7 @@ impl Table for SqliteTable {
     }
 
     async fn counts(&self) -> Result<Counts, TableError> {
-        self.run(|connection| {
+        self.run(&self.looking, |connection| {
             let mut counts = Counts::default();
             let mut select = connection
                 .prepare_cached("SELECT state, count(*), min(created_at) FROM hapax_outbox GROUP BY state")?;
@@ -193,8 +199,10 @@ impl Table for SqliteTable {
     }
 
     async fn retry(&self, id: i64) -> Result<bool, TableError> {
-        self.run(move |connection| Ok(connection.prepare_cached(RETRY)?.execute([id])? == 1))
-            .await
+        self.run(&self.looking, move |connection| {
+            Ok(connection.prepare_cached(RETRY)?.execute([id])? == 1)
+        })
+        .await
     }
 }
 

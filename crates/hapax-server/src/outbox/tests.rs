@@ -53,7 +53,8 @@ impl Subject {
     async fn run(&self, sql: &str) {
         match &self.place {
             Place::Postgres { database, .. } => {
-                database.client().await.unwrap().batch_execute(sql).await.unwrap()
+                let client = database.client().await.unwrap();
+                client.batch_execute(sql).await.unwrap();
             }
             Place::Sqlite(folder) => {
                 let connection = rusqlite::Connection::open(folder.path().join("app.db")).unwrap();

@@ -223,3 +223,28 @@ async fn a_crash_of_the_applications_database_loses_and_doubles_nothing() {
         "it noticed"
     );
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_outbox_can_be_added_and_taken_away_by_a_reload() {
+    let sink = Sink::start().await;
+    let app = App::sqlite();
+    let mut service = Setup::stripe_to(&sink).start().await;
+    app.write(&Row::http(&sink.url(), "first")).await;
+    let with_outbox = setup(&app, &sink).tables();
+    service.reload(|setup| setup.with_tables(&with_outbox));
+    sink.until_effects(1, LIMIT).await;
+    app.until_relayed(2, LIMIT).await;
+    let without = Setup::stripe_to(&sink).tables();
+    service.reload(|setup| setup.with_tables(&without));
+    eventually("no outbox is relayed", LIMIT, async || {
+        let shown = service.hapax(&["outbox", "list", "--json"]).await.json();
+        shown["outboxes"].as_array()?.is_empty().then_some(())
+    })
+    .await;
+    app.write(&Row::http(&sink.url(), "second")).await;
+    service.restart().await;
+    service.reload(|setup| setup.with_tables(&with_outbox));
+    app.until_relayed(4, LIMIT).await;
+    sink.until_effects(2, LIMIT).await;
+    assert_eq!(sink.order_applied(), ["first", "second"]);
+}

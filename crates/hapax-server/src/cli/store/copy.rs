@@ -7,7 +7,7 @@ mod verify;
 
 use std::sync::Arc;
 
-use hapax_core::store::{Census, ImportMark, TransferCursor};
+use hapax_core::store::{Census, Error, ImportMark, Record, TransferCursor};
 use hapax_core::{Backend, Clock, SystemClock};
 use serde_json::json;
 
@@ -103,12 +103,35 @@ async fn move_over(
         moved += found.records.len() as u64;
         let is_last = found.next.is_none();
         reached = found.next.unwrap_or(reached);
-        target.import(found.records, &reached).await?;
+        take_in(target, found.records, &reached).await?;
         progress.set(moved);
         if is_last {
             return Ok(());
         }
     }
+}
+
+/// Writes a page. Where one record of it can never be stored there, it is looked for and named.
+async fn take_in(
+    target: &dyn Backend,
+    records: Vec<Record>,
+    reached: &TransferCursor,
+) -> Result<(), CliError> {
+    let refused = match target.import(records.clone(), reached).await {
+        Ok(()) => return Ok(()),
+        Err(error @ Error::Rejected { .. }) => error,
+        Err(error) => return Err(error.into()),
+    };
+    for record in records {
+        let name = record.name();
+        if let Err(error) = target.import(vec![record], &TransferCursor::START).await {
+            let error = anyhow::Error::new(error).context(format!(
+                "{name} cannot be stored in the target: wait until it has expired in the source, or copy to another kind of store"
+            ));
+            return Err(error.into());
+        }
+    }
+    Err(refused.into())
 }
 
 fn report(places: &Places, copied: &Copied, globals: &Globals) -> Result<(), CliError> {
