@@ -23,7 +23,7 @@ pub(crate) struct Book {
 
 enum Place {
     Sqlite(PathBuf),
-    Postgres { url: Secret, connector: Connector },
+    Postgres { url: Secret, connector: Box<Connector> },
 }
 
 impl Book {
@@ -35,7 +35,10 @@ impl Book {
                 let connector = Connector::new(&url, CONNECT_TIMEOUT, CONNECT_TIMEOUT);
                 let connector =
                     connector.map_err(|why| anyhow::anyhow!("the store's URL cannot be used: {why}"))?;
-                Place::Postgres { url, connector }
+                Place::Postgres {
+                    url,
+                    connector: Box::new(connector),
+                }
             }
             Some(_) | None => Place::Sqlite(folder.join(FILE)),
         };
