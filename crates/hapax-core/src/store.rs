@@ -12,6 +12,7 @@
 mod admin;
 mod error;
 mod query;
+mod transfer;
 
 use std::time::Duration;
 
@@ -25,6 +26,11 @@ pub use error::Error;
 pub use query::{
     AttemptView, Backlog, ConflictView, Counts, Cursor, DeliveryView, DuplicateTally, EventPage, EventQuery,
     EventRecord, EventSummary, LedgerCount,
+};
+pub use transfer::{
+    AuditNumbered, Census, ConflictRecord, EventContents, IdentityRecord, ImportBegun, ImportMark, InLane,
+    JobRecord, NotACursor, Origin, OutcomeRecord, PAGE_BYTES_MAX, Purpose, Record, Transfer, TransferCursor,
+    TransferPage, WorkRecord,
 };
 
 use crate::{
@@ -104,9 +110,9 @@ pub trait Store: Send + Sync + 'static {
     fn connection_epoch(&self) -> u64;
 }
 
-/// A store with its second half.
-pub trait Backend: Store + Operations {}
-impl<T: Store + Operations> Backend for T {}
+/// A store with its other two parts.
+pub trait Backend: Store + Operations + Transfer {}
+impl<T: Store + Operations + Transfer> Backend for T {}
 
 /// One request's events. Each is claimed by itself.
 #[derive(Clone, Debug)]
@@ -156,7 +162,7 @@ pub struct LedgerEntry {
 }
 
 /// Another body under a known identity.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variant {
     /// The identity's key.
     pub key: Key,

@@ -25,3 +25,5 @@ pub mod replay_reach;
 pub mod requests;
 pub mod rescue;
 pub mod tallies;
+pub mod transfer;
+mod transfer_looks;

@@ -242,6 +242,25 @@ registry! {
         an_event_with_an_earlier_events_body_is_flagged,
         same_bodies_in_one_call_are_flagged,
     }
+    transfer {
+        what_was_copied_looks_the_same,
+        a_copy_by_way_of_another_kind_of_store_looks_the_same,
+        pages_of_any_size_hand_over_the_same,
+        a_page_of_large_payloads_ends_early,
+        taking_in_twice_changes_nothing,
+        a_copied_identity_is_a_duplicate,
+        copied_work_is_leased_and_finished,
+        what_ran_waits_in_the_copy,
+        tokens_of_a_copy_are_greater_than_all_before,
+        lanes_keep_their_order_in_a_copy,
+        a_dead_head_holds_its_lane_in_a_copy,
+        a_suspect_stays_a_suspect_in_a_copy,
+        a_forgotten_identity_stays_forgotten,
+        a_copy_is_purged_like_the_original,
+        a_stopped_copy_goes_on_where_it_stopped,
+        only_an_empty_store_takes_a_copy,
+        a_store_knows_itself,
+    }
     durability {
         what_was_answered_is_there_after_a_crash,
         the_ledger_dedupes_after_a_crash,

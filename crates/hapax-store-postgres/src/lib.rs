@@ -50,6 +50,7 @@ mod step;
 mod store;
 mod tallies;
 mod tls;
+mod transfer;
 mod url;
 
 pub use connect::{ConnectError, Connector};

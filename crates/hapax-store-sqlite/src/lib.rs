@@ -48,6 +48,7 @@ mod schema;
 mod store;
 mod tallies;
 mod tokens;
+mod transfer;
 mod writer;
 
 pub use open::OpenError;

@@ -19,6 +19,7 @@ mod copies;
 mod crash;
 mod delivery;
 mod footprint;
+mod moving;
 mod replicas;
 mod shutdown;
 mod store_trouble;
