@@ -8,8 +8,11 @@
 
 mod batches;
 mod cancelled;
+mod extractor;
 mod laws;
+mod layer;
 mod rusqlite;
 mod sqlx_postgres;
+mod stripe;
 mod subject;
 mod tokio_postgres;
