@@ -37,3 +37,12 @@ pub use error::{DatabaseError, Error, Invalid, InvalidProblem, RunError, Trouble
 pub use event::Event;
 pub use inbox::{Claim, Handling, Inbox, Outcome};
 pub use tables::create as create_tables;
+
+/// The guides' own examples compile.
+#[cfg(doctest)]
+mod guides {
+    #[doc = include_str!("../../../docs/guides/library.md")]
+    mod library {}
+    #[doc = include_str!("../../../docs/guides/idempotency-keys.md")]
+    mod idempotency_keys {}
+}

@@ -9,6 +9,7 @@
 mod batches;
 mod cancelled;
 mod extractor;
+mod guides;
 mod laws;
 mod layer;
 mod rusqlite;
