@@ -158,7 +158,12 @@ async fn a_sender_that_hangs_up_tears_nothing_and_a_copy_meanwhile_is_in_flight(
     let app = app(&subject, end);
     let first = tokio::spawn(async move { app.oneshot(delivery(&body("evt_1"))).await });
     begun.await.unwrap();
-    let (status, text) = deliver(&subject, End::Well, &body("evt_1")).await;
+    let copy = self::app(&subject, End::Well)
+        .oneshot(delivery(&body("evt_1")))
+        .await
+        .unwrap();
+    assert_eq!(copy.headers()["retry-after"], "1");
+    let (status, text) = read(copy).await;
     assert!(status == 503 && text.contains("in_flight"), "{text}");
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());

@@ -18,8 +18,9 @@ pub(crate) struct Sqlx {
 impl Subject for Sqlx {
     async fn new() -> Self {
         let database = Server::shared().unwrap().database().await.unwrap();
-        // A session's own setting, which must be back in force for the handler.
-        let url = database.url_at("127.0.0.1", "sslmode=disable&options=-c%20lock_timeout%3D7s");
+        // A session's own settings: one must be back in force for the handler, the other must not be for us.
+        let settings = "-c%20lock_timeout%3D7s%20-c%20default_transaction_isolation%3Dserializable";
+        let url = database.url_at("127.0.0.1", &format!("sslmode=disable&options={settings}"));
         let pool = PgPool::connect(&url).await.unwrap();
         hapax::create_tables(&pool).await.unwrap();
         hapax::create_tables(&pool).await.unwrap();

@@ -27,7 +27,8 @@ impl Subject for TokioPostgres {
 
     async fn run(&self, inbox: &Inbox, event: &Event, step: Step) -> Run {
         let mut client = self.database.client().await.unwrap();
-        client.batch_execute("set lock_timeout = '7s'").await.unwrap();
+        let settings = "set lock_timeout = '7s'; set default_transaction_isolation = 'serializable'";
+        client.batch_execute(settings).await.unwrap();
         inbox
             .run(&mut client, event, async |mut tx| {
                 tx.execute(ADD, &[]).await.map_err(Failed::of)?;
