@@ -73,7 +73,7 @@ pub(crate) async fn cancel_replay(session: &Session, id: ReplayJobId) -> Result<
     Ok(cancelled)
 }
 
-const fn state_name(state: ReplayJobState) -> &'static str {
+pub(crate) const fn state_name(state: ReplayJobState) -> &'static str {
     match state {
         ReplayJobState::Running => "running",
         ReplayJobState::Done => "done",
@@ -98,7 +98,7 @@ async fn read(session: &Session, sql: &'static str, id: ReplayJobId) -> Result<O
     row.map(|row| parse(row.try_get(0)?)).transpose()
 }
 
-fn parse(text: &str) -> Result<ReplayJob, Failure> {
+pub(crate) fn parse(text: &str) -> Result<ReplayJob, Failure> {
     serde_json::from_str(text)
         .map_err(|error| Failure::Unreadable(format!("a stored bulk replay cannot be read: {error}")))
 }

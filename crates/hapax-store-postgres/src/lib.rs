@@ -27,6 +27,7 @@ mod failure;
 mod finish;
 mod forget;
 mod get;
+mod hasten;
 mod jobs;
 mod lanes;
 mod lease;
@@ -49,8 +50,10 @@ mod step;
 mod store;
 mod tallies;
 mod tls;
+mod transfer;
 mod url;
 
+pub use connect::{ConnectError, Connector};
 pub use open::OpenError;
 pub use options::{Options, Spread};
 pub use schema::SCHEMA_VERSION;

@@ -6,6 +6,8 @@
 
 #[path = "it/bench.rs"]
 mod bench;
+#[path = "it/copying.rs"]
+mod copying;
 #[path = "it/disaster.rs"]
 mod disaster;
 #[path = "it/encrypted.rs"]

@@ -6,7 +6,7 @@ use crate::inbox::{Claim, Mark};
 use crate::outbox::Staged;
 
 /// An open transaction that can hold a claim and staged calls: `sqlx::Transaction<'_, Postgres>`, a
-/// `tokio_postgres::Transaction`, a `rusqlite::Transaction`, or the [`crate::Handling`] that a handler gets.
+/// `tokio_postgres::Transaction`, a `rusqlite::Transaction` or `Savepoint`, or the [`crate::Handling`] that a handler gets.
 pub trait Transaction: sealed::Sealed {
     /// How it answers: with a future where the driver is asynchronous, at once where it is not. What comes
     /// out is a `Result<T, hapax::Error>` in both cases.

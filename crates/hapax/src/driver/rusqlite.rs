@@ -1,6 +1,8 @@
 //! SQLite through `rusqlite`.
 
-use ::rusqlite::{Connection, ErrorCode, OptionalExtension as _, Transaction as SqliteTransaction, params};
+use ::rusqlite::{
+    Connection, ErrorCode, OptionalExtension as _, Savepoint, Transaction as SqliteTransaction, params,
+};
 
 use super::Driver;
 use crate::database::{Database, Transaction, sealed};
@@ -59,11 +61,9 @@ pub(crate) fn error(error: ::rusqlite::Error) -> DatabaseError {
 pub(crate) fn claim(transaction: &Connection, mark: &Mark) -> Result<Claim, DatabaseError> {
     let hash = mark.body_hash.as_ref().map(|hash| hash.as_bytes().as_slice());
     let key = (&mark.source, &mark.event_id, &mark.consumer, mark.generation);
-    let inserted = transaction.execute(
-        CLAIM,
-        params![key.0, key.1, key.2, key.3, hash, mark.retention_seconds],
-    );
-    if inserted.map_err(error)? == 1 {
+    let values = params![key.0, key.1, key.2, key.3, hash, mark.retention_seconds];
+    let mut statement = transaction.prepare_cached(CLAIM).map_err(error)?;
+    if statement.execute(values).map_err(error)? == 1 {
         return Ok(Claim::First);
     }
     // Nobody else writes meanwhile: the row that was in the way is there.
@@ -117,6 +117,7 @@ macro_rules! transaction {
 }
 transaction!(SqliteTransaction<'_>);
 transaction!(&SqliteTransaction<'_>);
+transaction!(Savepoint<'_>);
 
 fn insert_call(transaction: &Connection, row: &Staged) -> Result<(), DatabaseError> {
     let values = params![
