@@ -19,7 +19,8 @@ impl Inbox {
     /// it is committed. If it fails, panics, or its future is dropped, everything is rolled back, the claim
     /// too, and the event may come again.
     ///
-    /// `database` is a `&sqlx::PgPool`, or a `&mut tokio_postgres::Client`, which pools hand out.
+    /// `database` is a `&sqlx::PgPool`, or a `&mut tokio_postgres::Client`, which pools hand out. It needs a tokio
+    /// runtime.
     ///
     /// ```no_run
     /// # #[cfg(feature = "sqlx-postgres")]
