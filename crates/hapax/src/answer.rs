@@ -19,6 +19,38 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 const JSON: &str = "application/json";
 const PROBLEM: &str = "application/problem+json";
 
+/// A problem as its sender can rely on it: the status, the stable code and the title.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// The HTTP status.
+    pub status: u16,
+    /// The code, which has a page of its own.
+    pub code: &'static str,
+    /// The title, the same for every occurrence.
+    pub title: &'static str,
+}
+
+/// The work is under way; whether it succeeds is not known yet.
+pub const IN_FLIGHT: Kind = Kind {
+    status: 503,
+    code: "in_flight",
+    title: "Still in flight",
+};
+
+/// The work failed.
+pub const HANDLER_FAILED: Kind = Kind {
+    status: 500,
+    code: "handler_failed",
+    title: "Handler failed",
+};
+
+/// The database cannot work now.
+pub const STORE_UNAVAILABLE: Kind = Kind {
+    status: 503,
+    code: "store_unavailable",
+    title: "Store unavailable",
+};
+
 /// An answer to a delivery.
 ///
 /// ```
@@ -48,10 +80,8 @@ impl Answer {
             Outcome::Processed(_) | Outcome::Duplicate | Outcome::Conflict => {
                 Self::ok(&json!({"status": outcome.word(), "event_id": event_id}))
             }
-            Outcome::InFlight => Self::problem(
-                503,
-                "in_flight",
-                "In flight",
+            Outcome::InFlight => Self::of_kind(
+                IN_FLIGHT,
                 "another delivery of this event is being handled; come again to learn how it ended",
             )
             .after(RETRY_AFTER),
@@ -99,23 +129,23 @@ impl Answer {
 
     /// The handler failed; nothing was written.
     pub fn handler_failed() -> Self {
-        Self::problem(
-            500,
-            "handler_failed",
-            "Handler failed",
+        Self::of_kind(
+            HANDLER_FAILED,
             "the event could not be handled, and nothing of it was kept; deliver it again",
         )
     }
 
     /// The database is down.
     pub fn unavailable() -> Self {
-        Self::problem(
-            503,
-            "store_unavailable",
-            "Store unavailable",
+        Self::of_kind(
+            STORE_UNAVAILABLE,
             "the database cannot write now; nothing is promised, deliver it again",
         )
         .after(RETRY_AFTER)
+    }
+
+    fn of_kind(kind: Kind, detail: &str) -> Self {
+        Self::problem(kind.status, kind.code, kind.title, detail)
     }
 
     /// A problem document (RFC 9457) with its stable code.
