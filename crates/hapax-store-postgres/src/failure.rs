@@ -78,7 +78,7 @@ impl Failure {
     }
 
     /// Whether it only says that an earlier statement of the transaction failed.
-    pub(crate) fn is_aftermath(&self) -> bool {
+    fn is_aftermath(&self) -> bool {
         self.state() == Some("25P02")
     }
 
@@ -149,6 +149,27 @@ impl Failure {
             _ => unavailable("the database cannot do it now"),
         }
     }
+}
+
+/// All outcomes of statements that were sent together, or why not all succeeded: where one fails,
+/// those after it only say that the transaction is aborted.
+pub(crate) fn all<T>(outcomes: Vec<Result<T, Failure>>) -> Result<Vec<T>, Failure> {
+    let mut done = Vec::with_capacity(outcomes.len());
+    let mut cause: Option<Failure> = None;
+    for outcome in outcomes {
+        match outcome {
+            Ok(one) => done.push(one),
+            Err(failure) => {
+                if cause
+                    .as_ref()
+                    .is_none_or(|known| known.is_aftermath() && !failure.is_aftermath())
+                {
+                    cause = Some(failure);
+                }
+            }
+        }
+    }
+    cause.map_or(Ok(done), Err)
 }
 
 impl fmt::Display for Failure {

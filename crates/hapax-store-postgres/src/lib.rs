@@ -15,6 +15,7 @@
 
 mod accept;
 mod audit;
+mod batch;
 mod bind;
 mod bodies;
 mod conflicts;
@@ -48,6 +49,7 @@ mod session;
 mod step;
 mod store;
 mod tallies;
+mod template;
 mod tls;
 mod url;
 

@@ -5,7 +5,7 @@ use std::error::Error as StdError;
 use tokio_postgres::Client;
 
 use crate::connect::{ConnectError, Connector};
-use crate::{Options, schema};
+use crate::{Options, Spread, schema};
 
 /// The oldest server that is served.
 const SERVER_VERSION_MIN: u32 = 140_000;
@@ -79,14 +79,46 @@ impl OpenError {
     }
 }
 
-/// Looks at the server and brings the schema to our version; how to connect from then on.
-pub(crate) async fn open(options: &Options) -> Result<Connector, OpenError> {
+/// Looks at the server and brings the schema to our version; how to connect from then on, and how the
+/// tables are spread.
+pub(crate) async fn open(options: &Options) -> Result<(Connector, Spread), OpenError> {
     let connector = Connector::new(options).map_err(|reason| OpenError::Url { reason })?;
     let client = connector.connect().await.map_err(OpenError::unreachable)?;
     check_version(&client).await?;
     check_durability(&client, options).await?;
     schema::migrate(&client).await?;
-    Ok(connector)
+    let spread = match options.spread {
+        Some(spread) => spread,
+        None => find_spread(&client).await?,
+    };
+    Ok((connector, spread))
+}
+
+/// Asks Citus, where it is installed, whether the tables are distributed.
+async fn find_spread(client: &Client) -> Result<Spread, OpenError> {
+    let catalogue = client
+        .query_typed(
+            "SELECT 1 WHERE to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL",
+            &[],
+        )
+        .await
+        .map_err(OpenError::database)?;
+    if catalogue.is_empty() {
+        return Ok(Spread::Whole);
+    }
+    let distributed = client
+        .query_typed(
+            "SELECT 1 FROM pg_catalog.pg_dist_partition
+             WHERE logicalrelid = to_regclass('hapax.work') AND partmethod = 'h'",
+            &[],
+        )
+        .await
+        .map_err(OpenError::database)?;
+    if distributed.is_empty() {
+        return Ok(Spread::Whole);
+    }
+    tracing::info!("the tables are distributed by bucket");
+    Ok(Spread::ByBucket)
 }
 
 async fn check_version(client: &Client) -> Result<(), OpenError> {

@@ -29,8 +29,8 @@ pub struct Options {
     pub prepared: bool,
     /// Whether to serve a database that may forget what it has committed.
     pub allow_unsafe_durability: bool,
-    /// How leases look for work.
-    pub spread: Spread,
+    /// How the tables are spread, where the database cannot say so itself.
+    pub spread: Option<Spread>,
     /// Events looked at for one page of a list, whatever fits.
     pub list_scan_max: usize,
     /// Events looked at in one call of `purge`, whatever may go.
@@ -41,14 +41,12 @@ pub struct Options {
     pub replay_keep: Duration,
 }
 
-/// How the tables are spread, and so how leases look for work.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How the tables are spread, and so how statements are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
-    /// On one server: one statement finds the longest due over all buckets.
-    #[default]
+    /// On one server: one statement for all rows of a batch.
     Whole,
-    /// By bucket over several servers: one bucket is leased from at a time, the one with the
-    /// longest due first.
+    /// By bucket over several servers: each statement names one bucket, and so runs on one of them.
     ByBucket,
 }
 
@@ -66,7 +64,7 @@ impl Options {
             step_timeout: Duration::from_secs(60),
             prepared: true,
             allow_unsafe_durability: false,
-            spread: Spread::Whole,
+            spread: None,
             list_scan_max: 5_000,
             purge_scan_max: 5_000,
             audit_keep: days(400),

@@ -34,7 +34,7 @@ pub(crate) struct Pool {
 /// A connection with what belongs to it.
 pub(crate) struct Connection {
     pub(crate) client: Client,
-    pub(crate) statements: Mutex<HashMap<&'static str, Statement>>,
+    pub(crate) statements: Mutex<HashMap<String, Statement>>,
     /// The bucket of its sums.
     pub(crate) slot: i16,
 }

@@ -36,11 +36,11 @@ impl PostgresStore {
     /// When the server cannot be reached, is too old or may lose commits, or the schema is of a
     /// newer program; it is then as it was.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
-        let connector = open::open(&options).await?;
+        let (connector, spread) = open::open(&options).await?;
         Ok(Self {
             runner: Runner {
                 pool: Arc::new(Pool::new(connector, &options)),
-                terms: Terms::new(&options),
+                terms: Terms::new(&options, spread),
                 step_timeout: options.step_timeout,
             },
             options: Arc::new(options),
@@ -104,11 +104,7 @@ impl Store for PostgresStore {
     }
 
     async fn lease(&self, order: LeaseOrder) -> Result<LeaseBatch, Error> {
-        let search = lease::Search {
-            order,
-            spread: self.options.spread,
-        };
-        self.run(search, |session, search| lease::lease(session, search).boxed())
+        self.run(order, |session, order| lease::lease(session, order).boxed())
             .await
     }
 

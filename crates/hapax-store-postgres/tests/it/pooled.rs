@@ -19,7 +19,7 @@ async fn everything_works_without_prepared_statements() {
 async fn everything_works_spread_by_bucket() {
     let database = Server::shared().unwrap().database().await.unwrap();
     let mut options = Options::new(database.url());
-    options.spread = Spread::ByBucket;
+    options.spread = Some(Spread::ByBucket);
     goes_through(PostgresStore::open(options).await.unwrap()).await;
 }
 
