@@ -133,6 +133,14 @@ impl Server {
         Database::create(self.port).await
     }
 
+    /// What the server has written down.
+    pub fn log(&self) -> Result<String, ServerError> {
+        std::fs::read_to_string(self.folder.join("log")).map_err(|source| ServerError::Io {
+            what: "reading the server's log",
+            source,
+        })
+    }
+
     /// Stops the server; connections end.
     pub fn stop(&self, stop: Stop) -> Result<(), ServerError> {
         halt(&self.folder, stop)
