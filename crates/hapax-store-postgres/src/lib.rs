@@ -11,7 +11,8 @@
 //! Locks are taken in one order everywhere: an event's row, ledger rows by key, lanes by name, rows
 //! of work. What deadlocks nevertheless is run again.
 //!
-//! No step keeps anything in the session, so that pgbouncer in transaction mode may stand between.
+//! No step keeps anything in the session, so that pgbouncer in transaction mode may stand between. Only
+//! prepared statements are kept there, and they are given up where such a pooler is found.
 
 mod accept;
 mod audit;
@@ -54,6 +55,6 @@ mod tls;
 mod url;
 
 pub use open::OpenError;
-pub use options::{Options, Spread};
+pub use options::{Options, Preparing, Spread};
 pub use schema::SCHEMA_VERSION;
 pub use store::PostgresStore;

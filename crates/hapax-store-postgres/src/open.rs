@@ -83,7 +83,7 @@ impl OpenError {
 /// tables are spread.
 pub(crate) async fn open(options: &Options) -> Result<(Connector, Spread), OpenError> {
     let connector = Connector::new(options).map_err(|reason| OpenError::Url { reason })?;
-    let client = connector.connect().await.map_err(OpenError::unreachable)?;
+    let client = connector.connect().await.map_err(OpenError::unreachable)?.client;
     check_version(&client).await?;
     check_durability(&client, options).await?;
     schema::migrate(&client).await?;

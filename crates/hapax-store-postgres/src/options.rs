@@ -24,9 +24,9 @@ pub struct Options {
     pub lock_timeout: Duration,
     /// How long one step may take in all, should the server say nothing any more.
     pub step_timeout: Duration,
-    /// Whether statements are prepared once for each connection. Behind pgbouncer before 1.21 in
-    /// transaction mode they cannot be.
-    pub prepared: bool,
+    /// Whether statements are prepared once for each connection. The URL may say it too, as
+    /// `prepared_statements=true` or `=false`.
+    pub preparing: Preparing,
     /// Whether to serve a database that may forget what it has committed.
     pub allow_unsafe_durability: bool,
     /// How the tables are spread, where the database cannot say so itself.
@@ -39,6 +39,18 @@ pub struct Options {
     pub audit_keep: Duration,
     /// How long a bulk replay that is over is kept.
     pub replay_keep: Duration,
+}
+
+/// Whether statements are prepared. Behind a pooler that shares connections they may not be: what was
+/// prepared on one connection would be asked for on another, where somebody else's has its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preparing {
+    /// Where nothing is between us and the database.
+    WhereSafe,
+    /// In any case: the pooler is known to keep statements apart, as pgbouncer can from version 1.21.
+    Always,
+    /// Never.
+    Never,
 }
 
 /// How the tables are spread, and so how statements are run.
@@ -62,7 +74,7 @@ impl Options {
             statement_timeout: Duration::from_secs(30),
             lock_timeout: Duration::from_secs(10),
             step_timeout: Duration::from_secs(60),
-            prepared: true,
+            preparing: Preparing::WhereSafe,
             allow_unsafe_durability: false,
             spread: None,
             list_scan_max: 5_000,

@@ -11,7 +11,7 @@ use tokio_postgres::{Row, Statement};
 use crate::batch::{Batch, Run};
 use crate::bind::{Param, bind};
 use crate::failure::{self, Failure};
-use crate::pool::Lent;
+use crate::pool::{Lent, Pool};
 use crate::template::{self, Form};
 use crate::{Options, Spread};
 
@@ -28,6 +28,7 @@ pub(crate) struct Session {
     lent: Lent,
     in_transaction: AtomicBool,
     terms: Terms,
+    prepares: bool,
 }
 
 /// What every transaction begins with.
@@ -35,7 +36,6 @@ pub(crate) struct Session {
 pub(crate) struct Terms {
     begin: String,
     begin_reading: String,
-    prepared: bool,
     spread: Spread,
 }
 
@@ -52,9 +52,12 @@ impl Terms {
         Self {
             begin: format!("BEGIN ISOLATION LEVEL READ COMMITTED; {limits}"),
             begin_reading: format!("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {limits}"),
-            prepared: options.prepared,
             spread,
         }
+    }
+
+    pub(crate) const fn spread(&self) -> Spread {
+        self.spread
     }
 }
 
@@ -77,11 +80,12 @@ impl Numbers {
 }
 
 impl Session {
-    pub(crate) fn new(lent: Lent, terms: Terms) -> Self {
+    pub(crate) fn new(lent: Lent, pool: &Pool, terms: Terms) -> Self {
         Self {
             lent,
             in_transaction: AtomicBool::new(false),
             terms,
+            prepares: pool.prepares(),
         }
     }
 
@@ -168,7 +172,7 @@ impl Session {
     /// Runs a statement; its rows.
     pub(crate) async fn rows(&self, sql: &'static str, params: &[Param<'_>]) -> Result<Vec<Row>, Failure> {
         let client = &self.lent.connection.client;
-        if self.terms.prepared {
+        if self.prepares {
             let statement = self.statement(sql, params).await?;
             let values: Vec<_> = params.iter().map(|(value, _)| *value).collect();
             Ok(client.query(&statement, &values).await?)
@@ -188,7 +192,7 @@ impl Session {
         let runs = batch.runs(form);
         // Before the runs, so that it is prepared once.
         let statement = match runs.first() {
-            Some(run) if self.terms.prepared => Some(self.statement(&sql, &run.params()).await?),
+            Some(run) if self.prepares => Some(self.statement(&sql, &run.params()).await?),
             Some(_) | None => None,
         };
         // Each is sent when it is first asked, and they are asked in order.

@@ -18,8 +18,8 @@ use crate::purge::Progress;
 use crate::session::Terms;
 use crate::step::{Runner, Step};
 use crate::{
-    Options, accept, conflicts, counts, extend, finish, forget, get, lease, list, look_up, purge, replay,
-    rescue,
+    Options, Spread, accept, conflicts, counts, extend, finish, forget, get, lease, list, look_up, purge,
+    replay, rescue,
 };
 
 /// The store for many replicas: a PostgreSQL database, shared with any number of other processes.
@@ -46,6 +46,16 @@ impl PostgresStore {
             options: Arc::new(options),
             progress: Arc::default(),
         })
+    }
+
+    /// How the tables are spread, as found at the start.
+    pub const fn spread(&self) -> Spread {
+        self.runner.terms.spread()
+    }
+
+    /// Whether statements are prepared, as far as is known by now.
+    pub fn prepares(&self) -> bool {
+        self.runner.pool.prepares()
     }
 
     /// Runs a step in a task of its own: it comes to its end even if nobody waits for it any more.
