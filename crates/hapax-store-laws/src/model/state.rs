@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use hapax_core::store::{
-    AttemptView, AuditRecord, DeliveryView, DuplicateTally, LedgerEntry, Pause, ReplayJob, ReplayJobId,
-    Variant,
+    AttemptView, AuditRecord, DeliveryView, DuplicateTally, JobHold, LedgerEntry, Pause, ReplayJob,
+    ReplayJobId, Variant,
 };
 use hapax_core::{
     DeliveryState, DestinationId, ErrorClass, EventId, EventStatus, Generation, Hold, IdempotencyKey,
@@ -25,6 +25,7 @@ pub(super) struct State {
     pub(super) pauses: BTreeMap<DestinationId, Pause>,
     pub(super) audit: Vec<AuditRecord>,
     pub(super) jobs: BTreeMap<ReplayJobId, ReplayJob>,
+    pub(super) drivers: BTreeMap<ReplayJobId, JobHold>,
     last_token: u64,
     last_sequence: u64,
 }

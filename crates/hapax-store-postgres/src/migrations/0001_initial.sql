@@ -227,7 +227,9 @@ CREATE TABLE hapax.replays (
     id         uuid PRIMARY KEY,
     state      text COLLATE "C" NOT NULL,
     changed_at int8 NOT NULL,
-    job        text COLLATE "C" NOT NULL
+    job        text COLLATE "C" NOT NULL,
+    owner      int8, -- who drives it, and until when
+    until      int8
 );
 
 CREATE TABLE hapax.audit (
