@@ -77,6 +77,7 @@ impl Book {
             Place::Postgres { connector, .. } => connector
                 .connect()
                 .await?
+                .client
                 .query_one(&query, &[])
                 .await?
                 .try_get(0)?,
@@ -96,7 +97,7 @@ impl Book {
                 events.collect::<Result<_, _>>()?
             }
             Place::Postgres { connector, .. } => {
-                let rows = connector.connect().await?.query(&query, &[]).await?;
+                let rows = connector.connect().await?.client.query(&query, &[]).await?;
                 rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?
             }
         };
@@ -137,7 +138,7 @@ impl Book {
     async fn run(&self, sql: &str) -> anyhow::Result<()> {
         match &self.place {
             Place::Sqlite(path) => Connection::open(path)?.execute_batch(sql)?,
-            Place::Postgres { connector, .. } => connector.connect().await?.batch_execute(sql).await?,
+            Place::Postgres { connector, .. } => connector.connect().await?.client.batch_execute(sql).await?,
         }
         Ok(())
     }
