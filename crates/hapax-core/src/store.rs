@@ -19,8 +19,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 pub use admin::{
-    AuditEntry, AuditRecord, BodyNote, DeadQuery, Disposal, DuplicateNote, Operations, Pause, ReplayJob,
-    ReplayJobId, ReplayJobState, ReplayTally,
+    AuditEntry, AuditRecord, BodyNote, DeadQuery, Disposal, Driver, DuplicateNote, JobHold, Operations,
+    Pause, ReplayJob, ReplayJobId, ReplayJobState, ReplayTally,
 };
 pub use error::Error;
 pub use query::{

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::store::{
-    Cursor, Error, EventQuery, EventSummary, ReplayJob, ReplayJobId, ReplayJobState, ReplayMode, ReplayOrder,
-    ReplayTally, ReplayTarget, Replayed,
+    Cursor, Driver, Error, EventQuery, EventSummary, ReplayJob, ReplayJobId, ReplayJobState, ReplayMode,
+    ReplayOrder, ReplayTally, ReplayTarget, Replayed,
 };
 use hapax_core::{DestinationId, EventId, Identity, Lane};
 
@@ -20,6 +20,8 @@ use crate::observe::Observation;
 const PORTION: u32 = 100;
 /// Events of a preview that are shown.
 const SAMPLES: usize = 5;
+/// A job whose driver has said nothing for so long is taken over. A portion takes about a second.
+const DRIVE_LEASE: Duration = Duration::from_secs(30);
 /// The pause before a failed portion is tried again.
 const FAILURE_PAUSE: Duration = Duration::from_secs(1);
 
@@ -149,11 +151,12 @@ impl Engine {
 }
 
 impl Inner {
-    /// Drives stored replays, the oldest first, one portion after the other.
+    /// Drives stored replays, the oldest first, one portion after the other. Those that another replica
+    /// drives are left to it; from time to time it is seen whether one was left alone.
     pub(crate) async fn replay_loop(self: Arc<Self>) {
         loop {
-            let job = match self.parts.store.unfinished_replays().await {
-                Ok(jobs) => jobs.into_iter().next(),
+            let job = match self.claim_replay().await {
+                Ok(job) => job,
                 Err(error) => {
                     self.observe(&Observation::StoreFailed {
                         during: "reading replays",
@@ -173,13 +176,50 @@ impl Inner {
             }
             tokio::select! {
                 () = self.replays.notified() => {}
-                () = self.stop.cancelled() => return,
+                stopped = self.rest(DRIVE_LEASE) => if stopped { return },
             }
         }
     }
 
+    /// The oldest job that nobody else drives.
+    async fn claim_replay(&self) -> Result<Option<ReplayJob>, Error> {
+        for job in self.parts.store.unfinished_replays().await? {
+            let claimed = self
+                .parts
+                .store
+                .claim_replay(job.id, self.driver(DRIVE_LEASE))
+                .await?;
+            if claimed.is_some() {
+                return Ok(claimed);
+            }
+        }
+        Ok(None)
+    }
+
+    const fn driver(&self, lease_for: Duration) -> Driver {
+        Driver {
+            owner: self.owner,
+            lease_for,
+        }
+    }
+
     /// Drives one job to its end, its cancellation or the engine's stop; whether it was the stop.
-    async fn drive(&self, mut job: ReplayJob) -> bool {
+    async fn drive(&self, job: ReplayJob) -> bool {
+        let id = job.id;
+        let stopped = self.drive_on(job).await;
+        if stopped {
+            // Another replica need not wait for the lease to end; if this fails, it does.
+            drop(
+                self.parts
+                    .store
+                    .claim_replay(id, self.driver(Duration::ZERO))
+                    .await,
+            );
+        }
+        stopped
+    }
+
+    async fn drive_on(&self, mut job: ReplayJob) -> bool {
         while job.state == ReplayJobState::Running {
             let started = self.elapsed();
             let looked_at = match self.replay_portion(&mut job).await {
@@ -207,7 +247,7 @@ impl Inner {
         false
     }
 
-    /// One portion of a job: how many events it looked at, or nothing if the job was cancelled.
+    /// One portion of a job: how many events it looked at, or nothing if the job was cancelled or taken.
     async fn replay_portion(&self, job: &mut ReplayJob) -> Result<Option<u32>, Error> {
         let mut query = job.query.clone();
         query.until = Some(query.until.map_or(job.as_of, |until| until.min(job.as_of)));
@@ -244,7 +284,11 @@ impl Inner {
             Some(Cursor(cursor)) => next.cursor = Some(cursor),
             None => next.state = ReplayJobState::Done,
         }
-        let going_on = self.parts.store.advance_replay(&next).await?;
+        let going_on = self
+            .parts
+            .store
+            .advance_replay(&next, self.driver(DRIVE_LEASE))
+            .await?;
         *job = next;
         self.stir_all();
         Ok(going_on.then_some(page.events.len() as u32))

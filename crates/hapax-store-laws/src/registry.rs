@@ -234,6 +234,8 @@ registry! {
         a_job_advances_to_its_end,
         a_cancelled_job_does_not_advance,
         an_unknown_job_is_not_made_up,
+        a_job_is_driven_by_one_at_a_time,
+        a_job_that_is_given_up_is_free,
         unfinished_jobs_are_listed_oldest_first,
     }
     tallies {

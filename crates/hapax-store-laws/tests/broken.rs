@@ -140,6 +140,11 @@ fn a_store_that_copies_badly_is_caught() {
 }
 
 #[test]
+fn a_store_that_lets_everybody_drive_a_job_is_caught() {
+    is_caught(Fault::SharesJobs, jobs::a_job_is_driven_by_one_at_a_time);
+}
+
+#[test]
 fn the_property_test_catches_faults_by_itself() {
     behaves_like_the_model(&subject(Fault::Nothing));
     for fault in [Fault::IgnoresTokens, Fault::CountsReleases, Fault::NeverHolds] {

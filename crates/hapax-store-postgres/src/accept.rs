@@ -14,7 +14,7 @@ use futures_util::future::join3;
 use hapax_core::store::{AcceptRequest, Claim, Error, LedgerEntry};
 use hapax_core::{Generation, Key, NewEvent, Timestamp};
 
-use crate::failure::{Failure, Remedy};
+use crate::failure::{self, Failure, Remedy};
 use crate::session::Session;
 use crate::step::Runner;
 use crate::tallies::Tallies;
@@ -228,16 +228,7 @@ async fn store(
         tallies.flush(session),
     )
     .await;
-    // Where one fails, those after it only say that the transaction is aborted.
-    let mut failures = [payloads, enqueued, counted].into_iter().filter_map(Result::err);
-    if let Some(first) = failures.next() {
-        let cause = if first.is_aftermath() {
-            failures.find(|failure| !failure.is_aftermath())
-        } else {
-            None
-        };
-        return Err(cause.unwrap_or(first));
-    }
+    failure::all(vec![payloads, enqueued, counted])?;
     session.commit().await?;
     Ok(work.handed)
 }

@@ -58,22 +58,6 @@ impl<T> FromIterator<T> for Column<T> {
     }
 }
 
-impl<T> Default for Column<T> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<T> Column<T> {
-    pub(crate) fn push(&mut self, value: T) {
-        self.0.push(value);
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
 impl<T: Listed> Typed for Column<T> {
     const TYPE: Type = T::ARRAY;
 }

@@ -3,17 +3,16 @@
 use bytes::Bytes;
 use hapax_core::store::{CONFLICTS_MAX, Quarantined, Variant};
 use hapax_core::{BodyHash, EventId, Headers};
-use uuid::Uuid;
 
-use crate::bind::{Column, bind};
+use crate::batch::Batch;
+use crate::bind::bind;
 use crate::failure::Failure;
 use crate::rows::{bucket_of, key_at, key_bucket, key_uuid, time_at, uuid_of};
 use crate::session::Session;
 
 // Two replicas that quarantine for one identity count one after the other.
 const LOCK: &str = "
-    SELECT l.key FROM unnest($1::int2[], $2::uuid[]) AS n (bucket, key)
-    JOIN hapax.ledger l ON l.bucket = n.bucket AND l.key = n.key
+    SELECT l.key FROM {n} JOIN hapax.ledger l ON l.bucket = {bucket} AND l.key = n.key
     ORDER BY l.bucket, l.key FOR UPDATE OF l";
 
 const AGAIN: &str = "
@@ -41,9 +40,9 @@ pub(crate) async fn quarantine(session: &Session, variants: &[Variant]) -> Resul
         return Ok(Vec::new());
     }
     session.begin().await?;
-    let buckets: Column<i16> = variants.iter().map(|variant| key_bucket(variant.key)).collect();
-    let keys: Column<Uuid> = variants.iter().map(|variant| key_uuid(variant.key)).collect();
-    session.execute(LOCK, bind![buckets, keys]).await?;
+    let keys = Batch::in_buckets(variants.iter().map(|variant| key_bucket(variant.key)))
+        .column("key", variants.iter().map(|variant| key_uuid(variant.key)));
+    session.write(LOCK, &keys).await?;
     let mut answers = Vec::with_capacity(variants.len());
     for variant in variants {
         answers.push(keep(session, variant).await?);

@@ -1,20 +1,36 @@
-//! Making one connection.
+//! Making one connection, and finding out whether it is one to the database itself.
 
 use std::time::Duration;
 
-use tokio_postgres::Client;
-use tokio_postgres::config::TargetSessionAttrs;
-
 use hapax_core::Secret;
+use tokio_postgres::config::TargetSessionAttrs;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Config};
 
 use crate::tls::Tls;
-use crate::url;
+use crate::{Preparing, url};
+
+/// A setting that is made at the start of a session. A pooler refuses it or forgets it, since it
+/// shares its sessions: who finds it set talks to the database itself.
+const MARK: &str = "-c hapax.direct=yes";
+const MARKED: &str = "SELECT current_setting('hapax.direct', true) IS NOT DISTINCT FROM 'yes'";
 
 /// Where to connect, and how. For the store, and for whoever else talks to a PostgreSQL by its URL.
 pub struct Connector {
-    config: tokio_postgres::Config,
+    config: Config,
     tls: Tls,
     timeout: Duration,
+    /// What the URL says; without a word it is prepared where that is safe.
+    preparing: Option<Preparing>,
+}
+
+/// A connection, and whether statements may be prepared on it.
+#[derive(Debug)]
+pub struct Connected {
+    /// The connection.
+    pub client: Client,
+    /// Whether what is prepared on it stays there: not so behind a pooler that shares connections.
+    pub prepares: bool,
 }
 
 impl Connector {
@@ -37,14 +53,63 @@ impl Connector {
             tls: Tls::new(&target.trust)?,
             config: target.config,
             timeout,
+            preparing: target.preparing,
         })
     }
 
+    /// Prepares statements like this, unless the URL says otherwise.
+    #[must_use]
+    pub fn preparing(mut self, preparing: Preparing) -> Self {
+        self.preparing.get_or_insert(preparing);
+        self
+    }
+
+    /// Whether there may be connections on which statements are prepared.
+    pub(crate) fn may_prepare(&self) -> bool {
+        self.preparing != Some(Preparing::Never)
+    }
+
     /// A new connection. It is driven by a task of its own, which ends with it.
-    pub async fn connect(&self) -> Result<Client, ConnectError> {
+    pub async fn connect(&self) -> Result<Connected, ConnectError> {
+        let plain = |prepares| move |client| Connected { client, prepares };
+        match self.preparing.unwrap_or(Preparing::WhereSafe) {
+            Preparing::Always => self.open(&self.config).await.map(plain(true)),
+            Preparing::Never => self.open(&self.config).await.map(plain(false)),
+            Preparing::WhereSafe => match self.open(&self.marked()).await {
+                Ok(client) => self.look(client).await,
+                Err(error) if error.is_protocol() => self.open(&self.config).await.map(plain(false)),
+                Err(error) => Err(error),
+            },
+        }
+    }
+
+    fn marked(&self) -> Config {
+        let mut config = self.config.clone();
+        let options = match config.get_options() {
+            Some(options) => format!("{options} {MARK}"),
+            None => MARK.to_owned(),
+        };
+        config.options(options);
+        config
+    }
+
+    /// Looks for the mark.
+    async fn look(&self, client: Client) -> Result<Connected, ConnectError> {
+        let rows = tokio::time::timeout(self.timeout, client.query_typed(MARKED, &[]))
+            .await
+            .map_err(|_| ConnectError::Timeout)?
+            .map_err(ConnectError::Refused)?;
+        let mut prepares = false;
+        for row in rows {
+            prepares = row.try_get(0).map_err(ConnectError::Refused)?;
+        }
+        Ok(Connected { client, prepares })
+    }
+
+    async fn open(&self, config: &Config) -> Result<Client, ConnectError> {
         // The library's own limit covers the TCP connection of each host, not the greeting.
-        let hosts = u32::try_from(self.config.get_hosts().len().max(1)).unwrap_or(u32::MAX);
-        let connecting = self.config.connect(self.tls.clone());
+        let hosts = u32::try_from(config.get_hosts().len().max(1)).unwrap_or(u32::MAX);
+        let connecting = config.connect(self.tls.clone());
         let (client, connection) = tokio::time::timeout(self.timeout.saturating_mul(hosts), connecting)
             .await
             .map_err(|_| ConnectError::Timeout)?
@@ -74,4 +139,14 @@ pub enum ConnectError {
     /// It cannot be reached, or says no.
     #[error(transparent)]
     Refused(tokio_postgres::Error),
+}
+
+impl ConnectError {
+    /// Whether the other end does not know what we asked for at the start: a pooler says so of settings.
+    fn is_protocol(&self) -> bool {
+        match self {
+            Self::Timeout => false,
+            Self::Refused(error) => error.code() == Some(&SqlState::PROTOCOL_VIOLATION),
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! How much of everything there is. Nothing here walks the ledger or the payloads: the work's cost
 //! follows the backlog, the rest are kept sums.
 
+use futures_util::future::join;
 use hapax_core::store::{Backlog, Counts, LedgerCount};
 
 use crate::bind::bind;
@@ -9,14 +10,17 @@ use crate::rows::{optional_time_at, state_of};
 use crate::session::Session;
 use crate::tallies::{EVENTS, LEDGER};
 
-const BACKLOG: &str = "
-    SELECT destination, state, count(*), min(accepted_at) FROM hapax.work GROUP BY destination, state
-    UNION ALL
-    SELECT destination, state, count(*), min(accepted_at) FROM hapax.outcomes
+const UNFINISHED: &str = "
+    SELECT destination, state, count(*), min(accepted_at) FROM hapax.work /* every bucket */
+    GROUP BY destination, state";
+
+const DEAD: &str = "
+    SELECT destination, state, count(*), min(accepted_at) FROM hapax.outcomes /* every bucket */
     WHERE is_current AND state >= 4 AND state = 4 GROUP BY destination, state";
 
 const SUMS: &str = "
-    SELECT scope, sum(entries)::int8 FROM hapax.tallies WHERE kind = $1::int2 GROUP BY scope ORDER BY scope";
+    SELECT scope, sum(entries)::int8 FROM hapax.tallies /* every bucket */
+    WHERE kind = $1::int2 GROUP BY scope ORDER BY scope";
 
 const BYTES: &str = "
     SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::int8
@@ -27,7 +31,8 @@ const BYTES: &str = "
 pub(crate) async fn counts(session: &Session) -> Result<Counts, Failure> {
     session.begin_reading().await?;
     let mut counts = Counts::default();
-    for row in &session.rows(BACKLOG, &[]).await? {
+    let (unfinished, dead) = join(session.rows(UNFINISHED, &[]), session.rows(DEAD, &[])).await;
+    for row in unfinished?.iter().chain(&dead?) {
         counts.backlog.push(Backlog {
             destination: row.try_get::<_, &str>(0)?.into(),
             state: state_of(row.try_get(1)?)?,

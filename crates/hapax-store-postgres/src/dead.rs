@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use hapax_core::store::{Cursor, DeadQuery, DeliveryView, Disposal};
 use hapax_core::{DeliveryState, DestinationId, EventId};
-use uuid::Uuid;
 
-use crate::bind::{Column, bind};
+use crate::batch::Batch;
+use crate::bind::bind;
 use crate::failure::Failure;
-use crate::lanes::{self, LaneName};
+use crate::lanes::{self, Place};
 use crate::rows::{bucket_of, outcome_view, outcome_view_columns, state_code, uuid_of};
 use crate::session::Session;
 
@@ -18,7 +18,7 @@ const PAGE_MAX: u32 = 1_000;
 const SELECT: &str = concat!(
     "SELECT ",
     outcome_view_columns!(),
-    ", finished_no FROM hapax.outcomes
+    ", finished_no FROM hapax.outcomes /* every bucket */
       WHERE is_current AND state >= 4 AND state = $1::int2 AND finished_no < $2::int8
         AND ($3::text IS NULL OR destination = $3::text)
       ORDER BY finished_no DESC LIMIT $4::int8"
@@ -26,29 +26,24 @@ const SELECT: &str = concat!(
 
 // Against a replay of the same event.
 const LOCK_EVENTS: &str = "
-    SELECT e.id FROM unnest($1::int2[], $2::uuid[]) AS n (bucket, id)
-    JOIN hapax.events e ON e.bucket = n.bucket AND e.id = n.id
+    SELECT e.id FROM {n} JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id
     ORDER BY e.bucket, e.id FOR UPDATE OF e";
 
 // Of unfinished ones too: they may die before their lanes are locked.
 const LANES: &str = "
     SELECT o.destination, o.lane
-    FROM unnest($1::int2[], $2::uuid[], $3::text[]) AS n (bucket, id, destination)
-    JOIN hapax.outcomes o ON o.bucket = n.bucket AND o.id = n.id AND o.destination = n.destination
+    FROM {n} JOIN hapax.outcomes o ON o.bucket = {bucket} AND o.id = n.id AND o.destination = n.destination
     WHERE o.is_current AND o.lane IS NOT NULL
     UNION
     SELECT w.destination, w.lane
-    FROM unnest($1::int2[], $2::uuid[], $3::text[]) AS n (bucket, id, destination)
-    JOIN hapax.work w ON w.bucket = n.bucket AND w.id = n.id AND w.destination = n.destination
+    FROM {n} JOIN hapax.work w ON w.bucket = {bucket} AND w.id = n.id AND w.destination = n.destination
     WHERE w.lane IS NOT NULL";
 
 const UPDATE: &str = "
     UPDATE hapax.outcomes AS o SET state = $5::int2, holds = false
-    FROM (SELECT DISTINCT bucket, id, destination
-          FROM unnest($1::int2[], $2::uuid[], $3::text[]) AS u (bucket, id, destination)) AS n
-    WHERE o.bucket = n.bucket AND o.id = n.id AND o.destination = n.destination
+    FROM {n} WHERE o.bucket = {bucket} AND o.id = n.id AND o.destination = n.destination
       AND o.is_current AND o.state = $4::int2
-    RETURNING o.id";
+    RETURNING o.destination, o.lane, o.lane_order, o.bucket, o.id";
 
 /// A page of dead or discarded deliveries, the last to end first.
 pub(crate) async fn deliveries(
@@ -95,25 +90,28 @@ pub(crate) async fn dispose(
         Disposal::Discard => (DeliveryState::Dead, DeliveryState::Discarded),
         Disposal::Restore => (DeliveryState::Discarded, DeliveryState::Dead),
     };
-    let buckets: Column<i16> = deliveries.iter().map(|(event, _)| bucket_of(*event)).collect();
-    let ids: Column<Uuid> = deliveries.iter().map(|(event, _)| uuid_of(*event)).collect();
-    let destinations: Column<&str> = deliveries.iter().map(|(_, to)| to.as_str()).collect();
+    // Once each: a statement changes a row once, whatever it is asked.
+    let distinct: BTreeSet<_> = deliveries.iter().collect();
+    let names = || {
+        Batch::in_buckets(distinct.iter().map(|(event, _)| bucket_of(*event)))
+            .column("id", distinct.iter().map(|(event, _)| uuid_of(*event)))
+            .column("destination", distinct.iter().map(|(_, to)| to.as_str()))
+    };
     let now = session.begin_at().await?;
-    session.execute(LOCK_EVENTS, bind![buckets, ids]).await?;
-    let names: BTreeSet<LaneName> = session
-        .rows(LANES, bind![buckets, ids, destinations])
-        .await?
-        .iter()
-        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
-        .collect::<Result<_, Failure>>()?;
-    lanes::lock(session, &names, now).await?;
-    let changed = session
-        .rows(
-            UPDATE,
-            bind![buckets, ids, destinations, state_code(from), state_code(to)],
-        )
-        .await?;
-    lanes::promote(session, &names, now).await?;
+    session.write(LOCK_EVENTS, &names()).await?;
+    let lanes = lanes::names(&session.over(LANES, &names()).await?)?;
+    lanes::lock(session, &lanes, now).await?;
+    let batch = names().value(state_code(from)).value(state_code(to));
+    let changed = session.over(UPDATE, &batch).await?;
+    // One that held its lane does so no more.
+    let mut left = Vec::new();
+    for row in &changed {
+        if row.try_get::<_, Option<&str>>(1)?.is_some() {
+            left.push(Place::read(row)?);
+        }
+    }
+    lanes::leave(session, &left).await?;
+    lanes::promote(session, &lanes, now).await?;
     session.commit().await?;
     Ok(changed.len() as u64)
 }

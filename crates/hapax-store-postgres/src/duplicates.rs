@@ -1,29 +1,26 @@
 //! Tallies of copies, gathered above and added here: off the hot path, lossy by design.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hapax_core::store::{DuplicateNote, DuplicateTally, GAPS_MAX};
 use hapax_core::{Key, Timestamp};
 use tokio_postgres::Row;
-use uuid::Uuid;
 
-use crate::bind::{Column, bind};
+use crate::batch::Batch;
 use crate::failure::Failure;
-use crate::rows::{key_bucket, key_uuid, time_at};
+use crate::rows::{key_at, key_bucket, key_uuid, time_at};
 use crate::session::Session;
 
 /// Bytes of one gap.
 const GAP_BYTES: usize = 8;
 
 // A key that the ledger has forgotten meanwhile is left out: nothing would ever delete its tally.
+const KNOWN: &str = "
+    SELECT l.key FROM {n} JOIN hapax.ledger l ON l.bucket = {bucket} AND l.key = n.key
+    ORDER BY l.bucket, l.key FOR KEY SHARE OF l";
+
 const ADD: &str = "
-    INSERT INTO hapax.duplicates AS d (bucket, key, copies, last_at, gaps)
-    SELECT l.bucket, l.key, n.copies, n.last_at, n.gaps
-    FROM unnest($1::int2[], $2::uuid[], $3::int8[], $4::int8[], $5::bytea[])
-         AS n (bucket, key, copies, last_at, gaps)
-    JOIN hapax.ledger l ON l.bucket = n.bucket AND l.key = n.key
-    ORDER BY l.bucket, l.key
-    FOR KEY SHARE OF l
+    INSERT INTO hapax.duplicates AS d {sorted rows}
     ON CONFLICT (bucket, key) DO UPDATE
     SET copies = d.copies + excluded.copies, last_at = greatest(d.last_at, excluded.last_at),
         gaps = substring(d.gaps || excluded.gaps
@@ -48,23 +45,21 @@ pub(crate) async fn note_duplicates(session: &Session, notes: &[DuplicateNote]) 
         tally.gaps_ms.iter().flat_map(|gap| gap.to_be_bytes()).collect()
     };
     session.begin().await?;
-    session
-        .execute(
-            ADD,
-            bind![
-                sums.keys().map(|key| key_bucket(*key)).collect::<Column<i16>>(),
-                sums.keys().map(|key| key_uuid(*key)).collect::<Column<Uuid>>(),
-                sums.values()
-                    .map(|tally| i64::try_from(tally.copies).unwrap_or(i64::MAX))
-                    .collect::<Column<i64>>(),
-                sums.values()
-                    .map(|tally| tally.last_at.as_micros())
-                    .collect::<Column<i64>>(),
-                sums.values().map(gaps).collect::<Column<Vec<u8>>>(),
-                (GAPS_MAX * GAP_BYTES) as i32,
-            ],
-        )
-        .await?;
+    let keys = Batch::in_buckets(sums.keys().map(|key| key_bucket(*key)))
+        .column("key", sums.keys().map(|key| key_uuid(*key)));
+    let mut known: BTreeSet<Key> = BTreeSet::new();
+    for row in &session.over(KNOWN, &keys).await? {
+        known.insert(key_at(row, 0)?);
+    }
+    sums.retain(|key, _| known.contains(key));
+    let count = |tally: &DuplicateTally| i64::try_from(tally.copies).unwrap_or(i64::MAX);
+    let batch = Batch::in_buckets(sums.keys().map(|key| key_bucket(*key)))
+        .column("key", sums.keys().map(|key| key_uuid(*key)))
+        .column("copies", sums.values().map(count))
+        .column("last_at", sums.values().map(|tally| tally.last_at.as_micros()))
+        .column("gaps", sums.values().map(gaps))
+        .value((GAPS_MAX * GAP_BYTES) as i32);
+    session.write(ADD, &batch).await?;
     session.commit().await
 }
 

@@ -7,16 +7,14 @@ use hapax_core::Hold;
 use hapax_core::store::Written;
 use uuid::Uuid;
 
-use crate::bind::bind;
 use crate::failure::Failure;
-use crate::finish::Holds;
+use crate::finish;
 use crate::rows::uuid_of;
 use crate::session::Session;
 
 const UPDATE: &str = "
     UPDATE hapax.work AS w SET wake_at = $5::int8
-    FROM unnest($1::int2[], $2::uuid[], $3::text[], $4::int8[]) AS n (bucket, id, destination, token)
-    WHERE w.bucket = n.bucket AND w.id = n.id AND w.destination = n.destination
+    FROM {n} WHERE w.bucket = {bucket} AND w.id = n.id AND w.destination = n.destination
       AND w.token = n.token AND w.state = 1
     RETURNING w.id, w.destination, w.token";
 
@@ -29,19 +27,8 @@ pub(crate) async fn extend(
         return Ok(Vec::new());
     }
     let until = session.begin_at().await?.plus(*lease_for);
-    let columns = Holds::of(holds.iter());
-    let rows = session
-        .rows(
-            UPDATE,
-            bind![
-                columns.buckets,
-                columns.ids,
-                columns.destinations,
-                columns.tokens,
-                until.as_micros(),
-            ],
-        )
-        .await?;
+    let batch = finish::holds(holds.iter()).value(until.as_micros());
+    let rows = session.over(UPDATE, &batch).await?;
     session.commit().await?;
     let extended: HashSet<(Uuid, String, i64)> = rows
         .iter()

@@ -36,12 +36,24 @@ impl From<tokio_postgres::Error> for Failure {
 pub(crate) enum Remedy {
     /// The same step again may succeed at once.
     Again,
+    /// A prepared statement is not there, or somebody else's is: the same step again, without.
+    Unprepared,
     /// One of the items can never be written: the others can be.
     Bisect,
     /// The connection is good; the caller hears of it.
     Tell,
     /// The connection is not to be trusted any more.
     Discard,
+}
+
+impl Remedy {
+    /// Whether the step is run again.
+    pub(crate) const fn is_again(self) -> bool {
+        match self {
+            Self::Again | Self::Unprepared => true,
+            Self::Bisect | Self::Tell | Self::Discard => false,
+        }
+    }
 }
 
 impl Failure {
@@ -69,16 +81,16 @@ impl Failure {
                 Some("57P01" | "57P02" | "57P03" | "57P05" | "25006" | "25P02" | "25P03" | "25P04") => {
                     Remedy::Discard
                 }
-                // No answer of the server's, or a prepared statement that it does not know any more or that
-                // does not fit any more.
-                None | Some("26000" | "0A000") => Remedy::Discard,
+                Some("26000" | "42P05") => Remedy::Unprepared,
+                // No answer of the server's, or a prepared statement that does not fit any more.
+                None | Some("0A000") => Remedy::Discard,
                 Some(_) => Remedy::Tell,
             },
         }
     }
 
     /// Whether it only says that an earlier statement of the transaction failed.
-    pub(crate) fn is_aftermath(&self) -> bool {
+    fn is_aftermath(&self) -> bool {
         self.state() == Some("25P02")
     }
 
@@ -149,6 +161,27 @@ impl Failure {
             _ => unavailable("the database cannot do it now"),
         }
     }
+}
+
+/// All outcomes of statements that were sent together, or why not all succeeded: where one fails,
+/// those after it only say that the transaction is aborted.
+pub(crate) fn all<T>(outcomes: Vec<Result<T, Failure>>) -> Result<Vec<T>, Failure> {
+    let mut done = Vec::with_capacity(outcomes.len());
+    let mut cause: Option<Failure> = None;
+    for outcome in outcomes {
+        match outcome {
+            Ok(one) => done.push(one),
+            Err(failure) => {
+                if cause
+                    .as_ref()
+                    .is_none_or(|known| known.is_aftermath() && !failure.is_aftermath())
+                {
+                    cause = Some(failure);
+                }
+            }
+        }
+    }
+    cause.map_or(Ok(done), Err)
 }
 
 impl fmt::Display for Failure {

@@ -14,10 +14,12 @@ const LOCK: &str = "
 
 // Of all events that ever had the identity.
 const UNFINISHED: &str = "
-    SELECT EXISTS (SELECT 1 FROM hapax.ledger l JOIN hapax.work w ON w.bucket = l.bucket AND w.id = l.id
-                   WHERE l.bucket = $1::int2 AND l.key = $2::uuid)
-        OR EXISTS (SELECT 1 FROM hapax.earlier e JOIN hapax.work w ON w.bucket = e.bucket AND w.id = e.id
-                   WHERE e.bucket = $1::int2 AND e.key = $2::uuid)";
+    SELECT w.id FROM hapax.ledger l JOIN hapax.work w ON w.bucket = $1::int2 AND w.id = l.id
+    WHERE l.bucket = $1::int2 AND l.key = $2::uuid
+    UNION ALL
+    SELECT w.id FROM hapax.earlier e JOIN hapax.work w ON w.bucket = $1::int2 AND w.id = e.id
+    WHERE e.bucket = $1::int2 AND e.key = $2::uuid
+    LIMIT 1";
 
 const UPDATE: &str = "
     UPDATE hapax.ledger SET forgotten = true, generation = $3::int8 WHERE bucket = $1::int2 AND key = $2::uuid";
@@ -32,7 +34,7 @@ pub(crate) async fn forget(session: &Session, identity: &Identity) -> Result<For
         return Ok(Forgotten::NotFound);
     };
     let next = generation_at(&row, 0)?.next();
-    if session.one(UNFINISHED, bind![bucket, key]).await?.try_get(0)? {
+    if session.optional(UNFINISHED, bind![bucket, key]).await?.is_some() {
         session.commit().await?;
         return Ok(Forgotten::Unfinished);
     }

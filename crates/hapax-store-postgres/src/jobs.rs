@@ -1,10 +1,11 @@
 //! Bulk replays: stored, so that they go on after a restart, on whichever replica.
 
-use hapax_core::store::{ReplayJob, ReplayJobId, ReplayJobState};
+use hapax_core::Owner;
+use hapax_core::store::{Driver, JobHold, ReplayJob, ReplayJobId, ReplayJobState};
 
 use crate::bind::bind;
 use crate::failure::Failure;
-use crate::rows::uuid_of;
+use crate::rows::{optional_time_at, uuid_of};
 use crate::session::Session;
 
 /// Jobs that are not over, at most: each runs at a rate, and more would only queue up.
@@ -16,7 +17,9 @@ const UPSERT: &str = "
 
 const SELECT: &str = "SELECT job FROM hapax.replays WHERE id = $1::uuid";
 
-const LOCK: &str = "SELECT job FROM hapax.replays WHERE id = $1::uuid FOR UPDATE";
+const LOCK: &str = "SELECT job, owner, until FROM hapax.replays WHERE id = $1::uuid FOR UPDATE";
+
+const DRIVE: &str = "UPDATE hapax.replays SET owner = $2::int8, until = $3::int8 WHERE id = $1::uuid";
 
 const UNFINISHED: &str = "
     SELECT job FROM hapax.replays WHERE state = $1::text ORDER BY id LIMIT $2::int8";
@@ -30,7 +33,8 @@ pub(crate) async fn create_replay(session: &Session, job: &ReplayJob) -> Result<
 
 /// One job.
 pub(crate) async fn replay_job(session: &Session, id: ReplayJobId) -> Result<Option<ReplayJob>, Failure> {
-    read(session, SELECT, id).await
+    let row = session.optional(SELECT, bind![uuid_of(id.0)]).await?;
+    row.map(|row| parse(row.try_get(0)?)).transpose()
 }
 
 /// Jobs that are not over, oldest first.
@@ -40,17 +44,40 @@ pub(crate) async fn unfinished_replays(session: &Session) -> Result<Vec<ReplayJo
     rows.iter().map(|row| parse(row.try_get(0)?)).collect()
 }
 
-/// Writes progress, unless the job was cancelled meanwhile.
-pub(crate) async fn advance_replay(session: &Session, job: &ReplayJob) -> Result<bool, Failure> {
+/// Takes a job, or keeps it.
+pub(crate) async fn claim_replay(
+    session: &Session,
+    (id, driver): &(ReplayJobId, Driver),
+) -> Result<Option<ReplayJob>, Failure> {
     session.begin().await?;
-    let known = read(session, LOCK, job.id).await?;
-    let written = match known.map(|known| known.state) {
-        Some(ReplayJobState::Running | ReplayJobState::Done) => {
-            write(session, job).await?;
-            true
-        }
-        Some(ReplayJobState::Cancelled) | None => false,
+    let locked = lock(session, *id).await?;
+    // After the lock: whoever had it may have kept it for longer.
+    let now = session.now().await?;
+    let job = locked
+        .filter(|(job, held)| job.state == ReplayJobState::Running && driver.may_take(*held, now))
+        .map(|(job, _)| job);
+    if job.is_some() {
+        drive(session, *id, driver.hold(now)).await?;
+    }
+    session.commit().await?;
+    Ok(job)
+}
+
+/// Writes progress, unless the job was cancelled or taken meanwhile.
+pub(crate) async fn advance_replay(
+    session: &Session,
+    (job, driver): &(ReplayJob, Driver),
+) -> Result<bool, Failure> {
+    session.begin().await?;
+    let written = match lock(session, job.id).await? {
+        Some((known, held)) => known.state != ReplayJobState::Cancelled && driver.may_write(held),
+        None => false,
     };
+    if written {
+        write(session, job).await?;
+        let now = session.now().await?;
+        drive(session, job.id, driver.hold(now)).await?;
+    }
     session.commit().await?;
     Ok(written)
 }
@@ -58,8 +85,8 @@ pub(crate) async fn advance_replay(session: &Session, job: &ReplayJob) -> Result
 /// Cancels a job that is not over.
 pub(crate) async fn cancel_replay(session: &Session, id: ReplayJobId) -> Result<bool, Failure> {
     session.begin().await?;
-    let cancelled = match read(session, LOCK, id).await? {
-        Some(job) if job.state == ReplayJobState::Running => {
+    let cancelled = match lock(session, id).await? {
+        Some((job, _)) if job.state == ReplayJobState::Running => {
             let cancelled = ReplayJob {
                 state: ReplayJobState::Cancelled,
                 ..job
@@ -93,9 +120,24 @@ async fn write(session: &Session, job: &ReplayJob) -> Result<(), Failure> {
         .await
 }
 
-async fn read(session: &Session, sql: &'static str, id: ReplayJobId) -> Result<Option<ReplayJob>, Failure> {
-    let row = session.optional(sql, bind![uuid_of(id.0)]).await?;
-    row.map(|row| parse(row.try_get(0)?)).transpose()
+/// A job that nobody else changes until the transaction ends, and who drives it.
+async fn lock(session: &Session, id: ReplayJobId) -> Result<Option<(ReplayJob, Option<JobHold>)>, Failure> {
+    let Some(row) = session.optional(LOCK, bind![uuid_of(id.0)]).await? else {
+        return Ok(None);
+    };
+    let owner: Option<i64> = row.try_get(1)?;
+    let held = owner
+        .zip(optional_time_at(&row, 2)?)
+        .map(|(owner, until)| JobHold {
+            owner: Owner(owner as u64),
+            until,
+        });
+    Ok(Some((parse(row.try_get(0)?)?, held)))
+}
+
+async fn drive(session: &Session, id: ReplayJobId, held: JobHold) -> Result<(), Failure> {
+    let (owner, until) = (held.owner.0 as i64, held.until.as_micros());
+    session.execute(DRIVE, bind![uuid_of(id.0), owner, until]).await
 }
 
 pub(crate) fn parse(text: &str) -> Result<ReplayJob, Failure> {

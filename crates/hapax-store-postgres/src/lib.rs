@@ -11,10 +11,12 @@
 //! Locks are taken in one order everywhere: an event's row, ledger rows by key, lanes by name, rows
 //! of work. What deadlocks nevertheless is run again.
 //!
-//! No step keeps anything in the session, so that pgbouncer in transaction mode may stand between.
+//! No step keeps anything in the session, so that pgbouncer in transaction mode may stand between. Only
+//! prepared statements are kept there, and they are given up where such a pooler is found.
 
 mod accept;
 mod audit;
+mod batch;
 mod bind;
 mod bodies;
 mod conflicts;
@@ -49,12 +51,13 @@ mod session;
 mod step;
 mod store;
 mod tallies;
+mod template;
 mod tls;
 mod transfer;
 mod url;
 
-pub use connect::{ConnectError, Connector};
+pub use connect::{ConnectError, Connected, Connector};
 pub use open::OpenError;
-pub use options::{Options, Spread};
+pub use options::{Options, Preparing, Spread};
 pub use schema::SCHEMA_VERSION;
 pub use store::PostgresStore;

@@ -6,7 +6,7 @@ use hapax_core::store::Purpose;
 use tokio_postgres::Client;
 
 use crate::connect::{ConnectError, Connector};
-use crate::{Options, schema, transfer};
+use crate::{Options, Spread, schema, transfer};
 
 /// The oldest server that is served.
 const SERVER_VERSION_MIN: u32 = 140_000;
@@ -86,18 +86,51 @@ impl OpenError {
     }
 }
 
-/// Looks at the server and brings the schema to our version; how to connect from then on.
-pub(crate) async fn open(options: &Options) -> Result<Connector, OpenError> {
+/// Looks at the server and brings the schema to our version; how to connect from then on, and how the
+/// tables are spread.
+pub(crate) async fn open(options: &Options) -> Result<(Connector, Spread), OpenError> {
     let connector = Connector::new(&options.url, options.connect_timeout, options.step_timeout)
-        .map_err(|reason| OpenError::Url { reason })?;
-    let client = connector.connect().await.map_err(OpenError::unreachable)?;
+        .map_err(|reason| OpenError::Url { reason })?
+        .preparing(options.preparing);
+    let client = connector.connect().await.map_err(OpenError::unreachable)?.client;
     check_version(&client).await?;
     check_durability(&client, options).await?;
     schema::migrate(&client).await?;
     if options.purpose == Purpose::Serve {
         refuse_unfinished_copy(&client).await?;
     }
-    Ok(connector)
+    let spread = match options.spread {
+        Some(spread) => spread,
+        None => find_spread(&client).await?,
+    };
+    Ok((connector, spread))
+}
+
+/// Asks Citus, where it is installed, whether the tables are distributed.
+async fn find_spread(client: &Client) -> Result<Spread, OpenError> {
+    let catalogue = client
+        .query_typed(
+            "SELECT 1 WHERE to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL",
+            &[],
+        )
+        .await
+        .map_err(OpenError::database)?;
+    if catalogue.is_empty() {
+        return Ok(Spread::Whole);
+    }
+    let distributed = client
+        .query_typed(
+            "SELECT 1 FROM pg_catalog.pg_dist_partition
+             WHERE logicalrelid = to_regclass('hapax.work') AND partmethod = 'h'",
+            &[],
+        )
+        .await
+        .map_err(OpenError::database)?;
+    if distributed.is_empty() {
+        return Ok(Spread::Whole);
+    }
+    tracing::info!("the tables are distributed by bucket");
+    Ok(Spread::ByBucket)
 }
 
 async fn refuse_unfinished_copy(client: &Client) -> Result<(), OpenError> {

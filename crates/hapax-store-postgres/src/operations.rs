@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use hapax_core::store::{
-    AuditEntry, AuditRecord, BodyNote, Cursor, DeadQuery, DeliveryView, Disposal, DuplicateNote, Error,
-    Pause, ReplayJob, ReplayJobId, Variant,
+    AuditEntry, AuditRecord, BodyNote, Cursor, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote,
+    Error, Pause, ReplayJob, ReplayJobId, Variant,
 };
 use hapax_core::{BodyHash, DestinationId, EventId, Operations};
 
@@ -86,9 +86,16 @@ impl Operations for PostgresStore {
             .await
     }
 
-    async fn advance_replay(&self, job: &ReplayJob) -> Result<bool, Error> {
-        self.run(job.clone(), |session, job| {
-            jobs::advance_replay(session, job).boxed()
+    async fn claim_replay(&self, id: ReplayJobId, driver: Driver) -> Result<Option<ReplayJob>, Error> {
+        self.run((id, driver), |session, input| {
+            jobs::claim_replay(session, input).boxed()
+        })
+        .await
+    }
+
+    async fn advance_replay(&self, job: &ReplayJob, driver: Driver) -> Result<bool, Error> {
+        self.run((job.clone(), driver), |session, input| {
+            jobs::advance_replay(session, input).boxed()
         })
         .await
     }

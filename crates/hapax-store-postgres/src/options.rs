@@ -27,13 +27,13 @@ pub struct Options {
     pub lock_timeout: Duration,
     /// How long one step may take in all, should the server say nothing any more.
     pub step_timeout: Duration,
-    /// Whether statements are prepared once for each connection. Behind pgbouncer before 1.21 in
-    /// transaction mode they cannot be.
-    pub prepared: bool,
+    /// Whether statements are prepared once for each connection. The URL may say it too, as
+    /// `prepared_statements=true` or `=false`.
+    pub preparing: Preparing,
     /// Whether to serve a database that may forget what it has committed.
     pub allow_unsafe_durability: bool,
-    /// How leases look for work.
-    pub spread: Spread,
+    /// How the tables are spread, where the database cannot say so itself.
+    pub spread: Option<Spread>,
     /// Events looked at for one page of a list, whatever fits.
     pub list_scan_max: usize,
     /// Events looked at in one call of `purge`, whatever may go.
@@ -44,14 +44,24 @@ pub struct Options {
     pub replay_keep: Duration,
 }
 
-/// How the tables are spread, and so how leases look for work.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Whether statements are prepared. Behind a pooler that shares connections they may not be: what was
+/// prepared on one connection would be asked for on another, where somebody else's has its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preparing {
+    /// Where nothing is between us and the database.
+    WhereSafe,
+    /// In any case: the pooler is known to keep statements apart, as pgbouncer can from version 1.21.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// How the tables are spread, and so how statements are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
-    /// On one server: one statement finds the longest due over all buckets.
-    #[default]
+    /// On one server: one statement for all rows of a batch.
     Whole,
-    /// By bucket over several servers: one bucket is leased from at a time, the one with the
-    /// longest due first.
+    /// By bucket over several servers: each statement names one bucket, and so runs on one of them.
     ByBucket,
 }
 
@@ -68,9 +78,9 @@ impl Options {
             statement_timeout: Duration::from_secs(30),
             lock_timeout: Duration::from_secs(10),
             step_timeout: Duration::from_secs(60),
-            prepared: true,
+            preparing: Preparing::WhereSafe,
             allow_unsafe_durability: false,
-            spread: Spread::Whole,
+            spread: None,
             list_scan_max: 5_000,
             purge_scan_max: 5_000,
             audit_keep: days(400),

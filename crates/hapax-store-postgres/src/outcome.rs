@@ -7,9 +7,9 @@ use hapax_core::{DeliveryState, ErrorClass, EventId, OnDead, Timestamp};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use crate::bind::{Column, bind};
+use crate::batch::Batch;
 use crate::failure::Failure;
-use crate::lanes::{self, LaneName};
+use crate::lanes::{self, LaneName, Place, Standing};
 use crate::rows::{count_at, on_dead_code, state_code};
 use crate::session::{Numbers, Session};
 
@@ -24,21 +24,9 @@ pub(crate) use work_row;
 
 const DELETE_WORK: &str = "
     DELETE FROM hapax.work AS w
-    USING unnest($1::int2[], $2::uuid[], $3::text[]) AS n (bucket, id, destination)
-    WHERE w.bucket = n.bucket AND w.id = n.id AND w.destination = n.destination";
+    USING {n} WHERE w.bucket = {bucket} AND w.id = n.id AND w.destination = n.destination";
 
-const INSERT_OUTCOMES: &str = "
-    INSERT INTO hapax.outcomes (bucket, id, destination, token, state, is_current, holds, attempts, lost, finished_at,
-                                finished_no, generation, accepted_at, idempotency_key, error, lane, lane_order,
-                                on_dead, replay)
-    SELECT n.bucket, n.id, n.destination, n.token, n.state, true, n.holds, n.attempts, n.lost, $18::int8,
-           n.finished_no, n.generation, n.accepted_at, n.idempotency_key, n.error, n.lane, n.lane_order,
-           n.on_dead, n.replay
-    FROM unnest($1::int2[], $2::uuid[], $3::text[], $4::int8[], $5::int2[], $6::bool[], $7::int8[], $8::int8[],
-                $9::int8[], $10::int8[], $11::int8[], $12::uuid[], $13::text[], $14::text[], $15::int8[],
-                $16::int2[], $17::uuid[])
-         AS n (bucket, id, destination, token, state, holds, attempts, lost, finished_no, generation, accepted_at,
-               idempotency_key, error, lane, lane_order, on_dead, replay)";
+const INSERT_OUTCOMES: &str = "INSERT INTO hapax.outcomes {rows}";
 
 /// A delivery's row, as it goes from table to table.
 #[derive(Clone, Debug)]
@@ -88,6 +76,16 @@ impl WorkRow {
         Some((self.destination.clone(), self.lane.clone()?))
     }
 
+    /// Its place in its lane.
+    pub(crate) fn place(&self) -> Option<Place> {
+        Some(Place {
+            lane: self.lane_name()?,
+            order: self.lane_order?,
+            event_bucket: self.bucket,
+            event: self.id,
+        })
+    }
+
     /// Whether it keeps its lane waiting when it dies.
     fn holds_when_dead(&self) -> bool {
         self.lane.is_some() && self.on_dead == Some(on_dead_code(OnDead::Hold))
@@ -109,60 +107,44 @@ pub(crate) async fn conclude(
     numbers: &mut Numbers,
     now: Timestamp,
 ) -> Result<(), Failure> {
-    if ended.is_empty() {
-        return Ok(());
-    }
-    let mut states = Column::<i16>::default();
-    let mut errors = Column::<Option<&str>>::default();
-    let mut holds = Column::<bool>::default();
-    let mut finished = Column::<i64>::default();
-    let mut freed = BTreeSet::new();
+    let mut endings = Vec::with_capacity(ended.len());
+    let mut left = Vec::new();
+    let mut held = Vec::new();
     for (row, ending) in ended {
-        let (state, error, holding) = match ending {
+        let (state, error, holds) = match ending {
             Ending::Completed => (DeliveryState::Completed, None, false),
             Ending::Dead(class) => (DeliveryState::Dead, Some(class.as_str()), row.holds_when_dead()),
         };
-        states.push(state_code(state));
-        errors.push(error);
-        holds.push(holding);
-        finished.push(numbers.next()?);
-        if !holding {
-            freed.extend(row.lane_name());
-        }
+        if holds { &mut held } else { &mut left }.extend(row.place());
+        endings.push((state_code(state), error, holds, numbers.next()?));
     }
     let rows = || ended.iter().map(|(row, _)| row);
-    let buckets: Column<i16> = rows().map(|row| row.bucket).collect();
-    let ids: Column<Uuid> = rows().map(|row| row.id).collect();
-    let destinations: Column<&str> = rows().map(|row| row.destination.as_str()).collect();
-    session
-        .execute(DELETE_WORK, bind![buckets, ids, destinations])
-        .await?;
-    session
-        .execute(
-            INSERT_OUTCOMES,
-            bind![
-                buckets,
-                ids,
-                destinations,
-                rows().map(|row| row.token).collect::<Column<i64>>(),
-                states,
-                holds,
-                rows().map(|row| i64::from(row.attempts)).collect::<Column<i64>>(),
-                rows().map(|row| i64::from(row.lost)).collect::<Column<i64>>(),
-                finished,
-                rows().map(|row| row.generation).collect::<Column<i64>>(),
-                rows().map(|row| row.accepted_at).collect::<Column<i64>>(),
-                rows().map(|row| row.idempotency_key).collect::<Column<Uuid>>(),
-                errors,
-                rows()
-                    .map(|row| row.lane.as_deref())
-                    .collect::<Column<Option<&str>>>(),
-                rows().map(|row| row.lane_order).collect::<Column<Option<i64>>>(),
-                rows().map(|row| row.on_dead).collect::<Column<Option<i16>>>(),
-                rows().map(|row| row.replay).collect::<Column<Option<Uuid>>>(),
-                now.as_micros(),
-            ],
-        )
-        .await?;
+    let names = || {
+        Batch::in_buckets(rows().map(|row| row.bucket))
+            .column("id", rows().map(|row| row.id))
+            .column("destination", rows().map(|row| row.destination.as_str()))
+    };
+    session.write(DELETE_WORK, &names()).await?;
+    let outcomes = names()
+        .column("token", rows().map(|row| row.token))
+        .column("state", endings.iter().map(|ending| ending.0))
+        .same("is_current", true)
+        .column("holds", endings.iter().map(|ending| ending.2))
+        .column("attempts", rows().map(|row| i64::from(row.attempts)))
+        .column("lost", rows().map(|row| i64::from(row.lost)))
+        .same("finished_at", now.as_micros())
+        .column("finished_no", endings.iter().map(|ending| ending.3))
+        .column("generation", rows().map(|row| row.generation))
+        .column("accepted_at", rows().map(|row| row.accepted_at))
+        .column("idempotency_key", rows().map(|row| row.idempotency_key))
+        .column("error", endings.iter().map(|ending| ending.1))
+        .column("lane", rows().map(|row| row.lane.as_deref()))
+        .column("lane_order", rows().map(|row| row.lane_order))
+        .column("on_dead", rows().map(|row| row.on_dead))
+        .column("replay", rows().map(|row| row.replay));
+    session.write(INSERT_OUTCOMES, &outcomes).await?;
+    lanes::stand(session, &held, Standing::Holding).await?;
+    lanes::leave(session, &left).await?;
+    let freed: BTreeSet<LaneName> = left.into_iter().map(|place| place.lane).collect();
     lanes::promote(session, &freed, now).await
 }

@@ -28,13 +28,15 @@ pub(crate) struct Pool {
     /// Rises whenever a connection was made after another one was lost.
     epoch: AtomicU64,
     lost: AtomicBool,
+    /// Whether statements are prepared; once not, never again.
+    prepares: AtomicBool,
     next_slot: AtomicI16,
 }
 
 /// A connection with what belongs to it.
 pub(crate) struct Connection {
     pub(crate) client: Client,
-    pub(crate) statements: Mutex<HashMap<&'static str, Statement>>,
+    pub(crate) statements: Mutex<HashMap<String, Statement>>,
     /// The bucket of its sums.
     pub(crate) slot: i16,
 }
@@ -56,6 +58,7 @@ pub(crate) struct Lent {
 
 impl Pool {
     pub(crate) fn new(connector: Connector, options: &Options) -> Self {
+        let prepares = connector.may_prepare();
         Self {
             connector,
             idle: Mutex::new(Vec::new()),
@@ -65,12 +68,27 @@ impl Pool {
             acquire_timeout: options.acquire_timeout,
             epoch: AtomicU64::new(0),
             lost: AtomicBool::new(false),
+            prepares: AtomicBool::new(prepares),
             next_slot: AtomicI16::new(fastrand::i16(0..BUCKETS)),
         }
     }
 
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn prepares(&self) -> bool {
+        self.prepares.load(Ordering::Acquire)
+    }
+
+    /// Prepares no statement any more.
+    pub(crate) fn stop_preparing(&self) {
+        if self.prepares.swap(false, Ordering::AcqRel) {
+            tracing::info!(
+                "a pooler such as pgbouncer is between this process and the database, so statements are not \
+                 prepared; where it keeps them apart, add prepared_statements=true to the store's URL"
+            );
+        }
     }
 
     /// A place for one call, unless there are too many.
@@ -98,17 +116,20 @@ impl Pool {
                 _permit: permit,
             });
         }
-        let client = self
+        let connected = self
             .connector
             .connect()
             .await
             .map_err(|error| Failure::Unavailable(format!("the database cannot be reached: {error}")))?;
+        if !connected.prepares {
+            self.stop_preparing();
+        }
         if self.lost.swap(false, Ordering::AcqRel) {
             self.epoch.fetch_add(1, Ordering::AcqRel);
         }
         Ok(Lent {
             connection: Connection {
-                client,
+                client: connected.client,
                 statements: Mutex::new(HashMap::new()),
                 slot: self.next_slot.fetch_add(1, Ordering::Relaxed).rem_euclid(BUCKETS),
             },

@@ -116,14 +116,10 @@ async fn sweep_window(
 }
 
 const CANDIDATES: &str = "
-    SELECT e.bucket, e.id, e.received_at,
-           NOT EXISTS (SELECT 1 FROM hapax.work w WHERE w.bucket = e.bucket AND w.id = e.id)
-           AND NOT EXISTS (SELECT 1 FROM hapax.outcomes o
-                           WHERE o.bucket = e.bucket AND o.id = e.id AND o.is_current AND o.state = 4
-                             AND o.finished_at >= $3::int8)
-    FROM hapax.events e
-    WHERE e.source = $1::text AND e.received_at < $2::int8 AND (e.received_at, e.id) > ($4::int8, $5::uuid)
-    ORDER BY e.received_at, e.id LIMIT $6::int8";
+    SELECT e.bucket, e.id, e.received_at
+    FROM hapax.events e /* every bucket */
+    WHERE e.source = $1::text AND e.received_at < $2::int8 AND (e.received_at, e.id) > ($3::int8, $4::uuid)
+    ORDER BY e.received_at, e.id LIMIT $5::int8";
 
 async fn delete(session: &Session, chunk: &Chunk) -> Result<Done, Failure> {
     let window = &chunk.window;
@@ -133,24 +129,28 @@ async fn delete(session: &Session, chunk: &Chunk) -> Result<Done, Failure> {
             bind::bind![
                 window.source.as_str(),
                 window.payload_before.as_micros(),
-                window.dead_before.as_micros(),
                 chunk.from.0,
                 chunk.from.1,
                 chunk.scan_max as i64,
             ],
         )
         .await?;
+    let seen: Vec<(i16, Uuid)> = rows
+        .iter()
+        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
+        .collect::<Result<_, Failure>>()?;
+    let may_go = remove::may_go(session, &seen, window.dead_before).await?;
     let mut doomed: Vec<(i16, Uuid)> = Vec::new();
     let mut position = chunk.from;
     let mut scanned = 0;
-    for row in &rows {
+    for (row, name) in rows.iter().zip(seen) {
         if doomed.len() >= chunk.deletes_max as usize {
             break;
         }
         scanned += 1;
-        position = (row.try_get(2)?, row.try_get(1)?);
-        if row.try_get(3)? {
-            doomed.push((row.try_get(0)?, row.try_get(1)?));
+        position = (row.try_get(2)?, name.1);
+        if may_go.contains(&name) {
+            doomed.push(name);
         }
     }
     let is_end = scanned == rows.len() && rows.len() < chunk.scan_max;

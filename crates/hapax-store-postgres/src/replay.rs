@@ -2,46 +2,44 @@
 
 mod again;
 
-use std::collections::BTreeSet;
-
 use hapax_core::store::{ReplayMode, ReplayOrder, Replayed};
 use hapax_core::{DeliveryState, EventId, Generation, Identity, Timestamp};
 use uuid::Uuid;
 
-use crate::bind::{Column, bind};
+use crate::batch::Batch;
+use crate::bind::bind;
 use crate::failure::Failure;
-use crate::lanes::{self, LaneName};
+use crate::lanes;
 use crate::outcome::{WorkRow, work_row};
 use crate::rows::{bucket_of, count_at, generation_at, key_bucket, key_uuid, state_of, uuid_of};
 use crate::session::Session;
 
 // A purge that has the event first wins: then it is not found.
 const LOCK_EVENTS: &str = "
-    SELECT e.id FROM unnest($1::int2[], $2::uuid[]) AS n (bucket, id)
-    JOIN hapax.events e ON e.bucket = n.bucket AND e.id = n.id
+    SELECT e.id FROM {n} JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id
     ORDER BY e.bucket, e.id FOR UPDATE OF e";
 
 const LOCK_LEDGER: &str = "
-    SELECT l.key FROM unnest($1::int2[], $2::uuid[]) AS n (bucket, id)
-    JOIN hapax.events e ON e.bucket = n.bucket AND e.id = n.id
-    JOIN hapax.ledger l ON l.bucket = e.bucket AND l.key = e.key
+    SELECT l.key FROM {n}
+    JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id
+    JOIN hapax.ledger l ON l.bucket = {bucket} AND l.key = e.key
     ORDER BY l.bucket, l.key FOR UPDATE OF l";
 
 // Of finished and unfinished alike: the one may become the other before the lanes are locked.
 const LANES: &str = "
-    SELECT w.destination, w.lane FROM unnest($1::int2[], $2::uuid[]) AS n (bucket, id)
-    JOIN hapax.work w ON w.bucket = n.bucket AND w.id = n.id WHERE w.lane IS NOT NULL
+    SELECT w.destination, w.lane FROM {n}
+    JOIN hapax.work w ON w.bucket = {bucket} AND w.id = n.id WHERE w.lane IS NOT NULL
     UNION
-    SELECT o.destination, o.lane FROM unnest($1::int2[], $2::uuid[]) AS n (bucket, id)
-    JOIN hapax.outcomes o ON o.bucket = n.bucket AND o.id = n.id WHERE o.lane IS NOT NULL AND o.is_current";
+    SELECT o.destination, o.lane FROM {n}
+    JOIN hapax.outcomes o ON o.bucket = {bucket} AND o.id = n.id WHERE o.lane IS NOT NULL AND o.is_current";
 
 const SUBJECT: &str = "
     SELECT e.scope, e.event_id, e.generation, e.accepted_at FROM hapax.events e
     WHERE e.bucket = $1::int2 AND e.id = $2::uuid";
 
 const UNFINISHED: &str = "
-    SELECT EXISTS (SELECT 1 FROM hapax.work w
-                   WHERE w.bucket = $1::int2 AND w.id = $2::uuid AND ($3::text IS NULL OR w.destination = $3::text))";
+    SELECT w.id FROM hapax.work w
+    WHERE w.bucket = $1::int2 AND w.id = $2::uuid AND ($3::text IS NULL OR w.destination = $3::text) LIMIT 1";
 
 const FINISHED: &str = concat!(
     "SELECT ",
@@ -78,30 +76,17 @@ pub(crate) async fn replay(session: &Session, orders: &[ReplayOrder]) -> Result<
 
 /// Locks everything that the orders may touch, in the order of everybody.
 async fn lock(session: &Session, orders: &[ReplayOrder], now: Timestamp) -> Result<(), Failure> {
-    let columns = |ids: Vec<EventId>| -> (Column<i16>, Column<Uuid>) {
-        (
-            ids.iter().map(|id| bucket_of(*id)).collect(),
-            ids.iter().map(|id| uuid_of(*id)).collect(),
-        )
+    let ids = |ids: Vec<EventId>| -> Batch<'_> {
+        Batch::in_buckets(ids.iter().map(|id| bucket_of(*id))).column("id", ids.iter().map(|id| uuid_of(*id)))
     };
-    let (buckets, ids) = columns(orders.iter().map(|order| order.event).collect());
-    session.execute(LOCK_EVENTS, bind![buckets, ids]).await?;
+    let events = ids(orders.iter().map(|order| order.event).collect());
+    session.write(LOCK_EVENTS, &events).await?;
     let forced = orders
         .iter()
         .filter(|order| order.mode == ReplayMode::Force)
         .map(|order| order.event);
-    let (forced_buckets, forced_ids) = columns(forced.collect());
-    if !forced_ids.is_empty() {
-        session
-            .execute(LOCK_LEDGER, bind![forced_buckets, forced_ids])
-            .await?;
-    }
-    let mut names: BTreeSet<LaneName> = session
-        .rows(LANES, bind![buckets, ids])
-        .await?
-        .iter()
-        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
-        .collect::<Result<_, Failure>>()?;
+    session.write(LOCK_LEDGER, &ids(forced.collect())).await?;
+    let mut names = lanes::names(&session.over(LANES, &events).await?)?;
     names.extend(orders.iter().filter_map(|order| {
         let target = order.to.as_ref()?;
         let lane = target.lane.as_ref()?;
@@ -133,9 +118,9 @@ async fn replay_one(session: &Session, order: &ReplayOrder, now: Timestamp) -> R
     };
     let only = order.to.as_ref().map(|target| target.destination.as_str());
     let unfinished = session
-        .one(UNFINISHED, bind![subject.bucket, subject.id, only])
+        .optional(UNFINISHED, bind![subject.bucket, subject.id, only])
         .await?;
-    if unfinished.try_get(0)? {
+    if unfinished.is_some() {
         return Ok(Replayed::Unfinished);
     }
     let finished = finished(session, &subject, only).await?;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use hapax_core::store::{LOST_MAX, Rescued};
 use hapax_core::{DeliveryState, ErrorClass, EventId, Timestamp};
-use uuid::Uuid;
 
-use crate::bind::{Column, bind};
+use crate::batch::Batch;
+use crate::bind::bind;
 use crate::failure::Failure;
 use crate::lanes::{self, LaneName};
 use crate::outcome::{Ending, WorkRow, conclude, work_row};
@@ -19,26 +19,25 @@ const RESCUE_MAX: u32 = 1_024;
 const EXPIRED: &str = concat!(
     "SELECT ",
     work_row!(),
-    " FROM hapax.work w WHERE w.class = 1 AND w.wake_at < $1::int8 ORDER BY w.wake_at LIMIT $2::int8"
+    " FROM hapax.work w /* every bucket */
+      WHERE w.class = 1 AND w.wake_at < $1::int8 ORDER BY w.wake_at LIMIT $2::int8"
 );
 
 // Whoever holds the row is just finishing, extending or rescuing it: then it is theirs.
 const LOCK: &str = concat!(
     "SELECT ",
     work_row!(),
-    " FROM unnest($1::int2[], $2::uuid[], $3::text[], $4::int8[]) AS n (bucket, id, destination, token)
-      JOIN hapax.work w ON w.bucket = n.bucket AND w.id = n.id AND w.destination = n.destination
-      WHERE w.token = n.token AND w.state = 1 AND w.wake_at < $5::int8
+    " FROM {n} JOIN hapax.work w
+          ON w.bucket = {bucket} AND w.id = n.id AND w.destination = n.destination AND w.token = n.token
+      WHERE w.state = 1 AND w.wake_at < $5::int8
       ORDER BY w.bucket, w.id, w.destination FOR UPDATE OF w SKIP LOCKED"
 );
 
 const UPDATE: &str = "
     UPDATE hapax.work AS w
-    SET state = n.state, class = $8::int2, wake_at = $7::int8, token = n.token, attempts = n.attempts,
+    SET state = n.state, class = $7::int2, wake_at = $8::int8, token = n.token, attempts = n.attempts,
         lost = w.lost + 1, owner = NULL
-    FROM unnest($1::int2[], $2::uuid[], $3::text[], $4::int2[], $5::int8[], $6::int8[])
-         AS n (bucket, id, destination, state, token, attempts)
-    WHERE w.bucket = n.bucket AND w.id = n.id AND w.destination = n.destination";
+    FROM {n} WHERE w.bucket = {bucket} AND w.id = n.id AND w.destination = n.destination";
 
 /// Takes back leases that have expired, at most `limit`.
 pub(crate) async fn rescue(session: &Session, limit: u32) -> Result<Vec<Rescued>, Failure> {
@@ -90,47 +89,25 @@ fn read(rows: &[tokio_postgres::Row]) -> Result<Vec<WorkRow>, Failure> {
 }
 
 async fn lock(session: &Session, expired: &[WorkRow], now: Timestamp) -> Result<Vec<WorkRow>, Failure> {
-    let rows = session
-        .rows(
-            LOCK,
-            bind![
-                expired.iter().map(|row| row.bucket).collect::<Column<i16>>(),
-                expired.iter().map(|row| row.id).collect::<Column<Uuid>>(),
-                expired
-                    .iter()
-                    .map(|row| row.destination.as_str())
-                    .collect::<Column<&str>>(),
-                expired.iter().map(|row| row.token).collect::<Column<i64>>(),
-                now.as_micros(),
-            ],
-        )
-        .await?;
-    read(&rows)
+    let batch = names(expired)
+        .column("token", expired.iter().map(|row| row.token))
+        .value(now.as_micros());
+    read(&session.over(LOCK, &batch).await?)
 }
 
 async fn put_back(session: &Session, back: &[WorkRow], now: Timestamp) -> Result<(), Failure> {
-    if back.is_empty() {
-        return Ok(());
-    }
-    session
-        .execute(
-            UPDATE,
-            bind![
-                back.iter().map(|row| row.bucket).collect::<Column<i16>>(),
-                back.iter().map(|row| row.id).collect::<Column<Uuid>>(),
-                back.iter()
-                    .map(|row| row.destination.as_str())
-                    .collect::<Column<&str>>(),
-                back.iter()
-                    .map(|row| state_code(DeliveryState::waiting(row.attempts)))
-                    .collect::<Column<i16>>(),
-                back.iter().map(|row| row.token).collect::<Column<i64>>(),
-                back.iter()
-                    .map(|row| i64::from(row.attempts))
-                    .collect::<Column<i64>>(),
-                now.as_micros(),
-                Class::Suspect.code(),
-            ],
-        )
-        .await
+    let waiting = |row: &WorkRow| state_code(DeliveryState::waiting(row.attempts));
+    let batch = names(back)
+        .column("state", back.iter().map(waiting))
+        .column("token", back.iter().map(|row| row.token))
+        .column("attempts", back.iter().map(|row| i64::from(row.attempts)))
+        .value(Class::Suspect.code())
+        .value(now.as_micros());
+    session.write(UPDATE, &batch).await
+}
+
+fn names(rows: &[WorkRow]) -> Batch<'_> {
+    Batch::in_buckets(rows.iter().map(|row| row.bucket))
+        .column("id", rows.iter().map(|row| row.id))
+        .column("destination", rows.iter().map(|row| row.destination.as_str()))
 }

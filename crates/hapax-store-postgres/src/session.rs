@@ -4,14 +4,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use futures_util::future::join;
+use futures_util::future::{join, join_all};
 use hapax_core::Timestamp;
 use tokio_postgres::{Row, Statement};
 
-use crate::Options;
+use crate::batch::{Batch, Run};
 use crate::bind::{Param, bind};
-use crate::failure::Failure;
-use crate::pool::Lent;
+use crate::failure::{self, Failure};
+use crate::pool::{Lent, Pool};
+use crate::template::{self, Form};
+use crate::{Options, Spread};
 
 /// The time, and as many new numbers as asked for. Read in a statement of its own and bound to the
 /// others: a distributed database refuses to compute them inside.
@@ -26,6 +28,7 @@ pub(crate) struct Session {
     lent: Lent,
     in_transaction: AtomicBool,
     terms: Terms,
+    prepares: bool,
 }
 
 /// What every transaction begins with.
@@ -33,11 +36,11 @@ pub(crate) struct Session {
 pub(crate) struct Terms {
     begin: String,
     begin_reading: String,
-    prepared: bool,
+    spread: Spread,
 }
 
 impl Terms {
-    pub(crate) fn new(options: &Options) -> Self {
+    pub(crate) fn new(options: &Options, spread: Spread) -> Self {
         // Limits go into the transaction and not into the session: behind a pooler, sessions are shared.
         let limits = format!(
             "SET LOCAL statement_timeout = {}; SET LOCAL lock_timeout = {}; \
@@ -49,8 +52,12 @@ impl Terms {
         Self {
             begin: format!("BEGIN ISOLATION LEVEL READ COMMITTED; {limits}"),
             begin_reading: format!("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {limits}"),
-            prepared: options.prepared,
+            spread,
         }
+    }
+
+    pub(crate) const fn spread(&self) -> Spread {
+        self.spread
     }
 }
 
@@ -65,14 +72,20 @@ impl Numbers {
             .next()
             .ok_or_else(|| Failure::Unreadable("the database gave too few numbers".to_owned()))
     }
+
+    /// The next ones.
+    pub(crate) fn several(&mut self, count: usize) -> Result<Vec<i64>, Failure> {
+        (0..count).map(|_| self.next()).collect()
+    }
 }
 
 impl Session {
-    pub(crate) fn new(lent: Lent, terms: Terms) -> Self {
+    pub(crate) fn new(lent: Lent, pool: &Pool, terms: Terms) -> Self {
         Self {
             lent,
             in_transaction: AtomicBool::new(false),
             terms,
+            prepares: pool.prepares(),
         }
     }
 
@@ -84,6 +97,11 @@ impl Session {
     /// The bucket of this connection's sums.
     pub(crate) const fn slot(&self) -> i16 {
         self.lent.connection.slot
+    }
+
+    /// How the tables are spread.
+    pub(crate) const fn spread(&self) -> Spread {
+        self.terms.spread
     }
 
     /// Begins a transaction that writes.
@@ -154,7 +172,7 @@ impl Session {
     /// Runs a statement; its rows.
     pub(crate) async fn rows(&self, sql: &'static str, params: &[Param<'_>]) -> Result<Vec<Row>, Failure> {
         let client = &self.lent.connection.client;
-        if self.terms.prepared {
+        if self.prepares {
             let statement = self.statement(sql, params).await?;
             let values: Vec<_> = params.iter().map(|(value, _)| *value).collect();
             Ok(client.query(&statement, &values).await?)
@@ -166,6 +184,47 @@ impl Session {
     /// Runs a statement that is put together, and so not prepared; its rows.
     pub(crate) async fn rows_of(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Failure> {
         Ok(self.lent.connection.client.query_typed(sql, params).await?)
+    }
+
+    /// Runs a statement over rows: once, or once for each bucket, sent in one go; all its rows. Nothing
+    /// is asked where there are no rows.
+    pub(crate) async fn over(&self, text: &'static str, batch: &Batch<'_>) -> Result<Vec<Row>, Failure> {
+        if batch.is_empty() {
+            return Ok(Vec::new());
+        }
+        let form = Form::of(text, self.terms.spread);
+        let sql = template::fill(text, form, &batch.columns());
+        let runs = batch.runs(form);
+        // Before the runs, so that it is prepared once.
+        let statement = match runs.first() {
+            Some(run) if self.prepares => Some(self.statement(&sql, &run.params()).await?),
+            Some(_) | None => None,
+        };
+        // Each is sent when it is first asked, and they are asked in order.
+        let outcomes = join_all(runs.iter().map(|run| self.run(statement.as_ref(), &sql, run))).await;
+        Ok(failure::all(outcomes)?.into_iter().flatten().collect())
+    }
+
+    async fn run(
+        &self,
+        statement: Option<&Statement>,
+        sql: &str,
+        run: &Run<'_, '_>,
+    ) -> Result<Vec<Row>, Failure> {
+        let client = &self.lent.connection.client;
+        let params = run.params();
+        match statement {
+            Some(statement) => {
+                let values: Vec<_> = params.iter().map(|(value, _)| *value).collect();
+                Ok(client.query(statement, &values).await?)
+            }
+            None => Ok(client.query_typed(sql, &params).await?),
+        }
+    }
+
+    /// Runs a statement over rows for its effect.
+    pub(crate) async fn write(&self, text: &'static str, batch: &Batch<'_>) -> Result<(), Failure> {
+        self.over(text, batch).await.map(drop)
     }
 
     /// Runs a statement for its effect.
@@ -189,13 +248,13 @@ impl Session {
         Ok(self.rows(sql, params).await?.into_iter().next())
     }
 
-    async fn statement(&self, sql: &'static str, params: &[Param<'_>]) -> Result<Statement, Failure> {
+    async fn statement(&self, sql: &str, params: &[Param<'_>]) -> Result<Statement, Failure> {
         if let Some(statement) = lock(&self.lent.connection.statements).get(sql) {
             return Ok(statement.clone());
         }
         let types: Vec<_> = params.iter().map(|(_, sql_type)| sql_type.clone()).collect();
         let statement = self.lent.connection.client.prepare_typed(sql, &types).await?;
-        lock(&self.lent.connection.statements).insert(sql, statement.clone());
+        lock(&self.lent.connection.statements).insert(sql.to_owned(), statement.clone());
         Ok(statement)
     }
 }

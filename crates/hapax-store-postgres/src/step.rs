@@ -32,7 +32,7 @@ impl Runner {
         loop {
             let outcome = self.once(input, step).await;
             match outcome {
-                Err(failure) if failure.remedy() == Remedy::Again && tries < TRIES_MAX => {
+                Err(failure) if failure.remedy().is_again() && tries < TRIES_MAX => {
                     tracing::debug!(%failure, tries, "a step is run again");
                     tries += 1;
                     tokio::time::sleep(Duration::from_millis(fastrand::u64(1..=u64::from(tries) * 4))).await;
@@ -43,7 +43,7 @@ impl Runner {
     }
 
     async fn once<I, O>(&self, input: &I, step: Step<I, O>) -> Result<O, Failure> {
-        let session = Session::new(self.pool.acquire().await?, self.terms.clone());
+        let session = Session::new(self.pool.acquire().await?, &self.pool, self.terms.clone());
         let outcome = tokio::time::timeout(self.step_timeout, step(&session, input))
             .await
             .unwrap_or_else(|_| Err(Failure::Unavailable("the database does not answer".to_owned())));
@@ -51,6 +51,10 @@ impl Runner {
             Ok(_) => true,
             Err(failure) => match failure.remedy() {
                 Remedy::Discard => false,
+                Remedy::Unprepared => {
+                    self.pool.stop_preparing();
+                    false
+                }
                 Remedy::Again | Remedy::Bisect | Remedy::Tell => undo(&session).await,
             },
         };

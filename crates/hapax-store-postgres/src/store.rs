@@ -18,8 +18,8 @@ use crate::purge::Progress;
 use crate::session::Terms;
 use crate::step::{Runner, Step};
 use crate::{
-    Options, accept, conflicts, counts, extend, finish, forget, get, hasten, lease, list, look_up, purge,
-    replay, rescue,
+    Options, Spread, accept, conflicts, counts, extend, finish, forget, get, hasten, lease, list, look_up,
+    purge, replay, rescue,
 };
 
 /// The store for many replicas: a PostgreSQL database, shared with any number of other processes.
@@ -36,16 +36,26 @@ impl PostgresStore {
     /// When the server cannot be reached, is too old or may lose commits, or the schema is of a
     /// newer program; it is then as it was.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
-        let connector = open::open(&options).await?;
+        let (connector, spread) = open::open(&options).await?;
         Ok(Self {
             runner: Runner {
                 pool: Arc::new(Pool::new(connector, &options)),
-                terms: Terms::new(&options),
+                terms: Terms::new(&options, spread),
                 step_timeout: options.step_timeout,
             },
             options: Arc::new(options),
             progress: Arc::default(),
         })
+    }
+
+    /// How the tables are spread, as found at the start.
+    pub const fn spread(&self) -> Spread {
+        self.runner.terms.spread()
+    }
+
+    /// Whether statements are prepared, as far as is known by now.
+    pub fn prepares(&self) -> bool {
+        self.runner.pool.prepares()
     }
 
     /// Runs a step in a task of its own: it comes to its end even if nobody waits for it any more.
@@ -104,11 +114,7 @@ impl Store for PostgresStore {
     }
 
     async fn lease(&self, order: LeaseOrder) -> Result<LeaseBatch, Error> {
-        let search = lease::Search {
-            order,
-            spread: self.options.spread,
-        };
-        self.run(search, |session, search| lease::lease(session, search).boxed())
+        self.run(order, |session, order| lease::lease(session, order).boxed())
             .await
     }
 

@@ -3,15 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::bind::{Column, bind};
+use crate::batch::Batch;
 use crate::failure::Failure;
 use crate::session::Session;
 
 const ADD: &str = "
-    INSERT INTO hapax.tallies AS t (bucket, kind, scope, entries)
-    SELECT n.bucket, n.kind, n.scope, n.entries
-    FROM unnest($1::int2[], $2::int2[], $3::text[], $4::int8[]) AS n (bucket, kind, scope, entries)
-    ORDER BY n.kind, n.scope
+    INSERT INTO hapax.tallies AS t {sorted rows}
     ON CONFLICT (bucket, kind, scope) DO UPDATE SET entries = t.entries + excluded.entries";
 
 /// Counted under the kind of events.
@@ -40,13 +37,10 @@ impl Tallies {
 
     /// Writes the sums, as the transaction's last step: nobody waits long for their rows.
     pub(crate) async fn flush(&self, session: &Session) -> Result<(), Failure> {
-        if self.changes.is_empty() {
-            return Ok(());
-        }
-        let buckets: Column<i16> = self.changes.iter().map(|_| session.slot()).collect();
-        let kinds: Column<i16> = self.changes.keys().map(|(kind, _)| *kind).collect();
-        let scopes: Column<&str> = self.changes.keys().map(|(_, scope)| scope.as_str()).collect();
-        let entries: Column<i64> = self.changes.values().copied().collect();
-        session.execute(ADD, bind![buckets, kinds, scopes, entries]).await
+        let batch = Batch::in_buckets(self.changes.iter().map(|_| session.slot()))
+            .column("kind", self.changes.keys().map(|(kind, _)| *kind))
+            .column("scope", self.changes.keys().map(|(_, scope)| scope.as_str()))
+            .column("entries", self.changes.values().copied());
+        session.write(ADD, &batch).await
     }
 }

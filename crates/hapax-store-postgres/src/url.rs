@@ -1,9 +1,11 @@
 //! Reading the database's URL: what the client library does not know itself (`verify-ca`,
-//! `verify-full`, `sslrootcert`) is taken out first.
+//! `verify-full`, `sslrootcert`) is taken out first, and so is what is ours (`prepared_statements`).
 
 use std::path::PathBuf;
 
 use tokio_postgres::config::SslMode;
+
+use crate::Preparing;
 
 /// How much of the server's certificate is checked, as libpq means it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +32,8 @@ pub(crate) enum Roots {
 pub(crate) struct Target {
     pub(crate) config: tokio_postgres::Config,
     pub(crate) trust: Trust,
+    /// Whether statements are prepared, where it says so.
+    pub(crate) preparing: Option<Preparing>,
 }
 
 /// Reads a URL. The reason of a refusal never quotes it, since it may hold a password.
@@ -40,11 +44,17 @@ pub(crate) fn read(url: &str) -> Result<Target, String> {
     let (place, query) = url.split_once('?').unwrap_or((url, ""));
     let mut mode = "prefer".to_owned();
     let mut roots = Roots::Public;
+    let mut preparing = None;
     let mut rest: Vec<&str> = Vec::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         match pair.split_once('=') {
             Some(("sslmode", value)) => value.clone_into(&mut mode),
             Some(("sslrootcert", "system")) => roots = Roots::Public,
+            Some(("prepared_statements", "true")) => preparing = Some(Preparing::Always),
+            Some(("prepared_statements", "false")) => preparing = Some(Preparing::Never),
+            Some(("prepared_statements", _)) => {
+                return Err("its prepared_statements is neither true nor false".to_owned());
+            }
             Some(("sslrootcert", value)) => roots = Roots::File(PathBuf::from(decode(value)?)),
             _ => rest.push(pair),
         }
@@ -74,7 +84,11 @@ pub(crate) fn read(url: &str) -> Result<Target, String> {
         .parse()
         .map_err(|_| "it is not postgres://user:password@host:port/database".to_owned())?;
     config.ssl_mode(ssl_mode);
-    Ok(Target { config, trust })
+    Ok(Target {
+        config,
+        trust,
+        preparing,
+    })
 }
 
 /// Percent-decoding of one value.
@@ -131,6 +145,22 @@ mod tests {
             );
             assert_eq!(target.config.get_ports(), [5433]);
         }
+    }
+
+    #[test]
+    fn a_url_says_whether_statements_are_prepared() {
+        for (query, preparing) in [
+            ("", None),
+            ("?prepared_statements=true", Some(Preparing::Always)),
+            (
+                "?sslmode=disable&prepared_statements=false",
+                Some(Preparing::Never),
+            ),
+        ] {
+            let target = read(&format!("postgres://me@db/hapax{query}")).unwrap();
+            assert_eq!(target.preparing, preparing, "{query}");
+        }
+        read("postgres://me@db/hapax?prepared_statements=perhaps").unwrap_err();
     }
 
     #[test]

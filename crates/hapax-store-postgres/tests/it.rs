@@ -6,12 +6,16 @@
 
 #[path = "it/bench.rs"]
 mod bench;
+#[path = "it/citus.rs"]
+mod citus;
 #[path = "it/copying.rs"]
 mod copying;
 #[path = "it/disaster.rs"]
 mod disaster;
 #[path = "it/encrypted.rs"]
 mod encrypted;
+#[path = "it/failover.rs"]
+mod failover;
 #[path = "it/limits.rs"]
 mod limits;
 #[path = "it/opening.rs"]

@@ -1,10 +1,11 @@
 //! The writer's desk: the connection with its hot statements prepared, and what the writer
 //! remembers. Every step that writes is a function of it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use hapax_core::store::{JobHold, ReplayJobId};
 use hapax_core::{Clock, EventId, Timestamp, Token};
 use rusqlite::{Connection, OptionalExtension, Statement};
 
@@ -27,6 +28,8 @@ pub(crate) struct State {
     /// Paused destinations; none: to be read.
     pub(crate) paused: Option<HashSet<i64>>,
     pub(crate) purge: Progress,
+    /// Who drives which bulk replay. Not stored: there is one process, and its claims end with it.
+    pub(crate) drivers: HashMap<ReplayJobId, JobHold>,
     /// How far ids' own times are from their events' arrivals; none: to be read.
     pub(crate) skew_ms: Option<u64>,
     pub(crate) audit_keep: Duration,
@@ -42,6 +45,7 @@ impl State {
             tallies: Tallies::default(),
             paused: None,
             purge: Progress::default(),
+            drivers: HashMap::new(),
             skew_ms: None,
             audit_keep: options.audit_keep,
             replay_keep: options.replay_keep,

@@ -1,7 +1,7 @@
 //! Bulk replays: stored, so that they go on after a restart.
 
 use hapax_core::EventId;
-use hapax_core::store::{ReplayJob, ReplayJobId, ReplayJobState};
+use hapax_core::store::{Driver, ReplayJob, ReplayJobId, ReplayJobState};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::desk::Desk;
@@ -34,11 +34,33 @@ pub(crate) fn unfinished_replays(desk: &mut ReadDesk) -> Result<Vec<ReplayJob>, 
     Ok(jobs)
 }
 
-/// Writes progress, unless the job was cancelled meanwhile.
-pub(crate) fn advance_replay(desk: &mut Desk<'_>, job: &ReplayJob) -> Result<bool, Failure> {
+/// Takes a job, or keeps it.
+pub(crate) fn claim_replay(
+    desk: &mut Desk<'_>,
+    (id, driver): &(ReplayJobId, Driver),
+) -> Result<Option<ReplayJob>, Failure> {
+    let now = desk.now();
+    let job = read(desk.connection, id.0)?.filter(|job| {
+        job.state == ReplayJobState::Running && driver.may_take(desk.state.drivers.get(id).copied(), now)
+    });
+    if job.is_some() {
+        desk.state.drivers.insert(*id, driver.hold(now));
+    }
+    Ok(job)
+}
+
+/// Writes progress, unless the job was cancelled or taken meanwhile.
+pub(crate) fn advance_replay(
+    desk: &mut Desk<'_>,
+    (job, driver): &(ReplayJob, Driver),
+) -> Result<bool, Failure> {
+    if !driver.may_write(desk.state.drivers.get(&job.id).copied()) {
+        return Ok(false);
+    }
     match read(desk.connection, job.id.0)?.map(|known| known.state) {
         Some(ReplayJobState::Running | ReplayJobState::Done) => {
             write(desk, job)?;
+            keep(desk, job, *driver);
             Ok(true)
         }
         Some(ReplayJobState::Cancelled) | None => Ok(false),
@@ -58,6 +80,15 @@ pub(crate) fn cancel_replay(desk: &mut Desk<'_>, id: &ReplayJobId) -> Result<boo
         }
         Some(_) | None => Ok(false),
     }
+}
+
+/// Remembers who drives a job, until it is over.
+fn keep(desk: &mut Desk<'_>, job: &ReplayJob, driver: Driver) {
+    let now = desk.now();
+    match job.state {
+        ReplayJobState::Running => desk.state.drivers.insert(job.id, driver.hold(now)),
+        ReplayJobState::Done | ReplayJobState::Cancelled => desk.state.drivers.remove(&job.id),
+    };
 }
 
 /// How a state is written in its column.

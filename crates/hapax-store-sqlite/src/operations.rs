@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AuditEntry, AuditRecord, BodyNote, Cursor, DeadQuery, DeliveryView, Disposal, DuplicateNote, Error,
-    Pause, ReplayJob, ReplayJobId, Variant,
+    AuditEntry, AuditRecord, BodyNote, Cursor, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote,
+    Error, Pause, ReplayJob, ReplayJobId, Variant,
 };
 use hapax_core::{BodyHash, DestinationId, EventId, Operations};
 
@@ -71,8 +71,13 @@ impl Operations for SqliteStore {
         self.read(jobs::unfinished_replays).await
     }
 
-    async fn advance_replay(&self, job: &ReplayJob) -> Result<bool, Error> {
-        self.write(job.clone(), 1, 0, jobs::advance_replay).await
+    async fn claim_replay(&self, id: ReplayJobId, driver: Driver) -> Result<Option<ReplayJob>, Error> {
+        self.write((id, driver), 1, 0, jobs::claim_replay).await
+    }
+
+    async fn advance_replay(&self, job: &ReplayJob, driver: Driver) -> Result<bool, Error> {
+        self.write((job.clone(), driver), 1, 0, jobs::advance_replay)
+            .await
     }
 
     async fn cancel_replay(&self, id: ReplayJobId) -> Result<bool, Error> {

@@ -2,14 +2,17 @@
 //! machine's own server.
 //!
 //! [`Server::shared`] is one server for all test processes of a run: started by the first, stopped
-//! some seconds after the last is gone. [`Server::private`] is one for a test that kills it.
+//! some seconds after the last is gone. [`Server::private`] is one for a test that kills it. A server can
+//! have a [`Server::standby`] and a [`Pooler`] in front of it.
 
 mod certificate;
 mod database;
 mod folder;
+mod pooler;
 mod program;
 mod server;
 mod shared;
 
 pub use database::Database;
+pub use pooler::Pooler;
 pub use server::{Server, ServerError, Stop};

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::certificate;
 use crate::database::Database;
 use crate::folder::{base, socket_folder};
+use crate::pooler::Pooler;
 use crate::program::{command, give, programs, run};
 use crate::shared;
 
@@ -18,6 +19,9 @@ pub enum ServerError {
     /// No PostgreSQL is installed.
     #[error("PostgreSQL is not installed: run `./test tools`, or `apt-get install postgresql`")]
     NotInstalled,
+    /// No pgbouncer is installed.
+    #[error("pgbouncer is not installed: run `./test tools`, or `apt-get install pgbouncer`")]
+    NoPooler,
     /// A program of PostgreSQL failed.
     #[error("{what} failed: {said}")]
     Failed {
@@ -123,6 +127,53 @@ impl Server {
         })
     }
 
+    /// A standby of this server, which follows it until it is promoted.
+    pub fn standby(&self) -> Result<Self, ServerError> {
+        let folder = base()?.join(format!("private-{:016x}", fastrand::u64(..)));
+        std::fs::create_dir_all(&folder).map_err(|source| ServerError::Io {
+            what: "making a folder for the server",
+            source,
+        })?;
+        give(&folder)?;
+        let mut backup = command(&programs()?.join("pg_basebackup"));
+        backup
+            .args([
+                "--checkpoint=fast",
+                "--wal-method=stream",
+                "--write-recovery-conf",
+            ])
+            .args(["--host=127.0.0.1", "--username=postgres", "--port"])
+            .arg(self.port.to_string())
+            .arg("-D")
+            .arg(folder.join("data"));
+        run(&mut backup, "copying the server")?;
+        let port = start(&folder)?;
+        Ok(Self {
+            folder,
+            port,
+            ownership: Ownership::Private,
+        })
+    }
+
+    /// Makes a standby the primary.
+    pub fn promote(&self) -> Result<(), ServerError> {
+        let mut pg_ctl = command(&programs()?.join("pg_ctl"));
+        pg_ctl
+            .args(["promote", "--wait", "--timeout=60", "-D"])
+            .arg(self.folder.join("data"));
+        run(&mut pg_ctl, "promoting the standby")
+    }
+
+    /// A pgbouncer in front of this server, in transaction mode.
+    pub fn pooler(&self) -> Result<Pooler, ServerError> {
+        Pooler::start(self.port)
+    }
+
+    /// The port it listens on.
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
     /// The file with the certificate of the authority behind [`Server::encrypted`].
     pub fn authority(&self) -> PathBuf {
         self.folder.join(certificate::AUTHORITY)
@@ -131,6 +182,14 @@ impl Server {
     /// A new, empty database.
     pub async fn database(&self) -> Result<Database, ServerError> {
         Database::create(self.port).await
+    }
+
+    /// What the server has written down.
+    pub fn log(&self) -> Result<String, ServerError> {
+        std::fs::read_to_string(self.folder.join("log")).map_err(|source| ServerError::Io {
+            what: "reading the server's log",
+            source,
+        })
     }
 
     /// Stops the server; connections end.
@@ -231,7 +290,7 @@ pub(crate) fn halt(folder: &Path, stop: Stop) -> Result<(), ServerError> {
     run(&mut pg_ctl, "stopping the server")
 }
 
-fn free_port() -> Result<u16, ServerError> {
+pub(crate) fn free_port() -> Result<u16, ServerError> {
     TcpListener::bind(("127.0.0.1", 0))
         .and_then(|listener| listener.local_addr())
         .map(|address| address.port())

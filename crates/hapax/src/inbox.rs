@@ -17,6 +17,8 @@ pub use claim::Mark;
 pub use handling::Handling;
 #[cfg(any(feature = "sqlx-postgres", feature = "tokio-postgres"))]
 pub use run::{Begin, Open};
+#[cfg(all(feature = "axum", feature = "sqlx-postgres"))]
+pub(crate) use run::{Opened, complete};
 
 use crate::database::{Database, Transaction};
 use crate::error::Invalid;

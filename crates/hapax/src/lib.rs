@@ -9,7 +9,7 @@
 //! |---|---|
 //! | an open transaction | [`inbox::once`]: is this the first time? |
 //! | a pool or a connection | `Inbox::run` (or `Inbox::run_blocking` on SQLite): claim, run, commit |
-//! | an axum route | the extractor `axum::Webhook`, or the layer `axum::InboxLayer` for all of it |
+//! | an axum route | the extractor `webhook::Webhook`, or the layer `webhook::InboxLayer` for all of it |
 //! | a call to another system to make | [`outbox::stage`]: written with the effect, made afterwards |
 //!
 //! # Features
@@ -21,6 +21,7 @@
     allow(dead_code, reason = "without a driver nothing is claimed or staged")
 )]
 
+pub mod answer;
 pub mod database;
 pub mod driver;
 mod error;
@@ -29,8 +30,19 @@ pub mod inbox;
 pub mod limits;
 pub mod outbox;
 pub mod tables;
+#[cfg(feature = "axum")]
+pub mod webhook;
 
 pub use error::{DatabaseError, Error, Invalid, InvalidProblem, RunError, Trouble};
 pub use event::Event;
 pub use inbox::{Claim, Handling, Inbox, Outcome};
 pub use tables::create as create_tables;
+
+/// The guides' own examples compile.
+#[cfg(doctest)]
+mod guides {
+    #[doc = include_str!("../../../docs/guides/library.md")]
+    mod library {}
+    #[doc = include_str!("../../../docs/guides/idempotency-keys.md")]
+    mod idempotency_keys {}
+}

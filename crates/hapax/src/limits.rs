@@ -17,7 +17,10 @@ pub const TARGET_BYTES_MAX: usize = 2048;
 /// The most headers of a staged call.
 pub const HEADERS_MAX: usize = 64;
 
-/// The largest body of a staged call.
+/// How long a request's body may take.
+pub const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The largest body of a staged call, and of a delivery unless its source says otherwise.
 pub const BODY_BYTES_MAX: usize = 5 * 1024 * 1024;
 
 /// The most events that one call of `Inbox::claim_many` takes.

@@ -1,9 +1,11 @@
 //! The store's second half: what operators do, and what is gathered beside the hot path.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::{BodyHash, DeliveryState, DestinationId, EventId, Key, Scope, Timestamp};
+use crate::{BodyHash, DeliveryState, DestinationId, EventId, Key, Owner, Scope, Timestamp};
 
 use super::{Cursor, DeliveryView, Error, EventQuery, ReplayMode, Variant};
 
@@ -57,8 +59,13 @@ pub trait Operations: Send + Sync + 'static {
     /// Bulk replays that are not over, oldest first.
     async fn unfinished_replays(&self) -> Result<Vec<ReplayJob>, Error>;
 
-    /// Writes progress, unless the job was cancelled meanwhile; whether it was written.
-    async fn advance_replay(&self, job: &ReplayJob) -> Result<bool, Error>;
+    /// Takes a job that is not over, to drive it, or keeps it for longer: granted unless somebody else has
+    /// it and has said something within the time given then, by the store's own clock. The job as it is.
+    async fn claim_replay(&self, id: ReplayJobId, driver: Driver) -> Result<Option<ReplayJob>, Error>;
+
+    /// Writes progress and keeps the job for longer, unless it was cancelled or somebody else has taken it
+    /// meanwhile; whether it was written.
+    async fn advance_replay(&self, job: &ReplayJob, driver: Driver) -> Result<bool, Error>;
 
     /// Cancels a job that is not over; whether it was running.
     async fn cancel_replay(&self, id: ReplayJobId) -> Result<bool, Error>;
@@ -139,6 +146,44 @@ pub struct ReplayJobId(pub EventId);
 impl std::fmt::Display for ReplayJobId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+/// Who drives a bulk replay, so that its rate holds over all replicas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Driver {
+    /// Its process.
+    pub owner: Owner,
+    /// After so long without a word, another may take over.
+    pub lease_for: Duration,
+}
+
+/// Who has a bulk replay, and until when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobHold {
+    /// The process.
+    pub owner: Owner,
+    /// The end of its time.
+    pub until: Timestamp,
+}
+
+impl Driver {
+    /// Whether it may take a job that somebody has or had.
+    pub fn may_take(self, held: Option<JobHold>, now: Timestamp) -> bool {
+        held.is_none_or(|held| held.owner == self.owner || held.until <= now)
+    }
+
+    /// Whether what it writes counts: also after its time, unless somebody else has taken the job.
+    pub fn may_write(self, held: Option<JobHold>) -> bool {
+        held.is_none_or(|held| held.owner == self.owner)
+    }
+
+    /// The job in its hands.
+    pub fn hold(self, now: Timestamp) -> JobHold {
+        JobHold {
+            owner: self.owner,
+            until: now.plus(self.lease_for),
+        }
     }
 }
 

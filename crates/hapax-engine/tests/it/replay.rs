@@ -75,6 +75,30 @@ async fn a_bulk_replay_goes_on_after_a_restart() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn one_replica_drives_a_bulk_replay_and_another_takes_it_over() {
+    let (world, healthy) = broken();
+    let engine = world.start().await;
+    fifty_dead(&world, &engine).await;
+    healthy.store(true, Ordering::SeqCst);
+    let job = engine.start_replay(all_dead(1)).await.unwrap();
+    let _other = world.start().await;
+    tokio::time::sleep(20 * SECOND).await;
+    let done = world.count(EventStatus::Completed).await;
+    assert!(
+        (15..=22).contains(&done),
+        "{done}: the rate is the job's, not each replica's"
+    );
+    engine.shutdown(SECOND).await;
+    world.until_count(EventStatus::Completed, 50).await;
+    let job = world.store.replay_job(job.id).await.unwrap().unwrap();
+    assert_eq!(
+        (job.tally.matched, job.tally.replayed),
+        (50, 50),
+        "each was looked at once"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_cancelled_bulk_replay_stops() {
     let (world, healthy) = broken();
     let engine = world.start().await;

@@ -303,8 +303,8 @@ pub static DESTINATION: Table = Table {
         key(
             "connections",
             "1 to 64",
-            "`4`",
-            "`sql`: transactions at once, per replica (PostgreSQL; SQLite has one writer).",
+            "`2`",
+            "`sql`: transactions at once, per replica (PostgreSQL; SQLite has one writer). Quick statements share transactions and gain nothing from more; slow ones do.",
         ),
         key(
             "inbox_retention",

@@ -73,7 +73,7 @@ impl<'doc> Keys<'doc> {
         Self {
             params: section.table("params"),
             statements: section.texts("statements"),
-            connections: section.integer("connections", 4, &CONNECTIONS),
+            connections: section.integer("connections", 2, &CONNECTIONS),
             inbox_retention: section.duration(
                 "inbox_retention",
                 hapax::tables::INBOX_RETENTION,

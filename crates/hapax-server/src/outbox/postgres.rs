@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use hapax::limits::BODY_BYTES_MAX;
 use hapax_core::{Secret, Timestamp};
-use hapax_store_postgres::Connector;
+use hapax_store_postgres::{Connected, Connector, Preparing};
 use tokio::sync::Mutex;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
@@ -89,8 +89,9 @@ type Params<'p> = &'p [(&'p (dyn ToSql + Sync), Type)];
 impl PostgresTable {
     /// Connects at the first use; the reason why there is none never quotes the URL.
     pub(super) fn new(url: &Secret) -> Result<Self, String> {
+        let connector = Connector::new(url, CONNECT_TIMEOUT, STATEMENT_TIMEOUT)?;
         Ok(Self {
-            connector: Connector::new(url, CONNECT_TIMEOUT, STATEMENT_TIMEOUT)?,
+            connector: connector.preparing(Preparing::Never),
             relaying: Link::default(),
             looking: Link::default(),
         })
@@ -114,7 +115,7 @@ impl PostgresTable {
     async fn connect(&self) -> Result<Client, TableError> {
         let unreachable =
             |error: &dyn std::error::Error| TableError(format!("the database cannot be reached: {error}"));
-        let client = self
+        let Connected { client, .. } = self
             .connector
             .connect()
             .await

@@ -18,6 +18,7 @@ mod configuration;
 mod copies;
 mod crash;
 mod delivery;
+mod examples;
 mod footprint;
 mod moving;
 mod outbox;

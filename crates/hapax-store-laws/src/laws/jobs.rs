@@ -1,11 +1,21 @@
 //! Bulk replays: stored jobs that go on after a restart and stop when told.
 
-use hapax_core::EventStatus;
-use hapax_core::store::{EventQuery, ReplayJob, ReplayJobId, ReplayJobState, ReplayMode, ReplayTally};
+use std::time::Duration;
+
+use hapax_core::store::{
+    Driver, EventQuery, ReplayJob, ReplayJobId, ReplayJobState, ReplayMode, ReplayTally,
+};
+use hapax_core::{EventStatus, Owner};
 
 use crate::Bench;
 use crate::bench::Must;
 use crate::clock::START;
+
+/// Who drives where it does not matter.
+const ONE: Driver = Driver {
+    owner: Owner(1),
+    lease_for: Duration::from_secs(60),
+};
 
 /// A job comes back as it was created, over restarts.
 pub async fn a_job_is_kept_over_a_restart(bench: &mut Bench) {
@@ -23,11 +33,11 @@ pub async fn a_job_advances_to_its_end(bench: &mut Bench) {
     bench.store.create_replay(job.clone()).await.must();
     job.cursor = Some(u64::MAX >> 1);
     job.tally.replayed = 40;
-    assert!(bench.store.advance_replay(&job).await.must());
+    assert!(bench.store.advance_replay(&job, ONE).await.must());
     bench.reopen().await;
     assert_eq!(bench.store.unfinished_replays().await.must(), [job.clone()]);
     job.state = ReplayJobState::Done;
-    assert!(bench.store.advance_replay(&job).await.must());
+    assert!(bench.store.advance_replay(&job, ONE).await.must());
     assert_eq!(bench.store.unfinished_replays().await.must(), []);
     assert_eq!(bench.store.replay_job(job.id).await.must(), Some(job.clone()));
     assert!(!bench.store.cancel_replay(job.id).await.must(), "it is over");
@@ -49,7 +59,7 @@ pub async fn a_cancelled_job_does_not_advance(bench: &mut Bench) {
     job.tally.replayed = 99;
     for state in [ReplayJobState::Running, ReplayJobState::Done] {
         job.state = state;
-        assert!(!bench.store.advance_replay(&job).await.must());
+        assert!(!bench.store.advance_replay(&job, ONE).await.must());
     }
     bench.reopen().await;
     let kept = bench.store.replay_job(job.id).await.must().must();
@@ -61,9 +71,65 @@ pub async fn a_cancelled_job_does_not_advance(bench: &mut Bench) {
 /// What was never created can neither advance nor be cancelled.
 pub async fn an_unknown_job_is_not_made_up(bench: &mut Bench) {
     let job = job(bench);
-    assert!(!bench.store.advance_replay(&job).await.must());
+    assert!(!bench.store.advance_replay(&job, ONE).await.must());
     assert!(!bench.store.cancel_replay(job.id).await.must());
     assert_eq!(bench.store.replay_job(job.id).await.must(), None);
+}
+
+/// One drives a job until its time has ended without a word; what it writes after another has taken the
+/// job does not count. A job that is over is nobody's.
+pub async fn a_job_is_driven_by_one_at_a_time(bench: &mut Bench) {
+    let mut job = job(bench);
+    bench.store.create_replay(job.clone()).await.must();
+    let other = Driver {
+        owner: Owner(2),
+        ..ONE
+    };
+    assert_eq!(
+        bench.store.claim_replay(job.id, ONE).await.must(),
+        Some(job.clone())
+    );
+    assert_eq!(bench.store.claim_replay(job.id, other).await.must(), None);
+    assert!(
+        !bench.store.advance_replay(&job, other).await.must(),
+        "not its job"
+    );
+    job.tally.replayed = 7;
+    let shortly = Driver {
+        lease_for: bench.short(),
+        ..ONE
+    };
+    assert!(bench.store.advance_replay(&job, shortly).await.must());
+    bench.pass(shortly.lease_for).await;
+    assert_eq!(
+        bench.store.claim_replay(job.id, other).await.must(),
+        Some(job.clone())
+    );
+    assert_eq!(bench.store.claim_replay(job.id, ONE).await.must(), None);
+    assert!(
+        !bench.store.advance_replay(&job, ONE).await.must(),
+        "not any more"
+    );
+    job.state = ReplayJobState::Done;
+    assert!(bench.store.advance_replay(&job, other).await.must());
+    assert_eq!(bench.store.claim_replay(job.id, other).await.must(), None);
+}
+
+/// Whoever gives a job up lets another have it at once.
+pub async fn a_job_that_is_given_up_is_free(bench: &mut Bench) {
+    let job = job(bench);
+    bench.store.create_replay(job.clone()).await.must();
+    assert!(bench.store.claim_replay(job.id, ONE).await.must().is_some());
+    let given_up = Driver {
+        lease_for: Duration::ZERO,
+        ..ONE
+    };
+    assert!(bench.store.claim_replay(job.id, given_up).await.must().is_some());
+    let other = Driver {
+        owner: Owner(2),
+        ..ONE
+    };
+    assert_eq!(bench.store.claim_replay(job.id, other).await.must(), Some(job));
 }
 
 /// The oldest first.

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AuditEntry, AuditRecord, BodyNote, Cursor, DeadQuery, DeliveryView, Disposal, DuplicateNote, Error,
-    Pause, ReplayJob, ReplayJobId, ReplayJobState, Variant,
+    AuditEntry, AuditRecord, BodyNote, Cursor, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote,
+    Error, Pause, ReplayJob, ReplayJobId, ReplayJobState, Variant,
 };
 use hapax_core::{BodyHash, DeliveryState, DestinationId, EventId, Operations, Timestamp};
 
@@ -88,10 +88,26 @@ impl Operations for MemoryStore {
         }))
     }
 
-    async fn advance_replay(&self, job: &ReplayJob) -> Result<bool, Error> {
-        Ok(self.step(|state, _| match state.jobs.get_mut(&job.id) {
-            Some(known) if known.state != ReplayJobState::Cancelled => {
+    async fn claim_replay(&self, id: ReplayJobId, driver: Driver) -> Result<Option<ReplayJob>, Error> {
+        Ok(self.step(|state, now| {
+            let job = state.jobs.get(&id)?;
+            let granted =
+                job.state == ReplayJobState::Running && driver.may_take(state.drivers.get(&id).copied(), now);
+            granted.then(|| {
+                state.drivers.insert(id, driver.hold(now));
+                job.clone()
+            })
+        }))
+    }
+
+    async fn advance_replay(&self, job: &ReplayJob, driver: Driver) -> Result<bool, Error> {
+        Ok(self.step(|state, now| match state.jobs.get_mut(&job.id) {
+            Some(known)
+                if known.state != ReplayJobState::Cancelled
+                    && driver.may_write(state.drivers.get(&job.id).copied()) =>
+            {
                 known.clone_from(job);
+                state.drivers.insert(job.id, driver.hold(now));
                 true
             }
             Some(_) | None => false,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hapax_core::store::{
-    AttemptView, AuditRecord, DeliveryView, DuplicateTally, ImportMark, LedgerEntry, Origin, Pause,
+    AttemptView, AuditRecord, DeliveryView, DuplicateTally, ImportMark, JobHold, LedgerEntry, Origin, Pause,
     ReplayJob, ReplayJobId, Variant,
 };
 use hapax_core::{
@@ -28,6 +28,7 @@ pub(super) struct State {
     pub(super) origin: Option<Origin>,
     /// Of an unfinished copy.
     pub(super) import: Option<ImportMark>,
+    pub(super) drivers: BTreeMap<ReplayJobId, JobHold>,
     last_token: u64,
     last_sequence: u64,
 }

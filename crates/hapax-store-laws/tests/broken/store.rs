@@ -7,9 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use hapax_core::store::{
     AcceptRequest, AuditEntry, AuditRecord, BodyNote, Census, Claim, Counts, Cursor, DeadQuery, DeliveryView,
-    Disposal, DuplicateNote, Error, EventPage, EventQuery, EventRecord, Forgotten, ImportBegun, ImportMark,
-    LeaseBatch, LeaseOrder, LedgerEntry, Origin, Pause, PurgeOrder, Purged, Quarantined, Record, ReplayJob,
-    ReplayJobId, ReplayOrder, Replayed, Report, Rescued, TransferCursor, TransferPage, Variant, Written,
+    Disposal, Driver, DuplicateNote, Error, EventPage, EventQuery, EventRecord, Forgotten, ImportBegun,
+    ImportMark, LeaseBatch, LeaseOrder, LedgerEntry, Origin, Pause, PurgeOrder, Purged, Quarantined, Record,
+    ReplayJob, ReplayJobId, ReplayOrder, Replayed, Report, Rescued, TransferCursor, TransferPage, Variant,
+    Written,
 };
 use hapax_core::{
     Backend, BodyHash, DestinationId, EventId, Generation, Hold, Identity, Key, Operations, Store, Timestamp,
@@ -54,6 +55,8 @@ pub(crate) enum Fault {
     CopiesWithoutNumbers,
     /// Takes a copy in on top of what it has.
     CopiesIntoAnything,
+    /// Lets everybody drive a job.
+    SharesJobs,
 }
 
 pub(crate) struct BrokenSubject {
@@ -323,12 +326,19 @@ impl Operations for Broken {
         self.inner.unfinished_replays().await
     }
 
-    async fn advance_replay(&self, job: &ReplayJob) -> Result<bool, Error> {
+    async fn claim_replay(&self, id: ReplayJobId, driver: Driver) -> Result<Option<ReplayJob>, Error> {
+        if self.has(Fault::SharesJobs) {
+            return self.inner.replay_job(id).await;
+        }
+        self.inner.claim_replay(id, driver).await
+    }
+
+    async fn advance_replay(&self, job: &ReplayJob, driver: Driver) -> Result<bool, Error> {
         if self.has(Fault::AdvancesCancelledJobs) {
             self.inner.create_replay(job.clone()).await?;
             return Ok(true);
         }
-        self.inner.advance_replay(job).await
+        self.inner.advance_replay(job, driver).await
     }
 
     async fn cancel_replay(&self, id: ReplayJobId) -> Result<bool, Error> {

@@ -6,7 +6,7 @@ use hapax_core::{Generation, Key, NewEvent, Timestamp};
 use uuid::Uuid;
 
 use super::Fate;
-use crate::bind::{Column, bind};
+use crate::batch::Batch;
 use crate::failure::Failure;
 use crate::look_up::{Holder, holder_at, holder_columns};
 use crate::rows::{key_at, key_bucket, key_uuid, uuid_of};
@@ -15,47 +15,34 @@ use crate::tallies::Tallies;
 
 // Waits for whoever is just inserting one of the keys; if that one rolls back, the insert goes on.
 const INSERT: &str = "
-    INSERT INTO hapax.ledger (bucket, key, id, generation, first_seen, expires_at, forgotten, stored, scope, raw_hash,
-                              content_rule, content_hash)
-    SELECT n.bucket, n.key, n.id, 0, $9::int8, n.expires_at, false, true, n.scope, n.raw_hash, n.content_rule,
-           n.content_hash
-    FROM unnest($1::int2[], $2::uuid[], $3::uuid[], $4::int8[], $5::text[], $6::bytea[], $7::text[], $8::bytea[])
-         WITH ORDINALITY
-         AS n (bucket, key, id, expires_at, scope, raw_hash, content_rule, content_hash, place)
-    ORDER BY n.place
+    INSERT INTO hapax.ledger {sorted rows}
     ON CONFLICT (bucket, key) DO NOTHING
     RETURNING key";
 
 const SELECT: &str = concat!(
     "SELECT ",
     holder_columns!(),
-    " FROM unnest($1::int2[], $2::uuid[]) AS n (bucket, key)
-      JOIN hapax.ledger l ON l.bucket = n.bucket AND l.key = n.key"
+    " FROM {n} JOIN hapax.ledger l ON l.bucket = {bucket} AND l.key = n.key"
 );
 
 const LOCK: &str = concat!(
     "SELECT ",
     holder_columns!(),
-    " FROM unnest($1::int2[], $2::uuid[]) AS n (bucket, key)
-      JOIN hapax.ledger l ON l.bucket = n.bucket AND l.key = n.key
+    " FROM {n} JOIN hapax.ledger l ON l.bucket = {bucket} AND l.key = n.key
       ORDER BY l.bucket, l.key FOR UPDATE OF l"
 );
 
 const TAKE_OVER: &str = "
     UPDATE hapax.ledger AS l
-    SET id = n.id, first_seen = $8::int8, expires_at = n.expires_at, raw_hash = n.raw_hash,
+    SET id = n.id, first_seen = n.first_seen, expires_at = n.expires_at, raw_hash = n.raw_hash,
         content_rule = n.content_rule, content_hash = n.content_hash, forgotten = false, stored = true
-    FROM unnest($1::int2[], $2::uuid[], $3::uuid[], $4::int8[], $5::bytea[], $6::text[], $7::bytea[])
-         AS n (bucket, key, id, expires_at, raw_hash, content_rule, content_hash)
-    WHERE l.bucket = n.bucket AND l.key = n.key";
+    FROM {n} WHERE l.bucket = {bucket} AND l.key = n.key";
 
 // The last event of a forgotten identity is remembered while it is stored.
-const REMEMBER: &str = "
-    INSERT INTO hapax.earlier (bucket, key, id)
-    SELECT n.bucket, n.key, n.id
-    FROM unnest($1::int2[], $2::uuid[], $3::uuid[]) AS n (bucket, key, id)
-    JOIN hapax.events e ON e.bucket = n.bucket AND e.id = n.id
-    ON CONFLICT (bucket, key, id) DO NOTHING";
+const STORED: &str = "
+    SELECT e.bucket, e.key, e.id FROM {n} JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id";
+
+const REMEMBER: &str = "INSERT INTO hapax.earlier {sorted rows} ON CONFLICT (bucket, key, id) DO NOTHING";
 
 /// Claims the identities of candidates, which are sorted by key.
 pub(super) async fn claim(
@@ -112,40 +99,15 @@ async fn insert(
     candidates: &[&NewEvent],
     now: Timestamp,
 ) -> Result<HashSet<Key>, Failure> {
-    let events = || candidates.iter();
-    let rows = session
-        .rows(
-            INSERT,
-            bind![
-                events()
-                    .map(|event| key_bucket(event.key))
-                    .collect::<Column<i16>>(),
-                events()
-                    .map(|event| key_uuid(event.key))
-                    .collect::<Column<Uuid>>(),
-                events().map(|event| uuid_of(event.id)).collect::<Column<Uuid>>(),
-                events()
-                    .map(|event| event.ledger_until.as_micros())
-                    .collect::<Column<i64>>(),
-                events()
-                    .map(|event| event.identity.scope.as_str())
-                    .collect::<Column<&str>>(),
-                events()
-                    .map(|event| &event.raw_hash.as_bytes()[..])
-                    .collect::<Column<&[u8]>>(),
-                events()
-                    .map(|event| event.content_hash.as_ref().map(|content| content.rule.as_str()))
-                    .collect::<Column<Option<&str>>>(),
-                events()
-                    .map(|event| event
-                        .content_hash
-                        .as_ref()
-                        .map(|content| &content.hash.as_bytes()[..]))
-                    .collect::<Column<Option<&[u8]>>>(),
-                now.as_micros(),
-            ],
-        )
-        .await?;
+    let batch = entries(candidates, now)
+        .same("generation", 0_i64)
+        .same("forgotten", false)
+        .same("stored", true)
+        .column(
+            "scope",
+            candidates.iter().map(|event| event.identity.scope.as_str()),
+        );
+    let rows = session.over(INSERT, &batch).await?;
     rows.iter().map(|row| key_at(row, 0)).collect()
 }
 
@@ -162,9 +124,8 @@ async fn seen(
     losers: &[&NewEvent],
     fates: &mut HashMap<Key, Fate>,
 ) -> Result<HashMap<Key, Tombstone>, Failure> {
-    let (buckets, keys) = keys(losers);
     let mut forgotten = HashMap::new();
-    for row in session.rows(sql, bind![buckets, keys]).await? {
+    for row in session.over(sql, &keys(losers)).await? {
         match holder_at(&row)? {
             (key, Holder::Event(entry)) => {
                 fates.insert(key, Fate::Seen(entry));
@@ -184,54 +145,44 @@ async fn take_over(
     tombstones: &HashMap<Key, Tombstone>,
     now: Timestamp,
 ) -> Result<(), Failure> {
-    if takers.is_empty() {
-        return Ok(());
+    let last = takers.iter().filter_map(|taker| tombstones.get(&taker.key));
+    let last = keys(takers).column("id", last.map(|tombstone| tombstone.last));
+    let mut stored: Vec<(i16, Uuid, Uuid)> = Vec::new();
+    for row in &session.over(STORED, &last).await? {
+        stored.push((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?));
     }
-    let (buckets, uuids) = keys(takers);
-    let last: Column<Uuid> = takers
-        .iter()
-        .filter_map(|taker| tombstones.get(&taker.key))
-        .map(|tombstone| tombstone.last)
-        .collect();
-    session.execute(REMEMBER, bind![buckets, uuids, last]).await?;
-    let events = || takers.iter();
-    session
-        .execute(
-            TAKE_OVER,
-            bind![
-                buckets,
-                uuids,
-                events().map(|event| uuid_of(event.id)).collect::<Column<Uuid>>(),
-                events()
-                    .map(|event| event.ledger_until.as_micros())
-                    .collect::<Column<i64>>(),
-                events()
-                    .map(|event| &event.raw_hash.as_bytes()[..])
-                    .collect::<Column<&[u8]>>(),
-                events()
-                    .map(|event| event.content_hash.as_ref().map(|content| content.rule.as_str()))
-                    .collect::<Column<Option<&str>>>(),
-                events()
-                    .map(|event| event
-                        .content_hash
-                        .as_ref()
-                        .map(|content| &content.hash.as_bytes()[..]))
-                    .collect::<Column<Option<&[u8]>>>(),
-                now.as_micros(),
-            ],
-        )
-        .await
+    let earlier = Batch::in_buckets(stored.iter().map(|(bucket, ..)| *bucket))
+        .column("key", stored.iter().map(|(_, key, _)| *key))
+        .column("id", stored.iter().map(|(.., id)| *id));
+    session.write(REMEMBER, &earlier).await?;
+    session.write(TAKE_OVER, &entries(takers, now)).await
 }
 
-fn keys(candidates: &[&NewEvent]) -> (Column<i16>, Column<Uuid>) {
-    (
-        candidates
-            .iter()
-            .map(|candidate| key_bucket(candidate.key))
-            .collect(),
-        candidates
-            .iter()
-            .map(|candidate| key_uuid(candidate.key))
-            .collect(),
-    )
+fn keys<'e>(events: &[&'e NewEvent]) -> Batch<'e> {
+    Batch::in_buckets(events.iter().map(|event| key_bucket(event.key)))
+        .column("key", events.iter().map(|event| key_uuid(event.key)))
+}
+
+/// What the ledger says of events.
+fn entries<'e>(events: &[&'e NewEvent], now: Timestamp) -> Batch<'e> {
+    let contents = || events.iter().map(|event| event.content_hash.as_ref());
+    keys(events)
+        .column("id", events.iter().map(|event| uuid_of(event.id)))
+        .same("first_seen", now.as_micros())
+        .column(
+            "expires_at",
+            events.iter().map(|event| event.ledger_until.as_micros()),
+        )
+        .column(
+            "raw_hash",
+            events.iter().map(|event| &event.raw_hash.as_bytes()[..]),
+        )
+        .column(
+            "content_rule",
+            contents().map(|content| content.map(|content| content.rule.as_str())),
+        )
+        .column(
+            "content_hash",
+            contents().map(|content| content.map(|content| &content.hash.as_bytes()[..])),
+        )
 }

@@ -6,21 +6,13 @@ use hapax_core::store::Handed;
 use hapax_core::{DeliveryState, Generation, Key, NewDelivery, NewEvent, Timestamp, Token};
 use uuid::Uuid;
 
-use crate::bind::{Column, bind};
+use crate::batch::Batch;
 use crate::failure::Failure;
-use crate::lanes::{self, LaneName};
+use crate::lanes::{self, LaneName, Place, Standing};
 use crate::rows::{Class, bucket_of, on_dead_code, state_code, uuid_of};
 use crate::session::{Numbers, Session};
 
-const INSERT: &str = "
-    INSERT INTO hapax.work (bucket, id, destination, class, state, wake_at, token, attempts, lost, owner, generation,
-                            accepted_at, idempotency_key, lane, lane_order, on_dead, replay)
-    SELECT n.bucket, n.id, n.destination, n.class, n.state, n.wake_at, n.token, n.attempts, 0, n.owner, n.generation,
-           $14::int8, n.idempotency_key, n.lane, n.lane_order, n.on_dead, NULL
-    FROM unnest($1::int2[], $2::uuid[], $3::text[], $4::int2[], $5::int2[], $6::int8[], $7::int8[], $8::int8[],
-                $9::int8[], $10::int8[], $11::uuid[], $12::text[], $13::int8[], $15::int2[])
-         AS n (bucket, id, destination, class, state, wake_at, token, attempts, owner, generation, idempotency_key,
-               lane, lane_order, on_dead)";
+const INSERT: &str = "INSERT INTO hapax.work {rows}";
 
 /// What will be written.
 pub(super) struct Plan {
@@ -29,6 +21,7 @@ pub(super) struct Plan {
     /// For each event with deliveries: what was handed over.
     pub(super) handed: HashMap<Key, Vec<Option<Handed>>>,
     rows: Vec<Row>,
+    places: Vec<(Place, Standing)>,
 }
 
 struct Row {
@@ -46,6 +39,23 @@ struct Row {
     lane: Option<String>,
     lane_order: Option<i64>,
     on_dead: Option<i16>,
+}
+
+impl Row {
+    /// Its place in its lane, and what it does there.
+    fn place(&self) -> Option<(Place, Standing)> {
+        let place = Place {
+            lane: (self.destination.clone(), self.lane.clone()?),
+            order: self.lane_order?,
+            event_bucket: self.bucket,
+            event: self.id,
+        };
+        let standing = match self.class {
+            Class::Waiting => Standing::Waiting,
+            Class::Fresh | Class::Running | Class::Suspect => Standing::Awake,
+        };
+        Some((place, standing))
+    }
 }
 
 /// Locks the lanes and draws the numbers for the winners' work.
@@ -66,12 +76,14 @@ pub(super) async fn plan(
         numbers: Vec::with_capacity(winners.len()),
         handed: HashMap::with_capacity(winners.len()),
         rows: Vec::new(),
+        places: Vec::new(),
     };
     for (event, generation) in winners {
         plan.numbers.push(numbers.next()?);
         let mut answers = Vec::with_capacity(event.deliveries.len());
         for delivery in &event.deliveries {
             let (row, handed) = row(event, *generation, delivery, now, &mut numbers, &mut taken)?;
+            plan.places.extend(row.place());
             plan.rows.push(row);
             answers.push(handed);
         }
@@ -140,36 +152,23 @@ fn row(
 
 /// Writes the work.
 pub(super) async fn insert(session: &Session, plan: &Plan, now: Timestamp) -> Result<(), Failure> {
-    if plan.rows.is_empty() {
-        return Ok(());
-    }
     let rows = || plan.rows.iter();
-    session
-        .execute(
-            INSERT,
-            bind![
-                rows().map(|row| row.bucket).collect::<Column<i16>>(),
-                rows().map(|row| row.id).collect::<Column<Uuid>>(),
-                rows()
-                    .map(|row| row.destination.as_str())
-                    .collect::<Column<&str>>(),
-                rows().map(|row| row.class.code()).collect::<Column<i16>>(),
-                rows().map(|row| state_code(row.state)).collect::<Column<i16>>(),
-                rows().map(|row| row.wake_at.as_micros()).collect::<Column<i64>>(),
-                rows().map(|row| row.token).collect::<Column<i64>>(),
-                rows().map(|row| row.attempts).collect::<Column<i64>>(),
-                rows().map(|row| row.owner).collect::<Column<Option<i64>>>(),
-                rows()
-                    .map(|row| i64::from(row.generation.0))
-                    .collect::<Column<i64>>(),
-                rows().map(|row| row.idempotency_key).collect::<Column<Uuid>>(),
-                rows()
-                    .map(|row| row.lane.as_deref())
-                    .collect::<Column<Option<&str>>>(),
-                rows().map(|row| row.lane_order).collect::<Column<Option<i64>>>(),
-                now.as_micros(),
-                rows().map(|row| row.on_dead).collect::<Column<Option<i16>>>(),
-            ],
-        )
-        .await
+    let batch = Batch::in_buckets(rows().map(|row| row.bucket))
+        .column("id", rows().map(|row| row.id))
+        .column("destination", rows().map(|row| row.destination.as_str()))
+        .column("class", rows().map(|row| row.class.code()))
+        .column("state", rows().map(|row| state_code(row.state)))
+        .column("wake_at", rows().map(|row| row.wake_at.as_micros()))
+        .column("token", rows().map(|row| row.token))
+        .column("attempts", rows().map(|row| row.attempts))
+        .same("lost", 0_i64)
+        .column("owner", rows().map(|row| row.owner))
+        .column("generation", rows().map(|row| i64::from(row.generation.0)))
+        .same("accepted_at", now.as_micros())
+        .column("idempotency_key", rows().map(|row| row.idempotency_key))
+        .column("lane", rows().map(|row| row.lane.as_deref()))
+        .column("lane_order", rows().map(|row| row.lane_order))
+        .column("on_dead", rows().map(|row| row.on_dead));
+    session.write(INSERT, &batch).await?;
+    lanes::join(session, &plan.places).await
 }

@@ -93,7 +93,6 @@ CREATE TABLE hapax.work (
 
 CREATE INDEX work_due ON hapax.work (destination, class, wake_at, id);
 CREATE INDEX work_running ON hapax.work (wake_at) WHERE class = 1;
-CREATE INDEX work_lane ON hapax.work (destination, lane, lane_order) WHERE lane IS NOT NULL;
 
 -- Finished deliveries. `is_current` ends when a replay makes the row history; `holds` while a dead head keeps its lane.
 CREATE TABLE hapax.outcomes (
@@ -120,7 +119,6 @@ CREATE TABLE hapax.outcomes (
 );
 
 CREATE INDEX outcomes_ended ON hapax.outcomes (state, finished_no) WHERE is_current AND state >= 4;
-CREATE INDEX outcomes_hold ON hapax.outcomes (destination, lane) WHERE holds;
 
 -- What a destination answered may hold any character, and text columns cannot hold NUL: hence bytes.
 CREATE TABLE hapax.attempts (
@@ -140,7 +138,7 @@ CREATE TABLE hapax.attempts (
 );
 
 -- A lane's lock: who adds to a lane or ends its head holds the row. It says nothing else and may be deleted by
--- whoever holds it.
+-- whoever holds it. The bucket is the lane's.
 CREATE TABLE hapax.lanes (
     bucket      int2 NOT NULL,
     destination text COLLATE "C" NOT NULL,
@@ -148,6 +146,20 @@ CREATE TABLE hapax.lanes (
     used_at     int8 NOT NULL,
     PRIMARY KEY (bucket, destination, lane)
 ) WITH (fillfactor = 70);
+
+-- Who stands in a lane: unfinished deliveries, and a dead head that holds it. `standing`: 0 waits, 1 due or running,
+-- 2 dead and holding. With the lane and not with the event: whoever has the lane's lock sees all of its places, also
+-- where events are on several servers, which do not all commit in the same moment.
+CREATE TABLE hapax.places (
+    bucket       int2 NOT NULL,
+    destination  text COLLATE "C" NOT NULL,
+    lane         text COLLATE "C" NOT NULL,
+    lane_order   int8 NOT NULL,
+    standing     int2 NOT NULL,
+    event_bucket int2 NOT NULL,
+    event        uuid NOT NULL,
+    PRIMARY KEY (bucket, destination, lane, lane_order)
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
 
 -- Counts kept as sums: `kind` 0 events, 1 ledger entries of a scope. Here the bucket is the writing connection's own,
 -- so that no two accepts wait for each other.
@@ -215,7 +227,9 @@ CREATE TABLE hapax.replays (
     id         uuid PRIMARY KEY,
     state      text COLLATE "C" NOT NULL,
     changed_at int8 NOT NULL,
-    job        text COLLATE "C" NOT NULL
+    job        text COLLATE "C" NOT NULL,
+    owner      int8, -- who drives it, and until when
+    until      int8
 );
 
 CREATE TABLE hapax.audit (

@@ -4,10 +4,13 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use hapax_core::Timestamp;
+use tokio_postgres::Row;
 
 use super::lock;
 use crate::Options;
-use crate::bind::{Column, bind};
+use crate::batch::Batch;
+use crate::bind::bind;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::step::Runner;
@@ -21,9 +24,12 @@ const LANE_KEEP: Duration = Duration::from_secs(86_400);
 pub(super) type LanePosition = (i16, String, String);
 
 const BODIES: &str = "
-    DELETE FROM hapax.bodies WHERE (bucket, scope, raw_hash) IN
-        (SELECT bucket, scope, raw_hash FROM hapax.bodies WHERE until < $1::int8 ORDER BY until LIMIT $2::int8
-         FOR UPDATE SKIP LOCKED)";
+    SELECT b.bucket, b.scope, b.raw_hash FROM hapax.bodies b /* every bucket */
+    WHERE b.until < $1::int8 ORDER BY b.until LIMIT $2::int8";
+
+const DELETE_BODIES: &str = "
+    DELETE FROM hapax.bodies AS b
+    USING {n} WHERE b.bucket = {bucket} AND b.scope = n.scope AND b.raw_hash = n.raw_hash AND b.until < $4::int8";
 
 const AUDIT: &str = "
     DELETE FROM hapax.audit WHERE no IN
@@ -35,18 +41,19 @@ const REPLAYS: &str = "
          WHERE changed_at < $1::int8 AND state <> 'running')";
 
 const LANES: &str = "
-    SELECT bucket, destination, lane, used_at FROM hapax.lanes
+    SELECT bucket, destination, lane, used_at FROM hapax.lanes /* every bucket */
     WHERE (bucket, destination, lane) > ($1::int2, $2::text, $3::text)
     ORDER BY bucket, destination, lane LIMIT $4::int8";
 
 // Whoever waits for the row finds it gone and makes it again.
+const LOCK_LANES: &str = "
+    SELECT l.bucket, l.destination, l.lane
+    FROM {n} JOIN hapax.lanes l ON l.bucket = {bucket} AND l.destination = n.destination AND l.lane = n.lane
+    WHERE l.used_at < $4::int8 FOR UPDATE OF l SKIP LOCKED";
+
 const DELETE_LANES: &str = "
-    DELETE FROM hapax.lanes WHERE (bucket, destination, lane) IN
-        (SELECT l.bucket, l.destination, l.lane
-         FROM unnest($1::int2[], $2::text[], $3::text[]) AS n (bucket, destination, lane)
-         JOIN hapax.lanes l ON l.bucket = n.bucket AND l.destination = n.destination AND l.lane = n.lane
-         WHERE l.used_at < $4::int8
-         FOR UPDATE OF l SKIP LOCKED)";
+    DELETE FROM hapax.lanes AS l
+    USING {n} WHERE l.bucket = {bucket} AND l.destination = n.destination AND l.lane = n.lane";
 
 struct Terms {
     audit_keep: Duration,
@@ -75,35 +82,66 @@ pub(super) async fn sweep(
 
 async fn run(session: &Session, terms: &Terms) -> Result<Option<LanePosition>, Failure> {
     let now = session.begin_at().await?;
-    session.execute(BODIES, bind![now.as_micros(), ROWS]).await?;
+    bodies(session, now).await?;
     session
         .execute(AUDIT, bind![now.minus(terms.audit_keep).as_micros(), ROWS])
         .await?;
     session
         .execute(REPLAYS, bind![now.minus(terms.replay_keep).as_micros(), ROWS])
         .await?;
-    let (bucket, destination, lane) = &terms.from;
+    let position = lanes(session, &terms.from, now).await?;
+    session.commit().await?;
+    Ok(position)
+}
+
+async fn bodies(session: &Session, now: Timestamp) -> Result<(), Failure> {
+    let mut old: Vec<(i16, String, Vec<u8>)> = Vec::new();
+    for row in &session.rows(BODIES, bind![now.as_micros(), ROWS]).await? {
+        old.push((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?));
+    }
+    // In one order: two that sweep at once do not wait for each other in a ring.
+    old.sort_unstable();
+    let batch = Batch::in_buckets(old.iter().map(|(bucket, ..)| *bucket))
+        .column("scope", old.iter().map(|(_, scope, _)| scope.as_str()))
+        .column("raw_hash", old.iter().map(|(.., hash)| hash.as_slice()))
+        .value(now.as_micros());
+    session.write(DELETE_BODIES, &batch).await
+}
+
+/// Goes on over the lanes; where it stands.
+async fn lanes(
+    session: &Session,
+    (bucket, destination, lane): &LanePosition,
+    now: Timestamp,
+) -> Result<Option<LanePosition>, Failure> {
     let rows = session
         .rows(LANES, bind![*bucket, destination.as_str(), lane.as_str(), ROWS])
         .await?;
     let unused = now.minus(LANE_KEEP).as_micros();
-    let mut buckets = Column::<i16>::default();
-    let mut destinations = Column::<String>::default();
-    let mut keys = Column::<String>::default();
+    let mut old: Vec<LanePosition> = Vec::new();
     let mut position = None;
     for row in &rows {
+        let name = lane_at(row)?;
         if row.try_get::<_, i64>(3)? < unused {
-            buckets.push(row.try_get(0)?);
-            destinations.push(row.try_get(1)?);
-            keys.push(row.try_get(2)?);
+            old.push(name.clone());
         }
-        position = Some((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?));
+        position = Some(name);
     }
-    if !buckets.is_empty() {
-        session
-            .execute(DELETE_LANES, bind![buckets, destinations, keys, unused])
-            .await?;
-    }
-    session.commit().await?;
+    let locked = session.over(LOCK_LANES, &names(&old).value(unused)).await?;
+    let locked: Vec<LanePosition> = locked.iter().map(lane_at).collect::<Result<_, Failure>>()?;
+    session.write(DELETE_LANES, &names(&locked)).await?;
     Ok(position.filter(|_| rows.len() as i64 == ROWS))
+}
+
+fn lane_at(row: &Row) -> Result<LanePosition, Failure> {
+    Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?))
+}
+
+fn names(lanes: &[LanePosition]) -> Batch<'_> {
+    Batch::in_buckets(lanes.iter().map(|(bucket, ..)| *bucket))
+        .column(
+            "destination",
+            lanes.iter().map(|(_, destination, _)| destination.as_str()),
+        )
+        .column("lane", lanes.iter().map(|(.., lane)| lane.as_str()))
 }

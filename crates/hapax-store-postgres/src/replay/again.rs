@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{Finished, Subject};
 use crate::bind::bind;
 use crate::failure::Failure;
-use crate::lanes;
+use crate::lanes::{self, Place, Standing};
 use crate::rows::{Class, lane_of, on_dead_code, uuid_of};
 use crate::session::Session;
 
@@ -46,6 +46,8 @@ pub(super) async fn put_back(
     };
     // A dead head that holds its lane never left it: it runs in its old place.
     let spot = if delivery.holds {
+        let place: Vec<Place> = row.place().into_iter().collect();
+        lanes::stand(session, &place, Standing::Awake).await?;
         Spot {
             class: Class::Fresh,
             lane: lane_of(row.lane.clone(), row.on_dead),
@@ -56,7 +58,7 @@ pub(super) async fn put_back(
             Some(target) => target.lane.clone(),
             None => lane_of(row.lane.clone(), row.on_dead),
         };
-        at_tail(session, &row.destination, lane).await?
+        at_tail(session, subject, &row.destination, lane).await?
     };
     insert(
         session,
@@ -83,7 +85,7 @@ pub(super) async fn create(
     let key = subject.identity.idempotency_key(generation, &target.destination);
     let key = Uuid::from_bytes(*key.as_bytes());
     let destination = target.destination.as_str();
-    let spot = at_tail(session, destination, target.lane.clone()).await?;
+    let spot = at_tail(session, subject, destination, target.lane.clone()).await?;
     let generation = i64::from(generation.0);
     insert(
         session,
@@ -104,7 +106,12 @@ struct Spot {
     order: Option<i64>,
 }
 
-async fn at_tail(session: &Session, destination: &str, lane: Option<Lane>) -> Result<Spot, Failure> {
+async fn at_tail(
+    session: &Session,
+    subject: &Subject,
+    destination: &str,
+    lane: Option<Lane>,
+) -> Result<Spot, Failure> {
     let Some(lane) = lane else {
         return Ok(Spot {
             class: Class::Fresh,
@@ -112,17 +119,26 @@ async fn at_tail(session: &Session, destination: &str, lane: Option<Lane>) -> Re
             order: None,
         });
     };
-    let name = BTreeSet::from([(destination.to_owned(), lane.key.clone())]);
-    let class = if lanes::taken(session, &name).await?.is_empty() {
-        Class::Fresh
+    let name = (destination.to_owned(), lane.key.clone());
+    let taken = lanes::taken(session, &BTreeSet::from([name.clone()])).await?;
+    let (class, standing) = if taken.is_empty() {
+        (Class::Fresh, Standing::Awake)
     } else {
-        Class::Waiting
+        (Class::Waiting, Standing::Waiting)
     };
     let (_, mut numbers) = session.take(1).await?;
+    let order = numbers.next()?;
+    let place = Place {
+        lane: name,
+        order,
+        event_bucket: subject.bucket,
+        event: subject.id,
+    };
+    lanes::join(session, &[(place, standing)]).await?;
     Ok(Spot {
         class,
         lane: Some(lane),
-        order: Some(numbers.next()?),
+        order: Some(order),
     })
 }
 

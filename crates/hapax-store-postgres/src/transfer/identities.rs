@@ -216,13 +216,8 @@ async fn rows<T: DeserializeOwned>(
     sql: &'static str,
     names: impl Iterator<Item = (Key, Uuid)>,
 ) -> Result<Vec<T>, Failure> {
-    let mut buckets = Column::<i16>::default();
-    let mut values = Column::<Uuid>::default();
-    for (key, name) in names {
-        buckets.push(key_bucket(key));
-        values.push(name);
-    }
-    let rows = session.rows(sql, bind![buckets, values]).await?;
+    let (buckets, values): (Vec<i16>, Vec<Uuid>) = names.map(|(key, name)| (key_bucket(key), name)).unzip();
+    let rows = session.rows(sql, bind![Column(buckets), Column(values)]).await?;
     rows.iter()
         .map(|row| {
             serde_json::from_str(row.try_get(0)?)

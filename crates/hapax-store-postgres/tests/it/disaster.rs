@@ -13,10 +13,10 @@ use tokio::task::JoinHandle;
 
 use crate::bench::{LONG, Maker, accept, done, lease, open};
 
-const SENDERS: usize = 6;
+pub(crate) const SENDERS: usize = 6;
 
 /// Senders that send each event, with the same id, until it is answered.
-fn send(store: &Arc<PostgresStore>, stop: &Arc<AtomicBool>) -> Vec<JoinHandle<Vec<EventId>>> {
+pub(crate) fn send(store: &Arc<PostgresStore>, stop: &Arc<AtomicBool>) -> Vec<JoinHandle<Vec<EventId>>> {
     let maker = Arc::new(Maker::default());
     (0..SENDERS)
         .map(|sender| {
@@ -34,7 +34,7 @@ fn send(store: &Arc<PostgresStore>, stop: &Arc<AtomicBool>) -> Vec<JoinHandle<Ve
         .collect()
 }
 
-async fn insist(store: &PostgresStore, event: NewEvent) -> EventId {
+pub(crate) async fn insist(store: &PostgresStore, event: NewEvent) -> EventId {
     let id = event.id;
     loop {
         match accept(store, event.clone()).await {
@@ -51,12 +51,17 @@ async fn insist(store: &PostgresStore, event: NewEvent) -> EventId {
     }
 }
 
-/// Everything answered is there, with its work, once.
+/// Everything answered is there, for another process too.
 async fn all_there(database: &Database, answered: &[EventId]) {
     let store = open(database).await;
+    worked_off(&store, answered).await;
+}
+
+/// Everything answered is there, with its work, once; the work is done.
+pub(crate) async fn worked_off(store: &PostgresStore, answered: &[EventId]) {
     let mut worked = Vec::new();
     loop {
-        let leased = lease(&store, 500, LONG).await.leased;
+        let leased = lease(store, 500, LONG).await.leased;
         if leased.is_empty() {
             break;
         }

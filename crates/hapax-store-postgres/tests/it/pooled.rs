@@ -1,8 +1,12 @@
-//! Without prepared statements, as behind an old pgbouncer, and with the work spread by bucket.
+//! Behind a real pgbouncer in transaction mode, without prepared statements, and with the work spread
+//! by bucket.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use hapax_core::Store;
 use hapax_core::store::{Claim, EventQuery, Written};
-use hapax_store_postgres::{Options, PostgresStore, Spread};
+use hapax_store_postgres::{Options, PostgresStore, Preparing, Spread};
 use hapax_test_postgres::Server;
 
 use crate::bench::{LONG, Maker, accept, done, lease};
@@ -10,31 +14,131 @@ use crate::bench::{LONG, Maker, accept, done, lease};
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_works_without_prepared_statements() {
     let database = Server::shared().unwrap().database().await.unwrap();
-    let mut options = Options::new(database.url());
-    options.prepared = false;
-    goes_through(PostgresStore::open(options).await.unwrap()).await;
+    let url = format!("{}&prepared_statements=false", database.url());
+    let store = PostgresStore::open(Options::new(url)).await.unwrap();
+    goes_through(&store).await;
+    assert!(!store.prepares());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_works_spread_by_bucket() {
     let database = Server::shared().unwrap().database().await.unwrap();
     let mut options = Options::new(database.url());
-    options.spread = Spread::ByBucket;
-    goes_through(PostgresStore::open(options).await.unwrap()).await;
+    options.spread = Some(Spread::ByBucket);
+    let store = PostgresStore::open(options).await.unwrap();
+    goes_through(&store).await;
+    assert!(store.prepares(), "nothing is between");
 }
 
-async fn goes_through(store: PostgresStore) {
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_works_behind_pgbouncer_in_transaction_mode() {
+    let server = Server::shared().unwrap();
+    let database = server.database().await.unwrap();
+    let pooler = server.pooler().unwrap();
+    let options = Options::new(pooler.url(&database));
+    let store = PostgresStore::open(options).await.unwrap();
+    goes_through(&store).await;
+    assert!(!store.prepares());
+}
+
+/// Two replicas, each of which names its statements as the other does: without a look at what is
+/// between, one would run the other's.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_replicas_behind_pgbouncer_share_the_work_without_overlap() {
+    let server = Server::shared().unwrap();
+    let database = server.database().await.unwrap();
+    let pooler = server.pooler().unwrap();
+    let mut replicas = Vec::new();
+    for _ in 0..2 {
+        let options = Options::new(pooler.url(&database));
+        replicas.push(Arc::new(PostgresStore::open(options).await.unwrap()));
+    }
+    let maker = Arc::new(Maker::default());
+    let tasks: Vec<_> = (0..8)
+        .map(|worker| {
+            let (store, maker) = (Arc::clone(&replicas[worker % 2]), Arc::clone(&maker));
+            tokio::spawn(async move {
+                let mut new = 0;
+                // Every event comes from two workers, which are on the two replicas.
+                for n in 0..20 {
+                    let event = maker.event(&format!("evt_{}_{n}", worker / 2));
+                    match accept(&store, event).await.unwrap() {
+                        Claim::New { .. } => new += 1,
+                        Claim::Seen(_) => {}
+                    }
+                }
+                let mut ran = Vec::new();
+                for leased in lease(&store, 100, LONG).await.leased {
+                    let written = store.finish(vec![done(leased.hold())]).await.unwrap();
+                    assert_eq!(written, [Written::Applied]);
+                    ran.push(leased.event.id);
+                }
+                (new, ran)
+            })
+        })
+        .collect();
+    let (mut new, mut ran) = (0, Vec::new());
+    for task in tasks {
+        let (found, mine) = task.await.unwrap();
+        new += found;
+        ran.extend(mine);
+    }
+    ran.extend(
+        lease(&replicas[0], 100, LONG)
+            .await
+            .leased
+            .iter()
+            .map(|leased| leased.event.id),
+    );
+    assert_eq!((new, ran.len()), (80, 80));
+    assert_eq!(ran.iter().collect::<BTreeSet<_>>().len(), 80, "each ran once");
+}
+
+/// A pooler that hides itself: what it cannot prepare is run again without, and the caller never
+/// hears of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_wrongly_prepares_behind_pgbouncer_finds_out() {
+    let server = Server::shared().unwrap();
+    let database = server.database().await.unwrap();
+    let pooler = server.pooler().unwrap();
+    let mut options = Options::new(pooler.url(&database));
+    options.preparing = Preparing::Always;
+    let store = Arc::new(PostgresStore::open(options).await.unwrap());
+    let maker = Arc::new(Maker::default());
+    let tasks: Vec<_> = (0..8)
+        .map(|worker| {
+            let (store, maker) = (Arc::clone(&store), Arc::clone(&maker));
+            tokio::spawn(async move {
+                for n in 0..20 {
+                    let event = maker.event(&format!("evt_{worker}_{n}"));
+                    assert!(matches!(
+                        accept(&store, event.clone()).await.unwrap(),
+                        Claim::New { .. }
+                    ));
+                    assert!(matches!(accept(&store, event).await.unwrap(), Claim::Seen(_)));
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert_eq!(store.counts().await.unwrap().events, 160);
+    assert!(!store.prepares());
+}
+
+async fn goes_through(store: &PostgresStore) {
     let maker = Maker::default();
     for n in 0..20 {
         let event = maker.event(&format!("evt_{n}"));
         assert!(matches!(
-            accept(&store, event.clone()).await.unwrap(),
+            accept(store, event.clone()).await.unwrap(),
             Claim::New { .. }
         ));
-        assert!(matches!(accept(&store, event).await.unwrap(), Claim::Seen(_)));
+        assert!(matches!(accept(store, event).await.unwrap(), Claim::Seen(_)));
     }
-    assert_eq!(lease(&store, 7, LONG).await.leased.len(), 7);
-    let rest = lease(&store, 100, LONG).await;
+    assert_eq!(lease(store, 7, LONG).await.leased.len(), 7);
+    let rest = lease(store, 100, LONG).await;
     assert_eq!((rest.leased.len(), rest.next_due), (13, None));
     let reports = rest.leased.iter().map(|leased| done(leased.hold())).collect();
     let written = store.finish(reports).await.unwrap();

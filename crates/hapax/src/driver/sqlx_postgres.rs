@@ -107,7 +107,7 @@ impl Begin for &PgPool {
     }
 }
 
-impl Open for sqlx::Transaction<'static, Postgres> {
+impl Open for sqlx::Transaction<'_, Postgres> {
     type Driver = Sqlx;
 
     fn handle(&mut self) -> &mut PgConnection {

@@ -19,7 +19,8 @@ impl Inbox {
     /// it is committed. If it fails, panics, or its future is dropped, everything is rolled back, the claim
     /// too, and the event may come again.
     ///
-    /// `database` is a `&sqlx::PgPool`, or a `&mut tokio_postgres::Client`, which pools hand out.
+    /// `database` is a `&sqlx::PgPool`, or a `&mut tokio_postgres::Client`, which pools hand out. It needs a tokio
+    /// runtime.
     ///
     /// ```no_run
     /// # #[cfg(feature = "sqlx-postgres")]
@@ -109,11 +110,10 @@ async fn claim(mut session: impl Session, mark: Mark, wait: Duration) -> Result<
     let wait_ms = wait.as_millis().clamp(1, 3_600_000);
     let before = session.swap_lock_timeout(format!("{wait_ms}ms")).await?;
     let claim = postgres::claim(&mut session, &mark).await?;
-    session
-        .batch(format!(
-            "SET LOCAL lock_timeout = '{before}'; SAVEPOINT hapax_handler"
-        ))
-        .await?;
+    if claim == Claim::First {
+        let sql = format!("SET LOCAL lock_timeout = '{before}'; SAVEPOINT hapax_handler");
+        session.batch(sql).await?;
+    }
     Ok(claim)
 }
 

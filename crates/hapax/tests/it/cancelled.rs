@@ -4,12 +4,13 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::Poll;
 
-use hapax::{Event, Inbox, Outcome};
+use hapax::{Event, Handling, Inbox, Outcome, driver};
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 
 use crate::sqlx_postgres::Sqlx;
 use crate::subject::{ADD, Subject as _};
+use crate::tokio_postgres::TokioPostgres;
 
 /// More waits than a run has.
 const WAITS_MAX: usize = 40;
@@ -39,6 +40,24 @@ async fn a_run_dropped_at_any_wait_is_whole_or_nothing_and_leaves_a_clean_connec
             "after {waits} waits the connection is left inside a transaction"
         );
         let again = run().await.unwrap();
+        assert_ne!(again, Outcome::InFlight);
+        assert_eq!(
+            subject.number("select balance from account").await,
+            waits as i64 + 1
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_client_serves_the_next_run_whenever_the_one_before_was_dropped() {
+    let subject = TokioPostgres::new().await;
+    let mut client = subject.database.client().await.unwrap();
+    let inbox = Inbox::new("billing").unwrap();
+    for waits in 0..WAITS_MAX {
+        let event = Event::new("stripe", format!("evt_{waits}")).unwrap();
+        let add = async |tx: Handling<'_, driver::TokioPostgres>| tx.execute(ADD, &[]).await.map(drop);
+        drop_after(waits, inbox.run(&mut client, &event, add)).await;
+        let again = inbox.run(&mut client, &event, add).await.unwrap();
         assert_ne!(again, Outcome::InFlight);
         assert_eq!(
             subject.number("select balance from account").await,

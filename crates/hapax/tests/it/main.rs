@@ -8,8 +8,12 @@
 
 mod batches;
 mod cancelled;
+mod extractor;
+mod guides;
 mod laws;
+mod layer;
 mod rusqlite;
 mod sqlx_postgres;
+mod stripe;
 mod subject;
 mod tokio_postgres;

@@ -110,7 +110,9 @@ fn after(tx: &mut Handling<'_, driver::Rusqlite>, step: Step) -> Result<(), Fail
         }
         Step::Stage => stage(tx),
         Step::StageAndFail => stage(tx).and(Err(Failed::told())),
-        Step::Disconnect | Step::Victim => unreachable!("SQLite has no connection to lose and no victims"),
+        Step::Disconnect | Step::DisconnectAtCommit | Step::Victim => {
+            unreachable!("SQLite has no connection to lose and no victims")
+        }
     }
 }
 

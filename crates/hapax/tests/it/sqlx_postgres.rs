@@ -7,7 +7,7 @@ use hapax::{Event, Handling, Inbox, driver, inbox};
 use hapax_test_postgres::{Database, Server};
 use sqlx::{AssertSqlSafe, PgPool, Row as _};
 
-use crate::subject::{ACCOUNT, ADD, Failed, Gate, Run, Step, Subject, TARGET};
+use crate::subject::{ACCOUNT, ADD, DISCONNECT_AT_COMMIT, Failed, Gate, Run, Step, Subject, TARGET};
 
 #[derive(Clone)]
 pub(crate) struct Sqlx {
@@ -18,8 +18,9 @@ pub(crate) struct Sqlx {
 impl Subject for Sqlx {
     async fn new() -> Self {
         let database = Server::shared().unwrap().database().await.unwrap();
-        // A session's own setting, which must be back in force for the handler.
-        let url = database.url_at("127.0.0.1", "sslmode=disable&options=-c%20lock_timeout%3D7s");
+        // A session's own settings: one must be back in force for the handler, the other must not be for us.
+        let settings = "-c%20lock_timeout%3D7s%20-c%20default_transaction_isolation%3Dserializable";
+        let url = database.url_at("127.0.0.1", &format!("sslmode=disable&options={settings}"));
         let pool = PgPool::connect(&url).await.unwrap();
         hapax::create_tables(&pool).await.unwrap();
         hapax::create_tables(&pool).await.unwrap();
@@ -81,6 +82,7 @@ async fn after(tx: &mut Handling<'_, driver::Sqlx>, step: Step) -> Result<(), Fa
         Step::Swallow => ignore(tx, "select 1 / 0").await,
         Step::Commit => ignore(tx, "commit").await,
         Step::Disconnect => ignore(tx, "select pg_terminate_backend(pg_backend_pid())").await,
+        Step::DisconnectAtCommit => ignore(tx, DISCONNECT_AT_COMMIT).await,
         Step::Stage => stage(tx).await,
         Step::StageAndFail => stage(tx).await.and(Err(Failed::told())),
         Step::Victim => {

@@ -15,6 +15,15 @@ pub(crate) const ADD: &str = "update account set balance = balance + 1";
 /// Where a staged call goes.
 pub(crate) const TARGET: &str = "https://mail.example.com/send";
 
+/// A deferred trigger runs inside COMMIT, and this one ends the session there.
+pub(crate) const DISCONNECT_AT_COMMIT: &str = "
+    create function pg_temp.disconnect() returns trigger language plpgsql
+        as $$ begin perform pg_terminate_backend(pg_backend_pid()); return null; end $$;
+    create temporary table doomed (id integer);
+    create constraint trigger disconnect after insert on doomed deferrable initially deferred
+        for each row execute function pg_temp.disconnect();
+    insert into doomed values (1)";
+
 pub(crate) type Run = Result<Outcome<()>, RunError<Failed>>;
 
 /// What a handler does after it has added one.
@@ -34,6 +43,8 @@ pub(crate) enum Step {
     Commit,
     /// Loses its connection, and does not care.
     Disconnect,
+    /// Loses its connection in the middle of the commit.
+    DisconnectAtCommit,
     /// Stages two calls.
     Stage,
     /// Stages two calls, and fails.

@@ -6,7 +6,7 @@ use hapax::outbox::{self, Call};
 use hapax::{Event, Handling, Inbox, driver, inbox};
 use hapax_test_postgres::{Database, Server};
 
-use crate::subject::{ACCOUNT, ADD, Failed, Gate, Run, Step, Subject, TARGET};
+use crate::subject::{ACCOUNT, ADD, DISCONNECT_AT_COMMIT, Failed, Gate, Run, Step, Subject, TARGET};
 
 #[derive(Clone)]
 pub(crate) struct TokioPostgres {
@@ -27,7 +27,8 @@ impl Subject for TokioPostgres {
 
     async fn run(&self, inbox: &Inbox, event: &Event, step: Step) -> Run {
         let mut client = self.database.client().await.unwrap();
-        client.batch_execute("set lock_timeout = '7s'").await.unwrap();
+        let settings = "set lock_timeout = '7s'; set default_transaction_isolation = 'serializable'";
+        client.batch_execute(settings).await.unwrap();
         inbox
             .run(&mut client, event, async |mut tx| {
                 tx.execute(ADD, &[]).await.map_err(Failed::of)?;
@@ -81,6 +82,7 @@ async fn after(tx: &mut Handling<'_, driver::TokioPostgres>, step: Step) -> Resu
         Step::Swallow => ignore(tx, "select 1 / 0").await,
         Step::Commit => ignore(tx, "commit").await,
         Step::Disconnect => ignore(tx, "select pg_terminate_backend(pg_backend_pid())").await,
+        Step::DisconnectAtCommit => ignore(tx, DISCONNECT_AT_COMMIT).await,
         Step::Stage => stage(tx).await,
         Step::StageAndFail => stage(tx).await.and(Err(Failed::told())),
         Step::Victim => {

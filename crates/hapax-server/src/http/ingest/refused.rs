@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hapax::answer::{HANDLER_FAILED, IN_FLIGHT, Kind, STORE_UNAVAILABLE};
 use hapax_engine::Refusal;
 use hapax_verify::Rejection;
 use http::StatusCode;
@@ -111,32 +112,32 @@ pub(super) fn key_unknown(key_id: &str) -> Problem {
 
 /// The sender delivers again, and that makes the next attempt.
 pub(super) fn handler_failed() -> Problem {
-    Problem::new(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        "handler_failed",
-        "Handler failed",
+    of_kind(
+        HANDLER_FAILED,
         "the event is stored, but a destination did not do its work; deliver it again to try again at once",
     )
 }
 
 pub(super) fn in_flight() -> Problem {
-    Problem::new(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "in_flight",
-        "Still in flight",
+    of_kind(
+        IN_FLIGHT,
         "the event is stored and its work is under way; deliver it again to learn how it ended",
     )
     .retry_after(IN_FLIGHT_RETRY)
 }
 
 pub(super) fn store_unavailable() -> Problem {
-    Problem::new(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "store_unavailable",
-        "Store unavailable",
+    of_kind(
+        STORE_UNAVAILABLE,
         "the store does not answer now; nothing is promised, deliver it again",
     )
     .retry_after(IN_FLIGHT_RETRY)
+}
+
+/// As the library answers, which does the same inside a service.
+fn of_kind(kind: Kind, detail: &str) -> Problem {
+    let status = StatusCode::from_u16(kind.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    Problem::new(status, kind.code, kind.title, detail)
 }
 
 pub(super) fn refusal(refusal: &Refusal) -> Problem {

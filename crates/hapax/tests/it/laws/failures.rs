@@ -14,6 +14,7 @@ for_postgres!(
     a_dropped_future_leaves_nothing_and_the_event_comes_again,
     a_handler_that_commits_itself_is_told,
     a_connection_lost_in_the_handler_leaves_nothing,
+    a_connection_lost_in_the_commit_leaves_it_unknown_and_the_next_delivery_tells,
     a_serialization_failure_is_worth_another_try,
 );
 
@@ -92,6 +93,19 @@ async fn a_connection_lost_in_the_handler_leaves_nothing<S: Subject>() {
         assert!(matches!(failed, RunError::Database(_)), "{failed}");
         assert!(failed.is_retryable());
         nothing(&subject).await;
+    }
+    comes_again(&subject).await;
+}
+
+async fn a_connection_lost_in_the_commit_leaves_it_unknown_and_the_next_delivery_tells<S: Subject>() {
+    let subject = S::new().await;
+    for _ in 0..2 {
+        let unclear = subject
+            .run(&patient(), &event("evt_1"), Step::DisconnectAtCommit)
+            .await
+            .unwrap_err();
+        assert!(matches!(unclear, RunError::Unknown(_)), "{unclear}");
+        assert!(unclear.is_retryable() && unclear.to_string().contains("deliver the event again"));
     }
     comes_again(&subject).await;
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::future::join_all;
+use hapax_store_postgres::Connected;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Transaction};
 
@@ -31,13 +32,13 @@ enum Runnable {
 impl Link {
     /// Connects, and makes sure that the inbox is there and that the server takes the statements.
     pub(super) async fn open(target: &Target) -> Result<Self, Failure> {
-        let client = target.connector.connect().await.map_err(|error| {
+        let Connected { client, prepares } = target.connector.connect().await.map_err(|error| {
             Failure::connection(format!("the database cannot be reached: {}", chain(&error)))
         })?;
         ensure_inbox(&client).await?;
         let plan = Arc::clone(&target.plan);
         let texts = plan.statements.iter().map(crate::config::Statement::for_postgres);
-        let statements = if target.prepares.load(Ordering::Acquire) {
+        let statements = if prepares && target.prepares.load(Ordering::Acquire) {
             let texts: Vec<String> = texts.collect();
             let prepared = join_all(texts.iter().map(|text| client.prepare(text))).await;
             let prepared: Result<Vec<_>, _> = prepared.into_iter().collect();

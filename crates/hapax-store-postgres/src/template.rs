@@ -1,0 +1,119 @@
+//! The text of a statement over rows. It is written once; whether it runs once for all rows or once
+//! for each bucket is filled in:
+//!
+//! | in the text | all rows at once | one bucket |
+//! |---|---|---|
+//! | `{n}` | the rows as a table `n` with their buckets | the rows of that bucket as a table `n` |
+//! | `{bucket}` | `n.bucket` | the parameter `$1` |
+//! | `{rows}`, `{sorted rows}` | columns and rows of an `INSERT` | columns and the values of one row |
+//!
+//! `$1` is the bucket, the columns follow, and after them what is the same for all rows: the numbers of
+//! parameters do not depend on the form.
+
+use tokio_postgres::types::Type;
+
+use crate::Spread;
+
+/// How a statement over rows is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Once.
+    Whole,
+    /// Once for each bucket. A distributed database sends it to the one shard that has the bucket.
+    InBucket,
+    /// Once for each row: a distributed database sends values on as they are, and would gather what an
+    /// `INSERT … SELECT` selects.
+    OneRow,
+}
+
+impl Form {
+    /// The form that a text has where tables are spread so.
+    pub(crate) fn of(text: &str, spread: Spread) -> Self {
+        match spread {
+            Spread::Whole => Self::Whole,
+            Spread::ByBucket if text.contains("{n}") => Self::InBucket,
+            Spread::ByBucket => Self::OneRow,
+        }
+    }
+}
+
+/// Fills a text in. `columns` are the names and types of the columns after the bucket.
+pub(crate) fn fill(text: &str, form: Form, columns: &[(&str, Type)]) -> String {
+    let parameters = |suffix: &str| -> String {
+        let numbered = columns.iter().zip(2..);
+        let each = numbered.map(|((_, sql_type), number)| format!("${number}::{}{suffix}", sql_type.name()));
+        each.collect::<Vec<_>>().join(", ")
+    };
+    let names = columns
+        .iter()
+        .map(|(name, _)| *name)
+        .collect::<Vec<_>>()
+        .join(", ");
+    let arrays = parameters("[]");
+    let (source, bucket, rows, sorted) = match form {
+        Form::Whole => {
+            let unnest = format!("unnest($1::int2[], {arrays})");
+            (
+                format!("{unnest} AS n (bucket, {names})"),
+                "n.bucket",
+                format!("(bucket, {names}) SELECT * FROM {unnest} AS n"),
+                format!(
+                    "(bucket, {names}) SELECT bucket, {names} FROM {unnest} WITH ORDINALITY \
+                     AS n (bucket, {names}, row_number) ORDER BY row_number"
+                ),
+            )
+        }
+        Form::InBucket => (
+            format!("unnest({arrays}) AS n ({names})"),
+            "$1::int2",
+            String::new(),
+            String::new(),
+        ),
+        Form::OneRow => {
+            let values = format!("(bucket, {names}) VALUES ($1::int2, {})", parameters(""));
+            (String::new(), "$1::int2", values.clone(), values)
+        }
+    };
+    text.replace("{n}", &source)
+        .replace("{bucket}", bucket)
+        .replace("{rows}", &rows)
+        .replace("{sorted rows}", &sorted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLUMNS: [(&str, Type); 2] = [("id", Type::UUID), ("token", Type::INT8)];
+
+    #[test]
+    fn a_bucket_is_a_plain_parameter_where_tables_are_spread() {
+        let text = "DELETE FROM t USING {n} WHERE t.bucket = {bucket} AND t.id = n.id AND t.at < $4::int8";
+        assert_eq!(Form::of(text, Spread::ByBucket), Form::InBucket);
+        assert_eq!(
+            fill(text, Form::InBucket, &COLUMNS),
+            "DELETE FROM t USING unnest($2::uuid[], $3::int8[]) AS n (id, token) \
+             WHERE t.bucket = $1::int2 AND t.id = n.id AND t.at < $4::int8"
+        );
+        assert_eq!(
+            fill(text, Form::Whole, &COLUMNS),
+            "DELETE FROM t USING unnest($1::int2[], $2::uuid[], $3::int8[]) AS n (bucket, id, token) \
+             WHERE t.bucket = n.bucket AND t.id = n.id AND t.at < $4::int8"
+        );
+    }
+
+    #[test]
+    fn rows_are_inserted_one_by_one_where_tables_are_spread() {
+        let text = "INSERT INTO t {rows} RETURNING id";
+        assert_eq!(Form::of(text, Spread::ByBucket), Form::OneRow);
+        assert_eq!(
+            fill(text, Form::OneRow, &COLUMNS),
+            "INSERT INTO t (bucket, id, token) VALUES ($1::int2, $2::uuid, $3::int8) RETURNING id"
+        );
+        assert_eq!(
+            fill(text, Form::Whole, &COLUMNS),
+            "INSERT INTO t (bucket, id, token) SELECT * FROM unnest($1::int2[], $2::uuid[], $3::int8[]) AS n \
+             RETURNING id"
+        );
+    }
+}

@@ -1,0 +1,21 @@
+//! The same laws where every table with a bucket is partitioned by it and statements run bucket by
+//! bucket, as on a distributed database; and a look at each statement's plan.
+#![expect(
+    clippy::unwrap_used,
+    reason = "what the tests stand on must work, or they fail"
+)]
+
+#[path = "spread/one_bucket.rs"]
+mod one_bucket;
+#[path = "laws/subject.rs"]
+mod subject;
+
+use std::sync::Arc;
+
+use hapax_test_postgres::Server;
+use subject::{Layout, PostgresSubject};
+
+hapax_store_laws::laws!(PostgresSubject::new(
+    Arc::new(Server::shared().unwrap()),
+    Layout::Partitioned
+));

@@ -1,0 +1,151 @@
+//! Every statement that ran, by its plan: it touches the tables of one bucket, or it only reads and
+//! says that it reads them all.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use hapax_store_laws::{check, laws};
+use hapax_test_postgres::Server;
+
+use crate::subject::{Layout, PostgresSubject};
+
+/// The server writes down every statement with its plan. A plan made for the parameters shows the
+/// partitions that it touches.
+const SETTINGS: [&str; 7] = [
+    "session_preload_libraries = 'auto_explain'",
+    "auto_explain.log_min_duration = 0",
+    "auto_explain.log_parameter_max_length = 0",
+    "log_line_prefix = '@@ '",
+    "logging_collector = off",
+    "plan_cache_mode = force_custom_plan",
+    "lc_messages = 'C'",
+];
+
+/// What a statement that reads all buckets says.
+const EVERY_BUCKET: &str = "/* every bucket */";
+
+/// Beginnings of statements, each of which must have been seen: those on the way of an event, and
+/// those that lock or delete.
+const HOT: [&str; 36] = [
+    "INSERT INTO hapax.ledger",
+    "INSERT INTO hapax.events",
+    "INSERT INTO hapax.work",
+    "INSERT INTO hapax.lanes",
+    "INSERT INTO hapax.places",
+    "INSERT INTO hapax.outcomes",
+    "INSERT INTO hapax.attempts",
+    "INSERT INTO hapax.tallies",
+    "INSERT INTO hapax.duplicates",
+    "INSERT INTO hapax.conflicts",
+    "INSERT INTO hapax.bodies",
+    "INSERT INTO hapax.same_body",
+    "INSERT INTO hapax.earlier",
+    "UPDATE hapax.ledger AS l SET id",
+    "UPDATE hapax.ledger AS l SET stored",
+    "UPDATE hapax.ledger SET forgotten",
+    "UPDATE hapax.ledger SET generation",
+    "UPDATE hapax.work AS w SET state = $5",
+    "UPDATE hapax.work AS w SET state = n.state, class = n.class",
+    "UPDATE hapax.work AS w SET state = n.state, class = $7",
+    "UPDATE hapax.work AS w SET wake_at",
+    "UPDATE hapax.work AS w SET class",
+    "UPDATE hapax.places AS p",
+    "UPDATE hapax.outcomes AS o",
+    "UPDATE hapax.outcomes SET is_current",
+    "DELETE FROM hapax.work AS w",
+    "DELETE FROM hapax.places AS p",
+    "DELETE FROM hapax.events AS t",
+    "DELETE FROM hapax.outcomes AS t",
+    "DELETE FROM hapax.ledger AS t",
+    "DELETE FROM hapax.earlier AS t",
+    "SELECT e.bucket, e.id, e.key FROM unnest",
+    "SELECT l.key, l.id, l.generation",
+    "SELECT l.bucket, l.key, l.scope FROM unnest",
+    "SELECT p.destination, p.lane, p.lane_order",
+    "SELECT DISTINCT p.destination",
+];
+
+#[test]
+fn every_statement_names_one_bucket_or_reads_all_on_purpose() {
+    let server = Arc::new(Server::private(&SETTINGS).unwrap());
+    go_through(&server);
+    let log = server.log().unwrap();
+    let plans = plans(&log);
+    let mut wrong = Vec::new();
+    for (statement, partitions) in &plans {
+        let one = partitions.len() <= 1 && !statement.contains(EVERY_BUCKET);
+        let reads_all = statement.contains(EVERY_BUCKET)
+            && statement.starts_with("SELECT")
+            && !statement.contains(" FOR UPDATE")
+            && !statement.contains(" FOR KEY SHARE");
+        if !one && !reads_all {
+            wrong.push(format!("{partitions:?}: {statement}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let unseen: Vec<&str> = HOT
+        .into_iter()
+        .filter(|hot| !plans.keys().any(|statement| statement.starts_with(hot)))
+        .collect();
+    assert!(unseen.is_empty(), "never ran: {unseen:?}");
+}
+
+/// Laws that run every statement.
+fn go_through(server: &Arc<Server>) {
+    macro_rules! go {
+        ($($law:path,)+) => {
+            $(check(Arc::new(PostgresSubject::new(Arc::clone(server), Layout::Partitioned)), $law);)+
+        };
+    }
+    go![
+        laws::requests::a_redelivered_request_adds_only_what_is_missing,
+        laws::finishing::a_retry_waits_and_counts_on,
+        laws::finishing::attempts_are_kept_oldest_first,
+        laws::rescue::an_extended_lease_ends_when_it_was_extended_to,
+        laws::rescue::a_delivery_lost_three_times_is_dead,
+        laws::lanes::completion_promotes_the_next_in_order_of_acceptance,
+        laws::lane_ends::a_dead_head_holds_its_lane_until_it_is_discarded,
+        laws::lane_ends::a_dead_head_that_holds_its_lane_is_replayed_in_place,
+        laws::replay::force_mode_replays_everything_under_new_keys,
+        laws::forgetting::a_forgotten_identity_is_new_again_as_its_next_generation,
+        laws::quarantine::a_released_variant_is_marked,
+        laws::looking::filters_match_what_they_say,
+        laws::counting::counts_of_the_ledger_are_by_scope,
+        laws::purging::a_purged_dead_head_lets_its_lane_go_on,
+        laws::purging_ledger::a_purge_leaves_nothing_behind,
+        laws::purging_ledger::a_tombstone_is_purged_like_any_entry,
+        laws::operating::dead_letters_can_be_discarded_and_restored,
+        laws::tallies::copies_add_up,
+        laws::tallies::an_event_with_an_earlier_events_body_is_flagged,
+    ];
+}
+
+/// The partitions that each statement touched at most at once, by its text in one line.
+fn plans(log: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let mut plans: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for entry in log.split("@@ ") {
+        let Some((_, plan)) = entry.split_once("Query Text: ") else {
+            continue;
+        };
+        // Continued lines begin with a tab; the plan begins at the first that has a cost.
+        let lines: Vec<&str> = plan.lines().map(str::trim).collect();
+        let end = lines.iter().position(|line| line.contains("(cost=")).unwrap();
+        let statement = lines[..end].join(" ");
+        let statement = statement.split_whitespace().collect::<Vec<_>>().join(" ");
+        let touched: BTreeSet<String> = lines[end..].iter().flat_map(|line| partitions(line)).collect();
+        let most = plans.entry(statement).or_default();
+        if touched.len() > most.len() {
+            *most = touched;
+        }
+    }
+    plans
+}
+
+/// The numbers of the partitions that a line of a plan reads or writes.
+fn partitions(line: &str) -> Vec<String> {
+    let words = line.split(|character: char| !character.is_alphanumeric() && character != '_');
+    words
+        .filter(|word| !word.ends_with("idx") && !word.ends_with("pkey"))
+        .filter_map(|word| Some(word.split_once("_part_")?.1.to_owned()))
+        .collect()
+}
