@@ -46,7 +46,7 @@ pub(super) async fn begin(session: &Session, mark: &ImportMark) -> Result<Import
             // Not prepared: the table comes and goes.
             session
                 .rows_of(
-                    "CREATE TABLE hapax.import (mark text COLLATE \"C\" NOT NULL)",
+                    "CREATE TABLE IF NOT EXISTS hapax.import (mark text COLLATE \"C\" NOT NULL)",
                     &[],
                 )
                 .await?;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use hapax_core::store::{
     EventContents, IdentityRecord, InLane, JobRecord, OutcomeRecord, Record, TransferCursor, WorkRecord,
 };
-use hapax_core::{DeliveryState, ErrorClass, Key, Timestamp};
+use hapax_core::{DeliveryState, DestinationId, ErrorClass, Key, Timestamp};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -17,6 +17,7 @@ use super::tables::{
 use crate::bind::bind;
 use crate::failure::Failure;
 use crate::jobs;
+use crate::lanes::{self, Place, Standing};
 use crate::rows::{Class, bucket_by, key_at, key_bucket, key_uuid, on_dead_code, state_code, uuid_of};
 use crate::session::{Numbers, Session};
 use crate::tallies::Tallies;
@@ -138,6 +139,7 @@ struct Rows {
     duplicates: Vec<DuplicateRow>,
     conflicts: Vec<ConflictRow>,
     same_body: Vec<SameBodyRow>,
+    places: Vec<(Place, Standing)>,
 }
 
 impl Rows {
@@ -194,6 +196,7 @@ impl Rows {
         let outcomes = contents.outcomes.iter();
         self.outcomes
             .extend(outcomes.map(|outcome| outcome_row(outcome, bucket, id, accepted_at)));
+        self.places.extend(places(contents, bucket));
         // Numbered by their place; those to come have numbers of the store-wide sequence, which are greater.
         let attempts = (0_i64..).zip(&contents.attempts).map(|(no, view)| AttemptRow {
             bucket,
@@ -225,7 +228,7 @@ impl Rows {
         write(session, insert!("duplicates"), &self.duplicates).await?;
         write(session, insert!("conflicts"), &self.conflicts).await?;
         write(session, insert!("same_body"), &self.same_body).await?;
-        Ok(())
+        lanes::join(session, &self.places).await
     }
 }
 
@@ -335,6 +338,30 @@ fn outcome_row(outcome: &OutcomeRecord, bucket: i16, id: Uuid, accepted_at: Time
         on_dead,
         replay: outcome.replay.map(|job| uuid_of(job.0)),
     }
+}
+
+/// Who stands in a lane: unfinished deliveries, and dead ones that hold it.
+fn places(contents: &EventContents, event_bucket: i16) -> impl Iterator<Item = (Place, Standing)> {
+    let event = uuid_of(contents.event.id);
+    let place = move |destination: &DestinationId, lane: &InLane| Place {
+        lane: (destination.as_str().to_owned(), lane.lane.key.clone()),
+        order: lane.place as i64,
+        event_bucket,
+        event,
+    };
+    let unfinished = contents.work.iter().filter_map(move |work| {
+        let standing = match work.due_at {
+            Some(_) => Standing::Awake,
+            None => Standing::Waiting,
+        };
+        Some((place(&work.destination, work.lane.as_ref()?), standing))
+    });
+    let holding = contents.outcomes.iter().filter(|outcome| outcome.holds_lane);
+    let holding = holding.filter_map(move |outcome| {
+        let place = place(&outcome.destination, outcome.lane.as_ref()?);
+        Some((place, Standing::Holding))
+    });
+    unfinished.chain(holding)
 }
 
 fn error(class: Option<ErrorClass>) -> Option<String> {

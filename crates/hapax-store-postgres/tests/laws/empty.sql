@@ -1,4 +1,6 @@
 -- Leaves nothing in the store but its version.
+DROP TABLE IF EXISTS hapax.import;
+DELETE FROM hapax.meta WHERE key = 'origin';
 DO $$
 DECLARE
     name text;
