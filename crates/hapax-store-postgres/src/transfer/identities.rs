@@ -19,19 +19,19 @@ use crate::failure::Failure;
 use crate::rows::{key_at, key_bucket, key_uuid};
 use crate::session::Session;
 
-// The next keys over all buckets, each of which has its own range of the index; with each its stored events and their
-// sizes, so that a page can end before it is read.
+// The next keys over all buckets, each of which has its own range of the index, which alone is read for them; with each
+// its stored events and their sizes, so that a page can end before it is read.
 const KEYS: &str = "
     SELECT k.key, e.id,
            coalesce(octet_length(e.body) + octet_length(e.headers), 0)::int8
            + coalesce((SELECT sum(octet_length(c.body)) FROM hapax.conflicts c
                        WHERE c.bucket = k.bucket AND c.key = k.key), 0)::int8
-    FROM (SELECT l.bucket, l.key, l.id FROM generate_series(0, 63) AS b (no)
-          CROSS JOIN LATERAL (SELECT l.bucket, l.key, l.id FROM hapax.ledger l
-                              WHERE l.bucket = b.no::int2 AND l.key > $1::uuid ORDER BY l.key LIMIT $2::int8) AS l
-          ORDER BY l.key LIMIT $2::int8) AS k
-    CROSS JOIN LATERAL (SELECT k.id UNION SELECT r.id FROM hapax.earlier r
-                        WHERE r.bucket = k.bucket AND r.key = k.key) AS i (id)
+    FROM (SELECT n.bucket, n.key FROM generate_series(0, 63) AS b (no)
+          CROSS JOIN LATERAL (SELECT l.bucket, l.key FROM hapax.ledger l
+                              WHERE l.bucket = b.no::int2 AND l.key > $1::uuid ORDER BY l.key LIMIT $2::int8) AS n
+          ORDER BY n.key LIMIT $2::int8) AS k
+    CROSS JOIN LATERAL (SELECT l.id FROM hapax.ledger l WHERE l.bucket = k.bucket AND l.key = k.key
+                        UNION SELECT r.id FROM hapax.earlier r WHERE r.bucket = k.bucket AND r.key = k.key) AS i (id)
     LEFT JOIN hapax.events e ON e.bucket = k.bucket AND e.id = i.id
     ORDER BY k.key, e.id";
 
