@@ -9,6 +9,7 @@ mod mark;
 mod pages;
 mod tables;
 mod take_in;
+mod to_rows;
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
