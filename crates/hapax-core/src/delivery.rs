@@ -155,6 +155,8 @@ pub enum ErrorClass {
     Blocked,
     /// A command ended with another code than 0, or could not be started.
     Exit,
+    /// The database of a `sql` destination did not take a statement.
+    Sql,
     /// Its lease expired three times: the process died while it ran.
     Lost,
     /// The process is shutting down.
@@ -163,7 +165,7 @@ pub enum ErrorClass {
 
 impl ErrorClass {
     /// Every class.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Connect,
         Self::Timeout,
         Self::Status,
@@ -171,6 +173,7 @@ impl ErrorClass {
         Self::Protocol,
         Self::Blocked,
         Self::Exit,
+        Self::Sql,
         Self::Lost,
         Self::Shutdown,
     ];
@@ -185,6 +188,7 @@ impl ErrorClass {
             Self::Protocol => "protocol",
             Self::Blocked => "blocked",
             Self::Exit => "exit",
+            Self::Sql => "sql",
             Self::Lost => "lost",
             Self::Shutdown => "shutdown",
         }

@@ -29,4 +29,4 @@ pub use name::{DestinationId, Scope, SourceName};
 pub use random::{Random, SystemRandom};
 pub use retry::Backoff;
 pub use secret::Secret;
-pub use store::{Backend, Operations, Store};
+pub use store::{Backend, Operations, Store, Transfer};

@@ -12,6 +12,7 @@
 mod admin;
 mod error;
 mod query;
+mod transfer;
 
 use std::time::Duration;
 
@@ -25,6 +26,11 @@ pub use error::Error;
 pub use query::{
     AttemptView, Backlog, ConflictView, Counts, Cursor, DeliveryView, DuplicateTally, EventPage, EventQuery,
     EventRecord, EventSummary, LedgerCount,
+};
+pub use transfer::{
+    AuditNumbered, Census, ConflictRecord, EventContents, IdentityRecord, ImportBegun, ImportMark, InLane,
+    JobRecord, NotACursor, Origin, OutcomeRecord, PAGE_BYTES_MAX, Purpose, Record, Transfer, TransferCursor,
+    TransferPage, WorkRecord,
 };
 
 use crate::{
@@ -71,6 +77,10 @@ pub trait Store: Send + Sync + 'static {
     /// uncounted; after [`LOST_MAX`] losses dead with [`crate::ErrorClass::Lost`].
     async fn rescue(&self, limit: u32) -> Result<Vec<Rescued>, Error>;
 
+    /// Makes the retrying deliveries of an event due now; how many those are. What else holds them
+    /// (a pause, their lane) still does, and what is not retrying is not touched.
+    async fn hasten(&self, event: EventId) -> Result<u32, Error>;
+
     /// Puts finished deliveries back to work, in place, due now, with a new token and their
     /// attempts at zero; refuses where work is unfinished. The earlier outcome stays as history.
     /// What a job has put back before, the same job does not put back again: it may repeat an order.
@@ -100,9 +110,9 @@ pub trait Store: Send + Sync + 'static {
     fn connection_epoch(&self) -> u64;
 }
 
-/// A store with its second half.
-pub trait Backend: Store + Operations {}
-impl<T: Store + Operations> Backend for T {}
+/// A store with its other two parts.
+pub trait Backend: Store + Operations + Transfer {}
+impl<T: Store + Operations + Transfer> Backend for T {}
 
 /// One request's events. Each is claimed by itself.
 #[derive(Clone, Debug)]
@@ -152,7 +162,7 @@ pub struct LedgerEntry {
 }
 
 /// Another body under a known identity.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variant {
     /// The identity's key.
     pub key: Key,

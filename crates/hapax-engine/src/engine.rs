@@ -20,6 +20,7 @@ use crate::heartbeat::Flights;
 use crate::observe::{Notice, Observation, Observer};
 use crate::pauses::Pauses;
 use crate::port::Port;
+use crate::processed::Watchers;
 use crate::rate::Bucket;
 use crate::routing::{Route, Routing};
 use crate::runtime::Runtime;
@@ -108,6 +109,7 @@ pub(crate) struct Inner {
     pub(crate) seen: Seen,
     pub(crate) gather: Gather,
     pub(crate) flights: Flights,
+    pub(crate) watchers: Watchers,
     pub(crate) accept_queue: mpsc::Sender<Waiting>,
     pub(crate) finish_queue: mpsc::Sender<Finished>,
     pub(crate) dispatch: Notify,
@@ -174,6 +176,7 @@ impl Engine {
             seen: Seen::new(limits.seen_entries, limits.seen_for),
             gather: Gather::default(),
             flights: Flights::default(),
+            watchers: Watchers::default(),
             accept_queue,
             finish_queue,
             dispatch: Notify::new(),

@@ -81,7 +81,10 @@ impl Inner {
         let mut wake = false;
         for (finished, written) in batch.iter().zip(results) {
             match written {
-                Written::Applied => wake |= self.follow_up(finished),
+                Written::Applied => {
+                    self.watchers.finished(finished.report.hold.event);
+                    wake |= self.follow_up(finished);
+                }
                 Written::LeaseLost => {
                     let event: EventId = finished.report.hold.event;
                     let destination = &finished.report.hold.destination;

@@ -157,6 +157,11 @@ impl Inner {
         took: Duration,
     ) -> Finished {
         let now = self.elapsed();
+        // A destination that refuses one event for good is healthy: only what is tried again counts.
+        let change = match &answer.reply {
+            Reply::Done | Reply::Refused { .. } => port.succeeded(),
+            Reply::Failed { .. } => port.failed(now),
+        };
         let (verdict, error, message) = match answer.reply {
             Reply::Done => (Verdict::Completed, None, None),
             Reply::Refused { class, message } => {
@@ -179,15 +184,6 @@ impl Inner {
                 });
                 (verdict, Some(class), Some(message))
             }
-        };
-        // A destination that refuses one event for good is healthy: only failures count.
-        let change = match verdict {
-            Verdict::Completed
-            | Verdict::Dead {
-                reason: ErrorClass::Refused,
-            } => port.succeeded(),
-            Verdict::Retry { .. } | Verdict::Dead { .. } => port.failed(now),
-            Verdict::Release => Change::None,
         };
         match change {
             Change::None => {}

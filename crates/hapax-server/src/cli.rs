@@ -25,6 +25,7 @@ pub mod send;
 pub mod serve;
 pub mod sink;
 pub mod stats;
+pub mod store;
 pub mod when;
 
 use std::path::PathBuf;
@@ -111,6 +112,7 @@ enum Verb {
     Pause(pause::Args),
     Resume(resume::Args),
     Stats(stats::Args),
+    Store(store::Args),
     Bench(bench::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
@@ -170,6 +172,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Verb::Pause(args) => pause::run(args, globals).await,
         Verb::Resume(args) => resume::run(args, globals).await,
         Verb::Stats(args) => stats::run(args, globals).await,
+        Verb::Store(args) => store::run(args, globals).await,
         Verb::Bench(args) => bench::run(args, globals).await,
         Verb::Doctor(args) => doctor::run(args, globals).await,
         Verb::Completions(args) => completions::run(&args),

@@ -26,6 +26,7 @@ mod server;
 mod show;
 mod size;
 mod source;
+mod sql;
 mod store_url;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,7 +48,8 @@ pub use report::Origins;
 pub use secret::{SecretError, SecretOrigin, resolve_secret};
 pub use server::{Server, Store};
 pub use size::{NotASize, format_size, parse_size};
-pub use source::Source;
+pub use source::{Ack, Source};
+pub use sql::{Param, ParamType, Sql, SqlUrl, Statement, StatementError, Value};
 pub use store_url::{StoreUrl, StoreUrlError};
 
 use report::Report;

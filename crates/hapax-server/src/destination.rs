@@ -7,7 +7,9 @@ pub mod http;
 mod order;
 mod percent;
 mod plan;
+pub(crate) mod pointer;
 mod retry_after;
+pub mod sql;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +22,8 @@ use hapax_engine::{Answer, Transport};
 pub use command::CommandTarget;
 pub use http::HttpTarget;
 pub use order::FieldOrder;
-pub use plan::{SignerError, routing, targets};
+pub use plan::{SetupError, routing, targets};
+pub use sql::SqlTarget;
 
 /// How one destination is reached.
 #[derive(Debug)]
@@ -29,6 +32,8 @@ pub enum Target {
     Http(Box<HttpTarget>),
     /// A process.
     Command(CommandTarget),
+    /// A transaction.
+    Sql(SqlTarget),
 }
 
 /// All destinations; swapped whole on a reload.
@@ -58,6 +63,7 @@ impl Transport for Destinations {
         match target.as_deref() {
             Some(Target::Http(target)) => target.deliver(delivery).await,
             Some(Target::Command(target)) => target.deliver(delivery).await,
+            Some(Target::Sql(target)) => target.deliver(delivery).await,
             // A reload took it away between the lease and now; the engine stops leasing for it.
             None => Answer::failed(
                 ErrorClass::Connect,

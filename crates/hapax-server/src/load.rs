@@ -6,6 +6,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod bench;
+pub(crate) mod book;
 pub(crate) mod ceiling;
 pub(crate) mod child;
 pub(crate) mod client;

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{Config, ConfigError};
 use crate::destination::http::Lookup;
 use crate::destination::http::client::{Client, TlsError};
-use crate::destination::{Destinations, SignerError, routing, targets};
+use crate::destination::{Destinations, SetupError, routing, targets};
 use crate::http::admin::{self, AdminState, Phase, Readiness, Settings};
 use crate::http::ingest::{self, Ingest, Sources};
 use crate::http::listen::{self, BindError};
@@ -58,9 +58,9 @@ pub enum StartError {
     /// No TLS.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// A destination's secret is no good.
+    /// A destination cannot be set up.
     #[error(transparent)]
-    Signer(#[from] SignerError),
+    Destination(#[from] SetupError),
     /// A listener has no address.
     #[error("a listener's own address cannot be read")]
     Address(#[source] std::io::Error),

@@ -16,5 +16,6 @@ mod service {
     mod limits;
     mod reload;
     mod site;
+    mod sql_destination;
     mod wire;
 }

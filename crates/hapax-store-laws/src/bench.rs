@@ -1,5 +1,6 @@
 //! The bench a law works on: one store, its clock, and short ways to say common steps.
 
+pub mod copy;
 mod draft;
 mod look;
 mod must;

@@ -15,6 +15,7 @@ mod restart;
 mod state;
 mod store;
 mod tally;
+mod transfer;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

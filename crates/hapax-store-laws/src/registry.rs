@@ -87,6 +87,12 @@ registry! {
         tokens_increase_over_everything,
         a_lease_of_no_time_can_be_taken_back_at_once,
     }
+    hastening {
+        a_hastened_retry_is_due_now,
+        hastening_never_delays,
+        only_the_retries_of_that_event_are_hastened,
+        hastening_what_is_not_there_does_nothing,
+    }
     fencing {
         a_wrong_token_writes_nothing,
         a_token_of_another_delivery_writes_nothing,
@@ -237,6 +243,25 @@ registry! {
         only_the_newest_gaps_are_kept,
         an_event_with_an_earlier_events_body_is_flagged,
         same_bodies_in_one_call_are_flagged,
+    }
+    transfer {
+        what_was_copied_looks_the_same,
+        a_copy_by_way_of_another_kind_of_store_looks_the_same,
+        pages_of_any_size_hand_over_the_same,
+        a_page_of_large_payloads_ends_early,
+        taking_in_twice_changes_nothing,
+        a_copied_identity_is_a_duplicate,
+        copied_work_is_leased_and_finished,
+        what_ran_waits_in_the_copy,
+        tokens_of_a_copy_are_greater_than_all_before,
+        lanes_keep_their_order_in_a_copy,
+        a_dead_head_holds_its_lane_in_a_copy,
+        a_suspect_stays_a_suspect_in_a_copy,
+        a_forgotten_identity_stays_forgotten,
+        a_copy_is_purged_like_the_original,
+        a_stopped_copy_goes_on_where_it_stopped,
+        only_an_empty_store_takes_a_copy,
+        a_store_knows_itself,
     }
     durability {
         what_was_answered_is_there_after_a_crash,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use hapax_store_laws::laws::{
     claims, durability, fencing, finishing, identities, jobs, lane_ends, lanes, leasing, purging,
-    purging_ledger, rescue,
+    purging_ledger, rescue, transfer,
 };
 use hapax_store_laws::property::{behaves_like_the_model, behaves_like_the_model_over};
 use hapax_store_laws::{Bench, Subject, check};
@@ -120,6 +120,22 @@ fn a_store_that_goes_on_with_a_cancelled_job_is_caught() {
     is_caught(
         Fault::AdvancesCancelledJobs,
         jobs::a_cancelled_job_does_not_advance,
+    );
+}
+
+#[test]
+fn a_store_that_copies_badly_is_caught() {
+    is_caught(
+        Fault::CopiesWithoutWork,
+        transfer::copied_work_is_leased_and_finished,
+    );
+    is_caught(
+        Fault::CopiesWithoutNumbers,
+        transfer::tokens_of_a_copy_are_greater_than_all_before,
+    );
+    is_caught(
+        Fault::CopiesIntoAnything,
+        transfer::only_an_empty_store_takes_a_copy,
     );
 }
 

@@ -2,36 +2,42 @@
 
 use std::time::Duration;
 
+use hapax_core::Secret;
 use tokio_postgres::config::TargetSessionAttrs;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config};
 
 use crate::tls::Tls;
-use crate::{Options, Preparing, url};
+use crate::{Preparing, url};
 
 /// A setting that is made at the start of a session. A pooler refuses it or forgets it, since it
 /// shares its sessions: who finds it set talks to the database itself.
 const MARK: &str = "-c hapax.direct=yes";
 const MARKED: &str = "SELECT current_setting('hapax.direct', true) IS NOT DISTINCT FROM 'yes'";
 
-/// Where to connect, and how.
-pub(crate) struct Connector {
+/// Where to connect, and how. For the store, and for whoever else talks to a PostgreSQL by its URL.
+pub struct Connector {
     config: Config,
     tls: Tls,
     timeout: Duration,
-    preparing: Preparing,
+    /// What the URL says; without a word it is prepared where that is safe.
+    preparing: Option<Preparing>,
 }
 
 /// A connection, and whether statements may be prepared on it.
-pub(crate) struct Connected {
-    pub(crate) client: Client,
-    pub(crate) prepares: bool,
+#[derive(Debug)]
+pub struct Connected {
+    /// The connection.
+    pub client: Client,
+    /// Whether what is prepared on it stays there: not so behind a pooler that shares connections.
+    pub prepares: bool,
 }
 
 impl Connector {
-    /// A connector for these options; the reason why there is none never quotes the URL.
-    pub(crate) fn new(options: &Options) -> Result<Self, String> {
-        let mut target = url::read(options.url.expose())?;
+    /// A connector; the reason why there is none never quotes the URL. Making a connection may take
+    /// `timeout` for each host; one that says nothing for `silence` while it should is given up.
+    pub fn new(url: &Secret, timeout: Duration, silence: Duration) -> Result<Self, String> {
+        let mut target = url::read(url.expose())?;
         let config = &mut target.config;
         if config.get_application_name().is_none() {
             config.application_name("hapax");
@@ -40,26 +46,33 @@ impl Connector {
         if config.get_hosts().len() > 1 {
             config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         }
-        config.connect_timeout(options.connect_timeout);
+        config.connect_timeout(timeout);
         config.keepalives_idle(Duration::from_secs(30));
-        config.tcp_user_timeout(options.step_timeout);
+        config.tcp_user_timeout(silence);
         Ok(Self {
             tls: Tls::new(&target.trust)?,
             config: target.config,
-            timeout: options.connect_timeout,
-            preparing: target.preparing.unwrap_or(options.preparing),
+            timeout,
+            preparing: target.preparing,
         })
+    }
+
+    /// Prepares statements like this, unless the URL says otherwise.
+    #[must_use]
+    pub fn preparing(mut self, preparing: Preparing) -> Self {
+        self.preparing.get_or_insert(preparing);
+        self
     }
 
     /// Whether there may be connections on which statements are prepared.
     pub(crate) fn may_prepare(&self) -> bool {
-        self.preparing != Preparing::Never
+        self.preparing != Some(Preparing::Never)
     }
 
     /// A new connection. It is driven by a task of its own, which ends with it.
-    pub(crate) async fn connect(&self) -> Result<Connected, ConnectError> {
+    pub async fn connect(&self) -> Result<Connected, ConnectError> {
         let plain = |prepares| move |client| Connected { client, prepares };
-        match self.preparing {
+        match self.preparing.unwrap_or(Preparing::WhereSafe) {
             Preparing::Always => self.open(&self.config).await.map(plain(true)),
             Preparing::Never => self.open(&self.config).await.map(plain(false)),
             Preparing::WhereSafe => match self.open(&self.marked()).await {
@@ -110,9 +123,16 @@ impl Connector {
     }
 }
 
+impl std::fmt::Debug for Connector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Its configuration holds the password.
+        f.debug_struct("Connector").finish_non_exhaustive()
+    }
+}
+
 /// There is no connection.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ConnectError {
+pub enum ConnectError {
     /// The server did not answer in time.
     #[error("the database did not answer in time")]
     Timeout,

@@ -70,11 +70,12 @@ pub(crate) fn tally_at(row: &Row) -> Result<DuplicateTally, Failure> {
     Ok(DuplicateTally {
         copies: row.try_get::<_, i64>(0)? as u64,
         last_at,
-        gaps_ms: gaps
-            .as_chunks::<GAP_BYTES>()
-            .0
-            .iter()
-            .map(|gap| u64::from_be_bytes(*gap))
-            .collect(),
+        gaps_ms: gaps_of(gaps),
     })
+}
+
+/// Gaps from their bytes.
+pub(crate) fn gaps_of(bytes: &[u8]) -> Vec<u64> {
+    let chunks = bytes.as_chunks::<GAP_BYTES>().0;
+    chunks.iter().map(|gap| u64::from_be_bytes(*gap)).collect()
 }

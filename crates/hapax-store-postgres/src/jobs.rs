@@ -100,7 +100,7 @@ pub(crate) async fn cancel_replay(session: &Session, id: ReplayJobId) -> Result<
     Ok(cancelled)
 }
 
-const fn state_name(state: ReplayJobState) -> &'static str {
+pub(crate) const fn state_name(state: ReplayJobState) -> &'static str {
     match state {
         ReplayJobState::Running => "running",
         ReplayJobState::Done => "done",
@@ -140,7 +140,7 @@ async fn drive(session: &Session, id: ReplayJobId, held: JobHold) -> Result<(), 
     session.execute(DRIVE, bind![uuid_of(id.0), owner, until]).await
 }
 
-fn parse(text: &str) -> Result<ReplayJob, Failure> {
+pub(crate) fn parse(text: &str) -> Result<ReplayJob, Failure> {
     serde_json::from_str(text)
         .map_err(|error| Failure::Unreadable(format!("a stored bulk replay cannot be read: {error}")))
 }

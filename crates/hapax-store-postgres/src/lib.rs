@@ -29,6 +29,7 @@ mod failure;
 mod finish;
 mod forget;
 mod get;
+mod hasten;
 mod jobs;
 mod lanes;
 mod lease;
@@ -52,8 +53,10 @@ mod store;
 mod tallies;
 mod template;
 mod tls;
+mod transfer;
 mod url;
 
+pub use connect::{ConnectError, Connected, Connector};
 pub use open::OpenError;
 pub use options::{Options, Preparing, Spread};
 pub use schema::SCHEMA_VERSION;

@@ -2,10 +2,11 @@
 
 use std::error::Error as StdError;
 
+use hapax_core::store::Purpose;
 use tokio_postgres::Client;
 
 use crate::connect::{ConnectError, Connector};
-use crate::{Options, Spread, schema};
+use crate::{Options, Spread, schema, transfer};
 
 /// The oldest server that is served.
 const SERVER_VERSION_MIN: u32 = 140_000;
@@ -56,6 +57,12 @@ pub enum OpenError {
     /// There is a schema of this name, and it is not ours.
     #[error("the schema `hapax` in the database belongs to another program and was left alone")]
     NotOurs,
+    /// The database is a copy that was not finished.
+    #[error(
+        "the schema `hapax` in the database is an unfinished copy of another store and is not served: run \
+         `hapax store copy` again, which goes on where it stopped, or drop the schema"
+    )]
+    UnfinishedCopy,
     /// Looking or migrating failed.
     #[error("the schema `hapax` cannot be set up in the database")]
     Database {
@@ -82,11 +89,16 @@ impl OpenError {
 /// Looks at the server and brings the schema to our version; how to connect from then on, and how the
 /// tables are spread.
 pub(crate) async fn open(options: &Options) -> Result<(Connector, Spread), OpenError> {
-    let connector = Connector::new(options).map_err(|reason| OpenError::Url { reason })?;
+    let connector = Connector::new(&options.url, options.connect_timeout, options.step_timeout)
+        .map_err(|reason| OpenError::Url { reason })?
+        .preparing(options.preparing);
     let client = connector.connect().await.map_err(OpenError::unreachable)?.client;
     check_version(&client).await?;
     check_durability(&client, options).await?;
     schema::migrate(&client).await?;
+    if options.purpose == Purpose::Serve {
+        refuse_unfinished_copy(&client).await?;
+    }
     let spread = match options.spread {
         Some(spread) => spread,
         None => find_spread(&client).await?,
@@ -119,6 +131,14 @@ async fn find_spread(client: &Client) -> Result<Spread, OpenError> {
     }
     tracing::info!("the tables are distributed by bucket");
     Ok(Spread::ByBucket)
+}
+
+async fn refuse_unfinished_copy(client: &Client) -> Result<(), OpenError> {
+    let is_unfinished = transfer::is_unfinished_copy(client).await;
+    if is_unfinished.map_err(OpenError::database)? {
+        return Err(OpenError::UnfinishedCopy);
+    }
+    Ok(())
 }
 
 async fn check_version(client: &Client) -> Result<(), OpenError> {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use hapax_core::Secret;
+use hapax_core::store::Purpose;
 
 /// How a store is opened. [`Options::new`] has the defaults.
 #[derive(Clone, Debug)]
@@ -10,6 +11,8 @@ pub struct Options {
     /// Where the database is: `postgres://user:password@host:port/database?sslmode=verify-full`.
     /// A secret, since it may hold a password.
     pub url: Secret,
+    /// What it is opened for: an unfinished copy is not served.
+    pub purpose: Purpose,
     /// Connections at most.
     pub connections_max: usize,
     /// Calls that may run or wait for a connection; more are refused as overloaded.
@@ -67,6 +70,7 @@ impl Options {
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: Secret::new(url),
+            purpose: Purpose::Serve,
             connections_max: 8,
             calls_max: 1_024,
             acquire_timeout: Duration::from_secs(5),

@@ -188,6 +188,11 @@ impl Session {
         }
     }
 
+    /// Runs a statement that is put together, and so not prepared; its rows.
+    pub(crate) async fn rows_of(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Failure> {
+        Ok(self.lent.connection.client.query_typed(sql, params).await?)
+    }
+
     /// Runs a statement over rows: once, or once for each bucket, sent in one go; all its rows. Nothing
     /// is asked where there are no rows.
     pub(crate) async fn over(&self, text: &'static str, batch: &Batch<'_>) -> Result<Vec<Row>, Failure> {

@@ -18,8 +18,8 @@ use crate::purge::Progress;
 use crate::session::Terms;
 use crate::step::{Runner, Step};
 use crate::{
-    Options, Spread, accept, conflicts, counts, extend, finish, forget, get, lease, list, look_up, purge,
-    replay, rescue,
+    Options, Spread, accept, conflicts, counts, extend, finish, forget, get, hasten, lease, list, look_up,
+    purge, replay, rescue,
 };
 
 /// The store for many replicas: a PostgreSQL database, shared with any number of other processes.
@@ -134,6 +134,11 @@ impl Store for PostgresStore {
 
     async fn rescue(&self, limit: u32) -> Result<Vec<Rescued>, Error> {
         self.run(limit, |session, limit| rescue::rescue(session, *limit).boxed())
+            .await
+    }
+
+    async fn hasten(&self, event: EventId) -> Result<u32, Error> {
+        self.run(event, |session, event| hasten::hasten(session, *event).boxed())
             .await
     }
 

@@ -8,6 +8,8 @@
 mod bench;
 #[path = "it/citus.rs"]
 mod citus;
+#[path = "it/copying.rs"]
+mod copying;
 #[path = "it/disaster.rs"]
 mod disaster;
 #[path = "it/encrypted.rs"]

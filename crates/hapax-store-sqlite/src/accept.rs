@@ -129,7 +129,7 @@ fn store(
 }
 
 /// Appends the payload; its row.
-fn append(
+pub(crate) fn append(
     desk: &mut Desk<'_>,
     event: &NewEvent,
     scope: i64,

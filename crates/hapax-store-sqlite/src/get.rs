@@ -97,7 +97,7 @@ fn deliveries(desk: &mut ReadDesk, id: EventId, seq: i64) -> Result<Vec<Delivery
     Ok(views)
 }
 
-fn attempts(desk: &mut ReadDesk, seq: i64) -> Result<Vec<AttemptView>, Failure> {
+pub(crate) fn attempts(desk: &mut ReadDesk, seq: i64) -> Result<Vec<AttemptView>, Failure> {
     let mut select = desk.connection.prepare_cached(
         "SELECT destination, generation, token, started_at, duration_ms, status, excerpt, error, message
          FROM attempts WHERE seq = ?1 ORDER BY no",
@@ -146,7 +146,7 @@ fn conflicts(desk: &ReadDesk, id: EventId) -> Result<Vec<ConflictView>, Failure>
     Ok(views)
 }
 
-fn same_body(desk: &ReadDesk, id: EventId) -> Result<Option<EventId>, Failure> {
+pub(crate) fn same_body(desk: &ReadDesk, id: EventId) -> Result<Option<EventId>, Failure> {
     let mut select = desk
         .connection
         .prepare_cached("SELECT earlier FROM same_body WHERE id = ?1")?;

@@ -122,7 +122,7 @@ fn read(connection: &Connection, id: EventId) -> Result<Option<ReplayJob>, Failu
     text.map(|text| parse(&text)).transpose()
 }
 
-fn parse(text: &str) -> Result<ReplayJob, Failure> {
+pub(crate) fn parse(text: &str) -> Result<ReplayJob, Failure> {
     serde_json::from_str(text)
         .map_err(|error| Failure::Unreadable(format!("a stored bulk replay cannot be read: {error}")))
 }

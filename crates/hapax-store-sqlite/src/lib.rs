@@ -24,6 +24,7 @@ mod failure;
 mod finish;
 mod forget;
 mod get;
+mod hasten;
 mod jobs;
 mod lanes;
 mod lease;
@@ -47,6 +48,7 @@ mod schema;
 mod store;
 mod tallies;
 mod tokens;
+mod transfer;
 mod writer;
 
 pub use open::OpenError;

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use hapax_core::store::Purpose;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
@@ -14,7 +15,7 @@ use crate::connection;
 use crate::desk::{Care, Desk, Hot, State};
 use crate::failure::Failure;
 use crate::lock::{Lock, NotLocked, beside, lock_path};
-use crate::{Options, rescue, schema};
+use crate::{Options, rescue, schema, transfer};
 
 /// What every SQLite file begins with.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
@@ -67,6 +68,12 @@ pub enum OpenError {
         /// Ours.
         supported: u32,
     },
+    /// The file is a copy that was not finished.
+    #[error(
+        "the database file is an unfinished copy of another store and is not served: run `hapax store copy` again, \
+         which goes on where it stopped, or move the file away"
+    )]
+    UnfinishedCopy,
     /// The file cannot be written.
     #[error(
         "the database file cannot be written: it, its folder or its disk is read-only, or belongs to another user"
@@ -153,6 +160,11 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<Opened, OpenError> 
     let connection =
         connection::for_writing(path, options, log.pages_handle()).map_err(OpenError::from_sql)?;
     schema::migrate(&connection)?;
+    if options.purpose == Purpose::Serve
+        && transfer::is_unfinished_copy(&connection).map_err(OpenError::from_sql)?
+    {
+        return Err(OpenError::UnfinishedCopy);
+    }
     let mut state = State::load(&connection, options).map_err(OpenError::from_sql)?;
     void_leases(&connection, &mut state).map_err(|failure| OpenError::from_failure(&failure))?;
     Ok(Opened {

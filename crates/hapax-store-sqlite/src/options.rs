@@ -4,12 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::Clock;
+use hapax_core::store::Purpose;
 
 /// How a store is opened. [`Options::new`] has the defaults.
 #[derive(Clone)]
 pub struct Options {
     /// The store's own time.
     pub clock: Arc<dyn Clock>,
+    /// What it is opened for: an unfinished copy is not served.
+    pub purpose: Purpose,
     /// Calls that may wait for the writer; more are refused as overloaded.
     pub queue_calls_max: usize,
     /// Bytes of payload that may wait for the writer; more are refused as overloaded.
@@ -43,6 +46,7 @@ impl Options {
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             clock,
+            purpose: Purpose::Serve,
             queue_calls_max: 8_192,
             queue_bytes_max: 64 << 20,
             read_queue_calls_max: 256,

@@ -23,8 +23,8 @@ use crate::queue::{self, Sender, closed};
 use crate::reader::{self, Look, ReadDesk};
 use crate::writer::{Call, Job, Step, Writer};
 use crate::{
-    Options, accept, conflicts, counts, extend, finish, forget, get, lease, list, look_up, purge, replay,
-    rescue,
+    Options, accept, conflicts, counts, extend, finish, forget, get, hasten, lease, list, look_up, purge,
+    replay, rescue,
 };
 
 /// What a call costs in the queue besides its payload.
@@ -229,6 +229,11 @@ impl Store for SqliteStore {
 
     async fn rescue(&self, limit: u32) -> Result<Vec<Rescued>, Error> {
         self.write(limit, 1, 0, |desk, limit| rescue::rescue(desk, *limit))
+            .await
+    }
+
+    async fn hasten(&self, event: EventId) -> Result<u32, Error> {
+        self.write(event, 1, 0, |desk, event| hasten::hasten(desk, *event))
             .await
     }
 

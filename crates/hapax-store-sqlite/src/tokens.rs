@@ -40,6 +40,19 @@ impl Tokens {
         Ok(token)
     }
 
+    /// Gives out only numbers from here on.
+    pub(crate) fn pass(&mut self, connection: &Connection, below: u64) -> Result<(), Failure> {
+        let below = i64::try_from(below).map_err(|_| {
+            Failure::Rejected("the numbers of the other store are greater than any store can hold".to_owned())
+        })?;
+        self.next = self.next.max(below);
+        self.reserved = self.next;
+        connection
+            .prepare_cached("UPDATE meta SET value = ?1 WHERE key = 'token_reserved'")?
+            .execute([self.next])?;
+        Ok(())
+    }
+
     /// The reservation may be undone; what was given out stays given out.
     pub(crate) fn rolled_back(&mut self) {
         self.reserved = 0;

@@ -6,6 +6,8 @@
 
 #[path = "it/bench.rs"]
 mod bench;
+#[path = "it/copying.rs"]
+mod copying;
 #[path = "it/fault.rs"]
 mod fault;
 #[path = "it/full.rs"]

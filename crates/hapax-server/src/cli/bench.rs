@@ -23,7 +23,8 @@ use crate::serve::OpenStore;
 #[command(after_help = "\
 Examples:
   hapax bench --quick
-  hapax bench --dir /var/tmp --json > bench.json")]
+  hapax bench --dir /var/tmp --json > bench.json
+  hapax bench --store postgres://localhost/bench --quick")]
 pub struct Args {
     /// The store to measure; a file must not exist yet [default: a new SQLite file for each round]
     #[arg(long, value_name = "URL")]
@@ -44,6 +45,10 @@ pub struct Args {
     /// Entries of the large ledger that is compared with an empty one; 0 leaves it out [default: 5000000, with --quick 0]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=preload::ENTRIES_MAX))]
     pub preload: Option<u64>,
+
+    /// Waiting deliveries of the long backlog that is compared with a short one; 0 leaves it out [default: 1000000, with --quick 0]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=preload::ENTRIES_MAX))]
+    pub backlog: Option<u64>,
 
     /// The folder for the store; it must be on a disk [default: the system's folder for temporary files]
     #[arg(long, value_name = "FOLDER")]
@@ -87,6 +92,7 @@ fn plan(args: Args) -> Result<bench::Plan, CliError> {
         rounds: args.rounds.map_or(defaults.rounds, |rounds| rounds as usize),
         seconds: args.seconds.unwrap_or(defaults.seconds),
         preload,
+        backlog: args.backlog.unwrap_or(defaults.backlog),
         store,
         ..defaults
     })
@@ -123,6 +129,7 @@ mod tests {
             rounds: None,
             quick: true,
             preload: None,
+            backlog: None,
             dir: None,
         }
     }

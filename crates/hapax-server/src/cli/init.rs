@@ -113,6 +113,7 @@ fn text(providers: &[&Provider]) -> String {
         );
     }
     text.push_str(TAIL);
+    text.push_str(SQL_EXAMPLE);
     text
 }
 
@@ -160,6 +161,15 @@ url = "http://127.0.0.1:3000/webhooks"
 # order_by = "body:/data/object/id"    # one at a time per value, in order of acceptance
 "#;
 
+const SQL_EXAMPLE: &str = r#"
+# Exactly once without code: your statements, and the mark that they ran, in one transaction of your database.
+# [destinations.ledger]
+# kind = "sql"
+# url = "env:APP_DATABASE_URL"         # postgres://user@host/database or sqlite:app.db
+# params = { order = "body:/data/object/id", event = "event_id" }
+# statements = ["update orders set status = 'paid', event = :event where id = :order and status = 'pending'"]
+"#;
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -194,17 +204,25 @@ mod tests {
 
     #[test]
     fn the_commented_examples_are_right_too() {
-        let uncommented: Vec<&str> = SOURCE_EXAMPLE
-            .lines()
-            .filter(|line| line.contains("[sources.") || line.contains(" = "))
-            .map(|line| line.trim_start_matches("# "))
-            .collect();
-        let uncommented = uncommented.join("\n");
+        let uncommented = |example: &str| {
+            let lines = example
+                .lines()
+                .filter(|line| line.starts_with("# [") || line.contains(" = "));
+            let lines: Vec<&str> = lines.map(|line| line.trim_start_matches("# ")).collect();
+            lines
+                .join("\n")
+                .replace("deliver_to = [\"app\"]", "deliver_to = [\"app\", \"ledger\"]")
+        };
         let environment = Environment::with([
             ("STRIPE_WEBHOOK_SECRET", "whsec_1"),
             ("INHOUSE_WEBHOOK_SECRET", "secret"),
+            ("APP_DATABASE_URL", "postgres://app@db/app"),
         ]);
-        let text = format!("{HEAD}{uncommented}{TAIL}");
+        let text = format!(
+            "{HEAD}{}{TAIL}{}",
+            uncommented(SOURCE_EXAMPLE),
+            uncommented(SQL_EXAMPLE)
+        );
         let config = config::parse(&text, Path::new("hapax.toml"), &environment, &[]).unwrap();
         assert_eq!(config.sources.len(), 2);
         assert_eq!(config.warning_lines(), Vec::<String>::new());

@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Config;
+use super::duration::format_duration;
 use super::nearest::suggestion;
 use super::report::Report;
+use super::{Config, Kind, SqlUrl, StoreUrl};
 
 /// Reports what does not fit together. `declared` are the names of all destinations, those with problems too.
 pub(super) fn check(config: &Config, declared: &BTreeSet<&str>, report: &mut Report<'_>) {
     routes(config, declared, report);
     destination_ids(config, report);
     shared_scopes(config, report);
+    inboxes(config, report);
     leftovers(config, report);
 }
 
@@ -67,6 +69,40 @@ fn shared_scopes(config: &Config, report: &mut Report<'_>) {
                 format_args!(
                     "`{first}` and `{name}` share the scope `{scope}`, so an event goes where the first of them to \
                      receive it says; give both the same `deliver_to`, or scopes of their own"
+                ),
+            );
+        }
+    }
+}
+
+/// An inbox that forgets before the ledger does would let an event through a second time.
+fn inboxes(config: &Config, report: &mut Report<'_>) {
+    for (name, destination) in &config.destinations {
+        let Kind::Sql(sql) = &destination.kind else {
+            continue;
+        };
+        if let (SqlUrl::Sqlite(target), StoreUrl::Sqlite(store)) = (&sql.url, &config.store.url)
+            && target == store
+        {
+            report.problem(
+                &format!("destinations.{name}.url"),
+                "this is the store's own file, which no other connection may write to; give the application a file of its own",
+            );
+        }
+        let longest = config
+            .sources
+            .values()
+            .filter(|source| source.deliver_to.contains(name))
+            .map(|source| source.ledger_window)
+            .max();
+        if let Some(window) = longest.filter(|window| *window > sql.inbox_retention) {
+            report.problem(
+                &format!("destinations.{name}.inbox_retention"),
+                format_args!(
+                    "the inbox would forget after {}, before the ledger does ({}), and a late copy would take effect \
+                     again; make it at least as long",
+                    format_duration(sql.inbox_retention),
+                    format_duration(window)
                 ),
             );
         }

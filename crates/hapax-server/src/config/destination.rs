@@ -17,6 +17,7 @@ use super::keys::{BACKOFF, DESTINATION};
 use super::name::parse_name;
 use super::rate::Rate;
 use super::section::Section;
+use super::sql::{self, Sql};
 
 const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(3600);
 const LEASE: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(2 * 3600);
@@ -71,6 +72,8 @@ pub enum Kind {
         /// The program and its arguments; at least one.
         argv: Vec<String>,
     },
+    /// Statements that are run in a transaction.
+    Sql(Box<Sql>),
 }
 
 pub(super) fn read(name: &str, mut section: Section<'_, '_, '_>) -> Option<Destination> {
@@ -97,7 +100,7 @@ pub(super) fn read(name: &str, mut section: Section<'_, '_, '_>) -> Option<Desti
     let id = section
         .parsed("id", parse_name)
         .unwrap_or_else(|| name.to_owned());
-    let concurrency = section.integer("concurrency", 32, &CONCURRENCY);
+    let concurrency = section.integer("concurrency", concurrency_of(kind.as_ref()), &CONCURRENCY);
     let max_attempts = section.integer("max_attempts", 12, &MAX_ATTEMPTS);
     let rate_limit = section.parsed("rate_limit", str::parse::<Rate>);
     let order_by = section.parsed("order_by", order_by);
@@ -119,32 +122,40 @@ pub(super) fn read(name: &str, mut section: Section<'_, '_, '_>) -> Option<Desti
     })
 }
 
+/// Events of a `sql` destination share transactions: more of them under way means fewer commits.
+const fn concurrency_of(kind: Option<&Kind>) -> u32 {
+    match kind {
+        Some(Kind::Sql(_)) => 128,
+        Some(Kind::Http { .. } | Kind::Command { .. }) | None => 32,
+    }
+}
+
 fn read_kind(section: &mut Section<'_, '_, '_>) -> Option<Kind> {
     // Everything is read whatever the kind is, so that a mistake in any of it is reported now.
     let url = section.text("url");
     let secret = section.secret("secret");
     let command = section.texts("command");
-    section.table("params");
-    section.texts("statements");
+    let sql = sql::Keys::read(section);
     if !section.has("kind") {
-        section.missing("kind", "write kind = \"http\" or kind = \"command\"");
+        section.missing("kind", "write kind = \"http\", \"command\" or \"sql\"");
         return None;
     }
     match section.choice("kind", &["http", "command", "sql"])? {
         "http" => read_http(section, url, secret),
         "command" => read_command(section, command),
         _ => {
-            section.problem(
-                "kind",
-                "sql destinations are not supported by this build; use \"http\" or \"command\"",
-            );
-            None
+            refuse_others(section, "sql", &["command", "secret"]);
+            sql.mean(section, url).map(|sql| Kind::Sql(Box::new(sql)))
         }
     }
 }
 
+/// Keys that only `sql` destinations have.
+const SQL_KEYS: [&str; 4] = ["params", "statements", "connections", "inbox_retention"];
+
 fn read_http(section: &mut Section<'_, '_, '_>, url: Option<String>, secret: Option<Secret>) -> Option<Kind> {
-    refuse_others(section, "http", &["command", "params", "statements"]);
+    refuse_others(section, "http", &["command"]);
+    refuse_others(section, "http", &SQL_KEYS);
     if !section.has("url") {
         section.missing(
             "url",
@@ -159,7 +170,8 @@ fn read_http(section: &mut Section<'_, '_, '_>, url: Option<String>, secret: Opt
 }
 
 fn read_command(section: &mut Section<'_, '_, '_>, command: Option<Vec<(String, String)>>) -> Option<Kind> {
-    refuse_others(section, "command", &["url", "secret", "params", "statements"]);
+    refuse_others(section, "command", &["url", "secret"]);
+    refuse_others(section, "command", &SQL_KEYS);
     if !section.has("command") {
         section.missing(
             "command",

@@ -170,7 +170,13 @@ pub static SOURCE: Table = Table {
             "ack",
             TEXT,
             "`stored`",
-            "When to answer 2xx: `stored`. (`processed` is not in this release.)",
+            "When to answer 2xx: `stored` (durable; the work follows) or `processed` (every destination has done its work; a failure is answered 500, so that the sender delivers again).",
+        ),
+        key(
+            "ack_timeout",
+            DURATION,
+            "`1500ms`, or a quarter of the sender's own, if that is less",
+            "`ack = \"processed\"`: how long to wait for the work before answering 503; the work goes on.",
         ),
         key("ack_status", "200 or 202", "`200`", "The status for a new event."),
         key(
@@ -257,17 +263,12 @@ pub static DESTINATION: Table = Table {
     header: "[destinations.NAME]",
     help: "One receiver.",
     keys: &[
-        key(
-            "kind",
-            TEXT,
-            REQUIRED,
-            "`http` or `command`. (`sql` needs a build with SQL destinations.)",
-        ),
+        key("kind", TEXT, REQUIRED, "`http`, `command` or `sql`."),
         key(
             "url",
             "URL",
             REQUIRED,
-            "`http`: where to send. Link-local and metadata addresses are refused.",
+            "`http`: where to send; link-local and metadata addresses are refused. `sql`: the database, `postgres://…` or `sqlite:app.db`; `env:NAME` and `file:PATH` keep its password out of the file.",
         ),
         key(
             "secret",
@@ -281,8 +282,30 @@ pub static DESTINATION: Table = Table {
             REQUIRED,
             "`command`: the program and its arguments; no shell. The body is on stdin, exit 0 means done.",
         ),
-        key("params", "table", NONE, "`sql`: values for the statements."),
-        key("statements", "list of texts", NONE, "`sql`: what to run."),
+        key(
+            "statements",
+            "list of texts",
+            REQUIRED,
+            "`sql`: what to run, in this order, in one transaction with a row of `hapax_inbox`. `:name` stands for a parameter.",
+        ),
+        key(
+            "params",
+            "table",
+            NONE,
+            "`sql`: for each name, where its value is: `order = \"body:/data/object/id\"`; see `[destinations.NAME.params.PARAM]`.",
+        ),
+        key(
+            "connections",
+            "1 to 64",
+            "`2`",
+            "`sql`: transactions at once, per replica (PostgreSQL; SQLite has one writer). Quick statements share transactions and gain nothing from more; slow ones do.",
+        ),
+        key(
+            "inbox_retention",
+            DURATION,
+            "`60d`",
+            "`sql`: how long `hapax_inbox` remembers what was applied. Longer than the `ledger_window` of every source.",
+        ),
         key(
             "events",
             "list of patterns",
@@ -298,7 +321,7 @@ pub static DESTINATION: Table = Table {
         key(
             "concurrency",
             "1 to 1024",
-            "`32`",
+            "`32`; `sql`: `128`",
             "How many attempts run at once, per replica.",
         ),
         key("rate_limit", "rate", NONE, "The most attempts, per replica."),
@@ -341,6 +364,33 @@ pub static DESTINATION: Table = Table {
     ],
 };
 
+/// `[destinations.NAME.params.PARAM]`.
+pub static PARAM: Table = Table {
+    header: "[destinations.NAME.params.PARAM]",
+    help: "A value for the statements of a `sql` destination. `PARAM = \"place\"` is short for `PARAM = { from = \"place\" }`. \
+           Values are bound, never written into the SQL.",
+    keys: &[
+        key(
+            "from",
+            "place",
+            REQUIRED,
+            "`body:/json/pointer`, `header:NAME`, `body` (all of it), `event_id`, `event_type`, `source`, `id`, `received_at`, `idempotency_key` or `generation`.",
+        ),
+        key(
+            "type",
+            TEXT,
+            "as the event has it",
+            "What the value must be: `text`, `integer`, `number`, `boolean`, `json`, or for `body` also `bytes`. What does not fit makes the delivery dead.",
+        ),
+        key(
+            "optional",
+            "true or false",
+            "`false`",
+            "Whether the value may be missing; then it is NULL.",
+        ),
+    ],
+};
+
 /// `[destinations.NAME.backoff]`.
 pub static BACKOFF: Table = Table {
     header: "[destinations.NAME.backoff]",
@@ -357,7 +407,7 @@ pub static BACKOFF: Table = Table {
 };
 
 /// Every table, in the order of the reference page.
-pub static ALL: [&Table; 6] = [&SERVER, &STORE, &SOURCE, &VERIFY, &DESTINATION, &BACKOFF];
+pub static ALL: [&Table; 7] = [&SERVER, &STORE, &SOURCE, &VERIFY, &DESTINATION, &PARAM, &BACKOFF];
 
 impl Table {
     /// The names of its keys.

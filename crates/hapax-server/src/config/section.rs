@@ -179,6 +179,21 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         default
     }
 
+    pub(super) fn boolean(&mut self, name: &str, default: bool) -> bool {
+        self.ask(name);
+        let Some(value) = self.entries.get(name).copied() else {
+            return default;
+        };
+        if let DeValue::Boolean(boolean) = value.get_ref() {
+            return *boolean;
+        }
+        self.problem(
+            name,
+            format_args!("expected true or false, found {}", article(value.get_ref())),
+        );
+        default
+    }
+
     /// A list of texts, with the path of each; `None` if any of them is none, after reporting every one.
     pub(super) fn texts(&mut self, name: &str) -> Option<Vec<(String, String)>> {
         self.ask(name);

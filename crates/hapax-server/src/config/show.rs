@@ -6,7 +6,7 @@ use toml::Value;
 
 use super::duration::format_duration;
 use super::size::format_size;
-use super::{Config, Destination, Events, Kind, Source};
+use super::{Ack, Config, Destination, Events, Kind, Source, Sql, Statement};
 
 /// What a secret looks like.
 const HIDDEN: &str = "***";
@@ -107,7 +107,13 @@ impl Config {
             format_duration(source.payload_retention).into(),
         ));
         values.push(("dead_retention", format_duration(source.dead_retention).into()));
-        values.push(("ack", "stored".into()));
+        match source.ack {
+            Ack::Stored => values.push(("ack", "stored".into())),
+            Ack::Processed { limit } => {
+                values.push(("ack", "processed".into()));
+                values.push(("ack_timeout", format_duration(limit).into()));
+            }
+        }
         values.push(("ack_status", i64::from(source.ack_status.as_u16()).into()));
         if let Some(rate) = source.rate_limit {
             values.push(("rate_limit", rate.to_string().into()));
@@ -130,6 +136,7 @@ impl Config {
                 values.push(("kind", "command".into()));
                 values.push(("command", argv.clone().into()));
             }
+            Kind::Sql(sql) => values.extend(sql_values(sql)),
         }
         if let Events::Matching(patterns) = &destination.events {
             let patterns: Vec<String> = patterns
@@ -169,6 +176,23 @@ impl Config {
         let origin = self.origins.secret(path);
         origin.map_or_else(|| HIDDEN.into(), |origin| format!("{HIDDEN} ({origin})").into())
     }
+}
+
+fn sql_values(sql: &Sql) -> Vec<(&'static str, Value)> {
+    let params: toml::Table = sql
+        .params
+        .iter()
+        .map(|(name, param)| (name.clone(), param.as_written().into()))
+        .collect();
+    let statements: Vec<String> = sql.statements.iter().map(Statement::as_written).collect();
+    vec![
+        ("kind", "sql".into()),
+        ("url", sql.url.to_string().into()),
+        ("statements", statements.into()),
+        ("params", params.into()),
+        ("connections", i64::from(sql.connections).into()),
+        ("inbox_retention", format_duration(sql.inbox_retention).into()),
+    ]
 }
 
 fn fields(list: &hapax_verify::FieldList) -> Value {

@@ -24,6 +24,9 @@ const DEAD_DEFAULT: Duration = Duration::from_secs(30 * 86_400);
 /// Ten years: longer is for ever, and for ever has no limit.
 const WINDOW: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3650 * 86_400);
 /// How many destinations one source may deliver to.
+/// How long `ack = "processed"` waits, unless the sender is in more of a hurry.
+const ACK_TIMEOUT_DEFAULT: Duration = Duration::from_millis(1_500);
+const ACK_TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(60);
 const DELIVER_TO_MAX: usize = 64;
 
 /// One sender.
@@ -55,8 +58,22 @@ pub struct Source {
     pub dead_retention: Duration,
     /// The status for a new event: 200 or 202.
     pub ack_status: StatusCode,
+    /// When an event is answered.
+    pub ack: Ack,
     /// The most deliveries taken.
     pub rate_limit: Option<Rate>,
+}
+
+/// When an event is answered 2xx.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ack {
+    /// When it is durable.
+    Stored,
+    /// When every destination has done its work.
+    Processed {
+        /// How long that is waited for.
+        limit: Duration,
+    },
 }
 
 pub(super) fn read(name: &str, public_url: Option<&str>, mut section: Section<'_, '_, '_>) -> Option<Source> {
@@ -66,11 +83,12 @@ pub(super) fn read(name: &str, public_url: Option<&str>, mut section: Section<'_
         .parsed("scope", parse_name)
         .unwrap_or_else(|| name.to_owned());
     let rate_limit = section.parsed("rate_limit", str::parse::<Rate>);
-    let ack_status = read_ack(&mut section);
+    let ack_status = read_ack_status(&mut section);
     let event_id = read_fields(&mut section, "event_id");
     let event_type = read_fields(&mut section, "event_type");
     let provider = read_provider(&mut section);
     let windows = read_windows(&mut section, provider);
+    let ack = read_ack(&mut section, provider);
     read_options(&mut section, provider);
     let custom = read_verify(&mut section);
     let (scheme, verify, identity) = match (provider, custom) {
@@ -131,6 +149,7 @@ pub(super) fn read(name: &str, public_url: Option<&str>, mut section: Section<'_
         payload_retention: windows.payload,
         dead_retention: windows.dead,
         ack_status,
+        ack,
         rate_limit,
     })
 }
@@ -181,10 +200,25 @@ fn read_deliver_to(section: &mut Section<'_, '_, '_>) -> Vec<String> {
     names
 }
 
-fn read_ack(section: &mut Section<'_, '_, '_>) -> StatusCode {
+/// The limit leaves the sender time to hear the answer: at most a quarter of its own, where that is known.
+fn read_ack(section: &mut Section<'_, '_, '_>, provider: Option<&catalogue::Provider>) -> Ack {
+    let senders = provider.and_then(|provider| provider.delivery.timeout_seconds);
+    let quarter = senders.map(|seconds| Duration::from_secs(seconds.into()) / 4);
+    let default = quarter.unwrap_or(ACK_TIMEOUT_DEFAULT).min(ACK_TIMEOUT_DEFAULT);
+    let limit = section.duration("ack_timeout", default, &ACK_TIMEOUT);
     if section.choice("ack", &["stored", "processed"]) == Some("processed") {
-        section.problem("ack", "\"processed\" is not in this release; use \"stored\"");
+        return Ack::Processed { limit };
     }
+    if section.has("ack_timeout") {
+        section.problem(
+            "ack_timeout",
+            "has no meaning without `ack = \"processed\"`; remove it, or set that",
+        );
+    }
+    Ack::Stored
+}
+
+fn read_ack_status(section: &mut Section<'_, '_, '_>) -> StatusCode {
     match section.integer("ack_status", 200, &(200..=202)) {
         202 => StatusCode::ACCEPTED,
         200 => StatusCode::OK,

@@ -26,7 +26,7 @@ url = "sqlite:hapax.db"
 [sources.stripe]
 provider = "stripe"
 secrets = ["env:STRIPE_NEW", "env:STRIPE_OLD"]
-deliver_to = ["billing", "script"]
+deliver_to = ["billing", "script", "ledger"]
 ledger_window = "30d"
 payload_retention = "14d"
 dead_retention = "30d"
@@ -61,6 +61,14 @@ id = "billing-1"
 [destinations.script]
 kind = "command"
 command = ["./on-event.sh", "--now"]
+
+[destinations.ledger]
+kind = "sql"
+url = "env:DATABASE"
+params = { order = "body:/data/object/id", amount = { from = "body:/data/object/amount", type = "integer", optional = true }, event = "event_id" }
+statements = ["update orders set status = 'paid', amount = :amount, event = :event where id = :order and status = 'pending'"]
+connections = 2
+inbox_retention = "90d"
 "#;
 
 fn environment() -> Environment {
@@ -69,6 +77,7 @@ fn environment() -> Environment {
         ("STRIPE_NEW", "whsec_hunter2"),
         ("STRIPE_OLD", "whsec_hunter3"),
         ("SIGNING", "whsec_aHVudGVyMmh1bnRlcjJodW50ZXIyaHVudGVyMg=="),
+        ("DATABASE", "postgres://app:hunter2@db/app"),
         ("NOT_BASE64", "whsec_hunter2!"),
     ])
 }

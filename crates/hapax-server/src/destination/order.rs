@@ -1,13 +1,11 @@
 //! `order_by`: reads the key of an event's lane from a field of its headers or body.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
-
 use hapax_core::{BodyHash, Headers};
 use hapax_engine::OrderBy;
 use hapax_verify::Field;
 use hapax_verify::identity::{Place, Pointer};
-use serde_json::value::RawValue;
+
+use super::pointer;
 
 /// Bytes of a key; a longer one is replaced by its hash, which keeps the order just as well.
 const KEY_BYTES_MAX: usize = 255;
@@ -41,30 +39,12 @@ impl OrderBy for FieldOrder {
     }
 }
 
-/// The text of a string or the literal text of a number at `pointer`, without building the document.
+/// The text of a string or the literal text of a number at `pointer`.
 fn scalar(body: &[u8], pointer: &Pointer) -> Option<String> {
-    let mut value: &RawValue = serde_json::from_slice(body).ok()?;
-    for token in pointer.tokens() {
-        value = child(value, token)?;
-    }
+    let value = pointer::find(body, pointer)?;
     match value.get().as_bytes().first()? {
         b'"' => serde_json::from_str(value.get()).ok(),
         b'-' | b'0'..=b'9' => Some(value.get().to_owned()),
-        _ => None,
-    }
-}
-
-fn child<'a>(value: &'a RawValue, token: &str) -> Option<&'a RawValue> {
-    match value.get().as_bytes().first()? {
-        b'{' => {
-            let members: HashMap<Cow<'a, str>, &'a RawValue> = serde_json::from_str(value.get()).ok()?;
-            members.get(token).copied()
-        }
-        b'[' => {
-            let index: usize = token.parse().ok()?;
-            let items: Vec<&'a RawValue> = serde_json::from_str(value.get()).ok()?;
-            items.get(index).copied()
-        }
         _ => None,
     }
 }

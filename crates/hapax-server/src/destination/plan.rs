@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use hapax_core::{Clock, DestinationId, SourceName};
 use hapax_engine::{OrderBy, Pattern, Rate, Route, Routing};
+use hapax_verify::catalogue;
 use hapax_verify::sign::Signer;
-use hapax_verify::{SetupError, catalogue};
 
 use super::http::client::Client;
-use super::{CommandTarget, FieldOrder, HttpTarget, Target};
+use super::{CommandTarget, FieldOrder, HttpTarget, SqlTarget, Target};
 use crate::config::{self, Config, Events, Kind};
 
 /// The scheme by which outgoing requests are signed.
@@ -18,16 +18,24 @@ const SIGNING_PROVIDER: &str = "standard-webhooks";
 /// How much longer than its time-out an attempt may live before the engine drops it: time to say what happened.
 const DEADLINE_GRACE: Duration = Duration::from_secs(1);
 
-/// A destination's secret that cannot sign.
+/// A destination that cannot be set up.
 #[derive(Debug, thiserror::Error)]
-pub enum SignerError {
-    /// It has the wrong shape.
+pub enum SetupError {
+    /// Its secret has the wrong shape.
     #[error("destination `{destination}`: {source}")]
     Secret {
         /// Whose.
         destination: String,
         /// What is wrong with it.
-        source: SetupError,
+        source: hapax_verify::SetupError,
+    },
+    /// Its database cannot be meant.
+    #[error("destination `{destination}`: its `url` cannot be used: {why}")]
+    Database {
+        /// Whose.
+        destination: String,
+        /// What is wrong; the URL is not quoted.
+        why: String,
     },
     /// The catalogue has no such scheme.
     #[error("the catalogue has no `{SIGNING_PROVIDER}`, which signs outgoing requests")]
@@ -67,7 +75,7 @@ pub fn targets(
     config: &Config,
     client: &Client,
     clock: &Arc<dyn Clock>,
-) -> Result<HashMap<DestinationId, Arc<Target>>, SignerError> {
+) -> Result<HashMap<DestinationId, Arc<Target>>, SetupError> {
     let signature_headers: Arc<HashMap<SourceName, Vec<String>>> = Arc::new(
         config
             .sources
@@ -92,15 +100,22 @@ pub fn targets(
                 argv: argv.clone(),
                 timeout: destination.timeout,
             }),
+            Kind::Sql(sql) => {
+                let target = SqlTarget::new(&destination.id, destination.timeout, sql);
+                Target::Sql(target.map_err(|why| SetupError::Database {
+                    destination: destination.name.clone(),
+                    why,
+                })?)
+            }
         };
         Ok((destination.id.clone(), Arc::new(target)))
     };
     config.destinations.values().map(target).collect()
 }
 
-fn signer(destination: &str, secret: &str) -> Result<Signer, SignerError> {
-    let provider = catalogue::get(SIGNING_PROVIDER).ok_or(SignerError::NoScheme)?;
-    Signer::new(&provider.scheme, secret).map_err(|source| SignerError::Secret {
+fn signer(destination: &str, secret: &str) -> Result<Signer, SetupError> {
+    let provider = catalogue::get(SIGNING_PROVIDER).ok_or(SetupError::NoScheme)?;
+    Signer::new(&provider.scheme, secret).map_err(|source| SetupError::Secret {
         destination: destination.to_owned(),
         source,
     })

@@ -13,17 +13,19 @@ mod source;
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use hapax_core::{Clock, EventIds, Headers, Identity, Random, Timestamp};
-use hapax_engine::{Arrival, Engine};
+use hapax_engine::{Accepted, Arrival, Engine, Processed};
 use hapax_verify::{Envelope, Verdict};
 use http::{Method, Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 
+use crate::config::Ack;
 use crate::telemetry::Metrics;
 use crate::telemetry::metrics::UNKNOWN_SOURCE;
 
@@ -197,9 +199,22 @@ impl Inner {
             .accept(arrivals)
             .await
             .map_err(|refusal| refused::refusal(&refusal))?;
+        if let Ack::Processed { limit } = source.ack {
+            self.until_processed(&accepted, limit).await?;
+        }
         match accepted.as_slice() {
             [one] if !is_batch => Ok(answer::one(one, source.ack_status)),
             several => Ok(answer::batch(several)),
+        }
+    }
+
+    /// Waits for the work. Everything is durable already: whatever is answered, nothing is lost.
+    async fn until_processed(&self, accepted: &[Accepted], limit: Duration) -> Result<(), Problem> {
+        match self.engine.processed(accepted, limit).await {
+            Ok(Processed::Done) => Ok(()),
+            Ok(Processed::Failed) => Err(refused::handler_failed()),
+            Ok(Processed::InFlight) => Err(refused::in_flight()),
+            Err(_) => Err(refused::store_unavailable()),
         }
     }
 

@@ -4,6 +4,7 @@
 //! of its rounds, and every ratio is taken within a round. The client is a process of its own, ids are random, and the
 //! store is on a disk.
 
+mod backlog;
 mod figure;
 mod ledger;
 mod plan;
@@ -17,6 +18,7 @@ use super::machine::Machine;
 use super::progress::Progress;
 use super::workspace::{Afterwards, Workspace};
 
+pub(crate) use backlog::Backlog;
 pub(crate) use figure::Figure;
 pub(crate) use ledger::Ledger;
 pub(crate) use plan::{Plan, SECONDS_MAX};
@@ -38,6 +40,8 @@ pub(crate) struct Results {
     pub(crate) rounds: Vec<Round>,
     /// A large ledger beside an empty one.
     pub(crate) ledger: Option<Ledger>,
+    /// A long backlog beside a short one.
+    pub(crate) backlog: Option<Backlog>,
 }
 
 /// Runs the plan.
@@ -54,7 +58,13 @@ pub(crate) async fn run(plan: Plan) -> anyhow::Result<Results> {
         0 => None,
         entries => Some(ledger::run(&plan, entries, workspace.path()).await?),
     };
-    let figures = figure::all(&rounds, ledger.as_ref());
+    let backlog = match plan.backlog {
+        0 => None,
+        deliveries => Some(backlog::run(&plan, deliveries, workspace.path()).await?),
+    };
+    let mut figures = figure::all(&rounds, plan.kind());
+    figures.extend(ledger.iter().flat_map(figure::against_empty));
+    figures.extend(backlog.iter().flat_map(figure::against_short));
     let mut problems: Vec<String> = rounds.iter().flat_map(|round| round.problems.clone()).collect();
     problems.extend(ledger.iter().flat_map(|ledger| ledger.problems.clone()));
     Ok(Results {
@@ -64,5 +74,6 @@ pub(crate) async fn run(plan: Plan) -> anyhow::Result<Results> {
         problems,
         rounds,
         ledger,
+        backlog,
     })
 }

@@ -11,12 +11,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
+use super::book::Book;
 use super::prepare::{Prepared, Recipe};
 use super::progress::Progress;
 use super::service::{Settings, Site, quoted};
 use super::sink::{Effects, Faults, Sink};
-use super::workspace::Workspace;
+use super::workspace::{Afterwards, Workspace};
 
+use proof::Circumstances;
 pub(crate) use proof::{Proof, explain, print};
 use sender::Senders;
 use waves::Waves;
@@ -54,7 +56,8 @@ pub(crate) async fn run(plan: &Plan, workspace: &Workspace) -> anyhow::Result<Pr
     let effects = Effects::recorded_in(&folder.join(EFFECTS_FILE))?;
     let sink = Sink::start(([127, 0, 0, 1], 0).into(), effects, FAULTS).await?;
     let secret = format!("whsec_{:032x}", fastrand::u128(..));
-    let site = site(plan, folder, &sink, &secret)?;
+    let book = Book::open(plan.store.as_deref(), folder).await?;
+    let site = site(plan, folder, &sink, &book, &secret)?;
     let waves = Waves::new(plan.events, plan.copies_max);
     let progress = Progress::new(waves.total() as u64);
     progress.say(format!("signing {} events", plan.events));
@@ -83,25 +86,34 @@ pub(crate) async fn run(plan: &Plan, workspace: &Workspace) -> anyhow::Result<Pr
     drained(&site).await?;
     progress.end();
     service.end().await?;
-    Ok(Proof::new(
+    let proof = Proof::new(
         &senders,
         sink.effects(),
-        plan.kills,
-        started.elapsed(),
-        folder,
-    ))
+        &book,
+        &Circumstances {
+            kills: plan.kills,
+            took: started.elapsed(),
+            folder,
+        },
+    )
+    .await?;
+    if workspace.afterwards() == Afterwards::Remove {
+        book.burn().await?;
+    }
+    Ok(proof)
 }
 
-fn site(plan: &Plan, folder: &Path, sink: &Sink, secret: &str) -> anyhow::Result<Site> {
+fn site(plan: &Plan, folder: &Path, sink: &Sink, book: &Book, secret: &str) -> anyhow::Result<Site> {
     let own = format!("sqlite:{}", folder.join(STORE_FILE).display());
     let settings = Settings {
         store_url: plan.store.clone().unwrap_or(own),
-        sources: vec![(SOURCE, vec!["sink"])],
+        sources: vec![(SOURCE, vec!["sink", "book"])],
         secret: secret.to_owned(),
         destinations: format!(
-            "\n[destinations.sink]\nkind = \"http\"\nurl = {}\ntimeout = \"5s\"\nmax_attempts = 100\n\
-             backoff = {{ first = \"50ms\", cap = \"1s\" }}\n",
+            "\n[destinations.sink]\nkind = \"http\"\nurl = {}\ntimeout = \"5s\"\nlease = \"6s\"\nmax_attempts = 100\n\
+             backoff = {{ first = \"50ms\", cap = \"1s\" }}\n{}",
             quoted(&format!("http://{}/", sink.address())),
+            book.destination("book"),
         ),
     };
     Site::create(folder, &settings)

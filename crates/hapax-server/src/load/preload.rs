@@ -1,5 +1,5 @@
 //! A ledger that has seen millions of events, made without sending them: rows written through the store's own `accept`,
-//! by this process, before a service opens the file.
+//! by this process, while no service has the store open.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use hapax_core::store::AcceptRequest;
 use hapax_core::{
-    BodyHash, Clock as _, EventIds, Headers, Identity, NewEvent, SourceName, Store, SystemClock, SystemRandom,
+    BodyHash, Clock as _, DestinationId, EventIds, Headers, Identity, NewDelivery, NewEvent, SourceName,
+    Store, SystemClock, SystemRandom,
 };
 use hapax_store_sqlite::{Options, SqliteStore};
 
@@ -21,6 +22,13 @@ pub(crate) const ENTRIES_MAX: u64 = 100_000_000;
 const BATCH: u64 = 4096;
 const KEPT_FOR: Duration = Duration::from_secs(30 * 86_400);
 
+/// Puts `count` events into an open store, each with a delivery to `destination` that waits.
+pub(crate) async fn enqueue(store: &dyn Store, destination: &str, count: u64) -> anyhow::Result<()> {
+    let progress = Progress::new(count);
+    progress.say(format!("writing {count} deliveries that wait"));
+    write(store, "bench", Some(destination), count, &progress).await
+}
+
 /// Puts `count` events of `source` into a new SQLite file, with random ids, as real ones are.
 pub(crate) async fn fill(path: &Path, source: &str, count: u64) -> anyhow::Result<()> {
     let mut options = Options::new(Arc::new(SystemClock::default()));
@@ -29,14 +37,21 @@ pub(crate) async fn fill(path: &Path, source: &str, count: u64) -> anyhow::Resul
         .with_context(|| format!("the store {} could not be made", path.display()))?;
     let progress = Progress::new(count);
     progress.say(format!("writing {count} ledger entries"));
-    write(&store, source, count, &progress).await?;
+    write(&store, source, None, count, &progress).await?;
     store.close().await;
     Ok(())
 }
 
-async fn write(store: &dyn Store, source: &str, count: u64, progress: &Progress) -> anyhow::Result<()> {
+async fn write(
+    store: &dyn Store,
+    source: &str,
+    destination: Option<&str>,
+    count: u64,
+    progress: &Progress,
+) -> anyhow::Result<()> {
     let maker = Maker {
         source: SourceName::from(source),
+        destination: destination.map(DestinationId::from),
         ids: EventIds::default(),
         clock: SystemClock::default(),
         random: SystemRandom::new(),
@@ -60,6 +75,7 @@ async fn write(store: &dyn Store, source: &str, count: u64, progress: &Progress)
 
 struct Maker {
     source: SourceName,
+    destination: Option<DestinationId>,
     ids: EventIds,
     clock: SystemClock,
     random: SystemRandom,
@@ -96,7 +112,12 @@ impl Maker {
             body,
             batch: None,
             ledger_until: now.plus(KEPT_FOR),
-            deliveries: Vec::new(),
+            deliveries: self
+                .destination
+                .clone()
+                .map(NewDelivery::to)
+                .into_iter()
+                .collect(),
             identity,
         }
     }

@@ -45,6 +45,13 @@ impl Progress {
         }
     }
 
+    /// A bar of this length where stderr is a terminal, and nothing elsewhere.
+    pub(crate) fn quiet_unless_terminal(total: u64) -> Self {
+        let mut progress = Self::new(total);
+        progress.lines = None;
+        progress
+    }
+
     /// Says what is going on now.
     pub(crate) fn say(&self, message: impl Into<String>) {
         let message = message.into();

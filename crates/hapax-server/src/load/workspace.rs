@@ -43,6 +43,14 @@ impl Workspace {
         Ok(Self { folder })
     }
 
+    /// What becomes of it.
+    pub(crate) const fn afterwards(&self) -> Afterwards {
+        match self.folder {
+            Folder::Temporary(_) => Afterwards::Remove,
+            Folder::Kept(_) => Afterwards::Keep,
+        }
+    }
+
     /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         match &self.folder {

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use hapax_core::store::Purpose;
 use hapax_core::{Backend, Clock};
 use hapax_store_postgres::PostgresStore;
 use hapax_store_sqlite::SqliteStore;
@@ -11,6 +13,8 @@ use crate::config::StoreUrl;
 
 /// Batches of accepts under way at once on a store that many connections write to.
 const ACCEPTS_IN_FLIGHT: usize = 4;
+/// How long one step of a copy may take: it counts whole tables.
+const COPY_STEP_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 /// The store cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +56,9 @@ impl OpenStore {
     /// Opens it. What is not there yet is created.
     pub async fn open(url: &StoreUrl, clock: &Arc<dyn Clock>) -> Result<Self, StoreError> {
         match url {
-            StoreUrl::Sqlite(path) => sqlite(path.clone(), clock).await.map(Self::Sqlite),
+            StoreUrl::Sqlite(path) => sqlite(path.clone(), clock, Purpose::Serve)
+                .await
+                .map(Self::Sqlite),
             StoreUrl::Postgres(secret) => {
                 let options = hapax_store_postgres::Options::new(secret.expose());
                 match PostgresStore::open(options).await {
@@ -62,6 +68,28 @@ impl OpenStore {
                         source,
                     }),
                 }
+            }
+        }
+    }
+
+    /// Opens it to copy from it or into it: with time to count everything, and few connections.
+    pub async fn open_to_copy(
+        url: &StoreUrl,
+        clock: &Arc<dyn Clock>,
+        purpose: Purpose,
+    ) -> Result<Self, StoreError> {
+        match url {
+            StoreUrl::Sqlite(path) => sqlite(path.clone(), clock, purpose).await.map(Self::Sqlite),
+            StoreUrl::Postgres(secret) => {
+                let mut options = hapax_store_postgres::Options::new(secret.expose());
+                options.purpose = purpose;
+                options.statement_timeout = COPY_STEP_TIMEOUT;
+                options.step_timeout = COPY_STEP_TIMEOUT;
+                let opened = PostgresStore::open(options).await;
+                let place = url.to_string();
+                opened
+                    .map(|store| Self::Postgres(Arc::new(store)))
+                    .map_err(|source| StoreError::Postgres { place, source })
             }
         }
     }
@@ -92,8 +120,13 @@ impl OpenStore {
     }
 }
 
-async fn sqlite(path: PathBuf, clock: &Arc<dyn Clock>) -> Result<Arc<SqliteStore>, StoreError> {
-    let options = hapax_store_sqlite::Options::new(Arc::clone(clock));
+async fn sqlite(
+    path: PathBuf,
+    clock: &Arc<dyn Clock>,
+    purpose: Purpose,
+) -> Result<Arc<SqliteStore>, StoreError> {
+    let mut options = hapax_store_sqlite::Options::new(Arc::clone(clock));
+    options.purpose = purpose;
     let file = path.clone();
     // It checks the file and may migrate it: nothing for a thread that serves requests.
     match tokio::task::spawn_blocking(move || SqliteStore::open(&file, options)).await {

@@ -2,5 +2,6 @@
 
 mod durable;
 mod pages;
+mod processed;
 mod refused;
 mod unavailable;

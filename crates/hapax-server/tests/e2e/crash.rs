@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::harness::{
-    Connection, Copies, Received, Reply, Sender, Service, Setup, Sink, deliver_all, eventually, within,
+    Connection, Copies, Received, Reply, Sender, Service, Setup, Sink, deliver_all, eventually, seed, within,
 };
 
 const ROUNDS: u32 = 20;
@@ -119,14 +119,4 @@ async fn assert_copies_are_known(service: &Service, answered: &BTreeSet<String>)
     for answer in answers.values().flatten() {
         answer.assert_durable("duplicate");
     }
-}
-
-/// Random, printed, and repeatable by `HAPAX_E2E_SEED`.
-fn seed() -> u64 {
-    let given = std::env::var("HAPAX_E2E_SEED")
-        .ok()
-        .and_then(|text| text.parse().ok());
-    let seed = given.unwrap_or_else(|| fastrand::u64(..));
-    println!("seed: HAPAX_E2E_SEED={seed}");
-    seed
 }

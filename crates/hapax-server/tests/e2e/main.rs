@@ -12,12 +12,15 @@ mod harness;
 
 mod abuse;
 mod answers;
+mod bank;
 mod cli;
 mod configuration;
 mod copies;
 mod crash;
 mod delivery;
+mod examples;
 mod footprint;
+mod moving;
 mod replicas;
 mod shutdown;
 mod store_trouble;

@@ -68,6 +68,18 @@ impl State {
         }
     }
 
+    pub(super) fn hasten(&mut self, now: Timestamp, event: EventId) -> u32 {
+        let mut hastened = 0;
+        for ((of, _), delivery) in &mut self.deliveries {
+            let retries = *of == event && delivery.state == DeliveryState::Retrying;
+            if let Some(due_at) = delivery.due_at.filter(|_| retries) {
+                delivery.due_at = Some(due_at.min(now));
+                hastened += 1;
+            }
+        }
+        hastened
+    }
+
     pub(super) fn rescue(&mut self, now: Timestamp, limit: u32) -> Vec<Rescued> {
         self.running()
             .into_iter()

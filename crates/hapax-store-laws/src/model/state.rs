@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use hapax_core::store::{
-    AttemptView, AuditRecord, DeliveryView, DuplicateTally, JobHold, LedgerEntry, Pause, ReplayJob,
-    ReplayJobId, Variant,
+    AttemptView, AuditRecord, DeliveryView, DuplicateTally, ImportMark, JobHold, LedgerEntry, Origin, Pause,
+    ReplayJob, ReplayJobId, Variant,
 };
 use hapax_core::{
     DeliveryState, DestinationId, ErrorClass, EventId, EventStatus, Generation, Hold, IdempotencyKey,
@@ -25,6 +25,9 @@ pub(super) struct State {
     pub(super) pauses: BTreeMap<DestinationId, Pause>,
     pub(super) audit: Vec<AuditRecord>,
     pub(super) jobs: BTreeMap<ReplayJobId, ReplayJob>,
+    pub(super) origin: Option<Origin>,
+    /// Of an unfinished copy.
+    pub(super) import: Option<ImportMark>,
     pub(super) drivers: BTreeMap<ReplayJobId, JobHold>,
     last_token: u64,
     last_sequence: u64,
@@ -108,6 +111,17 @@ impl State {
     pub(super) fn next_sequence(&mut self) -> u64 {
         self.last_sequence += 1;
         self.last_sequence
+    }
+
+    /// Every token and sequence given out is below.
+    pub(super) fn numbers_below(&self) -> u64 {
+        self.last_token.max(self.last_sequence) + 1
+    }
+
+    /// Gives out only numbers from here on.
+    pub(super) fn pass_numbers(&mut self, below: u64) {
+        self.last_token = self.last_token.max(below);
+        self.last_sequence = self.last_sequence.max(below);
     }
 
     /// The delivery, if it is running under the very token shown.

@@ -54,6 +54,10 @@ impl Store for MemoryStore {
         }))
     }
 
+    async fn hasten(&self, event: EventId) -> Result<u32, Error> {
+        Ok(self.step(|state, now| state.hasten(now, event)))
+    }
+
     async fn rescue(&self, limit: u32) -> Result<Vec<Rescued>, Error> {
         Ok(self.step(|state, now| state.rescue(now, limit)))
     }

@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AcceptRequest, AuditEntry, AuditRecord, BodyNote, Claim, Counts, Cursor, DeadQuery, DeliveryView,
-    Disposal, Driver, DuplicateNote, Error, EventPage, EventQuery, EventRecord, Forgotten, LeaseBatch,
-    LeaseOrder, LedgerEntry, Pause, PurgeOrder, Purged, Quarantined, ReplayJob, ReplayJobId, ReplayOrder,
-    Replayed, Report, Rescued, Variant, Written,
+    AcceptRequest, AuditEntry, AuditRecord, BodyNote, Census, Claim, Counts, Cursor, DeadQuery, DeliveryView,
+    Disposal, Driver, DuplicateNote, Error, EventPage, EventQuery, EventRecord, Forgotten, ImportBegun,
+    ImportMark, LeaseBatch, LeaseOrder, LedgerEntry, Origin, Pause, PurgeOrder, Purged, Quarantined, Record,
+    ReplayJob, ReplayJobId, ReplayOrder, Replayed, Report, Rescued, TransferCursor, TransferPage, Variant,
+    Written,
 };
 use hapax_core::{
     Backend, BodyHash, DestinationId, EventId, Generation, Hold, Identity, Key, Operations, Store, Timestamp,
-    Token, Verdict,
+    Token, Transfer, Verdict,
 };
 use hapax_store_laws::bench::Must;
 use hapax_store_laws::model::{MemorySubject, Restart};
@@ -48,6 +49,12 @@ pub(crate) enum Fault {
     LosesEverything,
     /// Forgets nothing of a cancelled job's progress.
     AdvancesCancelledJobs,
+    /// Hands over events without their unfinished work.
+    CopiesWithoutWork,
+    /// Gives out the tokens of the original again.
+    CopiesWithoutNumbers,
+    /// Takes a copy in on top of what it has.
+    CopiesIntoAnything,
     /// Lets everybody drive a job.
     SharesJobs,
 }
@@ -212,6 +219,10 @@ impl Store for Broken {
         self.inner.rescue(limit).await
     }
 
+    async fn hasten(&self, event: EventId) -> Result<u32, Error> {
+        self.inner.hasten(event).await
+    }
+
     async fn replay(&self, orders: Vec<ReplayOrder>) -> Result<Vec<Replayed>, Error> {
         self.inner.replay(orders).await
     }
@@ -348,5 +359,47 @@ impl Operations for Broken {
 
     async fn mark_released(&self, first: EventId, raw_hash: BodyHash, event: EventId) -> Result<(), Error> {
         self.inner.mark_released(first, raw_hash, event).await
+    }
+}
+
+#[async_trait]
+impl Transfer for Broken {
+    async fn origin(&self) -> Result<Origin, Error> {
+        self.inner.origin().await
+    }
+
+    async fn census(&self) -> Result<Census, Error> {
+        self.inner.census().await
+    }
+
+    async fn export(&self, after: &TransferCursor, limit: u32) -> Result<TransferPage, Error> {
+        let mut page = self.inner.export(after, limit).await?;
+        if self.has(Fault::CopiesWithoutWork) {
+            for record in &mut page.records {
+                if let Record::Identity(identity) = record {
+                    identity.events.iter_mut().for_each(|event| event.work.clear());
+                }
+            }
+        }
+        Ok(page)
+    }
+
+    async fn begin_import(&self, mark: &ImportMark) -> Result<ImportBegun, Error> {
+        let mut mark = mark.clone();
+        if self.has(Fault::CopiesWithoutNumbers) {
+            mark.census.numbers_below = 0;
+        }
+        match self.inner.begin_import(&mark).await? {
+            ImportBegun::Occupied if self.has(Fault::CopiesIntoAnything) => Ok(ImportBegun::Started),
+            begun => Ok(begun),
+        }
+    }
+
+    async fn import(&self, records: Vec<Record>, reached: &TransferCursor) -> Result<(), Error> {
+        self.inner.import(records, reached).await
+    }
+
+    async fn finish_import(&self) -> Result<(), Error> {
+        self.inner.finish_import().await
     }
 }

@@ -10,7 +10,8 @@ use tokio::net::{TcpStream, lookup_host};
 
 use super::check::Check;
 use crate::config::address::is_forbidden;
-use crate::config::{Config, Kind};
+use crate::config::{Config, Kind, Sql, SqlUrl};
+use crate::destination::sql::{probe_postgres, probe_sqlite};
 
 /// A destination that does not answer by then is not reachable.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -22,6 +23,7 @@ pub(super) async fn check(config: &Config) -> Vec<Check> {
         checks.push(match &destination.kind {
             Kind::Http { url, .. } => http(check_name, url).await,
             Kind::Command { argv } => command(check_name, argv.first().map_or("", String::as_str)),
+            Kind::Sql(target) => sql(check_name, target).await,
         });
     }
     checks
@@ -75,6 +77,27 @@ fn command(name: String, program: &str) -> Check {
             name,
             format!("`{program}` is not a program that this user can run"),
             format!("correct its command, or `chmod +x {program}`"),
+        ),
+    }
+}
+
+/// Connects, and lets the database look at the statements without running them.
+async fn sql(name: String, sql: &Sql) -> Check {
+    let shown = sql.url.to_string();
+    let found = match &sql.url {
+        SqlUrl::Postgres(url) => probe_postgres(sql, url).await,
+        SqlUrl::Sqlite(path) => {
+            let (sql, path) = (sql.clone(), path.clone());
+            let probed = tokio::task::spawn_blocking(move || probe_sqlite(&sql, &path)).await;
+            probed.unwrap_or_else(|error| Err(error.to_string()))
+        }
+    };
+    match found {
+        Ok(()) => Check::ok(name, format!("{shown} is there, and takes the statements")),
+        Err(problem) => Check::fail(
+            name,
+            format!("{shown}: {problem}"),
+            "correct its url, its statements or the database; events wait or are dead meanwhile, nothing is lost",
         ),
     }
 }

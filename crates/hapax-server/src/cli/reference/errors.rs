@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::exit::Exit;
 
 /// What the ingest port answers besides 2xx: code, status, meaning.
-const INGEST: [(&str, u16, &str); 16] = [
+const INGEST: [(&str, u16, &str); 18] = [
     ("signature_missing", 401, "The request has no signature."),
     (
         "signature_invalid",
@@ -61,6 +61,16 @@ const INGEST: [(&str, u16, &str); 16] = [
         "shutting_down",
         503,
         "The service is stopping; nothing was accepted, and the sender delivers again.",
+    ),
+    (
+        "handler_failed",
+        500,
+        "`ack = \"processed\"`: the event is stored, but a destination failed; a delivery of it makes the next attempt.",
+    ),
+    (
+        "in_flight",
+        503,
+        "`ack = \"processed\"`: the event is stored and its work goes on; `Retry-After` says when to ask again.",
     ),
 ];
 

@@ -16,7 +16,9 @@ fn url(url: &str) -> Vec<String> {
 fn the_kind_decides_which_keys_apply() {
     assert_eq!(
         problems("[destinations.app]\nurl = \"http://127.0.0.1/\"\n"),
-        ["hapax.toml:1:15: destinations.app: `kind` is missing; write kind = \"http\" or kind = \"command\""]
+        [
+            "hapax.toml:1:15: destinations.app: `kind` is missing; write kind = \"http\", \"command\" or \"sql\""
+        ]
     );
     assert_eq!(
         problems("[destinations.app]\nkind = \"htpp\"\n"),
@@ -46,15 +48,81 @@ fn the_kind_decides_which_keys_apply() {
     );
 }
 
+/// A sql destination that is well but for these lines.
+fn sql_with(lines: &str) -> Vec<String> {
+    problems(&format!("[destinations.ledger]\nkind = \"sql\"\n{lines}\n"))
+}
+
 #[test]
-fn sql_destinations_are_known_and_refused() {
-    let text = "[destinations.ledger]\nkind = \"sql\"\nurl = \"postgres://localhost/app\"\nparams = { order = \"body:/id\" }\nstatements = [\"select 1\"]\n";
+fn a_sql_destination_needs_a_database_and_statements() {
     assert_eq!(
-        problems(text),
+        sql_with(""),
         [
-            "hapax.toml:2:1: destinations.ledger.kind: sql destinations are not supported by this build; use \"http\" or \
-          \"command\""
+            "hapax.toml:1:15: destinations.ledger: `statements` is missing; a sql destination needs it, such as \
+             [\"insert into payments (id) values (:event)\"]",
+            "hapax.toml:1:15: destinations.ledger: `url` is missing; a sql destination needs it, such as \
+             \"postgres://user@host/database\"",
         ]
+    );
+    for url in [
+        "redis://:hunter2@cache",
+        "mysql://app:hunter2@db/app",
+        "app.db",
+        "sqlite::memory:",
+    ] {
+        let found = sql_with(&format!("url = \"{url}\"\nstatements = [\"select 1\"]"));
+        assert_eq!(
+            found,
+            [
+                "hapax.toml:3:1: destinations.ledger.url: this is not a database: write \
+                 \"postgres://user@host/database\" or \"sqlite:\" and a path, such as \"sqlite:app.db\""
+            ],
+            "{url}"
+        );
+    }
+}
+
+#[test]
+fn the_names_in_statements_and_params_fit_each_other() {
+    let found = sql_with(
+        "url = \"sqlite:app.db\"\nparams = { order = \"body:/id\", 1x = \"body:/id\", bad = \"boddy:/id\" }\n\
+         statements = [\"commit\", \"select :ordr\"]",
+    );
+    assert_eq!(
+        found,
+        [
+            "hapax.toml:4:32: destinations.ledger.params.1x: a name has letters, digits and `_`, and does not begin \
+             with a digit",
+            "hapax.toml:4:49: destinations.ledger.params.bad: \"boddy:/id\" is not a place for an id or type: write \"header:NAME\", \
+             \"body:/json/pointer\" or \"body-sha256\"; or one of body, event_id, event_type, source, id, \
+             received_at, idempotency_key, generation",
+            "hapax.toml:5:15: destinations.ledger.statements.0: `commit` is not for a statement: all statements run in \
+             one transaction, which Hapax begins and commits",
+        ]
+    );
+    let found = sql_with(
+        "url = \"sqlite:app.db\"\nparams = { order = \"body:/id\" }\nstatements = [\"select :ordr\"]",
+    );
+    assert_eq!(
+        found,
+        [
+            "hapax.toml:4:12: destinations.ledger.params.order: no statement uses `:order`; use it, or remove it",
+            "hapax.toml:5:15: destinations.ledger.statements.0: `:ordr` is not in `params`; did you mean `order`?",
+        ]
+    );
+}
+
+#[test]
+fn an_inbox_remembers_at_least_as_long_as_the_ledger() {
+    let text = "[sources.stripe]\nprovider = \"stripe\"\nsecrets = [\"whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cw==\"]\n\
+                deliver_to = [\"ledger\"]\n[destinations.ledger]\nkind = \"sql\"\nurl = \"sqlite:hapax.db\"\n\
+                statements = [\"select 1\"]\ninbox_retention = \"20d\"\n";
+    let found = problems(text);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].contains("this is the store's own file"), "{found:?}");
+    assert!(
+        found[1].contains("the inbox would forget after 20d, before the ledger does (30d)"),
+        "{found:?}"
     );
 }
 

@@ -7,7 +7,7 @@ use hapax_core::OnDead;
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::keys::{ALL, BACKOFF, DESTINATION, SERVER, SOURCE, STORE};
+use crate::config::keys::{ALL, BACKOFF, DESTINATION, PARAM, SERVER, SOURCE, STORE};
 
 #[test]
 fn the_documented_file_is_understood() {
@@ -29,6 +29,11 @@ fn the_documented_file_is_understood() {
     assert_eq!(billing.on_dead, OnDead::Skip);
     assert!(billing.events.wants(Some("invoice.paid")));
     assert!(matches!(&config.destinations["script"].kind, Kind::Command { argv } if argv.len() == 2));
+    let Kind::Sql(ledger) = &config.destinations["ledger"].kind else {
+        panic!("{:?}", config.destinations["ledger"]);
+    };
+    assert_eq!(ledger.url.to_string(), "postgres://db/app");
+    assert_eq!(ledger.statements[0].names(), ["amount", "event", "order"]);
     assert_eq!(config.warning_lines(), Vec::<String>::new());
 }
 
@@ -159,13 +164,13 @@ fn the_reader_asks_for_exactly_the_keys_of_the_table() {
         let of_table = report.asked.iter().filter(|(table, _)| *table == header);
         of_table.map(|(_, name)| name.clone()).collect()
     };
-    for table in [&SERVER, &STORE, &SOURCE, &DESTINATION, &BACKOFF] {
+    for table in [&SERVER, &STORE, &SOURCE, &DESTINATION, &PARAM, &BACKOFF] {
         let known: BTreeSet<String> = table.names().map(str::to_owned).collect();
         assert_eq!(asked(table.header), known, "{}", table.header);
     }
     assert_eq!(
         ALL.len(),
-        6,
+        7,
         "`verify` is read by the verifier, and compared with its keys elsewhere"
     );
 }

@@ -1,5 +1,7 @@
 //! `[sources.NAME]`.
 
+use std::time::Duration;
+
 use super::*;
 
 const STRIPE: &str = "provider = \"stripe\"\nsecrets = [\"env:STRIPE_NEW\"]\ndeliver_to = [\"app\"]\n";
@@ -151,13 +153,29 @@ fn bodies_go_before_ids() {
 #[test]
 fn what_this_build_cannot_do_is_refused_clearly() {
     assert_eq!(
-        stripe_with("ack = \"processed\""),
-        ["hapax.toml:5:1: sources.stripe.ack: \"processed\" is not in this release; use \"stored\""]
-    );
-    assert_eq!(
         stripe_with("options = { webhook_id = \"1\" }"),
         [
             "hapax.toml:5:13: sources.stripe.options: the preset `stripe` takes no option `webhook_id`; remove it"
+        ]
+    );
+}
+
+#[test]
+fn an_answer_after_the_work_has_a_limit_that_the_sender_can_wait_for() {
+    let ack = |more: &str| parsed(&with_source(&format!("{STRIPE}{more}"))).sources["stripe"].ack;
+    assert_eq!(ack(""), Ack::Stored);
+    let limit = Duration::from_millis(1_500);
+    assert_eq!(ack("ack = \"processed\""), Ack::Processed { limit });
+    let limit = Duration::from_secs(3);
+    assert_eq!(
+        ack("ack = \"processed\"\nack_timeout = \"3s\""),
+        Ack::Processed { limit }
+    );
+    assert_eq!(
+        stripe_with("ack_timeout = \"3s\""),
+        [
+            "hapax.toml:5:1: sources.stripe.ack_timeout: has no meaning without `ack = \"processed\"`; remove it, or set \
+             that"
         ]
     );
 }

@@ -38,6 +38,7 @@ fn destination(destination: &Destination) -> DestinationSettings {
         Kind::Http { url, .. } => ("http", without_credentials(url)),
         // Arguments may be secrets; the program is not.
         Kind::Command { argv } => ("command", argv.first().cloned().unwrap_or_default()),
+        Kind::Sql(sql) => ("sql", sql.url.to_string()),
     };
     DestinationSettings {
         name: destination.name.clone(),

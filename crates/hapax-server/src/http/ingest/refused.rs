@@ -1,5 +1,8 @@
 //! From a refusal to its problem document: the only place where the ingest port's error codes are made.
 
+use std::time::Duration;
+
+use hapax::answer::{HANDLER_FAILED, IN_FLIGHT, Kind, STORE_UNAVAILABLE};
 use hapax_engine::Refusal;
 use hapax_verify::Rejection;
 use http::StatusCode;
@@ -9,6 +12,8 @@ use crate::http::problem::Problem;
 
 /// The methods of `/in/<source>`.
 const METHODS: &str = "POST";
+/// When to ask again how the work ended.
+const IN_FLIGHT_RETRY: Duration = Duration::from_secs(2);
 /// Characters of a stranger's text that an answer repeats.
 const ECHO_CHARS_MAX: usize = 100;
 
@@ -103,6 +108,36 @@ pub(super) fn key_unknown(key_id: &str) -> Problem {
             shortened(key_id)
         ),
     )
+}
+
+/// The sender delivers again, and that makes the next attempt.
+pub(super) fn handler_failed() -> Problem {
+    of_kind(
+        HANDLER_FAILED,
+        "the event is stored, but a destination did not do its work; deliver it again to try again at once",
+    )
+}
+
+pub(super) fn in_flight() -> Problem {
+    of_kind(
+        IN_FLIGHT,
+        "the event is stored and its work is under way; deliver it again to learn how it ended",
+    )
+    .retry_after(IN_FLIGHT_RETRY)
+}
+
+pub(super) fn store_unavailable() -> Problem {
+    of_kind(
+        STORE_UNAVAILABLE,
+        "the store does not answer now; nothing is promised, deliver it again",
+    )
+    .retry_after(IN_FLIGHT_RETRY)
+}
+
+/// As the library answers, which does the same inside a service.
+fn of_kind(kind: Kind, detail: &str) -> Problem {
+    let status = StatusCode::from_u16(kind.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    Problem::new(status, kind.code, kind.title, detail)
 }
 
 pub(super) fn refusal(refusal: &Refusal) -> Problem {

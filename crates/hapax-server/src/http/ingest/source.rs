@@ -8,7 +8,7 @@ use hapax_core::SourceName;
 use hapax_verify::Verifier;
 use http::{StatusCode, Uri};
 
-use crate::config::Config;
+use crate::config::{Ack, Config};
 use crate::telemetry::{Metrics, SourceMeter};
 
 /// One source.
@@ -20,6 +20,8 @@ pub struct Source {
     pub verifier: Arc<Verifier>,
     /// The status of an answer to a new event.
     pub ack_status: AckStatus,
+    /// When an event is answered.
+    pub ack: Ack,
     /// Bytes of a body; more is refused.
     pub body_limit: u64,
     /// Where senders see us, without a slash at its end. Only what is configured counts: a `Host` header is the
@@ -53,6 +55,7 @@ impl Sources {
                 StatusCode::ACCEPTED => AckStatus::Accepted,
                 _ => AckStatus::Ok,
             },
+            ack: source.ack,
             body_limit: config.server.body_limit,
             public_url: config.server.public_url.clone(),
             meter: metrics.source(&source.name),

@@ -6,7 +6,9 @@ use serde::Serialize;
 
 use crate::load::report::Report;
 
+use super::backlog::Backlog;
 use super::ledger::Ledger;
+use super::plan::StoreKind;
 use super::round::Round;
 
 /// One line of the result.
@@ -51,6 +53,13 @@ pub(crate) enum Target {
     },
     /// The ratio should not be above this.
     RatioAtMost(f64),
+    /// The value should be at least `floor`, better `aim`.
+    AtLeast {
+        /// Below this it fails.
+        floor: f64,
+        /// From here on there is nothing more to ask for.
+        aim: f64,
+    },
     /// The value should be below this.
     Below(f64),
 }
@@ -69,8 +78,48 @@ pub(crate) enum Standing {
     AimReached,
 }
 
-/// All figures.
-pub(super) fn all(rounds: &[Round], ledger: Option<&Ledger>) -> Vec<Figure> {
+/// What a kind of store is held against. A figure without a target is printed and not judged.
+struct Wanted {
+    new_64: Option<Target>,
+    new_256: Target,
+    new_p99: Option<Target>,
+    duplicates: Option<Target>,
+    delivered: Option<Target>,
+    committed: Option<Target>,
+}
+
+impl Wanted {
+    const fn of(kind: StoreKind) -> Self {
+        const fn ratio(floor: f64, aim: f64) -> Target {
+            Target::RatioAtLeast { floor, aim }
+        }
+        match kind {
+            StoreKind::Sqlite => Self {
+                new_64: Some(ratio(0.18, 0.30)),
+                new_256: ratio(0.25, 0.40),
+                new_p99: Some(Target::RatioAtMost(4.0)),
+                duplicates: Some(ratio(0.75, 0.90)),
+                delivered: Some(ratio(0.10, 0.20)),
+                committed: None,
+            },
+            StoreKind::Postgres => Self {
+                new_64: None,
+                new_256: ratio(0.22, 0.35),
+                new_p99: None,
+                duplicates: None,
+                delivered: None,
+                committed: Some(Target::AtLeast {
+                    floor: 2_500.0,
+                    aim: 6_000.0,
+                }),
+            },
+        }
+    }
+}
+
+/// The figures of the rounds.
+pub(super) fn all(rounds: &[Round], kind: StoreKind) -> Vec<Figure> {
+    let wanted = Wanted::of(kind);
     let mut figures = Vec::new();
     for connections in [64, 256] {
         let ceiling = |round: &Round| success_rate(&round.ceiling, connections);
@@ -80,42 +129,63 @@ pub(super) fn all(rounds: &[Round], ledger: Option<&Ledger>) -> Vec<Figure> {
             ceiling,
             None,
         ));
-        figures.extend(latencies("ceiling", connections, rounds, |round| &round.ceiling));
+        figures.extend(latencies(
+            "ceiling",
+            connections,
+            rounds,
+            |round| &round.ceiling,
+            None,
+        ));
     }
-    for (connections, floor, aim) in [(64, 0.18, 0.30), (256, 0.25, 0.40)] {
+    for (connections, target, p99) in [
+        (64, wanted.new_64, wanted.new_p99),
+        (256, Some(wanted.new_256), None),
+    ] {
         let name = format!("new events, {connections} connections");
         let new = |round: &Round| expected_rate(&round.new, connections, |report| report.counts.accepted);
-        let target = Target::RatioAtLeast { floor, aim };
         figures.push(against_ceiling(name, rounds, connections, new, target));
-        figures.extend(latencies("new events", connections, rounds, |round| &round.new));
+        figures.extend(latencies(
+            "new events",
+            connections,
+            rounds,
+            |round| &round.new,
+            p99,
+        ));
     }
     for connections in [64, 256] {
         let name = format!("duplicates, {connections} connections");
         let seen =
             |round: &Round| expected_rate(&round.duplicates, connections, |report| report.counts.duplicate);
-        let target = Target::RatioAtLeast {
-            floor: 0.75,
-            aim: 0.90,
-        };
-        figures.push(against_ceiling(name, rounds, connections, seen, target));
-        figures.extend(latencies("duplicates", connections, rounds, |round| {
-            &round.duplicates
-        }));
+        figures.push(against_ceiling(
+            name,
+            rounds,
+            connections,
+            seen,
+            wanted.duplicates,
+        ));
+        figures.extend(latencies(
+            "duplicates",
+            connections,
+            rounds,
+            |round| &round.duplicates,
+            None,
+        ));
     }
-    let delivered = |round: &Round| Some(round.delivered_per_second);
-    let target = Target::RatioAtLeast {
-        floor: 0.10,
-        aim: 0.20,
-    };
     figures.push(against_ceiling(
         "accepted to delivered, 64 connections".to_owned(),
         rounds,
         64,
-        delivered,
-        target,
+        |round| Some(round.delivered_per_second),
+        wanted.delivered,
+    ));
+    figures.push(against_ceiling(
+        "accepted to committed by a sql destination".to_owned(),
+        rounds,
+        64,
+        |round| Some(round.committed_per_second),
+        wanted.committed,
     ));
     figures.extend(footprint(rounds));
-    figures.extend(ledger.into_iter().flat_map(against_empty));
     figures
 }
 
@@ -134,7 +204,7 @@ fn against_ceiling(
     rounds: &[Round],
     connections: usize,
     value: impl Fn(&Round) -> Option<f64>,
-    target: Target,
+    target: Option<Target>,
 ) -> Figure {
     let ratio = median(
         rounds
@@ -142,7 +212,7 @@ fn against_ceiling(
             .filter_map(|round| Some(value(round)? / success_rate(&round.ceiling, connections)?)),
     );
     let value = median(rounds.iter().filter_map(&value));
-    Figure::new(name, value, Unit::PerSecond, Some(ratio), Some(target))
+    Figure::new(name, value, Unit::PerSecond, Some(ratio), target)
 }
 
 /// Its name, and where a report has it.
@@ -153,6 +223,7 @@ fn latencies(
     connections: usize,
     rounds: &[Round],
     reports: impl Fn(&Round) -> &BTreeMap<usize, Report>,
+    p99_target: Option<Target>,
 ) -> Vec<Figure> {
     let percentiles: [Percentile; 2] = [
         ("p50", |report| report.latency.p50_us),
@@ -167,8 +238,7 @@ fn latencies(
                 .iter()
                 .filter_map(|round| Some(read(reports(round))? / read(&round.ceiling)?)),
         );
-        let judged = label == "new events" && connections == 64 && percentile == "p99";
-        let target = judged.then_some(Target::RatioAtMost(4.0));
+        let target = p99_target.filter(|_| percentile == "p99");
         let ratio = (label != "ceiling").then_some(ratio);
         let name = format!("{label}, {connections} connections, {percentile}");
         Figure::new(name, value, Unit::Milliseconds, ratio, target)
@@ -215,7 +285,7 @@ fn footprint(rounds: &[Round]) -> Vec<Figure> {
     figures
 }
 
-fn against_empty(ledger: &Ledger) -> Vec<Figure> {
+pub(super) fn against_empty(ledger: &Ledger) -> Vec<Figure> {
     let (empty, large) = (ledger.empty_per_second(), ledger.large_per_second());
     let target = Target::RatioAtLeast {
         floor: 0.85,
@@ -231,6 +301,28 @@ fn against_empty(ledger: &Ledger) -> Vec<Figure> {
             None,
         ),
         Figure::new(name, large, Unit::PerSecond, Some(large / empty), Some(target)),
+    ]
+}
+
+pub(super) fn against_short(backlog: &Backlog) -> Vec<Figure> {
+    let (short, long) = (backlog.short_per_second(), backlog.long_per_second());
+    let target = Target::RatioAtLeast {
+        floor: 0.80,
+        aim: 1.0,
+    };
+    let name = format!(
+        "leased and finished, {} waiting, of the short backlog's",
+        backlog.deliveries
+    );
+    vec![
+        Figure::new(
+            "leased and finished, short backlog".to_owned(),
+            short,
+            Unit::PerSecond,
+            None,
+            None,
+        ),
+        Figure::new(name, long, Unit::PerSecond, Some(long / short), Some(target)),
     ]
 }
 
@@ -256,9 +348,11 @@ impl Target {
                 Some(ratio) if ratio >= floor => Standing::Reached,
                 Some(_) | None => Standing::Missed,
             },
+            Self::AtLeast { aim, .. } if value >= aim => Standing::AimReached,
+            Self::AtLeast { floor, .. } if value >= floor => Standing::Reached,
             Self::RatioAtMost(limit) if ratio.is_some_and(|ratio| ratio <= limit) => Standing::Reached,
             Self::Below(limit) if value < limit => Standing::Reached,
-            Self::RatioAtMost(_) | Self::Below(_) => Standing::Missed,
+            Self::AtLeast { .. } | Self::RatioAtMost(_) | Self::Below(_) => Standing::Missed,
         }
     }
 }
@@ -277,7 +371,7 @@ fn expected_rate(
     (report.seconds > 0.0).then(|| count(report) as f64 / report.seconds)
 }
 
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -311,6 +405,10 @@ mod tests {
         assert_eq!(at_least.judge(1.0, Some(f64::NAN)), Standing::Missed);
         assert_eq!(Target::RatioAtMost(4.0).judge(0.0, Some(4.1)), Standing::Missed);
         assert_eq!(Target::RatioAtMost(4.0).judge(0.0, Some(3.9)), Standing::Reached);
+        let rate = Target::AtLeast { floor: 2.0, aim: 6.0 };
+        assert_eq!(rate.judge(1.9, None), Standing::Missed);
+        assert_eq!(rate.judge(2.0, None), Standing::Reached);
+        assert_eq!(rate.judge(6.0, None), Standing::AimReached);
         assert_eq!(Target::Below(40.0).judge(40.0, None), Standing::Missed);
         assert_eq!(Target::Below(40.0).judge(39.9, None), Standing::Reached);
     }

@@ -13,6 +13,15 @@ pub(crate) const DUPLICATE_IDS: usize = 100_000;
 /// Deliveries that are prepared for each second of a run with new events: more than any store here takes.
 pub(crate) const NEW_PER_SECOND_MAX: usize = 80_000;
 
+/// A kind of store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StoreKind {
+    /// A file.
+    Sqlite,
+    /// A database.
+    Postgres,
+}
+
 /// What to run.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Plan {
@@ -26,6 +35,8 @@ pub(crate) struct Plan {
     pub(crate) preload: u64,
     /// How long each run of the large and the empty ledger takes; there are two of each.
     pub(crate) ledger_seconds: u64,
+    /// Deliveries of the long backlog; 0: it is not measured.
+    pub(crate) backlog: u64,
     /// A store to use as it is; none: a new SQLite file for each round.
     pub(crate) store: Option<String>,
     /// Where the files go.
@@ -42,6 +53,7 @@ impl Plan {
             delivered_events: 100_000,
             preload: 5_000_000,
             ledger_seconds: 60,
+            backlog: 1_000_000,
             store: None,
             folder,
         }
@@ -55,12 +67,21 @@ impl Plan {
             delivered_events: 20_000,
             preload: 0,
             ledger_seconds: 15,
+            backlog: 0,
             ..Self::full(folder)
+        }
+    }
+
+    /// Which store is measured: each has targets of its own.
+    pub(crate) fn kind(&self) -> StoreKind {
+        match &self.store {
+            Some(url) if url.starts_with("postgres") => StoreKind::Postgres,
+            Some(_) | None => StoreKind::Sqlite,
         }
     }
 
     /// Measurements in all rounds.
     pub(crate) fn steps(&self) -> u64 {
-        (self.rounds * (CONNECTIONS.len() * 3 + 2)) as u64
+        (self.rounds * (CONNECTIONS.len() * 3 + 3)) as u64
     }
 }

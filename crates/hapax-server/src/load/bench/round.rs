@@ -6,8 +6,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use hapax_core::{Clock as _, SystemClock};
 use serde::Serialize;
 
+use crate::load::book::Book;
 use crate::load::child::Server;
 use crate::load::connection::get;
 use crate::load::memory::{Memory, Watch};
@@ -17,7 +19,7 @@ use crate::load::sink::{TOTALS_PATH, Totals};
 use crate::load::workspace::{Afterwards, Workspace};
 
 use super::plan::{CONNECTIONS, Plan};
-use super::site::{self, Loads};
+use super::site::{self, Loads, Outlets};
 
 /// How long a service that has just started is left alone before it counts as idle.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -36,6 +38,8 @@ pub(crate) struct Round {
     pub(crate) duplicates: BTreeMap<usize, Report>,
     /// Events a second, from the first accept to the last effect at the sink.
     pub(crate) delivered_per_second: f64,
+    /// Events a second, from the first accept to the last commit of a `sql` destination.
+    pub(crate) committed_per_second: f64,
     /// From the start of the process to its first 200 at `/readyz`.
     pub(crate) ready_ms: f64,
     /// Resident memory before the first request.
@@ -70,12 +74,12 @@ pub(super) async fn run(
     };
     let ceiling = Server::start("ceiling").await?;
     let sink = Server::start("sink").await?;
-    let site = site::create(
-        workspace.path(),
-        plan.store.as_deref(),
-        Some(sink.address()),
-        &secret,
-    )?;
+    let book = Book::open(plan.store.as_deref(), workspace.path()).await?;
+    let outlets = Outlets {
+        sink: sink.address(),
+        book: &book,
+    };
+    let site = site::create(workspace.path(), plan.store.as_deref(), Some(outlets), &secret)?;
     let service = site.start().await?;
     let mut round = Round {
         ready_ms: service.ready_after().as_secs_f64() * 1e3,
@@ -102,6 +106,11 @@ pub(super) async fn run(
     progress.say(format!("{label}: accepted to delivered"));
     round
         .deliver(&loads, site.ingest(), sink.address(), plan.delivered_events)
+        .await?;
+    progress.step();
+    progress.say(format!("{label}: accepted to committed"));
+    round
+        .commit(&loads, site.ingest(), &book, plan.delivered_events)
         .await?;
     progress.step();
 
@@ -193,10 +202,41 @@ impl Round {
         Ok(())
     }
 
+    async fn commit(
+        &mut self,
+        loads: &Loads<'_>,
+        service: SocketAddr,
+        book: &Book,
+        count: usize,
+    ) -> anyhow::Result<()> {
+        let report = loads.committed(service, count).await?;
+        let accepted = report.counts.accepted;
+        self.note("accepted to committed", &report, accepted);
+        let started = Instant::now();
+        let mut lines = book.lines().await?;
+        while lines < accepted && started.elapsed() < DELIVERED_LIMIT {
+            tokio::time::sleep(PROBE_EVERY).await;
+            lines = book.lines().await?;
+        }
+        let took = Duration::from_micros(now_us().saturating_sub(report.started_at_us).max(1));
+        if lines != accepted {
+            self.problems.push(format!(
+                "accepted to committed: {accepted} events, but {lines} lines after {DELIVERED_LIMIT:?}"
+            ));
+        }
+        self.committed_per_second = lines as f64 / took.as_secs_f64();
+        Ok(())
+    }
+
     /// Remembers answers that were not the expected ones: a rate with such answers in it needs an explanation.
     fn note(&mut self, label: &str, report: &Report, expected: u64) {
         self.problems.extend(unexpected(label, report, expected));
     }
+}
+
+/// By the clock that the client's report is by.
+fn now_us() -> u64 {
+    u64::try_from(SystemClock::default().now().as_micros()).unwrap_or_default()
 }
 
 /// A sentence about answers that were not the expected ones, if there were any.

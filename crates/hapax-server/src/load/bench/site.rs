@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
+use crate::load::book::Book;
 use crate::load::child::{self, Load};
 use crate::load::client::Order;
 use crate::load::report::Report;
@@ -14,23 +15,36 @@ use super::plan::{DUPLICATE_IDS, NEW_PER_SECOND_MAX};
 pub(super) const STORED: &str = "bench";
 /// Accepts, stores and delivers.
 pub(super) const DELIVERED: &str = "delivered";
+/// Accepts, stores and commits to a table.
+pub(super) const COMMITTED: &str = "committed";
 
 /// Long enough that a run which ends by its count is never cut short.
 const COUNT_SECONDS_MAX: u64 = 240;
+
+/// Where events go.
+#[derive(Clone, Copy)]
+pub(super) struct Outlets<'a> {
+    /// Over HTTP.
+    pub(super) sink: SocketAddr,
+    /// Through a `sql` destination.
+    pub(super) book: &'a Book,
+}
 
 /// A site in `folder`, with its store there unless another is named.
 pub(super) fn create(
     folder: &Path,
     store: Option<&str>,
-    sink: Option<SocketAddr>,
+    outlets: Option<Outlets<'_>>,
     secret: &str,
 ) -> anyhow::Result<Site> {
     let mut sources = vec![(STORED, vec![])];
     let mut destinations = String::new();
-    if let Some(sink) = sink {
+    if let Some(Outlets { sink, book }) = outlets {
         sources.push((DELIVERED, vec!["sink"]));
+        sources.push((COMMITTED, vec!["book"]));
         let url = quoted(&format!("http://{sink}/"));
         destinations = format!("\n[destinations.sink]\nkind = \"http\"\nurl = {url}\n");
+        destinations.push_str(&book.destination("book"));
     }
     let own = format!("sqlite:{}", folder.join("hapax.db").display());
     let store_url = store.map_or(own, str::to_owned);
@@ -99,7 +113,21 @@ impl Loads<'_> {
 
     /// This many new events that are to be delivered.
     pub(super) async fn delivered(&self, address: SocketAddr, count: usize) -> anyhow::Result<Report> {
-        let load = self.load(address, DELIVERED, 64);
+        self.counted(address, DELIVERED, count).await
+    }
+
+    /// This many new events that are to be committed.
+    pub(super) async fn committed(&self, address: SocketAddr, count: usize) -> anyhow::Result<Report> {
+        self.counted(address, COMMITTED, count).await
+    }
+
+    async fn counted(
+        &self,
+        address: SocketAddr,
+        source: &'static str,
+        count: usize,
+    ) -> anyhow::Result<Report> {
+        let load = self.load(address, source, 64);
         child::load(&Load {
             seconds: COUNT_SECONDS_MAX,
             distinct: count,
@@ -109,10 +137,10 @@ impl Loads<'_> {
     }
 
     fn load(&self, address: SocketAddr, source: &'static str, connections: usize) -> Load<'_> {
-        let path = if source == STORED {
-            "/in/bench"
-        } else {
-            "/in/delivered"
+        let path = match source {
+            STORED => "/in/bench",
+            DELIVERED => "/in/delivered",
+            _ => "/in/committed",
         };
         Load {
             address,

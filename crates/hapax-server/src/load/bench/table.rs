@@ -73,6 +73,7 @@ fn wanted(target: Option<Target>) -> (String, String) {
     match target {
         Some(Target::RatioAtLeast { floor, aim }) => (format!("≥ {floor:.2}"), format!("{aim:.2}")),
         Some(Target::RatioAtMost(limit)) => (format!("≤ {limit:.2}"), String::new()),
+        Some(Target::AtLeast { floor, aim }) => (format!("≥ {floor:.0}"), format!("{aim:.0}")),
         Some(Target::Below(limit)) => (format!("< {limit}"), String::new()),
         None => (String::new(), String::new()),
     }

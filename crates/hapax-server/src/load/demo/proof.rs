@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::load::book::Book;
 use crate::load::sink::Effects;
 use crate::load::workspace::Afterwards;
 use crate::output;
@@ -30,9 +31,11 @@ pub(crate) struct Proof {
     pub(crate) attempts: u64,
     /// What the sink applied, once for each `Idempotency-Key`.
     pub(crate) effects: u64,
-    /// Events that were answered 2xx and had no effect.
+    /// What a `sql` destination wrote, with nothing in its table that would refuse a second time.
+    pub(crate) sql_effects: u64,
+    /// Events that were answered 2xx and had no effect, at the sink or in the table.
     pub(crate) lost: u64,
-    /// Effects beyond the first of their event.
+    /// Effects beyond the first of their event, at the sink or in the table.
     pub(crate) doubled: u64,
     /// Events that came to the sink under more than one key.
     pub(crate) events_with_several_keys: u64,
@@ -48,41 +51,60 @@ pub(crate) struct Proof {
     pub(crate) passed: bool,
     #[serde(skip)]
     folder: PathBuf,
+    #[serde(skip)]
+    book_checks: [String; 2],
+}
+
+/// What happened besides.
+pub(super) struct Circumstances<'a> {
+    /// How often the service was killed.
+    pub(super) kills: usize,
+    /// How long it all took.
+    pub(super) took: Duration,
+    /// Where everything is.
+    pub(super) folder: &'a Path,
 }
 
 impl Proof {
     /// Counts.
-    pub(super) fn new(
+    pub(super) async fn new(
         senders: &Senders,
         effects: &Effects,
-        kills: usize,
-        took: Duration,
-        folder: &Path,
-    ) -> Self {
+        book: &Book,
+        circumstances: &Circumstances<'_>,
+    ) -> anyhow::Result<Self> {
         let heard = senders.heard();
         let totals = effects.totals();
-        let lost = heard
+        let lines = book.effects().await?;
+        let acknowledged = heard
             .iter()
             .enumerate()
-            .filter(|(number, heard)| heard.is_acknowledged() && !effects.has(&senders.event_id(*number)))
-            .count() as u64;
+            .filter(|(_, heard)| heard.is_acknowledged())
+            .map(|(number, _)| senders.event_id(number));
+        let mut lost = 0;
+        for id in acknowledged {
+            lost += u64::from(!effects.has(&id)) + u64::from(!lines.contains_key(&id));
+        }
+        let sql_effects: u64 = lines.values().sum();
         let proof = Self {
             requests: senders.requests(),
             attempts: totals.attempts + totals.unnamed,
             effects: totals.effects,
+            sql_effects,
             lost,
-            doubled: totals.effects - totals.events,
+            doubled: (totals.effects - totals.events) + (sql_effects - lines.len() as u64),
             events_with_several_keys: totals.events_with_several_keys,
-            kills,
-            seconds: took.as_secs_f64(),
-            folder: folder.to_owned(),
+            kills: circumstances.kills,
+            seconds: circumstances.took.as_secs_f64(),
+            folder: circumstances.folder.to_owned(),
+            book_checks: book.checks(),
             ..Self::of_answers(&heard)
         };
         let complete = effects.record_is_complete() && totals.unnamed == 0;
-        Self {
+        Ok(Self {
             passed: proof.holds() && complete,
             ..proof
-        }
+        })
     }
 
     fn of_answers(heard: &[Heard]) -> Self {
@@ -115,7 +137,7 @@ impl Proof {
 /// Prints the counts for people.
 pub(crate) fn print(proof: &Proof) -> io::Result<()> {
     let row =
-        |name: &str, number: u64, note: String| output::line(format_args!("{name:<11}{number:>9}  {note}"));
+        |name: &str, number: u64, note: String| output::line(format_args!("{name:<12}{number:>9}  {note}"));
     row(
         "sent",
         proof.sent,
@@ -143,6 +165,11 @@ pub(crate) fn print(proof: &Proof) -> io::Result<()> {
         "effects",
         proof.effects,
         "applied by the sink, once for each Idempotency-Key".to_owned(),
+    )?;
+    row(
+        "sql effects",
+        proof.sql_effects,
+        "written by a sql destination, to a table that would take each twice".to_owned(),
     )?;
     row("lost", proof.lost, String::new())?;
     row("doubled", proof.doubled, String::new())?;
@@ -178,15 +205,19 @@ pub(crate) fn explain(proof: &Proof, afterwards: Afterwards) {
             "\nTo check it yourself, run it again with --keep: it then leaves the store, the sink's record and these commands.",
         ),
         Afterwards::Keep => output::note(format_args!(
-            "\nCheck it yourself; both counts are {sent}, and the third command prints nothing:\n  \
+            "\nCheck it yourself; the first three print {sent}, and the last two nothing:\n  \
              cut -f1 {folder}/{EFFECTS_FILE} | sort -u | wc -l\n  \
              sqlite3 {folder}/{STORE_FILE} 'select count(*) from ledger'\n  \
-             cut -f1 {folder}/{EFFECTS_FILE} | sort | uniq -d\n\
+             {lines}\n  \
+             cut -f1 {folder}/{EFFECTS_FILE} | sort | uniq -d\n  \
+             {twice}\n\
              Look at the store with the service itself:\n  \
              hapax serve -c {folder}/hapax.toml &\n  \
              hapax stats -c {folder}/hapax.toml\n  \
              hapax events list -c {folder}/hapax.toml",
             sent = proof.sent,
+            lines = proof.book_checks[0],
+            twice = proof.book_checks[1],
         )),
     }
 }

@@ -2,12 +2,25 @@
 
 use std::time::Duration;
 
+use hapax_test_postgres::Server;
+
 use crate::harness::{run, within};
 
 #[tokio::test]
 async fn the_demo_loses_nothing_and_doubles_nothing() {
+    prove(&["demo", "--events", "300", "--json"]).await;
+}
+
+#[tokio::test]
+async fn nor_does_it_on_postgres() {
+    let server = Server::shared().unwrap();
+    let database = server.database().await.unwrap();
+    prove(&["demo", "--events", "300", "--json", "--store", &database.url()]).await;
+}
+
+async fn prove(arguments: &[&str]) {
     let directory = tempfile::tempdir().unwrap();
-    let demo = run(directory.path(), &["demo", "--events", "300", "--json"]);
+    let demo = run(directory.path(), arguments);
     let proof = within("the demo ends", Duration::from_secs(80), demo)
         .await
         .json();
@@ -18,6 +31,7 @@ async fn the_demo_loses_nothing_and_doubles_nothing() {
     };
     assert_eq!((count("lost"), count("doubled")), (0, 0), "{proof}");
     assert_eq!((count("accepted"), count("effects")), (300, 300), "{proof}");
+    assert_eq!(count("sql_effects"), 300, "{proof}");
     assert_eq!(count("sent"), 300, "{proof}");
     assert!(count("duplicates") > 300 && count("attempts") >= 300, "{proof}");
 }

@@ -19,6 +19,8 @@ pub(crate) struct Setup {
     /// The store's URL, where it is no file.
     database: Option<String>,
     tables: String,
+    /// A whole configuration, instead of all that.
+    whole: Option<String>,
     /// Shell commands that run before the binary takes the shell's place.
     before: Option<String>,
 }
@@ -33,8 +35,18 @@ impl Setup {
             store: PathBuf::from("hapax.db"),
             database: None,
             tables: String::new(),
+            whole: None,
             before: None,
         }
+    }
+
+    /// With this configuration as it is, but for the usual addresses: those are free ones.
+    pub(crate) fn whole(mut self, text: &str) -> Self {
+        let text = text
+            .replace("127.0.0.1:8080", &self.listen.to_string())
+            .replace("127.0.0.1:8081", &self.admin.to_string());
+        self.whole = Some(text);
+        self
     }
 
     /// The most common service: Stripe's events go to one sink, named `app`.
@@ -125,6 +137,9 @@ impl Setup {
     }
 
     fn text(&self) -> String {
+        if let Some(text) = &self.whole {
+            return text.clone();
+        }
         let file = || format!("sqlite:{}", self.store.display());
         format!(
             "[server]\nlisten = \"{}\"\nadmin_listen = \"{}\"\n{}\n[store]\nurl = \"{}\"\n\n{}",

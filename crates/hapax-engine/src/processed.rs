@@ -1,0 +1,166 @@
+//! Processed: for sources that answer only when the work is done. Waits until every destination has made an attempt at
+//! an event, here or on another replica, and a copy of an event that failed makes its next attempt due now.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use hapax_core::store::{DeliveryView, Error};
+use hapax_core::{DeliveryState, DestinationId, EventId};
+use tokio::sync::Notify;
+
+use crate::accept::Accepted;
+use crate::engine::{Engine, Inner, lock};
+
+/// The first look for what another replica may have finished; each further one waits twice as long.
+const LOOK_FIRST: Duration = Duration::from_millis(25);
+/// The longest wait between two looks.
+const LOOK_MAX: Duration = Duration::from_millis(400);
+
+/// How far the events of a request are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Processed {
+    /// Every delivery is done.
+    Done,
+    /// Something still runs, or waits.
+    InFlight,
+    /// An attempt failed, or a delivery is dead.
+    Failed,
+}
+
+/// Who waits for which event.
+#[derive(Debug, Default)]
+pub(crate) struct Watchers(Mutex<HashMap<EventId, Arc<Notify>>>);
+
+impl Watchers {
+    /// An attempt at this event was written down.
+    pub(crate) fn finished(&self, event: EventId) {
+        if let Some(watcher) = lock(&self.0).get(&event) {
+            watcher.notify_waiters();
+        }
+    }
+
+    fn watch(&self, event: EventId) -> Watch<'_> {
+        let notify = Arc::clone(lock(&self.0).entry(event).or_default());
+        Watch {
+            watchers: self,
+            event,
+            notify,
+        }
+    }
+}
+
+/// One who waits; the last one to leave takes the entry along.
+struct Watch<'w> {
+    watchers: &'w Watchers,
+    event: EventId,
+    notify: Arc<Notify>,
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        let mut watchers = lock(&self.watchers.0);
+        // Two holders are left: the map and this one.
+        if Arc::strong_count(&self.notify) <= 2 {
+            watchers.remove(&self.event);
+        }
+    }
+}
+
+impl Engine {
+    /// How far these events are, after waiting at most `limit` for their attempts. The work goes on whatever the answer
+    /// is. A conflicting body is kept aside, and nothing is waited for.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn processed(&self, accepted: &[Accepted], limit: Duration) -> Result<Processed, Error> {
+        let inner = &self.0;
+        let deadline = inner.elapsed() + limit;
+        let mut worst = Processed::Done;
+        for one in accepted {
+            let how_far = match one {
+                Accepted::New { id, .. } => inner.processed_one(*id, &Baseline::default(), deadline).await?,
+                Accepted::Duplicate { id, .. } => inner.processed_again(*id, deadline).await?,
+                Accepted::Conflict { .. } => Processed::Done,
+            };
+            worst = worst.max(how_far);
+        }
+        Ok(worst)
+    }
+}
+
+/// For each destination, the attempts that were over before the question: a later one answers it.
+type Baseline = HashMap<DestinationId, u32>;
+
+impl Inner {
+    /// A copy: what failed before is tried again now.
+    async fn processed_again(&self, id: EventId, deadline: Duration) -> Result<Processed, Error> {
+        let before = self.deliveries(id).await?;
+        let retrying = |view: &&DeliveryView| view.state == DeliveryState::Retrying;
+        let baseline: Baseline = before
+            .iter()
+            .filter(retrying)
+            .map(|view| (view.destination.clone(), view.attempts))
+            .collect();
+        if !baseline.is_empty() {
+            self.parts.store.hasten(id).await?;
+            let plan = self.plan.load();
+            for port in baseline
+                .keys()
+                .filter_map(|destination| plan.ports.get(destination))
+            {
+                port.stir();
+            }
+            self.dispatch.notify_one();
+        }
+        self.processed_one(id, &baseline, deadline).await
+    }
+
+    async fn processed_one(
+        &self,
+        id: EventId,
+        baseline: &Baseline,
+        deadline: Duration,
+    ) -> Result<Processed, Error> {
+        let watch = self.watchers.watch(id);
+        let mut pause = LOOK_FIRST;
+        loop {
+            // Registered before the look: what finishes after it is heard.
+            let finished = watch.notify.notified();
+            tokio::pin!(finished);
+            finished.as_mut().enable();
+            let how_far = judge(&self.deliveries(id).await?, baseline);
+            let left = deadline.saturating_sub(self.elapsed());
+            if how_far != Processed::InFlight || left.is_zero() || self.is_stopping() {
+                return Ok(how_far);
+            }
+            tokio::select! {
+                () = finished => pause = LOOK_FIRST,
+                () = self.parts.runtime.sleep(pause.min(left)) => pause = (pause * 2).min(LOOK_MAX),
+            }
+        }
+    }
+
+    async fn deliveries(&self, id: EventId) -> Result<Vec<DeliveryView>, Error> {
+        // An event whose payload has expired was finished long before.
+        let record = self.parts.store.get(id).await?;
+        Ok(record.map(|record| record.deliveries).unwrap_or_default())
+    }
+}
+
+fn judge(deliveries: &[DeliveryView], baseline: &Baseline) -> Processed {
+    let of_one = |view: &DeliveryView| match view.state {
+        DeliveryState::Completed | DeliveryState::Discarded => Processed::Done,
+        DeliveryState::Dead => Processed::Failed,
+        DeliveryState::Pending | DeliveryState::Running => Processed::InFlight,
+        DeliveryState::Retrying => {
+            let before = baseline.get(&view.destination).copied().unwrap_or_default();
+            if view.attempts > before {
+                Processed::Failed
+            } else {
+                Processed::InFlight
+            }
+        }
+    };
+    deliveries.iter().map(of_one).max().unwrap_or(Processed::Done)
+}

@@ -1,0 +1,32 @@
+//! `hapax store`: what is done to a store as a whole.
+
+pub mod copy;
+
+use super::Globals;
+use crate::exit::CliError;
+
+/// Take the store to another backend.
+///
+/// The service must not run meanwhile.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hapax store copy --to postgres://hapax@db.internal/hapax
+  hapax store copy --from sqlite:old.db --to sqlite:new.db")]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What each does stands above its `Args`: a line here would replace the long help there.
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Copy(copy::Args),
+}
+
+/// Runs the verb.
+pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
+    match args.command {
+        Command::Copy(args) => copy::run(args, globals).await,
+    }
+}

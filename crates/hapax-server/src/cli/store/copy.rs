@@ -1,0 +1,170 @@
+//! `hapax store copy`: everything a store holds into another one, resumable and verified.
+//!
+//! The target carries a mark until it was compared with the source, and is served only then.
+
+mod places;
+mod verify;
+
+use std::sync::Arc;
+
+use hapax_core::store::{Census, ImportMark, TransferCursor};
+use hapax_core::{Backend, Clock, SystemClock};
+use serde_json::json;
+
+use self::places::{Begun, Places};
+use self::verify::Verdict;
+use crate::cli::Globals;
+use crate::config::StoreUrl;
+use crate::exit::{CliError, Exit};
+use crate::load::progress::Progress;
+use crate::output;
+
+/// Take everything the store holds into another one.
+///
+/// Ledger, events, unfinished work, outcomes and the audit trail arrive as they are: what was accepted before is a
+/// duplicate there, and what was not done is done there. Stop the service first; the target must be empty. A copy that
+/// was stopped goes on when it is started again, and is not served before it is whole. At the end both stores are read
+/// and compared; ends with 5 if they differ.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hapax store copy --to postgres://hapax@db.internal/hapax
+  hapax store copy --from sqlite:old.db --to sqlite:new.db --json")]
+pub struct Args {
+    /// The store to fill
+    // The value is hidden because help would print a password.
+    #[arg(long, value_name = "URL", env = "HAPAX_COPY_TO", hide_env_values = true)]
+    pub to: StoreUrl,
+
+    /// The store to read [default: `store.url` of the configuration]
+    #[arg(long, value_name = "URL", env = "HAPAX_COPY_FROM", hide_env_values = true)]
+    pub from: Option<StoreUrl>,
+
+    /// How many records to move at a time
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub page: u32,
+}
+
+/// Runs the verb.
+pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+    let places = Places::open(&args, globals, &clock).await?;
+    let outcome = copy(&places, args.page).await;
+    places.close().await;
+    report(&places, &outcome?, globals)
+}
+
+/// What a copy came to.
+struct Copied {
+    is_resumed: bool,
+    census: Census,
+    verdict: Verdict,
+}
+
+async fn copy(places: &Places, page: u32) -> Result<Copied, CliError> {
+    let (source, target) = (places.source.backend(), places.target.backend());
+    places::refuse_while_served(&*source).await?;
+    let mark = ImportMark {
+        origin: source.origin().await?,
+        census: source.census().await?,
+        reached: TransferCursor::START,
+    };
+    let begun = places.begin(&*target, &mark).await?;
+    let (is_resumed, reached) = match begun {
+        Begun::Anew => (false, TransferCursor::START),
+        Begun::Again(reached) => (true, reached),
+    };
+    move_over(&*source, &*target, reached, mark.census.records(), page).await?;
+    let verdict = verify::compare(&*source, &*target, mark.census.records(), page).await?;
+    if verdict.is_equal() {
+        target.finish_import().await?;
+    }
+    Ok(Copied {
+        is_resumed,
+        census: mark.census,
+        verdict,
+    })
+}
+
+/// Moves page after page. Each is durable in the target, with its place, before the next is read.
+async fn move_over(
+    source: &dyn Backend,
+    target: &dyn Backend,
+    mut reached: TransferCursor,
+    total: u64,
+    page: u32,
+) -> Result<(), CliError> {
+    let progress = Progress::quiet_unless_terminal(total);
+    progress.say("copying");
+    let mut moved = target.census().await?.records();
+    progress.set(moved);
+    loop {
+        let found = source.export(&reached, page).await?;
+        moved += found.records.len() as u64;
+        let is_last = found.next.is_none();
+        reached = found.next.unwrap_or(reached);
+        target.import(found.records, &reached).await?;
+        progress.set(moved);
+        if is_last {
+            return Ok(());
+        }
+    }
+}
+
+fn report(places: &Places, copied: &Copied, globals: &Globals) -> Result<(), CliError> {
+    let (from, to) = (places.from.to_string(), places.to.to_string());
+    if globals.json {
+        let counts: serde_json::Map<String, serde_json::Value> = copied
+            .census
+            .counts()
+            .into_iter()
+            .map(|(name, count)| (name.replace(' ', "_"), count.into()))
+            .collect();
+        output::json(&json!({
+            "from": from,
+            "to": to,
+            "resumed": copied.is_resumed,
+            "verified": copied.verdict.is_equal(),
+            "counts": counts,
+            "sha256": copied.verdict.source_hash,
+            "differences": copied.verdict.differences,
+        }))?;
+    } else {
+        for (name, count) in copied.census.counts() {
+            output::line(format_args!("{count:>12} {name}"))?;
+        }
+    }
+    if !copied.verdict.is_equal() {
+        return Err(differs(&copied.verdict, globals));
+    }
+    if !globals.json {
+        output::line(format_args!("{:>12} {}", "sha256", copied.verdict.source_hash))?;
+        output::note(format_args!("{from} and {to} hold the same. For hapax.toml:"));
+        output::line(format_args!("\n[store]\nurl = \"{to}\""))?;
+        say_what_is_hidden(&places.to);
+    }
+    Ok(())
+}
+
+fn differs(verdict: &Verdict, globals: &Globals) -> CliError {
+    if globals.json {
+        return CliError::silent(Exit::ProblemFound);
+    }
+    for difference in &verdict.differences {
+        output::warning(difference);
+    }
+    CliError::problem_found(
+        "the copy differs from its source, which was changed meanwhile or cannot be read twice alike: it is not \
+         served; stop everything that uses the source, empty the target, and copy again",
+    )
+}
+
+/// A URL is shown without what may be secret in it.
+fn say_what_is_hidden(to: &StoreUrl) {
+    match to {
+        StoreUrl::Sqlite(_) => {}
+        StoreUrl::Postgres(_) => output::note(
+            "with the user, password and options that you gave to --to, which are not shown here; or set HAPAX_STORE__URL",
+        ),
+    }
+}

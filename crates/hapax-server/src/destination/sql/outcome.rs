@@ -1,0 +1,86 @@
+//! What became of an event in the target database, and how that is told.
+
+use hapax::Claim;
+use hapax_engine::{Answer, Reply};
+
+use super::{Job, refused};
+
+/// What the inbox said to a claim, and what followed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The statements ran: for each of them, how many rows it changed.
+    Applied(Vec<u64>),
+    /// The inbox had it already; nothing ran.
+    Before,
+    /// The inbox had another body under this id; nothing ran.
+    OtherBody,
+}
+
+impl Outcome {
+    /// What follows from a claim; nothing yet where the statements have to run.
+    pub(super) const fn of_claim(claim: Claim) -> Option<Self> {
+        match claim {
+            Claim::First => None,
+            Claim::Again => Some(Self::Before),
+            Claim::OtherBody => Some(Self::OtherBody),
+        }
+    }
+
+    pub(super) fn answer(&self) -> Answer {
+        match self {
+            Self::Applied(rows) => done(&in_words(rows)),
+            Self::Before => done("applied before: hapax_inbox has a row of it; nothing was run"),
+            Self::OtherBody => refused(
+                "hapax_inbox says that this event was applied with another body; nothing was run. Compare the two: \
+                 another Hapax with the same scope writes to this database, or the row was imported"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+/// Tells whoever waits; nobody waits any more after a time-out, and the inbox will tell the next attempt.
+pub(super) fn tell(job: Job, answer: Answer) {
+    let _ = job.answer.send(answer);
+}
+
+fn done(excerpt: &str) -> Answer {
+    Answer {
+        reply: Reply::Done,
+        status: None,
+        excerpt: excerpt.to_owned(),
+    }
+}
+
+fn in_words(rows: &[u64]) -> String {
+    let list: Vec<String> = rows.iter().map(u64::to_string).collect();
+    let list = list.join(", ");
+    if rows.iter().all(|count| *count == 0) {
+        format!("rows affected: {list} (no row fitted the statements' conditions)")
+    } else {
+        format!("rows affected: {list}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_rows_are_told_and_are_no_failure() {
+        let answer = Outcome::Applied(vec![0, 0]).answer();
+        assert_eq!(answer.reply, Reply::Done);
+        assert!(answer.excerpt.starts_with("rows affected: 0, 0 (no row fitted"));
+        assert_eq!(
+            Outcome::Applied(vec![1, 0]).answer().excerpt,
+            "rows affected: 1, 0"
+        );
+    }
+
+    #[test]
+    fn another_body_in_the_inbox_is_never_taken_for_the_same_event() {
+        let answer = Outcome::OtherBody.answer();
+        assert!(matches!(answer.reply, Reply::Refused { .. }), "{answer:?}");
+        assert_eq!(Outcome::of_claim(Claim::OtherBody), Some(Outcome::OtherBody));
+    }
+}

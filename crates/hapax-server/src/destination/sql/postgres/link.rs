@@ -1,0 +1,129 @@
+//! One connection to a PostgreSQL target, with the destination's statements as the server knows them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use futures_util::future::join_all;
+use hapax_store_postgres::Connected;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Transaction};
+
+use super::super::failure::{Failure, chain};
+use super::super::{Job, Plan};
+use super::Target;
+use super::value::Bound;
+
+/// Serializes the creation of the table among replicas that start together.
+const CREATE_LOCK: i64 = 0x6861_7061_785f_696e;
+
+/// A connection.
+pub(super) struct Link {
+    pub(super) client: Client,
+    pub(super) plan: Arc<Plan>,
+    statements: Vec<Runnable>,
+}
+
+/// A statement, ready to run.
+enum Runnable {
+    Prepared(tokio_postgres::Statement),
+    Text(String),
+}
+
+impl Link {
+    /// Connects, and makes sure that the inbox is there and that the server takes the statements.
+    pub(super) async fn open(target: &Target) -> Result<Self, Failure> {
+        let Connected { client, prepares } = target.connector.connect().await.map_err(|error| {
+            Failure::connection(format!("the database cannot be reached: {}", chain(&error)))
+        })?;
+        ensure_inbox(&client).await?;
+        let plan = Arc::clone(&target.plan);
+        let texts = plan.statements.iter().map(crate::config::Statement::for_postgres);
+        let statements = if prepares && target.prepares.load(Ordering::Acquire) {
+            let texts: Vec<String> = texts.collect();
+            let prepared = join_all(texts.iter().map(|text| client.prepare(text))).await;
+            let prepared: Result<Vec<_>, _> = prepared.into_iter().collect();
+            prepared?.into_iter().map(Runnable::Prepared).collect()
+        } else {
+            texts.map(Runnable::Text).collect()
+        };
+        Ok(Self {
+            client,
+            plan,
+            statements,
+        })
+    }
+
+    pub(super) fn is_usable(&self) -> bool {
+        !self.client.is_closed()
+    }
+
+    /// The client, and what runs on it.
+    pub(super) fn parts(&mut self) -> (&mut Client, Runner<'_>) {
+        let runner = Runner {
+            statements: &self.statements,
+            slots: &self.plan.slots,
+        };
+        (&mut self.client, runner)
+    }
+}
+
+/// The destination's statements, for one event after the other.
+#[derive(Clone, Copy)]
+pub(super) struct Runner<'l> {
+    statements: &'l [Runnable],
+    slots: &'l [Vec<usize>],
+}
+
+impl Runner<'_> {
+    /// Runs them for one event; for each, how many rows it changed.
+    pub(super) async fn run(&self, transaction: &Transaction<'_>, job: &Job) -> Result<Vec<u64>, Failure> {
+        let mut rows = Vec::with_capacity(self.statements.len());
+        for (statement, slots) in self.statements.iter().zip(self.slots) {
+            let values: Vec<Bound<'_>> = slots.iter().map(|slot| Bound(&job.values[*slot])).collect();
+            rows.push(execute(transaction, statement, &values).await?);
+        }
+        Ok(rows)
+    }
+}
+
+async fn execute(
+    transaction: &Transaction<'_>,
+    statement: &Runnable,
+    values: &[Bound<'_>],
+) -> Result<u64, tokio_postgres::Error> {
+    match statement {
+        Runnable::Prepared(statement) => {
+            let params: Vec<&(dyn ToSql + Sync)> =
+                values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
+            transaction.execute(statement, &params).await
+        }
+        Runnable::Text(text) => {
+            let params: Vec<(&(dyn ToSql + Sync), Type)> = values
+                .iter()
+                .map(|value| (value as &(dyn ToSql + Sync), value.kind()))
+                .collect();
+            transaction.execute_typed(text, &params).await
+        }
+    }
+}
+
+async fn ensure_inbox(client: &Client) -> Result<(), Failure> {
+    let found = client
+        .query_typed("SELECT to_regclass('hapax_inbox') IS NOT NULL", &[])
+        .await?;
+    if found.first().is_some_and(|row| row.try_get(0).unwrap_or(false)) {
+        return Ok(());
+    }
+    let create = format!(
+        "BEGIN; SELECT pg_advisory_xact_lock({CREATE_LOCK}); {} COMMIT",
+        hapax::tables::POSTGRES_INBOX
+    );
+    client.batch_execute(&create).await.map_err(|error| {
+        let failure = Failure::from(error);
+        Failure::connection(format!(
+            "the table hapax_inbox is missing in this database and could not be created ({}); create it there as \
+             docs/guides/exactly-once-effect.md shows",
+            failure.message
+        ))
+    })
+}

@@ -1,0 +1,123 @@
+//! The databases that are written to.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hapax_core::{Clock, Leased, SystemClock};
+use hapax_engine::{Answer, Transport as _};
+use hapax_server::config::{self, Environment};
+use hapax_server::destination::http::Lookup;
+use hapax_server::destination::http::client::Client;
+use hapax_server::destination::{Destinations, targets};
+use hapax_test_postgres::{Database, Server};
+
+/// A database for one test.
+pub(super) enum Target {
+    Postgres { database: Database, _server: Server },
+    Sqlite(tempfile::TempDir),
+}
+
+/// A destination named `app`, as the configuration sets it up.
+pub(super) struct Sql(Destinations);
+
+impl Sql {
+    pub(super) async fn deliver(&self, delivery: &Leased) -> Answer {
+        self.0.deliver(delivery).await
+    }
+}
+
+pub(super) fn destination(url: &str, settings: &str) -> Sql {
+    let text = format!("[destinations.app]\nkind = \"sql\"\nurl = \"{url}\"\n{settings}\n");
+    let config = config::parse(&text, Path::new("hapax.toml"), &Environment::default(), &[]).unwrap();
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+    let client = Client::new(Lookup::system()).unwrap();
+    Sql(Destinations::new(targets(&config, &client, &clock).unwrap()))
+}
+
+impl Target {
+    /// One of each kind, with these tables.
+    pub(super) async fn both(tables: &str) -> [Self; 2] {
+        [Self::postgres(tables).await, Self::sqlite(tables)]
+    }
+
+    pub(super) async fn postgres(tables: &str) -> Self {
+        let server = Server::shared().unwrap();
+        let database = server.database().await.unwrap();
+        database
+            .client()
+            .await
+            .unwrap()
+            .batch_execute(tables)
+            .await
+            .unwrap();
+        Self::Postgres {
+            database,
+            _server: server,
+        }
+    }
+
+    fn sqlite(tables: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = rusqlite::Connection::open(folder.path().join("app.db")).unwrap();
+        file.execute_batch(tables).unwrap();
+        Self::Sqlite(folder)
+    }
+
+    fn url(&self) -> String {
+        match self {
+            Self::Postgres { database, .. } => database.url(),
+            Self::Sqlite(folder) => format!("sqlite:{}", folder.path().join("app.db").display()),
+        }
+    }
+
+    pub(super) fn destination(&self, settings: &str) -> Sql {
+        destination(&self.url(), settings)
+    }
+
+    /// What a query of one number gives.
+    pub(super) async fn number(&self, query: &str) -> i64 {
+        match self {
+            Self::Postgres { database, .. } => {
+                let client = database.client().await.unwrap();
+                client.query_one(query, &[]).await.unwrap().get(0)
+            }
+            Self::Sqlite(folder) => {
+                let file = rusqlite::Connection::open(folder.path().join("app.db")).unwrap();
+                file.query_row(query, [], |row| row.get(0)).unwrap()
+            }
+        }
+    }
+
+    pub(super) async fn client(&self) -> tokio_postgres::Client {
+        match self {
+            Self::Postgres { database, .. } => database.client().await.unwrap(),
+            Self::Sqlite(_) => panic!("SQLite has no sessions"),
+        }
+    }
+
+    /// How the database says that a CHECK does not hold.
+    pub(super) const fn check_violation(&self) -> &'static str {
+        match self {
+            Self::Postgres { .. } => "SQLSTATE 23514",
+            Self::Sqlite(_) => "SQLite error 275",
+        }
+    }
+
+    /// A statement without an end.
+    pub(super) const fn endless(&self) -> &'static str {
+        match self {
+            Self::Postgres { .. } => "select pg_sleep(60)",
+            Self::Sqlite(_) => {
+                "with recursive n (i) as (select 1 union all select i + 1 from n) select max(i) from n"
+            }
+        }
+    }
+
+    /// Ends every session of the destination.
+    pub(super) async fn cut_connections(&self) {
+        let client = self.client().await;
+        let cut = "select pg_terminate_backend(pid) from pg_stat_activity
+                   where datname = current_database() and pid <> pg_backend_pid()";
+        client.query(cut, &[]).await.unwrap();
+    }
+}

@@ -1,0 +1,354 @@
+//! Taking records in. What is there already stays as it is.
+
+use std::collections::HashSet;
+
+use hapax_core::store::{
+    EventContents, IdentityRecord, InLane, JobRecord, OutcomeRecord, Record, TransferCursor, WorkRecord,
+};
+use hapax_core::{DeliveryState, ErrorClass, Key, Timestamp};
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::mark;
+use super::tables::{
+    AttemptRow, AuditRow, Binary, BodyRow, ConflictRow, DuplicateRow, EarlierRow, EventRow, LedgerRow,
+    OutcomeRow, PauseRow, SameBodyRow, WorkRow,
+};
+use crate::bind::bind;
+use crate::failure::Failure;
+use crate::jobs;
+use crate::rows::{Class, bucket_by, key_at, key_bucket, key_uuid, on_dead_code, state_code, uuid_of};
+use crate::session::{Numbers, Session};
+use crate::tallies::Tallies;
+
+/// Writes rows of a table that are not there yet.
+macro_rules! insert {
+    ($table:literal, $then:literal) => {
+        concat!(
+            "INSERT INTO hapax.",
+            $table,
+            " SELECT * FROM jsonb_populate_recordset(NULL::hapax.",
+            $table,
+            ", $1::text::jsonb) ON CONFLICT DO NOTHING",
+            $then
+        )
+    };
+    ($table:literal) => {
+        insert!($table, "")
+    };
+}
+
+const JOB: &str = "
+    INSERT INTO hapax.replays (id, state, changed_at, job) VALUES ($1::uuid, $2::text, $3::int8, $4::text)
+    ON CONFLICT (id) DO NOTHING";
+
+/// Takes records in, and notes how far the copy has come.
+pub(super) async fn take_in(
+    session: &Session,
+    records: &[Record],
+    reached: &TransferCursor,
+) -> Result<(), Failure> {
+    session.begin().await?;
+    mark::advance(session, reached).await?;
+    let mut identities = Vec::new();
+    let mut bodies = Vec::new();
+    let mut pauses = Vec::new();
+    let mut audit = Vec::new();
+    for record in records {
+        match record {
+            Record::Identity(identity) => identities.push(&**identity),
+            Record::Body(note) => bodies.push(BodyRow {
+                bucket: bucket_by(&[note.scope.as_str().as_bytes(), note.raw_hash.as_bytes()]),
+                scope: note.scope.as_str().to_owned(),
+                raw_hash: Binary(note.raw_hash.as_bytes().to_vec()),
+                id: uuid_of(note.id),
+                until: note.until.as_micros(),
+            }),
+            Record::Pause(pause) => pauses.push(PauseRow {
+                destination: pause.destination.as_str(),
+                at: pause.at.as_micros(),
+                by: &pause.by,
+                why: &pause.why,
+            }),
+            Record::Job(record) => job(session, record).await?,
+            Record::Audit(entry) => audit.push(AuditRow {
+                no: entry.number as i64,
+                at: entry.record.at.as_micros(),
+                who: &entry.record.entry.who,
+                action: &entry.record.entry.action,
+                subject: &entry.record.entry.subject,
+                detail: &entry.record.entry.detail,
+            }),
+        }
+    }
+    write_identities(session, &identities).await?;
+    write(session, insert!("bodies"), &bodies).await?;
+    write(session, insert!("pauses"), &pauses).await?;
+    write(session, insert!("audit"), &audit).await?;
+    session.commit().await
+}
+
+async fn job(session: &Session, record: &JobRecord) -> Result<(), Failure> {
+    let job = &record.job;
+    let text = serde_json::to_string(job)
+        .map_err(|error| Failure::Rejected(format!("the job cannot be written as JSON: {error}")))?;
+    let changed_at = record.changed_at.as_micros();
+    session
+        .execute(
+            JOB,
+            bind![uuid_of(job.id.0), jobs::state_name(job.state), changed_at, text],
+        )
+        .await
+}
+
+async fn write_identities(session: &Session, records: &[&IdentityRecord]) -> Result<(), Failure> {
+    let ledger: Vec<LedgerRow> = records.iter().map(|record| ledger_row(record)).collect();
+    let inserted = write(session, insert!("ledger", " RETURNING key"), &ledger).await?;
+    // All of a record comes in one transaction: where its entry is, the rest is too.
+    let new: HashSet<Key> = inserted
+        .iter()
+        .map(|row| key_at(row, 0))
+        .collect::<Result<_, _>>()?;
+    let records: Vec<&IdentityRecord> = records
+        .iter()
+        .copied()
+        .filter(|record| new.contains(&record.key))
+        .collect();
+    let mut rows = Rows::default();
+    let mut tallies = Tallies::default();
+    let conflicts = records.iter().map(|record| record.conflicts.len()).sum();
+    let (_, mut numbers) = session.take(conflicts).await?;
+    for record in &records {
+        tallies.ledger(record.scope.as_str(), 1);
+        tallies.events(record.events.len() as i64);
+        rows.add(record, &mut numbers)?;
+    }
+    rows.write(session).await?;
+    tallies.flush(session).await
+}
+
+/// Rows of the tables of events.
+#[derive(Default)]
+struct Rows {
+    earlier: Vec<EarlierRow>,
+    events: Vec<EventRow>,
+    work: Vec<WorkRow>,
+    outcomes: Vec<OutcomeRow>,
+    attempts: Vec<AttemptRow>,
+    duplicates: Vec<DuplicateRow>,
+    conflicts: Vec<ConflictRow>,
+    same_body: Vec<SameBodyRow>,
+}
+
+impl Rows {
+    fn add(&mut self, record: &IdentityRecord, numbers: &mut Numbers) -> Result<(), Failure> {
+        let (bucket, key) = (key_bucket(record.key), key_uuid(record.key));
+        for contents in &record.events {
+            let id = uuid_of(contents.event.id);
+            if contents.event.id != record.entry.id {
+                self.earlier.push(EarlierRow { bucket, key, id });
+            }
+            self.add_event(contents, bucket, key);
+        }
+        if let Some(tally) = &record.duplicates {
+            self.duplicates.push(DuplicateRow {
+                bucket,
+                key,
+                copies: tally.copies as i64,
+                last_at: tally.last_at.as_micros(),
+                gaps: Binary(tally.gaps_ms.iter().flat_map(|gap| gap.to_be_bytes()).collect()),
+            });
+        }
+        for conflict in &record.conflicts {
+            let variant = &conflict.variant;
+            self.conflicts.push(ConflictRow {
+                bucket,
+                first: uuid_of(variant.first),
+                raw_hash: Binary(variant.raw_hash.as_bytes().to_vec()),
+                no: numbers.next()?,
+                key,
+                received_at: variant.received_at.as_micros(),
+                seen: conflict.seen as i64,
+                released_as: conflict.released_as.map(uuid_of),
+                source: variant.source.as_str().to_owned(),
+                headers: Binary(variant.headers.as_bytes().to_vec()),
+                body: Binary(variant.body.to_vec()),
+            });
+        }
+        Ok(())
+    }
+
+    fn add_event(&mut self, contents: &EventContents, bucket: i16, key: Uuid) {
+        let id = uuid_of(contents.event.id);
+        self.events.push(event_row(contents, bucket, key));
+        if let Some(earlier) = contents.same_body_as {
+            let earlier = uuid_of(earlier);
+            self.same_body.push(SameBodyRow { bucket, id, earlier });
+        }
+        let accepted_at = contents.accepted_at;
+        let work = contents
+            .work
+            .iter()
+            .map(|work| work_row(work, bucket, id, accepted_at));
+        self.work.extend(work);
+        let outcomes = contents.outcomes.iter();
+        self.outcomes
+            .extend(outcomes.map(|outcome| outcome_row(outcome, bucket, id, accepted_at)));
+        // Numbered by their place; those to come have numbers of the store-wide sequence, which are greater.
+        let attempts = (0_i64..).zip(&contents.attempts).map(|(no, view)| AttemptRow {
+            bucket,
+            id,
+            no,
+            token: view.token.0 as i64,
+            generation: view.generation.0,
+            started_at: view.attempt.started_at.as_micros(),
+            duration_ms: view.attempt.duration_ms,
+            status: view.attempt.status,
+            destination: view.destination.as_str().to_owned(),
+            error: error(view.attempt.error),
+            excerpt: Binary(view.attempt.excerpt.as_bytes().to_vec()),
+            message: view
+                .attempt
+                .message
+                .as_ref()
+                .map(|text| Binary(text.as_bytes().to_vec())),
+        });
+        self.attempts.extend(attempts);
+    }
+
+    async fn write(&self, session: &Session) -> Result<(), Failure> {
+        write(session, insert!("earlier"), &self.earlier).await?;
+        write(session, insert!("events"), &self.events).await?;
+        write(session, insert!("work"), &self.work).await?;
+        write(session, insert!("outcomes"), &self.outcomes).await?;
+        write(session, insert!("attempts"), &self.attempts).await?;
+        write(session, insert!("duplicates"), &self.duplicates).await?;
+        write(session, insert!("conflicts"), &self.conflicts).await?;
+        write(session, insert!("same_body"), &self.same_body).await?;
+        Ok(())
+    }
+}
+
+/// Writes rows as JSON, unless there are none.
+async fn write<T: Serialize + Sync>(
+    session: &Session,
+    sql: &'static str,
+    rows: &[T],
+) -> Result<Vec<tokio_postgres::Row>, Failure> {
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let text = serde_json::to_string(rows)
+        .map_err(|error| Failure::Rejected(format!("a row cannot be written as JSON: {error}")))?;
+    session.rows(sql, bind![text]).await
+}
+
+fn ledger_row(record: &IdentityRecord) -> LedgerRow {
+    let entry = &record.entry;
+    let content = entry.content_hash.as_ref();
+    LedgerRow {
+        bucket: key_bucket(record.key),
+        key: key_uuid(record.key),
+        id: uuid_of(entry.id),
+        generation: entry.generation.0,
+        first_seen: entry.first_seen.as_micros(),
+        expires_at: entry.expires_at.as_micros(),
+        forgotten: record.is_forgotten,
+        stored: !record.events.is_empty(),
+        scope: record.scope.as_str().to_owned(),
+        raw_hash: Binary(entry.raw_hash.as_bytes().to_vec()),
+        content_rule: content.map(|content| content.rule.clone()),
+        content_hash: content.map(|content| Binary(content.hash.as_bytes().to_vec())),
+    }
+}
+
+fn event_row(contents: &EventContents, bucket: i16, key: Uuid) -> EventRow {
+    let event = &contents.event;
+    EventRow {
+        bucket,
+        id: uuid_of(event.id),
+        no: contents.order as i64,
+        key,
+        generation: contents.generation.0,
+        received_at: event.received_at.as_micros(),
+        accepted_at: contents.accepted_at.as_micros(),
+        signed_at: event.signed_at.map(Timestamp::as_micros),
+        secret_index: event.secret_index,
+        batch_id: event.batch.map(|(id, _)| uuid_of(id)),
+        batch_index: event.batch.map(|(_, index)| index),
+        scope: event.identity.scope.as_str().to_owned(),
+        source: event.source.as_str().to_owned(),
+        event_id: event.identity.event_id.clone(),
+        event_type: event.event_type.clone(),
+        raw_hash: Binary(event.raw_hash.as_bytes().to_vec()),
+        headers: Binary(event.headers.as_bytes().to_vec()),
+        body: Binary(event.body.to_vec()),
+    }
+}
+
+fn work_row(work: &WorkRecord, bucket: i16, id: Uuid, accepted_at: Timestamp) -> WorkRow {
+    let class = match work.due_at {
+        Some(_) => Class::due(work.lost),
+        None => Class::Waiting,
+    };
+    let (lane, lane_order, on_dead) = lane(work.lane.as_ref());
+    WorkRow {
+        bucket,
+        id,
+        destination: work.destination.as_str().to_owned(),
+        class: class.code(),
+        state: state_code(DeliveryState::waiting(work.attempts)),
+        wake_at: work.due_at.unwrap_or(accepted_at).as_micros(),
+        token: work.token.0 as i64,
+        attempts: work.attempts,
+        lost: work.lost,
+        generation: work.generation.0,
+        accepted_at: accepted_at.as_micros(),
+        idempotency_key: Uuid::from_bytes(*work.idempotency_key.as_bytes()),
+        lane,
+        lane_order,
+        on_dead,
+        replay: work.replay.map(|job| uuid_of(job.0)),
+    }
+}
+
+fn outcome_row(outcome: &OutcomeRecord, bucket: i16, id: Uuid, accepted_at: Timestamp) -> OutcomeRow {
+    let (lane, lane_order, on_dead) = lane(outcome.lane.as_ref());
+    OutcomeRow {
+        bucket,
+        id,
+        destination: outcome.destination.as_str().to_owned(),
+        token: outcome.token.0 as i64,
+        state: state_code(outcome.state),
+        is_current: outcome.is_last,
+        holds: outcome.holds_lane,
+        attempts: outcome.attempts,
+        lost: outcome.lost,
+        finished_at: outcome.finished_at.as_micros(),
+        finished_no: outcome.finished_order as i64,
+        generation: outcome.generation.0,
+        accepted_at: accepted_at.as_micros(),
+        idempotency_key: Uuid::from_bytes(*outcome.idempotency_key.as_bytes()),
+        error: error(outcome.error),
+        lane,
+        lane_order,
+        on_dead,
+        replay: outcome.replay.map(|job| uuid_of(job.0)),
+    }
+}
+
+fn error(class: Option<ErrorClass>) -> Option<String> {
+    class.map(|class| class.as_str().to_owned())
+}
+
+/// A lane as its three columns.
+fn lane(lane: Option<&InLane>) -> (Option<String>, Option<i64>, Option<i16>) {
+    match lane {
+        Some(lane) => (
+            Some(lane.lane.key.clone()),
+            Some(lane.place as i64),
+            Some(on_dead_code(lane.lane.on_dead)),
+        ),
+        None => (None, None, None),
+    }
+}

@@ -1,0 +1,45 @@
+//! What the drivers have in common, so that `inbox::once`, `outbox::stage` and `create_tables` have the same
+//! name for each of them. The traits are sealed: enable a driver's feature to have them implemented.
+
+use crate::error::Invalid;
+use crate::inbox::{Claim, Mark};
+use crate::outbox::Staged;
+
+/// An open transaction that can hold a claim and staged calls: `sqlx::Transaction<'_, Postgres>`, a
+/// `tokio_postgres::Transaction`, a `rusqlite::Transaction` or `Savepoint`, or the [`crate::Handling`] that a handler gets.
+pub trait Transaction: sealed::Sealed {
+    /// How it answers: with a future where the driver is asynchronous, at once where it is not. What comes
+    /// out is a `Result<T, hapax::Error>` in both cases.
+    type Answer<'t, T: Send + 't>
+    where
+        Self: 't;
+
+    #[doc(hidden)]
+    fn claim(&mut self, mark: Mark) -> Self::Answer<'_, Claim>;
+
+    #[doc(hidden)]
+    fn once(&mut self, mark: Result<Mark, Invalid>) -> Self::Answer<'_, bool>;
+
+    #[doc(hidden)]
+    fn stage(&mut self, row: Staged) -> Self::Answer<'_, ()>;
+}
+
+/// A connection or pool that is in no transaction: `sqlx::PgPool`, `tokio_postgres::Client`,
+/// `rusqlite::Connection`.
+pub trait Database: sealed::Sealed {
+    /// How it answers; see [`Transaction::Answer`].
+    type Answer<'d, T: Send + 'd>
+    where
+        Self: 'd;
+
+    #[doc(hidden)]
+    fn create_tables(&self) -> Self::Answer<'_, ()>;
+
+    #[doc(hidden)]
+    fn purge(&self, rows_max: u32) -> Self::Answer<'_, u64>;
+}
+
+pub(crate) mod sealed {
+    /// Only this crate's drivers can be used: the guarantees depend on how they behave.
+    pub trait Sealed {}
+}

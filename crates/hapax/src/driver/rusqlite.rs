@@ -1,0 +1,152 @@
+//! SQLite through `rusqlite`.
+
+use ::rusqlite::{
+    Connection, ErrorCode, OptionalExtension as _, Savepoint, Transaction as SqliteTransaction, params,
+};
+
+use super::Driver;
+use crate::database::{Database, Transaction, sealed};
+use crate::error::{DatabaseError, Error, Invalid, Trouble};
+use crate::inbox::{Claim, Mark};
+use crate::outbox::Staged;
+
+/// Times are milliseconds since 1970.
+const CLAIM: &str = "
+    INSERT INTO hapax_inbox (scope, event_id, consumer, generation, body_hash, expires_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, (CAST(strftime('%s', 'now') AS INTEGER) + ?6) * 1000)
+    ON CONFLICT (scope, event_id, consumer, generation) DO NOTHING";
+
+const LOOK_UP: &str = "
+    SELECT body_hash FROM hapax_inbox
+    WHERE scope = ?1 AND event_id = ?2 AND consumer = ?3 AND generation = ?4";
+
+const EXTEND: &str = "
+    UPDATE hapax_inbox
+    SET expires_at = max(expires_at, (CAST(strftime('%s', 'now') AS INTEGER) + ?5) * 1000)
+    WHERE scope = ?1 AND event_id = ?2 AND consumer = ?3 AND generation = ?4";
+
+const PURGE: &str = "
+    DELETE FROM hapax_inbox WHERE (scope, event_id, consumer, generation) IN (
+        SELECT scope, event_id, consumer, generation FROM hapax_inbox
+        WHERE expires_at < CAST(strftime('%s', 'now') AS INTEGER) * 1000 LIMIT ?1)";
+
+const STAGE: &str = "
+    INSERT INTO hapax_outbox
+        (consumer, scope, event_id, kind, target, headers, body, idempotency_key, order_key)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, coalesce(?8, lower(hex(randomblob(16)))), ?9)";
+
+pub(crate) fn trouble(error: &::rusqlite::Error) -> Trouble {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Trouble::Busy,
+        Some(
+            ErrorCode::DiskFull
+            | ErrorCode::SystemIoFailure
+            | ErrorCode::CannotOpen
+            | ErrorCode::ReadOnly
+            | ErrorCode::OutOfMemory,
+        ) => Trouble::Unavailable,
+        // The driver's list is open: what it may add is not known to pass by itself.
+        Some(_) | None => Trouble::Refused,
+    }
+}
+
+pub(crate) fn error(error: ::rusqlite::Error) -> DatabaseError {
+    DatabaseError {
+        trouble: trouble(&error),
+        source: error.into(),
+    }
+}
+
+/// Claims, or says what was there.
+pub(crate) fn claim(transaction: &Connection, mark: &Mark) -> Result<Claim, DatabaseError> {
+    let hash = mark.body_hash.as_ref().map(|hash| hash.as_bytes().as_slice());
+    let key = (&mark.source, &mark.event_id, &mark.consumer, mark.generation);
+    let values = params![key.0, key.1, key.2, key.3, hash, mark.retention_seconds];
+    let mut statement = transaction.prepare_cached(CLAIM).map_err(error)?;
+    if statement.execute(values).map_err(error)? == 1 {
+        return Ok(Claim::First);
+    }
+    // Nobody else writes meanwhile: the row that was in the way is there.
+    let stored: Option<Option<Vec<u8>>> = transaction
+        .query_row(LOOK_UP, key, |row| row.get(0))
+        .optional()
+        .map_err(error)?;
+    if mark.extends() {
+        let values = params![key.0, key.1, key.2, key.3, mark.retention_seconds];
+        transaction.execute(EXTEND, values).map_err(error)?;
+    }
+    Ok(mark.against(stored.flatten().as_deref()))
+}
+
+/// The name of this driver.
+#[derive(Clone, Copy, Debug)]
+pub struct Rusqlite;
+
+impl sealed::Sealed for Rusqlite {}
+impl sealed::Sealed for Connection {}
+
+impl Driver for Rusqlite {
+    type Handle<'t> = &'t SqliteTransaction<'t>;
+}
+
+/// A transaction, and the reference to it that a handler gets.
+macro_rules! transaction {
+    ($of:ty) => {
+        impl sealed::Sealed for $of {}
+
+        impl Transaction for $of {
+            type Answer<'t, T: Send + 't>
+                = Result<T, Error>
+            where
+                Self: 't;
+
+            fn claim(&mut self, mark: Mark) -> Result<Claim, Error> {
+                Ok(claim(self, &mark)?)
+            }
+
+            fn once(&mut self, mark: Result<Mark, Invalid>) -> Result<bool, Error> {
+                Ok(claim(self, &mark?)? == Claim::First)
+            }
+
+            fn stage(&mut self, row: Staged) -> Result<(), Error> {
+                row.check()?;
+                Ok(insert_call(self, &row)?)
+            }
+        }
+    };
+}
+transaction!(SqliteTransaction<'_>);
+transaction!(&SqliteTransaction<'_>);
+transaction!(Savepoint<'_>);
+
+fn insert_call(transaction: &Connection, row: &Staged) -> Result<(), DatabaseError> {
+    let values = params![
+        row.consumer(),
+        row.source(),
+        row.event_id(),
+        row.kind(),
+        row.target(),
+        row.headers(),
+        row.body(),
+        row.key(),
+        row.order_key(),
+    ];
+    transaction.execute(STAGE, values).map(drop).map_err(error)
+}
+
+impl Database for Connection {
+    type Answer<'d, T: Send + 'd>
+        = Result<T, Error>
+    where
+        Self: 'd;
+
+    fn create_tables(&self) -> Result<(), Error> {
+        let sql = [crate::tables::SQLITE_INBOX, crate::tables::SQLITE_OUTBOX].join("\n");
+        self.execute_batch(&sql).map_err(|failure| error(failure).into())
+    }
+
+    fn purge(&self, rows_max: u32) -> Result<u64, Error> {
+        let rows = self.execute(PURGE, [rows_max]).map_err(error)?;
+        Ok(rows as u64)
+    }
+}

@@ -1,0 +1,116 @@
+//! Which event: what a claim is about.
+
+use hapax_core::{BodyHash, Generation};
+
+use crate::error::Invalid;
+
+/// An event as its sender identified it.
+///
+/// ```
+/// use hapax::Event;
+///
+/// let raw = br#"{"id":"evt_1","type":"invoice.paid"}"#;
+/// let event = Event::new("stripe", "evt_1")?.with_body(raw);
+/// # Ok::<(), hapax::Invalid>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    source: String,
+    id: String,
+    generation: Generation,
+    body_hash: Option<BodyHash>,
+    arrival: Arrival,
+}
+
+/// How the event came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// From its sender.
+    Delivered,
+    /// Because somebody replayed it: it may be replayed again, so its row stays longer.
+    Replayed,
+}
+
+impl Event {
+    /// The event `event_id` of `source`. The id is the sender's own, never one that was made on receipt.
+    ///
+    /// Neither may be empty, contain a NUL character or exceed [`crate::limits::NAME_BYTES_MAX`] bytes: an
+    /// empty id would make all events one, or each event new.
+    pub fn new(source: impl Into<String>, event_id: impl Into<String>) -> Result<Self, Invalid> {
+        Ok(Self {
+            source: Invalid::check("source", source.into())?,
+            id: Invalid::check("event id", event_id.into())?,
+            generation: Generation::default(),
+            body_hash: None,
+            arrival: Arrival::Delivered,
+        })
+    }
+
+    /// With the raw body it came with, so that another body under the same id is noticed.
+    #[must_use]
+    pub fn with_body(self, raw: &[u8]) -> Self {
+        self.with_body_hash(BodyHash::of(raw))
+    }
+
+    /// With the hash of its raw body, where that is known already.
+    #[must_use]
+    pub fn with_body_hash(mut self, hash: BodyHash) -> Self {
+        self.body_hash = Some(hash);
+        self
+    }
+
+    /// In another generation than 0: it is to take effect once more, on purpose.
+    #[must_use]
+    pub fn in_generation(mut self, generation: u32) -> Self {
+        self.generation = Generation(generation);
+        self
+    }
+
+    /// Replayed by an operator: if it was applied before, the note of that is kept as long again.
+    #[must_use]
+    pub fn replayed(mut self) -> Self {
+        self.arrival = Arrival::Replayed;
+        self
+    }
+
+    /// Where its id is unique: the source's name, or the scope that several sources share.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The sender's id.
+    pub fn event_id(&self) -> &str {
+        &self.id
+    }
+
+    /// How often it was deliberately taken again.
+    pub const fn generation(&self) -> Generation {
+        self.generation
+    }
+
+    /// The hash of its raw body, where it is known.
+    pub const fn body_hash(&self) -> Option<BodyHash> {
+        self.body_hash
+    }
+
+    pub(crate) const fn arrival(&self) -> Arrival {
+        self.arrival
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::InvalidProblem;
+    use crate::limits::NAME_BYTES_MAX;
+
+    #[test]
+    fn an_id_that_could_not_tell_events_apart_is_refused() {
+        let problem = |id: &str| Event::new("stripe", id).unwrap_err().problem;
+        assert_eq!(problem(""), InvalidProblem::Empty);
+        assert_eq!(problem("evt\0"), InvalidProblem::Nul);
+        assert_eq!(problem(&"x".repeat(NAME_BYTES_MAX + 1)), InvalidProblem::TooLong);
+        assert!(Event::new("stripe", "x".repeat(NAME_BYTES_MAX)).is_ok());
+        assert!(Event::new("", "evt_1").is_err());
+    }
+}

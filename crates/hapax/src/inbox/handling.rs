@@ -1,0 +1,74 @@
+//! What a handler gets: the transaction, and the event that it is about.
+
+use std::ops::{Deref, DerefMut};
+
+use super::{Claim, Mark};
+use crate::database::{Transaction, sealed};
+use crate::driver::Driver;
+use crate::error::Invalid;
+use crate::outbox::{Origin, Staged};
+
+/// A transaction that is handling an event. It dereferences to what the driver runs statements on:
+///
+/// | driver | dereferences to | a statement |
+/// |---|---|---|
+/// | `Sqlx` | `PgConnection` | `query.execute(&mut *tx)` |
+/// | `TokioPostgres` | `tokio_postgres::Transaction` | `tx.execute(…)` |
+/// | `Rusqlite` | `rusqlite::Transaction` | `tx.execute(…)` |
+///
+/// Do not COMMIT or ROLLBACK in it, and call nobody over the network: stage the call with
+/// [`crate::outbox::stage`], which numbers the calls of a run, so that a run after a rollback stages the same
+/// keys again.
+#[derive(Debug)]
+pub struct Handling<'t, D: Driver> {
+    handle: D::Handle<'t>,
+    origin: &'t Origin,
+    staged: u32,
+}
+
+impl<'t, D: Driver> Handling<'t, D> {
+    pub(crate) const fn new(handle: D::Handle<'t>, origin: &'t Origin) -> Self {
+        Self {
+            handle,
+            origin,
+            staged: 0,
+        }
+    }
+}
+
+impl<'t, D: Driver> Deref for Handling<'t, D> {
+    type Target = <D::Handle<'t> as Deref>::Target;
+
+    fn deref(&self) -> &Self::Target {
+        &self.handle
+    }
+}
+
+impl<'t, D: Driver<Handle<'t>: DerefMut>> DerefMut for Handling<'t, D> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.handle
+    }
+}
+
+impl<D: Driver> sealed::Sealed for Handling<'_, D> {}
+
+impl<'h, D: Driver> Transaction for Handling<'h, D> {
+    type Answer<'t, A: Send + 't>
+        = <D::Handle<'h> as Transaction>::Answer<'t, A>
+    where
+        Self: 't;
+
+    fn claim(&mut self, mark: Mark) -> Self::Answer<'_, Claim> {
+        self.handle.claim(mark)
+    }
+
+    fn once(&mut self, mark: Result<Mark, Invalid>) -> Self::Answer<'_, bool> {
+        self.handle.once(mark)
+    }
+
+    fn stage(&mut self, row: Staged) -> Self::Answer<'_, ()> {
+        let number = self.staged;
+        self.staged += 1;
+        self.handle.stage(row.from(self.origin, number))
+    }
+}

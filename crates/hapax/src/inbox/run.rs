@@ -1,0 +1,164 @@
+//! One event, whole: begin, claim, handle, commit.
+
+use std::future::Future;
+use std::time::Duration;
+
+use super::{Claim, Handling, Inbox, Mark, Outcome};
+use crate::database::sealed;
+use crate::driver::Driver;
+use crate::driver::postgres::{self, Session};
+use crate::error::{DatabaseError, RunError, Trouble};
+use crate::event::Event;
+use crate::outbox::Origin;
+
+impl Inbox {
+    /// Applies `event` once: opens a transaction, claims the event, runs the handler, commits.
+    ///
+    /// The claim comes first, so of two copies at the same moment one waits for the other before its handler
+    /// runs. The handler runs under a savepoint; what it returns is handed on as [`Outcome::Processed`] once
+    /// it is committed. If it fails, panics, or its future is dropped, everything is rolled back, the claim
+    /// too, and the event may come again.
+    ///
+    /// `database` is a `&sqlx::PgPool`, or a `&mut tokio_postgres::Client`, which pools hand out. It needs a tokio
+    /// runtime.
+    ///
+    /// ```no_run
+    /// # #[cfg(feature = "sqlx-postgres")]
+    /// # async fn example(pool: sqlx::PgPool, raw: &[u8]) -> Result<(), Box<dyn std::error::Error>> {
+    /// use hapax::{Event, Inbox, Outcome};
+    /// use hapax::outbox::{self, Call};
+    ///
+    /// let inbox = Inbox::new("billing")?;
+    /// let event = Event::new("stripe", "evt_1")?.with_body(raw);
+    /// let outcome = inbox
+    ///     .run(&pool, &event, async |mut tx| {
+    ///         sqlx::query("update orders set status = 'paid' where id = $1")
+    ///             .bind(42_i64)
+    ///             .execute(&mut *tx)
+    ///             .await?;
+    ///         outbox::stage(&mut tx, Call::http("https://mail.example.com/send").body("paid")).await?;
+    ///         Ok::<_, Box<dyn std::error::Error + Send + Sync>>(())
+    ///     })
+    ///     .await?;
+    /// match outcome {
+    ///     Outcome::Processed(()) | Outcome::Duplicate => {} // 200
+    ///     Outcome::InFlight => {}                           // 503, come again
+    ///     Outcome::Conflict => {}                           // 200, and somebody should look
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn run<D, T, E, F>(
+        &self,
+        database: D,
+        event: &Event,
+        handler: F,
+    ) -> Result<Outcome<T>, RunError<E>>
+    where
+        D: Begin,
+        F: for<'t> AsyncFnOnce(Handling<'t, <D::Transaction as Open>::Driver>) -> Result<T, E>,
+    {
+        let origin = Origin::new(self, event);
+        match self.open(database, event).await.map_err(RunError::Database)? {
+            Opened::Ended(outcome) => Ok(outcome),
+            Opened::First(mut transaction) => {
+                match handler(Handling::new(transaction.handle(), &origin)).await {
+                    Ok(value) => complete(transaction).await.map(|()| Outcome::Processed(value)),
+                    Err(error) => {
+                        // The handler's own error is what matters; a connection that is gone has rolled back.
+                        drop(transaction.roll_back().await);
+                        Err(RunError::Handler(error))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Begins and claims; what is not the first has come to its outcome.
+    pub(crate) async fn open<D: Begin, T>(
+        &self,
+        database: D,
+        event: &Event,
+    ) -> Result<Opened<D::Transaction, T>, DatabaseError> {
+        let mut transaction = database.begin().await?;
+        let outcome = match claim(transaction.session(), Mark::new(self, event), self.wait).await {
+            Ok(Claim::First) => return Ok(Opened::First(transaction)),
+            // A replay may have extended the row.
+            Ok(Claim::Again) => {
+                transaction.commit().await?;
+                return Ok(Opened::Ended(Outcome::Duplicate));
+            }
+            Ok(Claim::OtherBody) => Ok(Outcome::Conflict),
+            Err(error) if error.trouble == Trouble::Busy => Ok(Outcome::InFlight),
+            Err(error) => Err(error),
+        };
+        // After a failure only: a connection that is gone has rolled back.
+        drop(transaction.roll_back().await);
+        outcome.map(Opened::Ended)
+    }
+}
+
+/// A transaction that holds the claim, or an end without one.
+pub(crate) enum Opened<X, T> {
+    First(X),
+    Ended(Outcome<T>),
+}
+
+/// Claims under a limit for the wait, which is lifted again before anything else runs.
+async fn claim(mut session: impl Session, mark: Mark, wait: Duration) -> Result<Claim, DatabaseError> {
+    // Zero would mean for ever.
+    let wait_ms = wait.as_millis().clamp(1, 3_600_000);
+    let before = session.swap_lock_timeout(format!("{wait_ms}ms")).await?;
+    let claim = postgres::claim(&mut session, &mark).await?;
+    if claim == Claim::First {
+        let sql = format!("SET LOCAL lock_timeout = '{before}'; SAVEPOINT hapax_handler");
+        session.batch(sql).await?;
+    }
+    Ok(claim)
+}
+
+/// Commits what the handler did. Releasing the savepoint is the proof that it still can be: PostgreSQL
+/// answers the COMMIT of a failed transaction with a rollback, and calls that a success.
+pub(crate) async fn complete<X: Open, E>(mut transaction: X) -> Result<(), RunError<E>> {
+    let released = transaction
+        .session()
+        .batch("RELEASE SAVEPOINT hapax_handler".to_owned())
+        .await;
+    if let Err(error) = released {
+        return Err(match error.trouble {
+            Trouble::Unavailable => RunError::Database(error),
+            Trouble::Busy | Trouble::Victim | Trouble::Refused => RunError::Broken(error),
+        });
+    }
+    transaction.commit().await.map_err(|error| match error.trouble {
+        Trouble::Unavailable => RunError::Unknown(error),
+        Trouble::Busy | Trouble::Victim | Trouble::Refused => RunError::Database(error),
+    })
+}
+
+/// Where a transaction can be begun: `&sqlx::PgPool` and `&mut tokio_postgres::Client`.
+pub trait Begin: sealed::Sealed {
+    /// The transaction that it gives.
+    type Transaction: Open;
+
+    #[doc(hidden)]
+    fn begin(self) -> impl Future<Output = Result<Self::Transaction, DatabaseError>> + Send;
+}
+
+/// A transaction of our own, to be ended by us.
+pub trait Open: Send + Sized {
+    /// Whose it is.
+    type Driver: Driver;
+
+    #[doc(hidden)]
+    fn handle(&mut self) -> <Self::Driver as Driver>::Handle<'_>;
+
+    #[doc(hidden)]
+    fn session(&mut self) -> impl Session;
+
+    #[doc(hidden)]
+    fn commit(self) -> impl Future<Output = Result<(), DatabaseError>> + Send;
+
+    #[doc(hidden)]
+    fn roll_back(self) -> impl Future<Output = Result<(), DatabaseError>> + Send;
+}

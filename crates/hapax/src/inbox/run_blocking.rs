@@ -1,0 +1,78 @@
+//! One event, whole, on SQLite: the caller's thread does the work.
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use super::{Claim, Handling, Inbox, Mark, Outcome};
+use crate::driver::{Rusqlite, rusqlite as driver};
+use crate::error::{DatabaseError, RunError, Trouble};
+use crate::event::Event;
+use crate::outbox::Origin;
+
+impl Inbox {
+    /// [`Inbox::run`] for SQLite, whose driver blocks: in an asynchronous service call it inside
+    /// `tokio::task::spawn_blocking`.
+    ///
+    /// The transaction begins `IMMEDIATE`: one writer at a time, so a copy waits until the first is done, for
+    /// as long as the connection's busy time-out allows (5 s by default), and is [`Outcome::InFlight`] then.
+    ///
+    /// ```
+    /// use hapax::{Event, Inbox, Outcome};
+    ///
+    /// let mut connection = rusqlite::Connection::open_in_memory()?;
+    /// hapax::create_tables(&connection)?;
+    /// connection.execute_batch("create table account (balance integer); insert into account values (0)")?;
+    /// let inbox = Inbox::new("bank")?;
+    /// let event = Event::new("stripe", "evt_1")?;
+    /// for expected in [Outcome::Processed(()), Outcome::Duplicate] {
+    ///     let outcome = inbox.run_blocking(&mut connection, &event, |tx| {
+    ///         tx.execute("update account set balance = balance + 1", ()).map(drop)
+    ///     })?;
+    ///     assert_eq!(outcome, expected);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn run_blocking<T, E>(
+        &self,
+        connection: &mut Connection,
+        event: &Event,
+        handler: impl FnOnce(Handling<'_, Rusqlite>) -> Result<T, E>,
+    ) -> Result<Outcome<T>, RunError<E>> {
+        let begun = connection.transaction_with_behavior(TransactionBehavior::Immediate);
+        let transaction = match begun.map_err(driver::error) {
+            Ok(transaction) => transaction,
+            Err(error) if error.trouble == Trouble::Busy => return Ok(Outcome::InFlight),
+            Err(error) => return Err(RunError::Database(error)),
+        };
+        match driver::claim(&transaction, &Mark::new(self, event)).map_err(RunError::Database)? {
+            Claim::First => {}
+            // A replay may have extended the row.
+            Claim::Again => {
+                transaction
+                    .commit()
+                    .map_err(|error| RunError::Database(driver::error(error)))?;
+                return Ok(Outcome::Duplicate);
+            }
+            Claim::OtherBody => return Ok(Outcome::Conflict),
+        }
+        // Whatever leaves early from here on drops the transaction, which rolls back.
+        batch(&transaction, "SAVEPOINT hapax_handler").map_err(RunError::Database)?;
+        let origin = Origin::new(self, event);
+        let value = handler(Handling::new(&transaction, &origin)).map_err(RunError::Handler)?;
+        complete(transaction)?;
+        Ok(Outcome::Processed(value))
+    }
+}
+
+/// Commits what the handler did. The savepoint is gone where SQLite, or the handler, ended the transaction.
+fn complete<E>(transaction: Transaction<'_>) -> Result<(), RunError<E>> {
+    batch(&transaction, "RELEASE SAVEPOINT hapax_handler").map_err(RunError::Broken)?;
+    transaction.commit().map_err(|error| match driver::error(error) {
+        // A disk that fails in the middle of a commit leaves it open which half of it was.
+        error if error.trouble == Trouble::Unavailable => RunError::Unknown(error),
+        error => RunError::Database(error),
+    })
+}
+
+fn batch(transaction: &Transaction<'_>, sql: &str) -> Result<(), DatabaseError> {
+    transaction.execute_batch(sql).map_err(driver::error)
+}

@@ -1,0 +1,48 @@
+//! Makes every webhook take effect exactly once, inside your own service and your own transaction.
+//!
+//! A sender delivers an event at least once: time-outs, lost answers and retries bring it again, often at
+//! the same moment. This crate notes what was applied in a table `hapax_inbox`, **in the same database and
+//! the same transaction as the effect**. Both commit, or neither does; so the second delivery finds the note
+//! and does nothing.
+//!
+//! | you have | use |
+//! |---|---|
+//! | an open transaction | [`inbox::once`]: is this the first time? |
+//! | a pool or a connection | `Inbox::run` (or `Inbox::run_blocking` on SQLite): claim, run, commit |
+//! | an axum route | the extractor `webhook::Webhook`, or the layer `webhook::InboxLayer` for all of it |
+//! | a call to another system to make | [`outbox::stage`]: written with the effect, made afterwards |
+//!
+//! # Features
+//! `sqlx-postgres`, `tokio-postgres` and `rusqlite` each bring the driver of that name; `axum`, on by default,
+//! brings the extractor and the layer.
+
+#![cfg_attr(
+    not(any(feature = "sqlx-postgres", feature = "tokio-postgres", feature = "rusqlite")),
+    allow(dead_code, reason = "without a driver nothing is claimed or staged")
+)]
+
+pub mod answer;
+pub mod database;
+pub mod driver;
+mod error;
+mod event;
+pub mod inbox;
+pub mod limits;
+pub mod outbox;
+pub mod tables;
+#[cfg(feature = "axum")]
+pub mod webhook;
+
+pub use error::{DatabaseError, Error, Invalid, InvalidProblem, RunError, Trouble};
+pub use event::Event;
+pub use inbox::{Claim, Handling, Inbox, Outcome};
+pub use tables::create as create_tables;
+
+/// The guides' own examples compile.
+#[cfg(doctest)]
+mod guides {
+    #[doc = include_str!("../../../docs/guides/library.md")]
+    mod library {}
+    #[doc = include_str!("../../../docs/guides/idempotency-keys.md")]
+    mod idempotency_keys {}
+}

@@ -1,0 +1,128 @@
+//! A call as a row: with where it comes from, and with its key.
+
+use hapax_core::{Generation, Identity};
+
+use super::call::{Call, InvalidCall};
+use crate::event::Event;
+use crate::inbox::Inbox;
+
+/// Who is handling which event.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    identity: Identity,
+    generation: Generation,
+    consumer: String,
+}
+
+impl Origin {
+    pub(crate) fn new(inbox: &Inbox, event: &Event) -> Self {
+        Self {
+            identity: Identity::new(event.source(), event.event_id()),
+            generation: event.generation(),
+            consumer: inbox.consumer().to_owned(),
+        }
+    }
+
+    /// The key of the call with this number: the one of a destination `outbox:CONSUMER:NUMBER`, so that any
+    /// language can compute it. The number is last and has no colon: no two pairs give the same text.
+    fn key(&self, number: u32) -> String {
+        let destination = format!("outbox:{}:{number}", self.consumer);
+        let key = self
+            .identity
+            .idempotency_key(self.generation, &destination.into());
+        key.to_string()
+    }
+}
+
+/// The row to write.
+#[derive(Clone, Debug)]
+#[doc(hidden)]
+pub struct Staged {
+    call: Call,
+    origin: Option<Origin>,
+}
+
+impl Staged {
+    pub(crate) fn new(call: Call) -> Self {
+        Self { call, origin: None }
+    }
+
+    /// Staged while an event was handled, as the call of this number.
+    pub(crate) fn from(mut self, origin: &Origin, number: u32) -> Self {
+        self.call.key.get_or_insert_with(|| origin.key(number));
+        self.origin = Some(origin.clone());
+        self
+    }
+
+    pub(crate) fn check(&self) -> Result<(), InvalidCall> {
+        self.call.check()
+    }
+
+    pub(crate) fn consumer(&self) -> Option<&str> {
+        self.origin.as_ref().map(|origin| origin.consumer.as_str())
+    }
+
+    pub(crate) fn source(&self) -> Option<&str> {
+        self.origin.as_ref().map(|origin| origin.identity.scope.as_str())
+    }
+
+    pub(crate) fn event_id(&self) -> Option<&str> {
+        self.origin
+            .as_ref()
+            .map(|origin| origin.identity.event_id.as_str())
+    }
+
+    pub(crate) fn kind(&self) -> &'static str {
+        self.call.kind.as_str()
+    }
+
+    pub(crate) fn target(&self) -> &str {
+        &self.call.target
+    }
+
+    pub(crate) fn headers(&self) -> String {
+        serde_json::json!(self.call.headers).to_string()
+    }
+
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.call.body
+    }
+
+    pub(crate) fn key(&self) -> Option<&str> {
+        self.call.key.as_deref()
+    }
+
+    pub(crate) fn order_key(&self) -> Option<&str> {
+        self.call.order_key.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documented_key_of_a_staged_call_stays_what_it_is() {
+        let inbox = Inbox::new("billing").unwrap();
+        let event = Event::new("stripe", "evt_1").unwrap();
+        let origin = Origin::new(&inbox, &event);
+        let documented = Identity::new("stripe", "evt_1");
+        let key = |name: &str| {
+            documented
+                .idempotency_key(Generation(0), &name.into())
+                .to_string()
+        };
+        assert_eq!(origin.key(0), key("outbox:billing:0"));
+        assert_ne!(origin.key(0), origin.key(1));
+    }
+
+    #[test]
+    fn a_key_of_the_callers_own_is_kept() {
+        let origin = Origin::new(
+            &Inbox::new("billing").unwrap(),
+            &Event::new("stripe", "evt_1").unwrap(),
+        );
+        let staged = Staged::new(Call::http("u").key("mine")).from(&origin, 0);
+        assert_eq!(staged.call.key.as_deref(), Some("mine"));
+    }
+}

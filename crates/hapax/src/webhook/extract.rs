@@ -1,0 +1,42 @@
+//! The extractors.
+
+use axum_core::extract::{FromRef, FromRequest, Request};
+
+use super::receive::receive;
+use super::{Refused, Source, Webhook};
+
+/// All events of a request, for senders that put several into one. Handle each by itself, and answer 2xx only when
+/// every one is done: a redelivery brings them all again.
+#[derive(Clone, Debug)]
+pub struct Webhooks(pub Vec<Webhook>);
+
+impl<S> FromRequest<S> for Webhooks
+where
+    S: Send + Sync,
+    Source: FromRef<S>,
+{
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Refused> {
+        let source = Source::from_ref(state);
+        let (head, body) = request.into_parts();
+        receive(&source, &head, body).await.map(Self)
+    }
+}
+
+impl<S> FromRequest<S> for Webhook
+where
+    S: Send + Sync,
+    Source: FromRef<S>,
+{
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Refused> {
+        let Webhooks(mut events) = Webhooks::from_request(request, state).await?;
+        match (events.pop(), events.len()) {
+            (Some(event), 0) => Ok(event),
+            (None, _) => Err(Refused::NotOne(0)),
+            (Some(_), others) => Err(Refused::NotOne(others + 1)),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! From a request to verified events.
+
+use std::error::Error as StdError;
+
+use axum_core::body::Body;
+use bytes::Bytes;
+use hapax_core::{Clock as _, Random as _, SystemClock, SystemRandom, Timestamp};
+use hapax_verify::{Envelope, Verdict};
+use http::request::Parts;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+
+use super::{Refused, Source, Webhook};
+use crate::event::Event;
+use crate::limits::BODY_TIMEOUT;
+
+/// What an id begins with that was made here, because the sender has none: such an event is never a duplicate.
+const GENERATED_ID_PREFIX: &str = "generated:";
+
+/// The events of a request, in the order of its body.
+pub(super) async fn receive(source: &Source, head: &Parts, body: Body) -> Result<Vec<Webhook>, Refused> {
+    // The time of arrival is that of the head: a slow body must not make a fresh signature old.
+    let received_at = SystemClock::default().now();
+    let body = read(body, source.body_bytes_max).await?;
+    let verdict = source.verifier.verify(&hapax_verify::Request {
+        method: head.method.as_str(),
+        url: &source.url,
+        headers: &head.headers,
+        body: &body,
+        received_at: received_at.as_seconds(),
+    })?;
+    match verdict {
+        Verdict::Events(envelopes) => envelopes
+            .into_iter()
+            .map(|envelope| webhook(source, head, &body, received_at, envelope))
+            .collect(),
+        Verdict::Handshake(answer) => Err(Refused::Handshake(answer)),
+        Verdict::NeedsKey(_) => Err(Refused::KeyUnknown),
+    }
+}
+
+async fn read(body: Body, bytes_max: usize) -> Result<Bytes, Refused> {
+    let reading = Limited::new(body, bytes_max).collect();
+    match tokio::time::timeout(BODY_TIMEOUT, reading).await {
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if is_too_large(&*error) => Err(Refused::TooLarge { bytes_max }),
+        Ok(Err(_)) => Err(Refused::Incomplete),
+        Err(_) => Err(Refused::TooSlow(BODY_TIMEOUT)),
+    }
+}
+
+/// Ours, or that of a limit that the router has set.
+fn is_too_large(error: &(dyn StdError + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.is::<LengthLimitError>() {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+fn webhook(
+    source: &Source,
+    head: &Parts,
+    body: &Bytes,
+    received_at: Timestamp,
+    envelope: Envelope,
+) -> Result<Webhook, Refused> {
+    let body = envelope
+        .body
+        .map_or_else(|| body.clone(), |range| body.slice(range));
+    let event_id = if envelope.deduplicated {
+        envelope.event_id
+    } else {
+        generated()
+    };
+    let event = Event::new(&*source.name, event_id)?;
+    let event = match envelope.content_hash_rule {
+        None => event.with_body(&body),
+        // The sender changes the body from one attempt to the next: its hash would find conflicts in copies.
+        Some(_) => event,
+    };
+    Ok(Webhook {
+        event,
+        event_type: envelope.event_type,
+        received_at,
+        signed_at: envelope.signed_at,
+        secret_index: envelope.secret_index,
+        headers: head.headers.clone(),
+        body,
+        batch_index: envelope.batch_index,
+    })
+}
+
+fn generated() -> String {
+    let random = SystemRandom::new();
+    format!(
+        "{GENERATED_ID_PREFIX}{:016x}{:016x}",
+        random.next_u64(),
+        random.next_u64()
+    )
+}

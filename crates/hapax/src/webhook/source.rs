@@ -1,0 +1,89 @@
+//! A source: who sends, how that is verified, how much is read.
+
+use std::fmt;
+use std::sync::Arc;
+
+use hapax_verify::{IdentityRule, Scheme, SetupError, Verifier, catalogue};
+
+use crate::error::Invalid;
+use crate::limits::BODY_BYTES_MAX;
+
+/// Verifies the deliveries of one sender. Cheap to clone.
+#[derive(Clone)]
+pub struct Source {
+    pub(super) name: Arc<str>,
+    pub(super) verifier: Arc<Verifier>,
+    pub(super) body_bytes_max: usize,
+    pub(super) url: Arc<str>,
+}
+
+/// Why there is no source.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SourceError {
+    /// No preset has this name.
+    #[error(
+        "no provider is named `{0}`; `hapax providers` lists them, and Source::custom takes any other scheme"
+    )]
+    UnknownProvider(String),
+    /// A secret or the scheme cannot be used.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The name cannot be one.
+    #[error(transparent)]
+    Name(#[from] Invalid),
+}
+
+impl Source {
+    /// A preset of the catalogue, such as `stripe`, which is also the source's name. Any of the secrets may match: that is
+    /// how one is rotated.
+    pub fn provider<S: AsRef<str>>(provider: &str, secrets: &[S]) -> Result<Self, SourceError> {
+        let preset =
+            catalogue::get(provider).ok_or_else(|| SourceError::UnknownProvider(provider.to_owned()))?;
+        Self::custom(provider, preset.scheme.clone(), preset.identity.clone(), secrets)
+    }
+
+    /// A sender with a scheme of its own.
+    pub fn custom<S: AsRef<str>>(
+        name: impl Into<String>,
+        scheme: Scheme,
+        identity: IdentityRule,
+        secrets: &[S],
+    ) -> Result<Self, SourceError> {
+        Ok(Self {
+            name: Invalid::check("source", name.into())?.into(),
+            verifier: Arc::new(Verifier::new(scheme, identity, secrets)?),
+            body_bytes_max: BODY_BYTES_MAX,
+            url: Arc::from(""),
+        })
+    }
+
+    /// Under another name: ids are unique within it, so two accounts of one provider may need two.
+    pub fn named(mut self, name: impl Into<String>) -> Result<Self, SourceError> {
+        self.name = Invalid::check("source", name.into())?.into();
+        Ok(self)
+    }
+
+    /// Reads bodies up to this size; 5 MiB unless told otherwise.
+    #[must_use]
+    pub const fn body_limit(mut self, bytes: usize) -> Self {
+        self.body_bytes_max = bytes;
+        self
+    }
+
+    /// The public URL of the route, for senders that sign it. It is never taken from the request.
+    #[must_use]
+    pub fn public_url(mut self, url: &str) -> Self {
+        self.url = Arc::from(url);
+        self
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut source = formatter.debug_struct("Source");
+        source
+            .field("name", &self.name)
+            .field("verifier", &self.verifier)
+            .finish_non_exhaustive()
+    }
+}
