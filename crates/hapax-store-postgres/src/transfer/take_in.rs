@@ -17,6 +17,7 @@ use super::tables::{
 use crate::bind::bind;
 use crate::failure::Failure;
 use crate::jobs;
+use crate::lanes::{self, LaneName, Place, Standing};
 use crate::rows::{Class, bucket_by, key_at, key_bucket, key_uuid, on_dead_code, state_code, uuid_of};
 use crate::session::{Numbers, Session};
 use crate::tallies::Tallies;
@@ -138,6 +139,7 @@ struct Rows {
     duplicates: Vec<DuplicateRow>,
     conflicts: Vec<ConflictRow>,
     same_body: Vec<SameBodyRow>,
+    places: Vec<(Place, Standing)>,
 }
 
 impl Rows {
@@ -185,6 +187,18 @@ impl Rows {
             let earlier = uuid_of(earlier);
             self.same_body.push(SameBodyRow { bucket, id, earlier });
         }
+        let places = contents.work.iter().map(work_place);
+        let held = contents.outcomes.iter().map(held_place);
+        let places = places.chain(held).flatten();
+        self.places.extend(places.map(|(lane, order, standing)| {
+            let place = Place {
+                lane,
+                order,
+                event_bucket: bucket,
+                event: id,
+            };
+            (place, standing)
+        }));
         let accepted_at = contents.accepted_at;
         let work = contents
             .work
@@ -225,7 +239,7 @@ impl Rows {
         write(session, insert!("duplicates"), &self.duplicates).await?;
         write(session, insert!("conflicts"), &self.conflicts).await?;
         write(session, insert!("same_body"), &self.same_body).await?;
-        Ok(())
+        lanes::join(session, &self.places).await
     }
 }
 
@@ -335,6 +349,24 @@ fn outcome_row(outcome: &OutcomeRecord, bucket: i16, id: Uuid, accepted_at: Time
         on_dead,
         replay: outcome.replay.map(|job| uuid_of(job.0)),
     }
+}
+
+/// Where unfinished work stands in its lane.
+fn work_place(work: &WorkRecord) -> Option<(LaneName, i64, Standing)> {
+    let in_lane = work.lane.as_ref()?;
+    let standing = match work.due_at {
+        Some(_) => Standing::Awake,
+        None => Standing::Waiting,
+    };
+    let lane = (work.destination.as_str().to_owned(), in_lane.lane.key.clone());
+    Some((lane, in_lane.place as i64, standing))
+}
+
+/// Where a dead head stands that holds its lane.
+fn held_place(outcome: &OutcomeRecord) -> Option<(LaneName, i64, Standing)> {
+    let in_lane = outcome.lane.as_ref().filter(|_| outcome.holds_lane)?;
+    let lane = (outcome.destination.as_str().to_owned(), in_lane.lane.key.clone());
+    Some((lane, in_lane.place as i64, Standing::Holding))
 }
 
 fn error(class: Option<ErrorClass>) -> Option<String> {
