@@ -8,11 +8,11 @@ use hapax_core::{Attempt, DeliveryState, ErrorClass, Hold, Timestamp, Verdict};
 use uuid::Uuid;
 
 use crate::batch::Batch;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::lanes;
 use crate::outcome::{Ending, WorkRow, conclude, work_row};
 use crate::rows::{Class, bucket_of, state_code, uuid_of};
-use crate::session::{Numbers, Session};
+use crate::session::Session;
 
 /// The rows that run under holds.
 macro_rules! held {
@@ -109,9 +109,15 @@ pub(crate) async fn finish(session: &Session, reports: &[Report]) -> Result<Vec<
             }),
         }
     }
-    keep(session, &attempts, &mut numbers).await?;
-    put_back(session, &back).await?;
-    conclude(session, &ended, &mut numbers, now).await?;
+    let nos = numbers.several(attempts.len())?;
+    // Sent in one go: none of them reads what another writes.
+    let (kept, waiting, concluded) = join3(
+        keep(session, &attempts, nos),
+        put_back(session, &back),
+        conclude(session, &ended, &mut numbers, now),
+    )
+    .await;
+    failure::all(vec![kept, waiting, concluded])?;
     session.commit().await?;
     Ok(written)
 }
@@ -138,16 +144,12 @@ async fn put_back(session: &Session, back: &[Back]) -> Result<(), Failure> {
     session.write(PUT_BACK, &batch).await
 }
 
-async fn keep(
-    session: &Session,
-    attempts: &[(WorkRow, &Attempt)],
-    numbers: &mut Numbers,
-) -> Result<(), Failure> {
+async fn keep(session: &Session, attempts: &[(WorkRow, &Attempt)], nos: Vec<i64>) -> Result<(), Failure> {
     let rows = || attempts.iter().map(|(row, _)| row);
     let tries = || attempts.iter().map(|(_, attempt)| *attempt);
     let batch = Batch::in_buckets(rows().map(|row| row.bucket))
         .column("id", rows().map(|row| row.id))
-        .column("no", numbers.several(attempts.len())?)
+        .column("no", nos)
         .column("token", rows().map(|row| row.token))
         .column("generation", rows().map(|row| row.generation))
         .column(

@@ -45,14 +45,15 @@ pub(crate) async fn lease(session: &Session, order: &LeaseOrder) -> Result<Lease
             next_due: seen.next_due,
         });
     }
-    session.begin().await?;
     let wanted = due::Wanted {
         destination: order.destination.as_str(),
         class,
         now: seen.now,
         limit,
     };
-    let locked = due::lock(session, &wanted).await?;
+    let (begun, locked) = join(session.begin(), due::lock(session, &wanted)).await;
+    begun?;
+    let locked = locked?;
     let leased = take(session, order, &locked, seen.now).await?;
     let next_due = peek::next_due(session, order.destination.as_str(), class).await?;
     session.commit().await?;

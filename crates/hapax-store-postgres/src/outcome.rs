@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use futures_util::future::join;
 use hapax_core::store::ReplayJobId;
 use hapax_core::{DeliveryState, ErrorClass, EventId, OnDead, Timestamp};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::batch::Batch;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::lanes::{self, LaneName, Place, Standing};
 use crate::rows::{count_at, on_dead_code, state_code};
 use crate::session::{Numbers, Session};
@@ -124,7 +125,7 @@ pub(crate) async fn conclude(
             .column("id", rows().map(|row| row.id))
             .column("destination", rows().map(|row| row.destination.as_str()))
     };
-    session.write(DELETE_WORK, &names()).await?;
+    let work = names();
     let outcomes = names()
         .column("token", rows().map(|row| row.token))
         .column("state", endings.iter().map(|ending| ending.0))
@@ -142,7 +143,12 @@ pub(crate) async fn conclude(
         .column("lane_order", rows().map(|row| row.lane_order))
         .column("on_dead", rows().map(|row| row.on_dead))
         .column("replay", rows().map(|row| row.replay));
-    session.write(INSERT_OUTCOMES, &outcomes).await?;
+    let (deleted, kept) = join(
+        session.write(DELETE_WORK, &work),
+        session.write(INSERT_OUTCOMES, &outcomes),
+    )
+    .await;
+    failure::all(vec![deleted, kept])?;
     lanes::stand(session, &held, Standing::Holding).await?;
     lanes::leave(session, &left).await?;
     let freed: BTreeSet<LaneName> = left.into_iter().map(|place| place.lane).collect();

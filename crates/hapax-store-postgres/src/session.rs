@@ -62,7 +62,7 @@ impl Terms {
 }
 
 /// Numbers from the server's sequence, handed out in order.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Numbers(std::vec::IntoIter<i64>);
 
 impl Numbers {
@@ -121,6 +121,13 @@ impl Session {
         let (begun, now) = join(self.begin(), self.now()).await;
         begun?;
         now
+    }
+
+    /// The same, and as many new numbers as asked for.
+    pub(crate) async fn begin_with(&self, count: usize) -> Result<(Timestamp, Numbers), Failure> {
+        let (begun, taken) = join(self.begin(), self.take(count)).await;
+        begun?;
+        taken
     }
 
     /// Begins a transaction that sees one state of the database, however many statements it takes.

@@ -359,3 +359,30 @@ async fn a_database_that_is_not_there_is_tried_again() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn behind_pgbouncer_each_event_is_applied_once_whether_or_not_it_is_noticed() {
+    for parameter in ["", "&prepared_statements=true"] {
+        let target = Target::postgres(ACCOUNTS).await;
+        let (pooler, url) = target.behind_pgbouncer();
+        let settings = format!("{PLUS_ONE}\nconnections = 4");
+        let replicas = [(); 2].map(|()| database::destination(&format!("{url}{parameter}"), &settings));
+        let events: Vec<Leased> = (0..60)
+            .map(|number| event(&format!("evt_{number}"), r#"{"account":"b"}"#))
+            .collect();
+        let attempts = (0..2).flat_map(|round| {
+            let replica = &replicas[round % 2];
+            events.iter().map(move |event| replica.deliver(event))
+        });
+        let answers = futures_util::future::join_all(attempts).await;
+        assert!(
+            answers.iter().all(|answer| answer.reply == Reply::Done),
+            "{parameter}: {answers:?}"
+        );
+        assert_eq!(
+            target.number("select balance from accounts where id = 'b'").await,
+            60
+        );
+        drop(pooler);
+    }
+}

@@ -58,19 +58,30 @@ impl Row {
     }
 }
 
-/// Locks the lanes and draws the numbers for the winners' work.
+/// How many numbers events need at most, besides their places in lanes.
+pub(super) fn numbers_max(events: &[&NewEvent]) -> usize {
+    let leased = events
+        .iter()
+        .flat_map(|event| &event.deliveries)
+        .filter(|delivery| is_handed(delivery));
+    events.len() + leased.count()
+}
+
+/// Locks the lanes and numbers the winners and their work.
 pub(super) async fn plan(
     session: &Session,
     winners: &[(&NewEvent, Generation)],
     now: Timestamp,
+    mut numbers: Numbers,
 ) -> Result<Plan, Failure> {
     let deliveries = || winners.iter().flat_map(|(event, _)| &event.deliveries);
     let lanes: BTreeSet<LaneName> = deliveries().filter_map(lane_name).collect();
     lanes::lock(session, &lanes, now).await?;
-    let ordered = deliveries().filter(|delivery| delivery.lane.is_some()).count();
-    let leased = deliveries().filter(|delivery| is_handed(delivery)).count();
     // Under the locks: a later place in a lane has a greater number.
-    let (_, mut numbers) = session.take(winners.len() + ordered + leased).await?;
+    let mut orders = match deliveries().filter(|delivery| delivery.lane.is_some()).count() {
+        0 => Numbers::default(),
+        ordered => session.take(ordered).await?.1,
+    };
     let mut taken = lanes::taken(session, &lanes).await?;
     let mut plan = Plan {
         numbers: Vec::with_capacity(winners.len()),
@@ -82,7 +93,15 @@ pub(super) async fn plan(
         plan.numbers.push(numbers.next()?);
         let mut answers = Vec::with_capacity(event.deliveries.len());
         for delivery in &event.deliveries {
-            let (row, handed) = row(event, *generation, delivery, now, &mut numbers, &mut taken)?;
+            let (row, handed) = row(
+                event,
+                *generation,
+                delivery,
+                now,
+                &mut numbers,
+                &mut orders,
+                &mut taken,
+            )?;
             plan.places.extend(row.place());
             plan.rows.push(row);
             answers.push(handed);
@@ -107,6 +126,7 @@ fn row(
     delivery: &NewDelivery,
     now: Timestamp,
     numbers: &mut Numbers,
+    orders: &mut Numbers,
     taken: &mut BTreeSet<LaneName>,
 ) -> Result<(Row, Option<Handed>), Failure> {
     let key = event.identity.idempotency_key(generation, &delivery.destination);
@@ -127,7 +147,7 @@ fn row(
         on_dead: delivery.lane.as_ref().map(|lane| on_dead_code(lane.on_dead)),
     };
     if let Some(name) = lane_name(delivery) {
-        row.lane_order = Some(numbers.next()?);
+        row.lane_order = Some(orders.next()?);
         // The first into an empty lane is its head; those after it wait.
         if !taken.insert(name) {
             row.class = Class::Waiting;

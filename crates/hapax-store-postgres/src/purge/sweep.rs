@@ -82,13 +82,13 @@ pub(super) async fn sweep(
 
 async fn run(session: &Session, terms: &Terms) -> Result<Option<LanePosition>, Failure> {
     let now = session.begin_at().await?;
-    bodies(session, now).await?;
     session
         .execute(AUDIT, bind![now.minus(terms.audit_keep).as_micros(), ROWS])
         .await?;
     session
         .execute(REPLAYS, bind![now.minus(terms.replay_keep).as_micros(), ROWS])
         .await?;
+    bodies(session, now).await?;
     let position = lanes(session, &terms.from, now).await?;
     session.commit().await?;
     Ok(position)

@@ -99,11 +99,13 @@ async fn apply_all(target: &Target, link: &mut Option<Link>, jobs: Vec<Job>) {
 
 async fn after_failure(target: &Target, link: &mut Option<Link>, jobs: Vec<Job>, failure: &Failure) {
     match failure.kind {
-        Kind::Unprepared if target.prepares.swap(false, Ordering::AcqRel) => {
-            tracing::info!(
-                destination = target.plan.inbox.consumer(),
-                "the target's pooler does not keep prepared statements; they are sent anew each time"
-            );
+        Kind::Unprepared => {
+            if target.prepares.swap(false, Ordering::AcqRel) {
+                tracing::info!(
+                    destination = target.plan.inbox.consumer(),
+                    "the target's pooler does not keep prepared statements; they are sent anew each time"
+                );
+            }
             Box::pin(apply_all(target, link, jobs)).await;
         }
         Kind::Contention if jobs.len() > 1 => {
@@ -112,7 +114,7 @@ async fn after_failure(target: &Target, link: &mut Option<Link>, jobs: Vec<Job>,
             }
         }
         Kind::Statement if jobs.len() > 1 => apart(target, link, jobs).await,
-        Kind::Connection | Kind::Timeout | Kind::Contention | Kind::Unprepared | Kind::Statement => {
+        Kind::Connection | Kind::Timeout | Kind::Contention | Kind::Statement => {
             for job in jobs {
                 tell(job, failure.answer());
             }
@@ -158,6 +160,7 @@ async fn on_link<T>(
                 limit.as_millis()
             )))
         });
+    let result = result.map_err(|failure| link.explain(failure));
     match &result {
         Ok(_) => *place = Some(link),
         Err(failure) => match failure.kind {

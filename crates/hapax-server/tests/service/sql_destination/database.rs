@@ -9,11 +9,11 @@ use hapax_server::config::{self, Environment};
 use hapax_server::destination::http::Lookup;
 use hapax_server::destination::http::client::Client;
 use hapax_server::destination::{Destinations, targets};
-use hapax_test_postgres::{Database, Server};
+use hapax_test_postgres::{Database, Pooler, Server};
 
 /// A database for one test.
 pub(super) enum Target {
-    Postgres { database: Database, _server: Server },
+    Postgres { database: Database, server: Server },
     Sqlite(tempfile::TempDir),
 }
 
@@ -50,10 +50,7 @@ impl Target {
             .batch_execute(tables)
             .await
             .unwrap();
-        Self::Postgres {
-            database,
-            _server: server,
-        }
+        Self::Postgres { database, server }
     }
 
     fn sqlite(tables: &str) -> Self {
@@ -110,6 +107,18 @@ impl Target {
             Self::Sqlite(_) => {
                 "with recursive n (i) as (select 1 union all select i + 1 from n) select max(i) from n"
             }
+        }
+    }
+
+    /// A pgbouncer in transaction mode before it, and its URL.
+    pub(super) fn behind_pgbouncer(&self) -> (Pooler, String) {
+        match self {
+            Self::Postgres { database, server } => {
+                let pooler = server.pooler().unwrap();
+                let url = pooler.url(database);
+                (pooler, url)
+            }
+            Self::Sqlite(_) => panic!("SQLite has no pooler"),
         }
     }
 

@@ -8,7 +8,7 @@ use hapax_store_postgres::Connected;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Transaction};
 
-use super::super::failure::{Failure, chain};
+use super::super::failure::{Failure, Kind, chain};
 use super::super::{Job, Plan};
 use super::Target;
 use super::value::Bound;
@@ -55,6 +55,23 @@ impl Link {
 
     pub(super) fn is_usable(&self) -> bool {
         !self.client.is_closed()
+    }
+
+    /// Where nothing was prepared, no statement of ours can be missing: one of the destination's own is.
+    pub(super) fn explain(&self, failure: Failure) -> Failure {
+        let prepared = self
+            .statements
+            .iter()
+            .any(|statement| matches!(statement, Runnable::Prepared(_)));
+        match failure.kind {
+            Kind::Unprepared if !prepared => Failure {
+                kind: Kind::Statement,
+                ..failure
+            },
+            Kind::Unprepared | Kind::Connection | Kind::Timeout | Kind::Contention | Kind::Statement => {
+                failure
+            }
+        }
     }
 
     /// The client, and what runs on it.
