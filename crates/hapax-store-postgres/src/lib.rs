@@ -55,6 +55,7 @@ mod template;
 mod tls;
 mod transfer;
 mod url;
+mod vacuum;
 
 pub use connect::{ConnectError, Connected, Connector};
 pub use open::OpenError;

@@ -38,6 +38,8 @@ pub struct Options {
     pub list_scan_max: usize,
     /// Events looked at in one call of `purge`, whatever may go.
     pub purge_scan_max: usize,
+    /// Deliveries that are finished here before the table of unfinished work is vacuumed.
+    pub vacuum_after: u64,
     /// How long the audit trail is kept.
     pub audit_keep: Duration,
     /// How long a bulk replay that is over is kept.
@@ -83,6 +85,7 @@ impl Options {
             spread: None,
             list_scan_max: 5_000,
             purge_scan_max: 5_000,
+            vacuum_after: 20_000,
             audit_keep: days(400),
             replay_keep: days(60),
         }

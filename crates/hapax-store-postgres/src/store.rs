@@ -17,6 +17,7 @@ use crate::pool::Pool;
 use crate::purge::Progress;
 use crate::session::Terms;
 use crate::step::{Runner, Step};
+use crate::vacuum::Vacuum;
 use crate::{
     Options, Spread, accept, conflicts, counts, extend, finish, forget, get, hasten, lease, list, look_up,
     purge, replay, rescue,
@@ -27,6 +28,7 @@ pub struct PostgresStore {
     runner: Runner,
     options: Arc<Options>,
     progress: Arc<Progress>,
+    vacuum: Arc<Vacuum>,
 }
 
 impl PostgresStore {
@@ -45,6 +47,7 @@ impl PostgresStore {
             },
             options: Arc::new(options),
             progress: Arc::default(),
+            vacuum: Arc::default(),
         })
     }
 
@@ -126,10 +129,15 @@ impl Store for PostgresStore {
     }
 
     async fn finish(&self, reports: Vec<Report>) -> Result<Vec<Written>, Error> {
-        self.run(reports, |session, reports| {
-            finish::finish(session, reports).boxed()
-        })
-        .await
+        let rows = reports.len();
+        let written = self
+            .run(reports, |session, reports| {
+                finish::finish(session, reports).boxed()
+            })
+            .await?;
+        self.vacuum
+            .finished(rows, self.options.vacuum_after, &self.runner);
+        Ok(written)
     }
 
     async fn rescue(&self, limit: u32) -> Result<Vec<Rescued>, Error> {

@@ -26,3 +26,5 @@ mod poison;
 mod pooled;
 #[path = "it/replicas.rs"]
 mod replicas;
+#[path = "it/vacuuming.rs"]
+mod vacuuming;

@@ -26,7 +26,7 @@ Examples:
   hapax bench --dir /var/tmp --json > bench.json
   hapax bench --store postgres://localhost/bench --quick")]
 pub struct Args {
-    /// The store to measure; a file must not exist yet [default: a new SQLite file for each round]
+    /// The store to measure; a file must not exist yet, a database must have no events [default: a new SQLite file for each round]
     #[arg(long, value_name = "URL")]
     pub store: Option<StoreUrl>,
 

@@ -37,7 +37,7 @@ pub(crate) struct Plan {
     pub(crate) ledger_seconds: u64,
     /// Deliveries of the long backlog; 0: it is not measured.
     pub(crate) backlog: u64,
-    /// A store to use as it is; none: a new SQLite file for each round.
+    /// A store to use, emptied for each round; none: a new SQLite file for each.
     pub(crate) store: Option<String>,
     /// Where the files go.
     #[serde(skip)]

@@ -2,6 +2,10 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
+
+use hapax_core::Secret;
+use hapax_store_postgres::Connector;
 
 use crate::load::book::Book;
 use crate::load::child::{self, Load};
@@ -18,8 +22,31 @@ pub(super) const DELIVERED: &str = "delivered";
 /// Accepts, stores and commits to a table.
 pub(super) const COMMITTED: &str = "committed";
 
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Long enough that a run which ends by its count is never cut short.
 const COUNT_SECONDS_MAX: u64 = 240;
+
+/// Empties a PostgreSQL store, so that each round begins like the first. The benchmark takes only a store that was empty.
+pub(super) async fn empty(store: Option<&str>) -> anyhow::Result<()> {
+    let Some(url) = store.filter(|url| url.starts_with("postgres")) else {
+        return Ok(());
+    };
+    let connector = Connector::new(&Secret::new(url), CONNECT_TIMEOUT, CONNECT_TIMEOUT)
+        .map_err(|why| anyhow::anyhow!("the store's URL cannot be used: {why}"))?;
+    let client = connector.connect().await?.client;
+    client
+        .batch_execute("DROP SCHEMA IF EXISTS hapax CASCADE; DROP TABLE IF EXISTS hapax_inbox")
+        .await?;
+    // What the last round left to write down is not this one's.
+    client
+        .batch_execute("CHECKPOINT")
+        .await
+        .or_else(|error| match error.code() {
+            // Only some users may; then it is measured too.
+            Some(_) => Ok(()),
+            None => Err(error.into()),
+        })
+}
 
 /// Where events go.
 #[derive(Clone, Copy)]
