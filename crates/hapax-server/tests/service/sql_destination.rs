@@ -199,6 +199,30 @@ async fn one_that_the_database_refuses_does_not_harm_its_neighbours_and_leaves_n
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn statements_of_events_that_share_a_transaction_do_not_mix() {
+    let tables =
+        "create table counter (n bigint); insert into counter values (0); create table seen (n bigint);";
+    let settings =
+        r#"statements = ["update counter set n = n + 1", "insert into seen select n from counter"]"#;
+    for target in Target::both(tables).await {
+        let sql = target.destination(settings);
+        let events: Vec<Leased> = (0..40)
+            .map(|number| event(&format!("evt_{number}"), "{}"))
+            .collect();
+        for _ in 0..2 {
+            let answers = futures_util::future::join_all(events.iter().map(|event| sql.deliver(event))).await;
+            assert!(
+                answers.iter().all(|answer| answer.reply == Reply::Done),
+                "{answers:?}"
+            );
+        }
+        // Each event has seen its own number: no two the same, none left out.
+        assert_eq!(target.number("select count(distinct n) from seen").await, 40);
+        assert_eq!(target.number("select max(n) from seen").await, 40);
+    }
+}
+
 #[tokio::test]
 async fn an_inbox_row_with_another_body_is_no_duplicate() {
     for target in Target::both(ACCOUNTS).await {

@@ -10,8 +10,8 @@ use tokio_postgres::{Client, Transaction};
 
 use super::super::failure::{Failure, Kind, chain};
 use super::super::{Job, Plan};
-use super::Target;
 use super::value::Bound;
+use super::{Target, one_by_one};
 
 /// Serializes the creation of the table among replicas that start together.
 const CREATE_LOCK: i64 = 0x6861_7061_785f_696e;
@@ -92,14 +92,19 @@ pub(super) struct Runner<'l> {
 }
 
 impl Runner<'_> {
-    /// Runs them for one event; for each, how many rows it changed.
+    /// Runs them for one event; for each, how many rows it changed. All are sent at once: those of another event that
+    /// shares the transaction come before or after, never between, so what one statement wrote the next one finds.
     pub(super) async fn run(&self, transaction: &Transaction<'_>, job: &Job) -> Result<Vec<u64>, Failure> {
-        let mut rows = Vec::with_capacity(self.statements.len());
-        for (statement, slots) in self.statements.iter().zip(self.slots) {
-            let values: Vec<Bound<'_>> = slots.iter().map(|slot| Bound(&job.values[*slot])).collect();
-            rows.push(execute(transaction, statement, &values).await?);
-        }
-        Ok(rows)
+        let bound = |slots: &Vec<usize>| slots.iter().map(|slot| Bound(&job.values[*slot])).collect();
+        let values: Vec<Vec<Bound<'_>>> = self.slots.iter().map(bound).collect();
+        let runs = self
+            .statements
+            .iter()
+            .zip(&values)
+            .map(|(statement, values)| execute(transaction, statement, values));
+        let rows: Result<Vec<u64>, _> = one_by_one::join(runs.collect()).await.into_iter().collect();
+        // What failed first is the reason; what came behind it says only that something had failed.
+        Ok(rows?)
     }
 }
 
