@@ -1,16 +1,18 @@
 //! `hapax bench`: the published benchmark, beside its ceiling.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::time::Duration;
 
-use hapax_core::{Clock, SystemClock};
+use hapax_core::Secret;
+use hapax_store_postgres::Connector;
 
 use super::Globals;
 use crate::config::StoreUrl;
 use crate::exit::CliError;
 use crate::load::{bench, interrupt, preload, workspace};
 use crate::output;
-use crate::serve::OpenStore;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Measure this machine, beside the ceiling of a handler that stores nothing.
 ///
@@ -26,7 +28,7 @@ Examples:
   hapax bench --dir /var/tmp --json > bench.json
   hapax bench --store postgres://localhost/bench --quick")]
 pub struct Args {
-    /// The store to measure; a file must not exist yet, a database must have no events [default: a new SQLite file for each round]
+    /// The store to measure; a file must not exist yet, a database must have no tables of Hapax [default: a new SQLite file for each round]
     #[arg(long, value_name = "URL")]
     pub store: Option<StoreUrl>,
 
@@ -98,17 +100,21 @@ fn plan(args: Args) -> Result<bench::Plan, CliError> {
     })
 }
 
+/// Whether a database has a store or an inbox, empty or not: each round drops both and makes them anew.
+async fn has_tables(url: &Secret) -> anyhow::Result<bool> {
+    let connector = Connector::new(url, CONNECT_TIMEOUT, CONNECT_TIMEOUT)
+        .map_err(|why| anyhow::anyhow!("the store's URL cannot be used: {why}"))?;
+    let client = connector.connect().await?.client;
+    let there = "SELECT to_regnamespace('hapax') IS NOT NULL OR to_regclass('hapax_inbox') IS NOT NULL";
+    Ok(client.query_one(there, &[]).await?.try_get(0)?)
+}
+
 /// The benchmark leaves a million events behind: never in a store that somebody uses.
 async fn refuse_used(store: Option<&StoreUrl>) -> Result<(), CliError> {
     let used = match store {
         None => false,
         Some(StoreUrl::Sqlite(path)) => path.exists(),
-        Some(url @ StoreUrl::Postgres(_)) => {
-            let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-            let opened = OpenStore::open(url, &clock).await.map_err(anyhow::Error::new)?;
-            let counts = opened.backend().counts().await.map_err(anyhow::Error::new)?;
-            counts.events > 0
-        }
+        Some(StoreUrl::Postgres(url)) => has_tables(url).await?,
     };
     match store {
         Some(store) if used => Err(CliError::usage(format!(

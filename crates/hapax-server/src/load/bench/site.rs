@@ -26,7 +26,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Long enough that a run which ends by its count is never cut short.
 const COUNT_SECONDS_MAX: u64 = 240;
 
-/// Empties a PostgreSQL store, so that each round begins like the first. The benchmark takes only a store that was empty.
+/// Empties a PostgreSQL store, so that each round begins like the first. What is dropped is the
+/// benchmark's own: it takes only a database without any tables of Hapax.
 pub(super) async fn empty(store: Option<&str>) -> anyhow::Result<()> {
     let Some(url) = store.filter(|url| url.starts_with("postgres")) else {
         return Ok(());

@@ -35,3 +35,31 @@ async fn prove(arguments: &[&str]) {
     assert_eq!(count("sent"), 300, "{proof}");
     assert!(count("duplicates") > 300 && count("attempts") >= 300, "{proof}");
 }
+
+#[tokio::test]
+async fn the_benchmark_takes_no_database_that_has_an_inbox_or_a_store_and_leaves_it_alone() {
+    let server = Server::shared().unwrap();
+    for tables in [
+        "create table hapax_inbox (event_id text); insert into hapax_inbox values ('evt_1')",
+        "create schema hapax; create table hapax.ledger (event_id text)",
+    ] {
+        let database = server.database().await.unwrap();
+        let client = database.client().await.unwrap();
+        client.batch_execute(tables).await.unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        for _ in 0..2 {
+            let bench = run(
+                directory.path(),
+                &["bench", "--quick", "--store", &database.url()],
+            )
+            .await;
+            bench.assert_code(2);
+        }
+        let left = "select count(*) from pg_tables where tablename in ('hapax_inbox', 'ledger')";
+        assert_eq!(
+            client.query_one(left, &[]).await.unwrap().get::<_, i64>(0),
+            1,
+            "{tables}"
+        );
+    }
+}
