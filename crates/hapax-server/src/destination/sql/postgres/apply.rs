@@ -12,9 +12,9 @@ use super::super::{Job, Plan};
 use super::link::{Link, Runner};
 use super::one_by_one;
 
-/// How long a statement waits for a lock. What is locked for longer is tried again later: it must not hold up the events
-/// that share its transaction or wait behind it for the same connection.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long events that share a transaction wait for a lock, before each of them runs alone: one that is locked must
+/// not hold up the others.
+const SHARED_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 /// Rows of the inbox that are removed in one transaction.
 const PURGE_ROWS: u32 = 1_000;
 
@@ -22,7 +22,7 @@ impl Link {
     /// All of them, or none: any failure is the whole transaction's.
     pub(super) async fn together(&mut self, jobs: &[Job]) -> Result<Vec<Outcome>, Failure> {
         let plan = std::sync::Arc::clone(&self.plan);
-        let limits = limits(&plan);
+        let limits = limits(&plan, jobs.len());
         let events: Vec<Event> = jobs.iter().map(|job| job.event.clone()).collect();
         let (client, runner) = self.parts();
         let transaction = client
@@ -55,7 +55,7 @@ impl Link {
             .isolation_level(IsolationLevel::ReadCommitted)
             .start()
             .await?;
-        transaction.batch_execute(&limits(&plan)).await?;
+        transaction.batch_execute(&limits(&plan, jobs.len())).await?;
         let mut results = Vec::with_capacity(jobs.len());
         for job in jobs {
             let mut savepoint = transaction.savepoint("hapax_event").await?;
@@ -94,11 +94,15 @@ async fn apply_one(
 }
 
 /// In the transaction and not in the session: behind a pooler, sessions are shared.
-fn limits(plan: &Plan) -> String {
+fn limits(plan: &Plan, jobs: usize) -> String {
     let timeout = plan.timeout.as_millis();
+    let lock_timeout = match jobs {
+        0 | 1 => plan.timeout,
+        _ => plan.timeout.min(SHARED_LOCK_TIMEOUT),
+    };
     format!(
         "SET LOCAL statement_timeout = {timeout}; SET LOCAL lock_timeout = {}; \
          SET LOCAL idle_in_transaction_session_timeout = {timeout}",
-        plan.timeout.min(LOCK_TIMEOUT).as_millis()
+        lock_timeout.as_millis()
     )
 }
