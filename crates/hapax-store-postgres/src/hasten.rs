@@ -9,7 +9,7 @@ use crate::session::Session;
 
 const UPDATE: &str = "
     UPDATE hapax.work AS w SET wake_at = least(w.wake_at, $3::int8)
-    WHERE w.bucket = $1::int2 AND w.id = $2::uuid AND w.state = $4::int2 AND w.class <> $5::int2
+    WHERE w.bucket = $1::int2 AND w.id = $2::uuid AND w.state = $4::int2 AND w.class + 0 <> $5::int2
     RETURNING w.destination";
 
 /// Makes retries due; how many.

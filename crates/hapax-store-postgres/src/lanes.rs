@@ -44,7 +44,7 @@ const HEADS: &str = "
 // Fresh, or suspect where a lease was lost.
 const WAKE: &str = "
     UPDATE hapax.work AS w SET class = CASE WHEN w.lost = 0 THEN 0 ELSE 2 END, wake_at = $4::int8
-    FROM {n} WHERE w.bucket = {bucket} AND w.id = n.id AND w.destination = n.destination AND w.class = 3
+    FROM {n} WHERE w.bucket = {bucket} AND w.id = n.id AND w.destination = n.destination AND w.class + 0 = 3
     RETURNING w.id";
 
 /// Locks lanes until the transaction ends.

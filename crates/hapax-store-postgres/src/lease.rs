@@ -34,15 +34,13 @@ const EVENTS: &str = concat!(
 /// Leases what is due.
 pub(crate) async fn lease(session: &Session, order: &LeaseOrder) -> Result<LeaseBatch, Failure> {
     let class = class_of(order);
-    let seen = peek::peek(session, order.destination.as_str(), class).await?;
-    if seen.paused {
-        return Ok(LeaseBatch::default());
-    }
+    let seen = peek::begin(session, order.destination.as_str(), class).await?;
     let limit = order.limit.min(LEASE_MAX);
-    if limit == 0 || seen.next_due.is_none_or(|due| due > seen.now) {
+    if seen.paused || limit == 0 || seen.next_due.is_none_or(|due| due > seen.now) {
+        session.commit().await?;
         return Ok(LeaseBatch {
             leased: Vec::new(),
-            next_due: seen.next_due,
+            next_due: seen.next_due.filter(|_| !seen.paused),
         });
     }
     let wanted = due::Wanted {
@@ -51,9 +49,7 @@ pub(crate) async fn lease(session: &Session, order: &LeaseOrder) -> Result<Lease
         now: seen.now,
         limit,
     };
-    let (begun, locked) = join(session.begin(), due::lock(session, &wanted)).await;
-    begun?;
-    let locked = locked?;
+    let locked = due::lock(session, &wanted).await?;
     let leased = take(session, order, &locked, seen.now).await?;
     let next_due = peek::next_due(session, order.destination.as_str(), class).await?;
     session.commit().await?;

@@ -20,6 +20,8 @@ mod failover;
 mod limits;
 #[path = "it/opening.rs"]
 mod opening;
+#[path = "it/planning.rs"]
+mod planning;
 #[path = "it/poison.rs"]
 mod poison;
 #[path = "it/pooled.rs"]

@@ -28,7 +28,7 @@ macro_rules! lock {
             $destination,
             " AND w.class = ",
             $class,
-            " AND w.wake_at <= ",
+            " AND w.class <> 1 AND w.wake_at <= ",
             $now,
             $in_bucket,
             " ORDER BY w.wake_at, w.id LIMIT ",
@@ -55,7 +55,7 @@ const LOCK_IN_BUCKET: &str = lock!(
 
 const DUE_BUCKETS: &str = "
     SELECT w.bucket FROM hapax.work w /* every bucket */
-    WHERE w.destination = $1::text AND w.class = $2::int2 AND w.wake_at <= $3::int8
+    WHERE w.destination = $1::text AND w.class = $2::int2 AND w.class <> 1 AND w.wake_at <= $3::int8
     ORDER BY w.wake_at, w.id LIMIT $4::int8";
 
 /// What a lease asks for.

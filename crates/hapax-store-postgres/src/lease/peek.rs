@@ -1,6 +1,6 @@
-//! A look at what is due, before a transaction is worth its while.
+//! A look at what is due, before anything is locked.
 
-use futures_util::future::join3;
+use futures_util::future::{join, join3};
 use hapax_core::Timestamp;
 
 use crate::Spread;
@@ -9,19 +9,19 @@ use crate::failure::Failure;
 use crate::rows::{Class, optional_time_at, time_at};
 use crate::session::Session;
 
-// Most polls find nothing, and cost this one statement. The whole order of the index is compared, so
+// Most polls find nothing, and ask nothing more. The whole order of the index is compared, so
 // that it ends at the first row.
 const PEEK: &str = "
     SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8,
            EXISTS (SELECT 1 FROM hapax.pauses p WHERE p.destination = $1::text),
-           (SELECT w.wake_at FROM hapax.work w WHERE w.destination = $1::text AND w.class = $2::int2
+           (SELECT w.wake_at FROM hapax.work w WHERE w.destination = $1::text AND w.class = $2::int2 AND w.class <> 1
             ORDER BY w.wake_at, w.id LIMIT 1)";
 
 const PAUSED: &str = "SELECT p.at FROM hapax.pauses p WHERE p.destination = $1::text";
 
 const NEXT: &str = "
     SELECT w.wake_at FROM hapax.work w /* every bucket */
-    WHERE w.destination = $1::text AND w.class = $2::int2 ORDER BY w.wake_at, w.id LIMIT 1";
+    WHERE w.destination = $1::text AND w.class = $2::int2 AND w.class <> 1 ORDER BY w.wake_at, w.id LIMIT 1";
 
 /// What is known before anything is locked.
 pub(super) struct Seen {
@@ -30,8 +30,16 @@ pub(super) struct Seen {
     pub(super) next_due: Option<Timestamp>,
 }
 
+/// Begins a transaction and looks, in one go.
+pub(super) async fn begin(session: &Session, destination: &str, class: Class) -> Result<Seen, Failure> {
+    // The first is polled, and so sent, first.
+    let (begun, seen) = join(session.begin(), peek(session, destination, class)).await;
+    begun?;
+    seen
+}
+
 /// Looks. A distributed database does not answer about two tables in one select list.
-pub(super) async fn peek(session: &Session, destination: &str, class: Class) -> Result<Seen, Failure> {
+async fn peek(session: &Session, destination: &str, class: Class) -> Result<Seen, Failure> {
     match session.spread() {
         Spread::Whole => {
             let row = session.one(PEEK, bind![destination, class.code()]).await?;

@@ -91,7 +91,9 @@ CREATE TABLE hapax.work (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
         autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
-CREATE INDEX work_due ON hapax.work (destination, class, wake_at, id);
+-- Partial, so that only who asks for what is not running can use it: a lookup by key that went through it would read
+-- all of a destination's backlog.
+CREATE INDEX work_due ON hapax.work (destination, class, wake_at, id) WHERE class <> 1;
 CREATE INDEX work_running ON hapax.work (wake_at) WHERE class = 1;
 
 -- Finished deliveries. `is_current` ends when a replay makes the row history; `holds` while a dead head keeps its lane.
