@@ -13,7 +13,7 @@ use crate::session::Session;
 // Two replicas that quarantine for one identity count one after the other.
 const LOCK: &str = "
     SELECT l.key FROM {n} JOIN hapax.ledger l ON l.bucket = {bucket} AND l.key = n.key
-    ORDER BY l.bucket, l.key FOR UPDATE OF l";
+    ORDER BY l.bucket + 0, l.key FOR UPDATE OF l";
 
 const AGAIN: &str = "
     UPDATE hapax.conflicts SET seen = seen + 1

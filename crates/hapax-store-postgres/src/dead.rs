@@ -27,7 +27,7 @@ const SELECT: &str = concat!(
 // Against a replay of the same event.
 const LOCK_EVENTS: &str = "
     SELECT e.id FROM {n} JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id
-    ORDER BY e.bucket, e.id FOR UPDATE OF e";
+    ORDER BY e.bucket + 0, e.id FOR UPDATE OF e";
 
 // Of unfinished ones too: they may die before their lanes are locked.
 const LANES: &str = "

@@ -17,7 +17,7 @@ const GAP_BYTES: usize = 8;
 // A key that the ledger has forgotten meanwhile is left out: nothing would ever delete its tally.
 const KNOWN: &str = "
     SELECT l.key FROM {n} JOIN hapax.ledger l ON l.bucket = {bucket} AND l.key = n.key
-    ORDER BY l.bucket, l.key FOR KEY SHARE OF l";
+    ORDER BY l.bucket + 0, l.key FOR KEY SHARE OF l";
 
 const ADD: &str = "
     INSERT INTO hapax.duplicates AS d {sorted rows}

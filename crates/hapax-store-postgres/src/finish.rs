@@ -32,7 +32,7 @@ macro_rules! held {
 const LANES: &str = held!("w.destination, w.lane", " AND w.lane IS NOT NULL");
 const LOCK: &str = held!(
     work_row!(),
-    " ORDER BY w.bucket, w.id, w.destination FOR UPDATE OF w"
+    " ORDER BY w.bucket + 0, w.id, w.destination FOR UPDATE OF w"
 );
 
 const PUT_BACK: &str = "

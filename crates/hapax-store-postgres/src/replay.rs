@@ -17,13 +17,13 @@ use crate::session::Session;
 // A purge that has the event first wins: then it is not found.
 const LOCK_EVENTS: &str = "
     SELECT e.id FROM {n} JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id
-    ORDER BY e.bucket, e.id FOR UPDATE OF e";
+    ORDER BY e.bucket + 0, e.id FOR UPDATE OF e";
 
 const LOCK_LEDGER: &str = "
     SELECT l.key FROM {n}
     JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id
     JOIN hapax.ledger l ON l.bucket = {bucket} AND l.key = e.key
-    ORDER BY l.bucket, l.key FOR UPDATE OF l";
+    ORDER BY l.bucket + 0, l.key FOR UPDATE OF l";
 
 // Of finished and unfinished alike: the one may become the other before the lanes are locked.
 const LANES: &str = "

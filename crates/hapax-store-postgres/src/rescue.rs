@@ -30,7 +30,7 @@ const LOCK: &str = concat!(
     " FROM {n} JOIN hapax.work w
           ON w.bucket = {bucket} AND w.id = n.id AND w.destination = n.destination AND w.token = n.token
       WHERE w.state = 1 AND w.wake_at < $5::int8
-      ORDER BY w.bucket, w.id, w.destination FOR UPDATE OF w SKIP LOCKED"
+      ORDER BY w.bucket + 0, w.id, w.destination FOR UPDATE OF w SKIP LOCKED"
 );
 
 const UPDATE: &str = "

@@ -7,6 +7,9 @@
 //! | `{bucket}` | what a bucket equals that is `n.bucket` | the parameter `$1` |
 //! | `{rows}`, `{sorted rows}` | columns and rows of an `INSERT` | columns and the values of one row |
 //!
+//! Rows are locked in the order of `bucket + 0` and key. That is the order of the index by key, said so that the planner
+//! does not know: else it reads the whole index to save the sorting, where it believes a table to be empty.
+//!
 //! `$1` is the bucket, the columns follow, and after them what is the same for all rows: the numbers of
 //! parameters do not depend on the form.
 

@@ -29,7 +29,7 @@ const LOCK: &str = concat!(
     "SELECT ",
     holder_columns!(),
     " FROM {n} JOIN hapax.ledger l ON l.bucket = {bucket} AND l.key = n.key
-      ORDER BY l.bucket, l.key FOR UPDATE OF l"
+      ORDER BY l.bucket + 0, l.key FOR UPDATE OF l"
 );
 
 const TAKE_OVER: &str = "

@@ -15,7 +15,7 @@ use crate::tallies::Tallies;
 // Skipping what a replay or another purge holds: the next pass looks again.
 const LOCK_EVENTS: &str = "
     SELECT e.bucket, e.id, e.key FROM {n} JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id
-    ORDER BY e.bucket, e.id FOR UPDATE OF e SKIP LOCKED";
+    ORDER BY e.bucket + 0, e.id FOR UPDATE OF e SKIP LOCKED";
 
 const MAY_GO: &str = "
     SELECT e.bucket, e.id FROM {n} JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id
@@ -26,7 +26,7 @@ const MAY_GO: &str = "
 
 const LOCK_LEDGER: &str = "
     SELECT l.key FROM {n} JOIN hapax.ledger l ON l.bucket = {bucket} AND l.key = n.key
-    ORDER BY l.bucket, l.key FOR UPDATE OF l";
+    ORDER BY l.bucket + 0, l.key FOR UPDATE OF l";
 
 const HELD_PLACES: &str = "
     SELECT o.destination, o.lane, o.lane_order, o.bucket, o.id
@@ -72,7 +72,7 @@ const EXPIRED: &str = "
 const LOCK_EXPIRED: &str = "
     SELECT l.bucket, l.key, l.scope FROM {n} JOIN hapax.ledger l ON l.bucket = {bucket} AND l.key = n.id
     WHERE NOT l.stored AND l.expires_at < $3::int8
-    ORDER BY l.bucket, l.key FOR UPDATE OF l SKIP LOCKED";
+    ORDER BY l.bucket + 0, l.key FOR UPDATE OF l SKIP LOCKED";
 
 /// Everything of an identity.
 const DELETE_IDENTITY: [&str; 3] = [
