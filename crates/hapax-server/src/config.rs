@@ -49,7 +49,7 @@ pub use problem::{ConfigError, Place, Problem};
 pub use rate::{NotARate, Rate};
 pub use report::Origins;
 pub use secret::{SecretError, SecretOrigin, resolve_secret};
-pub use server::{Server, Store};
+pub use server::{ADMIN_TOKEN_BYTES_MIN, Server, Store};
 pub use size::{NotASize, format_size, parse_size};
 pub use source::{Ack, Source};
 pub use sql::{Param, ParamType, Sql, SqlUrl, Statement, StatementError, Value};

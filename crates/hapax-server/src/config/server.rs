@@ -27,6 +27,9 @@ pub struct Server {
     pub public_url: Option<String>,
 }
 
+/// A shorter token can be guessed.
+pub const ADMIN_TOKEN_BYTES_MIN: usize = 16;
+
 /// Where events are kept.
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -54,7 +57,21 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
             format_args!("{admin_listen} is where `listen` takes webhooks ({listen}); use another port"),
         );
     }
-    if !admin_listen.ip().to_canonical().is_loopback() && !section.has("admin_token") {
+    if !admin_listen.ip().to_canonical().is_loopback() {
+        check_reachable(&mut section, admin_listen, admin_token.as_ref());
+    }
+    Server {
+        listen,
+        admin_listen,
+        admin_token,
+        body_limit: body_limit.unwrap_or(5 * 1024 * 1024),
+        public_url,
+    }
+}
+
+/// An admin listener that other machines reach is only as safe as its token.
+fn check_reachable(section: &mut Section<'_, '_, '_>, admin_listen: SocketAddr, token: Option<&Secret>) {
+    if !section.has("admin_token") {
         section.problem(
             "admin_listen",
             format_args!(
@@ -63,12 +80,14 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
             ),
         );
     }
-    Server {
-        listen,
-        admin_listen,
-        admin_token,
-        body_limit: body_limit.unwrap_or(5 * 1024 * 1024),
-        public_url,
+    if token.is_some_and(|token| token.expose().len() < ADMIN_TOKEN_BYTES_MIN) {
+        section.problem(
+            "admin_token",
+            format_args!(
+                "{admin_listen} can be reached from other machines, and a token of fewer than \
+                 {ADMIN_TOKEN_BYTES_MIN} characters can be guessed; `openssl rand -hex 32` prints a good one"
+            ),
+        );
     }
 }
 

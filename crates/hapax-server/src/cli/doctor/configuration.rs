@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::check::Check;
-use crate::config::{Config, ConfigError};
+use crate::config::{ADMIN_TOKEN_BYTES_MIN, Config, ConfigError};
 
 pub(super) fn refused(path: &Path, error: &ConfigError) -> Vec<Check> {
     let name = "configuration";
@@ -44,7 +44,6 @@ pub(super) fn accepted(config: &Config) -> Vec<Check> {
 }
 
 fn admin_token(config: &Config) -> Check {
-    const CHARACTERS_MIN: usize = 16;
     let name = "admin token";
     match &config.server.admin_token {
         None => Check::warn(
@@ -55,9 +54,9 @@ fn admin_token(config: &Config) -> Check {
             ),
             "admin_token = \"env:HAPAX_ADMIN_TOKEN\" under [server], with the output of `openssl rand -hex 32`",
         ),
-        Some(token) if token.expose().len() < CHARACTERS_MIN => Check::warn(
+        Some(token) if token.expose().len() < ADMIN_TOKEN_BYTES_MIN => Check::warn(
             name,
-            format!("set, and shorter than {CHARACTERS_MIN} characters: it can be guessed"),
+            format!("set, and shorter than {ADMIN_TOKEN_BYTES_MIN} characters: it can be guessed"),
             "replace it by the output of `openssl rand -hex 32`",
         ),
         Some(_) => Check::ok(name, "set"),

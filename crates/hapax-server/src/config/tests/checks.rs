@@ -12,8 +12,24 @@ fn an_admin_listener_that_others_reach_needs_a_token() {
           `admin_token`; set one, such as \"env:HAPAX_ADMIN_TOKEN\", or listen on 127.0.0.1"
         ]
     );
-    assert!(problems(&format!("{open}admin_token = \"env:TOKEN\"\n")).is_empty());
+    assert!(problems(&format!("{open}admin_token = \"0123456789abcdef\"\n")).is_empty());
     assert!(problems("[server]\nadmin_listen = \"[::1]:8081\"\n").is_empty());
+}
+
+#[test]
+fn a_token_that_can_be_guessed_is_refused_where_others_can_try() {
+    let short = "[server]\nadmin_token = \"0123456789abcde\"\nadmin_listen = ";
+    let found = problems(&format!("{short}\"0.0.0.0:8081\"\n"));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].contains("server.admin_token: 0.0.0.0:8081 can be reached"),
+        "{found:?}"
+    );
+    assert!(
+        !found[0].contains("0123456789abcde"),
+        "a secret is never shown: {found:?}"
+    );
+    assert!(problems(&format!("{short}\"127.0.0.1:8081\"\n")).is_empty());
 }
 
 #[test]

@@ -20,6 +20,11 @@ impl RawConnection {
         self.0.write_all(bytes.as_ref()).await
     }
 
+    /// Says that nothing more will be sent; the other side may have closed already.
+    pub(crate) async fn finish_writing(&mut self) {
+        let _ = self.0.shutdown().await;
+    }
+
     /// Everything that comes until the other side closes. A reset counts as a close.
     pub(crate) async fn read_until_closed(&mut self, limit: Duration) -> String {
         let mut bytes = Vec::new();
