@@ -76,6 +76,25 @@ pub enum Error {
     Crash(String),
 }
 
+impl Error {
+    /// Whether what was asked for makes no sense, and trying again cannot help.
+    pub const fn is_usage(&self) -> bool {
+        match self {
+            Self::Url(_)
+            | Self::Provider { .. }
+            | Self::Missing(_)
+            | Self::Secret(_)
+            | Self::Event { .. } => true,
+            Self::Tls(_)
+            | Self::Snapshot(_)
+            | Self::Refused { .. }
+            | Self::Unsteady { .. }
+            | Self::Blind
+            | Self::Crash(_) => false,
+        }
+    }
+}
+
 impl From<CommandError> for Error {
     fn from(error: CommandError) -> Self {
         Self::Crash(error.to_string())

@@ -31,6 +31,9 @@ const ACCEPT_LIMIT: Duration = Duration::from_secs(30);
 /// The pause between two such attempts.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
+/// Told of each result as soon as it is there.
+pub(crate) type Watch = Box<dyn Fn(&PlanResult) + Send + Sync>;
+
 /// Everything that a plan needs.
 pub(crate) struct Runner {
     pub(crate) sender: Sender,
@@ -38,6 +41,8 @@ pub(crate) struct Runner {
     pub(crate) snapshot: Snapshot,
     /// How far apart two equal snapshots must be.
     pub(crate) settle: Duration,
+    /// Told of each result.
+    pub(crate) watch: Watch,
     /// What the last settled snapshot showed.
     pub(crate) state: State,
 }
@@ -80,6 +85,7 @@ pub(crate) async fn run(mut runner: Runner, events: Vec<Event>, plans: &[Plan]) 
     for plan in plans {
         for at in 0..subjects.len() {
             if let Some(result) = runner.attempt(plan, &subjects, at).await? {
+                (runner.watch)(&result);
                 report.results.push(result);
             }
         }

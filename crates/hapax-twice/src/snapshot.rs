@@ -2,7 +2,6 @@
 
 mod command;
 
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
@@ -82,11 +81,5 @@ impl Snapshot {
             }
             last = next;
         }
-    }
-}
-
-impl fmt::Debug for Snapshot {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Snapshot").finish_non_exhaustive()
     }
 }

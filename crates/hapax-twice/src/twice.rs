@@ -13,15 +13,14 @@ use crate::effect::State;
 use crate::error::Error;
 use crate::event::{Event, read_folder};
 use crate::plan::Plan;
-use crate::report::Report;
-use crate::run::{self, Runner};
+use crate::report::{PlanResult, Report};
+use crate::run::{self, Runner, Watch};
 use crate::sender::Sender;
 use crate::snapshot::Snapshot;
 
 const SETTLE_DEFAULT: Duration = Duration::from_millis(250);
 
 /// A test of one handler.
-#[derive(Debug)]
 pub struct Twice {
     url: String,
     provider: Option<String>,
@@ -30,6 +29,7 @@ pub struct Twice {
     plans: Vec<Plan>,
     snapshot: Option<Snapshot>,
     settle: Duration,
+    watch: Watch,
 }
 
 impl Twice {
@@ -43,6 +43,7 @@ impl Twice {
             plans: Plan::standard(),
             snapshot: None,
             settle: SETTLE_DEFAULT,
+            watch: Box::new(|_| {}),
         }
     }
 
@@ -110,6 +111,13 @@ impl Twice {
         self
     }
 
+    /// Calls this with each result as soon as it is there.
+    #[must_use]
+    pub fn watch(mut self, watch: impl Fn(&PlanResult) + Send + Sync + 'static) -> Self {
+        self.watch = Box::new(watch);
+        self
+    }
+
     /// Runs the test. What it finds is in the report; an error says why there could be no test.
     pub async fn run(self) -> Result<Report, Error> {
         let provider = provider_named(self.provider.as_deref())?;
@@ -128,9 +136,20 @@ impl Twice {
             client: Client::new(url)?,
             snapshot,
             settle: self.settle,
+            watch: self.watch,
             state: State::default(),
         };
         run::run(runner, events, &self.plans).await
+    }
+}
+
+impl std::fmt::Debug for Twice {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Commands may hold passwords, and bodies are long.
+        formatter
+            .debug_struct("Twice")
+            .field("url", &self.url)
+            .finish_non_exhaustive()
     }
 }
 
