@@ -8,7 +8,7 @@ import express from "express";
 
 const SECRET = process.env.STRIPE_WEBHOOK_SECRET;
 const TOLERANCE_SECONDS = 300;
-const BANK_TAKES_MS = 100;
+const BANK_TAKES_MS = Number(process.env.BANK_TAKES_MS ?? 100);
 
 const database = new Database(process.env.DATABASE ?? "shop.db");
 database.exec(`

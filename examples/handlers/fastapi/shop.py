@@ -13,7 +13,7 @@ from fastapi import HTTPException, Request
 SECRET = os.environ["STRIPE_WEBHOOK_SECRET"].encode()
 DATABASE = os.environ.get("DATABASE", "shop.db")
 TOLERANCE_SECONDS = 300
-BANK_TAKES_SECONDS = 0.1
+BANK_TAKES_SECONDS = int(os.environ.get("BANK_TAKES_MS", "100")) / 1000
 
 SCHEMA = """
 pragma journal_mode = wal;

@@ -81,6 +81,7 @@ impl Runner {
         delivery: &Delivery,
         first: &JoinHandle<Answer>,
     ) -> Result<(), Stop> {
+        // A copy that was answered only when the first was done is no question.
         if first.is_finished() {
             return Ok(());
         }

@@ -10,6 +10,7 @@ mod shop;
 
 use std::path::Path;
 use std::str::FromStr;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -45,9 +46,9 @@ impl FromStr for Version {
     }
 }
 
-/// The handler at `/webhooks`, with its data in this file.
-pub fn router(version: Version, file: &Path, secret: &str) -> anyhow::Result<Router> {
-    let shop = Shop::open(file, secret)?;
+/// The handler at `/webhooks`, with its data in this file and a bank that takes so long to answer.
+pub fn router(version: Version, file: &Path, secret: &str, bank_takes: Duration) -> anyhow::Result<Router> {
+    let shop = Shop::open(file, secret, bank_takes)?;
     Ok(Router::new()
         .route("/webhooks", post(receive))
         .with_state((version, shop)))

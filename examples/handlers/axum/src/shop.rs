@@ -9,8 +9,6 @@ use hapax_verify::{Request, Verdict, Verifier, catalogue};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use serde::Deserialize;
 
-/// How long the bank takes.
-const BANK_TAKES: Duration = Duration::from_millis(100);
 /// How long a statement waits while somebody else writes.
 const BUSY_LIMIT: Duration = Duration::from_secs(10);
 
@@ -26,6 +24,7 @@ const SCHEMA: &str = "
 pub(crate) struct Shop {
     verifier: Arc<Verifier>,
     file: PathBuf,
+    bank_takes: Duration,
 }
 
 /// What we read of an event.
@@ -51,7 +50,7 @@ struct Object {
 }
 
 impl Shop {
-    pub(crate) fn open(file: &Path, secret: &str) -> anyhow::Result<Self> {
+    pub(crate) fn open(file: &Path, secret: &str, bank_takes: Duration) -> anyhow::Result<Self> {
         let stripe =
             catalogue::get("stripe").ok_or_else(|| anyhow::anyhow!("stripe is not in the catalogue"))?;
         let verifier = Verifier::new(stripe.scheme.clone(), stripe.identity.clone(), &[secret])?;
@@ -59,6 +58,7 @@ impl Shop {
         Ok(Self {
             verifier: Arc::new(verifier),
             file: file.to_owned(),
+            bank_takes,
         })
     }
 
@@ -84,7 +84,7 @@ impl Shop {
 
     /// Asks the bank. It knows the payment by the event's id, so that asking twice does no harm.
     pub(crate) async fn ask_the_bank(&self, _payment: &Payment) {
-        tokio::time::sleep(BANK_TAKES).await;
+        tokio::time::sleep(self.bank_takes).await;
     }
 
     /// Runs statements in one transaction, on a thread that may block.

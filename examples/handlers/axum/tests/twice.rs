@@ -7,6 +7,8 @@ use handlers_axum::Version;
 use hapax_twice::{FindingKind, Plan, Report, Twice};
 
 const SECRET: &str = "whsec_example";
+/// Long enough that a snapshot fits in between, on a busy machine, too.
+const BANK_TAKES: Duration = Duration::from_millis(300);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_right_version_passes_every_plan() {
@@ -35,7 +37,7 @@ async fn insert_then_work_is_found_to_lose_events() {
 async fn test(version: Version, plans: Vec<Plan>) -> Report {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.db");
-    let router = handlers_axum::router(version, &file, SECRET).unwrap();
+    let router = handlers_axum::router(version, &file, SECRET, BANK_TAKES).unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/webhooks", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, router).await });
