@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use http::header::{CONTENT_LENGTH, HOST};
-use http::{Method, Request, Uri};
+use http::{HeaderValue, Method, Request, Response, Uri};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
 use hyper::body::Frame;
@@ -25,12 +25,12 @@ use crate::sender::Signed;
 pub(crate) const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 /// Copies that are to arrive together wait for each other no longer than this.
 const GATE_LIMIT: Duration = Duration::from_secs(2);
-const ANSWER_BYTES_MAX: usize = 1024 * 1024;
+const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// As much of an answer as is shown.
 const EXCERPT_CHARACTERS_MAX: usize = 200;
 
-type Body = UnsyncBoxBody<Bytes, Infallible>;
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type Body = UnsyncBoxBody<Bytes, Infallible>;
+pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Sends to one URL.
 #[derive(Clone)]
@@ -86,6 +86,12 @@ impl Client {
         }
     }
 
+    /// The path of a request, behind the path of this client's own address.
+    pub(crate) fn path_of(&self, uri: &Uri) -> String {
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        format!("{}{path}", self.url.path().trim_end_matches('/'))
+    }
+
     async fn connect(&self) -> Result<Connection, Failure> {
         let stream = self.connector.clone().call(self.url.clone()).await?;
         let (sender, driver) = http1::handshake(stream).await?;
@@ -127,7 +133,7 @@ impl Connection {
         let start = Instant::now();
         let answer = tokio::time::timeout(ANSWER_LIMIT, self.request(signed, body)).await;
         let mut answer = match answer {
-            Ok(Ok((status, text))) => Answer::new(status, &text),
+            Ok(Ok(response)) => Answer::new(response.status().as_u16(), response.body()),
             Ok(Err(error)) => Answer::none(&error),
             Err(_) => Answer::late(),
         };
@@ -135,23 +141,25 @@ impl Connection {
         answer
     }
 
-    async fn request(&mut self, signed: Signed, body: Body) -> Result<(u16, Bytes), Failure> {
+    async fn request(&mut self, signed: Signed, body: Body) -> Result<Response<Bytes>, Failure> {
         let path = self.url.path_and_query().map_or("/", |path| path.as_str());
-        let host = self.url.authority().map_or("", |authority| authority.as_str());
         let mut request = Request::builder()
             .method(Method::POST)
             .uri(path)
-            .header(HOST, host)
             .header(CONTENT_LENGTH, signed.body.len());
         for (name, value) in &signed.headers {
             request = request.header(name, value);
         }
-        let response = self.sender.send_request(request.body(body)?).await?;
-        let status = response.status().as_u16();
-        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX)
-            .collect()
-            .await?;
-        Ok((status, body.to_bytes()))
+        self.send(request.body(body)?).await
+    }
+
+    /// Sends any request, with a path as its URI, and reads the answer.
+    pub(crate) async fn send(&mut self, mut request: Request<Body>) -> Result<Response<Bytes>, Failure> {
+        let host = self.url.authority().map_or("", |authority| authority.as_str());
+        request.headers_mut().insert(HOST, HeaderValue::from_str(host)?);
+        let (parts, body) = self.sender.send_request(request).await?.into_parts();
+        let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await?.to_bytes();
+        Ok(Response::from_parts(parts, body))
     }
 }
 

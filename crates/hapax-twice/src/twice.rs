@@ -165,7 +165,7 @@ fn provider_named(name: Option<&str>) -> Result<&'static Provider, Error> {
     })
 }
 
-fn address(text: &str) -> Result<Uri, Error> {
+pub(crate) fn address(text: &str) -> Result<Uri, Error> {
     let url: Option<Uri> = text.parse().ok();
     let known = |url: &Uri| matches!(url.scheme_str(), Some("http" | "https")) && url.host().is_some();
     url.filter(known).ok_or_else(|| Error::Url(text.to_owned()))

@@ -1,5 +1,6 @@
 //! `hapax twice`: the duplicate-delivery test for anybody's handler.
 
+pub mod proxy;
 pub mod run;
 
 use super::Globals;
@@ -13,7 +14,8 @@ use crate::exit::CliError;
 #[command(after_help = "\
 Examples:
   hapax twice run --to http://127.0.0.1:3000/webhooks --provider stripe --secret env:STRIPE_WEBHOOK_SECRET \\
-      --snapshot 'psql -Atc \"select count(*), sum(amount) from payments\"'")]
+      --snapshot 'psql -Atc \"select count(*), sum(amount) from payments\"'
+  hapax twice proxy --listen 127.0.0.1:4000 --to http://127.0.0.1:3000")]
 pub struct Args {
     #[command(subcommand)]
     command: Command,
@@ -23,11 +25,13 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Run(run::Args),
+    Proxy(proxy::Args),
 }
 
 /// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     match args.command {
         Command::Run(args) => run::run(args, globals).await,
+        Command::Proxy(args) => proxy::run(args, globals).await,
     }
 }

@@ -84,11 +84,20 @@ impl Report {
     }
 }
 
-/// A change as the lines of a diff.
+/// A change as the lines of a diff. A line that is there several times is shown once, with its count.
 pub(crate) fn change_lines(change: &Change) -> Vec<String> {
-    let removed = change.removed.iter().map(|line| format!("    - {line}"));
-    let added = change.added.iter().map(|line| format!("    + {line}"));
-    removed.chain(added).collect()
+    let mut lines = counted('-', &change.removed);
+    lines.extend(counted('+', &change.added));
+    lines
+}
+
+fn counted(sign: char, lines: &[String]) -> Vec<String> {
+    let groups = lines.chunk_by(|one, other| one == other);
+    let shown = groups.map(|group| match group.len() {
+        1 => format!("    {sign} {}", group[0]),
+        count => format!("    {sign} {}  ({count} times)", group[0]),
+    });
+    shown.collect()
 }
 
 fn lines(formatter: &mut fmt::Formatter<'_>, change: &Change) -> fmt::Result {
