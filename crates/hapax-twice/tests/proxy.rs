@@ -1,5 +1,10 @@
 //! The proxy in front of real handlers: what is repeated, what the caller gets, and what is reported.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "what cannot go wrong in a test may panic; only functions marked as tests are excused by themselves"
+)]
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 

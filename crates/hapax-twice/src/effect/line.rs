@@ -23,18 +23,12 @@ pub(super) fn read(line: &str) -> (String, Vec<Token>) {
     let mut before = ' ';
     while let Some(first) = rest.chars().next() {
         let (token, length) = gap(rest, before);
-        let length = match token {
-            Some(token) => {
-                shape.push('#');
-                tokens.push(token);
-                length
-            }
-            None => {
-                let length = if length == 0 { first.len_utf8() } else { length };
-                shape.push_str(&rest[..length]);
-                length
-            }
-        };
+        let length = length.max(first.len_utf8());
+        match token {
+            Some(_) => shape.push('#'),
+            None => shape.push_str(&rest[..length]),
+        }
+        tokens.extend(token);
         before = rest[..length].chars().next_back().unwrap_or(' ');
         rest = &rest[length..];
     }

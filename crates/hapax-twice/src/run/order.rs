@@ -28,8 +28,8 @@ impl Runner {
         if reference.difference(&change).is_none() {
             return Ok(None);
         }
-        let order = crate::report::change_lines(&reference.change).join("\n");
-        let detail = format!("in order, both together change this:\n{order}\nwith the newer one first");
+        let expected = crate::report::change_lines(&reference.change).join("\n");
+        let detail = format!("in order, both together change this:\n{expected}\nwith the newer one first");
         Err(Finding::new(FindingKind::Overwritten, detail).with(change).into())
     }
 
@@ -40,11 +40,11 @@ impl Runner {
             problem,
         })?;
         let names: Vec<_> = one.names.iter().chain(&two.names).cloned().collect();
-        let order = match first {
+        let deliveries = match first {
             First::Older => [one, two],
             First::Newer => [two, one],
         };
-        for delivery in &order {
+        for delivery in &deliveries {
             self.until_accepted(delivery).await?;
         }
         Ok(self.settled_change(&names).await?)

@@ -1,5 +1,10 @@
 //! The test that every handler deserves, as a Rust test: the right version passes, each flawed one is found out.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "what cannot go wrong in a test may panic; only functions marked as tests are excused by themselves"
+)]
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
