@@ -24,7 +24,7 @@ Examples:
   hapax twice run --to http://127.0.0.1:3000/webhooks --provider stripe --secret env:STRIPE_WEBHOOK_SECRET \\
       --snapshot 'psql -Atc \"select count(*), sum(amount) from payments\"'
   hapax twice run --to http://127.0.0.1:3000/webhooks --provider github --secret env:GITHUB_SECRET --events ./events \\
-      --snapshot 'sqlite3 app.db .dump' --plan standard --plan 'crash:systemctl restart app' --junit twice.xml")]
+      --snapshot 'sqlite3 app.db .dump' --plan standard --plan 'crash:systemctl kill -s KILL app' --junit twice.xml")]
 pub struct Args {
     /// The handler
     #[arg(long, value_name = "URL")]

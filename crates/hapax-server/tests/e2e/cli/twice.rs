@@ -1,12 +1,20 @@
 //! `hapax twice`: what it prints, writes and ends with, against handlers that are right and wrong.
 
 use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::post;
 use handlers_axum::Version;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-use crate::harness::{Outcome, run};
+use crate::harness::{Outcome, command_in, run};
 
 const SECRET: &str = "whsec_e2e_twice";
 const BANK_TAKES: Duration = Duration::from_millis(50);
@@ -89,6 +97,46 @@ async fn a_snapshot_that_shows_nothing_is_refused() {
     assert!(blind.stderr.contains("no event changed anything"), "{blind:#?}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_proxy_repeats_a_post_and_ends_with_5_where_the_copy_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let calls = Arc::new(AtomicU64::new(0));
+    let called = Arc::clone(&calls);
+    let handler = move || {
+        let first = called.fetch_add(1, Ordering::SeqCst) == 0;
+        async move {
+            if first {
+                StatusCode::OK
+            } else {
+                StatusCode::CONFLICT
+            }
+        }
+    };
+    let to = listen(Router::new().route("/webhooks", post(handler))).await;
+    let mut proxy = command_in(folder.path())
+        .args(["twice", "proxy", "--listen", "127.0.0.1:0", "--to", &to])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut talk = BufReader::new(proxy.stderr.take().unwrap()).lines();
+    let line = talk.next_line().await.unwrap().unwrap();
+    let url = format!("http://{}/webhooks", line.strip_prefix("listening on ").unwrap());
+    run(
+        folder.path(),
+        &["send", "stripe", "--to", &url, "--secret", SECRET],
+    )
+    .await
+    .assert_code(0);
+    assert_eq!(calls.load(Ordering::SeqCst), 2);
+
+    kill_process(Pid::from_raw(proxy.id().unwrap() as i32).unwrap(), Signal::TERM).unwrap();
+    let output = proxy.wait_with_output().await.unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(5), "{printed}");
+    assert!(printed.contains("POST /webhooks: answered 200, 409"), "{printed}");
+}
+
 async fn twice(folder: &Path, version: Version, secret: &str, flags: &[&str]) -> Outcome {
     let url = serve(folder, version).await;
     let state = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/handlers/state");
@@ -110,8 +158,12 @@ async fn twice(folder: &Path, version: Version, secret: &str, flags: &[&str]) ->
 
 async fn serve(folder: &Path, version: Version) -> String {
     let router = handlers_axum::router(version, &folder.join("shop.db"), SECRET, BANK_TAKES).unwrap();
+    format!("{}/webhooks", listen(router).await)
+}
+
+async fn listen(router: Router) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/webhooks", listener.local_addr().unwrap());
+    let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, router).await });
     url
 }
