@@ -70,11 +70,7 @@ impl Twice {
 
     /// Adds the events of a folder: each `NAME.json` is a body, and `NAME.headers` beside it holds further headers.
     pub fn events_in(mut self, folder: &Path) -> Result<Self, Error> {
-        let events = read_folder(folder).map_err(|problem| Error::Event {
-            name: folder.display().to_string(),
-            problem,
-        })?;
-        self.events.extend(events);
+        self.events.extend(read_folder(folder)?);
         Ok(self)
     }
 

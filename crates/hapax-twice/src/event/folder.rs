@@ -3,9 +3,10 @@
 //! They are taken in the order of their names, which is also the order in which they are said to have happened.
 
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Event, EventProblem};
+use crate::error::Error;
 
 /// The largest body.
 const BODY_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -13,7 +14,19 @@ const BODY_BYTES_MAX: u64 = 16 * 1024 * 1024;
 const EVENTS_MAX: usize = 100;
 
 /// Reads all events of a folder.
-pub(crate) fn read(folder: &Path) -> Result<Vec<Event>, EventProblem> {
+pub(crate) fn read(folder: &Path) -> Result<Vec<Event>, Error> {
+    let at = |path: &Path| {
+        let name = path.display().to_string();
+        move |problem| Error::Event { name, problem }
+    };
+    let files = files_in(folder).map_err(at(folder))?;
+    files
+        .iter()
+        .map(|file| read_event(file).map_err(at(file)))
+        .collect()
+}
+
+fn files_in(folder: &Path) -> Result<Vec<PathBuf>, EventProblem> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
@@ -28,7 +41,7 @@ pub(crate) fn read(folder: &Path) -> Result<Vec<Event>, EventProblem> {
         return Err(EventProblem::Empty);
     }
     files.sort();
-    files.iter().map(|file| read_event(file)).collect()
+    Ok(files)
 }
 
 fn read_event(file: &Path) -> Result<Event, EventProblem> {
@@ -93,9 +106,17 @@ mod tests {
     #[test]
     fn a_folder_without_events_and_a_line_that_is_no_header_are_refused() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(matches!(read(folder.path()), Err(EventProblem::Empty)));
+        let empty = read(folder.path()).unwrap_err().to_string();
+        assert!(
+            empty.contains("there is no file whose name ends with .json"),
+            "{empty}"
+        );
         std::fs::write(folder.path().join("a.json"), "{}").unwrap();
         std::fs::write(folder.path().join("a.headers"), "nonsense").unwrap();
-        assert!(matches!(read(folder.path()), Err(EventProblem::Header(_))));
+        let header = read(folder.path()).unwrap_err().to_string();
+        assert!(
+            header.contains("a.json") && header.contains("`nonsense` is not a header"),
+            "{header}"
+        );
     }
 }

@@ -13,6 +13,14 @@ use crate::event::Delivery;
 use crate::finding::{Finding, FindingKind};
 use crate::snapshot::run_detached;
 
+/// What a look at the state showed when a copy had been answered 2xx.
+enum Look {
+    /// The work was done.
+    Done,
+    /// The first was answered before the look was over, so it proves nothing.
+    TooLate,
+}
+
 /// When to come in, in hundredths of the usual time.
 const MOMENTS: [u32; 4] = [20, 45, 70, 90];
 
@@ -36,7 +44,7 @@ impl Runner {
 
     /// A copy arrives while the first is still being worked on.
     pub(super) async fn slow(&mut self, subject: &Subject) -> Result<Note, Stop> {
-        let mut in_time = 0;
+        let (mut in_time, mut unseen) = (0, 0);
         for hundredths in MOMENTS {
             let delivery = self.fresh(&subject.event)?;
             let first = self.start(&delivery);
@@ -44,7 +52,10 @@ impl Runner {
             in_time += usize::from(!first.is_finished());
             let second = self.deliver(&delivery).await;
             if second.is_success() {
-                self.is_done(subject, &delivery, &first).await?;
+                match self.look(subject, &delivery, &first).await? {
+                    Look::Done => {}
+                    Look::TooLate => unseen += 1,
+                }
             }
             let answered = first.await.is_ok_and(|answer| answer.is_success());
             if !answered && !second.is_success() {
@@ -53,7 +64,8 @@ impl Runner {
             let when = format!("a copy arrived {}", after(subject, hundredths));
             self.conclude(subject, &delivery, &when).await?;
         }
-        Ok(note(in_time))
+        let too_late = "a snapshot takes too long to see whether copies are answered before the work is done";
+        Ok(note(in_time).or_else(|| (unseen > 0).then(|| too_late.to_owned())))
     }
 
     /// The command kills and restarts the handler in the middle of a delivery.
@@ -75,20 +87,23 @@ impl Runner {
 
     /// A copy was answered 2xx. If the first is not answered yet and the effect cannot be seen, that was too early. The
     /// first is looked at last: were it answered in the meantime, the snapshot would prove nothing.
-    async fn is_done(
+    async fn look(
         &self,
         subject: &Subject,
         delivery: &Delivery,
         first: &JoinHandle<Answer>,
-    ) -> Result<(), Stop> {
+    ) -> Result<Look, Stop> {
         // A copy that was answered only when the first was done is no question.
         if first.is_finished() {
-            return Ok(());
+            return Ok(Look::Done);
         }
         let now = self.snapshot.take().await.map_err(crate::Error::from)?;
         let change = self.state.change_to(&now, &delivery.names);
-        if subject.reference.difference(&change).is_none() || first.is_finished() {
-            return Ok(());
+        if subject.reference.difference(&change).is_none() {
+            return Ok(Look::Done);
+        }
+        if first.is_finished() {
+            return Ok(Look::TooLate);
         }
         let detail = "the first was still being worked on, and this was all that had changed";
         Err(Finding::new(FindingKind::AnsweredEarly, detail)
