@@ -71,9 +71,9 @@ pub enum Error {
          Make the snapshot print what the handler writes, such as \"select sum(amount), count(*) from payments\""
     )]
     Blind,
-    /// The command that kills and restarts the handler failed.
-    #[error("the command of the plan crash failed: {0}")]
-    Crash(String),
+    /// The command of a plan failed.
+    #[error("the command of the plan failed: {0}")]
+    Command(String),
 }
 
 impl Error {
@@ -90,14 +90,14 @@ impl Error {
             | Self::Refused { .. }
             | Self::Unsteady { .. }
             | Self::Blind
-            | Self::Crash(_) => false,
+            | Self::Command(_) => false,
         }
     }
 }
 
 impl From<CommandError> for Error {
     fn from(error: CommandError) -> Self {
-        Self::Crash(error.to_string())
+        Self::Command(error.to_string())
     }
 }
 

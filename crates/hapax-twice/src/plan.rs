@@ -30,6 +30,9 @@ pub enum Plan {
     OutOfOrder,
     /// The command kills and restarts the handler in the middle of a delivery; the sender comes again.
     Crash(String),
+    /// Something that the handler needs is away during the first attempt: the command is run with `down` before it and
+    /// with `up` after it.
+    Outage(String),
     /// A delivery without its signature, which must be refused.
     Unsigned,
     /// A delivery whose body was changed after it was signed, which must be refused.
@@ -61,7 +64,7 @@ pub enum NotAPlan {
     /// The name is not known.
     #[error(
         "there is no plan `{0}`; the plans are again, concurrent:N, hang-up, slow, late:N, out-of-order, crash:COMMAND, \
-         unsigned, tampered and stale"
+         outage:COMMAND, unsigned, tampered and stale"
     )]
     Unknown(String),
     /// The number is not one, or is out of range.
@@ -75,8 +78,8 @@ pub enum NotAPlan {
         max: u32,
     },
     /// There is no command to run.
-    #[error("`crash` needs the command that kills and restarts the handler: write crash:COMMAND")]
-    CommandMissing,
+    #[error("`{0}` needs a command behind a colon: write {0}:COMMAND")]
+    CommandMissing(String),
     /// The plan takes no argument.
     #[error("`{0}` takes nothing behind a colon")]
     Argument(String),
@@ -97,12 +100,8 @@ impl FromStr for Plan {
         let plan = match name {
             "concurrent" => return number(COPIES_DEFAULT, 2, COPIES_MAX).map(Self::Concurrent),
             "late" => return number(OTHERS_DEFAULT, 1, OTHERS_MAX).map(Self::Late),
-            "crash" => {
-                let command = argument.map(str::trim).filter(|command| !command.is_empty());
-                return command
-                    .map(|command| Self::Crash(command.to_owned()))
-                    .ok_or(NotAPlan::CommandMissing);
-            }
+            "crash" => return command(name, argument).map(Self::Crash),
+            "outage" => return command(name, argument).map(Self::Outage),
             "again" => Self::Again,
             "hang-up" => Self::HangUp,
             "slow" => Self::Slow,
@@ -119,6 +118,13 @@ impl FromStr for Plan {
     }
 }
 
+fn command(name: &str, argument: Option<&str>) -> Result<String, NotAPlan> {
+    let command = argument.map(str::trim).filter(|command| !command.is_empty());
+    command
+        .map(str::to_owned)
+        .ok_or_else(|| NotAPlan::CommandMissing(name.to_owned()))
+}
+
 fn in_range(text: &str, argument: &str, min: u32, max: u32) -> Result<u32, NotAPlan> {
     let number = argument
         .parse()
@@ -132,7 +138,7 @@ fn in_range(text: &str, argument: &str, min: u32, max: u32) -> Result<u32, NotAP
 }
 
 impl fmt::Display for Plan {
-    /// The command of a crash is left out: it is long, and may hold a password.
+    /// A command is left out: it is long, and may hold a password.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Again => formatter.write_str("again"),
@@ -142,6 +148,7 @@ impl fmt::Display for Plan {
             Self::Late(others) => write!(formatter, "late:{others}"),
             Self::OutOfOrder => formatter.write_str("out-of-order"),
             Self::Crash(_) => formatter.write_str("crash"),
+            Self::Outage(_) => formatter.write_str("outage"),
             Self::Unsigned => formatter.write_str("unsigned"),
             Self::Tampered => formatter.write_str("tampered"),
             Self::Stale => formatter.write_str("stale"),

@@ -142,6 +142,7 @@ impl FromStr for Repeat {
             | Plan::Late(_)
             | Plan::OutOfOrder
             | Plan::Crash(_)
+            | Plan::Outage(_)
             | Plan::Unsigned
             | Plan::Tampered
             | Plan::Stale => Err(NotARepeat::NotHere(text.to_owned())),

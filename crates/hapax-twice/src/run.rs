@@ -13,6 +13,7 @@ mod copies;
 mod forged;
 mod interrupted;
 mod order;
+mod outage;
 
 use std::time::{Duration, Instant};
 
@@ -153,6 +154,7 @@ impl Runner {
                 )),
             },
             Plan::Crash(command) => self.crash(subject, command).await,
+            Plan::Outage(command) => self.outage(subject, command).await,
             Plan::Unsigned => self.forged(subject, Forgery::Unsigned).await,
             Plan::Tampered => self.forged(subject, Forgery::Tampered).await,
             Plan::Stale => self.forged(subject, Forgery::Stale).await,

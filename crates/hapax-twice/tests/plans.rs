@@ -5,7 +5,8 @@
     reason = "what cannot go wrong in a test may panic; only functions marked as tests are excused by themselves"
 )]
 
-use std::sync::{Arc, Mutex};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
@@ -38,7 +39,12 @@ enum Fault {
     RemembersForgeries,
     /// It works before it checks the signature.
     WorksFirst,
+    /// It remembers the event before it works, and the work may fail.
+    RemembersFailures,
 }
+
+/// The work fails while this file is there. Each test is a process of its own, or has events of its own.
+static DOWN: OnceLock<PathBuf> = OnceLock::new();
 
 #[derive(Debug, Default)]
 struct Memory {
@@ -94,6 +100,20 @@ async fn forged_deliveries_are_seen_through() {
     }
 }
 
+#[tokio::test]
+async fn an_event_whose_work_failed_once_is_lost_where_it_was_remembered_too_early() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("down");
+    let switch = format!(
+        "s() {{ [ $1 = down ] && touch '{0}' || rm '{0}'; }}; s",
+        file.display()
+    );
+    DOWN.set(file).unwrap();
+    let plan = Plan::Outage(switch);
+    finds(Fault::RemembersFailures, plan.clone(), FindingKind::Lost).await;
+    test(Fault::None, vec![plan]).await.assert();
+}
+
 async fn finds(fault: Fault, plan: Plan, kind: FindingKind) {
     let report = test(fault, vec![plan]).await;
     let kinds: Vec<FindingKind> = report.failures().map(|(_, finding)| finding.kind).collect();
@@ -134,6 +154,12 @@ fn handle(memory: &mut Memory, fault: Fault, headers: &HeaderMap, body: &[u8]) -
     let event: Value = serde_json::from_slice(body).unwrap();
     let id = event["id"].as_str().unwrap().to_owned();
     let known = memory.seen.contains(&id);
+    if DOWN.get().is_some_and(|file| file.exists()) {
+        memory
+            .seen
+            .extend((fault == Fault::RemembersFailures).then_some(id));
+        return StatusCode::INTERNAL_SERVER_ERROR;
+    }
     let genuine = fault == Fault::Trusting || is_genuine(headers, body);
     if genuine || fault == Fault::RemembersForgeries {
         memory.seen.push(id);

@@ -1,6 +1,7 @@
 // What all versions share: the signature, the database, the bank, the server.
 
 import { createHmac, timingSafeEqual } from "node:crypto";
+import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import Database from "better-sqlite3";
@@ -10,7 +11,8 @@ const SECRET = process.env.STRIPE_WEBHOOK_SECRET;
 const TOLERANCE_SECONDS = 300;
 const BANK_TAKES_MS = Number(process.env.BANK_TAKES_MS ?? 100);
 
-const database = new Database(process.env.DATABASE ?? "shop.db");
+const FILE = process.env.DATABASE ?? "shop.db";
+const database = new Database(FILE);
 database.exec(`
   pragma journal_mode = wal;
   create table if not exists processed (event_id text primary key);
@@ -22,8 +24,11 @@ database.exec(`
 /** Runs `work` in one transaction: an exception undoes it. */
 export const transaction = (work) => database.transaction(work).immediate();
 
-/** It knows the payment by the event's id, so that asking twice does no harm. */
-export const askTheBank = (_event) => sleep(BANK_TAKES_MS);
+/** It knows the payment by the event's id, so that asking twice does no harm. See `bank` for when it is closed. */
+export async function askTheBank(_event) {
+  await sleep(BANK_TAKES_MS);
+  if (existsSync(`${FILE}.closed`)) throw new Error("the bank is closed");
+}
 
 /** False if the event was known. */
 export const remember = (event) =>

@@ -16,7 +16,7 @@ pub(crate) async fn handle(shop: &Shop, payment: Payment) -> anyhow::Result<()> 
     if known.is_some() {
         return Ok(());
     }
-    shop.ask_the_bank(&payment).await;
+    shop.ask_the_bank(&payment).await?;
     shop.transaction(move |transaction| {
         payment.book(transaction)?;
         payment.remember(transaction)

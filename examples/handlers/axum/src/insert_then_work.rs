@@ -11,7 +11,7 @@ pub(crate) async fn handle(shop: &Shop, payment: Payment) -> anyhow::Result<()> 
     if !new {
         return Ok(());
     }
-    shop.ask_the_bank(&payment).await;
+    shop.ask_the_bank(&payment).await?;
     shop.transaction(move |transaction| payment.book(transaction))
         .await
 }

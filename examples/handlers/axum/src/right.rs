@@ -4,7 +4,7 @@
 use crate::shop::{Payment, Shop};
 
 pub(crate) async fn handle(shop: &Shop, payment: Payment) -> anyhow::Result<()> {
-    shop.ask_the_bank(&payment).await;
+    shop.ask_the_bank(&payment).await?;
     shop.transaction(move |transaction| {
         if payment.remember(transaction)? {
             payment.book(transaction)?;
