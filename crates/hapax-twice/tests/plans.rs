@@ -6,7 +6,7 @@
 )]
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
@@ -42,9 +42,6 @@ enum Fault {
     /// It remembers the event before it works, and the work may fail.
     RemembersFailures,
 }
-
-/// The work fails while this file is there. Each test is a process of its own, or has events of its own.
-static DOWN: OnceLock<PathBuf> = OnceLock::new();
 
 #[derive(Debug, Default)]
 struct Memory {
@@ -108,10 +105,16 @@ async fn an_event_whose_work_failed_once_is_lost_where_it_was_remembered_too_ear
         "s() {{ [ $1 = down ] && touch '{0}' || rm '{0}'; }}; s",
         file.display()
     );
-    DOWN.set(file).unwrap();
-    let plan = Plan::Outage(switch);
-    finds(Fault::RemembersFailures, plan.clone(), FindingKind::Lost).await;
-    test(Fault::None, vec![plan]).await.assert();
+    let plans = vec![Plan::Outage(switch)];
+    let lossy = test_while(Fault::RemembersFailures, plans.clone(), file.clone()).await;
+    assert!(
+        lossy
+            .failures()
+            .all(|(_, finding)| finding.kind == FindingKind::Lost)
+            && !lossy.passed(),
+        "{lossy}"
+    );
+    test_while(Fault::None, plans, file).await.assert();
 }
 
 async fn finds(fault: Fault, plan: Plan, kind: FindingKind) {
@@ -124,10 +127,20 @@ async fn finds(fault: Fault, plan: Plan, kind: FindingKind) {
 }
 
 async fn test(fault: Fault, plans: Vec<Plan>) -> Report {
+    test_while(fault, plans, PathBuf::new()).await
+}
+
+/// The work fails while the file `down` is there.
+async fn test_while(fault: Fault, plans: Vec<Plan>, down: PathBuf) -> Report {
     let memory = Arc::new(Mutex::new(Memory::default()));
     let shown = Arc::clone(&memory);
     let handler = move |headers: HeaderMap, body: Bytes| {
-        let status = handle(&mut memory.lock().unwrap(), fault, &headers, &body);
+        let mut memory = memory.lock().unwrap();
+        let status = if down.exists() {
+            fail(&mut memory, fault, &body)
+        } else {
+            handle(&mut memory, fault, &headers, &body)
+        };
         async move { status }
     };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -154,12 +167,6 @@ fn handle(memory: &mut Memory, fault: Fault, headers: &HeaderMap, body: &[u8]) -
     let event: Value = serde_json::from_slice(body).unwrap();
     let id = event["id"].as_str().unwrap().to_owned();
     let known = memory.seen.contains(&id);
-    if DOWN.get().is_some_and(|file| file.exists()) {
-        memory
-            .seen
-            .extend((fault == Fault::RemembersFailures).then_some(id));
-        return StatusCode::INTERNAL_SERVER_ERROR;
-    }
     let genuine = fault == Fault::Trusting || is_genuine(headers, body);
     if genuine || fault == Fault::RemembersForgeries {
         memory.seen.push(id);
@@ -175,6 +182,14 @@ fn handle(memory: &mut Memory, fault: Fault, headers: &HeaderMap, body: &[u8]) -
         (true, true) => StatusCode::CONFLICT,
         (true, false) => StatusCode::OK,
     }
+}
+
+fn fail(memory: &mut Memory, fault: Fault, body: &[u8]) -> StatusCode {
+    let event: Value = serde_json::from_slice(body).unwrap();
+    if fault == Fault::RemembersFailures {
+        memory.seen.push(event["id"].as_str().unwrap().to_owned());
+    }
+    StatusCode::INTERNAL_SERVER_ERROR
 }
 
 fn work(memory: &mut Memory, fault: Fault, event: &Value) {
