@@ -51,13 +51,17 @@ impl Runner {
             tokio::time::sleep(moment(subject, hundredths)).await;
             in_time += usize::from(!first.is_finished());
             let second = self.deliver(&delivery).await;
-            if second.is_success() {
-                match self.look(subject, &delivery, &first).await? {
-                    Look::Done => {}
-                    Look::TooLate => unseen += 1,
-                }
-            }
+            let look = if second.is_success() {
+                self.look(subject, &delivery, &first).await
+            } else {
+                Ok(Look::Done)
+            };
+            // Waited for in any case: what it still does must not be taken for the next plan's doing.
             let answered = first.await.is_ok_and(|answer| answer.is_success());
+            match look? {
+                Look::Done => {}
+                Look::TooLate => unseen += 1,
+            }
             if !answered && !second.is_success() {
                 self.until_accepted(&delivery).await?;
             }
