@@ -82,12 +82,13 @@ impl Shop {
         })
     }
 
-    /// Asks the bank. It knows the payment by the event's id, so that asking twice does no harm. It is closed while there
-    /// is a file of this name beside the database: see `bank`.
+    /// Asks the bank. It knows the payment by the event's id, so that asking twice does no harm. See `bank` for when it is
+    /// closed.
     pub(crate) async fn ask_the_bank(&self, _payment: &Payment) -> anyhow::Result<()> {
         tokio::time::sleep(self.bank_takes).await;
-        let closed = self.file.with_extension("db.closed").exists();
-        anyhow::ensure!(!closed, "the bank is closed");
+        let mut closed = self.file.clone().into_os_string();
+        closed.push(".closed");
+        anyhow::ensure!(!Path::new(&closed).exists(), "the bank is closed");
         Ok(())
     }
 

@@ -5,7 +5,7 @@
     reason = "what cannot go wrong in a test may panic; only functions marked as tests are excused by themselves"
 )]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use handlers_axum::Version;
@@ -39,13 +39,33 @@ async fn insert_then_work_is_found_to_lose_events() {
     assert_eq!(findings(&report), [FindingKind::AnsweredEarly], "{report}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_outage_of_the_bank_loses_events_only_where_they_were_remembered_too_early() {
+    let folder = tempfile::tempdir().unwrap();
+    let bank = concat!(env!("CARGO_MANIFEST_DIR"), "/../bank");
+    let plan = |name: &str| {
+        let file = folder.path().join(name);
+        let command = format!("DATABASE='{}' {bank}", file.display());
+        (file, vec![Plan::Outage(command)])
+    };
+    let (file, plans) = plan("flawed.db");
+    let report = test_in(&file, Version::InsertThenWork, plans).await;
+    assert_eq!(findings(&report), [FindingKind::Lost], "{report}");
+    let (file, plans) = plan("right.db");
+    test_in(&file, Version::Right, plans).await.assert();
+}
+
 async fn test(version: Version, plans: Vec<Plan>) -> Report {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("shop.db");
-    let router = handlers_axum::router(version, &file, SECRET, BANK_TAKES).unwrap();
+    test_in(&folder.path().join("shop.db"), version, plans).await
+}
+
+async fn test_in(file: &Path, version: Version, plans: Vec<Plan>) -> Report {
+    let router = handlers_axum::router(version, file, SECRET, BANK_TAKES).unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/webhooks", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, router).await });
+    let file = file.to_owned();
     Twice::new(url)
         .provider("stripe")
         .secret(SECRET)
@@ -63,7 +83,7 @@ async fn test(version: Version, plans: Vec<Plan>) -> Report {
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 fn state(file: &Path) -> Result<String, Failure> {
-    let connection = rusqlite::Connection::open(PathBuf::from(file))?;
+    let connection = rusqlite::Connection::open(file)?;
     let query = "select 'balance ' || balance from account union all \
                  select 'payment ' || event_id || ' ' || amount from payments";
     let mut statement = connection.prepare(query)?;
