@@ -27,6 +27,7 @@ pub mod serve;
 pub mod sink;
 pub mod stats;
 pub mod store;
+pub mod twice;
 pub mod when;
 
 use std::path::PathBuf;
@@ -115,6 +116,7 @@ enum Verb {
     Resume(resume::Args),
     Stats(stats::Args),
     Store(store::Args),
+    Twice(twice::Args),
     Bench(bench::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
@@ -176,6 +178,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Verb::Resume(args) => resume::run(args, globals).await,
         Verb::Stats(args) => stats::run(args, globals).await,
         Verb::Store(args) => store::run(args, globals).await,
+        Verb::Twice(args) => twice::run(args, globals).await,
         Verb::Bench(args) => bench::run(args, globals).await,
         Verb::Doctor(args) => doctor::run(args, globals).await,
         Verb::Completions(args) => completions::run(&args),

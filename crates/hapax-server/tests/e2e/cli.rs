@@ -7,3 +7,4 @@ mod operate;
 mod proof;
 mod replay;
 mod send;
+mod twice;

@@ -1,0 +1,37 @@
+//! `hapax twice`: the duplicate-delivery test for anybody's handler.
+
+pub mod proxy;
+pub mod run;
+
+use super::Globals;
+use crate::exit::CliError;
+
+/// Test a webhook handler for duplicates: anybody's, in any language, over HTTP.
+///
+/// Delivers signed events in the ways in which copies arrive in real life, compares what changed in your database with
+/// what one delivery changes, and says what was doubled, lost or should have been refused.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hapax twice run --to http://127.0.0.1:3000/webhooks --provider stripe --secret env:STRIPE_WEBHOOK_SECRET \\
+      --snapshot 'psql -Atc \"select count(*), sum(amount) from payments\"'
+  hapax twice proxy --listen 127.0.0.1:4000 --to http://127.0.0.1:3000")]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// The ways to test. What each does stands above its `Args`: a line here would replace the long help there.
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Run(run::Args),
+    Proxy(proxy::Args),
+}
+
+/// Runs the verb.
+pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
+    match args.command {
+        Command::Run(args) => run::run(args, globals).await,
+        Command::Proxy(args) => proxy::run(args, globals).await,
+    }
+}

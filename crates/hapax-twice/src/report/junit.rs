@@ -1,0 +1,104 @@
+//! The report as a JUnit file: one test case for each plan and event.
+
+use std::fmt::Write as _;
+
+use super::{Report, Verdict};
+use crate::report::change_lines;
+
+/// Writes it.
+pub(super) fn render(report: &Report) -> String {
+    let skipped = report
+        .results
+        .iter()
+        .filter(|result| matches!(result.verdict, Verdict::Skipped { .. }));
+    let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        xml,
+        "<testsuite name=\"hapax twice\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" errors=\"0\">",
+        report.results.len(),
+        report.failures().count(),
+        skipped.count()
+    );
+    for result in &report.results {
+        let (name, class) = (escaped(&result.plan.to_string()), escaped(&result.event));
+        let _ = write!(xml, "  <testcase classname=\"{class}\" name=\"{name}\"");
+        let _ = match &result.verdict {
+            Verdict::Passed { .. } => writeln!(xml, "/>"),
+            Verdict::Skipped { reason } => {
+                writeln!(xml, "><skipped message=\"{}\"/></testcase>", escaped(reason))
+            }
+            Verdict::Failed(finding) => {
+                let text = [
+                    finding.detail.clone(),
+                    change_lines(&finding.change).join("\n"),
+                    finding.kind.meaning().to_owned(),
+                    finding.kind.advice().to_owned(),
+                ];
+                let (title, text) = (escaped(finding.kind.title()), escaped(&text.join("\n")));
+                writeln!(xml, "><failure message=\"{title}\">{text}</failure></testcase>")
+            }
+        };
+    }
+    xml.push_str("</testsuite>\n");
+    xml
+}
+
+/// Text for XML, which knows no control characters besides line ends and tabs.
+fn escaped(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => clean.push_str("&amp;"),
+            '<' => clean.push_str("&lt;"),
+            '>' => clean.push_str("&gt;"),
+            '"' => clean.push_str("&quot;"),
+            '\n' | '\t' => clean.push(character),
+            character if character.is_control() => clean.push('\u{fffd}'),
+            character => clean.push(character),
+        }
+    }
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::finding::{Finding, FindingKind};
+    use crate::plan::Plan;
+    use crate::report::PlanResult;
+
+    use super::*;
+
+    #[test]
+    fn a_fault_is_a_failure_and_its_text_is_escaped() {
+        let result = |plan, verdict| PlanResult {
+            plan,
+            event: "pay <1>".to_owned(),
+            verdict,
+        };
+        let report = Report {
+            provider: "stripe".to_owned(),
+            events: vec![],
+            results: vec![
+                result(Plan::Again, Verdict::Passed { note: None }),
+                result(
+                    Plan::Stale,
+                    Verdict::Skipped {
+                        reason: "no time".to_owned(),
+                    },
+                ),
+                result(
+                    Plan::Slow,
+                    Verdict::Failed(Finding::new(FindingKind::Doubled, "a & b\u{7}")),
+                ),
+            ],
+        };
+        let xml = render(&report);
+        assert!(xml.contains("tests=\"3\" failures=\"1\" skipped=\"1\""), "{xml}");
+        assert!(
+            xml.contains("classname=\"pay &lt;1&gt;\" name=\"again\"/>"),
+            "{xml}"
+        );
+        assert!(xml.contains("a &amp; b\u{fffd}"), "{xml}");
+    }
+}

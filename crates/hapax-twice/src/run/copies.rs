@@ -1,0 +1,71 @@
+//! Copies that find the handler at rest or arrive all at once: `again`, `concurrent`, `late`.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use tokio::sync::Barrier;
+
+use super::{Note, Runner, Stop, Subject};
+use crate::finding::{Finding, FindingKind};
+
+/// A race is not lost every time, so it is run this often, each time with a fresh event.
+const RACES: u32 = 3;
+
+impl Runner {
+    /// A copy right after the first was answered.
+    pub(super) async fn again(&mut self, subject: &Subject) -> Result<Note, Stop> {
+        let delivery = self.fresh(&subject.event)?;
+        self.until_accepted(&delivery).await?;
+        let answer = self.deliver(&delivery).await;
+        if !answer.is_success() {
+            let detail = format!("the copy right after the first got {answer}");
+            return Err(Finding::new(FindingKind::CopyRefused, detail).into());
+        }
+        self.conclude(subject, &delivery, "after a copy right behind the first")
+            .await?;
+        Ok(None)
+    }
+
+    /// So many copies at the same moment. While one is being worked on, the others may be turned away.
+    pub(super) async fn concurrent(&mut self, subject: &Subject, copies: u32) -> Result<Note, Stop> {
+        for _ in 0..RACES {
+            let delivery = self.fresh(&subject.event)?;
+            let opening = join_all((0..copies).map(|_| self.client.open())).await;
+            let open: Vec<_> = opening.into_iter().filter_map(Result::ok).collect();
+            let gate = Arc::new(Barrier::new(open.len().max(1)));
+            let race = open.into_iter().map(|connection| {
+                connection.exchange_together(self.sender.sign(&delivery), Arc::clone(&gate))
+            });
+            let answers = join_all(race).await;
+            if !answers.iter().any(crate::client::Answer::is_success) {
+                self.until_accepted(&delivery).await?;
+            }
+            let succeeded = answers.iter().filter(|answer| answer.is_success()).count();
+            let when = format!(
+                "after {} copies at once, of which {succeeded} were answered 2xx",
+                answers.len()
+            );
+            self.conclude(subject, &delivery, &when).await?;
+        }
+        Ok(None)
+    }
+
+    /// A copy after so many other events.
+    pub(super) async fn late(
+        &mut self,
+        subject: &Subject,
+        all: &[Subject],
+        others: u32,
+    ) -> Result<Note, Stop> {
+        let delivery = self.fresh(&subject.event)?;
+        self.until_accepted(&delivery).await?;
+        self.conclude(subject, &delivery, "after one delivery").await?;
+        for other in all.iter().cycle().take(others as usize) {
+            let other = self.fresh(&other.event)?;
+            self.until_accepted(&other).await?;
+        }
+        self.settled_change(&[]).await?;
+        self.copy_is_harmless(&delivery).await?;
+        Ok(None)
+    }
+}

@@ -1,0 +1,138 @@
+//! Deliveries that something comes between: `hang-up`, `slow`, `crash`.
+//!
+//! Where in its work the handler is at that moment decides whether a fault shows. So each plan is run several times, with
+//! fresh events, and comes in at different parts of the time that the handler usually takes.
+
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+
+use super::{Note, Runner, Stop, Subject};
+use crate::client::Answer;
+use crate::event::Delivery;
+use crate::finding::{Finding, FindingKind};
+use crate::snapshot::run_detached;
+
+/// What a look at the state showed when a copy had been answered 2xx.
+enum Look {
+    /// The work was done.
+    Done,
+    /// The first was answered before the look was over, so it proves nothing.
+    TooLate,
+}
+
+/// When to come in, in hundredths of the usual time.
+const MOMENTS: [u32; 4] = [20, 45, 70, 90];
+
+impl Runner {
+    /// The sender goes away before the answer, and comes again until it gets a 2xx.
+    pub(super) async fn hang_up(&mut self, subject: &Subject) -> Result<Note, Stop> {
+        let mut in_time = 0;
+        for hundredths in MOMENTS {
+            let delivery = self.fresh(&subject.event)?;
+            let sending = self.start(&delivery);
+            tokio::time::sleep(moment(subject, hundredths)).await;
+            in_time += usize::from(!sending.is_finished());
+            // The connection is dropped with the task, which closes it.
+            sending.abort();
+            self.until_accepted(&delivery).await?;
+            let when = format!("the sender hung up {}", after(subject, hundredths));
+            self.conclude(subject, &delivery, &when).await?;
+        }
+        Ok(note(in_time))
+    }
+
+    /// A copy arrives while the first is still being worked on.
+    pub(super) async fn slow(&mut self, subject: &Subject) -> Result<Note, Stop> {
+        let (mut in_time, mut unseen) = (0, 0);
+        for hundredths in MOMENTS {
+            let delivery = self.fresh(&subject.event)?;
+            let first = self.start(&delivery);
+            tokio::time::sleep(moment(subject, hundredths)).await;
+            in_time += usize::from(!first.is_finished());
+            let second = self.deliver(&delivery).await;
+            let look = if second.is_success() {
+                self.look(subject, &delivery, &first).await
+            } else {
+                Ok(Look::Done)
+            };
+            // Waited for in any case: what it still does must not be taken for the next plan's doing.
+            let answered = first.await.is_ok_and(|answer| answer.is_success());
+            match look? {
+                Look::Done => {}
+                Look::TooLate => unseen += 1,
+            }
+            if !answered && !second.is_success() {
+                self.until_accepted(&delivery).await?;
+            }
+            let when = format!("a copy arrived {}", after(subject, hundredths));
+            self.conclude(subject, &delivery, &when).await?;
+        }
+        let too_late = "a snapshot takes too long to see whether copies are answered before the work is done";
+        Ok(note(in_time).or_else(|| (unseen > 0).then(|| too_late.to_owned())))
+    }
+
+    /// The command kills and restarts the handler in the middle of a delivery.
+    pub(super) async fn crash(&mut self, subject: &Subject, command: &str) -> Result<Note, Stop> {
+        let mut in_time = 0;
+        for hundredths in MOMENTS {
+            let delivery = self.fresh(&subject.event)?;
+            let sending = self.start(&delivery);
+            tokio::time::sleep(moment(subject, hundredths)).await;
+            in_time += usize::from(!sending.is_finished());
+            run_detached(command).await?;
+            sending.abort();
+            self.until_accepted(&delivery).await?;
+            let when = format!("the handler was killed {}", after(subject, hundredths));
+            self.conclude(subject, &delivery, &when).await?;
+        }
+        Ok(note(in_time))
+    }
+
+    /// A copy was answered 2xx. If the first is not answered yet and the effect cannot be seen, that was too early. The
+    /// first is looked at last: were it answered in the meantime, the snapshot would prove nothing.
+    async fn look(
+        &self,
+        subject: &Subject,
+        delivery: &Delivery,
+        first: &JoinHandle<Answer>,
+    ) -> Result<Look, Stop> {
+        // A copy that was answered only when the first was done is no question.
+        if first.is_finished() {
+            return Ok(Look::Done);
+        }
+        let now = self.snapshot.take().await.map_err(crate::Error::from)?;
+        let change = self.state.change_to(&now, &delivery.names);
+        if subject.reference.difference(&change).is_none() {
+            return Ok(Look::Done);
+        }
+        if first.is_finished() {
+            return Ok(Look::TooLate);
+        }
+        let detail = "the first was still being worked on, and this was all that had changed";
+        Err(Finding::new(FindingKind::AnsweredEarly, detail)
+            .with(change)
+            .into())
+    }
+
+    fn start(&self, delivery: &Delivery) -> JoinHandle<Answer> {
+        let (client, signed) = (self.client.clone(), self.sender.sign(delivery));
+        tokio::spawn(async move { client.send(signed).await })
+    }
+}
+
+fn moment(subject: &Subject, hundredths: u32) -> Duration {
+    subject.took * hundredths / 100
+}
+
+fn after(subject: &Subject, hundredths: u32) -> String {
+    let milliseconds = moment(subject, hundredths).as_secs_f64() * 1e3;
+    let took = subject.took.as_secs_f64() * 1e3;
+    format!("{milliseconds:.1} ms after it began to send; an answer takes {took:.1} ms")
+}
+
+/// A handler that is too quick to be interrupted has not been tested by it, and the report must say so.
+fn note(in_time: usize) -> Note {
+    let all = MOMENTS.len();
+    (in_time < all).then(|| format!("only {in_time} of {all} came before the answer: the handler is quick"))
+}
