@@ -53,7 +53,10 @@ fn body_of(id: &str) -> Vec<u8> {
 }
 
 fn assert_clean(format: &str, log: &str) {
-    assert!(log.contains("forged"), "what was sent is in the log, made harmless: {log}");
+    assert!(
+        log.contains("forged"),
+        "what was sent is in the log, made harmless: {log}"
+    );
     for line in log.lines() {
         let controls = |c: &char| c.is_control() && *c != '\t';
         assert_eq!(
