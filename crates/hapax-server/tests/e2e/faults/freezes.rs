@@ -1,0 +1,72 @@
+//! SIGSTOP past the lease: what a frozen process held is run by another, and the zombie changes nothing when it wakes.
+
+use std::time::Duration;
+
+use hapax_test_postgres::Server;
+use rustix::process::Signal;
+
+use super::world::World;
+use crate::harness::{Gate, Reply};
+
+const ROUNDS: usize = 3;
+/// Attempts that the frozen process had in hand.
+const IN_HAND: usize = 3;
+/// How long a process without a replica is frozen: longer than its leases last.
+const FROZEN: Duration = Duration::from_millis(2_500);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_that_wakes_past_its_leases_loses_and_doubles_nothing_on_postgres() {
+    let world = World::on_postgres(Server::shared().unwrap()).await;
+    for round in 0..ROUNDS {
+        let zombie = round % world.replicas.len();
+        let load = world.load();
+        let gate = hold_at(&world, round).await;
+        world.replicas[zombie].service.signal(Signal::STOP);
+        load.until_answered(20).await;
+        load.stop().await;
+        // All of it, also what the frozen one holds: the other has taken it over.
+        world.settle().await;
+        world.replicas[zombie].service.signal(Signal::CONT);
+        gate.open();
+        let load = world.load();
+        load.until_answered(20).await;
+        load.stop().await;
+    }
+    world.verdict("SIGSTOP past the lease", ROUNDS).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_wakes_past_its_leases_loses_and_doubles_nothing_on_sqlite() {
+    let world = World::on_sqlite().await;
+    for round in 0..ROUNDS {
+        let load = world.load();
+        let gate = hold_at(&world, round).await;
+        world.replicas[0].service.signal(Signal::STOP);
+        // The fault itself: nobody else is there who could be watched.
+        tokio::time::sleep(FROZEN).await;
+        world.replicas[0].service.signal(Signal::CONT);
+        gate.open();
+        load.stop().await;
+        world.settle().await;
+    }
+    world.verdict("SIGSTOP past the lease", ROUNDS).await;
+}
+
+/// Keeps first attempts waiting from now on, until some do.
+async fn hold_at(world: &World, round: usize) -> Gate {
+    let gate = Gate::closed();
+    let behind = gate.clone();
+    let before = world.sink.received().len();
+    world.sink.behave(move |request| match request.nth {
+        1 => Reply::Behind(behind.clone(), 200),
+        _ => Reply::Status(200),
+    });
+    let what = format!("attempts are in hand in round {round}");
+    world
+        .sink
+        .until(&what, super::world::LIMIT, |sink| {
+            sink.received().len() >= before + IN_HAND
+        })
+        .await;
+    gate
+}
