@@ -4,7 +4,6 @@
 //! due; the others wait. A dead head that holds its lane has left the work, but its outcome says
 //! so, and nothing is promoted past it.
 
-use hapax_core::Timestamp;
 use rusqlite::OptionalExtension;
 
 use crate::desk::Desk;
@@ -35,7 +34,6 @@ pub(crate) fn promote(
     desk: &mut Desk<'_>,
     destination: i64,
     lane: &str,
-    now: Timestamp,
 ) -> Result<(), Failure> {
     let blocked: bool = desk
         .connection
@@ -62,7 +60,7 @@ pub(crate) fn promote(
     if class == Class::Waiting.code() {
         desk.connection
             .prepare_cached("UPDATE work SET class = ?3, wake_at = ?4 WHERE seq = ?1 AND destination = ?2")?
-            .execute((seq, destination, Class::due(lost).code(), now.as_micros()))?;
+            .execute((seq, destination, Class::due(lost).code(), desk.moment().as_micros()))?;
     }
     Ok(())
 }

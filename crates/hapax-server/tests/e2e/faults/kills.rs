@@ -7,7 +7,7 @@ use hapax_test_postgres::Server;
 
 use super::load::Load;
 use super::world::{LIMIT, World};
-use crate::harness::{seed, within};
+use crate::harness::{Service, seed, within};
 
 /// How many processes are killed over all stores; `HAPAX_FAULT_KILLS` says otherwise.
 const KILLS: usize = 50;
@@ -67,13 +67,23 @@ async fn until_dead(world: &mut World, replica: usize, point: &str, load: &Load)
     load.until_answered(1).await;
     let service = &mut world.replicas[replica].service;
     if point.starts_with("replay.") {
-        let again = ["replay", "--mode", "all", "--source", "orders", "--since", "1h"];
-        // Another replica may have driven it: then there is a next one.
-        let replays = async { while service.hapax(&again).await.code == Some(0) {} };
-        within("a replay kills the service", LIMIT, replays).await;
+        within("a replay kills the service", LIMIT, replay_until_dead(service)).await;
     }
     let ended = service.ended(LIMIT).await;
     assert_eq!(ended.signal(), Some(SIGKILL), "at {point}: {}", service.log());
+}
+
+/// One bulk replay after the other: another replica may drive one of them.
+async fn replay_until_dead(service: &Service) {
+    let again = "replay --mode all --source orders --since 1h --rate 10000";
+    let again: Vec<&str> = again.split(' ').collect();
+    loop {
+        let outcome = service.hapax(&again).await;
+        if outcome.code != Some(0) {
+            println!("the last replay: {outcome:?}");
+            return;
+        }
+    }
 }
 
 async fn at_random(mut world: World) {

@@ -176,8 +176,11 @@ impl World {
 
 fn setup(sink: &Sink, books: &str) -> Setup {
     Setup::new()
-        // A process that writes beyond its limit is sent this signal, which would end it.
-        .before(&format!("trap '' XFSZ\nexport {FOLDER}=\"$PWD\""))
+        // A process that writes beyond its limit is sent this signal, which would end it. And a limit of memory counts
+        // only if none is put by beforehand.
+        .before(&format!(
+            "trap '' XFSZ\nexport MIMALLOC_DISALLOW_ARENA_ALLOC=1 {FOLDER}=\"$PWD\""
+        ))
         .source("orders", "github", "deliver_to = [\"app\", \"books\"]")
         .source("prompt", "github", "deliver_to = [\"books\"]\nack = \"processed\"")
         .http("app", &sink.url(), DESTINATION)
