@@ -30,11 +30,7 @@ pub(crate) fn place(desk: &mut Desk<'_>, destination: i64, lane: &str) -> Result
 }
 
 /// Makes the next in a lane due, unless a dead head holds it or the head is due or running already.
-pub(crate) fn promote(
-    desk: &mut Desk<'_>,
-    destination: i64,
-    lane: &str,
-) -> Result<(), Failure> {
+pub(crate) fn promote(desk: &mut Desk<'_>, destination: i64, lane: &str) -> Result<(), Failure> {
     let blocked: bool = desk
         .connection
         .prepare_cached(
@@ -60,7 +56,12 @@ pub(crate) fn promote(
     if class == Class::Waiting.code() {
         desk.connection
             .prepare_cached("UPDATE work SET class = ?3, wake_at = ?4 WHERE seq = ?1 AND destination = ?2")?
-            .execute((seq, destination, Class::due(lost).code(), desk.moment().as_micros()))?;
+            .execute((
+                seq,
+                destination,
+                Class::due(lost).code(),
+                desk.moment().as_micros(),
+            ))?;
     }
     Ok(())
 }

@@ -15,7 +15,9 @@ const AFTER: Duration = Duration::from_secs(10);
 async fn a_wall_clock_that_is_set_back_delays_no_retry() {
     let bench = Bench::new();
     let store = bench.open();
-    accept(&store, bench.event("one").to("sink").build()).await.unwrap();
+    accept(&store, bench.event("one").to("sink").build())
+        .await
+        .unwrap();
     let leased = lease(&store, "sink", Candidates::Fresh).await.unwrap();
     let report = Report {
         hold: leased.hold(),
@@ -24,7 +26,10 @@ async fn a_wall_clock_that_is_set_back_delays_no_retry() {
     };
     store.finish(vec![report]).await.unwrap();
     bench.clock.set(START.minus(HOURS));
-    assert!(lease(&store, "sink", Candidates::Fresh).await.is_none(), "not yet");
+    assert!(
+        lease(&store, "sink", Candidates::Fresh).await.is_none(),
+        "not yet"
+    );
     bench.clock.advance(AFTER);
     assert!(lease(&store, "sink", Candidates::Fresh).await.is_some());
 }
@@ -33,7 +38,9 @@ async fn a_wall_clock_that_is_set_back_delays_no_retry() {
 async fn a_wall_clock_that_is_set_ahead_ends_no_lease() {
     let bench = Bench::new();
     let store = bench.open();
-    accept(&store, bench.event("one").to("sink").build()).await.unwrap();
+    accept(&store, bench.event("one").to("sink").build())
+        .await
+        .unwrap();
     lease(&store, "sink", Candidates::Fresh).await.unwrap();
     bench.clock.set(START.plus(HOURS));
     assert!(store.rescue(10).await.unwrap().is_empty());

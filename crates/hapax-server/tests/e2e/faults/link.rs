@@ -16,6 +16,9 @@ const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
 /// The server's word that it is done.
 const COMMITTED: &[u8] = b"COMMIT\0";
 
+/// What goes through at a time.
+const PIECE_BYTES: usize = 64 << 10;
+
 /// What the wire does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mood {
@@ -94,6 +97,9 @@ async fn listen(listener: TcpListener, server: SocketAddr, shared: Arc<Shared>) 
 
 /// One connection: it ends when either side does, or when the wire is cut.
 async fn pair(client: TcpStream, server: TcpStream, shared: Arc<Shared>) {
+    for stream in [&client, &server] {
+        stream.set_nodelay(true).unwrap();
+    }
     let mut mood = shared.mood.subscribe();
     let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
     let committing = AtomicUsize::new(0);
@@ -110,7 +116,7 @@ async fn requests(
     shared: &Shared,
     committing: &AtomicUsize,
 ) {
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(PIECE_BYTES);
     while matches!(from.read_buf(&mut bytes).await, Ok(count) if count > 0) {
         if passable(shared).await.is_err() {
             return;
@@ -127,7 +133,7 @@ async fn requests(
 }
 
 async fn answers(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, shared: &Shared, committing: &AtomicUsize) {
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(PIECE_BYTES);
     while matches!(from.read_buf(&mut bytes).await, Ok(count) if count > 0) {
         if passable(shared).await.is_err() {
             return;
