@@ -106,13 +106,14 @@ async fn load_and_kill(service: &mut Service, round: u32, kill_after: usize) -> 
     ended.into_iter().flatten().collect()
 }
 
-/// A sink that fails, drops connections after applying, and is slow, each now and then.
+/// A sink that fails, drops connections or lies after applying, and is slow, each now and then.
 fn unreliable(received: &Received) -> Reply {
     let digit = received.key.bytes().last().unwrap_or_default();
     match (digit, received.nth) {
         (b'0', 1 | 2) => Reply::Status(500),
         (b'1', 1) => Reply::DropAfterApplying,
         (b'2', 1) => Reply::Slow(Duration::from_millis(20), 200),
+        (b'3', 1) => Reply::LieAfterApplying(500),
         _ => Reply::Status(200),
     }
 }
