@@ -11,6 +11,10 @@ test:
 full:
     ./test full
 
+# Everything that can break, broken on purpose: `just faults 200` kills more
+faults kills="50":
+    HAPAX_FAULT_KILLS={{kills}} ./test faults
+
 lint:
     ./test fmt clippy typos
 

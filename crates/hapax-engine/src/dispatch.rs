@@ -16,6 +16,8 @@ use crate::port::{Permit, Port};
 
 /// The shortest wait between two looks at the store when it fails.
 const FAILURE_PAUSE: Duration = Duration::from_millis(200);
+/// The pause before what is not due yet is looked for again. By our clock it may have been due long ago; the store's counts.
+const LOOK_AGAIN_MIN: Duration = Duration::from_millis(10);
 /// Expired leases taken back in one write.
 const RESCUE_MAX: u32 = 256;
 
@@ -152,7 +154,7 @@ impl Inner {
             port.probe_released();
         }
         let now = self.parts.clock.now();
-        Some((started, next_due.map(|due| due.since(now))))
+        Some((started, next_due.map(|due| due.since(now).max(LOOK_AGAIN_MIN))))
     }
 
     /// Takes back deliveries whose lease has expired, here or in a replica that died.

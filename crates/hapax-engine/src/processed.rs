@@ -85,6 +85,7 @@ impl Engine {
             };
             worst = worst.max(how_far);
         }
+        fail::fail_point!("processed.before_answer");
         Ok(worst)
     }
 }

@@ -8,6 +8,8 @@ pub mod client;
 pub mod config;
 pub mod destination;
 pub mod exit;
+#[cfg(feature = "fail-points")]
+pub mod fail_points;
 pub mod http;
 mod load;
 mod outbox;

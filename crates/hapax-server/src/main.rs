@@ -7,5 +7,7 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    #[cfg(feature = "fail-points")]
+    hapax_server::fail_points::listen();
     hapax_server::cli::main()
 }

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use hapax_core::{Clock, SystemClock, SystemRandom};
+use hapax_core::{Clock, SystemRandom};
 use hapax_engine::{Engine, TokioRuntime};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
@@ -165,7 +165,7 @@ pub async fn run(config: Config, reload: impl Fn() -> Result<Config, ConfigError
 impl Server {
     /// Starts everything. When this returns, both ports answer.
     pub async fn start(config: Config, tuning: Tuning) -> Result<Self, StartError> {
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+        let clock = clock();
         let started_at = clock.now();
         let ingest_socket = listen::bind(config.server.listen, "server.listen").await?;
         let admin_socket = listen::bind(config.server.admin_listen, "server.admin_listen").await?;
@@ -340,6 +340,17 @@ impl Listener {
         // It fails only if the loop panicked; then there is nothing left to wait for.
         let _ = self.task.await;
     }
+}
+
+#[cfg(not(feature = "fail-points"))]
+fn clock() -> Arc<dyn Clock> {
+    Arc::new(hapax_core::SystemClock::default())
+}
+
+/// A clock that a fault suite may move.
+#[cfg(feature = "fail-points")]
+fn clock() -> Arc<dyn Clock> {
+    Arc::new(crate::fail_points::MovableClock::default())
 }
 
 /// Counts begin at zero for everything that is configured.

@@ -150,7 +150,9 @@ impl Session {
 
     /// Commits.
     pub(crate) async fn commit(&self) -> Result<(), Failure> {
+        fail::fail_point!("postgres.before_commit");
         let outcome = self.lent.connection.client.batch_execute("COMMIT").await;
+        fail::fail_point!("postgres.after_commit");
         match outcome {
             Ok(()) => {
                 self.in_transaction.store(false, Ordering::Release);

@@ -123,7 +123,7 @@ fn store(
     let seq = append(desk, event, scope, generation, now)?;
     let mut tokens = Vec::with_capacity(event.deliveries.len());
     for delivery in &event.deliveries {
-        tokens.push(enqueue(desk, event, delivery, seq, generation, now)?);
+        tokens.push(enqueue(desk, event, delivery, seq, generation)?);
     }
     Ok(Claim::New { generation, tokens })
 }
@@ -198,11 +198,11 @@ fn enqueue(
     delivery: &NewDelivery,
     seq: i64,
     generation: Generation,
-    now: Timestamp,
 ) -> Result<Option<Handed>, Failure> {
     let destination = desk.intern(delivery.destination.as_str())?;
     let key = event.identity.idempotency_key(generation, &delivery.destination);
     let mut class = Class::Fresh;
+    let now = desk.moment();
     let mut wake_at = now;
     let mut state = DeliveryState::Pending;
     let mut lane_order = None;

@@ -106,8 +106,7 @@ fn dispose_one(
         )?
         .execute((seq, destination, token, state_code(to)))?;
     if let (true, Some(lane)) = (held, lane) {
-        let now = desk.now();
-        lanes::promote(desk, destination, &lane, now)?;
+        lanes::promote(desk, destination, &lane)?;
     }
     Ok(1)
 }

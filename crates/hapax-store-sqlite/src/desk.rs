@@ -22,6 +22,8 @@ pub(crate) const PROBES: i64 = 64;
 /// What the writer remembers from one transaction to the next, whatever happens to its connection.
 pub(crate) struct State {
     pub(crate) clock: Arc<dyn Clock>,
+    /// Both clocks when the store was opened.
+    opened: (Timestamp, Duration),
     pub(crate) names: Names,
     pub(crate) tokens: Tokens,
     pub(crate) tallies: Tallies,
@@ -40,6 +42,7 @@ impl State {
     pub(crate) fn load(connection: &Connection, options: &Options) -> rusqlite::Result<Self> {
         Ok(Self {
             clock: Arc::clone(&options.clock),
+            opened: (options.clock.now(), options.clock.elapsed()),
             names: Names::default(),
             tokens: Tokens::load(connection)?,
             tallies: Tallies::default(),
@@ -106,9 +109,16 @@ impl<'c> Hot<'c> {
 }
 
 impl Desk<'_> {
-    /// The store's time, now.
+    /// The wall clock, for stamps.
     pub(crate) fn now(&self) -> Timestamp {
         self.state.clock.now()
+    }
+
+    /// The time by which deliveries are due and leases end. It passes as the monotonic clock does: a wall clock that is
+    /// set must neither hold back what waits nor end leases.
+    pub(crate) fn moment(&self) -> Timestamp {
+        let (wall, elapsed) = self.state.opened;
+        wall.plus(self.state.clock.elapsed().saturating_sub(elapsed))
     }
 
     /// A new token.

@@ -20,7 +20,7 @@ pub(crate) fn extend(
             answers.push(Written::LeaseLost);
             continue;
         };
-        let until = desk.now().plus(*lease_for);
+        let until = desk.moment().plus(*lease_for);
         desk.connection
             .prepare_cached("UPDATE work SET wake_at = ?3 WHERE seq = ?1 AND destination = ?2")?
             .execute((row.seq, row.destination, until.as_micros()))?;

@@ -55,12 +55,13 @@ fn finish_one(desk: &mut Desk<'_>, report: &Report) -> Result<Written, Failure> 
         Verdict::Completed => conclude(desk, &row, report.hold.token, Ending::Completed, now)?,
         Verdict::Dead { reason } => conclude(desk, &row, report.hold.token, Ending::Dead(reason), now)?,
         Verdict::Retry { after } => {
-            let due_at = now.plus(after).as_micros();
+            let due_at = desk.moment().plus(after).as_micros();
             put_back(desk, &row, row.attempts, due_at)?;
         }
         Verdict::Release => {
             let attempts = row.attempts.saturating_sub(1);
-            put_back(desk, &row, attempts, now.as_micros())?;
+            let due_at = desk.moment().as_micros();
+            put_back(desk, &row, attempts, due_at)?;
         }
     }
     Ok(Written::Applied)

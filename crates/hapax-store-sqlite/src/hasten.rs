@@ -18,7 +18,7 @@ pub(crate) fn hasten(desk: &mut Desk<'_>, event: EventId) -> Result<u32, Failure
         )?
         .execute((
             seq,
-            desk.now().as_micros(),
+            desk.moment().as_micros(),
             state_code(DeliveryState::Retrying),
             Class::Waiting.code(),
         ))?;

@@ -4,7 +4,6 @@
 //! due; the others wait. A dead head that holds its lane has left the work, but its outcome says
 //! so, and nothing is promoted past it.
 
-use hapax_core::Timestamp;
 use rusqlite::OptionalExtension;
 
 use crate::desk::Desk;
@@ -31,12 +30,7 @@ pub(crate) fn place(desk: &mut Desk<'_>, destination: i64, lane: &str) -> Result
 }
 
 /// Makes the next in a lane due, unless a dead head holds it or the head is due or running already.
-pub(crate) fn promote(
-    desk: &mut Desk<'_>,
-    destination: i64,
-    lane: &str,
-    now: Timestamp,
-) -> Result<(), Failure> {
+pub(crate) fn promote(desk: &mut Desk<'_>, destination: i64, lane: &str) -> Result<(), Failure> {
     let blocked: bool = desk
         .connection
         .prepare_cached(
@@ -62,7 +56,12 @@ pub(crate) fn promote(
     if class == Class::Waiting.code() {
         desk.connection
             .prepare_cached("UPDATE work SET class = ?3, wake_at = ?4 WHERE seq = ?1 AND destination = ?2")?
-            .execute((seq, destination, Class::due(lost).code(), now.as_micros()))?;
+            .execute((
+                seq,
+                destination,
+                Class::due(lost).code(),
+                desk.moment().as_micros(),
+            ))?;
     }
     Ok(())
 }

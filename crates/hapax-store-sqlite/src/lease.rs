@@ -47,7 +47,7 @@ fn due(desk: &Desk<'_>, destination: i64, class: Class, limit: u32) -> Result<Ve
         " FROM work INDEXED BY work_due WHERE destination = ?1 AND class = ?2 AND wake_at <= ?3
           ORDER BY wake_at, seq LIMIT ?4"
     ))?;
-    let now = desk.now().as_micros();
+    let now = desk.moment().as_micros();
     let mut rows = select.query((destination, class.code(), now, limit.min(LEASE_MAX)))?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
@@ -64,7 +64,7 @@ fn take(desk: &mut Desk<'_>, row: &WorkRow, order: &LeaseOrder) -> Result<Leased
         ))
     })?;
     let token = desk.token()?;
-    let lease_until = desk.now().plus(order.lease_for);
+    let lease_until = desk.moment().plus(order.lease_for);
     let attempt = row.attempts + 1;
     desk.connection
         .prepare_cached(

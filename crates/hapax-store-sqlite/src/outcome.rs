@@ -108,7 +108,7 @@ pub(crate) fn conclude(
         row.replay,
     ])?;
     match &row.lane {
-        Some(lane) if !holds => lanes::promote(desk, row.destination, lane, now),
+        Some(lane) if !holds => lanes::promote(desk, row.destination, lane),
         Some(_) | None => Ok(()),
     }
 }

@@ -55,7 +55,7 @@ fn replay_one(desk: &mut Desk<'_>, order: &ReplayOrder) -> Result<Replayed, Fail
         ReplayMode::Force => Some(next_generation(desk, &subject)?),
         ReplayMode::Failed | ReplayMode::All => None,
     };
-    let now = desk.now();
+    let now = desk.moment();
     let mut generation = forced.unwrap_or(subject.generation);
     let mut deliveries = 0;
     for delivery in &chosen {

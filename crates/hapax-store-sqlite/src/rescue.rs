@@ -11,7 +11,7 @@ use crate::rows::{Class, event_id_of, state_code};
 
 /// Takes back leases that have expired, at most `limit`.
 pub(crate) fn rescue(desk: &mut Desk<'_>, limit: u32) -> Result<Vec<Rescued>, Failure> {
-    let now = desk.now();
+    let now = desk.moment();
     take_back(desk, now, limit)
 }
 
@@ -25,13 +25,13 @@ fn take_back(desk: &mut Desk<'_>, ended_by: Timestamp, limit: u32) -> Result<Vec
     let mut rescued = Vec::new();
     for row in ended(desk, ended_by, limit)? {
         let token = desk.token()?;
-        let now = desk.now();
         let row = WorkRow {
             lost: row.lost + 1,
             attempts: row.attempts.saturating_sub(1),
             ..row
         };
         if row.lost >= LOST_MAX {
+            let now = desk.now();
             conclude(desk, &row, token, Ending::Dead(ErrorClass::Lost), now)?;
         } else {
             desk.connection
@@ -45,7 +45,7 @@ fn take_back(desk: &mut Desk<'_>, ended_by: Timestamp, limit: u32) -> Result<Vec
                     row.destination,
                     state_code(DeliveryState::waiting(row.attempts)),
                     Class::Suspect.code(),
-                    now.as_micros(),
+                    desk.moment().as_micros(),
                     token.0 as i64,
                     row.attempts,
                     row.lost,

@@ -6,6 +6,8 @@
 
 #[path = "it/bench.rs"]
 mod bench;
+#[path = "it/clock.rs"]
+mod clock;
 #[path = "it/copying.rs"]
 mod copying;
 #[path = "it/fault.rs"]

@@ -89,9 +89,12 @@ impl Relay {
             return Ok(0);
         }
         let count = rows.len();
+        fail::fail_point!("outbox.after_claim");
         // No two of them have the same order key, so that they may go together.
         let ends = join_all(rows.into_iter().map(|row| self.hand_over(row))).await;
+        fail::fail_point!("outbox.before_settle");
         self.table.settle(order.token, ends).await?;
+        fail::fail_point!("outbox.after_settle");
         Ok(count)
     }
 

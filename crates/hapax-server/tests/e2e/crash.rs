@@ -46,6 +46,19 @@ async fn every_event_answered_2xx_is_delivered_after_any_of_20_kills() {
     assert_copies_are_known(&service, &answered).await;
 }
 
+/// What the fault suite's binary obeys is not in the one that is shipped.
+#[cfg(not(feature = "fail-points"))]
+#[tokio::test]
+async fn a_binary_without_the_feature_has_no_fail_points() {
+    let sink = Sink::start().await;
+    let service = Setup::stripe_to(&sink)
+        .before("export HAPAX_FAULTS=\"$PWD\"\necho accept.before_store 1 > kill\necho 999999999 > clock")
+        .start()
+        .await;
+    service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
+    sink.until_effects(1, DELIVERED_LIMIT).await;
+}
+
 async fn until_worked_off(service: &Service) {
     eventually("the backlog is worked off", DELIVERED_LIMIT, async || {
         let stats = service.api("stats").await;
@@ -93,13 +106,14 @@ async fn load_and_kill(service: &mut Service, round: u32, kill_after: usize) -> 
     ended.into_iter().flatten().collect()
 }
 
-/// A sink that fails, drops connections after applying, and is slow, each now and then.
+/// A sink that fails, drops connections or lies after applying, and is slow, each now and then.
 fn unreliable(received: &Received) -> Reply {
     let digit = received.key.bytes().last().unwrap_or_default();
     match (digit, received.nth) {
         (b'0', 1 | 2) => Reply::Status(500),
         (b'1', 1) => Reply::DropAfterApplying,
         (b'2', 1) => Reply::Slow(Duration::from_millis(20), 200),
+        (b'3', 1) => Reply::LieAfterApplying(500),
         _ => Reply::Status(200),
     }
 }

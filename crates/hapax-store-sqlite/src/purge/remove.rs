@@ -60,9 +60,8 @@ pub(super) fn remove(desk: &mut Desk<'_>, seq: i64) -> Result<bool, Failure> {
         .execute((key.as_bytes(), id.as_bytes()))?;
     desk.state.tallies.add(tallies::EVENTS, -1);
     // A dead head that goes must not leave its lane waiting for nobody.
-    let now = desk.now();
     for (destination, lane) in held {
-        lanes::promote(desk, destination, &lane, now)?;
+        lanes::promote(desk, destination, &lane)?;
     }
     if let Some(entry) = orphan(desk, key)? {
         desk.connection

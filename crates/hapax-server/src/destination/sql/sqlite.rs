@@ -150,7 +150,9 @@ fn apply(
             Err(failure) => return Err(failure),
         }
     }
+    fail::fail_point!("sql.before_commit");
     transaction.commit()?;
+    fail::fail_point!("sql.after_commit");
     Ok(results)
 }
 

@@ -49,6 +49,8 @@ pub(crate) enum Reply {
     Hang,
     /// Applies the effect, and is gone before it can say so.
     DropAfterApplying,
+    /// Applies the effect, and says otherwise.
+    LieAfterApplying(u16),
 }
 
 type Behaviour = dyn Fn(&Received) -> Reply + Send + Sync;
@@ -303,6 +305,10 @@ async fn handle(request: Request<Incoming>, shared: Arc<Shared>) -> anyhow::Resu
         Reply::DropAfterApplying => {
             shared.apply(&received);
             anyhow::bail!("the connection is dropped")
+        }
+        Reply::LieAfterApplying(status) => {
+            shared.apply(&received);
+            (status, &[])
         }
     };
     if (200..300).contains(&status) {

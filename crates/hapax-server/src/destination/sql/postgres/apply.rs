@@ -41,7 +41,9 @@ impl Link {
         let applied = one_by_one::join(new.map(|(job, _)| runner.run(&transaction, job)).collect()).await;
         let mut applied = applied.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter();
         // After a failure here it is not known whether it was committed. The inbox tells the next attempt.
+        fail::fail_point!("sql.before_commit");
         transaction.commit().await?;
+        fail::fail_point!("sql.after_commit");
         let outcome = |claim: Option<Outcome>| claim.or_else(|| applied.next().map(Outcome::Applied));
         Ok(claims.into_iter().filter_map(outcome).collect())
     }

@@ -1,0 +1,102 @@
+//! Where a test may kill this process, and a clock that a test may move. Only with the feature `fail-points`: the binary
+//! that is shipped has none of it.
+//!
+//! The variable `HAPAX_FAULTS` names a folder. The file `kill` in it, such as `accept.after_store 3`, ends the process
+//! with SIGKILL when that point is reached for the third time; the file `clock` moves the wall clock by its seconds.
+
+mod clock;
+mod kill;
+
+use std::path::PathBuf;
+
+pub use clock::MovableClock;
+pub use kill::listen;
+
+/// The variable that names the folder.
+pub const FOLDER: &str = "HAPAX_FAULTS";
+/// The file that says where to die.
+pub const KILL_FILE: &str = "kill";
+/// The file that says how far the wall clock is off, in seconds.
+pub const CLOCK_FILE: &str = "clock";
+
+/// A place in the code where a crash matters.
+#[derive(Clone, Copy, Debug)]
+pub struct FailPoint {
+    /// As it is written in the code.
+    pub name: &'static str,
+    /// What a crash there leaves behind.
+    pub leaves: &'static str,
+}
+
+/// Every point there is, in the order of an event's way.
+pub const ALL: [FailPoint; 19] = [
+    point(
+        "accept.before_store",
+        "nothing: the sender has no answer and comes again",
+    ),
+    point(
+        "sqlite.before_commit",
+        "a transaction that was not committed: nothing of it is there",
+    ),
+    point("sqlite.after_commit", "a transaction that nobody was told of"),
+    point(
+        "postgres.before_commit",
+        "a transaction that the server rolls back",
+    ),
+    point("postgres.after_commit", "a transaction that nobody was told of"),
+    point(
+        "accept.after_store",
+        "the event and its work; the sender comes again and is told `duplicate`",
+    ),
+    point("accept.before_answer", "the same, for a part of the batch"),
+    point(
+        "dispatch.after_lease",
+        "deliveries leased by a process that is gone",
+    ),
+    point("run.before_attempt", "a delivery leased, its attempt not made"),
+    point(
+        "sql.before_commit",
+        "neither the effect nor its row of `hapax_inbox`",
+    ),
+    point(
+        "sql.after_commit",
+        "both; the next attempt finds the row and does nothing",
+    ),
+    point(
+        "run.after_attempt",
+        "an attempt made and not written down: it is repeated under its key",
+    ),
+    point("finish.before_store", "the same, for a batch"),
+    point(
+        "finish.after_store",
+        "outcomes written, and what was to follow from them not begun",
+    ),
+    point(
+        "processed.before_answer",
+        "work that is done; the sender comes again and is told so",
+    ),
+    point(
+        "replay.before_advance",
+        "a portion of a bulk replay put back, and its place not noted",
+    ),
+    point(
+        "outbox.after_claim",
+        "rows claimed until their claim ends; another relay takes them then",
+    ),
+    point(
+        "outbox.before_settle",
+        "rows that became events and are not marked: the next hand-over is a duplicate",
+    ),
+    point(
+        "outbox.after_settle",
+        "rows relayed and marked; nothing is left to do",
+    ),
+];
+
+const fn point(name: &'static str, leaves: &'static str) -> FailPoint {
+    FailPoint { name, leaves }
+}
+
+fn folder() -> Option<PathBuf> {
+    std::env::var_os(FOLDER).map(PathBuf::from)
+}

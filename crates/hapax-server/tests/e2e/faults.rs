@@ -1,0 +1,23 @@
+//! One world, many faults: senders, a destination over HTTP and one in a database, and whatever breaks between them.
+//!
+//! ```text
+//! load ──► replicas ──► sink, books        each fault is a test: break, mend, settle, and let the checker judge
+//!   └─────── history ◄─────┘               the checker reads the history and nothing else
+//! ```
+
+mod books;
+mod checker;
+mod clock;
+mod destinations;
+mod freezes;
+mod history;
+mod kills;
+mod limits;
+mod link;
+mod load;
+mod points;
+mod report;
+mod servers;
+mod stores;
+mod wires;
+mod world;

@@ -1,0 +1,111 @@
+//! The judge: a pure function of a history. It knows the promises and nothing of how they are kept.
+
+mod backwards;
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::history::{Place, Seen};
+
+/// Every promise that was broken, in words.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Findings {
+    /// Answered 2xx, and without effect.
+    pub(super) lost: Vec<String>,
+    /// More than one effect where there may be one.
+    pub(super) doubled: Vec<String>,
+    /// Attempts at one event under several keys, or at several events under one.
+    pub(super) keys: Vec<String>,
+    /// Stored states that went back.
+    pub(super) backwards: Vec<String>,
+}
+
+impl Findings {
+    pub(super) fn is_clean(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Judges a history that has ended: nothing is under way any more.
+pub(super) fn check(history: &[Seen]) -> Findings {
+    Findings {
+        lost: lost(history),
+        doubled: doubled(history),
+        keys: keys(history),
+        backwards: backwards::backwards(history),
+    }
+}
+
+/// The events that were answered 2xx.
+pub(super) fn answered(history: &[Seen]) -> BTreeSet<&str> {
+    let durable = |seen| match seen {
+        &Seen::Answered { ref event, status } if (200..300).contains(&status) => Some(event.as_str()),
+        Seen::Answered { .. }
+        | Seen::Sent { .. }
+        | Seen::Attempted { .. }
+        | Seen::Applied { .. }
+        | Seen::Stored(_) => None,
+    };
+    history.iter().filter_map(durable).collect()
+}
+
+fn lost(history: &[Seen]) -> Vec<String> {
+    let (answered, effects) = (answered(history), effects(history));
+    let mut lost = Vec::new();
+    for seen in history {
+        let Seen::Sent { event, to } = seen else { continue };
+        for place in to {
+            if answered.contains(event.as_str()) && !effects.contains_key(&(event, *place)) {
+                lost.push(format!("{event} was answered 2xx and has no effect at {place:?}"));
+            }
+        }
+    }
+    lost
+}
+
+/// Also of events that were never answered 2xx: an effect may be there, but not twice.
+fn doubled(history: &[Seen]) -> Vec<String> {
+    effects(history)
+        .into_iter()
+        .filter(|((_, place), count)| *place == Place::Books && *count > 1)
+        .map(|((event, _), count)| format!("{event} took effect {count} times"))
+        .collect()
+}
+
+fn effects(history: &[Seen]) -> BTreeMap<(&str, Place), usize> {
+    let mut effects = BTreeMap::new();
+    for seen in history {
+        if let Seen::Applied { event, at } = seen {
+            *effects.entry((event.as_str(), *at)).or_default() += 1;
+        }
+    }
+    effects
+}
+
+fn keys(history: &[Seen]) -> Vec<String> {
+    let mut of_event: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut of_key: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for seen in history {
+        if let Seen::Attempted { event, key } = seen {
+            of_event.entry(event).or_default().insert(key);
+            of_key.entry(key).or_default().insert(event);
+        }
+    }
+    let several = of_event
+        .into_iter()
+        .filter(|(_, keys)| keys.len() > 1)
+        .map(|(event, keys)| format!("{event} was tried under {keys:?}"));
+    let shared = of_key
+        .into_iter()
+        .filter(|(_, events)| events.len() > 1)
+        .map(|(key, events)| format!("{key} was the key of {events:?}"));
+    let none = history.iter().filter_map(|seen| match seen {
+        Seen::Attempted { event, key } if key.is_empty() => Some(format!("{event} was tried without a key")),
+        Seen::Attempted { .. }
+        | Seen::Sent { .. }
+        | Seen::Answered { .. }
+        | Seen::Applied { .. }
+        | Seen::Stored(_) => None,
+    });
+    several.chain(shared).chain(none).collect()
+}

@@ -1,0 +1,80 @@
+//! What was seen from outside, in the order in which it was seen.
+
+use std::collections::BTreeMap;
+
+/// A destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Place {
+    /// Over HTTP: what deduplicates there is the `Idempotency-Key`.
+    App,
+    /// In a database: effect and claim commit together.
+    Books,
+}
+
+impl Place {
+    pub(super) fn of(destination: &str) -> Self {
+        match destination {
+            "app" => Self::App,
+            "books" => Self::Books,
+            other => panic!("no event goes to `{other}`"),
+        }
+    }
+}
+
+/// One thing that was seen.
+#[derive(Clone, Debug)]
+pub(super) enum Seen {
+    /// Somebody began to send an event that is to take effect at these places.
+    Sent { event: String, to: Vec<Place> },
+    /// The sender got an answer. A committed row of an outbox counts as a 200.
+    Answered { event: String, status: u16 },
+    /// A request arrived.
+    Attempted { event: String, key: String },
+    /// An effect is there, once more for each of these.
+    Applied { event: String, at: Place },
+    /// Everything that the store held at one moment.
+    Stored(BTreeMap<(String, Place), Stored>),
+}
+
+/// A delivery, as the store had it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stored {
+    pub(super) generation: i64,
+    pub(super) token: i64,
+    pub(super) state: State,
+    pub(super) key: String,
+    /// The bulk replay that put it back.
+    pub(super) replay: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Pending,
+    Running,
+    Retrying,
+    Completed,
+    Dead,
+    Discarded,
+}
+
+impl State {
+    /// As the stores write it.
+    pub(super) fn of(code: i64) -> Self {
+        match code {
+            0 => Self::Pending,
+            1 => Self::Running,
+            2 => Self::Retrying,
+            3 => Self::Completed,
+            4 => Self::Dead,
+            5 => Self::Discarded,
+            other => panic!("the store has a state {other}"),
+        }
+    }
+
+    pub(super) const fn is_finished(self) -> bool {
+        match self {
+            Self::Pending | Self::Running | Self::Retrying => false,
+            Self::Completed | Self::Dead | Self::Discarded => true,
+        }
+    }
+}
