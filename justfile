@@ -31,3 +31,7 @@ demo:
 
 bench:
     cargo run --release -- bench
+
+# Mixed load and random faults for a while: nothing lost, nothing doubled, flat memory
+soak duration="30m" *options:
+    cargo run --release -- soak --for {{duration}} {{options}}

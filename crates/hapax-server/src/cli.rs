@@ -25,6 +25,7 @@ pub mod resume;
 pub mod send;
 pub mod serve;
 pub mod sink;
+pub(crate) mod soak;
 pub mod stats;
 pub mod store;
 pub mod twice;
@@ -132,6 +133,8 @@ enum Verb {
     /// The destination that the benchmark delivers to
     #[command(hide = true)]
     Sink(sink::Args),
+    #[command(hide = true)]
+    Soak(soak::Args),
 }
 
 /// Parses the command line, runs the verb and says how the process ends.
@@ -185,6 +188,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Verb::Man(args) => man::run(&args),
         Verb::Reference(args) => reference::run(&args),
         Verb::Load(args) => load::run(args).await,
+        Verb::Soak(args) => soak::run(args, globals).await,
         Verb::Ceiling(args) => ceiling::run(args).await,
         Verb::Sink(args) => sink::run(args).await,
     }

@@ -21,4 +21,5 @@ pub(crate) mod progress;
 pub(crate) mod report;
 pub(crate) mod service;
 pub(crate) mod sink;
+pub(crate) mod soak;
 pub(crate) mod workspace;

@@ -20,8 +20,8 @@ use super::workspace::{Afterwards, Workspace};
 
 use proof::Circumstances;
 pub(crate) use proof::{Proof, explain, print};
-use sender::Senders;
-use waves::Waves;
+pub(super) use sender::Senders;
+pub(super) use waves::Waves;
 
 const SOURCE: &str = "demo";
 const PATH: &str = "/in/demo";
@@ -31,7 +31,7 @@ const STORE_FILE: &str = "hapax.db";
 const DELIVERED_LIMIT: Duration = Duration::from_secs(120);
 const DRAINED_EVERY: Duration = Duration::from_millis(50);
 /// One delivery in seven fails: enough to retry often, not enough to look like an outage.
-const FAULTS: Faults = Faults {
+pub(super) const FAULTS: Faults = Faults {
     refuse: 50,
     fail_after_effect: 50,
     hang_up_after_effect: 50,
@@ -57,7 +57,7 @@ pub(crate) async fn run(plan: &Plan, workspace: &Workspace) -> anyhow::Result<Pr
     let sink = Sink::start(([127, 0, 0, 1], 0).into(), effects, FAULTS).await?;
     let secret = format!("whsec_{:032x}", fastrand::u128(..));
     let book = Book::open(plan.store.as_deref(), folder).await?;
-    let site = site(plan, folder, &sink, &book, &secret)?;
+    let site = site(plan.store.as_deref(), folder, &sink, &book, &secret)?;
     let waves = Waves::new(plan.events, plan.copies_max);
     let progress = Progress::new(waves.total() as u64);
     progress.say(format!("signing {} events", plan.events));
@@ -103,10 +103,17 @@ pub(crate) async fn run(plan: &Plan, workspace: &Workspace) -> anyhow::Result<Pr
     Ok(proof)
 }
 
-fn site(plan: &Plan, folder: &Path, sink: &Sink, book: &Book, secret: &str) -> anyhow::Result<Site> {
+/// A service that delivers to a sink and to a book.
+pub(super) fn site(
+    store: Option<&str>,
+    folder: &Path,
+    sink: &Sink,
+    book: &Book,
+    secret: &str,
+) -> anyhow::Result<Site> {
     let own = format!("sqlite:{}", folder.join(STORE_FILE).display());
     let settings = Settings {
-        store_url: plan.store.clone().unwrap_or(own),
+        store_url: store.map_or(own, str::to_owned),
         sources: vec![(SOURCE, vec!["sink", "book"])],
         secret: secret.to_owned(),
         destinations: format!(
@@ -119,7 +126,8 @@ fn site(plan: &Plan, folder: &Path, sink: &Sink, book: &Book, secret: &str) -> a
     Site::create(folder, &settings)
 }
 
-async fn prepare(site: &Site, secret: &str, count: usize) -> anyhow::Result<Prepared> {
+/// Signs new events.
+pub(super) async fn prepare(site: &Site, secret: &str, count: usize) -> anyhow::Result<Prepared> {
     let (address, secret, seed) = (site.ingest(), secret.to_owned(), fastrand::u64(..));
     let prepare = move || {
         Prepared::new(&Recipe {
@@ -136,7 +144,7 @@ async fn prepare(site: &Site, secret: &str, count: usize) -> anyhow::Result<Prep
 }
 
 /// Waits until the service has no unfinished work: until then another attempt may still reach the sink.
-async fn drained(site: &Site) -> anyhow::Result<()> {
+pub(super) async fn drained(site: &Site) -> anyhow::Result<()> {
     let started = Instant::now();
     while started.elapsed() < DELIVERED_LIMIT {
         if unfinished(&site.stats().await?) == Some(0) {

@@ -23,6 +23,11 @@ impl Memory {
         Self::parse(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
     }
 
+    /// How many files, sockets and the like a running process has open.
+    pub(crate) fn descriptors_of(pid: u32) -> Option<u64> {
+        Some(std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?.count() as u64)
+    }
+
     fn parse(status: &str) -> Option<Self> {
         let field = |name: &str| {
             let value = status.lines().find_map(|line| line.strip_prefix(name))?;

@@ -58,7 +58,7 @@ struct Shared {
 
 impl Senders {
     /// Senders for these events.
-    pub(super) fn new(address: SocketAddr, prepared: Prepared) -> Self {
+    pub(crate) fn new(address: SocketAddr, prepared: Prepared) -> Self {
         let heard = Mutex::new(vec![Heard::default(); prepared.len()]);
         let shared = Shared {
             address,
@@ -73,7 +73,7 @@ impl Senders {
     }
 
     /// Sends these events, each until it is answered.
-    pub(super) async fn send(&self, numbers: &[usize], progress: &Progress) {
+    pub(crate) async fn send(&self, numbers: &[usize], progress: &Progress) {
         let queue = Arc::new(Queue {
             numbers: numbers.to_vec(),
             next: AtomicUsize::new(0),
@@ -92,12 +92,12 @@ impl Senders {
     }
 
     /// How many deliveries are over.
-    pub(super) fn answered(&self) -> watch::Receiver<usize> {
+    pub(crate) fn answered(&self) -> watch::Receiver<usize> {
         self.shared.answered.subscribe()
     }
 
     /// How many events the service has answered for.
-    pub(super) fn acknowledged(&self) -> usize {
+    pub(crate) fn acknowledged(&self) -> usize {
         self.heard()
             .iter()
             .filter(|heard| heard.is_acknowledged())
@@ -105,17 +105,17 @@ impl Senders {
     }
 
     /// What was heard, by event.
-    pub(super) fn heard(&self) -> Vec<Heard> {
+    pub(crate) fn heard(&self) -> Vec<Heard> {
         self.shared.heard().clone()
     }
 
     /// The id of an event.
-    pub(super) fn event_id(&self, number: usize) -> String {
+    pub(crate) fn event_id(&self, number: usize) -> String {
         self.shared.prepared.event_id(number).unwrap_or_default()
     }
 
     /// Requests sent, those that were repeated for want of an answer among them.
-    pub(super) fn requests(&self) -> u64 {
+    pub(crate) fn requests(&self) -> u64 {
         self.shared.requests.load(Ordering::Relaxed)
     }
 }

@@ -1,16 +1,16 @@
 //! Who is sent when: every event several times, all mixed; and once more after everything was delivered.
 
 /// Numbers of events, in the order of sending.
-pub(super) struct Waves {
+pub(crate) struct Waves {
     /// Every event between once and `copies_max` times, in random order.
-    pub(super) mixed: Vec<usize>,
+    pub(crate) mixed: Vec<usize>,
     /// Every event once: the copy that comes when all is long over.
-    pub(super) late: Vec<usize>,
+    pub(crate) late: Vec<usize>,
 }
 
 impl Waves {
     /// Draws the numbers of copies and the order.
-    pub(super) fn new(events: usize, copies_max: usize) -> Self {
+    pub(crate) fn new(events: usize, copies_max: usize) -> Self {
         let mut mixed: Vec<usize> = (0..events)
             .flat_map(|event| std::iter::repeat_n(event, fastrand::usize(1..=copies_max.max(1))))
             .collect();
@@ -21,7 +21,7 @@ impl Waves {
     }
 
     /// All deliveries.
-    pub(super) fn total(&self) -> usize {
+    pub(crate) fn total(&self) -> usize {
         self.mixed.len() + self.late.len()
     }
 }
