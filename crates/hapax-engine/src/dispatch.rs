@@ -50,6 +50,7 @@ impl Inner {
                 continue;
             }
             tokio::select! {
+                biased;
                 () = self.dispatch.notified() => {}
                 () = self.parts.runtime.sleep(wait) => {}
                 () = self.stop.cancelled() => return,

@@ -240,6 +240,7 @@ impl Engine {
         inner.attempts.close();
         let (held, released_before) = (inner.flights.len(), inner.released.load(Ordering::Relaxed));
         tokio::select! {
+            biased;
             () = inner.attempts.wait() => {}
             () = inner.parts.runtime.sleep(limit) => {
                 inner.flights.release_all();
@@ -274,6 +275,7 @@ impl Inner {
     /// Waits; whether the engine was told to stop meanwhile.
     pub(crate) async fn rest(&self, duration: Duration) -> bool {
         tokio::select! {
+            biased;
             () = self.stop.cancelled() => true,
             () = self.parts.runtime.sleep(duration) => false,
         }
