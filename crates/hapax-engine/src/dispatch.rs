@@ -24,7 +24,7 @@ impl Inner {
         let mut turn = 0_usize;
         let mut polled = self.elapsed();
         loop {
-            if self.stop.is_cancelled() {
+            if self.shut_door.is_cancelled() {
                 return;
             }
             let mut wait = self.limits.poll_every;
@@ -53,7 +53,7 @@ impl Inner {
                 biased;
                 () = self.dispatch.notified() => {}
                 () = self.parts.runtime.sleep(wait) => {}
-                () = self.stop.cancelled() => return,
+                () = self.shut_door.cancelled() => return,
             }
         }
     }
