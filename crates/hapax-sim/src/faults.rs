@@ -1,0 +1,153 @@
+//! Faults: what happens when, as the seed decides.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::executor::Process;
+use crate::history::{Fact, Fault};
+use crate::random::Dice;
+use crate::world::{Settings, World, start};
+
+/// How long a replica stays away.
+const AWAY_MAX: Duration = Duration::from_secs(3);
+/// How long the store stays away.
+const DOWN_MAX: Duration = Duration::from_secs(4);
+/// How far the store's clock is set, at most.
+const STORE_STEP_MILLIS: u64 = 6_000;
+/// How far the clock of a process is set, at most: more than the hour at which purging stops.
+const STEP_MILLIS: u64 = 2 * 3_600_000;
+/// How long a process may take to stop.
+const STOP_MAX: Duration = Duration::from_secs(2);
+/// After this long a process that was told to stop is killed.
+const STOP_PATIENCE: Duration = Duration::from_secs(8);
+
+/// A fault to come.
+#[derive(Clone, Copy, Debug)]
+pub struct Planned {
+    after: Duration,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// Kill the replica at this place, and start another later.
+    Kill(usize),
+    /// Tell it to stop, and start another later.
+    ShutDown(usize),
+    /// Let it stand still for so long.
+    Pause(usize, Duration),
+    /// Cut off the store for so long.
+    StoreDown(Duration),
+    /// Set the store's clock.
+    StepStore(i64),
+    /// Set the clock of a replica.
+    Step(usize, i64),
+}
+
+/// Draws the faults of a run.
+pub fn plan(settings: &Settings, dice: &Dice) -> Vec<Planned> {
+    let planned = (0..settings.faults).map(|_| Planned {
+        after: dice.time(Duration::ZERO, settings.trouble),
+        kind: draw(settings, dice),
+    });
+    planned.collect()
+}
+
+fn draw(settings: &Settings, dice: &Dice) -> Kind {
+    let place = dice.index(settings.replicas);
+    match dice.index(10) {
+        0..=2 => Kind::Kill(place),
+        3 => Kind::ShutDown(place),
+        4..=6 => Kind::Pause(place, dice.time(settings.lease / 2, settings.lease * 4)),
+        7 => Kind::StoreDown(dice.time(Duration::from_millis(100), DOWN_MAX)),
+        8 => Kind::StepStore(step(dice, STORE_STEP_MILLIS)),
+        _ => Kind::Step(place, step(dice, STEP_MILLIS)),
+    }
+}
+
+fn step(dice: &Dice, millis_max: u64) -> i64 {
+    dice.between(0, 2 * millis_max) as i64 - millis_max as i64
+}
+
+/// Waits for the moment of a fault, and lets it happen to its end.
+pub async fn inject(world: &Arc<World>, planned: Planned, dice: Dice) {
+    world.executor.sleep(planned.after).await;
+    match planned.kind {
+        Kind::Kill(place) => kill(world, place, dice).await,
+        Kind::ShutDown(place) => shut_down(world, place, dice).await,
+        Kind::Pause(place, duration) => pause(world, place, duration).await,
+        Kind::StoreDown(duration) => {
+            // One outage may fall into another: the first to end ends both.
+            world.network.take_store_down();
+            world.executor.sleep(duration).await;
+            world.network.bring_store_up();
+        }
+        Kind::StepStore(millis) => {
+            note(world, Fault::StoreClockStepped(millis));
+            world.vault.step_clock(millis);
+        }
+        Kind::Step(place, millis) => {
+            if let Some(replica) = world.door.at(place) {
+                note(world, Fault::ClockStepped(replica.process, millis));
+                replica.clock.step(millis);
+            }
+        }
+    }
+}
+
+async fn kill(world: &Arc<World>, place: usize, dice: Dice) {
+    let Some(replica) = world.door.take(place) else {
+        return;
+    };
+    note(world, Fault::Killed(replica.process));
+    world.executor.kill(replica.process);
+    come_back(world, place, dice).await;
+}
+
+/// Another replica takes the place after a while.
+async fn come_back(world: &Arc<World>, place: usize, dice: Dice) {
+    let away = dice.time(Duration::ZERO, AWAY_MAX);
+    world.executor.sleep(away).await;
+    start(world, place, dice);
+}
+
+async fn shut_down(world: &Arc<World>, place: usize, dice: Dice) {
+    let Some(replica) = world.door.take(place) else {
+        return;
+    };
+    let (stopped, has_stopped) = tokio::sync::oneshot::channel();
+    let engine = replica.engine;
+    world.executor.spawn(replica.process, async move {
+        if let Some(engine) = engine {
+            engine.shutdown(STOP_MAX).await;
+        }
+        let _ = stopped.send(());
+    });
+    let fault = tokio::select! {
+        biased;
+        _ = has_stopped => Fault::ShutDown(replica.process),
+        () = world.executor.sleep(STOP_PATIENCE) => Fault::Killed(replica.process),
+    };
+    note(world, fault);
+    world.executor.kill(replica.process);
+    come_back(world, place, dice).await;
+}
+
+async fn pause(world: &Arc<World>, place: usize, duration: Duration) {
+    let Some(process) = world.door.at(place).map(|replica| replica.process) else {
+        return;
+    };
+    note(world, Fault::Paused(process));
+    world.executor.pause(process);
+    world.executor.sleep(duration).await;
+    resume(world, process);
+}
+
+fn resume(world: &Arc<World>, process: Process) {
+    note(world, Fault::Resumed(process));
+    world.executor.resume(process);
+}
+
+fn note(world: &Arc<World>, fault: Fault) {
+    world.history.note(Fact::Fault(fault));
+}

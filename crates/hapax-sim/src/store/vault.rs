@@ -1,0 +1,270 @@
+//! The vault: the model of the store, which notes in the history what it does, and where a mutation breaks it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use hapax_core::store::{AcceptRequest, Claim, Error, LeaseBatch, LeaseOrder, Report, Rescued, Written};
+use hapax_core::{
+    DestinationId, EventId, Generation, Hold, IdempotencyKey, Key, Leased, NewEvent, Store as _, Token,
+    Verdict as Wanted,
+};
+use hapax_store_laws::MemoryStore;
+
+use crate::clock::SkewedClock;
+use crate::executor::{Executor, Process, lock};
+use crate::history::{Delivery, Fact, History, Verdict};
+use crate::mutation::Mutation;
+
+/// Between looking and inserting, where a mutation does that.
+const LOOK_TO_INSERT: Duration = Duration::from_millis(5);
+/// How much too early leases end, where a mutation ends them early.
+const TOO_EARLY_MILLIS: i64 = 2_000;
+
+/// The store behind the network.
+pub struct Vault {
+    /// The model itself, for what is neither noted nor broken.
+    pub model: MemoryStore,
+    clock: Arc<SkewedClock>,
+    executor: Executor,
+    history: History,
+    mutation: Option<Mutation>,
+    rows: Mutex<Rows>,
+    leases_asked: AtomicU64,
+}
+
+#[derive(Default)]
+struct Rows {
+    /// The sender's id of each event, to name it in the history.
+    names: BTreeMap<EventId, String>,
+    /// The first and the last token of each delivery, for mutations that do not use the one shown.
+    tokens: BTreeMap<(EventId, DestinationId), (Token, Token)>,
+}
+
+impl Vault {
+    /// An empty one on its own clock.
+    pub fn new(
+        executor: Executor,
+        clock: Arc<SkewedClock>,
+        history: History,
+        mutation: Option<Mutation>,
+    ) -> Self {
+        Self {
+            model: MemoryStore::new(Arc::clone(&clock) as Arc<dyn hapax_core::Clock>),
+            clock,
+            executor,
+            history,
+            mutation,
+            rows: Mutex::default(),
+            leases_asked: AtomicU64::new(0),
+        }
+    }
+
+    /// How often somebody asked for work.
+    pub fn leases_asked(&self) -> u64 {
+        self.leases_asked.load(Ordering::Relaxed)
+    }
+
+    /// The mutation, if one is at work.
+    pub const fn mutation(&self) -> Option<Mutation> {
+        self.mutation
+    }
+
+    /// Sets the store's clock.
+    pub fn step_clock(&self, millis: i64) {
+        self.clock.step(millis);
+    }
+
+    /// Claims and stores.
+    pub async fn accept(
+        &self,
+        by: Process,
+        mut requests: Vec<AcceptRequest>,
+    ) -> Vec<Result<Vec<Claim>, Error>> {
+        let events = || requests.iter().flat_map(|request| &request.events);
+        let mut known = Vec::new();
+        if self.has(Mutation::LookThenInsert) {
+            for event in events() {
+                known.push(matches!(self.model.look_up(&event.identity).await, Ok(Some(_))));
+            }
+            self.executor.sleep(LOOK_TO_INSERT).await;
+        }
+        let mut known = known.into_iter();
+        for event in requests.iter_mut().flat_map(|request| &mut request.events) {
+            self.spoil(event, known.next()).await;
+        }
+        let answers = self.model.accept(requests.clone()).await;
+        for (request, answer) in requests.iter().zip(&answers) {
+            for (event, claim) in request.events.iter().zip(answer.iter().flatten()) {
+                self.note_claim(by, event, claim);
+            }
+        }
+        answers
+    }
+
+    /// Leases what is due.
+    pub async fn lease(&self, by: Process, order: LeaseOrder) -> Result<LeaseBatch, Error> {
+        self.leases_asked.fetch_add(1, Ordering::Relaxed);
+        let mut batch = self.model.lease(order).await?;
+        for leased in &mut batch.leased {
+            let shown = self.remember(leased.event.id, &leased.destination, leased.token);
+            if self.has(Mutation::ReusedTokens) {
+                leased.token = shown;
+            }
+            if self.has(Mutation::KeyPerAttempt) {
+                leased.idempotency_key = key_of_attempt(leased);
+            }
+            self.note_lease(by, leased.event.id, &leased.destination, leased.token);
+        }
+        Ok(batch)
+    }
+
+    /// Renews leases.
+    pub async fn extend(&self, holds: Vec<Hold>, lease_for: Duration) -> Result<Vec<Written>, Error> {
+        let holds = holds.into_iter().map(|hold| self.unfenced(hold)).collect();
+        self.model.extend(holds, lease_for).await
+    }
+
+    /// Records what became of attempts.
+    pub async fn finish(&self, by: Process, reports: Vec<Report>) -> Result<Vec<Written>, Error> {
+        let unfenced = reports.iter().cloned().map(|report| Report {
+            hold: self.unfenced(report.hold),
+            ..report
+        });
+        let written = self.model.finish(unfenced.collect()).await?;
+        for (report, written) in reports.iter().zip(&written) {
+            self.note_end(by, report, *written);
+        }
+        Ok(written)
+    }
+
+    /// Takes back what expired.
+    pub async fn rescue(&self, limit: u32) -> Result<Vec<Rescued>, Error> {
+        if self.has(Mutation::NoRescue) {
+            return Ok(Vec::new());
+        }
+        let ahead = if self.has(Mutation::EarlyRescue) {
+            TOO_EARLY_MILLIS
+        } else {
+            0
+        };
+        self.clock.step(ahead);
+        let rescued = self.model.rescue(limit).await;
+        self.clock.step(-ahead);
+        let rescued = rescued?;
+        for taken in &rescued {
+            self.history.note(Fact::Rescued {
+                delivery: self.delivery(taken.event, &taken.destination),
+                lost: taken.lost,
+            });
+        }
+        Ok(rescued)
+    }
+
+    fn has(&self, mutation: Mutation) -> bool {
+        self.mutation == Some(mutation)
+    }
+
+    /// Breaks a row on its way in, where a mutation does; `known` is what was seen before the wait.
+    async fn spoil(&self, event: &mut NewEvent, known: Option<bool>) {
+        if self.has(Mutation::NoLanes) {
+            event
+                .deliveries
+                .iter_mut()
+                .for_each(|delivery| delivery.lane = None);
+        }
+        let taken_meanwhile = matches!(self.model.look_up(&event.identity).await, Ok(Some(_)));
+        if known == Some(false) && taken_meanwhile {
+            // No constraint stops the second insert: its row is beside the first one's.
+            event.key = Key::from_bytes(*event.id.as_bytes());
+        }
+    }
+
+    fn note_claim(&self, by: Process, event: &NewEvent, claim: &Claim) {
+        let Claim::New { tokens, .. } = claim else { return };
+        let name = event.identity.event_id.clone();
+        lock(&self.rows).names.insert(event.id, name.clone());
+        self.history.note(Fact::Stored {
+            event: name,
+            id: event.id,
+            lane: event
+                .headers
+                .get("lane")
+                .map(|lane| String::from_utf8_lossy(lane).into_owned()),
+        });
+        for (delivery, handed) in event.deliveries.iter().zip(tokens) {
+            if let Some(handed) = handed {
+                self.remember(event.id, &delivery.destination, handed.token);
+                self.note_lease(by, event.id, &delivery.destination, handed.token);
+            }
+        }
+    }
+
+    fn note_lease(&self, by: Process, event: EventId, destination: &DestinationId, token: Token) {
+        let delivery = self.delivery(event, destination);
+        self.history.note(Fact::Leased { by, delivery, token });
+    }
+
+    fn note_end(&self, by: Process, report: &Report, written: Written) {
+        let hold = &report.hold;
+        let (delivery, token) = (self.delivery(hold.event, &hold.destination), hold.token);
+        let verdict = match report.verdict {
+            Wanted::Completed => Verdict::Completed,
+            Wanted::Retry { .. } => Verdict::Retry,
+            Wanted::Dead { .. } => Verdict::Dead,
+            Wanted::Release => Verdict::Released,
+        };
+        self.history.note(match written {
+            Written::Applied => Fact::Finished {
+                by,
+                delivery,
+                token,
+                verdict,
+            },
+            Written::LeaseLost => Fact::Late { by, delivery, token },
+        });
+    }
+
+    /// Keeps the token of a new lease; the first one that this delivery ever had.
+    fn remember(&self, event: EventId, destination: &DestinationId, token: Token) -> Token {
+        let mut rows = lock(&self.rows);
+        let tokens = rows
+            .tokens
+            .entry((event, destination.clone()))
+            .or_insert((token, token));
+        tokens.1 = token;
+        tokens.0
+    }
+
+    /// What the model is shown instead of `hold`, where tokens do not count.
+    fn unfenced(&self, hold: Hold) -> Hold {
+        if !self.has(Mutation::NoFencing) && !self.has(Mutation::ReusedTokens) {
+            return hold;
+        }
+        let last = lock(&self.rows)
+            .tokens
+            .get(&(hold.event, hold.destination.clone()))
+            .copied();
+        let token = last.map_or(hold.token, |(_, last)| last);
+        Hold { token, ..hold }
+    }
+
+    fn delivery(&self, id: EventId, destination: &DestinationId) -> Delivery {
+        let event = lock(&self.rows).names.get(&id).cloned().unwrap_or_default();
+        Delivery {
+            event,
+            id,
+            destination: destination.clone(),
+        }
+    }
+}
+
+/// A key that only this attempt has.
+fn key_of_attempt(leased: &Leased) -> IdempotencyKey {
+    let generation = Generation(u32::try_from(leased.token.0).unwrap_or(u32::MAX));
+    leased
+        .event
+        .identity
+        .idempotency_key(generation, &leased.destination)
+}
