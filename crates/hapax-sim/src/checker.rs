@@ -88,22 +88,22 @@ pub fn check(history: &[Entry], destinations: usize) -> Vec<Violation> {
 
 /// A history that does not say how it ended has not ended well.
 fn unfinished(history: &[Entry]) -> Option<Violation> {
-    let last = history.last()?;
-    match last.fact {
-        Fact::Ended {
-            unfinished: 0,
-            settled: Settled::Yes,
-        } => None,
-        Fact::Ended { unfinished, .. } => {
+    let (at, what) = match history.last() {
+        Some(Entry {
+            at,
+            fact: Fact::Ended { unfinished, settled },
+        }) => {
+            if (*unfinished, *settled) == (0, Settled::Yes) {
+                return None;
+            }
             let what = format!("{unfinished} deliveries are left, long after the last fault");
-            Some(Violation::new(Rule::Unfinished, last, what))
+            (*at, what)
         }
-        _ => Some(Violation::new(
-            Rule::Unfinished,
-            last,
-            "the run never came to its end",
-        )),
-    }
+        Some(entry) => (entry.at, "the run never came to its end".to_owned()),
+        None => (Duration::ZERO, "nothing happened".to_owned()),
+    };
+    let rule = Rule::Unfinished;
+    Some(Violation { rule, at, what })
 }
 
 #[cfg(test)]

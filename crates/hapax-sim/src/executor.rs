@@ -187,10 +187,9 @@ impl Executor {
     /// Lets time pass to the next timer; whether there is one.
     fn advance(&self) -> bool {
         let mut state = self.lock();
-        let Some(((at, number), waker)) = state.timers.pop_first() else {
+        let Some(((at, _), waker)) = state.timers.pop_first() else {
             return false;
         };
-        let _ = number;
         state.now = state.now.max(at);
         drop(state);
         waker.wake();

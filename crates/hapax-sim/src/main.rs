@@ -66,7 +66,7 @@ fn main() -> ExitCode {
 /// Runs one seed and prints all of it; whether it kept every promise.
 fn one(seed: u64, mutation: Option<Mutation>) -> bool {
     let run = simulate(seed, mutation);
-    print!("{}", run.transcript());
+    println!("{}", run.transcript());
     for violation in &run.violations {
         println!("BROKEN   {violation}");
     }

@@ -19,6 +19,7 @@ impl Dice {
     }
 
     /// A sequence of its own, which this one decides: what is drawn there does not shift what is drawn here.
+    #[must_use]
     pub fn split(&self) -> Self {
         Self::new(self.next_u64())
     }

@@ -50,7 +50,8 @@ pub fn simulate(seed: u64, mutation: Option<Mutation>) -> Run {
 impl Run {
     /// The history as text, a line for each entry.
     pub fn transcript(&self) -> String {
-        self.history.iter().map(|entry| format!("{entry}\n")).collect()
+        let lines: Vec<String> = self.history.iter().map(ToString::to_string).collect();
+        lines.join("\n")
     }
 
     /// Whether it broke this promise.

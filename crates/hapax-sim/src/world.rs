@@ -12,7 +12,7 @@ mod sink;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hapax_core::store::{DeadQuery, ReplayMode, ReplayOrder};
+use hapax_core::store::{DeadQuery, ReplayMode, ReplayOrder, Replayed};
 use hapax_core::{DeliveryState, Operations as _, Store as _};
 use tokio::sync::oneshot;
 
@@ -148,7 +148,8 @@ impl World {
                 job: None,
             };
             // Refused while another delivery of the event is unfinished: the next look tries again.
-            if self.vault.model.replay(vec![order]).await.is_ok() {
+            let replayed = self.vault.model.replay(vec![order]).await.unwrap_or_default();
+            if matches!(replayed[..], [Replayed::Again { .. }]) {
                 self.history.note(Fact::Replayed(delivery.event));
             }
         }

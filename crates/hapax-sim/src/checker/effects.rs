@@ -53,33 +53,47 @@ fn key_changed(history: &[Entry]) -> Vec<Violation> {
 
 /// The first effects of a lane, in the order in which its events were stored.
 fn out_of_order(history: &[Entry]) -> Vec<Violation> {
-    let mut waiting: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    let mut lane_of: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut lanes = Lanes::default();
     let mut violations = Vec::new();
     for entry in history {
-        match &entry.fact {
-            Fact::Stored { event, lane, .. } => {
-                if let Some(lane) = lane
-                    && lane_of.insert(event, lane).is_none()
-                {
-                    waiting.entry(lane).or_default().push(event);
-                }
-            }
-            Fact::Effect { delivery } if delivery.destination.as_str() == IN_ORDER => {
-                let event = delivery.event.as_str();
-                let lane = lane_of.get(event).and_then(|lane| waiting.get_mut(lane));
-                let Some(lane) = lane else { continue };
-                let Some(behind) = lane.iter().position(|waits| *waits == event) else {
-                    continue;
-                };
-                lane.remove(behind);
-                if behind > 0 {
-                    let what = format!("{delivery} overtook {}", lane.join(", "));
-                    violations.push(Violation::new(Rule::OutOfOrder, entry, what));
-                }
-            }
-            _ => {}
+        if let Fact::Stored {
+            event,
+            lane: Some(lane),
+            ..
+        } = &entry.fact
+        {
+            lanes.join(event, lane);
+        } else if let Fact::Effect { delivery } = &entry.fact
+            && delivery.destination.as_str() == IN_ORDER
+            && let Some(overtaken) = lanes.leave(&delivery.event)
+        {
+            let what = format!("{delivery} overtook {overtaken}");
+            violations.push(Violation::new(Rule::OutOfOrder, entry, what));
         }
     }
     violations
+}
+
+/// Events that have not taken effect, in the order in which they were stored.
+#[derive(Default)]
+struct Lanes<'a> {
+    waiting: BTreeMap<&'a str, Vec<&'a str>>,
+    lane_of: BTreeMap<&'a str, &'a str>,
+}
+
+impl<'a> Lanes<'a> {
+    fn join(&mut self, event: &'a str, lane: &'a str) {
+        if self.lane_of.insert(event, lane).is_none() {
+            self.waiting.entry(lane).or_default().push(event);
+        }
+    }
+
+    /// Takes an event out; the head of its lane, if that is another.
+    fn leave(&mut self, event: &str) -> Option<&'a str> {
+        let waiting = self.waiting.get_mut(self.lane_of.get(event)?)?;
+        let place = waiting.iter().position(|waits| *waits == event)?;
+        let head = waiting.first().copied();
+        waiting.remove(place);
+        head.filter(|_| place > 0)
+    }
 }

@@ -17,7 +17,7 @@ struct Trouble {
     of_process: BTreeMap<Process, Duration>,
     store_down: bool,
     /// Until when everybody had trouble.
-    of_store: Duration,
+    of_store: Option<Duration>,
 }
 
 pub(super) fn check(history: &[Entry]) -> Vec<Violation> {
@@ -25,24 +25,18 @@ pub(super) fn check(history: &[Entry]) -> Vec<Violation> {
     let mut leases: BTreeMap<&Delivery, (Process, Duration)> = BTreeMap::new();
     let mut violations = Vec::new();
     for entry in history {
-        match &entry.fact {
-            Fact::Fault(fault) => trouble.note(*fault, entry.at),
-            Fact::Leased { by, delivery, .. } => {
-                leases.insert(delivery, (*by, entry.at));
-            }
-            Fact::Rescued { delivery, .. } => {
-                let Some((holder, since)) = leases.remove(delivery) else {
-                    continue;
-                };
-                if !trouble.explains(holder, since) {
-                    let what = format!("{delivery} was taken from {holder}, which had no trouble");
-                    violations.push(Violation::new(Rule::LossUnexplained, entry, what));
-                }
-            }
-            Fact::Finished { delivery, .. } => {
-                leases.remove(delivery);
-            }
-            _ => {}
+        if let Fact::Fault(fault) = &entry.fact {
+            trouble.note(*fault, entry.at);
+        } else if let Fact::Leased { by, delivery, .. } = &entry.fact {
+            leases.insert(delivery, (*by, entry.at));
+        } else if let Fact::Finished { delivery, .. } = &entry.fact {
+            leases.remove(delivery);
+        } else if let Fact::Rescued { delivery, .. } = &entry.fact
+            && let Some((holder, since)) = leases.remove(delivery)
+            && !trouble.explains(holder, since)
+        {
+            let what = format!("{delivery} was taken from {holder}, which had no trouble");
+            violations.push(Violation::new(Rule::LossUnexplained, entry, what));
         }
     }
     violations
@@ -68,9 +62,9 @@ impl Trouble {
             Fault::StoreDown => self.store_down = true,
             Fault::StoreUp => {
                 self.store_down = false;
-                self.of_store = at + CALL_TIMEOUT;
+                self.of_store = Some(at + CALL_TIMEOUT);
             }
-            Fault::StoreClockStepped(_) => self.of_store = self.of_store.max(at),
+            Fault::StoreClockStepped(_) => self.of_store = self.of_store.max(Some(at)),
             // A process that was told to stop gives back what it has; and no lease is measured by its wall clock.
             Fault::ShutDown(_) | Fault::ClockStepped(..) => {}
         }
@@ -80,6 +74,6 @@ impl Trouble {
     fn explains(&self, holder: Process, since: Duration) -> bool {
         let had_trouble = self.of_process.get(&holder).is_some_and(|until| *until >= since);
         let is_away = self.dead.contains(&holder) || self.paused.contains(&holder);
-        is_away || had_trouble || self.store_down || self.of_store >= since
+        is_away || had_trouble || self.store_down || self.of_store >= Some(since)
     }
 }

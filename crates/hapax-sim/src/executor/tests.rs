@@ -29,8 +29,7 @@ fn lines(seed: u64) -> Vec<String> {
     }
     assert_eq!(run_for(&executor, 5), Stop::Done);
     executor.clear();
-    let lines = lock(&log).clone();
-    lines
+    lock(&log).clone()
 }
 
 #[test]

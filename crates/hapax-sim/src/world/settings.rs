@@ -59,13 +59,13 @@ impl Settings {
     /// Draws a run.
     pub fn draw(dice: &Dice) -> Self {
         Self {
-            replicas: dice.between(1, 3) as usize,
-            events: dice.between(4, 16),
+            replicas: dice.between(1, 4) as usize,
+            events: dice.between(4, 20),
             copies_max: dice.between(1, 5),
             lanes: dice.between(0, 2),
             sending: dice.time(SECOND, 10 * SECOND),
-            trouble: dice.time(10 * SECOND, 20 * SECOND),
-            faults: dice.between(0, 8),
+            trouble: dice.time(10 * SECOND, 30 * SECOND),
+            faults: dice.between(0, 12),
             loss_percent: dice.between(0, 6),
             failure_percent: dice.between(0, 30),
             slow_percent: dice.between(0, 40),
