@@ -84,8 +84,12 @@ fn many(seeds: Range<u64>, mutation: Option<Mutation>) -> bool {
     found.failed.is_empty() && found.panicked.is_empty()
 }
 
+/// Says which seeds failed, why, and how to repeat them; the first one with its history.
 fn name_failed(found: &Found, mutation: Option<Mutation>) {
     let broken = mutation.map_or_else(String::new, |mutation| format!(" --mutation {mutation}"));
+    if let Some(first) = found.failed.first() {
+        println!("\nthe history of seed {}:\n{}", first.seed, first.transcript());
+    }
     for run in found.failed.iter().take(NAMED_MAX) {
         println!("\nseed {} broke a promise:", run.seed);
         for violation in run.violations.iter().take(NAMED_MAX) {

@@ -1,6 +1,6 @@
 //! The world of one run: replicas on one store, senders in front of them, destinations behind them.
 //!
-//! A run has two halves. In the first, messages are lost, destinations fail and [`faults`](crate::faults) happen. In
+//! A run has two halves. In the first, messages are lost, destinations fail and [`faults`] happen. In
 //! the second nothing is broken any more, and everything that was promised must come about.
 
 mod door;
