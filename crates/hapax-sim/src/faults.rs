@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::executor::Process;
 use crate::history::{Fact, Fault};
+use crate::operator;
 use crate::random::Dice;
 use crate::world::{Settings, World, start};
 
@@ -12,6 +13,8 @@ use crate::world::{Settings, World, start};
 const AWAY_MAX: Duration = Duration::from_secs(3);
 /// How long the store stays away.
 const DOWN_MAX: Duration = Duration::from_secs(4);
+/// How long a destination is paused.
+const HOLD_MAX: Duration = Duration::from_secs(5);
 /// How far the store's clock is set, at most.
 const STORE_STEP_MILLIS: u64 = 6_000;
 /// How far the clock of a process is set, at most: more than the hour at which purging stops.
@@ -42,6 +45,10 @@ enum Kind {
     StepStore(i64),
     /// Set the clock of a replica.
     Step(usize, i64),
+    /// Have an event done again.
+    Replay(usize),
+    /// Have a destination paused for so long.
+    Hold(usize, Duration),
 }
 
 /// Draws the faults of a run.
@@ -55,13 +62,15 @@ pub fn plan(settings: &Settings, dice: &Dice) -> Vec<Planned> {
 
 fn draw(settings: &Settings, dice: &Dice) -> Kind {
     let place = dice.index(settings.replicas);
-    match dice.index(10) {
+    match dice.index(14) {
         0..=2 => Kind::Kill(place),
         3 => Kind::ShutDown(place),
         4..=6 => Kind::Pause(place, dice.time(settings.lease / 2, settings.lease * 4)),
         7 => Kind::StoreDown(dice.time(Duration::from_millis(100), DOWN_MAX)),
         8 => Kind::StepStore(step(dice, STORE_STEP_MILLIS)),
-        _ => Kind::Step(place, step(dice, STEP_MILLIS)),
+        9 => Kind::Step(place, step(dice, STEP_MILLIS)),
+        10..=12 => Kind::Replay(place),
+        _ => Kind::Hold(place, dice.time(Duration::ZERO, HOLD_MAX)),
     }
 }
 
@@ -86,6 +95,8 @@ pub async fn inject(world: &Arc<World>, planned: Planned, dice: Dice) {
             note(world, Fault::StoreClockStepped(millis));
             world.vault.step_clock(millis);
         }
+        Kind::Replay(place) => operator::replay(world, place, &dice),
+        Kind::Hold(place, duration) => operator::hold(world, place, duration, &dice).await,
         Kind::Step(place, millis) => {
             if let Some(replica) = world.door.at(place) {
                 note(world, Fault::ClockStepped(replica.process, millis));
@@ -111,25 +122,36 @@ async fn come_back(world: &Arc<World>, place: usize, dice: Dice) {
     start(world, place, dice);
 }
 
+/// Tells a replica to stop, and waits for that. One that has not started yet, or takes too long, is killed.
 async fn shut_down(world: &Arc<World>, place: usize, dice: Dice) {
     let Some(replica) = world.door.take(place) else {
         return;
     };
     let (stopped, has_stopped) = tokio::sync::oneshot::channel();
-    let engine = replica.engine;
-    world.executor.spawn(replica.process, async move {
-        if let Some(engine) = engine {
+    if let Some(engine) = replica.engine {
+        world.executor.spawn(replica.process, async move {
             engine.shutdown(STOP_MAX).await;
-        }
-        let _ = stopped.send(());
-    });
-    let fault = tokio::select! {
+            // Whoever waited may have lost patience.
+            let _ = stopped.send(());
+        });
+    } else {
+        drop(stopped);
+    }
+    let ended = tokio::select! {
         biased;
-        _ = has_stopped => Fault::ShutDown(replica.process),
-        () = world.executor.sleep(STOP_PATIENCE) => Fault::Killed(replica.process),
+        ended = has_stopped => ended.is_ok(),
+        () = world.executor.sleep(STOP_PATIENCE) => false,
     };
-    note(world, fault);
-    world.executor.kill(replica.process);
+    let process = replica.process;
+    note(
+        world,
+        if ended {
+            Fault::ShutDown(process)
+        } else {
+            Fault::Killed(process)
+        },
+    );
+    world.executor.kill(process);
     come_back(world, place, dice).await;
 }
 

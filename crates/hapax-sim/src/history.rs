@@ -146,6 +146,8 @@ pub enum Fact {
         /// The token that was shown.
         token: Token,
     },
+    /// An operator asked somebody for something.
+    Asked(String),
     /// An operator put a dead delivery back to work.
     Replayed(EventId),
     /// An attempt reached its destination.
@@ -243,6 +245,7 @@ impl fmt::Display for Entry {
             Fact::Late { by, delivery, token } => {
                 write!(f, "store    too late {delivery} by {by}, token {}", token.0)
             }
+            Fact::Asked(what) => write!(f, "operator asked {what}"),
             Fact::Replayed(id) => write!(f, "operator replayed {id}"),
             Fact::Attempted { delivery, key } => write!(f, "sink     attempt {delivery}, key {key}"),
             Fact::Effect { delivery } => write!(f, "sink     EFFECT {delivery}"),

@@ -17,6 +17,7 @@ pub mod executor;
 pub mod faults;
 pub mod history;
 mod mutation;
+pub mod operator;
 pub mod random;
 mod run;
 mod search;

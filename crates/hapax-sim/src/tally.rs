@@ -37,6 +37,8 @@ pub struct Tally {
     pub fenced: usize,
     /// Events that were dead after three losses, and replayed.
     pub replayed: usize,
+    /// Replays, pauses and resumes in the middle of it all.
+    pub asked: usize,
     /// Runs that broke a promise.
     pub failed: u64,
 }
@@ -62,6 +64,7 @@ impl Tally {
             Fact::Late { .. } => self.fenced += 1,
             Fact::Replayed(_) => self.replayed += 1,
             Fact::Fault(fault) => self.count_fault(*fault),
+            Fact::Asked(_) => self.asked += 1,
             Fact::Started(_) | Fact::Leased { .. } | Fact::Finished { .. } | Fact::Ended { .. } => {}
         }
     }
@@ -96,6 +99,7 @@ impl fmt::Display for Tally {
             ("leases lost", self.leases_lost.to_string()),
             ("late writes refused", self.fenced.to_string()),
             ("dead and replayed", self.replayed.to_string()),
+            ("asked by operators", self.asked.to_string()),
             ("seeds that broke a promise", self.failed.to_string()),
         ];
         for (name, value) in rows {

@@ -21,6 +21,7 @@ use crate::executor::{Executor, Process};
 use crate::faults;
 use crate::history::{Fact, History, Settled};
 use crate::mutation::Mutation;
+use crate::operator;
 use crate::random::Dice;
 use crate::store::{Network, Vault};
 pub use door::Door;
@@ -125,6 +126,7 @@ impl World {
     async fn settle(&self) -> Settled {
         let until = self.executor.now() + CALM_MAX;
         while self.executor.now() < until {
+            operator::resume_all(self).await;
             if self.replay_dead().await == 0 && self.unfinished().await == 0 {
                 return Settled::Yes;
             }

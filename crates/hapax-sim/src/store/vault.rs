@@ -1,5 +1,7 @@
 //! The vault: the model of the store, which notes in the history what it does, and where a mutation breaks it.
 
+mod notes;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -8,14 +10,14 @@ use std::time::Duration;
 use hapax_core::store::{AcceptRequest, Claim, Error, LeaseBatch, LeaseOrder, Report, Rescued, Written};
 use hapax_core::{
     DestinationId, EventId, Generation, Hold, IdempotencyKey, Key, Leased, NewEvent, Store as _, Token,
-    Verdict as Wanted,
 };
 use hapax_store_laws::MemoryStore;
 
 use crate::clock::SkewedClock;
 use crate::executor::{Executor, Process, lock};
-use crate::history::{Delivery, Fact, History, Verdict};
+use crate::history::History;
 use crate::mutation::Mutation;
+use crate::random::Dice;
 
 /// Between looking and inserting, where a mutation does that.
 const LOOK_TO_INSERT: Duration = Duration::from_millis(5);
@@ -69,6 +71,12 @@ impl Vault {
     /// The mutation, if one is at work.
     pub const fn mutation(&self) -> Option<Mutation> {
         self.mutation
+    }
+
+    /// Any event that was stored.
+    pub fn any_event(&self, dice: &Dice) -> Option<EventId> {
+        let rows = lock(&self.rows);
+        rows.names.keys().nth(dice.index(rows.names.len())).copied()
     }
 
     /// Sets the store's clock.
@@ -153,13 +161,15 @@ impl Vault {
         let rescued = self.model.rescue(limit).await;
         self.clock.step(-ahead);
         let rescued = rescued?;
-        for taken in &rescued {
-            self.history.note(Fact::Rescued {
-                delivery: self.delivery(taken.event, &taken.destination),
-                lost: taken.lost,
-            });
-        }
+        self.note_rescued(&rescued);
         Ok(rescued)
+    }
+
+    /// Counts every lease as lost: what a store does that only one process has, when that process starts.
+    pub fn void_leases(&self) {
+        if !self.has(Mutation::NoRescue) {
+            self.note_rescued(&self.model.void_leases());
+        }
     }
 
     fn has(&self, mutation: Mutation) -> bool {
@@ -179,51 +189,6 @@ impl Vault {
             // No constraint stops the second insert: its row is beside the first one's.
             event.key = Key::from_bytes(*event.id.as_bytes());
         }
-    }
-
-    fn note_claim(&self, by: Process, event: &NewEvent, claim: &Claim) {
-        let Claim::New { tokens, .. } = claim else { return };
-        let name = event.identity.event_id.clone();
-        lock(&self.rows).names.insert(event.id, name.clone());
-        self.history.note(Fact::Stored {
-            event: name,
-            id: event.id,
-            lane: event
-                .headers
-                .get("lane")
-                .map(|lane| String::from_utf8_lossy(lane).into_owned()),
-        });
-        for (delivery, handed) in event.deliveries.iter().zip(tokens) {
-            if let Some(handed) = handed {
-                self.remember(event.id, &delivery.destination, handed.token);
-                self.note_lease(by, event.id, &delivery.destination, handed.token);
-            }
-        }
-    }
-
-    fn note_lease(&self, by: Process, event: EventId, destination: &DestinationId, token: Token) {
-        let delivery = self.delivery(event, destination);
-        self.history.note(Fact::Leased { by, delivery, token });
-    }
-
-    fn note_end(&self, by: Process, report: &Report, written: Written) {
-        let hold = &report.hold;
-        let (delivery, token) = (self.delivery(hold.event, &hold.destination), hold.token);
-        let verdict = match report.verdict {
-            Wanted::Completed => Verdict::Completed,
-            Wanted::Retry { .. } => Verdict::Retry,
-            Wanted::Dead { .. } => Verdict::Dead,
-            Wanted::Release => Verdict::Released,
-        };
-        self.history.note(match written {
-            Written::Applied => Fact::Finished {
-                by,
-                delivery,
-                token,
-                verdict,
-            },
-            Written::LeaseLost => Fact::Late { by, delivery, token },
-        });
     }
 
     /// Keeps the token of a new lease; the first one that this delivery ever had.
@@ -248,15 +213,6 @@ impl Vault {
             .copied();
         let token = last.map_or(hold.token, |(_, last)| last);
         Hold { token, ..hold }
-    }
-
-    fn delivery(&self, id: EventId, destination: &DestinationId) -> Delivery {
-        let event = lock(&self.rows).names.get(&id).cloned().unwrap_or_default();
-        Delivery {
-            event,
-            id,
-            destination: destination.clone(),
-        }
     }
 }
 

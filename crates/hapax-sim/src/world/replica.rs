@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use hapax_core::{Clock, ErrorClass, Leased};
 use hapax_engine::{Answer, Engine, Parts, Silent, Transport};
+use hapax_store_laws::model::Restart;
 use tokio::sync::oneshot;
 
 use super::World;
@@ -33,6 +34,10 @@ pub fn start(world: &Arc<World>, place: usize, dice: Dice) {
     };
     world.door.put(place, replica.clone());
     world.history.note(Fact::Started(process));
+    match world.settings.leases_at_start {
+        Restart::VoidsLeases => world.vault.void_leases(),
+        Restart::KeepsLeases => {}
+    }
     let parts = parts(world, process, clock, dice);
     let world_of_task = Arc::clone(world);
     world.executor.spawn(process, async move {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hapax_core::{Backoff, DestinationId, Headers, OnDead};
 use hapax_engine::{Destination, Limits, OrderBy, Route, Routing};
+use hapax_store_laws::model::Restart;
 
 use crate::random::Dice;
 
@@ -27,6 +28,8 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 pub struct Settings {
     /// Processes on the store.
     pub replicas: usize,
+    /// What a start does to the leases of others.
+    pub leases_at_start: Restart,
     /// Events sent.
     pub events: u64,
     /// Copies of each, at most.
@@ -58,14 +61,22 @@ pub struct Settings {
 impl Settings {
     /// Draws a run.
     pub fn draw(dice: &Dice) -> Self {
+        let replicas = dice.between(1, 4) as usize;
+        // Only a store that one process has can know that the leases in it are nobody's.
+        let leases_at_start = if replicas == 1 && dice.chance(50) {
+            Restart::VoidsLeases
+        } else {
+            Restart::KeepsLeases
+        };
         Self {
-            replicas: dice.between(1, 4) as usize,
+            replicas,
+            leases_at_start,
             events: dice.between(4, 20),
             copies_max: dice.between(1, 5),
             lanes: dice.between(0, 2),
             sending: dice.time(SECOND, 10 * SECOND),
             trouble: dice.time(10 * SECOND, 30 * SECOND),
-            faults: dice.between(0, 12),
+            faults: dice.between(0, 16),
             loss_percent: dice.between(0, 6),
             failure_percent: dice.between(0, 30),
             slow_percent: dice.between(0, 40),
