@@ -19,6 +19,8 @@ pub enum Rule {
     Doubled,
     /// Every 2xx for one identity names the same event.
     TwoIds,
+    /// Who is told that an event is done, is told so after its effects.
+    DoneTooEarly,
     /// Every attempt at a delivery carries the same key.
     KeyChanged,
     /// Events of one lane take effect in the order in which they were stored.
@@ -37,10 +39,11 @@ pub enum Rule {
 
 impl Rule {
     /// Every one.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Lost,
         Self::Doubled,
         Self::TwoIds,
+        Self::DoneTooEarly,
         Self::KeyChanged,
         Self::OutOfOrder,
         Self::StaleWrite,

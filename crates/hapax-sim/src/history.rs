@@ -101,6 +101,8 @@ pub enum Fact {
         /// What it was told.
         told: Told,
     },
+    /// A sender was told that everything about this event is done.
+    Processed(String),
     /// The store has stored a new event.
     Stored {
         /// The sender's id.
@@ -231,6 +233,7 @@ impl fmt::Display for Entry {
         match &self.fact {
             Fact::Started(process) => write!(f, "{process} started"),
             Fact::Answered { by, event, told } => write!(f, "{by} answered {event}: {told:?}"),
+            Fact::Processed(event) => write!(f, "door     {event} is done"),
             Fact::Stored { event, id, lane } => write!(f, "store    new {event} ({id}), lane {lane:?}"),
             Fact::Leased { by, delivery, token } => {
                 write!(f, "store    leased {delivery} to {by}, token {}", token.0)

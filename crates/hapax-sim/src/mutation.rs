@@ -14,6 +14,8 @@ pub enum Mutation {
     ReusedTokens,
     /// The sender has its 2xx before the event is committed.
     AckBeforeCommit,
+    /// The sender is told that the work is done before it is.
+    AckBeforeWork,
     /// After an error from the store the event is taken for written.
     GuessAfterError,
     /// The store looks whether an identity is known, waits, and inserts without a constraint.
@@ -34,10 +36,11 @@ pub enum Mutation {
 
 impl Mutation {
     /// Every one.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::NoFencing,
         Self::ReusedTokens,
         Self::AckBeforeCommit,
+        Self::AckBeforeWork,
         Self::GuessAfterError,
         Self::LookThenInsert,
         Self::KeyPerAttempt,
@@ -54,6 +57,7 @@ impl Mutation {
             Self::NoFencing => "no-fencing",
             Self::ReusedTokens => "reused-tokens",
             Self::AckBeforeCommit => "ack-before-commit",
+            Self::AckBeforeWork => "ack-before-work",
             Self::GuessAfterError => "guess-after-error",
             Self::LookThenInsert => "look-then-insert",
             Self::KeyPerAttempt => "key-per-attempt",
@@ -71,6 +75,7 @@ impl Mutation {
             Self::NoFencing => Rule::StaleWrite,
             Self::ReusedTokens => Rule::TokenReused,
             Self::AckBeforeCommit | Self::GuessAfterError | Self::MarkThenEffect => Rule::Lost,
+            Self::AckBeforeWork => Rule::DoneTooEarly,
             Self::LookThenInsert => Rule::TwoIds,
             Self::KeyPerAttempt => Rule::KeyChanged,
             Self::EffectThenMark => Rule::Doubled,

@@ -17,6 +17,8 @@ pub struct Tally {
     pub events: usize,
     /// Answers that were 2xx.
     pub answers: usize,
+    /// Events that a sender was told are done.
+    pub processed: usize,
     /// Attempts that reached a destination.
     pub attempts: usize,
     /// Effects that they had.
@@ -65,6 +67,7 @@ impl Tally {
             Fact::Replayed(_) => self.replayed += 1,
             Fact::Fault(fault) => self.count_fault(*fault),
             Fact::Asked(_) => self.asked += 1,
+            Fact::Processed(_) => self.processed += 1,
             Fact::Started(_) | Fact::Leased { .. } | Fact::Finished { .. } | Fact::Ended { .. } => {}
         }
     }
@@ -89,6 +92,7 @@ impl fmt::Display for Tally {
             ("virtual hours", format!("{hours:.1}")),
             ("events accepted", self.events.to_string()),
             ("answers 2xx", self.answers.to_string()),
+            ("answers after the work", self.processed.to_string()),
             ("attempts", self.attempts.to_string()),
             ("effects", self.effects.to_string()),
             ("processes killed", self.kills.to_string()),

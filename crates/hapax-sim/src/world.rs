@@ -10,11 +10,11 @@ mod settings;
 mod sink;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hapax_core::store::{DeadQuery, ReplayMode, ReplayOrder, Replayed};
 use hapax_core::{DeliveryState, Operations as _, Store as _};
-use tokio::sync::oneshot;
 
 use crate::clock::SkewedClock;
 use crate::executor::{Executor, Process};
@@ -52,6 +52,8 @@ pub struct World {
     pub door: Door,
     /// The destinations.
     pub sinks: Arc<Sinks>,
+    /// Senders without their 2xx, and faults that are not over.
+    errands: AtomicUsize,
 }
 
 impl World {
@@ -79,6 +81,7 @@ impl World {
             door: Door::new(settings.replicas),
             vault: Arc::new(vault),
             sinks: Arc::new(sinks),
+            errands: AtomicUsize::new(0),
             executor,
             history,
             settings,
@@ -91,20 +94,13 @@ impl World {
         for place in 0..self.settings.replicas {
             replica::start(&self, place, dice.split());
         }
-        let mut errands = sender::errands(&self, &dice);
+        sender::send_all(&self, &dice);
         for fault in faults::plan(&self.settings, &dice) {
             let (world, dice) = (Arc::clone(&self), dice.split());
-            errands.push(self.errand(async move { faults::inject(&world, fault, dice).await }));
+            self.errand(async move { faults::inject(&world, fault, dice).await });
         }
-        let (quiet, world) = (self.settings.trouble, Arc::clone(&self));
-        self.executor.spawn(Process::WORLD, async move {
-            world.executor.sleep(quiet).await;
-            world.network.calm_down();
-        });
-        for errand in errands {
-            // Nothing of the world is ever dropped: an errand that is over has said so.
-            let _ = errand.await;
-        }
+        self.executor.sleep(self.settings.trouble).await;
+        self.network.calm_down();
         let settled = self.settle().await;
         self.history.note(Fact::Ended {
             unfinished: self.unfinished().await,
@@ -112,22 +108,23 @@ impl World {
         });
     }
 
-    /// Starts a task of the world; what comes back ends with it.
-    pub(crate) fn errand(&self, task: impl Future<Output = ()> + Send + 'static) -> oneshot::Receiver<()> {
-        let (done, ended) = oneshot::channel();
+    /// Starts a task of the world, which must have ended before the run may.
+    pub(crate) fn errand(self: &Arc<Self>, task: impl Future<Output = ()> + Send + 'static) {
+        self.errands.fetch_add(1, Ordering::Relaxed);
+        let world = Arc::clone(self);
         self.executor.spawn(Process::WORLD, async move {
             task.await;
-            let _ = done.send(());
+            world.errands.fetch_sub(1, Ordering::Relaxed);
         });
-        ended
     }
 
-    /// Waits until nothing is left to do, with an operator who replays what is dead.
+    /// Waits until nothing is left to do, with an operator who resumes what is paused and replays what is dead.
     async fn settle(&self) -> Settled {
         let until = self.executor.now() + CALM_MAX;
         while self.executor.now() < until {
             operator::resume_all(self).await;
-            if self.replay_dead().await == 0 && self.unfinished().await == 0 {
+            let idle = self.errands.load(Ordering::Relaxed) == 0;
+            if self.replay_dead().await == 0 && self.unfinished().await == 0 && idle {
                 return Settled::Yes;
             }
             self.executor.sleep(LOOK_EVERY).await;

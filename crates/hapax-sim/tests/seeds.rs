@@ -47,6 +47,8 @@ fn every_seed_keeps_every_promise_among_every_kind_of_trouble() {
         tally.clock_steps,
         tally.leases_lost,
         tally.fenced,
+        tally.processed,
+        tally.asked,
     ];
     assert!(trouble.iter().all(|count| *count >= 10), "{tally}");
     assert!(tally.attempts > tally.effects, "{tally}");
@@ -89,6 +91,7 @@ caught! {
     a_store_without_fencing_is_caught: NoFencing,
     a_token_that_is_used_again_is_caught: ReusedTokens,
     an_answer_before_the_commit_is_caught: AckBeforeCommit,
+    an_answer_before_the_work_is_caught: AckBeforeWork,
     a_guess_after_an_error_is_caught: GuessAfterError,
     looking_before_inserting_is_caught: LookThenInsert,
     a_key_for_each_attempt_is_caught: KeyPerAttempt,

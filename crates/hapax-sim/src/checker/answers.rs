@@ -10,6 +10,25 @@ use crate::history::{Entry, Fact};
 pub(super) fn check(history: &[Entry], destinations: usize) -> Vec<Violation> {
     let mut violations = two_ids(history);
     violations.extend(lost(history, destinations));
+    violations.extend(done_too_early(history, destinations));
+    violations
+}
+
+fn done_too_early(history: &[Entry], destinations: usize) -> Vec<Violation> {
+    let mut effects: BTreeMap<&str, BTreeSet<&DestinationId>> = BTreeMap::new();
+    let mut violations = Vec::new();
+    for entry in history {
+        if let Fact::Effect { delivery } = &entry.fact {
+            let seen = effects.entry(&delivery.event).or_default();
+            seen.insert(&delivery.destination);
+        } else if let Fact::Processed(event) = &entry.fact {
+            let so_far = effects.get(event.as_str()).map_or(0, BTreeSet::len);
+            if so_far < destinations {
+                let what = format!("{event} was said to be done after {so_far} effects of {destinations}");
+                violations.push(Violation::new(Rule::DoneTooEarly, entry, what));
+            }
+        }
+    }
     violations
 }
 

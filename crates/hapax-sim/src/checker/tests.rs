@@ -132,6 +132,13 @@ fn a_second_id_for_an_identity_is_one_too_many() {
 }
 
 #[test]
+fn an_event_is_done_after_its_effects_and_not_before() {
+    let done = Fact::Processed(delivery(1).event);
+    assert_eq!(broken([good(), vec![done.clone()]].concat()), []);
+    assert_eq!(broken([vec![done], good()].concat()), [Rule::DoneTooEarly]);
+}
+
+#[test]
 fn an_attempt_under_another_key_is_noticed() {
     assert_eq!(
         broken([good(), vec![attempted(1, 1)]].concat()),

@@ -2,13 +2,15 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use hapax_engine::{Accepted, Arrival, Engine, Refusal};
+use hapax_engine::{Accepted, Arrival, Engine, Processed, Refusal};
 use tokio::sync::oneshot;
 
 use super::World;
 use crate::executor::{Process, lock};
-use crate::history::{Fact, Told};
+use crate::history::{Fact, History, Told};
+use crate::mutation::Mutation;
 
 /// The replicas that can be reached.
 pub struct Door {
@@ -68,27 +70,78 @@ impl Door {
     }
 }
 
+/// When a source answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ack {
+    /// When the event is stored.
+    Stored,
+    /// When every destination is done with it.
+    Processed,
+}
+
+/// How long a source waits for the work.
+const WORK_MAX: Duration = Duration::from_millis(1_500);
+
 impl World {
     /// Hands a request to the replica at a place. Nothing is heard from a process that dies meanwhile.
-    pub(super) fn knock(&self, place: usize, arrivals: Vec<Arrival>) -> Option<oneshot::Receiver<Heard>> {
+    pub(super) fn knock(
+        &self,
+        place: usize,
+        arrivals: Vec<Arrival>,
+        when: Ack,
+    ) -> Option<oneshot::Receiver<Heard>> {
         let replica = self.door.at(place)?;
         let engine = replica.engine?;
         let (answer, heard) = oneshot::channel();
-        let (history, by) = (self.history.clone(), replica.process);
+        let (history, by, mutation) = (self.history.clone(), replica.process, self.vault.mutation());
         self.executor.spawn(by, async move {
             let events: Vec<String> = arrivals.iter().map(|arrival| arrival.event_id.clone()).collect();
             let answers = engine.accept(arrivals).await;
+            let heard = match (&answers, when) {
+                (Err(_), _) => Heard::Refusal,
+                (Ok(_), Ack::Stored) => Heard::Success,
+                (Ok(accepted), Ack::Processed) => processed(&engine, accepted, mutation, &history).await,
+            };
             for (event, told) in told(events, &answers) {
+                let told = if heard == Heard::Success {
+                    told
+                } else {
+                    Told::Refused
+                };
                 history.note(Fact::Answered { by, event, told });
             }
             // The sender may have given up.
-            let _ = answer.send(match answers {
-                Ok(_) => Heard::Success,
-                Err(_) => Heard::Refusal,
-            });
+            let _ = answer.send(heard);
         });
         Some(heard)
     }
+}
+
+/// Waits for the work of a request.
+async fn processed(
+    engine: &Engine,
+    accepted: &[Accepted],
+    mutation: Option<Mutation>,
+    history: &History,
+) -> Heard {
+    let how_far = match mutation {
+        Some(Mutation::AckBeforeWork) => Ok(Processed::Done),
+        Some(_) | None => engine.processed(accepted, WORK_MAX).await,
+    };
+    match how_far {
+        Ok(Processed::Done) => {}
+        Ok(Processed::InFlight | Processed::Failed) | Err(_) => return Heard::Refusal,
+    }
+    for one in accepted {
+        match one {
+            Accepted::New { event_id, .. } | Accepted::Duplicate { event_id, .. } => {
+                history.note(Fact::Processed(event_id.clone()));
+            }
+            // Kept aside: nothing was to be done.
+            Accepted::Conflict { .. } => {}
+        }
+    }
+    Heard::Success
 }
 
 fn told(events: Vec<String>, answers: &Result<Vec<Accepted>, Refusal>) -> Vec<(String, Told)> {

@@ -6,10 +6,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use hapax_core::{Clock as _, Headers, Timestamp};
 use hapax_engine::Arrival;
-use tokio::sync::oneshot;
 
 use super::World;
-use super::door::Heard;
+use super::door::{Ack, Heard};
 use super::settings::SOURCE;
 use crate::random::Dice;
 use crate::store::Fate;
@@ -23,6 +22,9 @@ const TOGETHER_PERCENT: u64 = 15;
 /// Copies with another body, in a hundred.
 const VARIANT_PERCENT: u64 = 3;
 
+/// Copies that are answered only when the work is done, in a hundred.
+const WHEN_DONE_PERCENT: u64 = 15;
+
 /// One event as a sender sends it.
 #[derive(Clone, Debug)]
 struct Item {
@@ -31,13 +33,12 @@ struct Item {
     body: String,
 }
 
-/// Starts every sender; what comes back ends when it has its 2xx.
-pub(super) fn errands(world: &Arc<World>, dice: &Dice) -> Vec<oneshot::Receiver<()>> {
+/// Starts every sender.
+pub(super) fn send_all(world: &Arc<World>, dice: &Dice) {
     let lanes = world.settings.lanes;
     let lane_of: Vec<u64> = (0..world.settings.events)
         .map(|_| dice.between(0, lanes))
         .collect();
-    let mut errands = Vec::new();
     for number in 0..world.settings.events {
         let start = dice.time(Duration::ZERO, world.settings.sending);
         for _ in 0..dice.between(1, world.settings.copies_max) {
@@ -47,14 +48,13 @@ pub(super) fn errands(world: &Arc<World>, dice: &Dice) -> Vec<oneshot::Receiver<
                 items.push(item(other, &lane_of, dice));
             }
             let (world_of_task, dice) = (Arc::clone(world), dice.split());
-            errands.push(world.errand(async move {
+            world.errand(async move {
                 let copy_after = copy_delay(&dice);
                 world_of_task.executor.sleep(start + copy_after).await;
                 deliver(&world_of_task, &items, &dice).await;
-            }));
+            });
         }
     }
-    errands
 }
 
 /// Half of the copies come at the very same moment.
@@ -79,16 +79,21 @@ fn item(number: u64, lane_of: &[u64], dice: &Dice) -> Item {
     }
 }
 
-/// Sends until every event of the request was taken.
+/// Sends until every event of the request was taken, or done.
 async fn deliver(world: &Arc<World>, items: &[Item], dice: &Dice) {
-    while send(world, items, dice).await != Some(Heard::Success) {
+    let when = if dice.chance(WHEN_DONE_PERCENT) {
+        Ack::Processed
+    } else {
+        Ack::Stored
+    };
+    while send(world, items, when, dice).await != Some(Heard::Success) {
         let pause = dice.time(Duration::from_millis(50), AGAIN_MAX);
         world.executor.sleep(pause).await;
     }
 }
 
 /// Sends once, to any replica; nothing comes back where the message, the answer or the replica is lost.
-async fn send(world: &Arc<World>, items: &[Item], dice: &Dice) -> Option<Heard> {
+async fn send(world: &Arc<World>, items: &[Item], when: Ack, dice: &Dice) -> Option<Heard> {
     let fate = world.network.fate();
     world.network.travel().await;
     if fate == Fate::Lost {
@@ -97,9 +102,9 @@ async fn send(world: &Arc<World>, items: &[Item], dice: &Dice) -> Option<Heard> 
     }
     let place = dice.index(world.settings.replicas);
     let now = world.door.at(place)?.clock.now();
-    let heard = world.knock(place, arrivals(items, now))?;
+    let heard = world.knock(place, arrivals(items, now), when)?;
     if fate == Fate::Twice {
-        let _ = world.knock(place, arrivals(items, now));
+        let _ = world.knock(place, arrivals(items, now), when);
     }
     let heard = tokio::select! {
         biased;
