@@ -9,7 +9,7 @@ const SOME_SEEDS: std::ops::Range<u64> = 0..100;
 
 #[test]
 fn a_seed_repeats_its_run_to_the_letter() {
-    for seed in 0..10 {
+    for seed in 0..25 {
         assert_eq!(
             simulate(seed, None).transcript(),
             simulate(seed, None).transcript(),
