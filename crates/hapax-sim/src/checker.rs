@@ -17,6 +17,8 @@ pub enum Rule {
     Lost,
     /// It does so once.
     Doubled,
+    /// A forced replay lets it take effect once more, and only once.
+    TooOften,
     /// Every 2xx for one identity names the same event.
     TwoIds,
     /// Who is told that an event is done, is told so after its effects.
@@ -39,9 +41,10 @@ pub enum Rule {
 
 impl Rule {
     /// Every one.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Lost,
         Self::Doubled,
+        Self::TooOften,
         Self::TwoIds,
         Self::DoneTooEarly,
         Self::KeyChanged,

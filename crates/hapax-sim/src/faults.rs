@@ -47,6 +47,8 @@ enum Kind {
     Step(usize, i64),
     /// Have an event done again.
     Replay(usize),
+    /// Have everything done once more.
+    Force(usize),
     /// Have a destination paused for so long.
     Hold(usize, Duration),
 }
@@ -62,7 +64,7 @@ pub fn plan(settings: &Settings, dice: &Dice) -> Vec<Planned> {
 
 fn draw(settings: &Settings, dice: &Dice) -> Kind {
     let place = dice.index(settings.replicas);
-    match dice.index(14) {
+    match dice.index(15) {
         0..=2 => Kind::Kill(place),
         3 => Kind::ShutDown(place),
         4..=6 => Kind::Pause(place, dice.time(settings.lease / 2, settings.lease * 4)),
@@ -70,6 +72,7 @@ fn draw(settings: &Settings, dice: &Dice) -> Kind {
         8 => Kind::StepStore(step(dice, STORE_STEP_MILLIS)),
         9 => Kind::Step(place, step(dice, STEP_MILLIS)),
         10..=12 => Kind::Replay(place),
+        13 => Kind::Force(place),
         _ => Kind::Hold(place, dice.time(Duration::ZERO, HOLD_MAX)),
     }
 }
@@ -96,6 +99,7 @@ pub async fn inject(world: &Arc<World>, planned: Planned, dice: Dice) {
             world.vault.step_clock(millis);
         }
         Kind::Replay(place) => operator::replay(world, place, &dice),
+        Kind::Force(place) => operator::force(world, place, &dice),
         Kind::Hold(place, duration) => operator::hold(world, place, duration, &dice).await,
         Kind::Step(place, millis) => {
             if let Some(replica) = world.door.at(place) {

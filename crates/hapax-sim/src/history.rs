@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hapax_core::{DestinationId, EventId, IdempotencyKey, Token};
+use hapax_core::{DestinationId, EventId, Generation, IdempotencyKey, Token};
 
 use crate::executor::{Executor, Process, lock};
 
@@ -150,12 +150,16 @@ pub enum Fact {
     },
     /// An operator asked somebody for something.
     Asked(String),
+    /// An operator asked somebody to let every event take effect once more.
+    Forced(Process),
     /// An operator put a dead delivery back to work.
     Replayed(EventId),
     /// An attempt reached its destination.
     Attempted {
         /// Which.
         delivery: Delivery,
+        /// Of which generation.
+        generation: Generation,
         /// The key it carried.
         key: IdempotencyKey,
     },
@@ -163,12 +167,14 @@ pub enum Fact {
     Effect {
         /// Which.
         delivery: Delivery,
+        /// Of which generation.
+        generation: Generation,
     },
     /// Something was broken on purpose.
     Fault(Fault),
     /// The run is over.
     Ended {
-        /// Deliveries that are neither done nor dead.
+        /// Deliveries that are neither done nor dead, and bulk replays that are not over.
         unfinished: u64,
         /// Whether every sender had its 2xx and every delivery its end before the time was up.
         settled: Settled,
@@ -250,8 +256,18 @@ impl fmt::Display for Entry {
             }
             Fact::Asked(what) => write!(f, "operator asked {what}"),
             Fact::Replayed(id) => write!(f, "operator replayed {id}"),
-            Fact::Attempted { delivery, key } => write!(f, "sink     attempt {delivery}, key {key}"),
-            Fact::Effect { delivery } => write!(f, "sink     EFFECT {delivery}"),
+            Fact::Forced(process) => write!(f, "operator asked {process} to do everything once more"),
+            Fact::Attempted {
+                delivery,
+                generation,
+                key,
+            } => write!(
+                f,
+                "sink     attempt {delivery}, generation {generation}, key {key}"
+            ),
+            Fact::Effect { delivery, generation } => {
+                write!(f, "sink     EFFECT {delivery}, generation {generation}")
+            }
             Fact::Fault(fault) => write!(f, "FAULT    {fault:?}"),
             Fact::Ended { unfinished, settled } => {
                 write!(f, "the end: {unfinished} unfinished, settled: {settled:?}")

@@ -30,13 +30,15 @@ pub enum Mutation {
     NoRescue,
     /// Leases are taken back before they end.
     EarlyRescue,
+    /// A bulk replay that repeats a portion puts back what it has put back before.
+    ForgetfulReplay,
     /// Everything in a lane is due at once.
     NoLanes,
 }
 
 impl Mutation {
     /// Every one.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::NoFencing,
         Self::ReusedTokens,
         Self::AckBeforeCommit,
@@ -48,6 +50,7 @@ impl Mutation {
         Self::MarkThenEffect,
         Self::NoRescue,
         Self::EarlyRescue,
+        Self::ForgetfulReplay,
         Self::NoLanes,
     ];
 
@@ -65,6 +68,7 @@ impl Mutation {
             Self::MarkThenEffect => "mark-then-effect",
             Self::NoRescue => "no-rescue",
             Self::EarlyRescue => "early-rescue",
+            Self::ForgetfulReplay => "forgetful-replay",
             Self::NoLanes => "no-lanes",
         }
     }
@@ -81,6 +85,7 @@ impl Mutation {
             Self::EffectThenMark => Rule::Doubled,
             Self::NoRescue => Rule::Unfinished,
             Self::EarlyRescue => Rule::LossUnexplained,
+            Self::ForgetfulReplay => Rule::TooOften,
             Self::NoLanes => Rule::OutOfOrder,
         }
     }

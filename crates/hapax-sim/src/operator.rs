@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hapax_core::store::ReplayMode;
+use hapax_core::store::{EventQuery, ReplayMode};
 use hapax_core::{DestinationId, Operations as _};
+use hapax_engine::ReplayRequest;
 
 use crate::history::Fact;
 use crate::random::Dice;
@@ -14,6 +15,9 @@ use crate::world::World;
 const WHO: &str = "operator";
 /// And why.
 const WHY: &str = "the seed said so";
+
+/// Events that a job looks at in a second, at most.
+const RATE_MAX: u64 = 8;
 
 /// Asks the replica at a place to do an event again, under the same key: nothing may take effect twice.
 pub fn replay(world: &Arc<World>, place: usize, dice: &Dice) {
@@ -25,6 +29,27 @@ pub fn replay(world: &Arc<World>, place: usize, dice: &Dice) {
     world.executor.spawn(replica.process, async move {
         // Refused while work is unfinished, and lost where the store is: both are as good as done.
         let _ = engine.replay(event, ReplayMode::All, None, WHO, WHY).await;
+    });
+}
+
+/// Asks the replica at a place to let every event take effect once more: a job, which another replica goes on with.
+pub fn force(world: &Arc<World>, place: usize, dice: &Dice) {
+    let Some(replica) = world.door.at(place) else {
+        return;
+    };
+    let Some(engine) = replica.engine else { return };
+    let request = ReplayRequest {
+        query: EventQuery::default(),
+        mode: ReplayMode::Force,
+        to: None,
+        rate_per_second: dice.between(1, RATE_MAX) as u32,
+        who: WHO.to_owned(),
+        why: WHY.to_owned(),
+    };
+    world.history.note(Fact::Forced(replica.process));
+    world.executor.spawn(replica.process, async move {
+        // Where it fails, there is no job, or one that nobody was told of.
+        let _ = engine.start_replay(request).await;
     });
 }
 

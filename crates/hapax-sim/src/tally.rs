@@ -66,7 +66,7 @@ impl Tally {
             Fact::Late { .. } => self.fenced += 1,
             Fact::Replayed(_) => self.replayed += 1,
             Fact::Fault(fault) => self.count_fault(*fault),
-            Fact::Asked(_) => self.asked += 1,
+            Fact::Asked(_) | Fact::Forced(_) => self.asked += 1,
             Fact::Processed(_) => self.processed += 1,
             Fact::Started(_) | Fact::Leased { .. } | Fact::Finished { .. } | Fact::Ended { .. } => {}
         }

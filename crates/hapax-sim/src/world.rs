@@ -155,11 +155,11 @@ impl World {
         dead.len()
     }
 
+    /// Deliveries that are neither done nor dead, and bulk replays that are not over.
     async fn unfinished(&self) -> u64 {
-        let Ok(counts) = self.vault.model.counts().await else {
-            return 0;
-        };
+        let counts = self.vault.model.counts().await.unwrap_or_default();
+        let jobs = self.vault.model.unfinished_replays().await.unwrap_or_default();
         let unfinished = counts.backlog.iter().filter(|row| row.state.is_unfinished());
-        unfinished.map(|row| row.count).sum()
+        unfinished.map(|row| row.count).sum::<u64>() + jobs.len() as u64
     }
 }

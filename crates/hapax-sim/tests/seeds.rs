@@ -99,5 +99,6 @@ caught! {
     a_mark_before_its_effect_is_caught: MarkThenEffect,
     a_store_that_takes_nothing_back_is_caught: NoRescue,
     a_lease_that_ends_early_is_caught: EarlyRescue,
+    a_replay_that_repeats_itself_is_caught: ForgetfulReplay,
     a_lane_without_order_is_caught: NoLanes,
 }

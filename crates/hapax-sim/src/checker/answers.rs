@@ -18,7 +18,7 @@ fn done_too_early(history: &[Entry], destinations: usize) -> Vec<Violation> {
     let mut effects: BTreeMap<&str, BTreeSet<&DestinationId>> = BTreeMap::new();
     let mut violations = Vec::new();
     for entry in history {
-        if let Fact::Effect { delivery } = &entry.fact {
+        if let Fact::Effect { delivery, .. } = &entry.fact {
             let seen = effects.entry(&delivery.event).or_default();
             seen.insert(&delivery.destination);
         } else if let Fact::Processed(event) = &entry.fact {
@@ -52,7 +52,7 @@ fn two_ids(history: &[Entry]) -> Vec<Violation> {
 fn lost(history: &[Entry], destinations: usize) -> Vec<Violation> {
     let mut effects: BTreeMap<&str, BTreeSet<&DestinationId>> = BTreeMap::new();
     for entry in history {
-        if let Fact::Effect { delivery } = &entry.fact {
+        if let Fact::Effect { delivery, .. } = &entry.fact {
             let seen = effects.entry(&delivery.event).or_default();
             seen.insert(&delivery.destination);
         }

@@ -48,13 +48,20 @@ fn leased(by: Process, number: u8, token: u64) -> Fact {
 }
 
 fn attempted(number: u8, generation: u32) -> Fact {
-    let (delivery, key) = (delivery(number), key(number, generation));
-    Fact::Attempted { delivery, key }
+    Fact::Attempted {
+        delivery: delivery(number),
+        generation: Generation(0),
+        key: key(number, generation),
+    }
 }
 
 fn effect(number: u8) -> Fact {
-    let delivery = delivery(number);
-    Fact::Effect { delivery }
+    effect_of(number, 0)
+}
+
+fn effect_of(number: u8, generation: u32) -> Fact {
+    let (delivery, generation) = (delivery(number), Generation(generation));
+    Fact::Effect { delivery, generation }
 }
 
 fn finished(by: Process, number: u8, token: u64) -> Fact {
@@ -123,6 +130,16 @@ fn an_event_that_was_only_refused_is_not_lost() {
 #[test]
 fn a_second_effect_is_one_too_many() {
     assert_eq!(broken([good(), vec![effect(1)]].concat()), [Rule::Doubled]);
+}
+
+#[test]
+fn a_forced_replay_takes_effect_once_and_not_twice() {
+    let again = [good(), vec![Fact::Forced(ONE), effect_of(1, 1)]].concat();
+    assert_eq!(broken(again.clone()), []);
+    let doubled = [again.clone(), vec![effect_of(1, 1)]].concat();
+    assert_eq!(broken(doubled), [Rule::Doubled]);
+    let too_often = [again, vec![effect_of(1, 2)]].concat();
+    assert_eq!(broken(too_often), [Rule::TooOften]);
 }
 
 #[test]

@@ -175,8 +175,8 @@ impl Store for Link {
     }
 
     async fn replay(&self, orders: Vec<ReplayOrder>) -> Result<Vec<Replayed>, Error> {
-        let model = self.vault.model.clone();
-        self.call(async move { model.replay(orders).await }).await
+        let vault = Arc::clone(&self.vault);
+        self.call(async move { vault.replay(orders).await }).await
     }
 
     async fn forget(&self, identity: &Identity) -> Result<Forgotten, Error> {

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hapax_core::store::{AcceptRequest, Claim, Error, LeaseBatch, LeaseOrder, Report, Rescued, Written};
+use hapax_core::store::{
+    AcceptRequest, Claim, Error, LeaseBatch, LeaseOrder, ReplayOrder, Replayed, Report, Rescued, Written,
+};
 use hapax_core::{
     DestinationId, EventId, Generation, Hold, IdempotencyKey, Key, Leased, NewEvent, Store as _, Token,
 };
@@ -170,6 +172,16 @@ impl Vault {
         if !self.has(Mutation::NoRescue) {
             self.note_rescued(&self.model.void_leases());
         }
+    }
+
+    /// Puts finished deliveries back.
+    pub async fn replay(&self, mut orders: Vec<ReplayOrder>) -> Result<Vec<Replayed>, Error> {
+        if self.has(Mutation::ForgetfulReplay) {
+            for order in &mut orders {
+                order.job = None;
+            }
+        }
+        self.model.replay(orders).await
     }
 
     fn has(&self, mutation: Mutation) -> bool {

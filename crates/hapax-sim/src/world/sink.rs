@@ -74,6 +74,7 @@ impl Sinks {
     async fn handle(&self, leased: &Leased) -> Answer {
         self.history.note(Fact::Attempted {
             delivery: delivery(leased),
+            generation: leased.generation,
             key: leased.idempotency_key,
         });
         self.take_time().await;
@@ -147,8 +148,10 @@ impl Sinks {
     }
 
     fn take_effect(&self, leased: &Leased) {
-        let delivery = delivery(leased);
-        self.history.note(Fact::Effect { delivery });
+        self.history.note(Fact::Effect {
+            delivery: delivery(leased),
+            generation: leased.generation,
+        });
     }
 }
 
