@@ -92,17 +92,14 @@ impl Vault {
         by: Process,
         mut requests: Vec<AcceptRequest>,
     ) -> Vec<Result<Vec<Claim>, Error>> {
-        let events = || requests.iter().flat_map(|request| &request.events);
-        let mut known = Vec::new();
         if self.has(Mutation::LookThenInsert) {
-            for event in events() {
-                known.push(matches!(self.model.look_up(&event.identity).await, Ok(Some(_))));
-            }
-            self.executor.sleep(LOOK_TO_INSERT).await;
+            self.insert_without_constraint(&mut requests).await;
         }
-        let mut known = known.into_iter();
-        for event in requests.iter_mut().flat_map(|request| &mut request.events) {
-            self.spoil(event, known.next()).await;
+        if self.has(Mutation::NoLanes) {
+            let events = requests.iter_mut().flat_map(|request| &mut request.events);
+            for delivery in events.flat_map(|event| &mut event.deliveries) {
+                delivery.lane = None;
+            }
         }
         let answers = self.model.accept(requests.clone()).await;
         for (request, answer) in requests.iter().zip(&answers) {
@@ -188,19 +185,25 @@ impl Vault {
         self.mutation == Some(mutation)
     }
 
-    /// Breaks a row on its way in, where a mutation does; `known` is what was seen before the wait.
-    async fn spoil(&self, event: &mut NewEvent, known: Option<bool>) {
-        if self.has(Mutation::NoLanes) {
-            event
-                .deliveries
-                .iter_mut()
-                .for_each(|delivery| delivery.lane = None);
+    /// Looks, waits, and then lets the events in that were unknown before the wait, whoever came meanwhile.
+    async fn insert_without_constraint(&self, requests: &mut [AcceptRequest]) {
+        let mut unknown = Vec::new();
+        for event in requests.iter_mut().flat_map(|request| &mut request.events) {
+            if !self.is_known(event).await {
+                unknown.push(event);
+            }
         }
-        let taken_meanwhile = matches!(self.model.look_up(&event.identity).await, Ok(Some(_)));
-        if known == Some(false) && taken_meanwhile {
-            // No constraint stops the second insert: its row is beside the first one's.
-            event.key = Key::from_bytes(*event.id.as_bytes());
+        self.executor.sleep(LOOK_TO_INSERT).await;
+        for event in unknown {
+            if self.is_known(event).await {
+                // Its row is beside the first one's.
+                event.key = Key::from_bytes(*event.id.as_bytes());
+            }
         }
+    }
+
+    async fn is_known(&self, event: &NewEvent) -> bool {
+        matches!(self.model.look_up(&event.identity).await, Ok(Some(_)))
     }
 
     /// Keeps the token of a new lease; the first one that this delivery ever had.
