@@ -123,8 +123,12 @@ impl World {
         let until = self.executor.now() + CALM_MAX;
         while self.executor.now() < until {
             operator::resume_all(self).await;
-            let idle = self.errands.load(Ordering::Relaxed) == 0;
-            if self.replay_dead().await == 0 && self.unfinished().await == 0 && idle {
+            // What a job put back is replayed only after the job: see `faults`.
+            if self.jobs().await == 0
+                && self.replay_dead().await == 0
+                && self.unfinished().await == 0
+                && self.errands.load(Ordering::Relaxed) == 0
+            {
                 return Settled::Yes;
             }
             self.executor.sleep(LOOK_EVERY).await;
@@ -155,11 +159,16 @@ impl World {
         dead.len()
     }
 
+    /// Bulk replays that are not over.
+    async fn jobs(&self) -> u64 {
+        let jobs = self.vault.model.unfinished_replays().await.unwrap_or_default();
+        jobs.len() as u64
+    }
+
     /// Deliveries that are neither done nor dead, and bulk replays that are not over.
     async fn unfinished(&self) -> u64 {
         let counts = self.vault.model.counts().await.unwrap_or_default();
-        let jobs = self.vault.model.unfinished_replays().await.unwrap_or_default();
         let unfinished = counts.backlog.iter().filter(|row| row.state.is_unfinished());
-        unfinished.map(|row| row.count).sum::<u64>() + jobs.len() as u64
+        unfinished.map(|row| row.count).sum::<u64>() + self.jobs().await
     }
 }
