@@ -21,6 +21,10 @@ lint:
 unit:
     ./test unit
 
+# The simulator: `just sim 100000` runs that many seeds
+sim SEEDS="300":
+    cargo run --quiet -p hapax-sim -- --seeds 0..{{SEEDS}}
+
 # Write the reference pages that the binary prints
 reference:
     cargo build --quiet

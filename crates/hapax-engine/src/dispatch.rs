@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use hapax_core::Timestamp;
 use hapax_core::store::{Candidates, LeaseBatch, LeaseOrder};
 
 use crate::engine::Inner;
@@ -16,8 +17,8 @@ use crate::port::{Permit, Port};
 
 /// The shortest wait between two looks at the store when it fails.
 const FAILURE_PAUSE: Duration = Duration::from_millis(200);
-/// The pause before what is not due yet is looked for again. By our clock it may have been due long ago; the store's counts.
-const LOOK_AGAIN_MIN: Duration = Duration::from_millis(10);
+/// The wait before a look at what is due by our clock and was not due by the store's.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// Expired leases taken back in one write.
 const RESCUE_MAX: u32 = 256;
 
@@ -26,7 +27,7 @@ impl Inner {
         let mut turn = 0_usize;
         let mut polled = self.elapsed();
         loop {
-            if self.stop.is_cancelled() {
+            if self.shut_door.is_cancelled() {
                 return;
             }
             let mut wait = self.limits.poll_every;
@@ -52,9 +53,10 @@ impl Inner {
                 continue;
             }
             tokio::select! {
+                biased;
                 () = self.dispatch.notified() => {}
                 () = self.parts.runtime.sleep(wait) => {}
-                () = self.stop.cancelled() => return,
+                () = self.shut_door.cancelled() => return,
             }
         }
     }
@@ -154,7 +156,11 @@ impl Inner {
             port.probe_released();
         }
         let now = self.parts.clock.now();
-        Some((started, next_due.map(|due| due.since(now).max(LOOK_AGAIN_MIN))))
+        // Nothing was due by the store's clock, and something is by ours, which is ahead: to ask again at once would be
+        // to ask all the time. Where something was leased, more may really be due: stores lease less than is asked for.
+        let is_ahead = |due: Timestamp| started == 0 && due <= now;
+        let wait = |due| if is_ahead(due) { LOOK_AGAIN } else { due.since(now) };
+        Some((started, next_due.map(wait)))
     }
 
     /// Takes back deliveries whose lease has expired, here or in a replica that died.

@@ -120,7 +120,7 @@ pub(crate) struct Inner {
     /// Whether more of them may wait.
     pub(crate) suspects_wait: AtomicBool,
     pub(crate) stopping: AtomicBool,
-    /// Ends the accept loop, once what waits is written.
+    /// Ends the accept loop, once what waits is written, and the dispatch loop, once what it leases has started.
     pub(crate) shut_door: CancellationToken,
     door: TaskTracker,
     /// Ends the other loops.
@@ -194,12 +194,9 @@ impl Engine {
             parts,
             limits,
         });
-        let accept_loop = inner
-            .door
-            .track_future(Inner::accept_loop(Arc::clone(&inner), waiting));
-        inner.parts.runtime.spawn(Box::pin(accept_loop));
+        inner.spawn_at_door(Inner::accept_loop(Arc::clone(&inner), waiting));
+        inner.spawn_at_door(Inner::dispatch_loop(Arc::clone(&inner)));
         inner.spawn_loop(Inner::finish_loop(Arc::clone(&inner), finished));
-        inner.spawn_loop(Inner::dispatch_loop(Arc::clone(&inner)));
         inner.spawn_loop(Inner::heartbeat_loop(Arc::clone(&inner)));
         inner.spawn_loop(Inner::rescue_loop(Arc::clone(&inner)));
         inner.spawn_loop(Inner::pauses_loop(Arc::clone(&inner)));
@@ -233,13 +230,15 @@ impl Engine {
     pub async fn shutdown(&self, limit: Duration) -> ShutdownReport {
         let inner = &self.0;
         inner.stopping.store(true, Ordering::SeqCst);
-        // First the door: what was accepted and handed over must be among the attempts waited for.
+        // First the door: what was accepted and handed over, and what was being leased, must be among the attempts
+        // waited for.
         inner.shut_door.cancel();
         inner.door.close();
         inner.door.wait().await;
         inner.attempts.close();
         let (held, released_before) = (inner.flights.len(), inner.released.load(Ordering::Relaxed));
         tokio::select! {
+            biased;
             () = inner.attempts.wait() => {}
             () = inner.parts.runtime.sleep(limit) => {
                 inner.flights.release_all();
@@ -274,9 +273,15 @@ impl Inner {
     /// Waits; whether the engine was told to stop meanwhile.
     pub(crate) async fn rest(&self, duration: Duration) -> bool {
         tokio::select! {
+            biased;
             () = self.stop.cancelled() => true,
             () = self.parts.runtime.sleep(duration) => false,
         }
+    }
+
+    /// Spawns a loop by which work comes in.
+    fn spawn_at_door(self: &Arc<Self>, body: impl Future<Output = ()> + Send + 'static) {
+        self.parts.runtime.spawn(Box::pin(self.door.track_future(body)));
     }
 
     fn spawn_loop(self: &Arc<Self>, body: impl Future<Output = ()> + Send + 'static) {

@@ -1,7 +1,7 @@
 //! Heartbeats: attempts that last have their leases renewed at a third of the lease; one whose
 //! lease is lost is aborted, since somebody else may run it by now.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -75,9 +75,9 @@ impl Flights {
             .for_each(|flight| flight.signals.release.cancel());
     }
 
-    /// Those whose lease is due for renewal, by the length of the lease.
-    fn due(&self, now: Duration) -> HashMap<Duration, Vec<Hold>> {
-        let mut due: HashMap<Duration, Vec<Hold>> = HashMap::new();
+    /// Those whose lease is due for renewal, by the length of the lease. In order: the same run asks the same again.
+    fn due(&self, now: Duration) -> BTreeMap<Duration, Vec<Hold>> {
+        let mut due: BTreeMap<Duration, Vec<Hold>> = BTreeMap::new();
         for ((event, destination), flight) in lock(&self.0).iter() {
             if now.saturating_sub(flight.renewed) >= flight.lease_for / 3 {
                 let hold = Hold {
@@ -87,6 +87,9 @@ impl Flights {
                 };
                 due.entry(flight.lease_for).or_default().push(hold);
             }
+        }
+        for holds in due.values_mut() {
+            holds.sort_by_key(|hold| hold.token);
         }
         due
     }

@@ -2,8 +2,9 @@
 //!
 //! It knows no HTTP and no database. It is handed a store, a transport that carries deliveries out,
 //! a clock, randomness and a runtime, so that the simulator drives the very code that production
-//! runs. Named fail points (feature `fail-points`) mark where a crash matters; docs/GUARANTEES.md
-//! lists them.
+//! runs. Beside those nothing is left to chance: `select!` is biased throughout, and no hasher decides
+//! in which order the store is asked. Named fail points (feature `fail-points`) mark where a crash
+//! matters; docs/GUARANTEES.md lists them.
 //!
 //! ```text
 //! accept ──► (store) ──► dispatch ──► run ──► finish ──► (store)

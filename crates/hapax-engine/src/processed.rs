@@ -136,6 +136,7 @@ impl Inner {
                 return Ok(how_far);
             }
             tokio::select! {
+                biased;
                 () = finished => pause = LOOK_FIRST,
                 () = self.parts.runtime.sleep(pause.min(left)) => pause = (pause * 2).min(LOOK_MAX),
             }

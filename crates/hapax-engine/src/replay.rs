@@ -175,6 +175,7 @@ impl Inner {
                 continue;
             }
             tokio::select! {
+                biased;
                 () = self.replays.notified() => {}
                 stopped = self.rest(DRIVE_LEASE) => if stopped { return },
             }

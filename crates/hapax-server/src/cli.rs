@@ -25,7 +25,7 @@ pub mod resume;
 pub mod send;
 pub mod serve;
 pub mod sink;
-pub(crate) mod soak;
+pub mod soak;
 pub mod stats;
 pub mod store;
 pub mod twice;

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use hapax_core::store::Rescued;
 use hapax_core::{Backend, Clock, Timestamp};
 
 use super::MemoryStore;
@@ -50,7 +51,9 @@ impl MemorySubject {
             panic!("nothing was opened, so nothing can be reopened");
         };
         match self.restart {
-            Restart::VoidsLeases => store.void_leases(),
+            Restart::VoidsLeases => {
+                store.void_leases();
+            }
             Restart::KeepsLeases => {}
         }
         store
@@ -58,13 +61,14 @@ impl MemorySubject {
 }
 
 impl MemoryStore {
-    /// Counts every lease as lost, as a store does that knows its only process has died.
-    pub fn void_leases(&self) {
+    /// Counts every lease as lost, as a store does that knows its only process has died; which those were.
+    pub fn void_leases(&self) -> Vec<Rescued> {
         self.step(|state, now| {
-            for (_, event, destination) in state.running() {
-                state.take_back(now, event, destination);
-            }
-        });
+            let running = state.running().into_iter();
+            running
+                .map(|(_, event, destination)| state.take_back(now, event, destination))
+                .collect()
+        })
     }
 }
 

@@ -1,0 +1,239 @@
+//! Hand-written histories: a good one passes, and for each rule there is one that must fail, for that very rule.
+
+use std::time::Duration;
+
+use hapax_core::{EventId, Generation, IdempotencyKey, Identity, Token};
+
+use super::*;
+use crate::executor::Process;
+use crate::history::{Delivery, Fault, Told, Verdict};
+use crate::world::IN_ORDER;
+
+const ONE: Process = Process(1);
+const TWO: Process = Process(2);
+
+fn id(number: u8) -> EventId {
+    EventId::from_bytes([number; 16])
+}
+
+fn delivery(number: u8) -> Delivery {
+    Delivery {
+        event: format!("evt_{number}"),
+        id: id(number),
+        destination: IN_ORDER.into(),
+    }
+}
+
+fn key(number: u8, generation: u32) -> IdempotencyKey {
+    let delivery = delivery(number);
+    Identity::new("shop", delivery.event).idempotency_key(Generation(generation), &delivery.destination)
+}
+
+fn answered(number: u8, told: Told) -> Fact {
+    let event = delivery(number).event;
+    Fact::Answered { by: ONE, event, told }
+}
+
+fn stored(number: u8) -> Fact {
+    Fact::Stored {
+        event: delivery(number).event,
+        id: id(number),
+        lane: Some("lane".to_owned()),
+    }
+}
+
+fn leased(by: Process, number: u8, token: u64) -> Fact {
+    let (delivery, token) = (delivery(number), Token(token));
+    Fact::Leased { by, delivery, token }
+}
+
+fn attempted(number: u8, generation: u32) -> Fact {
+    Fact::Attempted {
+        delivery: delivery(number),
+        generation: Generation(0),
+        key: key(number, generation),
+    }
+}
+
+fn effect(number: u8) -> Fact {
+    effect_of(number, 0)
+}
+
+fn effect_of(number: u8, generation: u32) -> Fact {
+    let (delivery, generation) = (delivery(number), Generation(generation));
+    Fact::Effect { delivery, generation }
+}
+
+fn finished(by: Process, number: u8, token: u64) -> Fact {
+    Fact::Finished {
+        by,
+        delivery: delivery(number),
+        token: Token(token),
+        verdict: Verdict::Completed,
+    }
+}
+
+fn rescued(number: u8) -> Fact {
+    let (delivery, lost) = (delivery(number), 1);
+    Fact::Rescued { delivery, lost }
+}
+
+/// One event, from its arrival to its end.
+fn good() -> Vec<Fact> {
+    vec![
+        stored(1),
+        leased(ONE, 1, 1),
+        answered(1, Told::Accepted(id(1))),
+        attempted(1, 0),
+        effect(1),
+        finished(ONE, 1, 1),
+        answered(1, Told::Duplicate(id(1))),
+    ]
+}
+
+/// The rules that a history breaks: one entry each second, and a good end.
+fn broken(mut facts: Vec<Fact>) -> Vec<Rule> {
+    facts.push(Fact::Ended {
+        unfinished: 0,
+        settled: Settled::Yes,
+    });
+    rules(facts)
+}
+
+fn rules(facts: Vec<Fact>) -> Vec<Rule> {
+    let times = (0..).map(Duration::from_secs);
+    let history: Vec<Entry> = times.zip(facts).map(|(at, fact)| Entry { at, fact }).collect();
+    let mut rules: Vec<Rule> = check(&history, 1)
+        .into_iter()
+        .map(|violation| violation.rule)
+        .collect();
+    rules.dedup();
+    rules
+}
+
+#[test]
+fn a_good_history_breaks_nothing() {
+    assert_eq!(broken(good()), []);
+}
+
+#[test]
+fn an_event_that_was_answered_and_never_took_effect_is_lost() {
+    let facts = good().into_iter().filter(|fact| *fact != effect(1));
+    assert_eq!(broken(facts.collect()), [Rule::Lost]);
+}
+
+#[test]
+fn an_event_that_was_only_refused_is_not_lost() {
+    assert_eq!(broken(vec![answered(1, Told::Refused)]), []);
+}
+
+#[test]
+fn a_second_effect_is_one_too_many() {
+    assert_eq!(broken([good(), vec![effect(1)]].concat()), [Rule::Doubled]);
+}
+
+#[test]
+fn a_forced_replay_takes_effect_once_and_not_twice() {
+    let again = [good(), vec![Fact::Forced(ONE), effect_of(1, 1)]].concat();
+    assert_eq!(broken(again.clone()), []);
+    let doubled = [again.clone(), vec![effect_of(1, 1)]].concat();
+    assert_eq!(broken(doubled), [Rule::Doubled]);
+    let too_often = [again, vec![effect_of(1, 2)]].concat();
+    assert_eq!(broken(too_often), [Rule::TooOften]);
+}
+
+#[test]
+fn a_second_id_for_an_identity_is_one_too_many() {
+    let other = answered(1, Told::Accepted(id(2)));
+    assert_eq!(broken([good(), vec![other]].concat()), [Rule::TwoIds]);
+}
+
+#[test]
+fn an_event_is_done_after_its_effects_and_not_before() {
+    let done = Fact::Processed(delivery(1).event);
+    assert_eq!(broken([good(), vec![done.clone()]].concat()), []);
+    assert_eq!(broken([vec![done], good()].concat()), [Rule::DoneTooEarly]);
+}
+
+#[test]
+fn an_attempt_under_another_key_is_noticed() {
+    assert_eq!(
+        broken([good(), vec![attempted(1, 1)]].concat()),
+        [Rule::KeyChanged]
+    );
+}
+
+#[test]
+fn an_event_that_overtakes_another_of_its_lane_is_out_of_order() {
+    let in_order = vec![stored(1), stored(2), effect(1), effect(2)];
+    assert_eq!(broken(in_order), []);
+    let overtaken = vec![stored(1), stored(2), effect(2), effect(1)];
+    assert_eq!(broken(overtaken), [Rule::OutOfOrder]);
+}
+
+#[test]
+fn a_holder_whose_lease_was_lost_may_not_write() {
+    let killed = Fact::Fault(Fault::Killed(ONE));
+    let taken_over = vec![leased(ONE, 1, 1), killed, rescued(1), leased(TWO, 1, 2)];
+    let by_the_new = [taken_over.clone(), vec![finished(TWO, 1, 2)]].concat();
+    assert_eq!(broken(by_the_new), []);
+    let by_the_old = [taken_over, vec![finished(ONE, 1, 1)]].concat();
+    assert_eq!(broken(by_the_old), [Rule::StaleWrite]);
+}
+
+#[test]
+fn a_lease_that_somebody_has_is_not_given_to_another() {
+    let twice = vec![leased(ONE, 1, 1), leased(TWO, 1, 2)];
+    assert_eq!(broken(twice), [Rule::TwoHolders]);
+}
+
+#[test]
+fn a_token_is_never_used_again() {
+    let again = vec![leased(ONE, 1, 5), leased(ONE, 2, 5)];
+    assert_eq!(broken(again), [Rule::TokenReused]);
+}
+
+#[test]
+fn a_lease_is_not_taken_from_a_holder_without_trouble() {
+    assert_eq!(
+        broken(vec![leased(ONE, 1, 1), rescued(1)]),
+        [Rule::LossUnexplained]
+    );
+}
+
+#[test]
+fn trouble_of_another_or_before_the_lease_explains_no_loss() {
+    let of_another = vec![leased(ONE, 1, 1), Fact::Fault(Fault::Killed(TWO)), rescued(1)];
+    assert_eq!(broken(of_another), [Rule::LossUnexplained]);
+    let trouble = [Fault::Paused(ONE), Fault::Resumed(ONE)].map(Fact::Fault);
+    let before = [&trouble[..], &[leased(ONE, 1, 1), rescued(1)]].concat();
+    assert_eq!(broken(before), [Rule::LossUnexplained]);
+    let stopped = vec![leased(ONE, 1, 1), Fact::Fault(Fault::ShutDown(ONE)), rescued(1)];
+    assert_eq!(broken(stopped), [Rule::LossUnexplained]);
+}
+
+#[test]
+fn each_kind_of_trouble_of_the_holder_or_the_store_explains_a_loss() {
+    for fault in [
+        Fault::Killed(ONE),
+        Fault::Paused(ONE),
+        Fault::Resumed(ONE),
+        Fault::MessageLost(ONE),
+        Fault::StoreDown,
+        Fault::StoreUp,
+        Fault::StoreClockStepped(1),
+    ] {
+        let facts = vec![leased(ONE, 1, 1), Fact::Fault(fault), rescued(1)];
+        assert_eq!(broken(facts), [], "{fault:?}");
+    }
+}
+
+#[test]
+fn what_is_left_in_the_end_is_unfinished() {
+    let left = |unfinished, settled| rules(vec![Fact::Ended { unfinished, settled }]);
+    assert_eq!(left(0, Settled::Yes), []);
+    assert_eq!(left(1, Settled::Yes), [Rule::Unfinished]);
+    assert_eq!(left(0, Settled::No), [Rule::Unfinished]);
+    assert_eq!(rules(good()), [Rule::Unfinished], "a history without an end");
+    assert_eq!(rules(Vec::new()), [Rule::Unfinished], "no history at all");
+}

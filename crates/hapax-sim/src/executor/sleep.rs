@@ -1,0 +1,57 @@
+//! A wait in virtual time.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use super::Executor;
+
+/// Ends when virtual time has come to its end. Dropped earlier, it takes its timer along: time must not jump to a
+/// moment for which nobody waits.
+pub struct Sleep {
+    executor: Executor,
+    until: Duration,
+    timer: Option<(Duration, u64)>,
+}
+
+impl Sleep {
+    pub(super) fn new(executor: Executor, duration: Duration) -> Self {
+        let until = executor.now().saturating_add(duration);
+        Self {
+            executor,
+            until,
+            timer: None,
+        }
+    }
+
+    fn cancel(&mut self) {
+        if let Some(timer) = self.timer.take() {
+            let waker = self.executor.lock().timers.remove(&timer);
+            drop(waker);
+        }
+    }
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.cancel();
+        let mut state = self.executor.lock();
+        if state.now >= self.until {
+            return Poll::Ready(());
+        }
+        let timer = (self.until, state.next_number());
+        state.timers.insert(timer, context.waker().clone());
+        drop(state);
+        self.timer = Some(timer);
+        Poll::Pending
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        self.cancel();
+    }
+}

@@ -1,0 +1,193 @@
+//! Faults: what happens when, as the seed decides.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::executor::Process;
+use crate::history::{Fact, Fault};
+use crate::operator;
+use crate::random::Dice;
+use crate::world::{Settings, World, start};
+
+/// How long a replica stays away.
+const AWAY_MAX: Duration = Duration::from_secs(3);
+/// How long the store stays away.
+const DOWN_MAX: Duration = Duration::from_secs(4);
+/// How long a destination is paused.
+const HOLD_MAX: Duration = Duration::from_secs(5);
+/// How far the store's clock is set, at most.
+const STORE_STEP_MILLIS: u64 = 6_000;
+/// How far the clock of a process is set, at most: more than the hour at which purging stops.
+const STEP_MILLIS: u64 = 2 * 3_600_000;
+/// How long a process may take to stop.
+const STOP_MAX: Duration = Duration::from_secs(2);
+/// After this long a process that was told to stop is killed.
+const STOP_PATIENCE: Duration = Duration::from_secs(8);
+
+/// A fault to come.
+#[derive(Clone, Copy, Debug)]
+pub struct Planned {
+    after: Duration,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// Kill the replica at this place, and start another later.
+    Kill(usize),
+    /// Tell it to stop, and start another later.
+    ShutDown(usize),
+    /// Let it stand still for so long.
+    Pause(usize, Duration),
+    /// Cut off the store for so long.
+    StoreDown(Duration),
+    /// Set the store's clock.
+    StepStore(i64),
+    /// Set the clock of a replica.
+    Step(usize, i64),
+    /// Have an event done again.
+    Replay(usize),
+    /// Have everything done once more.
+    Force(usize),
+    /// Have a destination paused for so long.
+    Hold(usize, Duration),
+}
+
+/// Draws the faults of a run.
+pub fn plan(settings: &Settings, dice: &Dice) -> Vec<Planned> {
+    let planned = (0..settings.faults).map(|_| Planned {
+        after: dice.time(Duration::ZERO, settings.trouble),
+        kind: draw(settings, dice),
+    });
+    one_replay_at_a_time(planned.collect())
+}
+
+/// A forced replay is the only replay of its run: a store remembers which job put a delivery back last and no other, so
+/// that one which is interrupted by another may put it back again (see "What it does not promise" in
+/// docs/GUARANTEES.md).
+fn one_replay_at_a_time(planned: Vec<Planned>) -> Vec<Planned> {
+    let replays = |planned: &Planned| matches!(planned.kind, Kind::Replay(_) | Kind::Force(_));
+    let force = planned
+        .iter()
+        .find(|planned| matches!(planned.kind, Kind::Force(_)))
+        .copied();
+    let Some(force) = force else { return planned };
+    let others = planned.into_iter().filter(|planned| !replays(planned));
+    others.chain([force]).collect()
+}
+
+fn draw(settings: &Settings, dice: &Dice) -> Kind {
+    let place = dice.index(settings.replicas);
+    match dice.index(15) {
+        0..=2 => Kind::Kill(place),
+        3 => Kind::ShutDown(place),
+        4..=6 => Kind::Pause(place, dice.time(settings.lease / 2, settings.lease * 4)),
+        7 => Kind::StoreDown(dice.time(Duration::from_millis(100), DOWN_MAX)),
+        8 => Kind::StepStore(step(dice, STORE_STEP_MILLIS)),
+        9 => Kind::Step(place, step(dice, STEP_MILLIS)),
+        10..=12 => Kind::Replay(place),
+        13 => Kind::Force(place),
+        _ => Kind::Hold(place, dice.time(Duration::ZERO, HOLD_MAX)),
+    }
+}
+
+fn step(dice: &Dice, millis_max: u64) -> i64 {
+    dice.between(0, 2 * millis_max) as i64 - millis_max as i64
+}
+
+/// Waits for the moment of a fault, and lets it happen to its end.
+pub async fn inject(world: &Arc<World>, planned: Planned, dice: Dice) {
+    world.executor.sleep(planned.after).await;
+    match planned.kind {
+        Kind::Kill(place) => kill(world, place, dice).await,
+        Kind::ShutDown(place) => shut_down(world, place, dice).await,
+        Kind::Pause(place, duration) => pause(world, place, duration).await,
+        Kind::StoreDown(duration) => {
+            // One outage may fall into another: the first to end ends both.
+            world.network.take_store_down();
+            world.executor.sleep(duration).await;
+            world.network.bring_store_up();
+        }
+        Kind::StepStore(millis) => {
+            note(world, Fault::StoreClockStepped(millis));
+            world.vault.step_clock(millis);
+        }
+        Kind::Replay(place) => operator::replay(world, place, &dice),
+        Kind::Force(place) => operator::force(world, place, &dice),
+        Kind::Hold(place, duration) => operator::hold(world, place, duration, &dice).await,
+        Kind::Step(place, millis) => {
+            if let Some(replica) = world.door.at(place) {
+                note(world, Fault::ClockStepped(replica.process, millis));
+                replica.clock.step(millis);
+            }
+        }
+    }
+}
+
+async fn kill(world: &Arc<World>, place: usize, dice: Dice) {
+    let Some(replica) = world.door.take(place) else {
+        return;
+    };
+    note(world, Fault::Killed(replica.process));
+    world.executor.kill(replica.process);
+    come_back(world, place, dice).await;
+}
+
+/// Another replica takes the place after a while.
+async fn come_back(world: &Arc<World>, place: usize, dice: Dice) {
+    let away = dice.time(Duration::ZERO, AWAY_MAX);
+    world.executor.sleep(away).await;
+    start(world, place, dice);
+}
+
+/// Tells a replica to stop, and waits for that. One that has not started yet, or takes too long, is killed.
+async fn shut_down(world: &Arc<World>, place: usize, dice: Dice) {
+    let Some(replica) = world.door.take(place) else {
+        return;
+    };
+    let (stopped, has_stopped) = tokio::sync::oneshot::channel();
+    if let Some(engine) = replica.engine {
+        world.executor.spawn(replica.process, async move {
+            engine.shutdown(STOP_MAX).await;
+            // Whoever waited may have lost patience.
+            let _ = stopped.send(());
+        });
+    } else {
+        drop(stopped);
+    }
+    let ended = tokio::select! {
+        biased;
+        ended = has_stopped => ended.is_ok(),
+        () = world.executor.sleep(STOP_PATIENCE) => false,
+    };
+    let process = replica.process;
+    note(
+        world,
+        if ended {
+            Fault::ShutDown(process)
+        } else {
+            Fault::Killed(process)
+        },
+    );
+    world.executor.kill(process);
+    come_back(world, place, dice).await;
+}
+
+async fn pause(world: &Arc<World>, place: usize, duration: Duration) {
+    let Some(process) = world.door.at(place).map(|replica| replica.process) else {
+        return;
+    };
+    note(world, Fault::Paused(process));
+    world.executor.pause(process);
+    world.executor.sleep(duration).await;
+    resume(world, process);
+}
+
+fn resume(world: &Arc<World>, process: Process) {
+    note(world, Fault::Resumed(process));
+    world.executor.resume(process);
+}
+
+fn note(world: &Arc<World>, fault: Fault) {
+    world.history.note(Fact::Fault(fault));
+}

@@ -1,0 +1,61 @@
+//! One run: a seed in, a history and its verdict out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::checker::{Rule, Violation, check};
+use crate::executor::{Executor, Stop};
+use crate::history::Entry;
+use crate::mutation::Mutation;
+use crate::random::Dice;
+use crate::world::World;
+
+/// Polls in one run, at most; an ordinary one takes a few ten thousand.
+const STEPS_MAX: u64 = 3_000_000;
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The seed that repeats it.
+    pub seed: u64,
+    /// All that happened.
+    pub history: Vec<Entry>,
+    /// What of it may not happen.
+    pub violations: Vec<Violation>,
+    /// Virtual time that passed.
+    pub lasted: Duration,
+    /// How the executor stopped.
+    pub stop: Stop,
+}
+
+/// Runs the engine through the world of a seed, with a rule broken on purpose or none.
+pub fn simulate(seed: u64, mutation: Option<Mutation>) -> Run {
+    let dice = Dice::new(seed);
+    let executor = Executor::new(dice.split());
+    let world = World::new(executor.clone(), &dice, mutation);
+    let stop = executor.run(Arc::clone(&world).live(dice), STEPS_MAX);
+    let history = world.history.entries();
+    // The engines hold the world, and the world the engines: let go of both.
+    (0..world.settings.replicas).for_each(|place| drop(world.door.take(place)));
+    executor.clear();
+    Run {
+        seed,
+        violations: check(&history, world.settings.destinations().len()),
+        lasted: executor.now(),
+        history,
+        stop,
+    }
+}
+
+impl Run {
+    /// The history as text, a line for each entry.
+    pub fn transcript(&self) -> String {
+        let lines: Vec<String> = self.history.iter().map(ToString::to_string).collect();
+        lines.join("\n")
+    }
+
+    /// Whether it broke this promise.
+    pub fn breaks(&self, rule: Rule) -> bool {
+        self.violations.iter().any(|violation| violation.rule == rule)
+    }
+}

@@ -1,0 +1,9 @@
+//! The store of the simulation: one vault, in memory, and for each process a link to it over a network that loses.
+
+mod link;
+mod network;
+mod vault;
+
+pub use link::Link;
+pub use network::{CALL_TIMEOUT, Fate, Network};
+pub use vault::Vault;

@@ -1,0 +1,150 @@
+//! The rest of the store over a link: what operators do, and handing over, which no run does.
+
+use async_trait::async_trait;
+use hapax_core::store::{
+    AuditEntry, AuditRecord, BodyNote, Census, Cursor, DeadQuery, DeliveryView, Disposal, Driver,
+    DuplicateNote, Error, ImportBegun, ImportMark, Origin, Pause, Record, ReplayJob, ReplayJobId,
+    TransferCursor, TransferPage, Variant,
+};
+use hapax_core::{BodyHash, DestinationId, EventId, Operations, Transfer};
+
+use super::Link;
+
+#[async_trait]
+impl Operations for Link {
+    async fn probe(&self) -> Result<(), Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.probe().await }).await
+    }
+
+    async fn pause(&self, pause: Pause) -> Result<(), Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.pause(pause).await }).await
+    }
+
+    async fn resume(&self, destination: &DestinationId) -> Result<bool, Error> {
+        let (model, destination) = (self.vault.model.clone(), destination.clone());
+        self.call(async move { model.resume(&destination).await }).await
+    }
+
+    async fn pauses(&self) -> Result<Vec<Pause>, Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.pauses().await }).await
+    }
+
+    async fn record(&self, entry: AuditEntry) -> Result<(), Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.record(entry).await }).await
+    }
+
+    async fn audit(
+        &self,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<(Vec<AuditRecord>, Option<Cursor>), Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.audit(after, limit).await }).await
+    }
+
+    async fn deliveries(
+        &self,
+        query: &DeadQuery,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<(Vec<DeliveryView>, Option<Cursor>), Error> {
+        let (model, query) = (self.vault.model.clone(), query.clone());
+        self.call(async move { model.deliveries(&query, after, limit).await })
+            .await
+    }
+
+    async fn dispose(
+        &self,
+        deliveries: Vec<(EventId, DestinationId)>,
+        disposal: Disposal,
+    ) -> Result<u64, Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.dispose(deliveries, disposal).await })
+            .await
+    }
+
+    async fn create_replay(&self, job: ReplayJob) -> Result<(), Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.create_replay(job).await }).await
+    }
+
+    async fn replay_job(&self, id: ReplayJobId) -> Result<Option<ReplayJob>, Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.replay_job(id).await }).await
+    }
+
+    async fn unfinished_replays(&self) -> Result<Vec<ReplayJob>, Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.unfinished_replays().await }).await
+    }
+
+    async fn claim_replay(&self, id: ReplayJobId, driver: Driver) -> Result<Option<ReplayJob>, Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.claim_replay(id, driver).await })
+            .await
+    }
+
+    async fn advance_replay(&self, job: &ReplayJob, driver: Driver) -> Result<bool, Error> {
+        let (model, job) = (self.vault.model.clone(), job.clone());
+        self.call(async move { model.advance_replay(&job, driver).await })
+            .await
+    }
+
+    async fn cancel_replay(&self, id: ReplayJobId) -> Result<bool, Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.cancel_replay(id).await }).await
+    }
+
+    async fn note_duplicates(&self, notes: Vec<DuplicateNote>) -> Result<(), Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.note_duplicates(notes).await }).await
+    }
+
+    async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.note_bodies(notes).await }).await
+    }
+
+    async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.conflict(first, raw_hash).await })
+            .await
+    }
+
+    async fn mark_released(&self, first: EventId, raw_hash: BodyHash, event: EventId) -> Result<(), Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.mark_released(first, raw_hash, event).await })
+            .await
+    }
+}
+
+#[async_trait]
+impl Transfer for Link {
+    async fn origin(&self) -> Result<Origin, Error> {
+        self.vault.model.origin().await
+    }
+
+    async fn census(&self) -> Result<Census, Error> {
+        self.vault.model.census().await
+    }
+
+    async fn export(&self, after: &TransferCursor, limit: u32) -> Result<TransferPage, Error> {
+        self.vault.model.export(after, limit).await
+    }
+
+    async fn begin_import(&self, mark: &ImportMark) -> Result<ImportBegun, Error> {
+        self.vault.model.begin_import(mark).await
+    }
+
+    async fn import(&self, records: Vec<Record>, reached: &TransferCursor) -> Result<(), Error> {
+        self.vault.model.import(records, reached).await
+    }
+
+    async fn finish_import(&self) -> Result<(), Error> {
+        self.vault.model.finish_import().await
+    }
+}

@@ -1,0 +1,73 @@
+//! What the vault writes into the history.
+
+use hapax_core::store::{Claim, Report, Rescued, Written};
+use hapax_core::{DestinationId, EventId, NewEvent, Token, Verdict as Wanted};
+
+use super::Vault;
+use crate::executor::{Process, lock};
+use crate::history::{Delivery, Fact, Verdict};
+
+impl Vault {
+    pub(super) fn note_claim(&self, by: Process, event: &NewEvent, claim: &Claim) {
+        let Claim::New { tokens, .. } = claim else { return };
+        let name = event.identity.event_id.clone();
+        lock(&self.rows).names.insert(event.id, name.clone());
+        self.history.note(Fact::Stored {
+            event: name,
+            id: event.id,
+            lane: event
+                .headers
+                .get("lane")
+                .map(|lane| String::from_utf8_lossy(lane).into_owned()),
+        });
+        for (delivery, handed) in event.deliveries.iter().zip(tokens) {
+            if let Some(handed) = handed {
+                self.remember(event.id, &delivery.destination, handed.token);
+                self.note_lease(by, event.id, &delivery.destination, handed.token);
+            }
+        }
+    }
+
+    pub(super) fn note_lease(&self, by: Process, event: EventId, destination: &DestinationId, token: Token) {
+        let delivery = self.delivery(event, destination);
+        self.history.note(Fact::Leased { by, delivery, token });
+    }
+
+    pub(super) fn note_rescued(&self, rescued: &[Rescued]) {
+        for taken in rescued {
+            self.history.note(Fact::Rescued {
+                delivery: self.delivery(taken.event, &taken.destination),
+                lost: taken.lost,
+            });
+        }
+    }
+
+    pub(super) fn note_end(&self, by: Process, report: &Report, written: Written) {
+        let hold = &report.hold;
+        let (delivery, token) = (self.delivery(hold.event, &hold.destination), hold.token);
+        let verdict = match report.verdict {
+            Wanted::Completed => Verdict::Completed,
+            Wanted::Retry { .. } => Verdict::Retry,
+            Wanted::Dead { .. } => Verdict::Dead,
+            Wanted::Release => Verdict::Released,
+        };
+        self.history.note(match written {
+            Written::Applied => Fact::Finished {
+                by,
+                delivery,
+                token,
+                verdict,
+            },
+            Written::LeaseLost => Fact::Late { by, delivery, token },
+        });
+    }
+
+    pub(super) fn delivery(&self, id: EventId, destination: &DestinationId) -> Delivery {
+        let event = lock(&self.rows).names.get(&id).cloned().unwrap_or_default();
+        Delivery {
+            event,
+            id,
+            destination: destination.clone(),
+        }
+    }
+}

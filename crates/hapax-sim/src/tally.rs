@@ -1,0 +1,114 @@
+//! What many runs come to, in numbers: how much was tried, how much was broken, what was found.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::history::{Fact, Fault};
+use crate::run::Run;
+
+/// Sums over runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Runs.
+    pub runs: u64,
+    /// Virtual time in all of them.
+    pub virtual_time: Duration,
+    /// Events that the store took as new.
+    pub events: usize,
+    /// Answers that were 2xx.
+    pub answers: usize,
+    /// Events that a sender was told are done.
+    pub processed: usize,
+    /// Attempts that reached a destination.
+    pub attempts: usize,
+    /// Effects that they had.
+    pub effects: usize,
+    /// Processes that were killed.
+    pub kills: usize,
+    /// Processes that stood still.
+    pub pauses: usize,
+    /// Messages to or from the store that were lost.
+    pub messages_lost: usize,
+    /// Times that the store was cut off.
+    pub outages: usize,
+    /// Clocks that were set.
+    pub clock_steps: usize,
+    /// Leases that were lost.
+    pub leases_lost: usize,
+    /// Writes that came too late and were refused.
+    pub fenced: usize,
+    /// Events that were dead after three losses, and replayed.
+    pub replayed: usize,
+    /// Replays, pauses and resumes in the middle of it all.
+    pub asked: usize,
+    /// Runs that broke a promise.
+    pub failed: u64,
+}
+
+impl Tally {
+    /// Adds a run.
+    pub fn add(&mut self, run: &Run) {
+        self.runs += 1;
+        self.virtual_time += run.lasted;
+        self.failed += u64::from(!run.violations.is_empty());
+        for entry in &run.history {
+            self.count(&entry.fact);
+        }
+    }
+
+    fn count(&mut self, fact: &Fact) {
+        match fact {
+            Fact::Stored { .. } => self.events += 1,
+            Fact::Answered { told, .. } => self.answers += usize::from(told.id().is_some()),
+            Fact::Attempted { .. } => self.attempts += 1,
+            Fact::Effect { .. } => self.effects += 1,
+            Fact::Rescued { .. } => self.leases_lost += 1,
+            Fact::Late { .. } => self.fenced += 1,
+            Fact::Replayed(_) => self.replayed += 1,
+            Fact::Fault(fault) => self.count_fault(*fault),
+            Fact::Asked(_) | Fact::Forced(_) => self.asked += 1,
+            Fact::Processed(_) => self.processed += 1,
+            Fact::Started(_) | Fact::Leased { .. } | Fact::Finished { .. } | Fact::Ended { .. } => {}
+        }
+    }
+
+    fn count_fault(&mut self, fault: Fault) {
+        match fault {
+            Fault::Killed(_) => self.kills += 1,
+            Fault::Paused(_) => self.pauses += 1,
+            Fault::MessageLost(_) => self.messages_lost += 1,
+            Fault::StoreDown => self.outages += 1,
+            Fault::StoreClockStepped(_) | Fault::ClockStepped(..) => self.clock_steps += 1,
+            Fault::ShutDown(_) | Fault::Resumed(_) | Fault::StoreUp => {}
+        }
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hours = self.virtual_time.as_secs_f64() / 3_600.0;
+        let rows = [
+            ("seeds", self.runs.to_string()),
+            ("virtual hours", format!("{hours:.1}")),
+            ("events accepted", self.events.to_string()),
+            ("answers 2xx", self.answers.to_string()),
+            ("answers after the work", self.processed.to_string()),
+            ("attempts", self.attempts.to_string()),
+            ("effects", self.effects.to_string()),
+            ("processes killed", self.kills.to_string()),
+            ("processes paused", self.pauses.to_string()),
+            ("messages lost", self.messages_lost.to_string()),
+            ("store outages", self.outages.to_string()),
+            ("clocks set", self.clock_steps.to_string()),
+            ("leases lost", self.leases_lost.to_string()),
+            ("late writes refused", self.fenced.to_string()),
+            ("dead and replayed", self.replayed.to_string()),
+            ("asked by operators", self.asked.to_string()),
+            ("seeds that broke a promise", self.failed.to_string()),
+        ];
+        for (name, value) in rows {
+            writeln!(f, "{name:<28}{value:>10}")?;
+        }
+        Ok(())
+    }
+}
