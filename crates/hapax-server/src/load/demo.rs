@@ -26,7 +26,7 @@ pub(super) use waves::Waves;
 const SOURCE: &str = "demo";
 const PATH: &str = "/in/demo";
 const EFFECTS_FILE: &str = "effects.tsv";
-const STORE_FILE: &str = "hapax.db";
+pub(super) const STORE_FILE: &str = "hapax.db";
 /// After the last answer, everything must have been delivered within this.
 const DELIVERED_LIMIT: Duration = Duration::from_secs(120);
 const DRAINED_EVERY: Duration = Duration::from_millis(50);

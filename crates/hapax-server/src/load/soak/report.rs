@@ -149,7 +149,7 @@ pub(crate) fn print(report: &Report) -> io::Result<()> {
             memory.0, memory.1, descriptors.0, descriptors.1
         ))?,
         (None, _) | (_, None) => output::line(format_args!(
-            "too short to say whether memory and descriptors grow: fewer than {SAMPLES_MIN} rounds after the last kill"
+            "too short to say whether memory and descriptors grow: fewer than {SAMPLES_MIN} rounds of one process"
         ))?,
     }
     output::line(format_args!(
