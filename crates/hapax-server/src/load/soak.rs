@@ -49,13 +49,15 @@ pub(crate) async fn run(plan: &Plan, workspace: &Workspace) -> anyhow::Result<Re
     let mut tally = Tally::default();
     let mut samples = Vec::new();
     let mut was_large = false;
-    let progress = Progress::new(plan.duration.as_secs());
     while started.elapsed() < plan.duration {
         let part = started.elapsed().as_secs_f64() / plan.duration.as_secs_f64();
         let fault = Fault::draw(part < KILLS_UNTIL);
+        let waves = Waves::new(EVENTS, COPIES_MAX);
+        let progress = Progress::new(waves.total() as u64);
         progress.say(format!("round {}: {}", tally.rounds + 1, fault.label()));
         let senders = Senders::new(site.ingest(), demo::prepare(&site, &secret, EVENTS).await?);
-        service = round(&site, service, fault, &senders, &progress).await?;
+        service = round(&site, service, fault, (&senders, &waves), &progress).await?;
+        progress.end();
         tally.add(&senders, sink.effects(), fault);
         let large = is_large(workspace);
         // What was measured before is another process's, or that of a small file.
@@ -64,9 +66,7 @@ pub(crate) async fn run(plan: &Plan, workspace: &Workspace) -> anyhow::Result<Re
         }
         was_large = large;
         samples.push(sample(&service)?);
-        progress.set(started.elapsed().as_secs());
     }
-    progress.end();
     service.end().await?;
     tally.read(&book.effects().await?);
     book.burn().await?;
@@ -78,10 +78,9 @@ async fn round(
     site: &Site,
     service: Service,
     fault: Fault,
-    senders: &Senders,
+    (senders, waves): (&Senders, &Waves),
     progress: &Progress,
 ) -> anyhow::Result<Service> {
-    let waves = Waves::new(EVENTS, COPIES_MAX);
     let middle = fastrand::usize(waves.mixed.len() / 4..waves.mixed.len() * 3 / 4);
     let mut answered = senders.answered();
     let ((), service) = tokio::join!(senders.send(&waves.mixed, progress), async {

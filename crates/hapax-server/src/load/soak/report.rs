@@ -39,8 +39,10 @@ pub(crate) struct Tally {
     lost: u64,
     /// Effects beyond the first.
     doubled: u64,
-    /// Events that were never answered 2xx, or called new more than once, or came under several keys.
+    /// Events that were never answered 2xx, or called new more than once.
     odd: u64,
+    /// Events that came to the sink under more than one key.
+    several_keys: u64,
     #[serde(skip)]
     acknowledged: HashSet<String>,
 }
@@ -67,7 +69,7 @@ impl Tally {
         let totals = effects.totals();
         self.attempts = totals.attempts;
         self.doubled = totals.effects - totals.events;
-        self.odd += totals.events_with_several_keys;
+        self.several_keys = totals.events_with_several_keys;
     }
 
     /// Reads the table of a `sql` destination.
@@ -98,7 +100,7 @@ impl Report {
         let flat_memory = anonymous_kib
             .is_none_or(|(early, late)| late as f64 <= early as f64 * GROWTH_MAX + GROWTH_KIB as f64);
         let flat_descriptors = descriptors.is_none_or(|(early, late)| late <= early + DESCRIPTORS_MORE);
-        let exact = tally.lost + tally.doubled + tally.odd == 0;
+        let exact = tally.lost + tally.doubled + tally.odd + tally.several_keys == 0;
         Self {
             passed: exact && flat_memory && flat_descriptors,
             tally,
@@ -140,8 +142,9 @@ pub(crate) fn print(report: &Report) -> io::Result<()> {
         ("lost", tally.lost),
         ("doubled", tally.doubled),
         ("odd", tally.odd),
+        ("several keys", tally.several_keys),
     ] {
-        output::line(format_args!("{name:<12}{number:>9}"))?;
+        output::line(format_args!("{name:<13}{number:>9}"))?;
     }
     match (report.anonymous_kib, report.descriptors) {
         (Some(memory), Some(descriptors)) => output::line(format_args!(
@@ -208,6 +211,10 @@ mod tests {
             },
             Tally {
                 odd: 1,
+                ..Tally::default()
+            },
+            Tally {
+                several_keys: 1,
                 ..Tally::default()
             },
         ] {
