@@ -1,5 +1,6 @@
 //! One server: made, started, stopped, killed, and removed in the end.
 
+use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
@@ -192,6 +193,32 @@ impl Server {
         })
     }
 
+    /// No process of the server may write to a file any more, as if its disk were full.
+    pub fn fill_disk(&self) -> Result<(), ServerError> {
+        for process in self.processes()? {
+            let mut prlimit = command(Path::new("prlimit"));
+            prlimit.arg("--fsize=0:").arg("--pid").arg(&process);
+            let limited = run(&mut prlimit, "limiting the server's files");
+            // The first that finds no room takes the others with it.
+            if Path::new("/proc").join(process).exists() {
+                limited?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether any process of the server is there.
+    pub fn is_running(&self) -> Result<bool, ServerError> {
+        Ok(!self.processes()?.is_empty())
+    }
+
+    fn processes(&self) -> Result<Vec<String>, ServerError> {
+        processes(&self.folder).map_err(|source| ServerError::Io {
+            what: "looking for the server's processes",
+            source,
+        })
+    }
+
     /// Stops the server; connections end.
     pub fn stop(&self, stop: Stop) -> Result<(), ServerError> {
         halt(&self.folder, stop)
@@ -288,6 +315,24 @@ pub(crate) fn halt(folder: &Path, stop: Stop) -> Result<(), ServerError> {
         .args(["stop", "--wait", "--timeout=60", "--mode", stop.mode(), "-D"])
         .arg(folder.join("data"));
     run(&mut pg_ctl, "stopping the server")
+}
+
+/// The first process, whose number is in a file as long as it runs, and its children.
+fn processes(folder: &Path) -> std::io::Result<Vec<String>> {
+    let gone = |error: &std::io::Error| error.kind() == ErrorKind::NotFound;
+    let first = match std::fs::read_to_string(folder.join("data").join("postmaster.pid")) {
+        Ok(text) => text.lines().next().unwrap_or_default().to_owned(),
+        Err(error) if gone(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let children = match std::fs::read_to_string(format!("/proc/{first}/task/{first}/children")) {
+        Ok(children) => children,
+        Err(error) if gone(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut all = vec![first];
+    all.extend(children.split_whitespace().map(str::to_owned));
+    Ok(all)
 }
 
 pub(crate) fn free_port() -> Result<u16, ServerError> {
