@@ -281,15 +281,17 @@ pub struct ReplayOrder {
 }
 
 impl ReplayOrder {
-    /// Whether a finished delivery is put back: its state fits the mode, and `replay`, the job that
-    /// put it back last, is not this one.
-    pub fn chooses(&self, state: DeliveryState, replay: Option<ReplayJobId>) -> bool {
+    /// Whether a finished delivery is put back: its state fits the mode, and this job is none of
+    /// `replays`, those that ever put it back.
+    pub fn chooses(&self, state: DeliveryState, replays: impl IntoIterator<Item = ReplayJobId>) -> bool {
         let fits = match state {
             DeliveryState::Dead | DeliveryState::Discarded => true,
             DeliveryState::Completed => self.mode != ReplayMode::Failed,
             DeliveryState::Pending | DeliveryState::Running | DeliveryState::Retrying => false,
         };
-        fits && (self.job.is_none() || self.job != replay)
+        fits && self
+            .job
+            .is_none_or(|job| replays.into_iter().all(|replay| replay != job))
     }
 }
 

@@ -59,21 +59,7 @@ pub fn plan(settings: &Settings, dice: &Dice) -> Vec<Planned> {
         after: dice.time(Duration::ZERO, settings.trouble),
         kind: draw(settings, dice),
     });
-    one_replay_at_a_time(planned.collect())
-}
-
-/// A forced replay is the only replay of its run: a store remembers which job put a delivery back last and no other, so
-/// that one which is interrupted by another may put it back again (see "What it does not promise" in
-/// docs/GUARANTEES.md).
-fn one_replay_at_a_time(planned: Vec<Planned>) -> Vec<Planned> {
-    let replays = |planned: &Planned| matches!(planned.kind, Kind::Replay(_) | Kind::Force(_));
-    let force = planned
-        .iter()
-        .find(|planned| matches!(planned.kind, Kind::Force(_)))
-        .copied();
-    let Some(force) = force else { return planned };
-    let others = planned.into_iter().filter(|planned| !replays(planned));
-    others.chain([force]).collect()
+    planned.collect()
 }
 
 fn draw(settings: &Settings, dice: &Dice) -> Kind {

@@ -123,9 +123,7 @@ impl World {
         let until = self.executor.now() + CALM_MAX;
         while self.executor.now() < until {
             operator::resume_all(self).await;
-            // What a job put back is replayed only after the job: see `faults`.
-            if self.jobs().await == 0
-                && self.replay_dead().await == 0
+            if self.replay_dead().await == 0
                 && self.unfinished().await == 0
                 && self.errands.load(Ordering::Relaxed) == 0
             {

@@ -169,6 +169,7 @@ registry! {
         a_replayed_delivery_can_die_again,
         a_replayed_delivery_names_its_job,
         a_job_puts_a_delivery_back_once,
+        a_job_puts_a_delivery_back_once_whoever_else_does,
     }
     forgetting {
         a_forgotten_identity_is_new_again_as_its_next_generation,

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use futures_util::future::join;
-use hapax_core::store::ReplayJobId;
-use hapax_core::{DeliveryState, ErrorClass, EventId, OnDead, Timestamp};
+use hapax_core::{DeliveryState, ErrorClass, OnDead, Timestamp};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -64,12 +63,6 @@ impl WorkRow {
             on_dead: row.try_get(11)?,
             replay: row.try_get(12)?,
         })
-    }
-
-    /// The bulk replay that put it back.
-    pub(crate) fn job(&self) -> Option<ReplayJobId> {
-        let id = self.replay?;
-        Some(ReplayJobId(EventId::from_bytes(*id.as_bytes())))
     }
 
     /// Its lane's name.

@@ -2,7 +2,7 @@
 
 mod again;
 
-use hapax_core::store::{ReplayMode, ReplayOrder, Replayed};
+use hapax_core::store::{ReplayJobId, ReplayMode, ReplayOrder, Replayed};
 use hapax_core::{DeliveryState, EventId, Generation, Identity, Timestamp};
 use uuid::Uuid;
 
@@ -44,7 +44,10 @@ const UNFINISHED: &str = "
 const FINISHED: &str = concat!(
     "SELECT ",
     work_row!(),
-    ", w.state, w.holds FROM hapax.outcomes w
+    ", w.state, w.holds,
+      EXISTS (SELECT FROM hapax.outcomes b WHERE b.bucket = $1::int2 AND b.id = $2::uuid
+                AND b.destination = w.destination AND b.replay = $4::uuid)
+      FROM hapax.outcomes w
       WHERE w.bucket = $1::int2 AND w.id = $2::uuid AND w.is_current
         AND ($3::text IS NULL OR w.destination = $3::text)
       ORDER BY w.destination"
@@ -110,6 +113,8 @@ struct Finished {
     state: DeliveryState,
     /// It is the dead head of its lane and keeps it waiting.
     holds: bool,
+    /// The job that asks, if it has put it back before.
+    replayed: Option<ReplayJobId>,
 }
 
 async fn replay_one(session: &Session, order: &ReplayOrder, now: Timestamp) -> Result<Replayed, Failure> {
@@ -123,11 +128,11 @@ async fn replay_one(session: &Session, order: &ReplayOrder, now: Timestamp) -> R
     if unfinished.is_some() {
         return Ok(Replayed::Unfinished);
     }
-    let finished = finished(session, &subject, only).await?;
+    let finished = finished(session, order, &subject, only).await?;
     let known = !finished.is_empty();
     let chosen: Vec<Finished> = finished
         .into_iter()
-        .filter(|delivery| order.chooses(delivery.state, delivery.row.job()))
+        .filter(|delivery| order.chooses(delivery.state, delivery.replayed))
         .collect();
     let newcomer = order.to.as_ref().filter(|_| !known);
     if chosen.is_empty() && newcomer.is_none() {
@@ -169,18 +174,22 @@ async fn subject(session: &Session, order: &ReplayOrder) -> Result<Option<Subjec
 
 async fn finished(
     session: &Session,
+    order: &ReplayOrder,
     subject: &Subject,
     only: Option<&str>,
 ) -> Result<Vec<Finished>, Failure> {
+    let job = order.job.map(|job| uuid_of(job.0));
     let rows = session
-        .rows(FINISHED, bind![subject.bucket, subject.id, only])
+        .rows(FINISHED, bind![subject.bucket, subject.id, only, job])
         .await?;
     rows.iter()
         .map(|row| {
+            let replayed = row.try_get(15)?;
             Ok(Finished {
                 row: WorkRow::read(row)?,
                 state: state_of(row.try_get(13)?)?,
                 holds: row.try_get(14)?,
+                replayed: order.job.filter(|_| replayed),
             })
         })
         .collect()

@@ -1,7 +1,6 @@
 //! How unfinished work becomes an outcome, whoever ended it.
 
-use hapax_core::store::ReplayJobId;
-use hapax_core::{DeliveryState, ErrorClass, EventId, OnDead, Timestamp, Token};
+use hapax_core::{DeliveryState, ErrorClass, OnDead, Timestamp, Token};
 use rusqlite::{Row, params};
 
 use crate::desk::Desk;
@@ -55,11 +54,6 @@ impl WorkRow {
             on_dead: row.get(9)?,
             replay: optional_bytes_at(row, 10)?,
         })
-    }
-
-    /// The bulk replay that put it back.
-    pub(crate) fn job(&self) -> Option<ReplayJobId> {
-        self.replay.map(EventId::from_bytes).map(ReplayJobId)
     }
 
     /// Whether it keeps its lane waiting when it dies.

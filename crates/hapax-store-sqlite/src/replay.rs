@@ -1,6 +1,6 @@
 //! Putting finished deliveries back to work. The earlier outcome stays as history.
 
-use hapax_core::store::{ReplayMode, ReplayOrder, ReplayTarget, Replayed};
+use hapax_core::store::{ReplayJobId, ReplayMode, ReplayOrder, ReplayTarget, Replayed};
 use hapax_core::{DeliveryState, Generation, Identity, Lane, Timestamp};
 use rusqlite::{OptionalExtension, params};
 
@@ -28,6 +28,8 @@ struct Finished {
     state: DeliveryState,
     /// It is the dead head of its lane and keeps it waiting.
     holds: bool,
+    /// The job that asks, if it has put it back before.
+    replayed: Option<ReplayJobId>,
 }
 
 fn replay_one(desk: &mut Desk<'_>, order: &ReplayOrder) -> Result<Replayed, Failure> {
@@ -41,11 +43,11 @@ fn replay_one(desk: &mut Desk<'_>, order: &ReplayOrder) -> Result<Replayed, Fail
     if unfinished(desk, subject.seq, target.map(|(number, _)| number))? {
         return Ok(Replayed::Unfinished);
     }
-    let finished = fitting(desk, subject.seq, target.map(|(number, _)| number))?;
+    let finished = fitting(desk, order, subject.seq, target.map(|(number, _)| number))?;
     let known = !finished.is_empty();
     let chosen: Vec<Finished> = finished
         .into_iter()
-        .filter(|delivery| order.chooses(delivery.state, delivery.row.job()))
+        .filter(|delivery| order.chooses(delivery.state, delivery.replayed))
         .collect();
     let newcomer = target.filter(|_| !known);
     if chosen.is_empty() && newcomer.is_none() {
@@ -98,16 +100,24 @@ fn unfinished(desk: &Desk<'_>, seq: i64, destination: Option<i64>) -> Result<boo
         .query_row((seq, destination), |row| row.get(0))?)
 }
 
-fn fitting(desk: &Desk<'_>, seq: i64, destination: Option<i64>) -> Result<Vec<Finished>, Failure> {
+fn fitting(
+    desk: &Desk<'_>,
+    order: &ReplayOrder,
+    seq: i64,
+    destination: Option<i64>,
+) -> Result<Vec<Finished>, Failure> {
     let mut select = desk.connection.prepare_cached(
         "SELECT destination, token, attempts, lost, generation, idempotency_key, lane, lane_order, on_dead,
-                replay, state, holds
-         FROM outcomes WHERE seq = ?1 AND current = 1 AND (?2 IS NULL OR destination = ?2)
+                replay, state, holds,
+                EXISTS (SELECT 1 FROM outcomes b WHERE b.seq = ?1 AND b.destination = o.destination AND b.replay = ?3)
+         FROM outcomes o WHERE seq = ?1 AND current = 1 AND (?2 IS NULL OR destination = ?2)
          ORDER BY destination",
     )?;
-    let mut rows = select.query((seq, destination))?;
+    let job = order.job.as_ref().map(|job| job.0.as_bytes());
+    let mut rows = select.query((seq, destination, job))?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
+        let replayed: bool = row.get(12)?;
         found.push(Finished {
             row: WorkRow {
                 seq,
@@ -124,6 +134,7 @@ fn fitting(desk: &Desk<'_>, seq: i64, destination: Option<i64>) -> Result<Vec<Fi
             },
             state: state_of(row.get(10)?)?,
             holds: row.get(11)?,
+            replayed: order.job.filter(|_| replayed),
         });
     }
     Ok(found)

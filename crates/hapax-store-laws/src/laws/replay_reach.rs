@@ -153,6 +153,27 @@ pub async fn a_job_puts_a_delivery_back_once(bench: &mut Bench) {
     }
 }
 
+/// Whatever else put it back meanwhile.
+pub async fn a_job_puts_a_delivery_back_once_whoever_else_does(bench: &mut Bench) {
+    let id = bench.completed("evt_1", "billing").await;
+    let (first, second) = (ReplayJobId(bench.id()), ReplayJobId(bench.id()));
+    let jobs = [Some(first), Some(second), None];
+    let order = |job| ReplayOrder {
+        job,
+        ..to_all(id, ReplayMode::Force)
+    };
+    for job in jobs {
+        assert!(matches!(
+            bench.replay_order(order(job)).await,
+            Replayed::Again { .. }
+        ));
+        bench.run("billing", Verdict::Completed).await;
+    }
+    for job in [first, second] {
+        assert_eq!(bench.replay_order(order(Some(job))).await, Replayed::Nothing);
+    }
+}
+
 async fn dead_letters(bench: &Bench) -> Vec<EventId> {
     let query = DeadQuery {
         state: DeliveryState::Dead,

@@ -22,7 +22,7 @@ impl State {
         }
         let mut chosen: Vec<(DestinationId, Option<Delivery>)> = covered
             .iter()
-            .filter(|(_, delivery)| order.chooses(delivery.state, delivery.replay))
+            .filter(|(_, delivery)| order.chooses(delivery.state, delivery.replays()))
             .map(|(destination, delivery)| (destination.clone(), Some(delivery.clone())))
             .collect();
         if covered.is_empty() {
@@ -64,6 +64,7 @@ impl State {
         };
         let mut delivery = Delivery::waiting(&row.event.identity, destination, generation, token);
         delivery.replay = order.job;
+        delivery.earlier = earlier.as_ref().map(into_history).unwrap_or_default();
         let holds = earlier
             .as_ref()
             .is_some_and(|earlier| earlier.in_lane == InLane::Yes);
@@ -135,4 +136,13 @@ impl State {
             next: row.entry.generation,
         }
     }
+}
+
+/// A delivery and all that it was before.
+fn into_history(delivery: &Delivery) -> Vec<Delivery> {
+    let mut last = delivery.clone();
+    let mut earlier = std::mem::take(&mut last.earlier);
+    last.in_lane = InLane::No;
+    earlier.push(last);
+    earlier
 }

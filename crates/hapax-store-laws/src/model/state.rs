@@ -80,6 +80,8 @@ pub(super) struct Delivery {
     pub(super) finished_sequence: u64,
     pub(super) error: Option<ErrorClass>,
     pub(super) replay: Option<ReplayJobId>,
+    /// What it came to before each replay.
+    pub(super) earlier: Vec<Self>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,7 +206,14 @@ impl Delivery {
             finished_sequence: 0,
             error: None,
             replay: None,
+            earlier: Vec::new(),
         }
+    }
+
+    /// The jobs that ever put it back.
+    pub(super) fn replays(&self) -> impl Iterator<Item = ReplayJobId> {
+        let all = self.earlier.iter().chain([self]);
+        all.filter_map(|delivery| delivery.replay)
     }
 
     /// Attempts that came to an end and left it unfinished.

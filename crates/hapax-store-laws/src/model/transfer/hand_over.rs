@@ -162,7 +162,17 @@ impl State {
                 .collect(),
             outcomes: self
                 .deliveries_of(id)
-                .filter_map(|(destination, delivery)| outcome(destination, delivery))
+                .flat_map(|(destination, delivery)| {
+                    let earlier = delivery
+                        .earlier
+                        .iter()
+                        .filter_map(|earlier| outcome(destination, earlier))
+                        .map(|outcome| OutcomeRecord {
+                            is_last: false,
+                            ..outcome
+                        });
+                    earlier.chain(outcome(destination, delivery))
+                })
                 .collect(),
             attempts: self.attempts.get(&id).cloned().unwrap_or_default(),
         }

@@ -48,9 +48,17 @@ impl State {
             let delivery = unfinished(&work);
             self.deliveries.insert((id, work.destination), delivery);
         }
-        for outcome in contents.outcomes.into_iter().filter(|outcome| outcome.is_last) {
+        let (last, earlier): (Vec<_>, Vec<_>) =
+            contents.outcomes.into_iter().partition(|outcome| outcome.is_last);
+        for outcome in last {
             let delivery = finished(&outcome);
             self.deliveries.insert((id, outcome.destination), delivery);
+        }
+        for outcome in earlier {
+            let was = finished(&outcome);
+            if let Some(delivery) = self.deliveries.get_mut(&(id, outcome.destination)) {
+                delivery.earlier.push(was);
+            }
         }
         if !contents.attempts.is_empty() {
             self.attempts.insert(id, contents.attempts);
@@ -108,6 +116,7 @@ fn unfinished(work: &WorkRecord) -> Delivery {
         finished_sequence: 0,
         error: None,
         replay: work.replay,
+        earlier: Vec::new(),
     }
 }
 
@@ -132,5 +141,6 @@ fn finished(outcome: &OutcomeRecord) -> Delivery {
         finished_sequence: outcome.finished_order,
         error: outcome.error,
         replay: outcome.replay,
+        earlier: Vec::new(),
     }
 }
