@@ -43,7 +43,7 @@ impl Sender {
         secret: Secret,
         url: String,
     ) -> Result<Self, hapax_verify::SetupError> {
-        let signer = Signer::new(&provider.scheme, secret.expose())?;
+        let signer = Signer::new(provider.proof.scheme().unwrap(), secret.expose())?;
         Ok(Self {
             provider,
             secret,
@@ -89,17 +89,11 @@ impl Sender {
         let provider = self.provider;
         let secrets = [self.secret.expose()];
         // A private key signs and does not verify: then there is nothing to check with.
-        let Ok(verifier) = Verifier::new(provider.scheme.clone(), provider.identity.clone(), &secrets) else {
+        let Ok(verifier) = Verifier::new(&provider.recipe(), &secrets, &Options::default()) else {
             return Ok(());
         };
         let signed = self.sign(delivery);
-        let request = Request {
-            method: "POST",
-            url: &self.url,
-            headers: &signed.headers,
-            body: &signed.body,
-            received_at: unix_seconds(),
-        };
+        let request = Request::new(&signed.headers, &signed.body, unix_seconds()).url(&self.url);
         let verdict = verifier.verify(&request);
         verdict
             .map(|_| ())
@@ -149,14 +143,8 @@ mod tests {
     fn accepts(sender: &Sender, signed: &Signed) -> bool {
         let provider = sender.provider;
         let secrets = [sender.secret.expose()];
-        let verifier = Verifier::new(provider.scheme.clone(), provider.identity.clone(), &secrets).unwrap();
-        let request = Request {
-            method: "POST",
-            url: &sender.url,
-            headers: &signed.headers,
-            body: &signed.body,
-            received_at: unix_seconds(),
-        };
+        let verifier = Verifier::new(&provider.recipe(), &secrets, &Options::default()).unwrap();
+        let request = Request::new(&signed.headers, &signed.body, unix_seconds()).url(&sender.url);
         verifier.verify(&request).is_ok()
     }
 

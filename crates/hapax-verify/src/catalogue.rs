@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::{IdentityRule, Scheme};
+use crate::{Handshake, IdentityRule, OptionSpec, Proof, Recipe, SecretNeed};
 
 /// Name and content of every file, sorted by name.
 static FILES: &[(&str, &str)] = &[
@@ -41,14 +41,26 @@ pub struct Provider {
     /// What a generated secret begins with, so that it looks like the provider's own.
     #[serde(default)]
     pub secret_prefix: String,
-    /// What the provider wants answered before it delivers anything.
+    /// What the provider wants answered before it delivers anything, in words.
     #[serde(default)]
     pub handshake: Option<String>,
+    /// The same, as it is answered.
+    #[serde(default)]
+    pub handshakes: Vec<Handshake>,
+    /// Whether it can do without a secret.
+    #[serde(default)]
+    pub secrets: SecretNeed,
+    /// What it needs besides its secrets.
+    #[serde(default)]
+    pub options: Vec<OptionSpec>,
+    /// What a receiver may decide either way, and how it is decided here.
+    #[serde(default)]
+    pub choices: Vec<Choice>,
     /// What people trip over.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// How it signs.
-    pub scheme: Scheme,
+    /// How it proves who it is.
+    pub proof: Proof,
     /// Where its ids and types are.
     pub identity: IdentityRule,
     /// How it delivers.
@@ -57,6 +69,30 @@ pub struct Provider {
     pub confidence: Confidence,
     /// A delivery to try.
     pub sample: SampleTemplate,
+}
+
+/// A decision that another receiver may take otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Choice {
+    /// The vector that shows it.
+    pub vector: String,
+    /// Whether such a delivery is accepted.
+    pub accept: bool,
+    /// Why.
+    pub why: String,
+}
+
+impl Provider {
+    /// How its requests are judged.
+    pub fn recipe(&self) -> Recipe {
+        Recipe {
+            proof: self.proof.clone(),
+            identity: self.identity.clone(),
+            handshakes: self.handshakes.clone(),
+            secrets: self.secrets,
+        }
+    }
 }
 
 /// How a provider delivers.
@@ -133,8 +169,8 @@ mod tests {
 
     use super::*;
     use crate::scheme::TimestampPlace;
-    use crate::sign::{Signer, generate_secret};
-    use crate::{Request, Verdict, Verifier, sample};
+    use crate::sign::{ProviderSigner, generate_secret};
+    use crate::{Options, Request, Verdict, Verifier, sample};
 
     fn stems(folder: &str) -> BTreeSet<String> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
@@ -157,7 +193,7 @@ mod tests {
         for (name, text) in FILES {
             let provider = load(name, text).unwrap_or_else(|error| panic!("{name}: {error}"));
             provider
-                .scheme
+                .proof
                 .check()
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
         }
@@ -170,7 +206,9 @@ mod tests {
     #[test]
     fn header_names_are_in_lower_case_as_lookups_are() {
         for provider in all() {
-            let scheme = &provider.scheme;
+            let Some(scheme) = provider.proof.scheme() else {
+                continue;
+            };
             let mut names: Vec<&String> = scheme.headers.iter().chain(&scheme.id_headers).collect();
             if let Some(TimestampPlace::Headers(headers)) = scheme.timestamp.as_ref().map(|rule| &rule.place)
             {
@@ -185,20 +223,12 @@ mod tests {
     #[test]
     fn a_signed_sample_with_a_generated_secret_verifies_and_has_its_id() {
         for provider in all() {
+            let options = Options::default();
             let secret = generate_secret(provider, &[7; 32]);
-            let delivery = sample::of_provider(provider, "sample_1");
-            let signer = Signer::new(&provider.scheme, &secret).unwrap();
-            let mut headers = signer.sign("sample_1", 1_767_225_600, "POST", "", &delivery.body);
-            headers.extend(delivery.headers);
-            let verifier =
-                Verifier::new(provider.scheme.clone(), provider.identity.clone(), &[secret]).unwrap();
-            let request = Request {
-                method: "POST",
-                url: "",
-                headers: &headers,
-                body: &delivery.body,
-                received_at: 1_767_225_600,
-            };
+            let signer = ProviderSigner::new(provider, &secret, &options).unwrap();
+            let delivery = signer.sign(sample::of_provider(provider, "sample_1").delivery(1_767_225_600));
+            let verifier = Verifier::new(&provider.recipe(), &[secret], &options).unwrap();
+            let request = Request::new(&delivery.headers, &delivery.body, 1_767_225_600).url(&delivery.url);
             let Verdict::Events(events) = verifier.verify(&request).unwrap() else {
                 panic!("{}", provider.name)
             };

@@ -29,3 +29,6 @@ pub const TOLERANCE_SECONDS_MAX: u32 = 86_400;
 
 /// The tolerance where a source names a timestamp but no tolerance.
 pub const TOLERANCE_SECONDS_DEFAULT: u32 = 300;
+
+/// How many events one request may carry. SendGrid and HubSpot stay below 1,000.
+pub const BATCH_EVENTS_MAX: usize = 10_000;

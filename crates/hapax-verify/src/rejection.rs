@@ -54,6 +54,24 @@ pub enum Rejection {
         /// What is wrong with it.
         problem: IdProblem,
     },
+    /// The key that the signature names cannot be one of the sender's.
+    #[error("the signature names a key that is not the sender's: {problem}")]
+    KeyRefused {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// What was proven is not meant for this source.
+    #[error("the request is genuine, but not for this source: {problem}")]
+    NotForUs {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A handshake that does not prove itself.
+    #[error("the handshake is refused: {problem}")]
+    HandshakeRefused {
+        /// What is wrong with it.
+        problem: String,
+    },
     /// The id is inside the body, and the body is not JSON.
     #[error(
         "the body is not readable as JSON ({detail}), and the event id is inside it, at {looked_in}; check what the \
@@ -100,6 +118,12 @@ pub enum SignatureProblem {
     /// The signature covers the public URL, and it is not configured.
     #[error("it covers the public URL, which is not known here; set `server.public_url`")]
     UrlUnknown,
+    /// No secret is configured.
+    #[error("there is no secret to check it with; add the sender's to `secrets`")]
+    NoSecret,
+    /// A shared token is not one of the secrets.
+    #[error("the token is none of the secrets; check that both sides have the same")]
+    TokenMismatch,
     /// A signed value contains the separator that follows it, so one signature would fit two requests.
     #[error(
         "a signed value contains the separator that follows it, so that the same signature would fit another request; \
@@ -129,8 +153,25 @@ impl Rejection {
             Rejection::SignatureMissing { .. } => "signature_missing",
             Rejection::SignatureInvalid { .. } => "signature_invalid",
             Rejection::TimestampOutOfRange { .. } => "timestamp_out_of_range",
+            Rejection::KeyRefused { .. } | Rejection::NotForUs { .. } => "signature_invalid",
+            Rejection::HandshakeRefused { .. } => "handshake_refused",
             Rejection::EventIdMissing { .. } | Rejection::EventIdInvalid { .. } => "event_id_missing",
             Rejection::MalformedBody { .. } => "malformed_body",
+        }
+    }
+
+    /// A short name for people.
+    pub fn title(&self) -> &'static str {
+        match self {
+            Rejection::SignatureMissing { .. } => "Signature missing",
+            Rejection::SignatureInvalid { .. }
+            | Rejection::KeyRefused { .. }
+            | Rejection::NotForUs { .. } => "Signature invalid",
+            Rejection::TimestampOutOfRange { .. } => "Timestamp out of range",
+            Rejection::HandshakeRefused { .. } => "Handshake refused",
+            Rejection::EventIdMissing { .. } => "Event id missing",
+            Rejection::EventIdInvalid { .. } => "Event id not usable",
+            Rejection::MalformedBody { .. } => "Malformed body",
         }
     }
 
@@ -139,7 +180,10 @@ impl Rejection {
         match self {
             Rejection::SignatureMissing { .. }
             | Rejection::SignatureInvalid { .. }
-            | Rejection::TimestampOutOfRange { .. } => 401,
+            | Rejection::TimestampOutOfRange { .. }
+            | Rejection::KeyRefused { .. }
+            | Rejection::NotForUs { .. } => 401,
+            Rejection::HandshakeRefused { .. } => 403,
             Rejection::EventIdMissing { .. }
             | Rejection::EventIdInvalid { .. }
             | Rejection::MalformedBody { .. } => 400,

@@ -1,5 +1,7 @@
 //! What came in: the request as the caller read it, borrowed and never copied.
 
+use crate::{Keys, NoKeys};
+
 /// One incoming request.
 pub struct Request<'a> {
     /// The HTTP method, in upper case.
@@ -7,12 +9,68 @@ pub struct Request<'a> {
     /// The public URL as configured, `""` if it is not known. Never taken from `Host` or `X-Forwarded-*`: whoever sends
     /// the request chooses those.
     pub url: &'a str,
+    /// The query as it came, without its `?`. Whoever sends the request chooses it, signed or not.
+    pub query: &'a str,
     /// All headers.
     pub headers: &'a dyn Headers,
     /// The raw body after transfer decoding, byte for byte.
     pub body: &'a [u8],
     /// When the request arrived, in unix seconds on the host's clock.
     pub received_at: i64,
+    /// Keys that were fetched before.
+    pub keys: &'a dyn Keys,
+}
+
+impl<'a> Request<'a> {
+    /// A POST with nothing but headers and a body, which is all that most senders need.
+    pub fn new(headers: &'a dyn Headers, body: &'a [u8], received_at: i64) -> Self {
+        Request {
+            method: "POST",
+            url: "",
+            query: "",
+            headers,
+            body,
+            received_at,
+            keys: &NoKeys,
+        }
+    }
+
+    /// The same with another method.
+    #[must_use]
+    pub fn method(self, method: &'a str) -> Self {
+        Request { method, ..self }
+    }
+
+    /// The same at this public URL, whose query is the request's.
+    #[must_use]
+    pub fn url(self, url: &'a str) -> Self {
+        let query = url.split_once('?').map_or("", |(_, query)| query);
+        Request { url, query, ..self }
+    }
+
+    /// The same with this query.
+    #[must_use]
+    pub fn query(self, query: &'a str) -> Self {
+        Request { query, ..self }
+    }
+
+    /// The same with these keys at hand.
+    #[must_use]
+    pub fn keys(self, keys: &'a dyn Keys) -> Self {
+        Request { keys, ..self }
+    }
+}
+
+/// The first value of a name in a query or a form body.
+pub(crate) fn query_value(query: &str, name: &str) -> Option<String> {
+    form_value(query.as_bytes(), name)
+}
+
+/// The first value of a name in a form body.
+pub(crate) fn form_value(form: &[u8], name: &str) -> Option<String> {
+    form_urlencoded::parse(form)
+        .find(|(key, _)| key == name)
+        .map(|(_, value)| value.into_owned())
 }
 
 /// Access to headers by lower-case name.

@@ -34,6 +34,9 @@ pub struct Scheme {
     pub timestamp: Option<TimestampRule>,
     /// The kinds of signature that are known, each with its algorithm and key.
     pub signatures: Vec<SignatureKind>,
+    /// The option that says which URL the sender was given, where it signs that one.
+    #[serde(default)]
+    pub url_option: Option<String>,
 }
 
 /// How a signature header is written.
@@ -161,6 +164,22 @@ pub enum KeyEncoding {
 }
 
 impl Scheme {
+    /// What it is, in a few words.
+    pub(crate) fn summary(&self) -> String {
+        let kinds: Vec<String> = self
+            .signatures
+            .iter()
+            .map(|kind| format!("{} in {}", kind.algorithm, kind.encoding))
+            .collect();
+        format!("{} over `{}`", kinds.join(" or "), self.signed)
+    }
+
+    /// Whether a secret has the shape of one of the kinds.
+    pub(crate) fn takes(&self, secret: &str) -> bool {
+        select(&self.signatures, secret, |rule| rule.prefix.as_deref()).is_ok()
+            || select(&self.signatures, secret, |rule| rule.private_prefix.as_deref()).is_ok()
+    }
+
     /// Checks what the shape alone cannot promise, so that a request never finds a hole in the scheme.
     pub fn check(&self) -> Result<(), SetupError> {
         if self.headers.is_empty() {

@@ -7,13 +7,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::catalogue::Provider;
+use crate::proof::{Content, concatenate, hmac_algorithm, tag};
 use crate::scheme::{
     HeaderFormat, KeyEncoding, KeyRule, Part, SignatureKind, TimestampPlace, TimestampUnit, base64_secret,
     derive, select,
 };
 use crate::setup::SecretProblem;
-use crate::verifier::{Content, concatenate, hmac_algorithm, tag};
-use crate::{Encoding, Scheme, SetupError};
+use crate::{Encoding, Options, Proof, Scheme, SetupError};
 
 /// Signs deliveries with one secret. Made once, used for every delivery.
 pub struct Signer {
@@ -141,12 +141,97 @@ impl std::fmt::Debug for Signer {
     }
 }
 
+/// A delivery: what a sender is about to send, or, once it is signed, what it sends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// The id, for senders that send it in a header of its own.
+    pub id: String,
+    /// When it is signed, in unix seconds.
+    pub timestamp: i64,
+    /// The HTTP method.
+    pub method: String,
+    /// The public URL that it goes to.
+    pub url: String,
+    /// The headers.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Default for Delivery {
+    fn default() -> Self {
+        Delivery {
+            id: String::new(),
+            timestamp: 0,
+            method: "POST".to_owned(),
+            url: String::new(),
+            headers: Vec::new(),
+            body: Vec::new(),
+        }
+    }
+}
+
+impl Delivery {
+    /// Sets a header, instead of what it was.
+    pub(crate) fn set_header(&mut self, name: &str, value: &str) {
+        self.headers
+            .retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        self.headers.push((name.to_owned(), value.to_owned()));
+    }
+
+    /// Adds a value to the URL's query.
+    pub(crate) fn add_to_query(&mut self, name: &str, value: &str) {
+        let separator = if self.url.contains('?') { '&' } else { '?' };
+        let pair = form_urlencoded::Serializer::new(String::new())
+            .append_pair(name, value)
+            .finish();
+        self.url.push(separator);
+        self.url.push_str(&pair);
+    }
+}
+
+/// Makes a delivery prove itself: adds headers, or changes the URL or the body, as the sender does.
+pub(crate) trait Sign: Send + Sync {
+    fn sign(&self, delivery: &mut Delivery);
+}
+
+/// Signs as a provider does, with one secret. Made once, used for every delivery.
+pub struct ProviderSigner(Box<dyn Sign>);
+
+impl ProviderSigner {
+    /// Makes a signer. Where the provider signs with a key pair, the secret is the private half.
+    pub fn new(provider: &Provider, secret: &str, options: &Options) -> Result<Self, SetupError> {
+        Self::of_proof(&provider.proof, secret, options)
+    }
+
+    /// The same for a source without a preset.
+    pub fn of_proof(proof: &Proof, secret: &str, options: &Options) -> Result<Self, SetupError> {
+        proof.signer(secret, options).map(ProviderSigner)
+    }
+
+    /// The delivery as it goes out.
+    #[must_use]
+    pub fn sign(&self, mut delivery: Delivery) -> Delivery {
+        self.0.sign(&mut delivery);
+        delivery
+    }
+}
+
+impl std::fmt::Debug for ProviderSigner {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("ProviderSigner").finish_non_exhaustive()
+    }
+}
+
 /// A secret in the shape that the provider's own secrets have, from the caller's randomness.
 pub fn generate_secret(provider: &Provider, random: &[u8; 32]) -> String {
     format!(
         "{}{}",
         provider.secret_prefix,
-        secret_text(&provider.scheme, random)
+        match provider.proof.scheme() {
+            Some(scheme) => secret_text(scheme, random),
+            None => hex::encode(random),
+        }
     )
 }
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use hapax_verify::catalogue::{self, Provider};
 use hapax_verify::sign::{Signer, generate_secret};
-use hapax_verify::{Request, Verdict, Verifier, sample};
+use hapax_verify::{Options, Request, Verdict, Verifier, sample};
 use proptest::prelude::*;
 
 const NOW: i64 = 1_767_225_600;
@@ -16,7 +16,7 @@ fn providers() -> impl Strategy<Value = &'static Provider> {
 }
 
 fn verifier(provider: &Provider, secret: &str) -> Verifier {
-    Verifier::new(provider.scheme.clone(), provider.identity.clone(), &[secret]).unwrap()
+    Verifier::new(&provider.recipe(), &[secret], &Options::default()).unwrap()
 }
 
 /// Names that the presets look at, so that random headers reach the parsers behind them.
@@ -51,7 +51,7 @@ proptest! {
     ) {
         let secret = generate_secret(provider, &[1; 32]);
         let verifier = verifier(provider, &secret);
-        let request = Request { method: "POST", url: &url, headers: &headers, body: &body, received_at };
+        let request = Request::new(&headers, &body, received_at).url(&url);
         let rejection = verifier.verify(&request).unwrap_err();
         prop_assert!([400, 401].contains(&rejection.status()));
         prop_assert!(!rejection.to_string().contains(&secret));
@@ -60,8 +60,8 @@ proptest! {
 
     #[test]
     fn arbitrary_secrets_never_panic(provider in providers(), secret in "(whsec_|whpk_|whsk_)?.{0,90}") {
-        let _ = Verifier::new(provider.scheme.clone(), provider.identity.clone(), &[&secret]);
-        let _ = Signer::new(&provider.scheme, &secret);
+        let _ = Verifier::new(&provider.recipe(), &[&secret], &Options::default());
+        let _ = Signer::new(provider.proof.scheme().unwrap(), &secret);
     }
 
     #[test]
@@ -74,10 +74,10 @@ proptest! {
     ) {
         let secret = generate_secret(provider, &random);
         let delivery = sample::of_provider(provider, &id);
-        let mut headers = Signer::new(&provider.scheme, &secret).unwrap().sign(&id, NOW, "POST", "", &delivery.body);
+        let mut headers = Signer::new(provider.proof.scheme().unwrap(), &secret).unwrap().sign(&id, NOW, "POST", "", &delivery.body);
         headers.extend(delivery.headers);
         let verifier = verifier(provider, &secret);
-        let request = |body| Request { method: "POST", url: "", headers: &headers, body, received_at: NOW };
+        let request = |body| Request::new(&headers, body, NOW);
         let Verdict::Events(events) = verifier.verify(&request(&delivery.body)).unwrap() else { panic!() };
         prop_assert_eq!(&events[0].event_id, &id);
 
@@ -94,23 +94,23 @@ proptest! {
     ) {
         let secret = generate_secret(provider, &[3; 32]);
         let delivery = sample::of_provider(provider, "id_1");
-        let mut headers = Signer::new(&provider.scheme, &secret).unwrap().sign("id_1", NOW, "POST", "", &delivery.body);
+        let mut headers = Signer::new(provider.proof.scheme().unwrap(), &secret).unwrap().sign("id_1", NOW, "POST", "", &delivery.body);
         let value = &mut headers.last_mut().unwrap().1;
         // Hexadecimal may be written in either case, so only another digit is another signature.
         let at = position.index(value.len());
         prop_assume!(!value[at..=at].eq_ignore_ascii_case(&replacement));
         value.replace_range(at..=at, &replacement);
         headers.extend(delivery.headers);
-        let request = Request { method: "POST", url: "", headers: &headers, body: &delivery.body, received_at: NOW };
+        let request = Request::new(&headers, &delivery.body, NOW);
         prop_assert_eq!(verifier(provider, &secret).verify(&request).unwrap_err().status(), 401);
     }
 
     #[test]
     fn any_body_at_all_can_be_signed_and_verified(body in proptest::collection::vec(any::<u8>(), 0..512)) {
         let provider = catalogue::get("github").unwrap();
-        let mut headers = Signer::new(&provider.scheme, "secret").unwrap().sign("", NOW, "POST", "", &body);
+        let mut headers = Signer::new(provider.proof.scheme().unwrap(), "secret").unwrap().sign("", NOW, "POST", "", &body);
         headers.push(("x-github-delivery".to_owned(), "d1".to_owned()));
-        let request = Request { method: "POST", url: "", headers: &headers, body: &body, received_at: NOW };
+        let request = Request::new(&headers, &body, NOW);
         prop_assert!(verifier(provider, "secret").verify(&request).is_ok());
     }
 }
@@ -122,19 +122,13 @@ fn verification_of_many_deliveries_reports_its_rate() {
     for provider in catalogue::all() {
         let secret = generate_secret(provider, &[5; 32]);
         let delivery = sample::of_provider(provider, "id_1");
-        let signer = Signer::new(&provider.scheme, &secret).unwrap();
+        let signer = Signer::new(provider.proof.scheme().unwrap(), &secret).unwrap();
         let mut headers = signer.sign("id_1", NOW, "POST", "", &delivery.body);
         headers.extend(delivery.headers);
         let verifier = verifier(provider, &secret);
         let started = Instant::now();
         for _ in 0..ROUNDS {
-            let request = Request {
-                method: "POST",
-                url: "",
-                headers: &headers,
-                body: &delivery.body,
-                received_at: NOW,
-            };
+            let request = Request::new(&headers, &delivery.body, NOW);
             assert!(verifier.verify(&request).is_ok());
         }
         println!("{}: {:?} each", provider.name, started.elapsed() / ROUNDS);

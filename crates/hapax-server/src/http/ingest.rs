@@ -171,13 +171,7 @@ impl Inner {
             .await
             .map_err(|error| refused::body(&error, source.body_limit))?;
         let url = source.url(&head.uri);
-        let verdict = source.verifier.verify(&hapax_verify::Request {
-            method: "POST",
-            url: &url,
-            headers: &head.headers,
-            body: &body,
-            received_at: received_at.as_seconds(),
-        });
+        let verdict = source.verifier.verify(&hapax_verify::Request::new(&head.headers, &body, received_at.as_seconds()).url(&url));
         let envelopes = match verdict.map_err(|rejection| refused::rejection(&rejection))? {
             Verdict::Events(envelopes) => envelopes,
             Verdict::Handshake(answer) => return Ok(handshake::response(answer)),

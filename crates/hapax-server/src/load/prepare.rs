@@ -56,7 +56,7 @@ impl Prepared {
             recipe.count
         );
         let provider = hapax_verify::catalogue::get(PROVIDER).context("the catalogue has no `stripe`")?;
-        let signer = Signer::new(&provider.scheme, recipe.secret)?;
+        let signer = Signer::new(provider.proof.scheme().unwrap(), recipe.secret)?;
         let timestamp = unix_seconds();
         let body = body_template();
         let body_id_at = find(&body, ID_PREFIX).context("the body has no id")? + ID_PREFIX.len();
@@ -231,15 +231,9 @@ mod tests {
         assert_eq!(body.len(), BODY_BYTES);
         serde_json::from_str::<serde_json::Value>(body).unwrap();
         let stripe = catalogue::get("stripe").unwrap();
-        let verifier = Verifier::new(stripe.scheme.clone(), stripe.identity.clone(), &[SECRET]).unwrap();
+        let verifier = Verifier::new(&stripe.recipe(), &[SECRET], &Options::default()).unwrap();
         let received_at = unix_seconds();
-        let request = Request {
-            method: "POST",
-            url: "",
-            headers: &headers,
-            body: body.as_bytes(),
-            received_at,
-        };
+        let request = Request::new(&headers, body.as_bytes(), received_at);
         let Verdict::Events(events) = verifier.verify(&request).unwrap() else {
             panic!("no event")
         };

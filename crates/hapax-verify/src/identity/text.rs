@@ -37,6 +37,24 @@ pub(super) fn composite(parts: &[Option<Cow<'_, str>>]) -> String {
     finish(text)
 }
 
+/// An id as people write it: the parts of a composite joined by `:` and nothing escaped. Two ids may look the same here.
+pub fn plain(event_id: &str) -> String {
+    let mut bytes = Vec::with_capacity(event_id.len());
+    let mut rest = event_id.as_bytes();
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
+        if *byte != b'%' {
+            bytes.push(*byte);
+        } else if let Some(missing) = after.strip_prefix(b"-") {
+            rest = missing;
+        } else if let Some((escaped, after)) = after.split_at_checked(2) {
+            bytes.extend(hex::decode(escaped).unwrap_or_default());
+            rest = after;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// The SHA-256 of some bytes, in hexadecimal.
 pub(super) fn sha256_hex(bytes: &[u8]) -> String {
     hex::encode(digest::digest(&digest::SHA256, bytes))

@@ -94,6 +94,7 @@ impl TryFrom<CustomScheme> for Scheme {
                     private_prefix: None,
                 },
             }],
+            url_option: None,
         };
         scheme.check()?;
         Ok(scheme)

@@ -21,13 +21,7 @@ pub(super) async fn receive(source: &Source, head: &Parts, body: Body) -> Result
     // The time of arrival is that of the head: a slow body must not make a fresh signature old.
     let received_at = SystemClock::default().now();
     let body = read(body, source.body_bytes_max).await?;
-    let verdict = source.verifier.verify(&hapax_verify::Request {
-        method: head.method.as_str(),
-        url: &source.url,
-        headers: &head.headers,
-        body: &body,
-        received_at: received_at.as_seconds(),
-    })?;
+    let verdict = source.verifier.verify(&hapax_verify::Request::new(&head.headers, &body, received_at.as_seconds()).method(head.method.as_str()).url(&source.url))?;
     match verdict {
         Verdict::Events(envelopes) => envelopes
             .into_iter()

@@ -56,13 +56,7 @@ fn round_trip(url: &str, source: &Source, secret: &str, index: usize) -> Result<
     let signer = Signer::new(&source.scheme, secret).map_err(|error| error.to_string())?;
     let mut headers = signer.sign(SAMPLE_ID, now, "POST", url, &delivery.body);
     headers.extend(delivery.headers);
-    let request = Request {
-        method: "POST",
-        url,
-        headers: &headers,
-        body: &delivery.body,
-        received_at: now,
-    };
+    let request = Request::new(&headers, &delivery.body, now).url(url);
     match source.verifier.verify(&request) {
         // An equal secret earlier in the list matches first.
         Ok(Verdict::Events(events)) if events.first().and_then(|event| event.secret_index) <= Some(index) => {

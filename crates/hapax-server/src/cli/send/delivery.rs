@@ -85,22 +85,13 @@ impl Delivery {
     }
 
     fn read_back(&self, sender: &Sender) -> Result<String, String> {
-        let Ok(verifier) = Verifier::new(
-            sender.scheme.clone(),
-            sender.identity.clone(),
-            &[sender.secret.expose()],
-        ) else {
+        let Ok(verifier) = Verifier::new(&sender.recipe(), &[sender.secret.expose()],
+        , &Options::default()) else {
             // A private key signs and does not verify: nothing to read back with.
             return Ok(self.id.clone());
         };
         let signed = self.sign();
-        let request = Request {
-            method: "POST",
-            url: &self.signed_url,
-            headers: &signed.headers,
-            body: &signed.body,
-            received_at: unix_seconds(),
-        };
+        let request = Request::new(&signed.headers, &signed.body, unix_seconds()).url(&self.signed_url);
         match verifier.verify(&request) {
             Ok(Verdict::Events(events)) => events
                 .into_iter()

@@ -19,13 +19,7 @@ pub(super) fn answer<B>(
     if !may_be_handshake {
         return Err(refused::method_not_allowed(request.method()));
     }
-    let verdict = source.verifier.verify(&hapax_verify::Request {
-        method: request.method().as_str(),
-        url: &source.url(request.uri()),
-        headers: request.headers(),
-        body: &[],
-        received_at: now.as_seconds(),
-    });
+    let verdict = source.verifier.verify(&hapax_verify::Request::new(request.headers(), &[], now.as_seconds()).method(request.method().as_str()).url(&source.url(request.uri())));
     match verdict {
         Ok(Verdict::Handshake(answer)) => Ok(response(answer)),
         Ok(Verdict::Events(_) | Verdict::NeedsKey(_)) | Err(_) => {

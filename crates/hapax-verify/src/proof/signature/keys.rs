@@ -46,18 +46,12 @@ impl VerifyingKey {
 }
 
 /// Makes every secret ready, or says which one cannot be used.
-pub(super) fn verifying_keys<S: AsRef<str>>(
-    scheme: &Scheme,
-    secrets: &[S],
-) -> Result<Vec<VerifyingKey>, SetupError> {
-    if secrets.is_empty() {
-        return Err(SetupError::NoSecrets);
-    }
+pub(super) fn verifying_keys(scheme: &Scheme, secrets: &[&str]) -> Result<Vec<VerifyingKey>, SetupError> {
     if secrets.len() > SECRETS_MAX {
         return Err(SetupError::TooManySecrets { count: secrets.len() });
     }
-    let key_at = |(index, secret): (usize, &S)| {
-        verifying_key(scheme, secret.as_ref()).map_err(|problem| SetupError::Secret {
+    let key_at = |(index, secret): (usize, &&str)| {
+        verifying_key(scheme, secret).map_err(|problem| SetupError::Secret {
             position: index + 1,
             problem,
         })

@@ -24,6 +24,7 @@ impl<'a> Content<'a> {
     pub(super) fn new(
         template: &'a Template,
         request: &Request<'a>,
+        url: &'a str,
         id: Option<&'a [u8]>,
         timestamp: Option<&'a [u8]>,
     ) -> Result<Self, ContentFault> {
@@ -32,7 +33,7 @@ impl<'a> Content<'a> {
             id: id.unwrap_or_default(),
             timestamp,
             method: request.method,
-            url: request.url,
+            url,
             body: request.body,
             headers: request.headers,
         };
