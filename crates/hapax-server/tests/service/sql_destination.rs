@@ -275,6 +275,32 @@ async fn a_lock_that_others_hold_delays_only_what_needs_it() {
     );
 }
 
+#[tokio::test]
+async fn trouble_of_the_database_itself_is_tried_again() {
+    let target = Target::postgres(ACCOUNTS).await;
+    let client = target.client().await;
+    client
+        .batch_execute(
+            "create function trouble() returns void language plpgsql as
+             $$ begin raise exception 'could not extend file' using errcode = 'XX000'; end $$",
+        )
+        .await
+        .unwrap();
+    let sql = target.destination("id = \"app\"\nstatements = [\"select trouble()\"]");
+    let event = event("evt_1", "{}");
+    let answer = sql.deliver(&event).await;
+    assert!(
+        matches!(&answer.reply, Reply::Failed { message, .. } if message.contains("SQLSTATE XX000")),
+        "{answer:?}"
+    );
+    client
+        .batch_execute("create or replace function trouble() returns void language sql as 'select'")
+        .await
+        .unwrap();
+    assert_eq!(sql.deliver(&event).await.reply, Reply::Done);
+    assert_eq!(sql.deliver(&event).await.reply, Reply::Done);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deadlock_is_tried_again_and_ends() {
     let target = Target::postgres(ACCOUNTS).await;

@@ -122,7 +122,7 @@ pub(crate) fn trouble(state: Option<&str>) -> Trouble {
     match (state.get(..2).unwrap_or_default(), state) {
         (_, "55P03") => Trouble::Busy,
         (_, "40001" | "40P01") => Trouble::Victim,
-        ("08" | "53" | "58", _) | (_, "25006" | "57P01" | "57P02" | "57P03" | "57P05") => {
+        ("08" | "53" | "58" | "XX", _) | (_, "25006" | "57P01" | "57P02" | "57P03" | "57P05") => {
             Trouble::Unavailable
         }
         (_, _) => Trouble::Refused,
@@ -141,6 +141,7 @@ mod tests {
             (Some("40P01"), Trouble::Victim),
             (Some("57P01"), Trouble::Unavailable),
             (Some("08006"), Trouble::Unavailable),
+            (Some("XX000"), Trouble::Unavailable),
             (None, Trouble::Unavailable),
             (Some("23505"), Trouble::Refused),
             (Some("42P01"), Trouble::Refused),

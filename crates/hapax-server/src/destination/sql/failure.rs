@@ -103,8 +103,9 @@ impl From<hapax::DatabaseError> for Failure {
 }
 
 fn postgres_kind(code: &SqlState) -> Kind {
-    // Classes: 08 connection, 53 out of resources, 57P shutting down, 58 system, 25006 a standby, 25P03 idle too long.
-    const CONNECTION: [&str; 6] = ["08", "53", "57P", "58", "25006", "25P03"];
+    // Classes: 08 connection, 53 out of resources, 57P shutting down, 58 system, XX the server's own trouble (such as a
+    // file that cannot grow), 25006 a standby, 25P03 idle too long.
+    const CONNECTION: [&str; 7] = ["08", "53", "57P", "58", "XX", "25006", "25P03"];
     const CONTENTION: [&str; 2] = ["40", "55P03"];
     let begins = |list: &[&str]| list.iter().any(|start| code.code().starts_with(start));
     if *code == SqlState::QUERY_CANCELED {
@@ -138,6 +139,10 @@ impl From<rusqlite::Error> for Failure {
             | ErrorCode::OutOfMemory
             | ErrorCode::ReadOnly
             | ErrorCode::PermissionDenied
+            | ErrorCode::DatabaseCorrupt
+            | ErrorCode::NotADatabase
+            | ErrorCode::InternalMalfunction
+            | ErrorCode::NoLargeFileSupport
             | ErrorCode::FileLockingProtocolFailed => Kind::Connection,
             _ => Kind::Statement,
         };
@@ -173,6 +178,7 @@ mod tests {
             ("08006", Kind::Connection),
             ("57P01", Kind::Connection),
             ("53300", Kind::Connection),
+            ("XX000", Kind::Connection),
             ("25006", Kind::Connection),
             ("57014", Kind::Timeout),
             ("26000", Kind::Unprepared),

@@ -5,7 +5,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::history::{Place, Seen};
+use super::history::{Place, Seen, State};
 
 /// Every promise that was broken, in words.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -49,6 +49,14 @@ pub(super) fn answered(history: &[Seen]) -> BTreeSet<&str> {
     history.iter().filter_map(durable).collect()
 }
 
+/// As what a delivery was last seen in the store.
+fn last_stored(history: &[Seen], event: &str, place: Place) -> Option<State> {
+    history.iter().rev().find_map(|seen| match seen {
+        Seen::Stored(all) => all.get(&(event.to_owned(), place)).map(|stored| stored.state),
+        Seen::Answered { .. } | Seen::Sent { .. } | Seen::Attempted { .. } | Seen::Applied { .. } => None,
+    })
+}
+
 fn lost(history: &[Seen]) -> Vec<String> {
     let (answered, effects) = (answered(history), effects(history));
     let mut lost = Vec::new();
@@ -56,7 +64,10 @@ fn lost(history: &[Seen]) -> Vec<String> {
         let Seen::Sent { event, to } = seen else { continue };
         for place in to {
             if answered.contains(event.as_str()) && !effects.contains_key(&(event, *place)) {
-                lost.push(format!("{event} was answered 2xx and has no effect at {place:?}"));
+                let stored = last_stored(history, event, *place);
+                lost.push(format!(
+                    "{event} was answered 2xx and has no effect at {place:?}, where it is stored as {stored:?}"
+                ));
             }
         }
     }
