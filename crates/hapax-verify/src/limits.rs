@@ -32,3 +32,9 @@ pub const TOLERANCE_SECONDS_DEFAULT: u32 = 300;
 
 /// How many events one request may carry. SendGrid and HubSpot stay below 1,000.
 pub const BATCH_EVENTS_MAX: usize = 10_000;
+
+/// The longest body that a diagnosis works on. It is hashed some hundred times at most.
+pub const DIAGNOSIS_BODY_BYTES_MAX: usize = 256 * 1024;
+
+/// How many secrets of others a diagnosis tries.
+pub const DIAGNOSIS_SECRETS_MAX: usize = 64;
