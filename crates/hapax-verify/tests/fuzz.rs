@@ -106,9 +106,4 @@ fn most_seeds_reach_the_end_unchanged() {
     let signed = seeds().iter().filter(|seed| seed.signs_body).count();
     assert!(accepted.count() * 4 >= seeds().len());
     assert!(signed * 4 >= seeds().len());
-    assert!(
-        seeds()
-            .iter()
-            .all(|seed| seed.draft.headers.get("host").is_none())
-    );
 }
