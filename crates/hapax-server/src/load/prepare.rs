@@ -202,7 +202,7 @@ fn unix_seconds() -> i64 {
 mod tests {
     use std::collections::BTreeSet;
 
-    use hapax_verify::{Request, Verdict, Verifier, catalogue};
+    use hapax_verify::{Options, Request, Verdict, Verifier, catalogue};
 
     use super::*;
 
