@@ -175,7 +175,7 @@ impl Sign for TokenSigner {
             None => {}
             Some(TokenPlace::Header(name)) => delivery.set_header(name, &self.secret),
             Some(TokenPlace::Bearer) => {
-                delivery.set_header("authorization", &format!("Bearer {}", self.secret))
+                delivery.set_header("authorization", &format!("Bearer {}", self.secret));
             }
             Some(TokenPlace::Basic) => {
                 let pair = STANDARD.encode(&self.secret);
