@@ -32,3 +32,9 @@ pub const TOLERANCE_SECONDS_DEFAULT: u32 = 300;
 
 /// How many events one request may carry. SendGrid and HubSpot stay below 1,000.
 pub const BATCH_EVENTS_MAX: usize = 10_000;
+
+/// How many fields a signed form may have. Twilio sends a few dozen.
+pub const FORM_FIELDS_MAX: usize = 1_000;
+
+/// How many headers a sender may list as signed.
+pub const SIGNED_HEADERS_MAX: usize = 64;
