@@ -9,7 +9,7 @@ use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use hapax_verify::catalogue::{self, Provider};
 use hapax_verify::sign::{Delivery, ProviderSigner, generate_secret};
-use hapax_verify::{Algorithm, Options, Request, Verifier, sample};
+use hapax_verify::{Algorithm, Request, Verifier, sample};
 use serde_json::Value;
 
 const NOW: i64 = 1_767_225_600;
@@ -56,15 +56,15 @@ struct Bench {
 
 impl Bench {
     fn new(provider: &Provider, body: Vec<u8>) -> Self {
-        let options = Options::default();
+        let options = provider.sample_options();
         let secret = generate_secret(provider, &[7; 32]);
-        let signer = ProviderSigner::new(provider, &secret, &options).unwrap();
+        let signer = ProviderSigner::new(provider, &secret.signing, &options).unwrap();
         let delivery = signer.sign(Delivery {
             body,
             url: "https://hooks.example.com/in/bench".to_owned(),
             ..sample::of_provider(provider, "evt_1").delivery(NOW)
         });
-        let verifier = Verifier::new(&provider.recipe(), &[secret], &options).unwrap();
+        let verifier = Verifier::new(&provider.recipe(), &[secret.verifying], &options).unwrap();
         let bench = Bench { verifier, delivery };
         // What is measured is a delivery that is accepted.
         bench.verify().unwrap();

@@ -38,3 +38,9 @@ pub const DIAGNOSIS_BODY_BYTES_MAX: usize = 256 * 1024;
 
 /// How many secrets of others a diagnosis tries.
 pub const DIAGNOSIS_SECRETS_MAX: usize = 64;
+
+/// How many fields a signed form may have. Twilio sends a few dozen.
+pub const FORM_FIELDS_MAX: usize = 1_000;
+
+/// How many headers a sender may list as signed.
+pub const SIGNED_HEADERS_MAX: usize = 64;

@@ -15,7 +15,7 @@ pub(crate) use keys::{hmac_algorithm, tag};
 use candidates::Candidates;
 use keys::VerifyingKey;
 
-use super::{Prove, Proven, Setup, Stop};
+use super::{Prove, Proven, Setup, Stop, invalid};
 use crate::identity::Place;
 use crate::scheme::{Part, TimestampPlace};
 use crate::sign::{Delivery, Sign, Signer};
@@ -128,6 +128,7 @@ impl Prove for SignatureProof {
         Ok(Proven {
             secret_index: Some(index),
             signed_at,
+            ..Proven::default()
         })
     }
 
@@ -152,6 +153,8 @@ impl Prove for SignatureProof {
             | Place::RequestSha256
             | Place::Index
             | Place::Present(_)
+            | Place::Flag(_)
+            | Place::Proof(_)
             | Place::Text(_) => signed.covers_body(),
         }
     }
@@ -199,11 +202,4 @@ fn first_header<'a>(names: &'a [String], request: &Request<'a>) -> Result<(&'a s
         .ok_or_else(|| Rejection::SignatureMissing {
             header: names.join("` or `"),
         })
-}
-
-fn invalid(header: &str, problem: SignatureProblem) -> Rejection {
-    Rejection::SignatureInvalid {
-        header: header.to_owned(),
-        problem,
-    }
 }

@@ -144,7 +144,7 @@ impl Prove for TokenProof {
         });
         Ok(Proven {
             secret_index: Some(index),
-            signed_at: None,
+            ..Proven::default()
         })
     }
 
