@@ -32,3 +32,6 @@ pub const TOLERANCE_SECONDS_DEFAULT: u32 = 300;
 
 /// How many events one request may carry. SendGrid and HubSpot stay below 1,000.
 pub const BATCH_EVENTS_MAX: usize = 10_000;
+
+/// How many bytes the events of one request may have together where each repeats what surrounds it.
+pub const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;

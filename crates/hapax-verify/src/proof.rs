@@ -6,7 +6,7 @@ mod any;
 mod signature;
 mod token;
 
-pub(crate) use signature::{Content, SignatureProof, concatenate, hmac_algorithm, tag};
+pub(crate) use signature::{Content, SignatureProof, concatenate, hmac_algorithm, sent_name, tag};
 pub use token::{TokenPlace, TokenRule};
 
 use serde::Deserialize;
@@ -79,7 +79,7 @@ impl Proof {
     pub(crate) fn compile(&self, setup: &Setup<'_>) -> Result<Box<dyn Prove>, SetupError> {
         Ok(match self {
             Proof::Signature(scheme) => Box::new(SignatureProof::new(scheme.clone(), setup)?),
-            Proof::Token(rule) => Box::new(token::TokenProof::new(rule.clone(), setup)),
+            Proof::Token(rule) => Box::new(token::TokenProof::new(rule, setup)),
             Proof::Any(proofs) => Box::new(any::AnyProof::new(proofs, setup)?),
         })
     }
@@ -87,7 +87,7 @@ impl Proof {
     pub(crate) fn signer(&self, secret: &str, options: &Options) -> Result<Box<dyn Sign>, SetupError> {
         match self {
             Proof::Signature(scheme) => signature::signer(scheme, secret, options),
-            Proof::Token(rule) => Ok(token::signer(rule, secret)),
+            Proof::Token(rule) => Ok(token::signer(rule, secret, options)),
             Proof::Any(proofs) => any::signer(proofs, secret, options),
         }
     }
@@ -115,6 +115,19 @@ impl Proof {
         match self {
             Proof::Signature(scheme) => Some(scheme),
             Proof::Token(_) | Proof::Any(_) => None,
+        }
+    }
+
+    /// What a receiver is given for a sender's secret: the public half where the sender signs with a key pair, and
+    /// otherwise the secret itself.
+    pub fn verifying_secret(&self, secret: &str) -> Result<String, SetupError> {
+        match self {
+            Proof::Signature(scheme) => crate::sign::verifying_secret(scheme, secret),
+            Proof::Token(_) => Ok(secret.to_owned()),
+            Proof::Any(proofs) => match proofs.iter().find(|proof| proof.takes(secret)) {
+                Some(proof) => proof.verifying_secret(secret),
+                None => Ok(secret.to_owned()),
+            },
         }
     }
 

@@ -2,12 +2,12 @@
 //! and works from the same [`Scheme`] as the verifier.
 
 use aws_lc_rs::hmac;
-use aws_lc_rs::signature::Ed25519KeyPair;
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::catalogue::Provider;
-use crate::proof::{Content, concatenate, hmac_algorithm, tag};
+use crate::proof::{Content, concatenate, hmac_algorithm, sent_name, tag};
 use crate::scheme::{
     HeaderFormat, KeyEncoding, KeyRule, Part, SignatureKind, TimestampPlace, TimestampUnit, base64_secret,
     derive, select,
@@ -67,8 +67,8 @@ impl Signer {
         let signature = self.signature(&content);
         let value = self.header_value(&signature, timestamp.as_deref());
         let mut headers = self.other_headers(id, timestamp);
-        if let Some(name) = self.scheme.headers.first() {
-            headers.push((name.clone(), value));
+        if let Some(name) = self.kind().header.as_ref().or(self.scheme.headers.first()) {
+            headers.push((sent_name(name), value));
         }
         headers
     }
@@ -78,9 +78,18 @@ impl Signer {
     }
 
     fn timestamp_text(&self, timestamp: i64) -> Option<String> {
-        self.scheme.timestamp.as_ref().map(|rule| match rule.unit {
+        let rule = self.scheme.timestamp.as_ref()?;
+        match rule.place {
+            TimestampPlace::Headers(_) | TimestampPlace::Key(_) => {}
+            // The body is the caller's, and has its time already.
+            TimestampPlace::Body(_) => return None,
+        }
+        Some(match rule.unit {
             TimestampUnit::Seconds => timestamp.to_string(),
             TimestampUnit::Milliseconds => timestamp.saturating_mul(1000).to_string(),
+            TimestampUnit::Rfc3339 => jiff::Timestamp::from_second(timestamp)
+                .unwrap_or_default()
+                .to_string(),
         })
     }
 
@@ -101,12 +110,13 @@ impl Signer {
             &self.scheme.format,
             self.scheme.timestamp.as_ref().map(|rule| &rule.place),
         ) {
-            (HeaderFormat::Plain { prefix }, _) => format!("{prefix}{signature}"),
+            (HeaderFormat::Plain { prefix, .. }, _) => format!("{prefix}{signature}"),
             (HeaderFormat::Labelled, _) => format!("{label},{signature}"),
             (HeaderFormat::KeyValue, Some(TimestampPlace::Key(key))) => {
-                format!("{key}={},{label}={signature}", timestamp.unwrap_or_default())
+                let (separator, timestamp) = (self.scheme.separator, timestamp.unwrap_or_default());
+                format!("{key}={timestamp}{separator}{label}={signature}")
             }
-            (HeaderFormat::KeyValue, Some(TimestampPlace::Headers(_)) | None) => {
+            (HeaderFormat::KeyValue, Some(TimestampPlace::Headers(_) | TimestampPlace::Body(_)) | None) => {
                 format!("{label}={signature}")
             }
         }
@@ -122,6 +132,8 @@ impl Signer {
         {
             headers.extend(names.first().map(|name| (name.clone(), text)));
         }
+        let fixed = self.scheme.fixed_headers.iter();
+        headers.extend(fixed.map(|(name, value)| (name.clone(), value.clone())));
         for part in self.scheme.signed.parts() {
             if let Part::Header(name) = part {
                 headers.push((name.clone(), String::new()));
@@ -242,12 +254,28 @@ pub fn generate_custom_secret(scheme: &Scheme, random: &[u8; 32]) -> String {
     format!("{prefix}{}", secret_text(scheme, random))
 }
 
+/// What a receiver is given for this secret.
+pub(crate) fn verifying_secret(scheme: &Scheme, secret: &str) -> Result<String, SetupError> {
+    let (kind, material) =
+        signing_key(scheme, secret).map_err(|problem| SetupError::Secret { position: 1, problem })?;
+    let public = match &material {
+        Material::Hmac(_) => return Ok(secret.to_owned()),
+        Material::Ed25519(pair) => pair.public_key().as_ref(),
+    };
+    let rule = &scheme.signatures[kind].key;
+    let text = match rule.encoding {
+        KeyEncoding::Base64 => STANDARD.encode(public),
+        KeyEncoding::Utf8 | KeyEncoding::Hex | KeyEncoding::Entities => hex::encode(public),
+    };
+    Ok(format!("{}{text}", rule.prefix.as_deref().unwrap_or_default()))
+}
+
 static NO_HEADERS: [(&str, &str); 0] = [];
 
 fn secret_text(scheme: &Scheme, random: &[u8; 32]) -> String {
     match scheme.signatures.first().map(|kind| kind.key.encoding) {
         Some(KeyEncoding::Base64) => base64_secret(random),
-        Some(KeyEncoding::Utf8 | KeyEncoding::Hex) | None => hex::encode(random),
+        Some(KeyEncoding::Utf8 | KeyEncoding::Hex | KeyEncoding::Entities) | None => hex::encode(random),
     }
 }
 
