@@ -44,3 +44,6 @@ pub const FORM_FIELDS_MAX: usize = 1_000;
 
 /// How many headers a sender may list as signed.
 pub const SIGNED_HEADERS_MAX: usize = 64;
+
+/// How many bytes the events of one request may have together where each repeats what surrounds it.
+pub const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;

@@ -23,7 +23,7 @@ mod plaid;
 mod twilio;
 
 pub use coded::Coded;
-pub(crate) use signature::{Content, SignatureProof, concatenate, hmac_algorithm, tag};
+pub(crate) use signature::{Content, SignatureProof, concatenate, hmac_algorithm, sent_name, tag};
 pub use token::{TokenPlace, TokenRule};
 
 use serde::Deserialize;
@@ -102,7 +102,7 @@ impl Proof {
     pub(crate) fn compile(&self, setup: &Setup<'_>) -> Result<Box<dyn Prove>, SetupError> {
         Ok(match self {
             Proof::Signature(scheme) => Box::new(SignatureProof::new(scheme.clone(), setup)?),
-            Proof::Token(rule) => Box::new(token::TokenProof::new(rule.clone(), setup)),
+            Proof::Token(rule) => Box::new(token::TokenProof::new(rule, setup)),
             Proof::Any(proofs) => Box::new(any::AnyProof::new(proofs, setup)?),
             Proof::Coded(coded) => coded.code().compile(setup)?,
         })
@@ -111,7 +111,7 @@ impl Proof {
     pub(crate) fn signer(&self, secret: &str, options: &Options) -> Result<Box<dyn Sign>, SetupError> {
         match self {
             Proof::Signature(scheme) => signature::signer(scheme, secret, options),
-            Proof::Token(rule) => Ok(token::signer(rule, secret)),
+            Proof::Token(rule) => Ok(token::signer(rule, secret, options)),
             Proof::Any(proofs) => any::signer(proofs, secret, options),
             Proof::Coded(coded) => coded.code().signer(secret, options),
         }
