@@ -143,7 +143,7 @@ impl CompiledRule {
                 root: &root,
                 facts: &proven.facts,
             };
-            events.push(self.item(&subject, item, proven)?);
+            events.push(self.item(&subject, item, proven));
         }
         Ok(events)
     }
@@ -178,7 +178,7 @@ impl CompiledRule {
                 Identification::Missing,
             ),
         };
-        Ok(self.envelope(subject, proven, id, event_type, item.body))
+        self.envelope(subject, proven, id, event_type, item.body)
     }
 
     fn envelope(
