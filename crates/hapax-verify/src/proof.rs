@@ -142,6 +142,7 @@ impl Proof {
             Proof::Signature(scheme) => scheme.timestamp.as_ref().map(|rule| rule.tolerance_seconds),
             Proof::Token(_) => None,
             Proof::Any(proofs) => proofs.iter().find_map(Proof::tolerance_seconds),
+            Proof::Coded(coded) => coded.code().tolerance_seconds(),
         }
     }
 
@@ -159,6 +160,12 @@ impl Proof {
             Proof::Signature(scheme) => scheme.headers.clone(),
             Proof::Token(rule) => rule.headers(),
             Proof::Any(proofs) => proofs.iter().flat_map(Proof::headers).collect(),
+            Proof::Coded(coded) => coded
+                .code()
+                .headers()
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect(),
         }
     }
 

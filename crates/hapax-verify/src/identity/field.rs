@@ -70,8 +70,11 @@ impl Place {
             | Place::Form(_)
             | Place::BodySha256
             | Place::Present(_)
+            | Place::Flag(_)
             | Place::Text(_) => true,
-            Place::Query(_) | Place::Request(_) | Place::RequestSha256 | Place::Index => false,
+            Place::Proof(_) | Place::Query(_) | Place::Request(_) | Place::RequestSha256 | Place::Index => {
+                false
+            }
         }
     }
 }

@@ -94,6 +94,10 @@ impl Code for Adyen {
         )?)))
     }
 
+    fn headers(&self) -> &'static [&'static str] {
+        &[HEADER]
+    }
+
     fn summary(&self) -> &'static str {
         "hmac-sha256 in base64 over eight fields of each item, or over the body of a platform webhook"
     }

@@ -83,6 +83,10 @@ impl Code for AwsSns {
         }))
     }
 
+    fn tolerance_seconds(&self) -> Option<u32> {
+        Some(TOLERANCE_SECONDS)
+    }
+
     fn summary(&self) -> &'static str {
         "rsa-sha256 or rsa-sha1 in base64 over fields of the message, by a certificate that is fetched"
     }
@@ -280,7 +284,7 @@ fn signed_content(message: &Message<'_>) -> Result<String, Rejection> {
 
 fn is_certificate_url(url: &str) -> bool {
     let parts = plain_https(url);
-    parts.is_some_and(|(host, path)| is_region_host(host) && path.ends_with(".pem"))
+    parts.is_some_and(|(host, path)| is_region_host(host) && path.strip_suffix(".pem").is_some())
 }
 
 /// `sns.<region>.amazonaws.com`, or the same in China.

@@ -63,7 +63,7 @@ impl Certificate {
         let public_key = signed.take(SEQUENCE)?.whole.to_vec();
         Some(Certificate {
             public_key,
-            common_name: common_name(subject)?,
+            common_name: only(common_names(subject)?),
             not_before,
             not_after,
         })
@@ -127,8 +127,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The one common name; `Some(None)` if there is none or several.
-fn common_name(mut subject: Reader<'_>) -> Option<Option<String>> {
+fn only(mut names: Vec<String>) -> Option<String> {
+    (names.len() == 1).then(|| names.pop()).flatten()
+}
+
+/// Every common name of a subject.
+fn common_names(mut subject: Reader<'_>) -> Option<Vec<String>> {
     let mut found = Vec::new();
     while subject.peek().is_some() {
         let mut set = Reader(subject.take(SET)?.content);
@@ -142,10 +146,7 @@ fn common_name(mut subject: Reader<'_>) -> Option<Option<String>> {
             found.push(String::from_utf8(text.content.to_vec()).ok()?);
         }
     }
-    Some(match found.len() {
-        1 => found.pop(),
-        _ => None,
-    })
+    Some(found)
 }
 
 /// `YYMMDDHHMMSSZ` up to 2049, `YYYYMMDDHHMMSSZ` from then on.

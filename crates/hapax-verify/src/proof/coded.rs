@@ -41,6 +41,16 @@ pub(crate) trait Code {
     /// What it is, in a few words.
     fn summary(&self) -> &'static str;
 
+    /// The headers that hold the proof, in lower case; none where it is in the body.
+    fn headers(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// How far a signed timestamp may usually be off; nothing where none is checked.
+    fn tolerance_seconds(&self) -> Option<u32> {
+        None
+    }
+
     /// Whether the public URL is part of what is signed.
     fn covers_url(&self) -> bool {
         false

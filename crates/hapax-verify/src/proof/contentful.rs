@@ -43,6 +43,14 @@ impl Code for Contentful {
         )?)))
     }
 
+    fn headers(&self) -> &'static [&'static str] {
+        &[SIGNATURE]
+    }
+
+    fn tolerance_seconds(&self) -> Option<u32> {
+        Some(LIFETIME_SECONDS)
+    }
+
     fn summary(&self) -> &'static str {
         "hmac-sha256 in hexadecimal over method, path, the listed headers and body"
     }

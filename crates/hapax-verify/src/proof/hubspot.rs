@@ -56,6 +56,14 @@ impl Code for Hubspot {
         )?)))
     }
 
+    fn headers(&self) -> &'static [&'static str] {
+        &[SIGNATURE]
+    }
+
+    fn tolerance_seconds(&self) -> Option<u32> {
+        Some(TOLERANCE_SECONDS)
+    }
+
     fn summary(&self) -> &'static str {
         "hmac-sha256 in base64 over `{method}{url}{body}{timestamp}`"
     }

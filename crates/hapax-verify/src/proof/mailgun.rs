@@ -43,6 +43,10 @@ impl Code for Mailgun {
         Ok(Box::new(MailgunSigner(keys)))
     }
 
+    fn tolerance_seconds(&self) -> Option<u32> {
+        Some(TOLERANCE_SECONDS)
+    }
+
     fn summary(&self) -> &'static str {
         "hmac-sha256 in hexadecimal over a timestamp and a token in the body, and nothing else"
     }

@@ -47,6 +47,10 @@ impl Code for Paypal {
         }))
     }
 
+    fn headers(&self) -> &'static [&'static str] {
+        &[SIGNATURE]
+    }
+
     fn summary(&self) -> &'static str {
         "rsa-sha256 in base64 over ids, time and the CRC-32 of the body, by a certificate that is fetched"
     }

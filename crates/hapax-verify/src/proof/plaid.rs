@@ -98,6 +98,14 @@ impl Code for Plaid {
         Ok(Box::new(signer))
     }
 
+    fn headers(&self) -> &'static [&'static str] {
+        &[HEADER]
+    }
+
+    fn tolerance_seconds(&self) -> Option<u32> {
+        Some(TOLERANCE_SECONDS)
+    }
+
     fn summary(&self) -> &'static str {
         "a token signed with es256 that names the sha256 of the body, by a key that is fetched"
     }

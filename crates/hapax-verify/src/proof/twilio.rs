@@ -38,6 +38,10 @@ impl Code for Twilio {
         Ok(Box::new(TwilioProof(keys)))
     }
 
+    fn headers(&self) -> &'static [&'static str] {
+        &[SIGNATURE]
+    }
+
     fn summary(&self) -> &'static str {
         "hmac-sha1 in base64 over the URL and the sorted fields of the form"
     }
