@@ -3,7 +3,6 @@
 //! `cargo bench -p hapax-verify`; the figures are in `docs/benchmarks.md`.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot start may end")]
-#![expect(missing_docs, reason = "the macro's items are nobody's interface")]
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};

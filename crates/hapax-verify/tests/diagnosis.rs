@@ -6,25 +6,32 @@ use hapax_verify::catalogue::{self, Provider};
 use hapax_verify::diagnose::{BodyChange, Holder, Mistake, Suspect};
 use hapax_verify::scheme::KeyEncoding;
 use hapax_verify::sign::{Delivery, ProviderSigner, generate_secret};
-use hapax_verify::{
-    CustomScheme, Encoding, OptionValue, Options, Proof, Recipe, Request, Scheme, Verifier,
-};
+use hapax_verify::{CustomScheme, Encoding, OptionValue, Options, Proof, Recipe, Request, Scheme, Verifier};
 
 const NOW: i64 = 1_767_225_600;
 const BODY: &str =
     r#"{"id": "evt_1", "type": "a.b", "name": "\u00e9", "url": "https:\/\/x.test", "n": 1.50}"#;
 
-/// The presets whose signature is a keyed hash over the body, which are most.
+/// The presets whose signature is a keyed hash over any body, which are most.
 fn keyed() -> Vec<&'static Provider> {
     let is_keyed = |provider: &&Provider| {
-        provider.proof.scheme().is_some_and(|scheme| {
-            let pair = generate_secret(provider, &[7; 32]);
-            pair.signing == pair.verifying && scheme.signed.covers_body() && !scheme.signed.covers_url()
-        })
+        let pair = generate_secret(provider, &[7; 32]);
+        let scheme = provider.proof.scheme();
+        let described =
+            scheme.is_some_and(|scheme| scheme.signed.covers_body() && !scheme.signed.covers_url());
+        described && pair.signing == pair.verifying && takes_any_body(provider, &pair.signing)
     };
     let providers: Vec<_> = catalogue::all().iter().filter(is_keyed).collect();
-    assert!(providers.len() >= 2);
+    assert!(providers.len() >= 20);
     providers
+}
+
+/// Some look for the time inside the body.
+fn takes_any_body(provider: &Provider, secret: &str) -> bool {
+    let delivery = sign(provider, secret, "[]");
+    let request = Request::new(&delivery.headers, &delivery.body, NOW);
+    let verdict = verifier(provider, secret).verify(&request);
+    verdict.map_or_else(|rejection| rejection.status() == 400, |_| true)
 }
 
 fn secret(provider: &Provider) -> String {
@@ -128,7 +135,12 @@ fn a_clock_that_is_off_is_named_with_the_seconds() {
             if rejection.code() == "timestamp_out_of_range" {
                 tried += 1;
                 let mistake = verifier.diagnose(&request, &[]);
-                assert_eq!(mistake, Some(Mistake::Clock { off_by_seconds }));
+                assert_eq!(
+                    mistake,
+                    Some(Mistake::Clock { off_by_seconds }),
+                    "{}",
+                    provider.name
+                );
                 assert!(mistake.unwrap().to_string().contains("100412 s"));
             }
         }
@@ -296,16 +308,16 @@ fn url_diagnosis(scheme: &Scheme, signed: &str, configured: &str) -> Option<Mist
 
 #[test]
 fn a_delivery_of_another_provider_is_recognised_by_its_headers() {
-    let (stripe, github) = (
+    let (stripe, shopify) = (
         catalogue::get("stripe").unwrap(),
-        catalogue::get("github").unwrap(),
+        catalogue::get("shopify").unwrap(),
     );
-    let delivery = sign(github, "secret", BODY);
+    let delivery = sign(shopify, "secret", BODY);
     let mistake = diagnosis(&verifier(stripe, "whsec_1"), &delivery);
     assert_eq!(
         mistake,
         Some(Mistake::OtherProvider {
-            provider: "github".to_owned()
+            provider: "shopify".to_owned()
         })
     );
 }

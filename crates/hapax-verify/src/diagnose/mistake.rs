@@ -150,7 +150,7 @@ fn clock(off_by_seconds: i64, formatter: &mut std::fmt::Formatter<'_>) -> std::f
 
 fn reading(position: usize, sender: KeyEncoding) -> String {
     match sender {
-        KeyEncoding::Utf8 => format!("the text of secret {position} as it stands"),
+        KeyEncoding::Utf8 | KeyEncoding::Entities => format!("the text of secret {position} as it stands"),
         KeyEncoding::Base64 => format!("the bytes that secret {position} encodes in base64"),
         KeyEncoding::Hex => format!("the bytes that secret {position} encodes in hexadecimal"),
     }

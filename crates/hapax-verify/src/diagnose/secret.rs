@@ -118,6 +118,6 @@ fn change_schemes(proof: &mut Proof, change: &impl Fn(&mut Scheme)) -> bool {
             .iter_mut()
             .map(|proof| change_schemes(proof, change))
             .fold(false, |any, one| any || one),
-        Proof::Token(_) => false,
+        Proof::Token(_) | Proof::Coded(_) => false,
     }
 }
