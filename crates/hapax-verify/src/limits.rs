@@ -32,3 +32,15 @@ pub const TOLERANCE_SECONDS_DEFAULT: u32 = 300;
 
 /// How many events one request may carry. SendGrid and HubSpot stay below 1,000.
 pub const BATCH_EVENTS_MAX: usize = 10_000;
+
+/// The longest body that is looked at for a handshake.
+pub const HANDSHAKE_BODY_BYTES_MAX: usize = 8192;
+
+/// The longest challenge that is echoed.
+pub const HANDSHAKE_ECHO_BYTES_MAX: usize = 1024;
+
+/// The most digits of a number in a handshake.
+pub const HANDSHAKE_DIGITS_MAX: usize = 18;
+
+/// The longest secret that a sender hands over in a handshake.
+pub const HANDED_OVER_SECRET_BYTES_MAX: usize = 256;
