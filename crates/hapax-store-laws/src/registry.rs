@@ -230,6 +230,10 @@ registry! {
         dead_letters_can_be_discarded_and_restored,
         a_disposal_is_for_one_destination,
     }
+    source_states {
+        values_of_sources_are_kept_over_a_restart,
+        a_value_of_a_source_is_taken_once,
+    }
     jobs {
         a_job_is_kept_over_a_restart,
         a_job_advances_to_its_end,
