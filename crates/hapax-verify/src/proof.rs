@@ -110,11 +110,29 @@ impl Proof {
         }
     }
 
+    /// How far a signed timestamp may be off, in seconds; nothing where none is signed.
+    pub fn tolerance_seconds(&self) -> Option<u32> {
+        match self {
+            Proof::Signature(scheme) => scheme.timestamp.as_ref().map(|rule| rule.tolerance_seconds),
+            Proof::Token(_) => None,
+            Proof::Any(proofs) => proofs.iter().find_map(Proof::tolerance_seconds),
+        }
+    }
+
     /// The scheme, where the proof is one.
     pub fn scheme(&self) -> Option<&Scheme> {
         match self {
             Proof::Signature(scheme) => Some(scheme),
             Proof::Token(_) | Proof::Any(_) => None,
+        }
+    }
+
+    /// The headers that hold the proof, in lower case.
+    pub fn headers(&self) -> Vec<String> {
+        match self {
+            Proof::Signature(scheme) => scheme.headers.clone(),
+            Proof::Token(rule) => rule.headers(),
+            Proof::Any(proofs) => proofs.iter().flat_map(Proof::headers).collect(),
         }
     }
 

@@ -151,9 +151,10 @@ impl Rejection {
     pub fn code(&self) -> &'static str {
         match self {
             Rejection::SignatureMissing { .. } => "signature_missing",
-            Rejection::SignatureInvalid { .. } => "signature_invalid",
+            Rejection::SignatureInvalid { .. }
+            | Rejection::KeyRefused { .. }
+            | Rejection::NotForUs { .. } => "signature_invalid",
             Rejection::TimestampOutOfRange { .. } => "timestamp_out_of_range",
-            Rejection::KeyRefused { .. } | Rejection::NotForUs { .. } => "signature_invalid",
             Rejection::HandshakeRefused { .. } => "handshake_refused",
             Rejection::EventIdMissing { .. } | Rejection::EventIdInvalid { .. } => "event_id_missing",
             Rejection::MalformedBody { .. } => "malformed_body",

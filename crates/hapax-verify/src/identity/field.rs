@@ -57,6 +57,21 @@ pub struct FieldList {
     fields: Vec<Field>,
 }
 
+impl Place {
+    /// Whether the place is inside one event, so that it is still there once the event is stored.
+    pub fn is_in_event(&self) -> bool {
+        match self {
+            Place::Header(_)
+            | Place::Body(_)
+            | Place::Form(_)
+            | Place::BodySha256
+            | Place::Present(_)
+            | Place::Text(_) => true,
+            Place::Query(_) | Place::Request(_) | Place::RequestSha256 | Place::Index => false,
+        }
+    }
+}
+
 impl Field {
     /// The places, in the order in which they are tried.
     pub fn places(&self) -> &[Place] {
@@ -66,7 +81,7 @@ impl Field {
 
 impl Pointer {
     /// The pointer to a key of an object.
-    pub(crate) fn of_key(key: &str) -> Self {
+    pub fn of_key(key: &str) -> Self {
         Pointer {
             tokens: vec![key.to_owned()],
         }

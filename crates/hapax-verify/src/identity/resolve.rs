@@ -138,7 +138,7 @@ impl CompiledRule {
                 own: read(&self.own, body),
                 root: &root,
             };
-            events.push(self.item(&subject, item, proven)?);
+            events.push(self.item(&subject, item, proven));
         }
         Ok(events)
     }
@@ -161,7 +161,7 @@ impl CompiledRule {
     }
 
     /// One of several: without an id it is kept aside, and the others go on.
-    fn item(&self, subject: &Subject<'_, '_>, item: Item, proven: Proven) -> Result<Envelope, Rejection> {
+    fn item(&self, subject: &Subject<'_, '_>, item: Item, proven: Proven) -> Envelope {
         let (id, event_type) = match item.known {
             Some(KnownItem { id, event_type }) => (known_id(&id), event_type),
             None => (self.event_id(subject), self.event_type(subject)),
@@ -173,7 +173,7 @@ impl CompiledRule {
                 Identification::Missing,
             ),
         };
-        Ok(self.envelope(subject, proven, id, event_type, item.body))
+        self.envelope(subject, proven, id, event_type, item.body)
     }
 
     fn envelope(
