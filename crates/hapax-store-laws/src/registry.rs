@@ -194,6 +194,7 @@ registry! {
     }
     counting {
         a_status_follows_from_the_deliveries,
+        an_event_without_an_id_is_quarantined_until_it_is_sent_somewhere,
         a_lost_lease_is_not_a_failed_attempt,
         counts_say_how_much_there_is_of_each_state,
         counts_name_the_oldest,

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::{Handshake, IdentityRule, OptionSpec, Proof, Recipe, SecretNeed};
+use crate::{AnswerRule, Handshake, IdentityRule, OptionSpec, Proof, Recipe, SecretNeed};
 
 /// Name and content of every file, sorted by name.
 static FILES: &[(&str, &str)] = &[
@@ -63,6 +63,9 @@ pub struct Provider {
     pub proof: Proof,
     /// Where its ids and types are.
     pub identity: IdentityRule,
+    /// What it insists on in the answers to its deliveries.
+    #[serde(default)]
+    pub answer: AnswerRule,
     /// How it delivers.
     pub delivery: Delivery,
     /// How well each part of this is known.

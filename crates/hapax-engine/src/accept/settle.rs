@@ -175,9 +175,7 @@ impl Inner {
     ) {
         let age = match answer {
             Accepted::Duplicate { first_seen, .. } => received_at.since(*first_seen),
-            Accepted::New { .. } | Accepted::Quarantined { .. } | Accepted::Conflict { .. } => {
-                Duration::ZERO
-            },
+            Accepted::New { .. } | Accepted::Quarantined { .. } | Accepted::Conflict { .. } => Duration::ZERO,
         };
         self.observe(&Observation::Arrived {
             source,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::store::{Disposal, EventQuery, ReplayMode};
+use hapax_core::store::{Disposal, EventQuery, ReplayMode, ReplayOrder, ReplayTarget};
 use hapax_core::{DeliveryState, EventId, EventStatus, Verdict};
 
 use crate::Bench;

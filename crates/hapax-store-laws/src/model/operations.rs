@@ -46,7 +46,9 @@ impl Operations for MemoryStore {
         Ok(self.step(|state, _| {
             let taken = state.source_states.remove(&(source.clone(), name.to_owned()));
             if let (Some(_), Some(put)) = (&taken, put) {
-                state.source_states.insert((put.source.clone(), put.name.clone()), put);
+                state
+                    .source_states
+                    .insert((put.source.clone(), put.name.clone()), put);
             }
             taken.is_some()
         }))

@@ -9,12 +9,12 @@ use hapax_core::store::{
     AcceptRequest, AuditEntry, AuditRecord, BodyNote, Census, Claim, Counts, Cursor, DeadQuery, DeliveryView,
     Disposal, Driver, DuplicateNote, Error, EventPage, EventQuery, EventRecord, Forgotten, ImportBegun,
     ImportMark, LeaseBatch, LeaseOrder, LedgerEntry, Origin, Pause, PurgeOrder, Purged, Quarantined, Record,
-    ReplayJob, ReplayJobId, ReplayOrder, Replayed, Report, Rescued, SourceState, TransferCursor, TransferPage, Variant,
-    Written,
+    ReplayJob, ReplayJobId, ReplayOrder, Replayed, Report, Rescued, SourceState, TransferCursor,
+    TransferPage, Variant, Written,
 };
 use hapax_core::{
-    Backend, BodyHash, DestinationId, EventId, Generation, Hold, Identity, Key, Operations, SourceName, Store, Timestamp,
-    Token, Transfer, Verdict,
+    Backend, BodyHash, DestinationId, EventId, Generation, Hold, Identity, Key, Operations, SourceName,
+    Store, Timestamp, Token, Transfer, Verdict,
 };
 use hapax_store_laws::bench::Must;
 use hapax_store_laws::model::{MemorySubject, Restart};

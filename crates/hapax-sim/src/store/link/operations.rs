@@ -34,7 +34,8 @@ impl Operations for Link {
 
     async fn put_source_state(&self, state: SourceState) -> Result<(), Error> {
         let model = self.vault.model.clone();
-        self.call(async move { model.put_source_state(state).await }).await
+        self.call(async move { model.put_source_state(state).await })
+            .await
     }
 
     async fn take_source_state(
