@@ -15,8 +15,8 @@ pub const SIGNATURE_HEADER_BYTES_MAX: usize = 4096;
 /// How many secrets one verifier holds. Each costs a keyed hash over every body.
 pub const SECRETS_MAX: usize = 16;
 
-/// How many different JSON pointers one identity rule may name.
-pub const POINTERS_MAX: usize = 16;
+/// How many different JSON pointers one identity rule may name. Telegram has two dozen kinds of update.
+pub const POINTERS_MAX: usize = 32;
 
 /// How deep one JSON pointer may reach.
 pub const POINTER_DEPTH_MAX: usize = 32;

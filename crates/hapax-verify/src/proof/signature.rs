@@ -138,7 +138,12 @@ impl Prove for SignatureProof {
     fn covers(&self, place: &Place) -> bool {
         let signed = &self.scheme.signed;
         match place {
-            Place::Header(name) => signed.covers_header(name),
+            Place::Header(name) => {
+                // Where `{id}` reads one header only, it is that header that is covered.
+                let is_id = signed.parts().contains(&Part::Id)
+                    && self.scheme.id_headers.as_slice() == std::slice::from_ref(name);
+                is_id || signed.covers_header(name)
+            }
             Place::Query(_) => signed.covers_url(),
             Place::Body(_)
             | Place::Form(_)
