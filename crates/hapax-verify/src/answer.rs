@@ -43,7 +43,8 @@ mod tests {
 
     #[test]
     fn an_answer_is_read_from_a_preset_and_asks_for_nothing_by_default() {
-        let rule: AnswerRule = toml::from_str("status = 200\nbody = \"empty\"\nrefused_status = 498").unwrap();
+        let rule: AnswerRule =
+            toml::from_str("status = 200\nbody = \"empty\"\nrefused_status = 498").unwrap();
         assert_eq!(rule.body, AnswerBody::Empty);
         assert_eq!((rule.refused(401), rule.refused(400)), (498, 400));
         let rule: AnswerRule = toml::from_str("body = { text = \"[accepted]\" }").unwrap();

@@ -17,7 +17,10 @@ static FILES: &[(&str, &str)] = &[
     ("calendly", include_str!("catalogue/calendly.toml")),
     ("circleci", include_str!("catalogue/circleci.toml")),
     ("clerk", include_str!("catalogue/clerk.toml")),
-    ("coinbase-commerce", include_str!("catalogue/coinbase-commerce.toml")),
+    (
+        "coinbase-commerce",
+        include_str!("catalogue/coinbase-commerce.toml"),
+    ),
     ("dropbox", include_str!("catalogue/dropbox.toml")),
     ("github", include_str!("catalogue/github.toml")),
     ("gitlab", include_str!("catalogue/gitlab.toml")),
@@ -37,7 +40,10 @@ static FILES: &[(&str, &str)] = &[
     ("shopify", include_str!("catalogue/shopify.toml")),
     ("slack", include_str!("catalogue/slack.toml")),
     ("square", include_str!("catalogue/square.toml")),
-    ("standard-webhooks", include_str!("catalogue/standard-webhooks.toml")),
+    (
+        "standard-webhooks",
+        include_str!("catalogue/standard-webhooks.toml"),
+    ),
     ("stripe", include_str!("catalogue/stripe.toml")),
     ("svix", include_str!("catalogue/svix.toml")),
     ("telegram", include_str!("catalogue/telegram.toml")),

@@ -47,7 +47,10 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
     let admin_listen = address(&mut section, "admin_listen", 8081);
     let admin_token = section.secret("admin_token");
     let state_key = section.secret("state_key");
-    if state_key.as_ref().is_some_and(|key| key.expose().len() < STATE_KEY_BYTES_MIN) {
+    if state_key
+        .as_ref()
+        .is_some_and(|key| key.expose().len() < STATE_KEY_BYTES_MIN)
+    {
         section.problem(
             "state_key",
             format_args!(

@@ -139,7 +139,9 @@ impl Config {
                 (_, OptionValue::Text(text)) => text.clone().into(),
                 (_, OptionValue::List(list)) => list.clone().into(),
                 (_, OptionValue::Table(table)) => {
-                    let texts = table.iter().map(|(name, text)| (name.clone(), text.clone().into()));
+                    let texts = table
+                        .iter()
+                        .map(|(name, text)| (name.clone(), text.clone().into()));
                     Value::Table(texts.collect())
                 }
             };

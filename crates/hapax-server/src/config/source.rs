@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use hapax_core::{Scope, Secret, SourceName};
 use hapax_verify::{
-    CustomScheme, Field, FieldList, Handshake, IdentityRule, Options, Recipe, Scheme, SecretNeed, SetupError, Verifier, catalogue,
+    CustomScheme, Field, FieldList, Handshake, IdentityRule, Options, Recipe, Scheme, SecretNeed, SetupError,
+    Verifier, catalogue,
 };
 use http::StatusCode;
 use serde::Deserialize as _;

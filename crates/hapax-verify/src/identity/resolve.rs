@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::content::ChangingValues;
 use super::split::{Item, KnownItem, Splitter};
-use super::{UNIDENTIFIED, Extracted, Field, IdentityRule, Place, Pointers, text};
+use super::{Extracted, Field, IdentityRule, Place, Pointers, UNIDENTIFIED, text};
 use crate::limits::EVENT_TYPE_BYTES_MAX;
 use crate::proof::{Prove, Proven};
 use crate::request::{form_value, query_value};

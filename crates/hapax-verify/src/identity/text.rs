@@ -81,7 +81,9 @@ fn escape_into(text: &mut String, part: &str, must_escape: fn(char) -> bool) {
 }
 
 fn finish(text: String) -> String {
-    let reserved = RESERVED.iter().find_map(|(mark, escaped)| Some((text.strip_prefix(mark)?, escaped)));
+    let reserved = RESERVED
+        .iter()
+        .find_map(|(mark, escaped)| Some((text.strip_prefix(mark)?, escaped)));
     let text = match reserved {
         Some((rest, escaped)) => format!("{escaped}{rest}"),
         None => text,

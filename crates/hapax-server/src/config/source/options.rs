@@ -22,7 +22,9 @@ pub(super) fn read(section: &mut Section<'_, '_, '_>, provider: Option<&Provider
         match specs.iter().find(|spec| spec.name == name) {
             None => {
                 let message = unknown(name, provider);
-                section.report.problem_at(place, format!("{}: {message}", section.path("options")));
+                section
+                    .report
+                    .problem_at(place, format!("{}: {message}", section.path("options")));
             }
             Some(spec) => {
                 section.report.locate(&path, place);
@@ -85,9 +87,10 @@ fn read_value(
     if read.is_none() {
         let (expected, found) = (shape(spec.kind), article(value.get_ref()));
         // The value is not printed: it might be meant as a secret.
-        section
-            .report
-            .problem(path, format_args!("expected {expected}, found {found}; {}", spec.about));
+        section.report.problem(
+            path,
+            format_args!("expected {expected}, found {found}; {}", spec.about),
+        );
     }
     read
 }
@@ -109,5 +112,101 @@ const fn shape(kind: OptionKind) -> &'static str {
         OptionKind::Secret => "a secret (\"env:NAME\", \"file:PATH\" or a literal)",
         OptionKind::List => "a list of texts",
         OptionKind::Table => "a table of texts",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::Path;
+
+    use hapax_verify::catalogue;
+
+    use super::*;
+    use crate::config::environment::Environment;
+    use crate::config::keys::SOURCE;
+    use crate::config::problem;
+    use crate::config::report::Report;
+
+    fn provider() -> Provider {
+        let spec = |name: &str, kind, required| OptionSpec {
+            name: name.to_owned(),
+            about: format!("it is the {name} of the app"),
+            kind,
+            required,
+        };
+        Provider {
+            options: vec![
+                spec("webhook_id", OptionKind::Text, true),
+                spec("verify_token", OptionKind::Secret, false),
+                spec("topic_arns", OptionKind::List, false),
+                spec("keys", OptionKind::Table, false),
+            ],
+            ..catalogue::get("stripe").unwrap().clone()
+        }
+    }
+
+    /// The options that are read, and the problems in words.
+    fn read_from(text: &str) -> (Options, Vec<String>) {
+        let environment = Environment::with([("TOKEN", "hunter2")]);
+        let mut report = Report::new(text, &environment);
+        let document = DeTable::parse(text).unwrap();
+        let section = &mut Section::open(
+            "sources.app",
+            &SOURCE,
+            Some(document.get_ref()),
+            BTreeMap::new(),
+            &mut report,
+        );
+        let options = read(section, Some(&provider()));
+        let lines = report.problems.iter();
+        let lines = lines
+            .map(|one| problem::line(Path::new("hapax.toml"), one))
+            .collect();
+        (options, lines)
+    }
+
+    #[test]
+    fn each_option_is_read_by_its_kind_and_secrets_by_their_reference() {
+        let (options, problems) = read_from(
+            "options = { webhook_id = 7, verify_token = \"env:TOKEN\", topic_arns = [\"a\", \"b\"], keys = { k = \"v\" } }",
+        );
+        assert_eq!(problems, [String::new(); 0]);
+        assert_eq!(options.text("webhook_id"), Some("7"));
+        assert_eq!(options.text("verify_token"), Some("hunter2"));
+        assert_eq!(options.list("topic_arns"), ["a", "b"]);
+        assert_eq!(options.table("keys").unwrap()["k"], "v");
+    }
+
+    #[test]
+    fn an_unknown_option_is_refused_with_the_nearest_and_a_missing_one_says_what_it_is() {
+        let (_, problems) = read_from("options = { verify_tokn = \"x\" }");
+        assert_eq!(
+            problems,
+            [
+                "hapax.toml:1:13: sources.app.options: the preset `stripe` takes no option `verify_tokn`; did you mean \
+                 `verify_token`?",
+                "hapax.toml: sources.app: `options.webhook_id` is missing; it is the webhook_id of the app",
+            ]
+        );
+        let (_, problems) = read_from("options = { webhook_id = \"1\", zebra = 1 }");
+        assert!(
+            problems[0].ends_with("takes no option `zebra`; remove it"),
+            "{problems:?}"
+        );
+    }
+
+    #[test]
+    fn a_value_of_another_kind_is_refused_and_never_printed() {
+        let (_, problems) = read_from(
+            "options = { webhook_id = [\"hunter2\"], verify_token = [\"hunter2\"], topic_arns = \"hunter2\", keys = [1] }",
+        );
+        assert_eq!(problems.len(), 4, "{problems:?}");
+        assert!(!problems.concat().contains("hunter2"));
+        assert_eq!(
+            problems[1],
+            "hapax.toml:1:40: sources.app.options.verify_token: expected a secret (\"env:NAME\", \"file:PATH\" or a literal), \
+             found a list; it is the verify_token of the app"
+        );
     }
 }
