@@ -9,7 +9,7 @@ mod secrets;
 use hapax_core::store::{Error, SourceState};
 use hapax_core::{Backend, SourceName, Timestamp};
 
-pub use secrets::{HandedSecrets, NotTaken};
+pub(crate) use secrets::{HandedSecrets, NotTaken};
 
 /// The name of an open registration.
 const REGISTRATION: &str = "registration";
@@ -17,7 +17,7 @@ const REGISTRATION: &str = "registration";
 const SECRET_PREFIX: &str = "secret:";
 
 /// Lets one sender hand over a secret to a source until then. A registration that is open already is moved.
-pub async fn open(store: &dyn Backend, source: &SourceName, until: Timestamp) -> Result<(), Error> {
+pub(crate) async fn open(store: &dyn Backend, source: &SourceName, until: Timestamp) -> Result<(), Error> {
     let state = SourceState {
         source: source.clone(),
         name: REGISTRATION.to_owned(),

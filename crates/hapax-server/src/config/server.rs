@@ -33,7 +33,7 @@ pub struct Server {
 pub const ADMIN_TOKEN_BYTES_MIN: usize = 16;
 
 /// A shorter key can be guessed.
-pub const STATE_KEY_BYTES_MIN: usize = 32;
+const STATE_KEY_BYTES_MIN: usize = 32;
 
 /// Where events are kept.
 #[derive(Clone, Debug)]

@@ -17,7 +17,7 @@ use crate::config::Source;
 const LOOK_UP_PAUSE: Duration = Duration::from_secs(1);
 
 /// The secrets that a source was handed, as far as this replica knows.
-pub struct HandedSecrets {
+pub(crate) struct HandedSecrets {
     source: Source,
     seal: Seal,
     verifier: ArcSwap<Verifier>,
@@ -26,7 +26,7 @@ pub struct HandedSecrets {
 
 /// Why a secret was not taken.
 #[derive(Debug, thiserror::Error)]
-pub enum NotTaken {
+pub(crate) enum NotTaken {
     /// Nobody asked for one.
     #[error(
         "no registration is open for this source, and anybody could hand over a secret; open one with `hapax register` \
@@ -43,7 +43,7 @@ pub enum NotTaken {
 
 impl HandedSecrets {
     /// Of this source, which begins with the secrets that are configured. `None` where it has no key to keep any.
-    pub fn new(source: &Source, state_key: Option<&Secret>) -> Option<Self> {
+    pub(crate) fn new(source: &Source, state_key: Option<&Secret>) -> Option<Self> {
         if !source.hands_secrets_over() {
             return None;
         }
@@ -56,12 +56,12 @@ impl HandedSecrets {
     }
 
     /// The verifier with all that is known.
-    pub fn verifier(&self) -> Arc<Verifier> {
+    pub(crate) fn verifier(&self) -> Arc<Verifier> {
         self.verifier.load_full()
     }
 
     /// Takes a secret over, if a registration is open. When this returns, it is durable and every replica finds it.
-    pub async fn take(&self, store: &dyn Backend, secret: &str, now: Timestamp) -> Result<(), NotTaken> {
+    pub(crate) async fn take(&self, store: &dyn Backend, secret: &str, now: Timestamp) -> Result<(), NotTaken> {
         let name = &self.source.name;
         let states = store.source_states().await?;
         open_until(&states, name)
@@ -80,7 +80,7 @@ impl HandedSecrets {
     }
 
     /// Looks into the store for secrets that another replica was handed; `None` if that was done a moment ago.
-    pub async fn look_up(
+    pub(crate) async fn look_up(
         &self,
         store: &dyn Backend,
         elapsed: Duration,

@@ -20,7 +20,7 @@ pub struct Source {
     /// Says whether a request is genuine, and which event it is.
     pub verifier: Arc<Verifier>,
     /// The same with what its sender handed over, where it does so.
-    pub handed: Option<HandedSecrets>,
+    pub(crate) handed: Option<HandedSecrets>,
     /// What its sender insists on in answers.
     pub answer: AnswerRule,
     /// The status of an answer to a new event.
