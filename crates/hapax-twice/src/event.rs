@@ -114,8 +114,8 @@ impl Event {
                 headers.push((name.clone(), id.clone()));
             }
             Some(Place::Body(pointer)) => put(&mut body, pointer.tokens(), &id),
-            // The body is the id: anything that makes it another one will do.
-            Some(Place::BodySha256) | None => put(&mut body, &["id".to_owned()], &id),
+            // The body is the id, or it has none: anything that makes it another one will do.
+            Some(_) | None => put(&mut body, &["id".to_owned()], &id),
         }
         Ok(Delivery {
             names: vec![(id.clone(), "<id>".to_owned())],
@@ -136,14 +136,14 @@ impl Event {
                 Value::Number(number) => Some(number.to_string()),
                 Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
             },
-            Place::BodySha256 => None,
+            _ => None,
         }
     }
 }
 
 /// Where the fresh id goes: of a composite the first part, of alternatives the first one.
 fn id_place(rule: &IdentityRule) -> Option<&Place> {
-    rule.event_id.fields().first()?.places().first()
+    rule.event_id.fields().next()?.places().first()
 }
 
 /// Writes the id. A number stays a number, so that a handler that expects one can read it.

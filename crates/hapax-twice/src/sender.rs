@@ -5,8 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use hapax_core::Secret;
 use hapax_verify::catalogue::Provider;
-use hapax_verify::sign::Signer;
-use hapax_verify::{Request, Verifier};
+use hapax_verify::sign::{self, ProviderSigner};
+use hapax_verify::{Options, Request, Verifier};
 
 use crate::event::{Delivery, EventProblem};
 
@@ -17,7 +17,7 @@ const STALE_SECONDS: i64 = 24 * 3_600;
 pub(crate) struct Sender {
     pub(crate) provider: &'static Provider,
     secret: Secret,
-    signer: Signer,
+    signer: ProviderSigner,
     /// What senders that sign the URL sign.
     url: String,
 }
@@ -43,7 +43,7 @@ impl Sender {
         secret: Secret,
         url: String,
     ) -> Result<Self, hapax_verify::SetupError> {
-        let signer = Signer::new(provider.proof.scheme().unwrap(), secret.expose())?;
+        let signer = ProviderSigner::new(provider, secret.expose(), &Options::default())?;
         Ok(Self {
             provider,
             secret,
@@ -54,7 +54,7 @@ impl Sender {
 
     /// Whether deliveries of this provider say when they were signed.
     pub(crate) fn signs_the_time(&self) -> bool {
-        self.provider.scheme.timestamp.is_some()
+        self.provider.proof.tolerance_seconds().is_some()
     }
 
     /// A copy signed now, as a sender signs each of its attempts.
@@ -65,20 +65,18 @@ impl Sender {
     /// A copy that must be refused.
     pub(crate) fn forge(&self, delivery: &Delivery, forgery: Forgery) -> Signed {
         match forgery {
-            Forgery::Unsigned => {
-                let mut signed = self.sign(delivery);
-                let names = &self.provider.scheme.headers;
-                signed.headers.retain(|(name, _)| !names.contains(name));
-                signed
-            }
+            Forgery::Unsigned => Signed {
+                headers: delivery.headers.clone(),
+                body: delivery.body.clone(),
+            },
             Forgery::Tampered => {
                 let mut signed = self.sign(delivery);
                 signed.body = tampered(&signed.body);
                 signed
             }
             Forgery::Stale => {
-                let tolerance = self.provider.scheme.timestamp.as_ref();
-                let tolerance = tolerance.map_or(0, |rule| i64::from(rule.tolerance_seconds));
+                let tolerance = self.provider.proof.tolerance_seconds();
+                let tolerance = i64::from(tolerance.unwrap_or_default());
                 self.sign_at(delivery, unix_seconds() - tolerance - STALE_SECONDS)
             }
         }
@@ -101,17 +99,17 @@ impl Sender {
     }
 
     fn sign_at(&self, delivery: &Delivery, seconds: i64) -> Signed {
-        let Delivery { id, body, .. } = delivery;
-        let mut headers = self.signer.sign(id, seconds, "POST", &self.url, body);
-        for header in &delivery.headers {
-            // Where the event and the signature both set a header, the signed one counts.
-            if !headers.iter().any(|(signed, _)| *signed == header.0) {
-                headers.push(header.clone());
-            }
-        }
+        let signed = self.signer.sign(sign::Delivery {
+            id: delivery.id.clone(),
+            timestamp: seconds,
+            url: self.url.clone(),
+            headers: delivery.headers.clone(),
+            body: delivery.body.to_vec(),
+            ..sign::Delivery::default()
+        });
         Signed {
-            headers,
-            body: body.clone(),
+            headers: signed.headers,
+            body: signed.body.into(),
         }
     }
 }

@@ -14,7 +14,7 @@ use axum::body::Bytes;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use hapax_twice::{FindingKind, Plan, Report, Twice};
-use hapax_verify::{Request, Verifier, catalogue};
+use hapax_verify::{Options, Request, Verifier, catalogue};
 use serde_json::Value;
 
 const SECRET: &str = "whsec_plans";

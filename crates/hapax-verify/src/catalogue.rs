@@ -7,11 +7,15 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::{Handshake, IdentityRule, OptionSpec, Proof, Recipe, SecretNeed};
+use crate::{
+    Handshake, IdentityRule, OptionKind, OptionSpec, OptionValue, Options, Proof, Recipe, SecretNeed,
+};
 
 /// Name and content of every file, sorted by name.
 static FILES: &[(&str, &str)] = &[
+    ("adyen", include_str!("catalogue/adyen.toml")),
     ("asana", include_str!("catalogue/asana.toml")),
+    ("aws-sns", include_str!("catalogue/aws-sns.toml")),
     (
         "azure-event-grid",
         include_str!("catalogue/azure-event-grid.toml"),
@@ -19,6 +23,7 @@ static FILES: &[(&str, &str)] = &[
     ("bigcommerce", include_str!("catalogue/bigcommerce.toml")),
     ("bitbucket", include_str!("catalogue/bitbucket.toml")),
     ("box", include_str!("catalogue/box.toml")),
+    ("braintree", include_str!("catalogue/braintree.toml")),
     ("calendly", include_str!("catalogue/calendly.toml")),
     ("circleci", include_str!("catalogue/circleci.toml")),
     ("clerk", include_str!("catalogue/clerk.toml")),
@@ -27,6 +32,7 @@ static FILES: &[(&str, &str)] = &[
         "coinbase-commerce",
         include_str!("catalogue/coinbase-commerce.toml"),
     ),
+    ("contentful", include_str!("catalogue/contentful.toml")),
     ("discord", include_str!("catalogue/discord.toml")),
     ("docusign", include_str!("catalogue/docusign.toml")),
     ("dropbox", include_str!("catalogue/dropbox.toml")),
@@ -34,22 +40,27 @@ static FILES: &[(&str, &str)] = &[
     ("gitlab", include_str!("catalogue/gitlab.toml")),
     ("gocardless", include_str!("catalogue/gocardless.toml")),
     ("heroku", include_str!("catalogue/heroku.toml")),
+    ("hubspot", include_str!("catalogue/hubspot.toml")),
     ("intercom", include_str!("catalogue/intercom.toml")),
     ("jira", include_str!("catalogue/jira.toml")),
     ("launchdarkly", include_str!("catalogue/launchdarkly.toml")),
     ("lemonsqueezy", include_str!("catalogue/lemonsqueezy.toml")),
     ("line", include_str!("catalogue/line.toml")),
     ("linear", include_str!("catalogue/linear.toml")),
+    ("mailgun", include_str!("catalogue/mailgun.toml")),
     ("meta", include_str!("catalogue/meta.toml")),
     ("mollie", include_str!("catalogue/mollie.toml")),
     ("openai", include_str!("catalogue/openai.toml")),
     ("paddle", include_str!("catalogue/paddle.toml")),
     ("pagerduty", include_str!("catalogue/pagerduty.toml")),
+    ("paypal", include_str!("catalogue/paypal.toml")),
+    ("plaid", include_str!("catalogue/plaid.toml")),
     ("postmark", include_str!("catalogue/postmark.toml")),
     ("pusher", include_str!("catalogue/pusher.toml")),
     ("quickbooks", include_str!("catalogue/quickbooks.toml")),
     ("razorpay", include_str!("catalogue/razorpay.toml")),
     ("resend", include_str!("catalogue/resend.toml")),
+    ("sendgrid", include_str!("catalogue/sendgrid.toml")),
     ("sentry", include_str!("catalogue/sentry.toml")),
     ("shopify", include_str!("catalogue/shopify.toml")),
     ("slack", include_str!("catalogue/slack.toml")),
@@ -62,6 +73,7 @@ static FILES: &[(&str, &str)] = &[
     ("svix", include_str!("catalogue/svix.toml")),
     ("telegram", include_str!("catalogue/telegram.toml")),
     ("trello", include_str!("catalogue/trello.toml")),
+    ("twilio", include_str!("catalogue/twilio.toml")),
     ("twitch", include_str!("catalogue/twitch.toml")),
     ("typeform", include_str!("catalogue/typeform.toml")),
     ("vercel", include_str!("catalogue/vercel.toml")),
@@ -145,6 +157,20 @@ impl Provider {
             secrets: self.secrets,
         }
     }
+
+    /// The options of a source that nobody has configured, for samples.
+    pub fn sample_options(&self) -> Options {
+        let sample = |option: &OptionSpec| {
+            let text = option.sample.clone()?;
+            let value = match option.kind {
+                OptionKind::Text | OptionKind::Secret => OptionValue::Text(text),
+                OptionKind::List => OptionValue::List(vec![text]),
+                OptionKind::Table => return None,
+            };
+            Some((option.name.clone(), value))
+        };
+        self.options.iter().filter_map(sample).collect()
+    }
 }
 
 /// How a provider delivers.
@@ -224,7 +250,7 @@ mod tests {
     use crate::identity::Place;
     use crate::scheme::TimestampPlace;
     use crate::sign::{ProviderSigner, generate_secret};
-    use crate::{Field, Identification, Options, Request, Verdict, Verifier, sample};
+    use crate::{Field, Identification, Request, Verdict, Verifier, sample};
 
     fn stems(folder: &str) -> BTreeSet<String> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
@@ -277,14 +303,13 @@ mod tests {
     #[test]
     fn a_signed_sample_with_a_generated_secret_verifies_and_has_its_id() {
         for provider in all() {
-            let (name, options) = (&provider.name, Options::default());
+            let (name, options) = (&provider.name, provider.sample_options());
             let secret = generate_secret(provider, &[7; 32]);
-            let signer = ProviderSigner::new(provider, &secret, &options).unwrap();
+            let signer = ProviderSigner::new(provider, &secret.signing, &options).unwrap();
             let mut delivery = sample::of_provider(provider, "sample_1").delivery(1_767_225_600);
             "https://hooks.example.com/in".clone_into(&mut delivery.url);
             let delivery = signer.sign(delivery);
-            let known = provider.proof.verifying_secret(&secret).unwrap();
-            let verifier = Verifier::new(&provider.recipe(), &[known], &options).unwrap();
+            let verifier = Verifier::new(&provider.recipe(), &[secret.verifying], &options).unwrap();
             let request = Request::new(&delivery.headers, &delivery.body, 1_767_225_600).url(&delivery.url);
             let Verdict::Events(events) = verifier.verify(&request).unwrap() else {
                 panic!("{name}")

@@ -35,3 +35,9 @@ pub const BATCH_EVENTS_MAX: usize = 10_000;
 
 /// How many bytes the events of one request may have together where each repeats what surrounds it.
 pub const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// How many fields a signed form may have. Twilio sends a few dozen.
+pub const FORM_FIELDS_MAX: usize = 1_000;
+
+/// How many headers a sender may list as signed.
+pub const SIGNED_HEADERS_MAX: usize = 64;

@@ -33,6 +33,9 @@ pub struct OptionSpec {
     /// Whether the preset is useless without it.
     #[serde(default)]
     pub required: bool,
+    /// What a sample uses where nothing is configured; of a list, its only entry.
+    #[serde(default)]
+    pub sample: Option<String>,
 }
 
 /// The shape of an option.

@@ -3,18 +3,36 @@
 //! Most proofs are data: a [`Scheme`] of what is signed, or a token that is sent along. The others are code, one file each.
 
 mod any;
+mod certificate;
+mod coded;
+mod instant;
+mod key_url;
+mod keyed;
+mod public_key;
 mod signature;
 mod token;
 
+mod adyen;
+mod aws_sns;
+mod braintree;
+mod contentful;
+mod hubspot;
+mod mailgun;
+mod paypal;
+mod plaid;
+mod twilio;
+
+pub use coded::Coded;
 pub(crate) use signature::{Content, SignatureProof, concatenate, hmac_algorithm, sent_name, tag};
 pub use token::{TokenPlace, TokenRule};
 
 use serde::Deserialize;
 
 use crate::identity::Place;
+use crate::limits::SIGNATURE_HEADER_BYTES_MAX;
 use crate::sign::Sign;
 use crate::trace::Trace;
-use crate::{KeyRequest, Options, Rejection, Request, Scheme, SetupError};
+use crate::{KeyRequest, Options, Rejection, Request, Scheme, SetupError, SignatureProblem};
 
 /// How a sender proves that it sent a request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -26,6 +44,9 @@ pub enum Proof {
     Token(TokenRule),
     /// Any of these: the first that the request has anything of counts.
     Any(Vec<Proof>),
+    /// One that no data describes.
+    #[serde(untagged)]
+    Coded(Coded),
 }
 
 /// What a proof is compiled with.
@@ -54,12 +75,14 @@ pub(crate) trait Prove: Send + Sync {
 }
 
 /// What was proven.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Proven {
     /// Which of the secrets matched, counted from 0.
     pub(crate) secret_index: Option<usize>,
     /// The timestamp that is covered, in unix seconds.
     pub(crate) signed_at: Option<i64>,
+    /// What was read on the way out of something that is neither JSON nor a form; `proof:NAME` names it.
+    pub(crate) facts: Vec<(&'static str, String)>,
 }
 
 /// Why a proof ended early.
@@ -81,6 +104,7 @@ impl Proof {
             Proof::Signature(scheme) => Box::new(SignatureProof::new(scheme.clone(), setup)?),
             Proof::Token(rule) => Box::new(token::TokenProof::new(rule, setup)),
             Proof::Any(proofs) => Box::new(any::AnyProof::new(proofs, setup)?),
+            Proof::Coded(coded) => coded.code().compile(setup)?,
         })
     }
 
@@ -89,6 +113,7 @@ impl Proof {
             Proof::Signature(scheme) => signature::signer(scheme, secret, options),
             Proof::Token(rule) => Ok(token::signer(rule, secret, options)),
             Proof::Any(proofs) => any::signer(proofs, secret, options),
+            Proof::Coded(coded) => coded.code().signer(secret, options),
         }
     }
 
@@ -96,7 +121,7 @@ impl Proof {
     pub fn check(&self) -> Result<(), SetupError> {
         match self {
             Proof::Signature(scheme) => scheme.check(),
-            Proof::Token(_) => Ok(()),
+            Proof::Token(_) | Proof::Coded(_) => Ok(()),
             Proof::Any(proofs) => proofs.iter().try_for_each(Proof::check),
         }
     }
@@ -106,7 +131,18 @@ impl Proof {
         match self {
             Proof::Signature(scheme) => scheme.signed.covers_url(),
             Proof::Token(_) => false,
+            Proof::Coded(coded) => coded.code().covers_url(),
             Proof::Any(proofs) => proofs.iter().any(Proof::covers_url),
+        }
+    }
+
+    /// How far a signed timestamp may be off, in seconds; nothing where none is signed.
+    pub fn tolerance_seconds(&self) -> Option<u32> {
+        match self {
+            Proof::Signature(scheme) => scheme.timestamp.as_ref().map(|rule| rule.tolerance_seconds),
+            Proof::Token(_) => None,
+            Proof::Any(proofs) => proofs.iter().find_map(Proof::tolerance_seconds),
+            Proof::Coded(coded) => coded.code().tolerance_seconds(),
         }
     }
 
@@ -114,20 +150,22 @@ impl Proof {
     pub fn scheme(&self) -> Option<&Scheme> {
         match self {
             Proof::Signature(scheme) => Some(scheme),
-            Proof::Token(_) | Proof::Any(_) => None,
+            Proof::Token(_) | Proof::Any(_) | Proof::Coded(_) => None,
         }
     }
 
-    /// What a receiver is given for a sender's secret: the public half where the sender signs with a key pair, and
-    /// otherwise the secret itself.
-    pub fn verifying_secret(&self, secret: &str) -> Result<String, SetupError> {
+    /// The headers that hold the proof, in lower case.
+    pub fn headers(&self) -> Vec<String> {
         match self {
-            Proof::Signature(scheme) => crate::sign::verifying_secret(scheme, secret),
-            Proof::Token(_) => Ok(secret.to_owned()),
-            Proof::Any(proofs) => match proofs.iter().find(|proof| proof.takes(secret)) {
-                Some(proof) => proof.verifying_secret(secret),
-                None => Ok(secret.to_owned()),
-            },
+            Proof::Signature(scheme) => scheme.headers.clone(),
+            Proof::Token(rule) => rule.headers(),
+            Proof::Any(proofs) => proofs.iter().flat_map(Proof::headers).collect(),
+            Proof::Coded(coded) => coded
+                .code()
+                .headers()
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect(),
         }
     }
 
@@ -140,6 +178,7 @@ impl Proof {
                 let each: Vec<String> = proofs.iter().map(Proof::summary).collect();
                 each.join(", or ")
             }
+            Proof::Coded(coded) => coded.code().summary().to_owned(),
         }
     }
 
@@ -149,6 +188,27 @@ impl Proof {
             Proof::Signature(scheme) => scheme.takes(secret),
             Proof::Token(rule) => rule.takes(secret),
             Proof::Any(proofs) => proofs.iter().any(|proof| proof.takes(secret)),
+            Proof::Coded(_) => true,
         }
     }
+}
+
+/// A signature that is there and not right.
+pub(crate) fn invalid(place: &str, problem: SignatureProblem) -> Rejection {
+    Rejection::SignatureInvalid {
+        header: place.to_owned(),
+        problem,
+    }
+}
+
+/// A header without which nothing can be checked, as text.
+fn required_header<'a>(request: &Request<'a>, name: &str) -> Result<&'a str, Rejection> {
+    let value = request.headers.get(name);
+    let value = value.ok_or_else(|| Rejection::SignatureMissing {
+        header: name.to_owned(),
+    })?;
+    if value.len() > SIGNATURE_HEADER_BYTES_MAX {
+        return Err(invalid(name, SignatureProblem::HeaderTooLong));
+    }
+    std::str::from_utf8(value).map_err(|_| invalid(name, SignatureProblem::Unreadable))
 }

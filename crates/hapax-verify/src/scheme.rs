@@ -170,6 +170,9 @@ pub enum Algorithm {
     /// Ed25519; the secret is the sender's public key.
     #[serde(rename = "ed25519")]
     Ed25519,
+    /// ECDSA on P-256 with SHA-256, its signature in DER; the secret is the sender's public key in DER.
+    #[serde(rename = "ecdsa-p256")]
+    EcdsaP256,
 }
 
 /// How bytes are written as text.
@@ -279,6 +282,7 @@ impl std::fmt::Display for Algorithm {
             Algorithm::HmacSha256 => "hmac-sha256",
             Algorithm::HmacSha512 => "hmac-sha512",
             Algorithm::Ed25519 => "ed25519",
+            Algorithm::EcdsaP256 => "ecdsa-p256",
         })
     }
 }

@@ -210,7 +210,7 @@ impl Vector {
         let mut secrets: Vec<String> = self.secrets.iter().chain(public).cloned().collect();
         if secrets.is_empty() && provider.secrets == crate::SecretNeed::Required {
             // A handshake that needs none is tried on a source that has one.
-            secrets.push(generate_secret(provider, &[1; 32]));
+            secrets.push(generate_secret(provider, &[1; 32]).verifying);
         }
         Verifier::new(&provider.recipe(), &secrets, &self.options())
     }

@@ -87,7 +87,7 @@ impl Verifier {
         if let Some(answered) = verified {
             return trace.step("handshake", answered, |_| "proven, and answered".to_owned());
         }
-        let events = self.identity.events(request, proven);
+        let events = self.identity.events(request, &proven);
         let events = trace.step("event id", events, |events| describe(events))?;
         if !self.identity.id_is_signed() {
             trace.noted("event id", || {

@@ -85,17 +85,18 @@ fn unknown(name: &str) -> CliError {
 }
 
 fn document(provider: &Provider) -> Value {
-    let scheme = &provider.scheme;
+    let scheme = provider.proof.scheme();
+    let timestamp = scheme.and_then(|scheme| scheme.timestamp.as_ref());
     json!({
         "name": provider.name,
         "title": provider.title,
         "docs": provider.docs,
         "signature": {
-            "headers": scheme.headers,
-            "format": format_name(&scheme.format),
-            "algorithms": scheme.signatures.iter().map(|kind| kind.algorithm.to_string()).collect::<Vec<_>>(),
-            "timestamp": scheme.timestamp.as_ref().map(|rule| timestamp_place(&rule.place)),
-            "tolerance_seconds": scheme.timestamp.as_ref().map(|rule| rule.tolerance_seconds),
+            "summary": provider.proof.summary(),
+            "headers": provider.proof.headers(),
+            "format": scheme.map(|scheme| format_name(&scheme.format)),
+            "timestamp": timestamp.map(|rule| timestamp_place(&rule.place)),
+            "tolerance_seconds": provider.proof.tolerance_seconds(),
         },
         "event_id": provider.identity.event_id.to_string(),
         "event_type": provider.identity.event_type.as_ref().map(ToString::to_string),
@@ -110,14 +111,18 @@ fn document(provider: &Provider) -> Value {
 }
 
 fn text(provider: &Provider) -> String {
-    let scheme = &provider.scheme;
+    let scheme = provider.proof.scheme();
     let mut lines = vec![format!("{} ({})", provider.title, provider.name)];
     let mut field = |name: &str, value: String| lines.push(format!("{name:<14}{value}"));
     field(
         "signature",
-        format!("{} in {}", algorithms(provider), scheme.headers.join(" or ")),
+        format!(
+            "{} in {}",
+            algorithms(provider),
+            provider.proof.headers().join(" or ")
+        ),
     );
-    if let Some(rule) = &scheme.timestamp {
+    if let Some(rule) = scheme.and_then(|scheme| scheme.timestamp.as_ref()) {
         field(
             "timestamp",
             format!(
@@ -162,12 +167,11 @@ fn text(provider: &Provider) -> String {
 }
 
 fn algorithms(provider: &Provider) -> String {
-    let mut names: Vec<String> = provider
-        .scheme
-        .signatures
-        .iter()
-        .map(|kind| kind.algorithm.to_string())
-        .collect();
+    let Some(scheme) = provider.proof.scheme() else {
+        return provider.proof.summary();
+    };
+    let kinds = scheme.signatures.iter();
+    let mut names: Vec<String> = kinds.map(|kind| kind.algorithm.to_string()).collect();
     names.dedup();
     names.join(", ")
 }

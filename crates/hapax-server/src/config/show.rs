@@ -98,8 +98,8 @@ impl Config {
         let secrets = (0..source.secrets.len()).map(|index| self.hidden(&format!("{path}.secrets.{index}")));
         values.push(("secrets", Value::Array(secrets.collect())));
         values.push(("deliver_to", source.deliver_to.clone().into()));
-        values.push(("event_id", fields(&source.identity.event_id)));
-        if let Some(event_type) = &source.identity.event_type {
+        values.push(("event_id", id_rule(&source.recipe.identity.event_id)));
+        if let Some(event_type) = &source.recipe.identity.event_type {
             values.push(("event_type", fields(event_type)));
         }
         values.push(("scope", source.scope.as_str().into()));
@@ -218,6 +218,14 @@ fn sql_values(sql: &Sql) -> Vec<(&'static str, Value)> {
         ("connections", i64::from(sql.connections).into()),
         ("inbox_retention", format_duration(sql.inbox_retention).into()),
     ]
+}
+
+fn id_rule(rule: &hapax_verify::IdRule) -> Value {
+    match rule.composites() {
+        [] => "none".into(),
+        [composite] => fields(composite),
+        several => Value::Array(several.iter().map(fields).collect()),
+    }
 }
 
 fn fields(list: &hapax_verify::FieldList) -> Value {

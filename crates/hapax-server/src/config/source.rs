@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::{Scope, Secret, SourceName};
-use hapax_verify::{CustomScheme, Field, FieldList, IdentityRule, Scheme, SetupError, Verifier, catalogue};
+use hapax_verify::{
+    CustomScheme, Field, FieldList, IdentityRule, Options, Recipe, Scheme, SetupError, Verifier, catalogue,
+};
 use http::StatusCode;
 use serde::Deserialize as _;
 
@@ -38,11 +40,11 @@ pub struct Source {
     pub provider: Option<&'static catalogue::Provider>,
     /// The `verify` table as it was written, if it has no preset.
     pub verify: Option<toml::Value>,
-    /// How it signs: the preset's scheme, or its own.
-    pub scheme: Scheme,
-    /// Where its ids and types are.
-    pub identity: IdentityRule,
-    /// The signing secrets, in order; at least one.
+    /// How its requests are judged: by the preset, or as it says itself.
+    pub recipe: Recipe,
+    /// What the preset needs besides its secrets.
+    pub options: Options,
+    /// The signing secrets, in order.
     pub secrets: Vec<Secret>,
     /// Checks its requests: compiled from the three above.
     pub verifier: Arc<Verifier>,
@@ -91,12 +93,14 @@ pub(super) fn read(name: &str, public_url: Option<&str>, mut section: Section<'_
     let ack = read_ack(&mut section, provider);
     read_options(&mut section, provider);
     let custom = read_verify(&mut section);
-    let (scheme, verify, identity) = match (provider, custom) {
+    let (recipe, verify) = match (provider, custom) {
         (Some(provider), _) => {
-            let mut identity = provider.identity.clone();
-            identity.event_id = event_id.unwrap_or(identity.event_id);
-            identity.event_type = event_type.or(identity.event_type);
-            (provider.scheme.clone(), None, identity)
+            let mut recipe = provider.recipe();
+            if let Some(event_id) = event_id {
+                recipe.identity.event_id = event_id.into();
+            }
+            recipe.identity.event_type = event_type.or(recipe.identity.event_type);
+            (recipe, None)
         }
         (None, Some((scheme, verify))) => {
             if !section.has("event_id") {
@@ -105,18 +109,12 @@ pub(super) fn read(name: &str, public_url: Option<&str>, mut section: Section<'_
                     "without a preset, say where the sender's id is, such as \"header:x-event-id\" or \"body:/id\"",
                 );
             }
-            (
-                scheme,
-                Some(verify),
-                IdentityRule {
-                    event_id: event_id?,
-                    event_type,
-                },
-            )
+            let identity = IdentityRule::new(event_id?, event_type);
+            (Recipe::custom(scheme, identity), Some(verify))
         }
         (None, None) => return None,
     };
-    if public_url.is_none() && scheme.signed.to_string().contains("{url}") {
+    if public_url.is_none() && recipe.proof.covers_url() {
         section.problem(
             if section.has("verify") {
                 "verify"
@@ -128,7 +126,8 @@ pub(super) fn read(name: &str, public_url: Option<&str>, mut section: Section<'_
     }
     let secrets = secrets?;
     let exposed: Vec<&str> = secrets.iter().map(Secret::expose).collect();
-    let verifier = match Verifier::new(scheme.clone(), identity.clone(), &exposed) {
+    let options = Options::default();
+    let verifier = match Verifier::new(&recipe, &exposed, &options) {
         Ok(verifier) => Arc::new(verifier),
         Err(error) => {
             report_setup(&mut section, &error);
@@ -139,8 +138,8 @@ pub(super) fn read(name: &str, public_url: Option<&str>, mut section: Section<'_
         name: SourceName::from(name),
         provider,
         verify,
-        scheme,
-        identity,
+        recipe,
+        options,
         secrets,
         verifier,
         deliver_to,

@@ -17,9 +17,9 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use hapax_core::{Clock, EventIds, Headers, Identity, Random, Timestamp};
+use hapax_core::{BodyHash, Clock, ContentHash, EventIds, Headers, Identity, Random, Timestamp};
 use hapax_engine::{Accepted, Arrival, Engine, Processed};
-use hapax_verify::{Envelope, Verdict};
+use hapax_verify::{Envelope, EventBody, Identification, Verdict};
 use http::{Method, Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -171,11 +171,16 @@ impl Inner {
             .await
             .map_err(|error| refused::body(&error, source.body_limit))?;
         let url = source.url(&head.uri);
-        let verdict = source.verifier.verify(&hapax_verify::Request::new(&head.headers, &body, received_at.as_seconds()).url(&url));
+        let verdict = source.verifier.verify(
+            &hapax_verify::Request::new(&head.headers, &body, received_at.as_seconds())
+                .url(&url)
+                .query(head.uri.query().unwrap_or_default()),
+        );
         let envelopes = match verdict.map_err(|rejection| refused::rejection(&rejection))? {
             Verdict::Events(envelopes) => envelopes,
             Verdict::Handshake(answer) => return Ok(handshake::response(answer)),
             Verdict::NeedsKey(request) => return Err(refused::key_unknown(&request.key_id)),
+            Verdict::Registration(_) | Verdict::Confirmation(_) => return Err(refused::key_unknown("")),
         };
         if envelopes.is_empty() {
             return Ok(answer::empty());
@@ -224,13 +229,12 @@ impl Inner {
         envelopes
             .into_iter()
             .map(|envelope| {
-                let event_id = if envelope.deduplicated {
-                    envelope.event_id
-                } else {
-                    format!(
+                let event_id = match envelope.identification {
+                    Identification::BySender | Identification::Missing => envelope.event_id,
+                    Identification::Never => format!(
                         "{GENERATED_ID_PREFIX}{}",
                         self.fresh_id(source, &envelope.event_id, received_at)
-                    )
+                    ),
                 };
                 let batch = envelope.batch_index.map(|index| {
                     let id = *batch_id.get_or_insert_with(|| self.fresh_id(source, &event_id, received_at));
@@ -244,10 +248,17 @@ impl Inner {
                     secret_index: envelope.secret_index.and_then(|index| u16::try_from(index).ok()),
                     received_at,
                     headers: headers.clone(),
-                    body: envelope
-                        .body
-                        .map_or_else(|| body.clone(), |range| body.slice(range)),
-                    content_hash: None,
+                    body: match envelope.body {
+                        EventBody::Whole => body.clone(),
+                        EventBody::Part(range) => body.slice(range),
+                        EventBody::Pieces(ranges) => {
+                            ranges.into_iter().flat_map(|range| body.slice(range)).collect()
+                        }
+                    },
+                    content_hash: envelope.content_hash.map(|content| ContentHash {
+                        rule: content.rule,
+                        hash: BodyHash::from_bytes(content.hash),
+                    }),
                     batch,
                 }
             })

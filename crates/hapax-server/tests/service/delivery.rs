@@ -1,6 +1,6 @@
 //! From a webhook to its destination, through everything. Every delivery is made twice and arrives once.
 
-use hapax_verify::{Request, Verdict, Verifier, catalogue};
+use hapax_verify::{Options, Request, Verdict, Verifier, catalogue};
 
 use super::site::{SECRET, Site, now, stripe_headers};
 use super::wire::Sink;

@@ -85,7 +85,7 @@ pub(super) fn stripe_headers(body: &[u8]) -> Vec<(String, String)> {
 
 pub(super) fn stripe_headers_with(secret: &str, at: i64, body: &[u8]) -> Vec<(String, String)> {
     let stripe = catalogue::get("stripe").unwrap();
-    Signer::new(&stripe.scheme, secret)
+    Signer::new(stripe.proof.scheme().unwrap(), secret)
         .unwrap()
         .sign("", at, "POST", "", body)
 }

@@ -19,7 +19,7 @@ use candidates::Candidates;
 use headers::first_present;
 use keys::VerifyingKey;
 
-use super::{Prove, Proven, Setup, Stop};
+use super::{Prove, Proven, Setup, Stop, invalid};
 use crate::identity::{Place, Pointers};
 use crate::scheme::{NamedKeys, Part, TimestampPlace, TimestampRule};
 use crate::sign::{Delivery, Sign, Signer};
@@ -165,6 +165,7 @@ impl Prove for SignatureProof {
         Ok(Proven {
             secret_index: key.secret_index(),
             signed_at,
+            ..Proven::default()
         })
     }
 
@@ -189,6 +190,8 @@ impl Prove for SignatureProof {
             | Place::RequestSha256
             | Place::Index
             | Place::Present(_)
+            | Place::Flag(_)
+            | Place::Proof(_)
             | Place::Text(_) => signed.covers_body(),
         }
     }
@@ -236,12 +239,5 @@ impl Sign for SchemeSigner {
         for (name, value) in headers.iter().chain(&self.key_name) {
             delivery.set_header(name, value);
         }
-    }
-}
-
-fn invalid(header: &str, problem: SignatureProblem) -> Rejection {
-    Rejection::SignatureInvalid {
-        header: header.to_owned(),
-        problem,
     }
 }

@@ -48,6 +48,15 @@ impl TokenRule {
         format!("a shared token in {}", places.join(" or "))
     }
 
+    pub(super) fn headers(&self) -> Vec<String> {
+        let header = |place: &TokenPlace| match place {
+            TokenPlace::Header(name) => Some(name.clone()),
+            TokenPlace::Bearer | TokenPlace::Basic => Some("authorization".to_owned()),
+            TokenPlace::Query(_) => None,
+        };
+        self.places.iter().filter_map(header).collect()
+    }
+
     pub(super) fn takes(&self, secret: &str) -> bool {
         let other = self.never_begins_with.as_deref();
         !other.is_some_and(|prefix| secret.starts_with(prefix))
@@ -148,7 +157,7 @@ impl Prove for TokenProof {
         });
         Ok(Proven {
             secret_index: Some(index),
-            signed_at: None,
+            ..Proven::default()
         })
     }
 
@@ -179,7 +188,7 @@ impl Sign for TokenSigner {
             None => {}
             Some(TokenPlace::Header(name)) => delivery.set_header(name, &self.secret),
             Some(TokenPlace::Bearer) => {
-                delivery.set_header("authorization", &format!("Bearer {}", self.secret))
+                delivery.set_header("authorization", &format!("Bearer {}", self.secret));
             }
             Some(TokenPlace::Basic) => {
                 let pair = STANDARD.encode(&self.secret);

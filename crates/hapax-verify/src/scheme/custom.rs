@@ -72,6 +72,7 @@ impl TryFrom<CustomScheme> for Scheme {
         let default_key = match custom.scheme {
             Algorithm::HmacSha1 | Algorithm::HmacSha256 | Algorithm::HmacSha512 => KeyEncoding::Utf8,
             Algorithm::Ed25519 => KeyEncoding::Hex,
+            Algorithm::EcdsaP256 => KeyEncoding::Base64,
         };
         let scheme = Scheme {
             headers: vec![header_name(&custom.header)?],

@@ -46,7 +46,7 @@ pub enum Refused {
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
         let (status, code, title) = match &self {
-            Self::Rejected(rejection) => (rejection.status(), rejection.code(), title(rejection)),
+            Self::Rejected(rejection) => (rejection.status(), rejection.code(), rejection.title()),
             Self::Invalid(_) => (400, "event_id_missing", "Event id not usable"),
             Self::KeyUnknown => (401, "signature_invalid", "Signature invalid"),
             Self::TooLarge { .. } => (413, "body_too_large", "Body too large"),
@@ -57,17 +57,6 @@ impl IntoResponse for Refused {
             Self::Handshake(answer) => return handshake(answer),
         };
         Answer::problem(status, code, title, &self.to_string()).into_response()
-    }
-}
-
-const fn title(rejection: &Rejection) -> &'static str {
-    match rejection {
-        Rejection::SignatureMissing { .. } => "Signature missing",
-        Rejection::SignatureInvalid { .. } => "Signature invalid",
-        Rejection::TimestampOutOfRange { .. } => "Timestamp out of range",
-        Rejection::EventIdMissing { .. } => "Event id missing",
-        Rejection::EventIdInvalid { .. } => "Event id not usable",
-        Rejection::MalformedBody { .. } => "Malformed body",
     }
 }
 

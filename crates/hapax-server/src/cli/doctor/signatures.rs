@@ -2,7 +2,7 @@
 //! and not at the first delivery.
 
 use hapax_core::{Clock as _, SystemClock};
-use hapax_verify::sign::Signer;
+use hapax_verify::sign::ProviderSigner;
 use hapax_verify::{Algorithm, Request, Verdict, sample};
 
 use super::check::Check;
@@ -22,11 +22,10 @@ pub(super) fn check(config: &Config) -> Vec<Check> {
 fn check_source(name: &str, url: &str, source: &Source) -> Check {
     let check_name = format!("source {name}");
     let count = source.secrets.len();
-    let is_public_key = source
-        .scheme
-        .signatures
-        .iter()
-        .all(|kind| kind.algorithm == Algorithm::Ed25519);
+    let is_public_key = source.recipe.proof.scheme().is_some_and(|scheme| {
+        let mut kinds = scheme.signatures.iter();
+        kinds.all(|kind| kind.algorithm == Algorithm::Ed25519)
+    });
     if is_public_key {
         let detail =
             format!("{count} public keys of the right shape; only the sender can sign, so none was tried");
@@ -51,21 +50,26 @@ fn round_trip(url: &str, source: &Source, secret: &str, index: usize) -> Result<
     let now = SystemClock::default().now().as_seconds();
     let delivery = match source.provider {
         Some(provider) => sample::of_provider(provider, SAMPLE_ID),
-        None => sample::of_rule(&source.identity, SAMPLE_ID),
+        None => sample::of_rule(&source.recipe.identity, SAMPLE_ID),
     };
-    let signer = Signer::new(&source.scheme, secret).map_err(|error| error.to_string())?;
-    let mut headers = signer.sign(SAMPLE_ID, now, "POST", url, &delivery.body);
-    headers.extend(delivery.headers);
-    let request = Request::new(&headers, &delivery.body, now).url(url);
+    let signer = ProviderSigner::of_proof(&source.recipe.proof, secret, &source.options)
+        .map_err(|error| error.to_string())?;
+    let mut delivery = delivery.delivery(now);
+    url.clone_into(&mut delivery.url);
+    let delivery = signer.sign(delivery);
+    let request = Request::new(&delivery.headers, &delivery.body, now).url(&delivery.url);
     match source.verifier.verify(&request) {
         // An equal secret earlier in the list matches first.
         Ok(Verdict::Events(events)) if events.first().and_then(|event| event.secret_index) <= Some(index) => {
             Ok(())
         }
         Ok(Verdict::Events(_)) => Err("another secret matched".to_owned()),
-        Ok(Verdict::Handshake(_) | Verdict::NeedsKey(_)) => {
-            Err("the sample is not taken for an event".to_owned())
-        }
+        Ok(
+            Verdict::Handshake(_)
+            | Verdict::Registration(_)
+            | Verdict::Confirmation(_)
+            | Verdict::NeedsKey(_),
+        ) => Err("the sample is not taken for an event".to_owned()),
         Err(rejection) => Err(rejection.to_string()),
     }
 }

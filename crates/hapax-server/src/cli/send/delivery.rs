@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
 use bytes::Bytes;
-use hapax_verify::sign::Signer;
+use hapax_verify::sign::{self, ProviderSigner};
 use hapax_verify::{Request, Verdict, Verifier};
 
 use super::Sender;
@@ -18,7 +18,7 @@ const BODY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// What is sent, again and again.
 pub(super) struct Delivery {
-    signer: Signer,
+    signer: ProviderSigner,
     id: String,
     signed_url: String,
     headers: Vec<(String, String)>,
@@ -35,7 +35,7 @@ pub(super) struct Signed {
 impl Delivery {
     /// Makes it, and reads it as the receiver will.
     pub(super) fn new(sender: &Sender, body: Option<Bytes>, id: Option<&str>) -> Result<Self, CliError> {
-        let signer = Signer::new(&sender.scheme, sender.secret.expose())
+        let signer = ProviderSigner::of_proof(&sender.recipe.proof, sender.secret.expose(), &sender.options)
             .map_err(|error| CliError::usage(format!("the secret cannot sign: {error}")))?;
         let generated = id.is_none();
         let id = id.map_or_else(|| format!("evt_{:032x}", fastrand::u128(..)), str::to_owned);
@@ -68,25 +68,22 @@ impl Delivery {
 
     /// A copy signed now, as a sender signs each of its attempts.
     pub(super) fn sign(&self) -> Signed {
-        let mut headers = self
-            .signer
-            .sign(&self.id, unix_seconds(), "POST", &self.signed_url, &self.body);
-        // Where the sample and the signature both set a header, the signed one counts.
-        let rest = self
-            .headers
-            .iter()
-            .filter(|(name, _)| !headers.iter().any(|(signed, _)| signed == name));
-        let rest: Vec<_> = rest.cloned().collect();
-        headers.extend(rest);
+        let signed = self.signer.sign(sign::Delivery {
+            id: self.id.clone(),
+            timestamp: unix_seconds(),
+            url: self.signed_url.clone(),
+            headers: self.headers.clone(),
+            body: self.body.to_vec(),
+            ..sign::Delivery::default()
+        });
         Signed {
-            headers,
-            body: self.body.clone(),
+            headers: signed.headers,
+            body: signed.body.into(),
         }
     }
 
     fn read_back(&self, sender: &Sender) -> Result<String, String> {
-        let Ok(verifier) = Verifier::new(&sender.recipe(), &[sender.secret.expose()],
-        , &Options::default()) else {
+        let Ok(verifier) = Verifier::new(&sender.recipe, &[sender.secret.expose()], &sender.options) else {
             // A private key signs and does not verify: nothing to read back with.
             return Ok(self.id.clone());
         };
@@ -98,7 +95,12 @@ impl Delivery {
                 .next()
                 .map(|event| event.event_id)
                 .ok_or_else(|| "it has no events".to_owned()),
-            Ok(Verdict::Handshake(_) | Verdict::NeedsKey(_)) => Ok(self.id.clone()),
+            Ok(
+                Verdict::Handshake(_)
+                | Verdict::Registration(_)
+                | Verdict::Confirmation(_)
+                | Verdict::NeedsKey(_),
+            ) => Ok(self.id.clone()),
             Err(rejection) => Err(rejection.to_string()),
         }
     }

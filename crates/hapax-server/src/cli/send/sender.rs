@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use hapax_core::Secret;
 use hapax_verify::sample::{self, Sample};
-use hapax_verify::{IdentityRule, Scheme, catalogue};
+use hapax_verify::{Options, Recipe, catalogue};
 use http::Uri;
 
 use super::Args;
@@ -16,8 +16,8 @@ const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOS
 
 /// Everything that a delivery needs besides its body.
 pub(super) struct Sender {
-    pub(super) scheme: Scheme,
-    pub(super) identity: IdentityRule,
+    pub(super) recipe: Recipe,
+    pub(super) options: Options,
     pub(super) secret: Secret,
     pub(super) url: Uri,
     /// What senders that sign the URL sign.
@@ -44,9 +44,9 @@ impl Sender {
             .as_ref()
             .map(|secret| resolve_secret(secret.expose(), &environment));
         let given = given.transpose()?.map(|(secret, _)| secret);
-        let (scheme, identity) = match (source, provider) {
-            (Some(source), _) => (source.scheme.clone(), source.identity.clone()),
-            (None, Some(provider)) => (provider.scheme.clone(), provider.identity.clone()),
+        let (recipe, options) = match (source, provider) {
+            (Some(source), _) => (source.recipe.clone(), source.options.clone()),
+            (None, Some(provider)) => (provider.recipe(), Options::default()),
             (None, None) => return Err(unknown(config.as_ref(), args, globals)),
         };
         let name = source.map_or(args.target.as_str(), |source| source.name.as_str());
@@ -66,8 +66,8 @@ impl Sender {
             public
         };
         Ok(Self {
-            scheme,
-            identity,
+            recipe,
+            options,
             secret,
             url,
             signed_url,
@@ -79,7 +79,7 @@ impl Sender {
     pub(super) fn sample(&self, id: &str) -> Sample {
         match self.provider {
             Some(provider) => sample::of_provider(provider, id),
-            None => sample::of_rule(&self.identity, id),
+            None => sample::of_rule(&self.recipe.identity, id),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use hapax_core::Timestamp;
-use hapax_verify::{HandshakeAnswer, Verdict};
+use hapax_verify::{HandshakeAnswer, Rejection, Verdict};
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 
@@ -19,12 +19,19 @@ pub(super) fn answer<B>(
     if !may_be_handshake {
         return Err(refused::method_not_allowed(request.method()));
     }
-    let verdict = source.verifier.verify(&hapax_verify::Request::new(request.headers(), &[], now.as_seconds()).method(request.method().as_str()).url(&source.url(request.uri())));
+    let verdict = source.verifier.verify(
+        &hapax_verify::Request::new(request.headers(), &[], now.as_seconds())
+            .method(request.method().as_str())
+            .url(&source.url(request.uri()))
+            .query(request.uri().query().unwrap_or_default()),
+    );
     match verdict {
         Ok(Verdict::Handshake(answer)) => Ok(response(answer)),
-        Ok(Verdict::Events(_) | Verdict::NeedsKey(_)) | Err(_) => {
-            Err(refused::method_not_allowed(request.method()))
-        }
+        Err(refusal @ Rejection::HandshakeRefused { .. }) => Err(refused::rejection(&refusal)),
+        Ok(
+            Verdict::Events(_) | Verdict::Registration(_) | Verdict::Confirmation(_) | Verdict::NeedsKey(_),
+        )
+        | Err(_) => Err(refused::method_not_allowed(request.method())),
     }
 }
 

@@ -87,15 +87,8 @@ pub(super) fn body(error: &BodyError, limit: u64) -> Problem {
 }
 
 pub(super) fn rejection(rejection: &Rejection) -> Problem {
-    let (status, title) = match rejection {
-        Rejection::SignatureMissing { .. } => (StatusCode::UNAUTHORIZED, "Signature missing"),
-        Rejection::SignatureInvalid { .. } => (StatusCode::UNAUTHORIZED, "Signature invalid"),
-        Rejection::TimestampOutOfRange { .. } => (StatusCode::UNAUTHORIZED, "Timestamp out of range"),
-        Rejection::EventIdMissing { .. } => (StatusCode::BAD_REQUEST, "Event id missing"),
-        Rejection::EventIdInvalid { .. } => (StatusCode::BAD_REQUEST, "Event id not usable"),
-        Rejection::MalformedBody { .. } => (StatusCode::BAD_REQUEST, "Malformed body"),
-    };
-    Problem::new(status, rejection.code(), title, rejection.to_string())
+    let status = StatusCode::from_u16(rejection.status()).unwrap_or(StatusCode::UNAUTHORIZED);
+    Problem::new(status, rejection.code(), rejection.title(), rejection.to_string())
 }
 
 pub(super) fn key_unknown(key_id: &str) -> Problem {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hapax_core::{Generation, Identity};
-use hapax_verify::{Request, Verdict, Verifier, catalogue};
+use hapax_verify::{Options, Request, Verdict, Verifier, catalogue};
 use serde_json::json;
 
 use crate::harness::{Sender, Setup, Sink, secret_of};

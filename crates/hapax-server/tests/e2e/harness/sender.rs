@@ -34,7 +34,7 @@ impl Sender {
 
     pub(crate) fn with_secret(provider: &str, source: &str, secret: &str) -> Self {
         let provider = get(provider);
-        let signer = Signer::new(&provider.scheme, secret).unwrap();
+        let signer = Signer::new(provider.proof.scheme().unwrap(), secret).unwrap();
         Self {
             provider,
             signer,

@@ -7,8 +7,11 @@ use crate::limits::{SIGNATURE_HEADER_BYTES_MAX, SIGNATURES_MAX};
 use crate::scheme::{Algorithm, HeaderFormat, Scheme, SignatureKind};
 use crate::{Encoding, SignatureProblem};
 
-/// The longest signature of any algorithm here: HMAC-SHA512 and Ed25519.
-const SIGNATURE_BYTES_MAX: usize = 64;
+/// The longest signature of any algorithm here: ECDSA on P-256 in DER.
+const SIGNATURE_BYTES_MAX: usize = 72;
+
+/// The shortest signature in DER: two numbers of one byte.
+const DER_SIGNATURE_BYTES_MIN: usize = 8;
 
 /// The signatures of a known kind that a header holds.
 pub(crate) struct Candidates {
@@ -159,21 +162,23 @@ impl Collected {
 
 /// A whole signature of the algorithm's own length, or nothing.
 fn decode(description: &SignatureKind, kind: usize, text: &[u8]) -> Option<Candidate> {
-    let length = match description.algorithm {
-        Algorithm::HmacSha1 => 20,
-        Algorithm::HmacSha256 => 32,
-        Algorithm::HmacSha512 | Algorithm::Ed25519 => SIGNATURE_BYTES_MAX,
+    let lengths = match description.algorithm {
+        Algorithm::HmacSha1 => 20..=20,
+        Algorithm::HmacSha256 => 32..=32,
+        Algorithm::HmacSha512 | Algorithm::Ed25519 => 64..=64,
+        Algorithm::EcdsaP256 => DER_SIGNATURE_BYTES_MIN..=SIGNATURE_BYTES_MAX,
     };
     // Base64 decodes in blocks of three, so its buffer has room for one more.
     let mut buffer = [0; SIGNATURE_BYTES_MAX + 3];
-    let decoded = match description.encoding {
+    let length = match description.encoding {
         Encoding::Hex => {
-            hex::decode_to_slice(text, &mut buffer[..length]).ok()?;
+            let length = text.len() / 2;
+            hex::decode_to_slice(text, buffer.get_mut(..length)?).ok()?;
             length
         }
         Encoding::Base64 => STANDARD.decode_slice(text, &mut buffer).ok()?,
     };
-    if decoded != length {
+    if !lengths.contains(&length) {
         return None;
     }
     let mut bytes = [0; SIGNATURE_BYTES_MAX];

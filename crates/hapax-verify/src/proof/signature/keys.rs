@@ -1,8 +1,8 @@
-//! Keys, made ready once: the HMAC state after its key block, and the parsed Ed25519 point.
+//! Keys, made ready once: the HMAC state after its key block, and the parsed public keys.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac;
-use aws_lc_rs::signature::{ED25519, ParsedPublicKey};
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1, ED25519, ParsedPublicKey};
 
 use super::candidates::Candidates;
 use super::content::{Content, concatenate};
@@ -24,7 +24,7 @@ pub(super) struct VerifyingKey {
 
 enum Material {
     Hmac(Box<hmac::Key>),
-    Ed25519(ParsedPublicKey),
+    Public(ParsedPublicKey),
 }
 
 impl VerifyingKey {
@@ -54,7 +54,7 @@ impl VerifyingKey {
                 // Constant time: how many bytes agree must not show in how long it takes.
                 signatures.any(|signature| verify_slices_are_equal(expected.as_ref(), signature).is_ok())
             }
-            Material::Ed25519(key) => {
+            Material::Public(key) => {
                 let message = concatenate(content);
                 signatures.any(|signature| key.verify_sig(&message, signature).is_ok())
             }
@@ -139,7 +139,7 @@ pub(crate) fn hmac_algorithm(algorithm: Algorithm) -> Option<hmac::Algorithm> {
         Algorithm::HmacSha1 => Some(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY),
         Algorithm::HmacSha256 => Some(hmac::HMAC_SHA256),
         Algorithm::HmacSha512 => Some(hmac::HMAC_SHA512),
-        Algorithm::Ed25519 => None,
+        Algorithm::Ed25519 | Algorithm::EcdsaP256 => None,
     }
 }
 
@@ -152,10 +152,7 @@ fn verifying_key(scheme: &Scheme, kind: usize, secret: &str) -> Result<Verifying
     )?;
     let material = match hmac_algorithm(description.algorithm) {
         Some(algorithm) => Material::Hmac(Box::new(hmac::Key::new(algorithm, &bytes))),
-        None if bytes.len() != 32 => return Err(SecretProblem::KeyLength { bytes: bytes.len() }),
-        None => {
-            Material::Ed25519(ParsedPublicKey::new(&ED25519, &bytes).map_err(|_| SecretProblem::NotAKey)?)
-        }
+        None => Material::Public(public_key(description.algorithm, &bytes)?),
     };
     Ok(VerifyingKey {
         kind,
@@ -163,6 +160,20 @@ fn verifying_key(scheme: &Scheme, kind: usize, secret: &str) -> Result<Verifying
         secret_index: None,
         name: None,
     })
+}
+
+fn public_key(algorithm: Algorithm, bytes: &[u8]) -> Result<ParsedPublicKey, SecretProblem> {
+    if algorithm == Algorithm::EcdsaP256 {
+        return ParsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, bytes).map_err(|_| {
+            SecretProblem::NotAPublicKey {
+                expected: "public key on P-256 in base64",
+            }
+        });
+    }
+    if bytes.len() != 32 {
+        return Err(SecretProblem::KeyLength { bytes: bytes.len() });
+    }
+    ParsedPublicKey::new(&ED25519, bytes).map_err(|_| SecretProblem::NotAKey)
 }
 
 fn public_prefix(rule: &KeyRule) -> Option<&str> {
