@@ -185,6 +185,9 @@ pub struct Delivery {
     pub timeout_seconds: Option<u32>,
     /// Whether the signature covers the event id.
     pub id_is_signed: bool,
+    /// Whether the signature covers every byte of the body. Where it does not, who sees one request can change another.
+    #[serde(default = "yes")]
+    pub body_is_signed: bool,
     /// What makes the id stable, or does not.
     pub id_stability: String,
     /// How it repeats, in words.
@@ -233,6 +236,10 @@ pub fn get(name: &str) -> Option<&'static Provider> {
 /// All providers, sorted by name.
 pub fn all() -> &'static [Provider] {
     &PROVIDERS
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn load(name: &str, text: &str) -> Result<Provider, toml::de::Error> {
