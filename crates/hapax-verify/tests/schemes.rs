@@ -122,7 +122,7 @@ fn no_border_between_id_timestamp_and_body_can_be_moved() {
             }
             let headers = set(&delivery.headers, id_header, &joined[..first]);
             let headers = set(&headers, time_header, &joined[first..second]);
-            let result = verify(&verifier, &headers, joined[second..].as_bytes());
+            let result = verify(&verifier, &headers, &joined.as_bytes()[second..]);
             assert_eq!(
                 result.unwrap_err().status(),
                 401,
