@@ -36,6 +36,12 @@ pub const BATCH_EVENTS_MAX: usize = 10_000;
 /// How many bytes the events of one request may have together where each repeats what surrounds it.
 pub const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
 
+/// The longest body that a diagnosis works on. It is hashed some hundred times at most.
+pub const DIAGNOSIS_BODY_BYTES_MAX: usize = 256 * 1024;
+
+/// How many secrets of others a diagnosis tries.
+pub const DIAGNOSIS_SECRETS_MAX: usize = 64;
+
 /// How many fields a signed form may have. Twilio sends a few dozen.
 pub const FORM_FIELDS_MAX: usize = 1_000;
 
