@@ -40,6 +40,7 @@
 
 mod answer;
 pub mod catalogue;
+pub mod diagnose;
 mod handshake;
 pub mod identity;
 mod keys;
@@ -63,7 +64,7 @@ pub use handshake::Handshake;
 pub use identity::{Field, FieldList, IdRule, IdentityRule, Split};
 pub use keys::{KeyRequest, Keys, NoKeys};
 pub use options::{OptionKind, OptionSpec, OptionValue, Options};
-pub use proof::{Proof, TokenPlace, TokenRule};
+pub use proof::{Coded, Proof, TokenPlace, TokenRule};
 pub use recipe::{Recipe, SecretNeed};
 pub use rejection::{IdProblem, Rejection, SignatureProblem};
 pub use request::{Headers, Request};

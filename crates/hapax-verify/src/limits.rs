@@ -44,3 +44,18 @@ pub const HANDSHAKE_DIGITS_MAX: usize = 18;
 
 /// The longest secret that a sender hands over in a handshake.
 pub const HANDED_OVER_SECRET_BYTES_MAX: usize = 256;
+
+/// How many bytes the events of one request may have together where each repeats what surrounds it.
+pub const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// The longest body that a diagnosis works on. It is hashed some hundred times at most.
+pub const DIAGNOSIS_BODY_BYTES_MAX: usize = 256 * 1024;
+
+/// How many secrets of others a diagnosis tries.
+pub const DIAGNOSIS_SECRETS_MAX: usize = 64;
+
+/// How many fields a signed form may have. Twilio sends a few dozen.
+pub const FORM_FIELDS_MAX: usize = 1_000;
+
+/// How many headers a sender may list as signed.
+pub const SIGNED_HEADERS_MAX: usize = 64;

@@ -8,6 +8,7 @@ mod arrivals;
 mod body;
 mod budget;
 mod confirm;
+mod diagnosis;
 mod handshake;
 mod judge;
 mod limits;
@@ -55,6 +56,7 @@ struct Inner {
     limits: Limits,
     budget: Arc<Budget>,
     client: Client,
+    pace: diagnosis::Pace,
 }
 
 /// What the ingest service is made of.
@@ -109,6 +111,7 @@ impl Ingest {
             budget: Arc::new(Budget::new(parts.limits.body_bytes_in_flight_max)),
             limits: parts.limits,
             client: parts.client,
+            pace: diagnosis::Pace::default(),
         }))
     }
 

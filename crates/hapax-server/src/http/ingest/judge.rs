@@ -9,6 +9,7 @@ use hapax_verify::{Rejection, Verdict, Verifier};
 use http::Method;
 use http::request::Parts;
 
+use super::diagnosis::{self, Case};
 use super::{Inner, Source, refused};
 use crate::http::problem::Problem;
 
@@ -42,6 +43,9 @@ impl Inner {
         {
             verdict = ask(&newer);
         }
+        if let Err(rejection) = &verdict {
+            self.explain(rejection, source, head, body, received_at);
+        }
         let verdict = verdict.map_err(|rejection| problem_of(&head.method, &rejection))?;
         // A look at the URL is no delivery, whatever it carries.
         let only_looks = matches!(head.method, Method::HEAD | Method::OPTIONS);
@@ -61,6 +65,31 @@ impl Inner {
             .look_up(&**store, self.clock.elapsed())
             .await
             .map_err(|_| refused::store_unavailable())
+    }
+
+    /// Finds out why a request is refused, for the log, if it was not done just now.
+    fn explain(
+        &self,
+        rejection: &Rejection,
+        source: &Source,
+        head: &Parts,
+        body: &Bytes,
+        received_at: Timestamp,
+    ) {
+        if !diagnosis::is_open(rejection, body) || !self.pace.admits(self.clock.elapsed()) {
+            return;
+        }
+        let case = Case {
+            sources: self.sources.load_full(),
+            source: source.name.clone(),
+            verifier: source.verifier(),
+            url: source.url(&head.uri).into_owned(),
+            head: head.clone(),
+            body: body.clone(),
+            received_at,
+            code: rejection.code(),
+        };
+        case.explain_later();
     }
 }
 
