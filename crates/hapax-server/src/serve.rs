@@ -196,6 +196,7 @@ impl Server {
             clock: Arc::clone(&clock),
             random,
             limits: tuning.ingest,
+            client: client.clone(),
         });
         let settings = Arc::new(ArcSwap::from_pointee(Settings::from(&config)));
         let readiness = Readiness::default();

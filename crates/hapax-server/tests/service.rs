@@ -8,8 +8,11 @@
 
 mod service {
     mod answers;
+    mod batches;
     mod command_destination;
     mod delivery;
+    mod handover;
+    mod handshakes;
     mod http_destination;
     mod ids;
     mod life;

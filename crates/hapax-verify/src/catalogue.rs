@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use crate::{
-    Handshake, IdentityRule, OptionKind, OptionSpec, OptionValue, Options, Proof, Recipe, SecretNeed,
+    AnswerRule, Handshake, IdentityRule, OptionKind, OptionSpec, OptionValue, Options, Proof, Recipe, SecretNeed,
 };
 
 /// Name and content of every file, sorted by name.
@@ -127,6 +127,9 @@ pub struct Provider {
     pub proof: Proof,
     /// Where its ids and types are.
     pub identity: IdentityRule,
+    /// What it insists on in the answers to its deliveries.
+    #[serde(default)]
+    pub answer: AnswerRule,
     /// How it delivers.
     pub delivery: Delivery,
     /// How well each part of this is known.
@@ -185,6 +188,9 @@ pub struct Delivery {
     pub timeout_seconds: Option<u32>,
     /// Whether the signature covers the event id.
     pub id_is_signed: bool,
+    /// Whether the signature covers every byte of the body. Where it does not, who sees one request can change another.
+    #[serde(default = "yes")]
+    pub body_is_signed: bool,
     /// What makes the id stable, or does not.
     pub id_stability: String,
     /// How it repeats, in words.
@@ -233,6 +239,10 @@ pub fn get(name: &str) -> Option<&'static Provider> {
 /// All providers, sorted by name.
 pub fn all() -> &'static [Provider] {
     &PROVIDERS
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn load(name: &str, text: &str) -> Result<Provider, toml::de::Error> {

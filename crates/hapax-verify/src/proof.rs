@@ -37,6 +37,10 @@ use crate::{KeyRequest, Options, Rejection, Request, Scheme, SetupError, Signatu
 /// How a sender proves that it sent a request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the large variant is the usual one, and there are as many as there are sources"
+)]
 pub enum Proof {
     /// A signature that is described by data.
     Signature(Scheme),

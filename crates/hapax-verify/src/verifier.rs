@@ -4,7 +4,7 @@
 //! only then the events in the body.
 
 use crate::handshake::Knowledge;
-use crate::identity::CompiledRule;
+use crate::identity::{CompiledRule, Place};
 use crate::proof::{Prove, Setup, Stop};
 use crate::recipe::SecretNeed;
 use crate::trace::{Step, Trace};
@@ -58,6 +58,11 @@ impl Verifier {
     /// Whether the signature covers the event id. Where it does not, a replayer can give an old body a new id.
     pub fn id_is_signed(&self) -> bool {
         self.identity.id_is_signed()
+    }
+
+    /// Whether the signature covers every byte of the body.
+    pub fn body_is_signed(&self) -> bool {
+        self.proof.covers(&Place::RequestSha256)
     }
 
     /// Whether the sender proves itself, at whatever time that was.

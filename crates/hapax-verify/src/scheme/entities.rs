@@ -11,15 +11,12 @@ pub(super) fn decode(text: &str) -> String {
         decoded.push_str(&rest[..at]);
         rest = &rest[at..];
         let entity = rest.find(';').map(|end| &rest[1..end]);
-        match entity.and_then(|name| Some((name, character(name)?))) {
-            Some((name, character)) => {
-                decoded.push(character);
-                rest = &rest[name.len() + 2..];
-            }
-            None => {
-                decoded.push('&');
-                rest = &rest[1..];
-            }
+        if let Some((name, character)) = entity.and_then(|name| Some((name, character(name)?))) {
+            decoded.push(character);
+            rest = &rest[name.len() + 2..];
+        } else {
+            decoded.push('&');
+            rest = &rest[1..];
         }
     }
     decoded.push_str(rest);

@@ -55,7 +55,7 @@ impl Client {
         Ok(Self(client))
     }
 
-    pub(super) fn request(
+    pub(crate) fn request(
         &self,
         request: Request<Full<Bytes>>,
     ) -> impl Future<Output = Result<Response<Incoming>, legacy::Error>> + use<> {

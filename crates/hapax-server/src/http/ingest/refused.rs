@@ -8,6 +8,7 @@ use hapax_verify::Rejection;
 use http::StatusCode;
 
 use super::body::BodyError;
+use crate::handover::NotTaken;
 use crate::http::problem::Problem;
 
 /// The methods of `/in/<source>`.
@@ -101,6 +102,30 @@ pub(super) fn key_unknown(key_id: &str) -> Problem {
             shortened(key_id)
         ),
     )
+}
+
+/// A secret that was handed over and not taken.
+pub(super) fn not_taken(error: &NotTaken) -> Problem {
+    match error {
+        NotTaken::NoRegistration => Problem::new(
+            StatusCode::FORBIDDEN,
+            "handshake_refused",
+            "Handshake refused",
+            error.to_string(),
+        ),
+        NotTaken::Store(_) | NotTaken::Seal => store_unavailable(),
+    }
+}
+
+/// A sender whose own URL had to be called first.
+pub(super) fn confirmation_failed(why: &str) -> Problem {
+    Problem::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "confirmation_failed",
+        "Confirmation failed",
+        format!("the sender asks to be confirmed by a call, and {why}; nothing was confirmed, ask again"),
+    )
+    .retry_after(IN_FLIGHT_RETRY)
 }
 
 /// The sender delivers again, and that makes the next attempt.

@@ -1,8 +1,8 @@
 //! The signature headers of a request: which of them count, and what they hold.
 
 use super::candidates::{Candidates, Collected};
-use super::invalid;
 use crate::limits::SIGNATURES_MAX;
+use crate::proof::invalid;
 use crate::scheme::{HeadersRead, Scheme};
 use crate::{Rejection, Request, SignatureProblem};
 
