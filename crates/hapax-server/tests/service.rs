@@ -12,6 +12,7 @@ mod service {
     mod delivery;
     mod http_destination;
     mod ids;
+    mod keys;
     mod life;
     mod limits;
     mod reload;

@@ -7,6 +7,7 @@ mod answer;
 mod body;
 mod budget;
 mod handshake;
+pub mod keys;
 mod limits;
 mod refused;
 mod source;
@@ -31,6 +32,7 @@ use crate::telemetry::metrics::UNKNOWN_SOURCE;
 
 use super::problem::Problem;
 use budget::Budget;
+use keys::KeyFetcher;
 pub use limits::Limits;
 pub use source::{AckStatus, Source, Sources};
 
@@ -53,6 +55,7 @@ struct Inner {
     ids: EventIds,
     limits: Limits,
     budget: Arc<Budget>,
+    keys: KeyFetcher,
 }
 
 /// What the ingest service is made of.
@@ -69,6 +72,8 @@ pub struct Parts {
     pub random: Arc<dyn Random>,
     /// Everything has a limit.
     pub limits: Limits,
+    /// Fetches the keys that senders publish.
+    pub keys: KeyFetcher,
 }
 
 type Answer = Response<Full<Bytes>>;
@@ -104,6 +109,7 @@ impl Ingest {
             ids: EventIds::default(),
             budget: Arc::new(Budget::new(parts.limits.body_bytes_in_flight_max)),
             limits: parts.limits,
+            keys: parts.keys,
         }))
     }
 
@@ -119,6 +125,7 @@ impl Ingest {
     /// Serves these sources from the next request on; requests that run go on with what they found.
     pub fn reconfigure(&self, sources: Sources) {
         self.0.sources.store(Arc::new(sources));
+        self.0.keys.clear();
     }
 }
 
@@ -170,16 +177,10 @@ impl Inner {
         let body = body::read(incoming, source.body_limit, self.limits.body_timeout, &mut share)
             .await
             .map_err(|error| refused::body(&error, source.body_limit))?;
-        let url = source.url(&head.uri);
-        let verdict = source.verifier.verify(
-            &hapax_verify::Request::new(&head.headers, &body, received_at.as_seconds())
-                .url(&url)
-                .query(head.uri.query().unwrap_or_default()),
-        );
-        let envelopes = match verdict.map_err(|rejection| refused::rejection(&rejection))? {
+        let envelopes = match self.verdict(source, &head, &body, received_at).await? {
             Verdict::Events(envelopes) => envelopes,
             Verdict::Handshake(answer) => return Ok(handshake::response(answer)),
-            Verdict::NeedsKey(request) => return Err(refused::key_unknown(&request.key_id)),
+            Verdict::NeedsKey(request) => return Err(refused::key_unavailable(&request.key_id)),
             Verdict::Registration(_) | Verdict::Confirmation(_) => return Err(refused::key_unknown("")),
         };
         if envelopes.is_empty() {
@@ -204,6 +205,36 @@ impl Inner {
         match accepted.as_slice() {
             [one] if !is_batch => Ok(answer::one(one, source.ack_status)),
             several => Ok(answer::batch(several)),
+        }
+    }
+
+    /// What the request is. A key that is needed for that is fetched, once.
+    async fn verdict(
+        &self,
+        source: &Source,
+        head: &http::request::Parts,
+        body: &Bytes,
+        received_at: Timestamp,
+    ) -> Result<Verdict, Problem> {
+        let url = source.url(&head.uri);
+        let judge = || {
+            let keys = self.keys.keys_of(&source.name);
+            let request = hapax_verify::Request::new(&head.headers, body, received_at.as_seconds())
+                .url(&url)
+                .query(head.uri.query().unwrap_or_default())
+                .keys(&keys);
+            let verdict = source.verifier.verify(&request);
+            verdict.map_err(|rejection| refused::rejection(&rejection))
+        };
+        let request = match judge()? {
+            Verdict::NeedsKey(request) => request,
+            verdict => return Ok(verdict),
+        };
+        let key_id = request.key_id.clone();
+        match self.keys.fetch(&source.name, request).await {
+            keys::Outcome::Known => judge(),
+            keys::Outcome::Unknown => Err(refused::key_unknown(&key_id)),
+            keys::Outcome::Unavailable => Err(refused::key_unavailable(&key_id)),
         }
     }
 

@@ -166,7 +166,7 @@ impl CompiledRule {
     }
 
     /// One of several: without an id it is kept aside, and the others go on.
-    fn item(&self, subject: &Subject<'_, '_>, item: Item, proven: &Proven) -> Result<Envelope, Rejection> {
+    fn item(&self, subject: &Subject<'_, '_>, item: Item, proven: &Proven) -> Envelope {
         let (id, event_type) = match item.known {
             Some(KnownItem { id, event_type }) => (known_id(&id), event_type),
             None => (self.event_id(subject), self.event_type(subject)),
