@@ -3,6 +3,7 @@
 //! Each verb has its own file with its own `Args` and `run`.
 
 pub mod bench;
+pub mod body;
 pub mod ceiling;
 pub mod completions;
 pub mod config;
@@ -16,6 +17,7 @@ pub mod forget;
 pub mod init;
 pub mod load;
 pub mod man;
+pub mod option;
 pub mod outbox;
 pub mod pause;
 pub mod providers;
@@ -29,6 +31,7 @@ pub mod soak;
 pub mod stats;
 pub mod store;
 pub mod twice;
+pub mod verify;
 pub mod when;
 
 use std::path::PathBuf;
@@ -108,6 +111,7 @@ enum Verb {
     Config(config::Args),
     Providers(providers::Args),
     Send(send::Args),
+    Verify(verify::Args),
     Events(events::Args),
     Replay(replay::Args),
     Dead(dead::Args),
@@ -172,6 +176,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Verb::Config(args) => config::run(&args, globals),
         Verb::Providers(args) => providers::run(args, globals).await,
         Verb::Send(args) => send::run(args, globals).await,
+        Verb::Verify(args) => verify::run(args, globals).await,
         Verb::Events(args) => events::run(args, globals).await,
         Verb::Replay(args) => replay::run(args, globals).await,
         Verb::Dead(args) => dead::run(args, globals).await,

@@ -39,6 +39,7 @@
 //! An event id has one injective text form, used in the ledger, in headers and in keys; see [`identity`].
 
 pub mod catalogue;
+pub mod diagnose;
 mod handshake;
 pub mod identity;
 mod keys;

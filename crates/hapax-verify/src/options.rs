@@ -72,6 +72,26 @@ impl Options {
         }
     }
 
+    /// Every option that is a text.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.0.values().filter_map(|value| match value {
+            OptionValue::Text(text) => Some(text.as_str()),
+            OptionValue::List(_) | OptionValue::Table(_) => None,
+        })
+    }
+
+    /// The same with another text wherever this one is.
+    pub(crate) fn replaced(&self, old: &str, new: &str) -> Self {
+        let replace = |value: &OptionValue| match value {
+            OptionValue::Text(text) if text == old => OptionValue::Text(new.to_owned()),
+            OptionValue::Text(_) | OptionValue::List(_) | OptionValue::Table(_) => value.clone(),
+        };
+        let options = self.0.iter();
+        options
+            .map(|(name, value)| (name.clone(), replace(value)))
+            .collect()
+    }
+
     /// An option that is a list; empty if it is not set.
     pub fn list(&self, name: &str) -> &[String] {
         match self.0.get(name) {

@@ -23,7 +23,7 @@ mod plaid;
 mod twilio;
 
 pub use coded::Coded;
-pub(crate) use signature::{Content, SignatureProof, concatenate, hmac_algorithm, tag};
+pub(crate) use signature::{Content, SignatureProof, concatenate, hmac_algorithm, sent_name, tag};
 pub use token::{TokenPlace, TokenRule};
 
 use serde::Deserialize;
@@ -37,6 +37,10 @@ use crate::{KeyRequest, Options, Rejection, Request, Scheme, SetupError, Signatu
 /// How a sender proves that it sent a request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the large variant is the usual one, and there are as many as there are sources"
+)]
 pub enum Proof {
     /// A signature that is described by data.
     Signature(Scheme),
@@ -102,7 +106,7 @@ impl Proof {
     pub(crate) fn compile(&self, setup: &Setup<'_>) -> Result<Box<dyn Prove>, SetupError> {
         Ok(match self {
             Proof::Signature(scheme) => Box::new(SignatureProof::new(scheme.clone(), setup)?),
-            Proof::Token(rule) => Box::new(token::TokenProof::new(rule.clone(), setup)),
+            Proof::Token(rule) => Box::new(token::TokenProof::new(rule, setup)),
             Proof::Any(proofs) => Box::new(any::AnyProof::new(proofs, setup)?),
             Proof::Coded(coded) => coded.code().compile(setup)?,
         })
@@ -111,7 +115,7 @@ impl Proof {
     pub(crate) fn signer(&self, secret: &str, options: &Options) -> Result<Box<dyn Sign>, SetupError> {
         match self {
             Proof::Signature(scheme) => signature::signer(scheme, secret, options),
-            Proof::Token(rule) => Ok(token::signer(rule, secret)),
+            Proof::Token(rule) => Ok(token::signer(rule, secret, options)),
             Proof::Any(proofs) => any::signer(proofs, secret, options),
             Proof::Coded(coded) => coded.code().signer(secret, options),
         }

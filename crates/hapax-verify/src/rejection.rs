@@ -152,8 +152,8 @@ pub enum SignatureProblem {
     Refused(&'static str),
     /// A signed value contains the separator that follows it, so one signature would fit two requests.
     #[error(
-        "a signed value contains the separator that follows it, so that the same signature would fit another request; \
-         the sender has to use ids without the separator"
+        "a signed value contains the separator that follows it, or has not the form that shows where it ends, so that \
+         the same signature would fit another request; the sender has to use ids without the separator"
     )]
     Ambiguous,
 }
@@ -221,8 +221,8 @@ impl Rejection {
 
 fn timestamp_message(signed_at: Option<i64>, received_at: i64, tolerance_seconds: u32) -> String {
     let Some(signed_at) = signed_at else {
-        return "the signed timestamp is not a whole number of seconds, so its age is unknown; the sender has to send \
-                unix time"
+        return "the signed timestamp is missing or not in the sender's own form, so its age is unknown; check what the \
+                sender sends"
             .to_owned();
     };
     let distance = received_at.abs_diff(signed_at);

@@ -79,11 +79,24 @@ pub(crate) fn form_value(form: &[u8], name: &str) -> Option<String> {
 pub trait Headers {
     /// The first value of the header, or `None` if it is absent. `name` is in lower case.
     fn get(&self, name: &str) -> Option<&[u8]>;
+
+    /// Visits every value of the header, for the few senders that repeat one; the first alone unless implemented.
+    fn each(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
+        if let Some(value) = self.get(name) {
+            visit(value);
+        }
+    }
 }
 
 impl Headers for http::HeaderMap {
     fn get(&self, name: &str) -> Option<&[u8]> {
         http::HeaderMap::get(self, name).map(http::HeaderValue::as_bytes)
+    }
+
+    fn each(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
+        self.get_all(name)
+            .iter()
+            .for_each(|value| visit(value.as_bytes()));
     }
 }
 
@@ -91,11 +104,19 @@ impl<N: AsRef<str>, V: AsRef<[u8]>> Headers for Vec<(N, V)> {
     fn get(&self, name: &str) -> Option<&[u8]> {
         first(self, name)
     }
+
+    fn each(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
+        every(self, name, visit);
+    }
 }
 
 impl<N: AsRef<str>, V: AsRef<[u8]>> Headers for &[(N, V)] {
     fn get(&self, name: &str) -> Option<&[u8]> {
         first(self, name)
+    }
+
+    fn each(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
+        every(self, name, visit);
     }
 }
 
@@ -103,11 +124,19 @@ impl<N: AsRef<str>, V: AsRef<[u8]>, const LENGTH: usize> Headers for [(N, V); LE
     fn get(&self, name: &str) -> Option<&[u8]> {
         first(self, name)
     }
+
+    fn each(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
+        every(self, name, visit);
+    }
 }
 
 impl<N: AsRef<str>, V: AsRef<[u8]>> Headers for [(N, V)] {
     fn get(&self, name: &str) -> Option<&[u8]> {
         first(self, name)
+    }
+
+    fn each(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
+        every(self, name, visit);
     }
 }
 
@@ -116,6 +145,13 @@ fn first<'a, N: AsRef<str>, V: AsRef<[u8]>>(headers: &'a [(N, V)], name: &str) -
         .iter()
         .find(|(candidate, _)| candidate.as_ref().eq_ignore_ascii_case(name))
         .map(|(_, value)| value.as_ref())
+}
+
+fn every<N: AsRef<str>, V: AsRef<[u8]>>(headers: &[(N, V)], name: &str, visit: &mut dyn FnMut(&[u8])) {
+    headers
+        .iter()
+        .filter(|(candidate, _)| candidate.as_ref().eq_ignore_ascii_case(name))
+        .for_each(|(_, value)| visit(value.as_ref()));
 }
 
 #[cfg(test)]

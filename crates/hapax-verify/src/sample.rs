@@ -30,7 +30,7 @@ impl Sample {
             id: self.id,
             timestamp,
             headers: self.headers,
-            body: self.body,
+            body: stamped(&self.body, timestamp),
             ..Delivery::default()
         }
     }
@@ -39,6 +39,8 @@ impl Sample {
 /// A delivery as the provider sends it, with this id. Fresh ids are the caller's.
 pub fn of_provider(provider: &Provider, id: &str) -> Sample {
     let quoted = Value::from(id).to_string();
+    let is_number = !id.is_empty() && !id.starts_with('0') && id.bytes().all(|byte| byte.is_ascii_digit());
+    let number = if is_number { id } else { &quoted };
     let headers = provider
         .sample
         .headers
@@ -53,6 +55,7 @@ pub fn of_provider(provider: &Provider, id: &str) -> Sample {
             .body
             .trim()
             .replace("\"{id}\"", &quoted)
+            .replace("\"{number}\"", number)
             .replace("{id}", id)
             .into_bytes(),
     }
@@ -83,6 +86,15 @@ pub fn of_rule(rule: &IdentityRule, id: &str) -> Sample {
         id: id.to_owned(),
         headers: draft.headers,
         body: draft.body.to_string().into_bytes(),
+    }
+}
+
+/// Some senders put the time of the attempt into the body, in milliseconds, where the signature covers it.
+fn stamped(body: &[u8], timestamp: i64) -> Vec<u8> {
+    let milliseconds = timestamp.saturating_mul(1000).to_string();
+    match std::str::from_utf8(body) {
+        Ok(text) => text.replace("\"{milliseconds}\"", &milliseconds).into_bytes(),
+        Err(_) => body.to_vec(),
     }
 }
 

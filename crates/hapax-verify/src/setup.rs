@@ -40,6 +40,14 @@ pub enum SetupError {
         /// What is wrong with it.
         problem: SecretProblem,
     },
+    /// A key in an option cannot be used.
+    #[error("the key `{name}` in the source's options: {problem}")]
+    KeyInOption {
+        /// The option, or the key's name in it.
+        name: String,
+        /// What is wrong with it.
+        problem: SecretProblem,
+    },
     /// The signed-content template names something that does not exist.
     #[error(
         "`signed` contains {{{placeholder}}}, which is not known; use {{body}}, {{timestamp}}, {{id}}, {{method}}, {{url}} \

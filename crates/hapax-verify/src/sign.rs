@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::catalogue::Provider;
-use crate::proof::{Content, concatenate, hmac_algorithm, tag};
+use crate::proof::{Content, concatenate, hmac_algorithm, sent_name, tag};
 use crate::scheme::{
     HeaderFormat, KeyEncoding, KeyRule, Part, SignatureKind, TimestampPlace, TimestampUnit, base64_secret,
     derive, select,
@@ -71,8 +71,8 @@ impl Signer {
         let signature = self.signature(&content);
         let value = self.header_value(&signature, timestamp.as_deref());
         let mut headers = self.other_headers(id, timestamp);
-        if let Some(name) = self.scheme.headers.first() {
-            headers.push((name.clone(), value));
+        if let Some(name) = self.kind().header.as_ref().or(self.scheme.headers.first()) {
+            headers.push((sent_name(name), value));
         }
         headers
     }
@@ -82,9 +82,18 @@ impl Signer {
     }
 
     fn timestamp_text(&self, timestamp: i64) -> Option<String> {
-        self.scheme.timestamp.as_ref().map(|rule| match rule.unit {
+        let rule = self.scheme.timestamp.as_ref()?;
+        match rule.place {
+            TimestampPlace::Headers(_) | TimestampPlace::Key(_) => {}
+            // The body is the caller's, and has its time already.
+            TimestampPlace::Body(_) => return None,
+        }
+        Some(match rule.unit {
             TimestampUnit::Seconds => timestamp.to_string(),
             TimestampUnit::Milliseconds => timestamp.saturating_mul(1000).to_string(),
+            TimestampUnit::Rfc3339 => jiff::Timestamp::from_second(timestamp)
+                .unwrap_or_default()
+                .to_string(),
         })
     }
 
@@ -109,12 +118,13 @@ impl Signer {
             &self.scheme.format,
             self.scheme.timestamp.as_ref().map(|rule| &rule.place),
         ) {
-            (HeaderFormat::Plain { prefix }, _) => format!("{prefix}{signature}"),
+            (HeaderFormat::Plain { prefix, .. }, _) => format!("{prefix}{signature}"),
             (HeaderFormat::Labelled, _) => format!("{label},{signature}"),
             (HeaderFormat::KeyValue, Some(TimestampPlace::Key(key))) => {
-                format!("{key}={},{label}={signature}", timestamp.unwrap_or_default())
+                let (separator, timestamp) = (self.scheme.separator, timestamp.unwrap_or_default());
+                format!("{key}={timestamp}{separator}{label}={signature}")
             }
-            (HeaderFormat::KeyValue, Some(TimestampPlace::Headers(_)) | None) => {
+            (HeaderFormat::KeyValue, Some(TimestampPlace::Headers(_) | TimestampPlace::Body(_)) | None) => {
                 format!("{label}={signature}")
             }
         }
@@ -130,6 +140,8 @@ impl Signer {
         {
             headers.extend(names.first().map(|name| (name.clone(), text)));
         }
+        let fixed = self.scheme.fixed_headers.iter();
+        headers.extend(fixed.map(|(name, value)| (name.clone(), value.clone())));
         for part in self.scheme.signed.parts() {
             if let Part::Header(name) = part {
                 headers.push((name.clone(), String::new()));
@@ -281,7 +293,7 @@ static NO_HEADERS: [(&str, &str); 0] = [];
 fn secret_text(scheme: &Scheme, random: &[u8; 32]) -> String {
     match scheme.signatures.first().map(|kind| kind.key.encoding) {
         Some(KeyEncoding::Base64) => base64_secret(random),
-        Some(KeyEncoding::Utf8 | KeyEncoding::Hex) | None => hex::encode(random),
+        Some(KeyEncoding::Utf8 | KeyEncoding::Hex | KeyEncoding::Entities) | None => hex::encode(random),
     }
 }
 
@@ -299,7 +311,7 @@ fn asymmetric_pair(scheme: &Scheme, random: &[u8; 32]) -> Option<SecretPair> {
     let encode = |bytes: &[u8], prefix: Option<&str>| {
         let text = match kind.key.encoding {
             KeyEncoding::Base64 => base64_secret(bytes),
-            KeyEncoding::Utf8 | KeyEncoding::Hex => hex::encode(bytes),
+            KeyEncoding::Utf8 | KeyEncoding::Hex | KeyEncoding::Entities => hex::encode(bytes),
         };
         format!("{}{text}", prefix.unwrap_or_default())
     };

@@ -186,7 +186,7 @@ mod tests {
             .map(|provider| {
                 (
                     variable(provider),
-                    hapax_verify::sign::generate_secret(provider, &[7; 32]),
+                    hapax_verify::sign::generate_secret(provider, &[7; 32]).verifying,
                 )
             })
             .collect();

@@ -14,7 +14,7 @@ use hapax_core::Secret;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
-use super::Globals;
+use super::{Globals, body};
 use crate::exit::{CliError, Exit};
 use crate::output;
 
@@ -65,7 +65,7 @@ pub struct Args {
 /// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let sender = Sender::find(&args, globals)?;
-    let body = args.body.as_deref().map(delivery::read_body).transpose()?;
+    let body = args.body.as_deref().map(body::read).transpose()?;
     let delivery = Delivery::new(&sender, body, args.id.as_deref())?;
     let post = Post::new(&sender.url)?;
     let mut summary = Summary::new(&sender, &delivery);

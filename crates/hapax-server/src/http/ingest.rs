@@ -6,6 +6,7 @@
 mod answer;
 mod body;
 mod budget;
+mod diagnosis;
 mod handshake;
 pub mod keys;
 mod limits;
@@ -20,7 +21,8 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use hapax_core::{BodyHash, Clock, ContentHash, EventIds, Headers, Identity, Random, Timestamp};
 use hapax_engine::{Accepted, Arrival, Engine, Processed};
-use hapax_verify::{Envelope, EventBody, Identification, Verdict};
+use hapax_verify::{Envelope, EventBody, Identification, Rejection, Verdict};
+use http::request::Parts as Head;
 use http::{Method, Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -32,6 +34,7 @@ use crate::telemetry::metrics::UNKNOWN_SOURCE;
 
 use super::problem::Problem;
 use budget::Budget;
+use diagnosis::Case;
 use keys::KeyFetcher;
 pub use limits::Limits;
 pub use source::{AckStatus, Source, Sources};
@@ -56,6 +59,7 @@ struct Inner {
     limits: Limits,
     budget: Arc<Budget>,
     keys: KeyFetcher,
+    pace: diagnosis::Pace,
 }
 
 /// What the ingest service is made of.
@@ -110,6 +114,7 @@ impl Ingest {
             budget: Arc::new(Budget::new(parts.limits.body_bytes_in_flight_max)),
             limits: parts.limits,
             keys: parts.keys,
+            pace: diagnosis::Pace::default(),
         }))
     }
 
@@ -223,8 +228,10 @@ impl Inner {
                 .url(&url)
                 .query(head.uri.query().unwrap_or_default())
                 .keys(&keys);
-            let verdict = source.verifier.verify(&request);
-            verdict.map_err(|rejection| refused::rejection(&rejection))
+            source.verifier.verify(&request).map_err(|rejection| {
+                self.explain(&rejection, source, head, body, received_at);
+                refused::rejection(&rejection)
+            })
         };
         let request = match judge()? {
             Verdict::NeedsKey(request) => request,
@@ -299,6 +306,31 @@ impl Inner {
     fn fresh_id(&self, source: &Source, event_id: &str, now: Timestamp) -> hapax_core::EventId {
         let key = Identity::new(source.name.as_str(), event_id).key();
         self.ids.next(now, key, &*self.random)
+    }
+
+    /// Finds out why a request is refused, for the log, if it was not done just now.
+    fn explain(
+        &self,
+        rejection: &Rejection,
+        source: &Source,
+        head: &Head,
+        body: &Bytes,
+        received_at: Timestamp,
+    ) {
+        if !diagnosis::is_open(rejection, body) || !self.pace.admits(self.clock.elapsed()) {
+            return;
+        }
+        let case = Case {
+            sources: self.sources.load_full(),
+            source: source.name.clone(),
+            verifier: Arc::clone(&source.verifier),
+            url: source.url(&head.uri).into_owned(),
+            head: head.clone(),
+            body: body.clone(),
+            received_at,
+            code: rejection.code(),
+        };
+        case.explain_later();
     }
 
     fn note(&self, source: &Source, problem: &Problem) {

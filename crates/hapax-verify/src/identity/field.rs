@@ -99,6 +99,11 @@ impl Pointer {
         }
     }
 
+    /// The pointer of these unescaped reference tokens.
+    pub(super) fn of_tokens(tokens: Vec<String>) -> Self {
+        Pointer { tokens }
+    }
+
     /// The unescaped reference tokens.
     pub fn tokens(&self) -> &[String] {
         &self.tokens

@@ -116,7 +116,7 @@ impl CompiledRule {
     /// The events of a proven request.
     pub(crate) fn events(&self, request: &Request<'_>, proven: &Proven) -> Result<Vec<Envelope>, Rejection> {
         let items = match &self.splitter {
-            Some(splitter) => splitter.split(request.body)?,
+            Some(splitter) => splitter.split(request)?,
             None => None,
         };
         let root = read(&self.root, request.body);
@@ -168,7 +168,7 @@ impl CompiledRule {
     /// One of several: without an id it is kept aside, and the others go on.
     fn item(&self, subject: &Subject<'_, '_>, item: Item, proven: &Proven) -> Envelope {
         let (id, event_type) = match item.known {
-            Some(KnownItem { id, event_type }) => (known_id(&id), event_type),
+            Some(KnownItem { id, event_type }) => (known_id(&id), event_type.and_then(usable_type)),
             None => (self.event_id(subject), self.event_type(subject)),
         };
         let id = match id {
@@ -253,10 +253,7 @@ impl CompiledRule {
                 joined.push_str(&part);
             }
         }
-        let usable = !joined.is_empty()
-            && joined.len() <= EVENT_TYPE_BYTES_MAX
-            && !joined.chars().any(char::is_control);
-        usable.then_some(joined)
+        usable_type(joined)
     }
 
     /// What an event's content is judged by, where its body as delivered is not it.
@@ -401,6 +398,12 @@ fn written(parts: &[Option<Cow<'_, str>>]) -> String {
         [Some(only)] => text::single(only),
         _ => text::composite(parts),
     }
+}
+
+fn usable_type(text: String) -> Option<String> {
+    let usable =
+        !text.is_empty() && text.len() <= EVENT_TYPE_BYTES_MAX && !text.chars().any(char::is_control);
+    usable.then_some(text)
 }
 
 fn known_id(parts: &[Option<String>]) -> Result<String, Rejection> {

@@ -356,8 +356,10 @@ fn fresh_pair(random: &[u8; 32]) -> Option<SecretPair> {
         .ok()?;
     let (x, y) = public.as_ref().get(1..)?.split_at_checked(COORDINATE_BYTES)?;
     let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+    // Two keys must not share an id: a token names the one that it was signed with.
+    let key_id = format!("{SAMPLE_KEY_ID}-{}", hex::encode(x.first_chunk::<4>()?));
     let mut key = serde_json::json!({
-        "kty": "EC", "crv": "P-256", "alg": "ES256", "use": "sig", "kid": SAMPLE_KEY_ID, "x": encode(x), "y": encode(y),
+        "kty": "EC", "crv": "P-256", "alg": "ES256", "use": "sig", "kid": key_id, "x": encode(x), "y": encode(y),
     });
     let verifying = key.to_string();
     key["d"] = encode(random).into();

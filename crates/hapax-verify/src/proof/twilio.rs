@@ -85,13 +85,12 @@ impl Prove for TwilioProof {
 
     fn covers(&self, place: &Place) -> bool {
         match place {
-            Place::Header(_) => false,
+            // The fields of a form are signed, and not how they are written.
+            Place::Header(_) | Place::BodySha256 | Place::RequestSha256 => false,
             Place::Query(_)
             | Place::Body(_)
             | Place::Form(_)
-            | Place::BodySha256
             | Place::Request(_)
-            | Place::RequestSha256
             | Place::Index
             | Place::Present(_)
             | Place::Flag(_)

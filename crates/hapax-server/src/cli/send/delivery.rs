@@ -1,10 +1,7 @@
 //! The delivery itself: a body, an id, and a fresh signature for every copy.
 
-use std::io::Read as _;
-use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::Context as _;
 use bytes::Bytes;
 use hapax_verify::sign::{self, ProviderSigner};
 use hapax_verify::{Request, Verdict, Verifier};
@@ -12,9 +9,6 @@ use hapax_verify::{Request, Verdict, Verifier};
 use super::Sender;
 use crate::exit::CliError;
 use crate::output;
-
-/// A body that is larger is not sent: no service takes it.
-const BODY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// What is sent, again and again.
 pub(super) struct Delivery {
@@ -104,23 +98,6 @@ impl Delivery {
             Err(rejection) => Err(rejection.to_string()),
         }
     }
-}
-
-/// Reads a body from a file, or from stdin where the path is `-`.
-pub(super) fn read_body(path: &Path) -> anyhow::Result<Bytes> {
-    let mut body = Vec::new();
-    let limit = BODY_BYTES_MAX + 1;
-    let read = if path == Path::new("-") {
-        std::io::stdin().lock().take(limit).read_to_end(&mut body)
-    } else {
-        std::fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut body))
-    };
-    read.with_context(|| format!("the body could not be read from {}", path.display()))?;
-    anyhow::ensure!(
-        body.len() as u64 <= BODY_BYTES_MAX,
-        "the body is larger than {BODY_BYTES_MAX} bytes"
-    );
-    Ok(body.into())
 }
 
 fn unix_seconds() -> i64 {

@@ -63,6 +63,11 @@ impl Sources {
         sources.collect()
     }
 
+    /// All of them, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Source>> {
+        self.0.values()
+    }
+
     /// The source of this name.
     pub fn get(&self, name: &str) -> Option<Arc<Source>> {
         self.0.get(name).cloned()

@@ -6,15 +6,20 @@ use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1, ED25519, ParsedPublicKey};
 
 use super::candidates::Candidates;
 use super::content::{Content, concatenate};
-use crate::SetupError;
 use crate::limits::SECRETS_MAX;
-use crate::scheme::{Algorithm, KeyRule, Scheme, derive, select};
+use crate::proof::Setup;
+use crate::scheme::{Algorithm, KeyRule, Scheme, SignatureKind, derive, select};
 use crate::setup::SecretProblem;
+use crate::{Options, SetupError};
 
 /// A secret, ready to verify with.
 pub(super) struct VerifyingKey {
     kind: usize,
     material: Material,
+    /// Its place among the secrets; none if it comes from an option.
+    secret_index: Option<usize>,
+    /// The name by which a request asks for it; none if it is for every request.
+    name: Option<String>,
 }
 
 enum Material {
@@ -26,6 +31,18 @@ impl VerifyingKey {
     /// Which of the scheme's signature kinds this key checks.
     pub(super) fn kind(&self) -> usize {
         self.kind
+    }
+
+    /// Its place among the secrets.
+    pub(super) fn secret_index(&self) -> Option<usize> {
+        self.secret_index
+    }
+
+    /// Whether it is for a request that names this key, or none.
+    pub(super) fn is_for(&self, name: Option<&[u8]>) -> bool {
+        self.name
+            .as_deref()
+            .is_none_or(|own| Some(own.as_bytes()) == name)
     }
 
     /// Whether any of the signatures was made with this key over this content.
@@ -46,17 +63,67 @@ impl VerifyingKey {
 }
 
 /// Makes every secret ready, or says which one cannot be used.
-pub(super) fn verifying_keys(scheme: &Scheme, secrets: &[&str]) -> Result<Vec<VerifyingKey>, SetupError> {
+pub(super) fn verifying_keys(scheme: &Scheme, setup: &Setup<'_>) -> Result<Vec<VerifyingKey>, SetupError> {
+    let secrets = setup.secrets;
     if secrets.len() > SECRETS_MAX {
         return Err(SetupError::TooManySecrets { count: secrets.len() });
     }
-    let key_at = |(index, secret): (usize, &&str)| {
-        verifying_key(scheme, secret).map_err(|problem| SetupError::Secret {
+    let mut keys = Vec::with_capacity(secrets.len());
+    for (index, secret) in secrets.iter().enumerate() {
+        let failed = |problem| SetupError::Secret {
             position: index + 1,
             problem,
-        })
-    };
-    secrets.iter().enumerate().map(key_at).collect()
+        };
+        for kind in kinds_of(scheme, secret).map_err(failed)? {
+            let mut key = verifying_key(scheme, kind, secret).map_err(failed)?;
+            key.secret_index = Some(index);
+            keys.push(key);
+        }
+    }
+    keys.extend(keys_in_options(scheme, setup.options)?);
+    Ok(keys)
+}
+
+/// Keys that stand in options: each for one kind of signature, or each with a name.
+fn keys_in_options(scheme: &Scheme, options: &Options) -> Result<Vec<VerifyingKey>, SetupError> {
+    let mut keys = Vec::new();
+    for (kind, description) in scheme.signatures.iter().enumerate() {
+        let option = description.key_option.as_deref();
+        if let Some((option, text)) = option.and_then(|name| Some((name, options.text(name)?))) {
+            keys.push(verifying_key(scheme, kind, text).map_err(|problem| in_option(option, problem))?);
+        }
+    }
+    let table = scheme
+        .named_keys
+        .as_ref()
+        .and_then(|named| options.table(&named.option));
+    for (name, text) in table.into_iter().flatten() {
+        let mut key = verifying_key(scheme, 0, text).map_err(|problem| in_option(name, problem))?;
+        key.name = Some(name.clone());
+        keys.push(key);
+    }
+    Ok(keys)
+}
+
+fn in_option(name: &str, problem: SecretProblem) -> SetupError {
+    SetupError::KeyInOption {
+        name: name.to_owned(),
+        problem,
+    }
+}
+
+/// The kinds of signature that a secret may have made: the one that its shape says, and those that differ from it only
+/// in where they stand.
+fn kinds_of(scheme: &Scheme, secret: &str) -> Result<Vec<usize>, SecretProblem> {
+    refuse_private(scheme, secret)?;
+    let kind = select(&scheme.signatures, secret, public_prefix)?;
+    let chosen = &scheme.signatures[kind];
+    let alike = |other: &SignatureKind| other.algorithm == chosen.algorithm && other.key == chosen.key;
+    let kinds = scheme.signatures.iter().enumerate();
+    Ok(kinds
+        .filter(|(_, other)| alike(other))
+        .map(|(kind, _)| kind)
+        .collect())
 }
 
 /// The HMAC of the content, part by part.
@@ -76,9 +143,7 @@ pub(crate) fn hmac_algorithm(algorithm: Algorithm) -> Option<hmac::Algorithm> {
     }
 }
 
-fn verifying_key(scheme: &Scheme, secret: &str) -> Result<VerifyingKey, SecretProblem> {
-    refuse_private(scheme, secret)?;
-    let kind = select(&scheme.signatures, secret, public_prefix)?;
+fn verifying_key(scheme: &Scheme, kind: usize, secret: &str) -> Result<VerifyingKey, SecretProblem> {
     let description = &scheme.signatures[kind];
     let bytes = derive(
         description.key.encoding,
@@ -89,7 +154,12 @@ fn verifying_key(scheme: &Scheme, secret: &str) -> Result<VerifyingKey, SecretPr
         Some(algorithm) => Material::Hmac(Box::new(hmac::Key::new(algorithm, &bytes))),
         None => Material::Public(public_key(description.algorithm, &bytes)?),
     };
-    Ok(VerifyingKey { kind, material })
+    Ok(VerifyingKey {
+        kind,
+        material,
+        secret_index: None,
+        name: None,
+    })
 }
 
 fn public_key(algorithm: Algorithm, bytes: &[u8]) -> Result<ParsedPublicKey, SecretProblem> {

@@ -1,0 +1,92 @@
+//! The vectors of the repository, each with its verifier.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use hapax_verify::catalogue::{self, Provider};
+use hapax_verify::vectors::{File, Vector};
+use hapax_verify::{Request, Verifier};
+
+/// A request that can be torn apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Draft {
+    pub(crate) method: String,
+    pub(crate) url: String,
+    pub(crate) headers: Vec<(String, Vec<u8>)>,
+    pub(crate) body: Vec<u8>,
+    pub(crate) received_at: i64,
+}
+
+/// A vector and the verifier that it is for.
+#[derive(Debug)]
+pub(crate) struct Seed {
+    pub(crate) draft: Draft,
+    pub(crate) verifier: Verifier,
+    pub(crate) secrets: Vec<String>,
+    /// Whether nobody can change the body under a genuine signature.
+    pub(crate) signs_body: bool,
+    keys: BTreeMap<String, Vec<u8>>,
+}
+
+static SEEDS: LazyLock<Vec<Seed>> = LazyLock::new(load);
+
+pub(crate) fn seeds() -> &'static [Seed] {
+    &SEEDS
+}
+
+impl Draft {
+    pub(crate) fn request<'a>(&'a self, seed: &'a Seed) -> Request<'a> {
+        Request::new(&self.headers, &self.body, self.received_at)
+            .method(&self.method)
+            .url(&self.url)
+            .keys(&seed.keys)
+    }
+}
+
+fn load() -> Vec<Seed> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
+    let mut paths: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    paths.sort();
+    let files = paths.iter().map(|path| {
+        let text = std::fs::read_to_string(path).unwrap();
+        serde_json::from_str::<File>(&text).unwrap()
+    });
+    files.flat_map(of_file).collect()
+}
+
+fn of_file(file: File) -> Vec<Seed> {
+    let provider = |vector: &Vector| {
+        let name = file.provider.as_deref().or(vector.provider.as_deref()).unwrap();
+        catalogue::get(&name.replace('_', "-")).unwrap()
+    };
+    let vectors = file.vectors.iter();
+    vectors
+        .map(|vector| of_vector(provider(vector), vector))
+        .collect()
+}
+
+fn of_vector(provider: &Provider, vector: &Vector) -> Seed {
+    let headers = vector.headers.iter();
+    Seed {
+        draft: Draft {
+            method: vector.method.clone(),
+            url: vector.url.clone(),
+            headers: headers
+                .map(|(name, value)| (name.clone(), value.clone().into_bytes()))
+                .collect(),
+            body: vector.body(),
+            received_at: vector.now,
+        },
+        verifier: vector.verifier(provider).unwrap(),
+        secrets: vector.secrets.clone(),
+        signs_body: provider
+            .proof
+            .scheme()
+            .is_some_and(|scheme| scheme.signed.covers_body()),
+        keys: vector.keys(),
+    }
+}
