@@ -8,3 +8,4 @@ mod proof;
 mod replay;
 mod send;
 mod twice;
+mod verify;
