@@ -15,6 +15,7 @@ mod service {
     mod handshakes;
     mod http_destination;
     mod ids;
+    mod keys;
     mod life;
     mod limits;
     mod reload;

@@ -98,6 +98,12 @@ pub static SERVER: Table = Table {
             NONE,
             "The URL under which senders reach `listen`, for those that sign it. Never taken from a request.",
         ),
+        key(
+            "key_server",
+            "URL",
+            NONE,
+            "For tests: a server on this machine that is asked for every key that senders publish, instead of their own. Each is at `/<host>/<path>`.",
+        ),
     ],
 };
 

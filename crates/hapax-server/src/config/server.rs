@@ -8,6 +8,7 @@ use hapax_core::Secret;
 use super::section::Section;
 use super::size::{format_size, parse_size};
 use super::store_url::StoreUrl;
+use crate::http::ingest::keys::KeyServer;
 
 /// The smallest and largest `body_limit`, in bytes.
 const BODY_LIMIT: std::ops::RangeInclusive<u64> = 1024..=64 * 1024 * 1024;
@@ -27,6 +28,8 @@ pub struct Server {
     pub body_limit: u64,
     /// The URL under which senders reach us, without a slash at the end.
     pub public_url: Option<String>,
+    /// A server on this machine that is asked for senders' keys instead of their own, for tests.
+    pub key_server: Option<KeyServer>,
 }
 
 /// A shorter token can be guessed.
@@ -69,6 +72,7 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
         Err(error) => Err(error.to_string()),
     });
     let public_url = section.parsed("public_url", public_url);
+    let key_server = section.parsed("key_server", str::parse::<KeyServer>);
     if same_socket(listen, admin_listen) {
         section.problem(
             "admin_listen",
@@ -85,6 +89,7 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
         state_key,
         body_limit: body_limit.unwrap_or(5 * 1024 * 1024),
         public_url,
+        key_server,
     }
 }
 

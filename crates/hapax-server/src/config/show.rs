@@ -84,6 +84,9 @@ impl Config {
         if let Some(url) = &server.public_url {
             values.push(("public_url", url.clone().into()));
         }
+        if let Some(server) = &server.key_server {
+            values.push(("key_server", server.as_str().into()));
+        }
         Shown {
             path: "server".to_owned(),
             values,

@@ -11,6 +11,7 @@ mod confirm;
 mod diagnosis;
 mod handshake;
 mod judge;
+pub mod keys;
 mod limits;
 mod refused;
 mod source;
@@ -30,12 +31,12 @@ use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 
 use crate::config::Ack;
-use crate::destination::http::client::Client;
 use crate::telemetry::Metrics;
 use crate::telemetry::metrics::UNKNOWN_SOURCE;
 
 use super::problem::Problem;
 use budget::Budget;
+use keys::KeyFetcher;
 pub use limits::Limits;
 pub use source::{AckStatus, Source, Sources};
 
@@ -55,8 +56,8 @@ struct Inner {
     ids: EventIds,
     limits: Limits,
     budget: Arc<Budget>,
-    client: Client,
     pace: diagnosis::Pace,
+    keys: KeyFetcher,
 }
 
 /// What the ingest service is made of.
@@ -73,8 +74,8 @@ pub struct Parts {
     pub random: Arc<dyn Random>,
     /// Everything has a limit.
     pub limits: Limits,
-    /// Calls the URLs by which senders are confirmed.
-    pub client: Client,
+    /// Fetches the keys that senders publish.
+    pub keys: KeyFetcher,
 }
 
 type Answer = Response<Full<Bytes>>;
@@ -110,8 +111,8 @@ impl Ingest {
             ids: EventIds::default(),
             budget: Arc::new(Budget::new(parts.limits.body_bytes_in_flight_max)),
             limits: parts.limits,
-            client: parts.client,
             pace: diagnosis::Pace::default(),
+            keys: parts.keys,
         }))
     }
 
@@ -127,6 +128,7 @@ impl Ingest {
     /// Serves these sources from the next request on; requests that run go on with what they found.
     pub fn reconfigure(&self, sources: Sources) {
         self.0.sources.store(Arc::new(sources));
+        self.0.keys.clear();
     }
 }
 
@@ -181,7 +183,7 @@ impl Inner {
             Verdict::Handshake(answer) => return Ok(handshake::response(answer)),
             Verdict::Registration(registration) => return self.register(source, registration).await,
             Verdict::Confirmation(confirmation) => return self.confirm(source, confirmation).await,
-            Verdict::NeedsKey(request) => return Err(refused::key_unknown(&request.key_id)),
+            Verdict::NeedsKey(request) => return Err(refused::key_unavailable(&request.key_id)),
         };
         if envelopes.is_empty() {
             return Ok(answer::dressed(answer::empty(), &source.answer));

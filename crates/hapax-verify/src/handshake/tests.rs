@@ -19,6 +19,7 @@ fn verdict_with(
         proof: Proof::Token(TokenRule {
             places: vec![TokenPlace::Header("x-token".to_owned())],
             never_begins_with: None,
+            query_option: None,
         }),
         identity,
         handshakes: vec![handshake],

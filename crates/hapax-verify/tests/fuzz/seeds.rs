@@ -82,11 +82,21 @@ fn of_vector(provider: &Provider, vector: &Vector) -> Seed {
             received_at: vector.now,
         },
         verifier: vector.verifier(provider).unwrap(),
-        secrets: vector.secrets.clone(),
+        secrets: secrets(vector),
         signs_body: provider
             .proof
             .scheme()
             .is_some_and(|scheme| scheme.signed.covers_body()),
         keys: vector.keys(),
     }
+}
+
+/// The secrets of a vector, those in options (a key of Box, a table of Pusher's) among them.
+fn secrets(vector: &Vector) -> Vec<String> {
+    let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+    let in_options = vector.config.values().flat_map(|value| match value.as_object() {
+        Some(table) => table.values().filter_map(text).collect(),
+        None => Vec::from_iter(text(value)),
+    });
+    vector.secrets.iter().cloned().chain(in_options).collect()
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::exit::Exit;
 
 /// What the ingest port answers besides 2xx: code, status, meaning.
-const INGEST: [(&str, u16, &str); 20] = [
+const INGEST: [(&str, u16, &str); 21] = [
     ("signature_missing", 401, "The request has no signature."),
     (
         "signature_invalid",
@@ -61,6 +61,11 @@ const INGEST: [(&str, u16, &str); 20] = [
         "store_unavailable",
         503,
         "The store cannot be written; nothing was accepted, and the sender delivers again.",
+    ),
+    (
+        "key_unavailable",
+        503,
+        "The key that the signature names cannot be fetched now; nothing was accepted, and the sender delivers again.",
     ),
     (
         "overloaded",

@@ -1,15 +1,16 @@
-//! What a request is: by its source's verifier, and once more where the store may know a secret that this replica does
-//! not.
+//! What a request is: by its source's verifier, and once more with a key that had to be fetched, or where the store may
+//! know a secret that this replica does not.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use hapax_core::Timestamp;
-use hapax_verify::{Rejection, Verdict, Verifier};
+use hapax_verify::{KeyRequest, Rejection, Verdict, Verifier};
 use http::Method;
 use http::request::Parts;
 
 use super::diagnosis::{self, Case};
+use super::keys::Outcome;
 use super::{Inner, Source, refused};
 use crate::http::problem::Problem;
 
@@ -31,13 +32,19 @@ impl Inner {
     ) -> Result<Verdict, Problem> {
         let url = source.url(&head.uri);
         let ask = |verifier: &Verifier| {
+            let keys = self.keys.keys_of(&source.name);
             let request = hapax_verify::Request::new(&head.headers, body, received_at.as_seconds())
                 .method(head.method.as_str())
                 .url(&url)
-                .query(head.uri.query().unwrap_or_default());
+                .query(head.uri.query().unwrap_or_default())
+                .keys(&keys);
             verifier.verify(&request)
         };
         let mut verdict = ask(&source.verifier());
+        if let Ok(Verdict::NeedsKey(key)) = &verdict {
+            self.fetch(source, key.clone()).await?;
+            verdict = ask(&source.verifier());
+        }
         if is_unproven(&verdict)
             && let Some(newer) = self.newer_verifier(source).await?
         {
@@ -53,6 +60,16 @@ impl Inner {
             return Err(refused::method_not_allowed(&head.method));
         }
         Ok(verdict)
+    }
+
+    /// Fetches a key that a signature names.
+    async fn fetch(&self, source: &Source, key: KeyRequest) -> Result<(), Problem> {
+        let key_id = key.key_id.clone();
+        match self.keys.fetch(&source.name, key).await {
+            Outcome::Known => Ok(()),
+            Outcome::Unknown => Err(refused::key_unknown(&key_id)),
+            Outcome::Unavailable => Err(refused::key_unavailable(&key_id)),
+        }
     }
 
     /// A verifier with what other replicas were handed, where senders hand secrets over.

@@ -15,6 +15,8 @@ use crate::http::problem::Problem;
 const METHODS: &str = "POST";
 /// When to ask again how the work ended.
 const IN_FLIGHT_RETRY: Duration = Duration::from_secs(2);
+/// When a key may be there that could not be fetched.
+const KEY_RETRY: Duration = Duration::from_secs(5);
 /// Characters of a stranger's text that an answer repeats.
 const ECHO_CHARS_MAX: usize = 100;
 
@@ -126,6 +128,20 @@ pub(super) fn confirmation_failed(why: &str) -> Problem {
         format!("the sender asks to be confirmed by a call, and {why}; nothing was confirmed, ask again"),
     )
     .retry_after(IN_FLIGHT_RETRY)
+}
+
+/// Nothing is said about the signature: the sender delivers again, and by then the key may be there.
+pub(super) fn key_unavailable(key_id: &str) -> Problem {
+    Problem::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "key_unavailable",
+        "Key unavailable",
+        format!(
+            "the key `{}` that the signature names cannot be fetched now; nothing was kept, deliver it again",
+            shortened(key_id)
+        ),
+    )
+    .retry_after(KEY_RETRY)
 }
 
 /// The sender delivers again, and that makes the next attempt.
