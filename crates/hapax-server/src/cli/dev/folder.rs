@@ -15,6 +15,8 @@ use hapax_verify::{OptionKind, OptionSpec};
 use serde::{Deserialize, Serialize};
 
 const SECRETS_FILE: &str = "secrets.toml";
+/// What the key for secrets that senders hand over is called in the file; no provider is.
+const STATE_KEY: &str = "state_key";
 const STORE_FILE: &str = "dev.db";
 /// What the destination of `--forward` is called.
 const FORWARD: &str = "forward";
@@ -26,6 +28,7 @@ pub(in crate::cli) const FOLDER_DEFAULT: &str = ".hapax";
 pub(super) struct Folder {
     path: PathBuf,
     secrets: BTreeMap<String, Kept>,
+    state_key: String,
 }
 
 /// A secret as the file has it.
@@ -100,19 +103,23 @@ impl Folder {
         let known = secrets.len();
         for provider in catalogue::all() {
             if !secrets.contains_key(&provider.name) {
-                let mut random = [0; 32];
-                SystemRandom::new().fill(&mut random)?;
-                secrets.insert(provider.name.clone(), generate_secret(provider, &random).into());
+                let pair = generate_secret(provider, &random()?);
+                secrets.insert(provider.name.clone(), pair.into());
             }
+        }
+        if !secrets.contains_key(STATE_KEY) {
+            secrets.insert(STATE_KEY.to_owned(), Kept::Shared(hex::encode(random()?)));
         }
         if secrets.len() > known {
             write(&file, &toml::to_string(&secrets)?)?;
         }
+        let state_key = secrets.get(STATE_KEY).map(|kept| kept.signing().to_owned());
         // What the catalogue does not know any more stays in the file, and is not served.
         secrets.retain(|name, _| catalogue::get(name).is_some());
         Ok(Self {
             path: path.to_owned(),
             secrets,
+            state_key: state_key.unwrap_or_default(),
         })
     }
 
@@ -130,9 +137,10 @@ impl Folder {
 
     /// The environment in which [`Folder::configuration`] is read.
     pub(super) fn variables(&self) -> Vec<(String, String)> {
-        self.secrets
-            .iter()
+        let secrets = self.secrets.iter();
+        secrets
             .map(|(name, kept)| (variable(name), kept.verifying().to_owned()))
+            .chain([(variable(STATE_KEY), self.state_key.clone())])
             .collect()
     }
 
@@ -146,10 +154,11 @@ impl Folder {
     ) -> String {
         let store = format!("sqlite:{}", self.path.join(STORE_FILE).display());
         let mut text = format!(
-            "[server]\nlisten = \"127.0.0.1:{port}\"\nadmin_listen = \"127.0.0.1:{admin_port}\"\npublic_url = {}\n\n\
-             [store]\nurl = {}\n",
+            "[server]\nlisten = \"127.0.0.1:{port}\"\nadmin_listen = \"127.0.0.1:{admin_port}\"\npublic_url = {}\n\
+             state_key = \"env:{}\"\n\n[store]\nurl = {}\n",
             // Senders that sign the URL sign the one that they were given.
             quoted(public_url.unwrap_or(&format!("http://127.0.0.1:{port}"))),
+            variable(STATE_KEY),
             quoted(&store)
         );
         let deliver_to = if forward.is_some() {
@@ -196,6 +205,12 @@ fn options(provider: &Provider) -> String {
 
 fn variable(provider: &str) -> String {
     format!("SECRET_OF_{}", provider.to_ascii_uppercase().replace('-', "_"))
+}
+
+fn random() -> anyhow::Result<[u8; 32]> {
+    let mut random = [0; 32];
+    SystemRandom::new().fill(&mut random)?;
+    Ok(random)
 }
 
 fn quoted(text: &str) -> String {

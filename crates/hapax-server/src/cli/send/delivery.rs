@@ -40,7 +40,7 @@ impl Delivery {
         let contradicts = |event_id: &str, id: &str| body.is_some() && !event_id.contains(id);
         let generated = id.is_none();
         let id = id.map_or_else(|| format!("evt_{:032x}", fastrand::u128(..)), str::to_owned);
-        let sample = sender.sample(&id);
+        let sample = sender.sample(&id).delivery(unix_seconds());
         let mut delivery = Self {
             signer,
             id,
