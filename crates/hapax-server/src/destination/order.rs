@@ -36,8 +36,6 @@ impl OrderBy for FieldOrder {
                 .map(|(_, value)| value.into_owned()),
             // The configuration refuses these: they say nothing about what belongs together.
             Place::Query(_)
-            | Place::Flag(_)
-            | Place::Proof(_)
             | Place::Request(_)
             | Place::RequestSha256
             | Place::Index
