@@ -8,7 +8,8 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use crate::{
-    AnswerRule, Handshake, IdentityRule, OptionKind, OptionSpec, OptionValue, Options, Proof, Recipe, SecretNeed,
+    AnswerRule, Handshake, IdentityRule, OptionKind, OptionSpec, OptionValue, Options, Proof, Recipe,
+    SecretNeed,
 };
 
 /// Name and content of every file, sorted by name.

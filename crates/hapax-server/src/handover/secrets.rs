@@ -61,7 +61,12 @@ impl HandedSecrets {
     }
 
     /// Takes a secret over, if a registration is open. When this returns, it is durable and every replica finds it.
-    pub(crate) async fn take(&self, store: &dyn Backend, secret: &str, now: Timestamp) -> Result<(), NotTaken> {
+    pub(crate) async fn take(
+        &self,
+        store: &dyn Backend,
+        secret: &str,
+        now: Timestamp,
+    ) -> Result<(), NotTaken> {
         let name = &self.source.name;
         let states = store.source_states().await?;
         open_until(&states, name)

@@ -134,6 +134,7 @@ mod tests {
             about: format!("it is the {name} of the app"),
             kind,
             required,
+            sample: None,
         };
         Provider {
             options: vec![

@@ -15,8 +15,8 @@ use hapax_core::{Clock, SourceName};
 use hapax_verify::{KeyRequest, Keys};
 use tokio::sync::{Semaphore, watch};
 
-use crate::destination::http::client::TlsError;
 use crate::destination::http::Lookup;
+use crate::destination::http::client::TlsError;
 use cache::{Cache, Entry};
 use call::Caller;
 pub use call::{KeyServer, KeyServerError};
@@ -109,7 +109,10 @@ impl KeyFetcher {
             return Outcome::Unavailable;
         };
         let landed = flight.wait_for(Option::is_some).await;
-        landed.ok().and_then(|outcome| *outcome).unwrap_or(Outcome::Unavailable)
+        landed
+            .ok()
+            .and_then(|outcome| *outcome)
+            .unwrap_or(Outcome::Unavailable)
     }
 
     /// The flight for a key; a new one where there is none. Nothing if too many are under way.

@@ -38,7 +38,8 @@ impl Case {
         }
         for option in &provider.options {
             let sample = option.sample.iter();
-            arguments.extend(sample.flat_map(|text| ["--option".to_owned(), format!("{}={text}", option.name)]));
+            arguments
+                .extend(sample.flat_map(|text| ["--option".to_owned(), format!("{}={text}", option.name)]));
         }
         Self { directory, arguments }
     }
@@ -99,7 +100,10 @@ async fn a_source_of_the_configuration_is_taken_and_the_secret_of_another_is_rec
         ProviderSigner::new(provider, "whsec_of_the_other_source", &provider.sample_options()).unwrap();
     let delivery = signer.sign(sample::of_provider(provider, "sample_1").delivery(NOW));
     std::fs::write(setup.path().join("body"), &delivery.body).unwrap();
-    let signature = delivery.headers.iter().find(|(name, _)| name == "stripe-signature");
+    let signature = delivery
+        .headers
+        .iter()
+        .find(|(name, _)| name == "stripe-signature");
     let header = format!("Stripe-Signature: {}", signature.unwrap().1);
     let now = NOW.to_string();
     for (source, code) in [("other", 0), ("stripe", 5)] {
@@ -142,8 +146,12 @@ async fn files_of_vectors_are_run_and_what_is_not_as_it_says_is_named() {
 async fn what_cannot_be_understood_is_a_usage_error_and_what_is_unknown_is_not_found() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("body"), "{}").unwrap();
-    run(directory.path(), &["verify", "strpie", "body"]).await.assert_code(4);
-    run(directory.path(), &["verify", "stripe", "body"]).await.assert_code(2);
+    run(directory.path(), &["verify", "strpie", "body"])
+        .await
+        .assert_code(4);
+    run(directory.path(), &["verify", "stripe", "body"])
+        .await
+        .assert_code(2);
     run(directory.path(), &["verify"]).await.assert_code(2);
     let option = ["verify", "stripe", "body", "--secret", "s", "--option", "no=1"];
     run(directory.path(), &option).await.assert_code(2);
