@@ -6,8 +6,10 @@ use std::io::{ErrorKind, Write as _};
 
 use anyhow::Context as _;
 use hapax_verify::catalogue::{self, Provider};
+use hapax_verify::{Handshake, SecretNeed};
 
 use super::Globals;
+use super::providers::words;
 use crate::config;
 use crate::exit::CliError;
 use crate::output;
@@ -59,7 +61,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), CliError> {
     file.write_all(text(&providers).as_bytes())
         .with_context(|| format!("{} cannot be written", path.display()))?;
     output::note(format_args!("{} written.", path.display()));
-    for provider in &providers {
+    for provider in providers.iter().filter(|provider| needs_secret(provider)) {
         output::note(format_args!(
             "Set {} to the signing secret that {} shows.",
             variable(provider),
@@ -89,8 +91,25 @@ fn variable(provider: &Provider) -> String {
     )
 }
 
+fn needs_secret(provider: &Provider) -> bool {
+    provider.secrets == SecretNeed::Required
+}
+
+/// What the service needs for these senders, without the mark that makes it a comment.
+fn head(providers: &[&Provider]) -> String {
+    let mut head = HEAD.to_owned();
+    if providers.iter().any(|provider| provider.proof.covers_url()) {
+        head = head.replace("# public_url", "public_url");
+    }
+    let hands_over = |provider: &&Provider| provider.handshakes.contains(&Handshake::AsanaSecret);
+    if providers.iter().any(hands_over) {
+        head = head.replace("# state_key", "state_key");
+    }
+    head
+}
+
 fn text(providers: &[&Provider]) -> String {
-    let mut text = HEAD.to_owned();
+    let mut text = head(providers);
     if providers.is_empty() {
         text.push_str(SOURCE_EXAMPLE);
     }
@@ -100,21 +119,38 @@ fn text(providers: &[&Provider]) -> String {
             continue;
         }
         written.push(&provider.name);
-        let (name, title, variable) = (&provider.name, &provider.title, variable(provider));
+        let (name, title) = (&provider.name, &provider.title);
         let _ = write!(
             text,
             "\n# {title}. Give it the URL of this machine, ending in /in/{name}.\n\
              [sources.{name}]\n\
              provider = \"{name}\"\n\
-             secrets = [\"env:{variable}\"]    # several while you rotate: any may match\n\
+             {}\
              deliver_to = [\"app\"]\n\
              # ledger_window = \"30d\"          # how long an event id is remembered\n\
-             # payload_retention = \"14d\"      # how long its body is kept\n"
+             # payload_retention = \"14d\"      # how long its body is kept\n",
+            credentials(provider)
         );
     }
     text.push_str(TAIL);
     text.push_str(SQL_EXAMPLE);
     text
+}
+
+/// The lines that only the user can fill in.
+fn credentials(provider: &Provider) -> String {
+    let mut lines = String::new();
+    if needs_secret(provider) {
+        let variable = variable(provider);
+        let _ = writeln!(
+            lines,
+            "secrets = [\"env:{variable}\"]    # several while you rotate: any may match"
+        );
+    }
+    if let Some(options) = words::sample_options(provider) {
+        let _ = writeln!(lines, "{options}    # put your own here");
+    }
+    lines
 }
 
 const HEAD: &str = r#"# Hapax: every webhook takes effect exactly once.
@@ -127,6 +163,7 @@ admin_listen = "127.0.0.1:8081"        # admin API, /metrics, /healthz, /readyz
 # admin_token = "env:HAPAX_ADMIN_TOKEN"  # needed where admin_listen is not a loopback address
 # body_limit = "5MiB"
 # public_url = "https://hooks.example.com"  # for senders that sign the URL
+# state_key = "env:HAPAX_STATE_KEY"    # for senders that hand their secret over
 
 [store]
 url = "sqlite:hapax.db"
@@ -190,10 +227,12 @@ mod tests {
                 )
             })
             .collect();
+        let state_key = ("HAPAX_STATE_KEY", "a key that is long enough for what it keeps");
         let environment = Environment::with(
             secrets
                 .iter()
-                .map(|(name, value)| (name.as_str(), value.as_str())),
+                .map(|(name, value)| (name.as_str(), value.as_str()))
+                .chain([state_key]),
         );
         for providers in [&all[..], &[]] {
             let config = config::parse(&text(providers), Path::new("hapax.toml"), &environment, &[]).unwrap();
