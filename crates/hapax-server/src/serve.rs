@@ -173,7 +173,11 @@ impl Server {
         let store = OpenStore::open(&config.store.url, &clock).await?;
         let metrics = Arc::new(Metrics::new(Arc::clone(&clock)));
         know(&metrics, &config);
-        let keys = KeyFetcher::new(&tuning.lookup, config.server.key_server.clone(), Arc::clone(&clock))?;
+        let keys = KeyFetcher::new(
+            &tuning.lookup,
+            config.server.key_server.clone(),
+            Arc::clone(&clock),
+        )?;
         let client = Client::new(tuning.lookup)?;
         let destinations = Arc::new(Destinations::new(targets(&config, &client, &clock)?));
         let random = Arc::new(SystemRandom::new());

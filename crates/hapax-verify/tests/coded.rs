@@ -40,7 +40,11 @@ static SUBJECTS: LazyLock<Vec<Subject>> = LazyLock::new(|| {
 
 impl Subject {
     fn signed(&self, id: &str) -> Delivery {
-        let signer = ProviderSigner::new(self.provider, &self.secret.signing, &self.provider.sample_options());
+        let signer = ProviderSigner::new(
+            self.provider,
+            &self.secret.signing,
+            &self.provider.sample_options(),
+        );
         let mut delivery = sample::of_provider(self.provider, id).delivery(NOW);
         delivery.url = URL.to_owned();
         signer.unwrap().sign(delivery)
@@ -68,13 +72,16 @@ fn bodies() -> impl Strategy<Value = Vec<u8>> {
     let signed: Vec<Vec<u8>> = SUBJECTS.iter().map(|subject| subject.signed("x").body).collect();
     prop_oneof![
         proptest::collection::vec(any::<u8>(), 0..256),
-        (proptest::sample::select(signed), any::<proptest::sample::Index>(), any::<u8>()).prop_map(
-            |(mut body, at, byte)| {
+        (
+            proptest::sample::select(signed),
+            any::<proptest::sample::Index>(),
+            any::<u8>()
+        )
+            .prop_map(|(mut body, at, byte)| {
                 let at = at.index(body.len());
                 body[at] = byte;
                 body
-            }
-        ),
+            }),
     ]
 }
 
@@ -132,10 +139,16 @@ fn a_fresh_secret_of_another_sender_account_verifies_nothing() {
     for subject in SUBJECTS.iter() {
         let provider = subject.provider;
         let other = generate_secret(provider, &[9; 32]);
-        let verifier = Verifier::new(&provider.recipe(), &[other.verifying], &provider.sample_options()).unwrap();
+        let verifier =
+            Verifier::new(&provider.recipe(), &[other.verifying], &provider.sample_options()).unwrap();
         let delivery = subject.signed("id_1");
         let request = Request::new(&delivery.headers, &delivery.body, NOW).url(&delivery.url);
-        assert_eq!(verifier.verify(&request).unwrap_err().status(), 401, "{}", provider.name);
+        assert_eq!(
+            verifier.verify(&request).unwrap_err().status(),
+            401,
+            "{}",
+            provider.name
+        );
     }
 }
 
@@ -144,7 +157,11 @@ fn without_an_option_that_it_needs_no_verifier_is_made() {
     for subject in SUBJECTS.iter() {
         let needs = subject.provider.options.iter().any(|option| option.required);
         let recipe = subject.provider.recipe();
-        let made = Verifier::new(&recipe, &[&subject.secret.verifying], &hapax_verify::Options::default());
+        let made = Verifier::new(
+            &recipe,
+            &[&subject.secret.verifying],
+            &hapax_verify::Options::default(),
+        );
         assert_eq!(made.is_err(), needs, "{}", subject.provider.name);
     }
 }
@@ -152,7 +169,10 @@ fn without_an_option_that_it_needs_no_verifier_is_made() {
 #[test]
 fn a_private_key_is_not_taken_where_the_public_one_belongs() {
     for name in ["aws-sns", "paypal", "plaid"] {
-        let subject = SUBJECTS.iter().find(|subject| subject.provider.name == name).unwrap();
+        let subject = SUBJECTS
+            .iter()
+            .find(|subject| subject.provider.name == name)
+            .unwrap();
         let options = subject.provider.sample_options();
         let made = Verifier::new(&subject.provider.recipe(), &[&subject.secret.signing], &options);
         assert!(made.is_err(), "{name}");
@@ -177,7 +197,10 @@ fn a_damaged_certificate_never_verifies_what_the_whole_one_does_not() {
 
 #[test]
 fn a_topic_that_is_not_listed_is_refused_though_its_message_is_genuine() {
-    let subject = SUBJECTS.iter().find(|subject| subject.provider.name == "aws-sns").unwrap();
+    let subject = SUBJECTS
+        .iter()
+        .find(|subject| subject.provider.name == "aws-sns")
+        .unwrap();
     let delivery = subject.signed("id_1");
     let topics = OptionValue::List(vec!["arn:aws:sns:us-east-1:123456789012:other".to_owned()]);
     let options = [("topic_arns", topics)].into_iter().collect();

@@ -61,7 +61,9 @@ impl KeySite {
     }
 
     async fn deliver(&self, delivery: &Delivery) -> Reply {
-        self.site.post("/in/stripe", &delivery.headers, &delivery.body).await
+        self.site
+            .post("/in/stripe", &delivery.headers, &delivery.body)
+            .await
     }
 }
 
@@ -111,15 +113,20 @@ async fn a_key_is_fetched_once_for_many_deliveries_at_once() {
         .collect();
     for task in tasks {
         let reply = task.await.unwrap();
-        assert_eq!((reply.status, &reply.json()["status"]), (200, &"accepted".into()), "{reply:?}");
+        assert_eq!(
+            (reply.status, &reply.json()["status"]),
+            (200, &"accepted".into()),
+            "{reply:?}"
+        );
     }
     let asked = site.keys.rest();
     assert_eq!(asked.len(), 1);
     assert_eq!(asked[0].path, "/sandbox.plaid.com/webhook_verification_key/get");
     let question: serde_json::Value = serde_json::from_slice(&asked[0].body).unwrap();
+    let key: serde_json::Value = serde_json::from_str(&pair.verifying).unwrap();
     assert_eq!(
         question,
-        serde_json::json!({"client_id": "the-client", "secret": "the-secret", "key_id": "hapax-sample-key"})
+        serde_json::json!({"client_id": "the-client", "secret": "the-secret", "key_id": key["kid"]})
     );
 }
 
@@ -145,8 +152,14 @@ async fn no_answer_that_is_no_key_is_taken_for_one_or_kept() {
         (StatusCode::OK, "<html>busy</html>".to_owned()),
         (StatusCode::OK, String::new()),
         (StatusCode::FOUND, plaid_answer(&pair)),
-        (StatusCode::BAD_REQUEST, "{\"error_code\":\"INVALID_API_KEYS\"}".to_owned()),
-        (StatusCode::OK, format!("{}{}", plaid_answer(&pair), " ".repeat(70_000))),
+        (
+            StatusCode::BAD_REQUEST,
+            "{\"error_code\":\"INVALID_API_KEYS\"}".to_owned(),
+        ),
+        (
+            StatusCode::OK,
+            format!("{}{}", plaid_answer(&pair), " ".repeat(70_000)),
+        ),
     ] {
         site.answers(status, body);
         site.deliver(&delivery).await.is_problem(503, "key_unavailable");
@@ -186,10 +199,17 @@ async fn a_certificate_is_fetched_from_the_senders_host() {
     let mut site = KeySite::start("paypal", &vector.options(), StatusCode::OK, certificate).await;
     let headers: Vec<(String, String)> = vector.headers.clone().into_iter().collect();
     let reply = site.site.post("/in/stripe", &headers, &vector.body()).await;
-    assert_eq!(reply.json()["event_id"], "WH-58D329510W468432D-8HN650336L201105X", "{reply:?}");
+    assert_eq!(
+        reply.json()["event_id"],
+        "WH-58D329510W468432D-8HN650336L201105X",
+        "{reply:?}"
+    );
     let asked = site.keys.rest();
     assert_eq!(asked.len(), 1);
-    assert_eq!(asked[0].path, "/api.paypal.com/v1/notifications/certs/CERT-sample-1");
+    assert_eq!(
+        asked[0].path,
+        "/api.paypal.com/v1/notifications/certs/CERT-sample-1"
+    );
 }
 
 #[tokio::test]

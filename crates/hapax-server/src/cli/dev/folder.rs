@@ -46,7 +46,10 @@ impl Folder {
             if !secrets.contains_key(&provider.name) {
                 let mut random = [0; 32];
                 SystemRandom::new().fill(&mut random)?;
-                secrets.insert(provider.name.clone(), generate_secret(provider, &random).verifying);
+                secrets.insert(
+                    provider.name.clone(),
+                    generate_secret(provider, &random).verifying,
+                );
             }
         }
         if secrets.len() > known {

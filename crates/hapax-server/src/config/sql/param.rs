@@ -259,7 +259,9 @@ fn at(place: &Place, event: &hapax_core::StoredEvent) -> Result<Option<Value>, S
             Ok(found.map(|key| Value::Text(key.clone())))
         }
         // The configuration refuses these: they are not in an event.
-        Place::Query(_) | Place::Request(_) | Place::RequestSha256 | Place::Index | Place::Proof(_) => Ok(None),
+        Place::Query(_) | Place::Request(_) | Place::RequestSha256 | Place::Index | Place::Proof(_) => {
+            Ok(None)
+        }
     }
 }
 

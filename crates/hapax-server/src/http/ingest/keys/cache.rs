@@ -71,9 +71,15 @@ mod tests {
         let mut cache = Cache::default();
         cache.put(key("a"), Entry::Known(vec![1]), Duration::ZERO);
         cache.put(key("b"), Entry::Unknown, Duration::ZERO);
-        assert_eq!(cache.get(&key("b"), Duration::from_secs(59)), Some(Entry::Unknown));
+        assert_eq!(
+            cache.get(&key("b"), Duration::from_secs(59)),
+            Some(Entry::Unknown)
+        );
         assert_eq!(cache.get(&key("b"), Duration::from_secs(60)), None);
-        assert_eq!(cache.get(&key("a"), Duration::from_secs(3599)), Some(Entry::Known(vec![1])));
+        assert_eq!(
+            cache.get(&key("a"), Duration::from_secs(3599)),
+            Some(Entry::Known(vec![1]))
+        );
         assert_eq!(cache.get(&key("a"), Duration::from_secs(3600)), None);
     }
 

@@ -93,9 +93,15 @@ impl Caller {
         let bytes = self.call(&request.url, request.body.clone()).await?;
         let looks_right = match &request.body {
             None => contains(&bytes, b"-----BEGIN CERTIFICATE-----"),
-            Some(_) => contains(&bytes, b"\"key\"") && serde_json::from_slice::<serde_json::Value>(&bytes).is_ok(),
+            Some(_) => {
+                contains(&bytes, b"\"key\"") && serde_json::from_slice::<serde_json::Value>(&bytes).is_ok()
+            }
         };
-        if looks_right { Ok(bytes.to_vec()) } else { Err(Fault::NotAKey) }
+        if looks_right {
+            Ok(bytes.to_vec())
+        } else {
+            Err(Fault::NotAKey)
+        }
     }
 
     /// The answer to a GET, or with a body to a POST.
@@ -107,7 +113,9 @@ impl Caller {
             None => (uri, client),
         };
         let exchange = exchange(client, request(uri, body));
-        tokio::time::timeout(CALL_TIMEOUT, exchange).await.map_err(|_| Fault::Timeout)?
+        tokio::time::timeout(CALL_TIMEOUT, exchange)
+            .await
+            .map_err(|_| Fault::Timeout)?
     }
 
     /// Which authorities may vouch for a host; nothing for a host that is not called at all.
@@ -118,7 +126,9 @@ impl Caller {
         }
         let host = uri.host()?;
         let is_sns = |suffix: &str| {
-            let region = host.strip_prefix("sns.").and_then(|rest| rest.strip_suffix(suffix));
+            let region = host
+                .strip_prefix("sns.")
+                .and_then(|rest| rest.strip_suffix(suffix));
             region.is_some_and(|region| !region.is_empty() && !region.contains('.'))
         };
         match host {
@@ -134,7 +144,9 @@ impl Caller {
 impl KeyServer {
     /// The same path at this server, behind the host that it would have been asked from.
     fn instead_of(&self, uri: &Uri) -> Option<Uri> {
-        format!("{}/{}{}", self.0, uri.host()?, uri.path_and_query()?).parse().ok()
+        format!("{}/{}{}", self.0, uri.host()?, uri.path_and_query()?)
+            .parse()
+            .ok()
     }
 
     /// As it was written.
@@ -151,7 +163,8 @@ impl FromStr for KeyServer {
         let host = uri.host().unwrap_or_default();
         let literal = host.trim_start_matches('[').trim_end_matches(']');
         let is_local = literal.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
-        let is_plain = uri.scheme_str() == Some("http") && uri.query().is_none() && matches!(uri.path(), "" | "/");
+        let is_plain =
+            uri.scheme_str() == Some("http") && uri.query().is_none() && matches!(uri.path(), "" | "/");
         if is_local && is_plain && !text.contains('@') {
             Ok(Self(text.trim_end_matches('/').to_owned()))
         } else {
@@ -162,7 +175,11 @@ impl FromStr for KeyServer {
 
 async fn exchange(client: &Client, request: Request<Full<Bytes>>) -> Result<Bytes, Fault> {
     let (head, body) = client.request(request).await?.into_parts();
-    let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(|_| Fault::Answer)?.to_bytes();
+    let body = Limited::new(body, ANSWER_BYTES_MAX)
+        .collect()
+        .await
+        .map_err(|_| Fault::Answer)?
+        .to_bytes();
     match head.status {
         status if status.is_success() => Ok(body),
         StatusCode::NOT_FOUND | StatusCode::GONE => Err(Fault::Unknown),
@@ -178,7 +195,9 @@ fn request(uri: Uri, body: Option<Vec<u8>>) -> Request<Full<Bytes>> {
         let json = HeaderValue::from_static("application/json");
         request.headers_mut().insert(CONTENT_TYPE, json);
     }
-    request.headers_mut().insert(ACCEPT, HeaderValue::from_static("*/*"));
+    request
+        .headers_mut()
+        .insert(ACCEPT, HeaderValue::from_static("*/*"));
     *request.method_mut() = method;
     *request.uri_mut() = uri;
     request
@@ -228,7 +247,11 @@ mod tests {
 
     #[test]
     fn few_authorities_vouch_for_a_sender() {
-        let (amazon, paypal, all) = (roots(&["Amazon", "Starfield"]), roots(&["DigiCert"]), roots(&[""]));
+        let (amazon, paypal, all) = (
+            roots(&["Amazon", "Starfield"]),
+            roots(&["DigiCert"]),
+            roots(&[""]),
+        );
         assert!(!amazon.is_empty() && !paypal.is_empty());
         assert!(amazon.len() < all.len() / 4 && paypal.len() < all.len() / 4);
     }
