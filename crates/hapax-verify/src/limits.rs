@@ -47,3 +47,15 @@ pub const FORM_FIELDS_MAX: usize = 1_000;
 
 /// How many headers a sender may list as signed.
 pub const SIGNED_HEADERS_MAX: usize = 64;
+
+/// The longest body that is looked at for a handshake.
+pub const HANDSHAKE_BODY_BYTES_MAX: usize = 8192;
+
+/// The longest challenge that is echoed.
+pub const HANDSHAKE_ECHO_BYTES_MAX: usize = 1024;
+
+/// The most digits of a number in a handshake.
+pub const HANDSHAKE_DIGITS_MAX: usize = 18;
+
+/// The longest secret that a sender hands over in a handshake.
+pub const HANDED_OVER_SECRET_BYTES_MAX: usize = 256;

@@ -237,6 +237,24 @@ fn entities_in_a_secret_are_decoded_by_both_sides() {
 }
 
 #[test]
+fn of_two_proofs_the_one_counts_that_there_is_a_secret_for() {
+    let signing = "whsec_THqWbnYlrKQL13XOieKZ8qOrbGSkHg+c2I0apFsot2g=";
+    let signed = sign("gitlab", signing, &Options::default(), "a", "");
+    let both = set(&signed.headers, "x-gitlab-token", "plain");
+    let is_ok = |secrets: &[&str], headers: &HeaderList, body: &[u8]| {
+        verify(&verifier("gitlab", secrets, &Options::default()), headers, body).is_ok()
+    };
+    for secrets in [&["plain"][..], &[signing], &["plain", signing]] {
+        assert!(is_ok(secrets, &both, &signed.body), "{secrets:?}");
+    }
+    // The signature is the better proof, and a wrong one is not made good by a token.
+    assert!(!is_ok(&["plain", signing], &both, b"{}"));
+    // Whoever has only a signing secret is never talked down to a token.
+    let token_alone = vec![("x-gitlab-token".to_owned(), signing.to_owned())];
+    assert!(!is_ok(&[signing], &token_alone, &signed.body));
+}
+
+#[test]
 fn a_batch_of_cloud_events_is_told_from_one_event_by_its_content_type() {
     let verifier = verifier("cloudevents", &["token"], &Options::default());
     let body = br#"[{"id":"a","type":"t"},{"id":"b","type":"t"}]"#;
