@@ -91,7 +91,7 @@ fn of_vector(provider: &Provider, vector: &Vector) -> Seed {
     }
 }
 
-/// The secrets of a vector, those in options (a key of Box, a table of Pusher's) among them.
+/// The secrets and keys of a vector, those in options (a key of Box, a table of Pusher's) among them.
 fn secrets(provider: &Provider, vector: &Vector) -> Vec<String> {
     let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
     let is_secret = |option: &&OptionSpec| matches!(option.kind, OptionKind::Secret | OptionKind::Table);
@@ -101,5 +101,6 @@ fn secrets(provider: &Provider, vector: &Vector) -> Vec<String> {
         Some(table) => table.values().filter_map(text).collect(),
         None => Vec::from_iter(text(value)),
     });
-    vector.secrets.iter().cloned().chain(in_options).collect()
+    let listed = vector.secrets.iter().chain(vector.public_keys.iter().flatten());
+    listed.cloned().chain(in_options).collect()
 }
