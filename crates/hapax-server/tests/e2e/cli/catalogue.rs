@@ -28,7 +28,11 @@ impl Dev {
         let mut command = command_in(directory.path());
         let ports = [ingest.port().to_string(), admin.port().to_string()];
         command.args(["dev", "--port", &ports[0], "--admin-port", &ports[1]]);
-        let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let process = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         eventually("hapax dev listens", START_LIMIT, async || {
             TcpStream::connect(ingest).await.ok()
         })
@@ -47,12 +51,18 @@ impl Dev {
 
     async fn send(&self, provider: &str) -> Outcome {
         let to = format!("http://{}/in/{provider}", self.ingest);
-        run(self.path(), &["send", provider, "--to", &to, "--times", "2", "--json"]).await
+        run(
+            self.path(),
+            &["send", provider, "--to", &to, "--times", "2", "--json"],
+        )
+        .await
     }
 
     async fn events(&self, provider: &str) -> usize {
         let admin = format!("http://{}", self.admin);
-        let list = ["events", "list", "--source", provider, "--admin", &admin, "--json"];
+        let list = [
+            "events", "list", "--source", provider, "--admin", &admin, "--json",
+        ];
         let listed = run(self.path(), &list).await.json();
         listed["events"].as_array().unwrap().len()
     }
