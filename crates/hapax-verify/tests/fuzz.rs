@@ -72,7 +72,8 @@ proptest! {
 
     #[test]
     fn a_body_that_is_signed_and_changed_never_becomes_an_event(seed in seed(), steps in mutations()) {
-        prop_assume!(seed.signs_body);
+        // The body of a forged vector may be changed back into the genuine one.
+        prop_assume!(seed.signs_body && seed.verifier.verify(&seed.draft.request(seed)).is_ok());
         let draft = Draft { body: mutated(seed, &steps).body, ..seed.draft.clone() };
         prop_assume!(draft.body != seed.draft.body);
         prop_assert!(!matches!(seed.verifier.verify(&draft.request(seed)), Ok(Verdict::Events(_))));

@@ -6,10 +6,9 @@ use std::io::{ErrorKind, Write as _};
 
 use anyhow::Context as _;
 use hapax_verify::catalogue::{self, Provider};
-use hapax_verify::{Handshake, SecretNeed};
+use hapax_verify::{Handshake, OptionKind, Verifier};
 
 use super::Globals;
-use super::providers::words;
 use crate::config;
 use crate::exit::CliError;
 use crate::output;
@@ -91,11 +90,29 @@ fn variable(provider: &Provider) -> String {
     )
 }
 
+/// Whether it cannot be verified by what is fetched or handed over.
 fn needs_secret(provider: &Provider) -> bool {
-    provider.secrets == SecretNeed::Required
+    let options = provider.sample_options();
+    Verifier::new(&provider.recipe(), &[] as &[&str], &options).is_err()
 }
 
-/// What the service needs for these senders, without the mark that makes it a comment.
+/// The options without which the preset is of no use, with an example for each.
+fn options(provider: &Provider) -> String {
+    let mut text = String::new();
+    for spec in provider.options.iter().filter(|spec| spec.required) {
+        let example = toml::Value::from(spec.sample.as_deref().unwrap_or("..."));
+        let value = match spec.kind {
+            OptionKind::Text | OptionKind::Secret => example,
+            OptionKind::List => vec![example].into(),
+            OptionKind::Table => toml::Table::new().into(),
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "options.{} = {value}    # {}", spec.name, spec.about);
+    }
+    text
+}
+
+/// `[server]` and `[store]`, with what these senders need there.
 fn head(providers: &[&Provider]) -> String {
     let mut head = HEAD.to_owned();
     if providers.iter().any(|provider| provider.proof.covers_url()) {
@@ -119,38 +136,23 @@ fn text(providers: &[&Provider]) -> String {
             continue;
         }
         written.push(&provider.name);
-        let (name, title) = (&provider.name, &provider.title);
+        let (name, title, variable) = (&provider.name, &provider.title, variable(provider));
+        let unused = if needs_secret(provider) { "" } else { "# " };
+        let options = options(provider);
         let _ = write!(
             text,
             "\n# {title}. Give it the URL of this machine, ending in /in/{name}.\n\
              [sources.{name}]\n\
              provider = \"{name}\"\n\
-             {}\
-             deliver_to = [\"app\"]\n\
+             {unused}secrets = [\"env:{variable}\"]    # several while you rotate: any may match\n\
+             {options}deliver_to = [\"app\"]\n\
              # ledger_window = \"30d\"          # how long an event id is remembered\n\
-             # payload_retention = \"14d\"      # how long its body is kept\n",
-            credentials(provider)
+             # payload_retention = \"14d\"      # how long its body is kept\n"
         );
     }
     text.push_str(TAIL);
     text.push_str(SQL_EXAMPLE);
     text
-}
-
-/// The lines that only the user can fill in.
-fn credentials(provider: &Provider) -> String {
-    let mut lines = String::new();
-    if needs_secret(provider) {
-        let variable = variable(provider);
-        let _ = writeln!(
-            lines,
-            "secrets = [\"env:{variable}\"]    # several while you rotate: any may match"
-        );
-    }
-    if let Some(options) = words::sample_options(provider) {
-        let _ = writeln!(lines, "{options}    # put your own here");
-    }
-    lines
 }
 
 const HEAD: &str = r#"# Hapax: every webhook takes effect exactly once.
@@ -163,7 +165,7 @@ admin_listen = "127.0.0.1:8081"        # admin API, /metrics, /healthz, /readyz
 # admin_token = "env:HAPAX_ADMIN_TOKEN"  # needed where admin_listen is not a loopback address
 # body_limit = "5MiB"
 # public_url = "https://hooks.example.com"  # for senders that sign the URL
-# state_key = "env:HAPAX_STATE_KEY"    # for senders that hand their secret over
+# state_key = "env:HAPAX_STATE_KEY"      # for senders that hand their secret over; `openssl rand -hex 32` prints one
 
 [store]
 url = "sqlite:hapax.db"
@@ -227,7 +229,7 @@ mod tests {
                 )
             })
             .collect();
-        let state_key = ("HAPAX_STATE_KEY", "a key that is long enough for what it keeps");
+        let state_key = ("HAPAX_STATE_KEY", "0123456789abcdef0123456789abcdef");
         let environment = Environment::with(
             secrets
                 .iter()

@@ -1,7 +1,14 @@
 //! What senders want answered before they deliver anything, through the real listener. Each asks twice.
 
-use super::site::{Site, stripe_headers};
-use super::wire::{Reply, Wire, request};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use hapax_server::serve::{Server, Tuning};
+use hapax_verify::sign::{Delivery, ProviderSigner, generate_secret};
+use hapax_verify::{Verifier, catalogue};
+
+use super::site::{STRIPE, Site, configuration, now, stripe_headers};
+use super::wire::{self, Reply, Sink, Wire, request};
 
 async fn ask(site: &Site, method: &str, path: &str, headers: &[(String, String)]) -> Reply {
     let mut wire = Wire::open(site.server.ingest_address()).await;
@@ -46,4 +53,58 @@ async fn look(site: &Site, path: &str, mut headers: Vec<(String, String)>) -> St
     wire.say(&request("HEAD", path, &headers, b"")).await;
     let answer = String::from_utf8(wire.hear_out().await).unwrap();
     answer.split(' ').nth(1).unwrap().to_owned()
+}
+
+/// A message of SNS that asks to have a subscription confirmed, and a verifier for it.
+fn sns_confirmation() -> (Delivery, Verifier) {
+    let sns = catalogue::get("aws-sns").unwrap();
+    let (pair, options) = (generate_secret(sns, &[7; 32]), sns.sample_options());
+    let body = r#"{"Type":"SubscriptionConfirmation","MessageId":"m","Token":"t","Message":"You have chosen",
+        "SubscribeURL":"https://sns.us-east-1.amazonaws.com/?Action=ConfirmSubscription&Token=t",
+        "SigningCertURL":"https://sns.us-east-1.amazonaws.com/x.pem"}"#;
+    let delivery = Delivery {
+        timestamp: now(),
+        body: body.as_bytes().to_vec(),
+        ..Delivery::default()
+    };
+    let signer = ProviderSigner::new(sns, &pair.signing, &options).unwrap();
+    let verifier = Verifier::new(&sns.recipe(), &[pair.verifying], &options).unwrap();
+    (signer.sign(delivery), verifier)
+}
+
+#[tokio::test]
+async fn a_subscription_is_confirmed_by_calling_its_url_before_it_is_answered() {
+    let status = Arc::new(AtomicU16::new(503));
+    let answers = Arc::clone(&status);
+    let mut sns = Sink::answering(move |_| {
+        let response = http::Response::builder().status(answers.load(Ordering::Relaxed));
+        response.body(http_body_util::Full::default()).unwrap()
+    })
+    .await;
+    let (delivery, verifier) = sns_confirmation();
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = configuration(dir.path(), STRIPE);
+    config.sources.get_mut("stripe").unwrap().verifier = Arc::new(verifier);
+    config.server.key_server = Some(format!("http://{}", sns.address).parse().unwrap());
+    let server = Server::start(config, Tuning::default()).await.unwrap();
+    let deliver = async || {
+        let address = server.ingest_address();
+        wire::post(address, "/in/stripe", &delivery.headers, &delivery.body).await
+    };
+
+    deliver().await.is_problem(503, "confirmation_failed");
+    status.store(200, Ordering::Relaxed);
+    for _ in 0..2 {
+        let reply = deliver().await;
+        assert_eq!((reply.status, reply.body.as_str()), (200, ""), "{reply:?}");
+    }
+    let called = sns.rest();
+    assert_eq!(called.len(), 3);
+    let path = "/sns.us-east-1.amazonaws.com/?Action=ConfirmSubscription&Token=t";
+    assert!(
+        called.iter().all(|call| call.path == path),
+        "{:?}",
+        called[0].path
+    );
+    server.stop().await;
 }

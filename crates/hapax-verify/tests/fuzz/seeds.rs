@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use hapax_verify::catalogue::{self, Provider};
 use hapax_verify::vectors::{File, Vector};
-use hapax_verify::{Request, Verifier};
+use hapax_verify::{OptionKind, OptionSpec, Request, Verifier};
 
 /// A request that can be torn apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +82,7 @@ fn of_vector(provider: &Provider, vector: &Vector) -> Seed {
             received_at: vector.now,
         },
         verifier: vector.verifier(provider).unwrap(),
-        secrets: secrets(vector),
+        secrets: secrets(provider, vector),
         signs_body: provider
             .proof
             .scheme()
@@ -91,12 +91,16 @@ fn of_vector(provider: &Provider, vector: &Vector) -> Seed {
     }
 }
 
-/// The secrets of a vector, those in options (a key of Box, a table of Pusher's) among them.
-fn secrets(vector: &Vector) -> Vec<String> {
+/// The secrets and keys of a vector, those in options (a key of Box, a table of Pusher's) among them.
+fn secrets(provider: &Provider, vector: &Vector) -> Vec<String> {
     let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
-    let in_options = vector.config.values().flat_map(|value| match value.as_object() {
+    let is_secret = |option: &&OptionSpec| matches!(option.kind, OptionKind::Secret | OptionKind::Table);
+    let options = provider.options.iter().filter(is_secret);
+    let values = options.filter_map(|option| vector.config.get(&option.name));
+    let in_options = values.flat_map(|value| match value.as_object() {
         Some(table) => table.values().filter_map(text).collect(),
         None => Vec::from_iter(text(value)),
     });
-    vector.secrets.iter().cloned().chain(in_options).collect()
+    let listed = vector.secrets.iter().chain(vector.public_keys.iter().flatten());
+    listed.cloned().chain(in_options).collect()
 }
