@@ -237,6 +237,30 @@ fn entities_in_a_secret_are_decoded_by_both_sides() {
 }
 
 #[test]
+fn a_time_inside_the_body_is_written_anew_for_each_attempt_and_nothing_else_is() {
+    for (name, body) in [
+        ("linear", "{ \"webhookTimestamp\" : 1 , \"é\":[2.50]}"),
+        ("pusher", "{\"events\":[], \"time_ms\":\"x\" }"),
+    ] {
+        let delivery = sign(name, "one", &Options::default(), "a", body);
+        let signed = String::from_utf8(delivery.body.clone()).unwrap();
+        let expected = body
+            .replace(": 1 ", ": 1767225600000 ")
+            .replace("\"x\"", "1767225600000");
+        assert_eq!(signed, expected);
+        let verifier = verifier(name, &["one"], &Options::default());
+        assert!(
+            verify(&verifier, &delivery.headers, &delivery.body).is_ok(),
+            "{name}"
+        );
+    }
+    for body in ["{}", "not JSON", ""] {
+        let delivery = sign("linear", "one", &Options::default(), "a", body);
+        assert!(body.is_empty() || delivery.body == body.as_bytes());
+    }
+}
+
+#[test]
 fn of_two_proofs_the_one_counts_that_there_is_a_secret_for() {
     let signing = "whsec_THqWbnYlrKQL13XOieKZ8qOrbGSkHg+c2I0apFsot2g=";
     let signed = sign("gitlab", signing, &Options::default(), "a", "");
