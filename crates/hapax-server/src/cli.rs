@@ -22,6 +22,7 @@ pub mod outbox;
 pub mod pause;
 pub mod providers;
 pub mod reference;
+pub mod register;
 pub mod replay;
 pub mod resume;
 pub mod send;
@@ -119,6 +120,7 @@ enum Verb {
     Forget(forget::Args),
     Pause(pause::Args),
     Resume(resume::Args),
+    Register(register::Args),
     Stats(stats::Args),
     Store(store::Args),
     Twice(twice::Args),
@@ -184,6 +186,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Verb::Forget(args) => forget::run(args, globals).await,
         Verb::Pause(args) => pause::run(args, globals).await,
         Verb::Resume(args) => resume::run(args, globals).await,
+        Verb::Register(args) => register::run(args, globals).await,
         Verb::Stats(args) => stats::run(args, globals).await,
         Verb::Store(args) => store::run(args, globals).await,
         Verb::Twice(args) => twice::run(args, globals).await,

@@ -8,7 +8,8 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use crate::{
-    Handshake, IdentityRule, OptionKind, OptionSpec, OptionValue, Options, Proof, Recipe, SecretNeed,
+    AnswerRule, Handshake, IdentityRule, OptionKind, OptionSpec, OptionValue, Options, Proof, Recipe,
+    SecretNeed,
 };
 
 /// Name and content of every file, sorted by name.
@@ -127,6 +128,9 @@ pub struct Provider {
     pub proof: Proof,
     /// Where its ids and types are.
     pub identity: IdentityRule,
+    /// What it insists on in the answers to its deliveries.
+    #[serde(default)]
+    pub answer: AnswerRule,
     /// How it delivers.
     pub delivery: Delivery,
     /// How well each part of this is known.

@@ -38,6 +38,7 @@
 //!
 //! An event id has one injective text form, used in the ledger, in headers and in keys; see [`identity`].
 
+mod answer;
 pub mod catalogue;
 pub mod diagnose;
 mod handshake;
@@ -58,6 +59,7 @@ pub mod vectors;
 mod verdict;
 mod verifier;
 
+pub use answer::{AnswerBody, AnswerRule};
 pub use handshake::Handshake;
 pub use identity::{Field, FieldList, IdRule, IdentityRule, Split};
 pub use keys::{KeyRequest, Keys, NoKeys};

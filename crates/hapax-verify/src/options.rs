@@ -64,6 +64,11 @@ impl Options {
         self.0.contains_key(name)
     }
 
+    /// An option, whatever its shape.
+    pub fn get(&self, name: &str) -> Option<&OptionValue> {
+        self.0.get(name)
+    }
+
     /// An option that is a text.
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.0.get(name)? {

@@ -14,7 +14,7 @@ use hapax_core::Secret;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
-use super::{Globals, body};
+use super::{Globals, body, option};
 use crate::exit::{CliError, Exit};
 use crate::output;
 
@@ -41,9 +41,14 @@ pub struct Args {
     #[arg(long, value_name = "URL")]
     pub to: Option<String>,
 
-    /// The signing secret: `env:NAME`, `file:PATH` or the secret itself [default: the source's first one]
+    /// The signing secret: `env:NAME`, `file:PATH` or the secret itself; of a key pair, the private half [default: the
+    /// source's first one, or that of `hapax dev` in this folder]
     #[arg(long, value_name = "SECRET", value_parser = super::secret)]
     pub secret: Option<Secret>,
+
+    /// An option of the provider; may be repeated (`hapax providers NAME` lists them)
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub option: Vec<option::Given>,
 
     /// The body; `-` reads stdin [default: a sample of the provider]
     #[arg(long, value_name = "FILE")]

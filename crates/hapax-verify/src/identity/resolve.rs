@@ -4,15 +4,12 @@ use std::borrow::Cow;
 
 use super::content::ChangingValues;
 use super::split::{Item, KnownItem, Splitter};
-use super::{Extracted, Field, IdentityRule, Place, Pointers, text};
+use super::{Extracted, Field, IdentityRule, Place, Pointers, UNIDENTIFIED, text};
 use crate::limits::EVENT_TYPE_BYTES_MAX;
 use crate::proof::{Prove, Proven};
 use crate::request::{query_value, value_in_form};
 use crate::verdict::{Envelope, EventBody, Identification};
 use crate::{IdProblem, Rejection, Request, SetupError};
-
-/// What stands before the hash of an event that has no id, where the others of its request have theirs.
-const UNIDENTIFIED: &str = "unidentified:";
 
 /// An identity rule, ready for use.
 #[derive(Debug)]

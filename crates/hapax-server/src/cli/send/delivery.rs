@@ -18,10 +18,15 @@ pub(super) struct Delivery {
     headers: Vec<(String, String)>,
     body: Bytes,
     event_id: Option<String>,
+    /// The first copy, where the signature is in the body: another signature would make another body of it.
+    first: Option<Signed>,
 }
 
 /// A copy that is ready to go.
+#[derive(Clone)]
 pub(super) struct Signed {
+    /// What the signer added to the URL, with its `?` or `&`.
+    pub(super) query: String,
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Bytes,
 }
@@ -31,19 +36,23 @@ impl Delivery {
     pub(super) fn new(sender: &Sender, body: Option<Bytes>, id: Option<&str>) -> Result<Self, CliError> {
         let signer = ProviderSigner::of_proof(&sender.recipe.proof, sender.secret.expose(), &sender.options)
             .map_err(|error| CliError::usage(format!("the secret cannot sign: {error}")))?;
+        // The id of a sample is where it belongs; that of a body of one's own is what the body says.
+        let contradicts = |event_id: &str, id: &str| body.is_some() && !event_id.contains(id);
         let generated = id.is_none();
         let id = id.map_or_else(|| format!("evt_{:032x}", fastrand::u128(..)), str::to_owned);
-        let sample = sender.sample(&id);
+        let sample = sender.sample(&id).delivery(unix_seconds());
         let mut delivery = Self {
             signer,
             id,
             signed_url: sender.signed_url.clone(),
             headers: sample.headers,
-            body: body.unwrap_or_else(|| sample.body.into()),
+            body: body.clone().unwrap_or_else(|| sample.body.into()),
             event_id: None,
+            first: None,
         };
+        delivery.keep_first();
         match delivery.read_back(sender) {
-            Ok(event_id) if !generated && event_id != delivery.id => {
+            Ok(event_id) if !generated && contradicts(&event_id, &delivery.id) => {
                 return Err(CliError::usage(format!(
                     "the id is in the body and is `{event_id}` there; change the body, or leave out --id"
                 )));
@@ -62,6 +71,9 @@ impl Delivery {
 
     /// A copy signed now, as a sender signs each of its attempts.
     pub(super) fn sign(&self) -> Signed {
+        if let Some(first) = &self.first {
+            return first.clone();
+        }
         let signed = self.signer.sign(sign::Delivery {
             id: self.id.clone(),
             timestamp: unix_seconds(),
@@ -70,19 +82,32 @@ impl Delivery {
             body: self.body.to_vec(),
             ..sign::Delivery::default()
         });
+        let added = signed.url.strip_prefix(&self.signed_url).unwrap_or_default();
         Signed {
+            query: added.to_owned(),
             headers: signed.headers,
             body: signed.body.into(),
         }
     }
 
+    fn keep_first(&mut self) {
+        let signed = self.sign();
+        if signed.body != self.body {
+            self.first = Some(signed);
+        }
+    }
+
     fn read_back(&self, sender: &Sender) -> Result<String, String> {
+        if sender.has_key_pair() {
+            return Ok(self.id.clone());
+        }
         let Ok(verifier) = Verifier::new(&sender.recipe, &[sender.secret.expose()], &sender.options) else {
             // A private key signs and does not verify: nothing to read back with.
             return Ok(self.id.clone());
         };
         let signed = self.sign();
-        let request = Request::new(&signed.headers, &signed.body, unix_seconds()).url(&self.signed_url);
+        let url = format!("{}{}", self.signed_url, signed.query);
+        let request = Request::new(&signed.headers, &signed.body, unix_seconds()).url(&url);
         match verifier.verify(&request) {
             Ok(Verdict::Events(events)) => events
                 .into_iter()
