@@ -14,6 +14,7 @@ const NOW: i64 = 1_767_225_600;
 const URL: &str = "https://hooks.example.com/in?a=b%3Ac&d=%20";
 
 /// A preset with a secret that was made once: an RSA key takes a while.
+#[derive(Debug)]
 struct Subject {
     provider: &'static Provider,
     secret: SecretPair,

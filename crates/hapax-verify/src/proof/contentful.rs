@@ -226,6 +226,27 @@ mod tests {
         assert_eq!(canonical_path("/a?"), "/a");
     }
 
+    /// Even where the sender's own key has signed such a list.
+    #[test]
+    fn a_list_without_the_timestamp_or_itself_is_refused() {
+        let headers = vec![(TIMESTAMP, "1"), (SIGNED_HEADERS, "x"), ("a", "b")];
+        assert!(listed_headers("a,x-contentful-timestamp,x-contentful-signed-headers", &headers).is_ok());
+        assert!(listed_headers("a,x-contentful-signed-headers", &headers).is_err());
+        assert!(listed_headers("a,x-contentful-timestamp", &headers).is_err());
+        assert!(listed_headers("", &headers).is_err());
+    }
+
+    #[test]
+    fn listed_headers_are_in_order_trimmed_and_each_once() {
+        let headers = vec![("b", " 2 "), (TIMESTAMP, "1"), (SIGNED_HEADERS, "x"), ("a", "1")];
+        let list = "B, a,x-contentful-timestamp,x-contentful-signed-headers,b,absent";
+        let text = listed_headers(list, &headers).unwrap();
+        assert_eq!(
+            text,
+            "a:1;b:2;x-contentful-signed-headers:x;x-contentful-timestamp:1"
+        );
+    }
+
     #[test]
     fn an_age_of_thirty_seconds_is_too_old() {
         assert!(fresh("1000000000", 1_000_029).is_ok());

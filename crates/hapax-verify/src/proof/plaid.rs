@@ -374,3 +374,86 @@ fn refused(problem: &str) -> Rejection {
         problem: problem.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Recipe, Verdict, Verifier, catalogue};
+
+    const NOW: i64 = 1_767_225_600;
+
+    fn recipe() -> Recipe {
+        catalogue::get("plaid").unwrap().recipe()
+    }
+
+    fn delivery(pair: &SecretPair) -> Delivery {
+        let mut delivery = Delivery {
+            timestamp: NOW,
+            body: b"{}".to_vec(),
+            ..Delivery::default()
+        };
+        PlaidSigner::from_secret(&pair.signing)
+            .unwrap()
+            .sign(&mut delivery);
+        delivery
+    }
+
+    fn verify(secret: &str, delivery: &Delivery) -> Result<Verdict, Rejection> {
+        let verifier = Verifier::new(&recipe(), &[secret], &Options::default()).unwrap();
+        verifier.verify(&Request::new(&delivery.headers, &delivery.body, NOW))
+    }
+
+    #[test]
+    fn a_key_counts_until_it_expires() {
+        let pair = fresh_pair(&[7; 32]).unwrap();
+        let delivery = delivery(&pair);
+        let mut key: serde_json::Value = serde_json::from_str(&pair.verifying).unwrap();
+        for (expired_at, accepted) in [(NOW + 1, true), (NOW, false), (NOW - 1, false)] {
+            key["expired_at"] = expired_at.into();
+            assert_eq!(
+                verify(&key.to_string(), &delivery).is_ok(),
+                accepted,
+                "{expired_at}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_not_at_hand_is_asked_for_at_plaid_and_nowhere_else() {
+        let text = |text: &str| crate::OptionValue::Text(text.to_owned());
+        let options: Options = [("client_id", text("c")), ("client_secret", text("s"))]
+            .into_iter()
+            .collect();
+        let verifier = Verifier::new(&recipe(), &[] as &[&str], &options).unwrap();
+        let delivery = delivery(&fresh_pair(&[7; 32]).unwrap());
+        let request = Request::new(&delivery.headers, &delivery.body, NOW);
+        let Ok(Verdict::NeedsKey(key)) = verifier.verify(&request) else {
+            panic!()
+        };
+        assert_eq!(
+            key.url,
+            "https://production.plaid.com/webhook_verification_key/get"
+        );
+        assert!(!format!("{key:?}").contains("\"s\""), "{key:?}");
+    }
+
+    #[test]
+    fn a_key_of_another_id_is_not_taken_for_the_one_that_is_named() {
+        let (named, other) = (fresh_pair(&[7; 32]).unwrap(), fresh_pair(&[8; 32]).unwrap());
+        let delivery = delivery(&named);
+        let kid = read_jwk(named.verifying.as_bytes()).unwrap().kid.unwrap();
+        let verifier = Verifier::new(&recipe(), &[] as &[&str], &Options::default()).unwrap();
+        for (bytes, accepted) in [(&named.verifying, true), (&other.verifying, false)] {
+            let keys = std::collections::BTreeMap::from([(kid.clone(), bytes.clone().into_bytes())]);
+            let request = Request::new(&delivery.headers, &delivery.body, NOW).keys(&keys);
+            assert_eq!(verifier.verify(&request).is_ok(), accepted);
+        }
+    }
+
+    #[test]
+    fn only_an_environment_of_plaid_is_asked() {
+        let evil = crate::OptionValue::Text("evil.example/".to_owned());
+        let options: Options = [("environment", evil)].into_iter().collect();
+        assert!(Verifier::new(&recipe(), &[] as &[&str], &options).is_err());
+    }
+}

@@ -10,6 +10,7 @@ mod call;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use hapax_core::{Clock, SourceName};
 use hapax_verify::{KeyRequest, Keys};
@@ -23,8 +24,10 @@ pub use call::{KeyServer, KeyServerError};
 
 /// How many keys are fetched at once, for all sources together.
 const FETCHES_MAX: usize = 8;
-/// How many requests may wait for keys, each for its own key or together.
+/// How many keys may be waited for, fetched or not yet.
 const FLIGHTS_MAX: usize = 64;
+/// How long a request waits for its key, whoever else waits for others: shorter than these senders wait for us.
+const WAIT_MAX: Duration = Duration::from_secs(8);
 
 /// Fetches and keeps keys. Clones share it.
 #[derive(Clone)]
@@ -108,11 +111,10 @@ impl KeyFetcher {
         let Some(mut flight) = self.join(key, request) else {
             return Outcome::Unavailable;
         };
-        let landed = flight.wait_for(Option::is_some).await;
-        landed
-            .ok()
-            .and_then(|outcome| *outcome)
-            .unwrap_or(Outcome::Unavailable)
+        match tokio::time::timeout(WAIT_MAX, flight.wait_for(Option::is_some)).await {
+            Ok(Ok(outcome)) => outcome.unwrap_or(Outcome::Unavailable),
+            Ok(Err(_)) | Err(_) => Outcome::Unavailable,
+        }
     }
 
     /// The flight for a key; a new one where there is none. Nothing if too many are under way.
