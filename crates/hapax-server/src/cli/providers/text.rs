@@ -17,10 +17,10 @@ pub(super) fn of(provider: &Provider) -> String {
         page.field("choice", decided(choice));
     }
     for note in &provider.notes {
-        page.field("note", note.clone());
+        page.field("note", note);
     }
     for url in &provider.docs {
-        page.field("docs", url.clone());
+        page.field("docs", url);
     }
     page.field("confidence", confidence(provider));
     for line in words::lines(provider) {
@@ -32,7 +32,7 @@ pub(super) fn of(provider: &Provider) -> String {
 struct Page(Vec<String>);
 
 impl Page {
-    fn field(&mut self, name: &str, value: String) {
+    fn field(&mut self, name: &str, value: impl std::fmt::Display) {
         self.0.push(format!("{name:<14}{value}"));
     }
 }
@@ -56,19 +56,19 @@ fn proof(page: &mut Page, provider: &Provider) {
     if provider.proof.covers_url() {
         page.field(
             "url",
-            "signed, so `server.public_url` must be what the sender was given".to_owned(),
+            "signed, so `server.public_url` must be what the sender was given",
         );
     }
     match provider.secrets {
         SecretNeed::Required => {}
-        SecretNeed::Optional => page.field("secrets", "not needed".to_owned()),
+        SecretNeed::Optional => page.field("secrets", "not needed"),
     }
 }
 
 fn event(page: &mut Page, provider: &Provider) {
-    page.field("event id", provider.identity.event_id.to_string());
+    page.field("event id", &provider.identity.event_id);
     if let Some(fields) = &provider.identity.event_type {
-        page.field("event type", fields.to_string());
+        page.field("event type", fields);
     }
     let signed = if provider.delivery.id_is_signed {
         "covered by the signature"
@@ -87,10 +87,7 @@ fn delivery(page: &mut Page, provider: &Provider) {
     if let Some(seconds) = provider.delivery.timeout_seconds {
         page.field("waits", format!("{seconds} s for an answer"));
     }
-    page.field(
-        "handshake",
-        provider.handshake.clone().unwrap_or_else(|| "none".to_owned()),
-    );
+    page.field("handshake", provider.handshake.as_deref().unwrap_or("none"));
 }
 
 fn describe(option: &OptionSpec) -> String {

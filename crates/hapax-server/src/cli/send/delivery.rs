@@ -33,7 +33,7 @@ pub(super) struct Signed {
 
 impl Delivery {
     /// Makes it, and reads it as the receiver will.
-    pub(super) fn new(sender: &Sender, body: Option<Bytes>, id: Option<&str>) -> Result<Self, CliError> {
+    pub(super) fn new(sender: &Sender, body: Option<&Bytes>, id: Option<&str>) -> Result<Self, CliError> {
         let signer = ProviderSigner::of_proof(&sender.recipe.proof, sender.secret.expose(), &sender.options)
             .map_err(|error| CliError::usage(format!("the secret cannot sign: {error}")))?;
         // The id of a sample is where it belongs; that of a body of one's own is what the body says.
@@ -46,7 +46,7 @@ impl Delivery {
             id,
             signed_url: sender.signed_url.clone(),
             headers: sample.headers,
-            body: body.clone().unwrap_or_else(|| sample.body.into()),
+            body: body.cloned().unwrap_or_else(|| sample.body.into()),
             event_id: None,
             first: None,
         };

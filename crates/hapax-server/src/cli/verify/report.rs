@@ -70,16 +70,14 @@ impl Report {
                 step.detail.clone(),
             ]);
         }
-        let mut text = steps.render(reader);
+        let mut lines = vec![steps.render(reader)];
         for event in self.events() {
             let event_type = event.event_type.as_deref().unwrap_or("-");
-            text.push_str(&format!("\nevent {} {event_type}", id(event)));
+            lines.push(format!("event {} {event_type}", id(event)));
         }
-        text.push_str(&format!("\n{}", self.result()));
-        if let Some(mistake) = &self.likely {
-            text.push_str(&format!("\nlikely: {mistake}"));
-        }
-        text
+        lines.push(self.result().to_owned());
+        lines.extend(self.likely.iter().map(|mistake| format!("likely: {mistake}")));
+        lines.join("\n")
     }
 
     fn events(&self) -> &[Envelope] {
