@@ -227,8 +227,7 @@ pub enum Grade {
 pub struct SampleTemplate {
     /// Headers besides those of the signature; `{id}` is replaced.
     pub headers: BTreeMap<String, String>,
-    /// The body; the string `"{id}"` is replaced, `"{number}"` by a bare number if the id is one, and
-    /// `"{milliseconds}"` by the time of signing.
+    /// The body; the string `"{id}"` is replaced, and `"{number}"` by a bare number if the id is one.
     pub body: String,
 }
 
@@ -301,6 +300,9 @@ mod tests {
                 continue;
             };
             let mut names: Vec<&String> = scheme.headers.iter().chain(&scheme.id_headers).collect();
+            names.extend(scheme.fixed_headers.keys());
+            names.extend(scheme.named_keys.iter().map(|named| &named.header));
+            names.extend(scheme.signatures.iter().filter_map(|kind| kind.header.as_ref()));
             if let Some(TimestampPlace::Headers(headers)) = scheme.timestamp.as_ref().map(|rule| &rule.place)
             {
                 names.extend(headers);

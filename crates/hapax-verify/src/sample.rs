@@ -30,7 +30,7 @@ impl Sample {
             id: self.id,
             timestamp,
             headers: self.headers,
-            body: stamped(&self.body, timestamp),
+            body: self.body,
             ..Delivery::default()
         }
     }
@@ -86,15 +86,6 @@ pub fn of_rule(rule: &IdentityRule, id: &str) -> Sample {
         id: id.to_owned(),
         headers: draft.headers,
         body: draft.body.to_string().into_bytes(),
-    }
-}
-
-/// Some senders put the time of the attempt into the body, in milliseconds, where the signature covers it.
-fn stamped(body: &[u8], timestamp: i64) -> Vec<u8> {
-    let milliseconds = timestamp.saturating_mul(1000).to_string();
-    match std::str::from_utf8(body) {
-        Ok(text) => text.replace("\"{milliseconds}\"", &milliseconds).into_bytes(),
-        Err(_) => body.to_vec(),
     }
 }
 

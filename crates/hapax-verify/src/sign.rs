@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::catalogue::Provider;
+use crate::identity::Pointer;
 use crate::proof::{Content, concatenate, hmac_algorithm, sent_name, tag};
 use crate::scheme::{
     HeaderFormat, KeyEncoding, KeyRule, Part, SignatureKind, TimestampPlace, TimestampUnit, base64_secret,
@@ -81,19 +82,25 @@ impl Signer {
         &self.scheme.signatures[self.kind]
     }
 
+    /// The time as it is sent in a header of its own or beside the signature.
     fn timestamp_text(&self, timestamp: i64) -> Option<String> {
         let rule = self.scheme.timestamp.as_ref()?;
         match rule.place {
-            TimestampPlace::Headers(_) | TimestampPlace::Key(_) => {}
-            // The body is the caller's, and has its time already.
-            TimestampPlace::Body(_) => return None,
+            TimestampPlace::Headers(_) | TimestampPlace::Key(_) => Some(time_text(rule.unit, timestamp)),
+            TimestampPlace::Body(_) => None,
         }
+    }
+
+    /// The time as JSON, where it is sent inside the body, and where in it.
+    pub(crate) fn time_in_body(&self, timestamp: i64) -> Option<(&Pointer, String)> {
+        let rule = self.scheme.timestamp.as_ref()?;
+        let TimestampPlace::Body(pointer) = &rule.place else {
+            return None;
+        };
+        let text = time_text(rule.unit, timestamp);
         Some(match rule.unit {
-            TimestampUnit::Seconds => timestamp.to_string(),
-            TimestampUnit::Milliseconds => timestamp.saturating_mul(1000).to_string(),
-            TimestampUnit::Rfc3339 => jiff::Timestamp::from_second(timestamp)
-                .unwrap_or_default()
-                .to_string(),
+            TimestampUnit::Seconds | TimestampUnit::Milliseconds => (pointer, text),
+            TimestampUnit::Rfc3339 => (pointer, format!("\"{text}\"")),
         })
     }
 
@@ -286,6 +293,16 @@ pub fn generate_custom_secret(scheme: &Scheme, random: &[u8; 32]) -> String {
     let rule = scheme.signatures.first().map(|kind| &kind.key);
     let prefix = rule.and_then(|rule| rule.prefix.as_deref()).unwrap_or_default();
     format!("{prefix}{}", secret_text(scheme, random))
+}
+
+fn time_text(unit: TimestampUnit, timestamp: i64) -> String {
+    match unit {
+        TimestampUnit::Seconds => timestamp.to_string(),
+        TimestampUnit::Milliseconds => timestamp.saturating_mul(1000).to_string(),
+        TimestampUnit::Rfc3339 => jiff::Timestamp::from_second(timestamp)
+            .unwrap_or_default()
+            .to_string(),
+    }
 }
 
 static NO_HEADERS: [(&str, &str); 0] = [];

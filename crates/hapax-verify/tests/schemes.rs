@@ -237,6 +237,55 @@ fn entities_in_a_secret_are_decoded_by_both_sides() {
 }
 
 #[test]
+fn a_time_inside_the_body_is_written_anew_for_each_attempt_and_nothing_else_is() {
+    for (name, body) in [
+        ("linear", "{ \"webhookTimestamp\" : 1 , \"é\":[2.50]}"),
+        ("pusher", "{\"events\":[], \"time_ms\":\"x\" }"),
+    ] {
+        let delivery = sign(name, "one", &Options::default(), "a", body);
+        let signed = String::from_utf8(delivery.body.clone()).unwrap();
+        let expected = body
+            .replace(": 1 ", ": 1767225600000 ")
+            .replace("\"x\"", "1767225600000");
+        assert_eq!(signed, expected);
+        let verifier = verifier(name, &["one"], &Options::default());
+        assert!(
+            verify(&verifier, &delivery.headers, &delivery.body).is_ok(),
+            "{name}"
+        );
+    }
+    for body in ["{}", "not JSON", ""] {
+        let delivery = sign("linear", "one", &Options::default(), "a", body);
+        assert!(body.is_empty() || delivery.body == body.as_bytes());
+    }
+}
+
+#[test]
+fn slash_commands_and_dialogues_of_slack_are_identified_by_their_trigger() {
+    let verifier = verifier("slack", &["one"], &Options::default());
+    for (body, id, kind) in [
+        (
+            "token=z&command=%2Fweather&text=94070&trigger_id=13345224609.738474920.8088930838d88f",
+            "13345224609.738474920.8088930838d88f",
+            "/weather",
+        ),
+        (
+            "payload=%7B%22type%22%3A%22block_actions%22%2C%22trigger_id%22%3A%221.2.3%22%7D",
+            "1.2.3",
+            "block_actions",
+        ),
+    ] {
+        let delivery = sign("slack", "one", &Options::default(), "a", body);
+        let events = verify(&verifier, &delivery.headers, &delivery.body).unwrap();
+        assert_eq!(
+            (events[0].event_id.as_str(), events[0].event_type.as_deref()),
+            (id, Some(kind))
+        );
+        assert!(events[0].id_is_signed);
+    }
+}
+
+#[test]
 fn of_two_proofs_the_one_counts_that_there_is_a_secret_for() {
     let signing = "whsec_THqWbnYlrKQL13XOieKZ8qOrbGSkHg+c2I0apFsot2g=";
     let signed = sign("gitlab", signing, &Options::default(), "a", "");

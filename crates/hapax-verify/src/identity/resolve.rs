@@ -7,7 +7,7 @@ use super::split::{Item, KnownItem, Splitter};
 use super::{Extracted, Field, IdentityRule, Place, Pointers, UNIDENTIFIED, text};
 use crate::limits::EVENT_TYPE_BYTES_MAX;
 use crate::proof::{Prove, Proven};
-use crate::request::{form_value, query_value};
+use crate::request::{query_value, value_in_form};
 use crate::verdict::{Envelope, EventBody, Identification};
 use crate::{IdProblem, Rejection, Request, SetupError};
 
@@ -346,7 +346,7 @@ fn look<'a>(place: &'a CompiledPlace, subject: &Subject<'a, '_>) -> Found<'a> {
         CompiledPlace::Own(slot) => scalar(&subject.own, *slot),
         CompiledPlace::Root(slot) => scalar(subject.root, *slot),
         // A body that is no form has no such value, and the next place is looked at.
-        CompiledPlace::Form(name) => owned(form_value(subject.body, name)),
+        CompiledPlace::Form(name) => owned(value_in_form(subject.body, name)),
         CompiledPlace::BodySha256 => owned(Some(text::sha256_hex(subject.body))),
         CompiledPlace::RequestSha256 => owned(Some(text::sha256_hex(subject.request.body))),
         CompiledPlace::Index => owned(subject.index.map(|index| index.to_string())),

@@ -15,6 +15,8 @@ use crate::{Encoding, Options, Rejection, Request, SetupError, SignatureProblem}
 
 const PLACE: &str = "body:/signature";
 const TOLERANCE_SECONDS: u32 = 900;
+/// Unix seconds have ten digits from 2001 to 2286.
+const TIMESTAMP_DIGITS: usize = 10;
 const PARTS: [&str; 3] = ["timestamp", "token", "signature"];
 
 pub(super) struct Mailgun;
@@ -72,11 +74,8 @@ impl MailgunProof {
     fn check(&self, [timestamp, token, signature]: &[String; 3]) -> Result<usize, Rejection> {
         let undecodable = |_| invalid(PLACE, SignatureProblem::NotDecodable(Encoding::Hex));
         let signature = hex::decode(signature).map_err(undecodable)?;
-        // The two stand one after the other without a mark between them: only digits belong to the first.
-        let digits = instant::decimal(timestamp).is_some();
-        let begins_with_digit = token.starts_with(|character: char| character.is_ascii_digit());
-        let ambiguous = !digits || token.is_empty() || (begins_with_digit && timestamp.len() != 10);
-        if ambiguous {
+        // The two stand one after the other without a mark between them, so the first has its usual length.
+        if timestamp.len() != TIMESTAMP_DIGITS || instant::decimal(timestamp).is_none() {
             return Err(invalid(PLACE, SignatureProblem::Unreadable));
         }
         let found = self
@@ -134,5 +133,51 @@ impl Sign for MailgunSigner {
             object.insert("signature".to_owned(), triple);
             delivery.body = body.to_string().into_bytes();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{OptionValue, Verifier, catalogue};
+
+    fn accepts(options: &Options, received_at: i64) -> bool {
+        let provider = catalogue::get("mailgun").unwrap();
+        let signer = Mailgun.signer("key", options).unwrap();
+        let mut delivery = crate::sample::of_provider(provider, "id_1").delivery(1_000_000_000);
+        signer.sign(&mut delivery);
+        let verifier = Verifier::new(&provider.recipe(), &["key"], options).unwrap();
+        verifier
+            .verify(&Request::new(&delivery.headers, &delivery.body, received_at))
+            .is_ok()
+    }
+
+    #[test]
+    fn an_old_token_is_refused_and_how_old_can_be_configured() {
+        let usual = Options::default();
+        assert!(accepts(&usual, 1_000_000_900));
+        assert!(!accepts(&usual, 1_000_000_901));
+        let narrow = OptionValue::Text("60".to_owned());
+        let narrow: Options = [("tolerance_seconds", narrow)].into_iter().collect();
+        assert!(accepts(&narrow, 1_000_000_060));
+        assert!(!accepts(&narrow, 1_000_000_061));
+    }
+
+    /// A digit that moves from the token into the timestamp would make an old signature fresh.
+    #[test]
+    fn a_digit_cannot_be_moved_between_timestamp_and_token() {
+        let keys = KeyedHashes::new(HMAC_SHA256, &["key"], text_key).unwrap();
+        let signature = hex::encode(keys.hash(&[b"1000000000", b"5token"]));
+        let proof = MailgunProof {
+            keys,
+            tolerance: TOLERANCE_SECONDS,
+            pointers: Pointers::default(),
+        };
+        let check = |timestamp: &str, token: &str| {
+            proof.check(&[timestamp.to_owned(), token.to_owned(), signature.clone()])
+        };
+        assert!(check("1000000000", "5token").is_ok());
+        assert!(check("10000000005", "token").is_err());
+        assert!(check("100000000", "05token").is_err());
     }
 }

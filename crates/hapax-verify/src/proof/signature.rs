@@ -226,8 +226,25 @@ struct SchemeSigner {
     key_name: Option<(String, String)>,
 }
 
+impl SchemeSigner {
+    /// A sender that puts the time into the body writes it anew for each attempt. A body without it stays as it is.
+    fn stamp(&self, delivery: &mut Delivery) -> Option<()> {
+        let (pointer, time) = self.signer.time_in_body(delivery.timestamp)?;
+        let mut pointers = Pointers::default();
+        let slot = pointers.add(pointer).ok()?;
+        let place = pointers
+            .extract(&delivery.body)
+            .ok()?
+            .range(slot, &delivery.body)?;
+        delivery.body.splice(place, time.into_bytes());
+        Some(())
+    }
+}
+
 impl Sign for SchemeSigner {
     fn sign(&self, delivery: &mut Delivery) {
+        // There may be nothing to write, and that is fine.
+        let _ = self.stamp(delivery);
         let url = self.url.as_deref().unwrap_or(&delivery.url);
         let headers = self.signer.sign(
             &delivery.id,
