@@ -177,22 +177,26 @@ fn write_string(out: &mut String, text: &str, escapes: Escapes) {
 }
 
 fn write_character(out: &mut String, character: char, escapes: Escapes) {
-    let beyond_ascii = !character.is_ascii();
-    match (character, escapes) {
-        ('"', _) => out.push_str("\\\""),
-        ('\\', _) => out.push_str("\\\\"),
-        ('\n', _) => out.push_str("\\n"),
-        ('\r', _) => out.push_str("\\r"),
-        ('\t', _) => out.push_str("\\t"),
-        ('\u{8}', _) => out.push_str("\\b"),
-        ('\u{c}', _) => out.push_str("\\f"),
-        ('\0'..='\u{1f}', _) => write_units(out, character, escapes),
-        ('/', Escapes::Slashes | Escapes::AsciiAndSlashes) => out.push_str("\\/"),
-        ('<' | '>' | '&' | '\u{2028}' | '\u{2029}', Escapes::Html) => write_units(out, character, escapes),
-        (_, Escapes::Ascii | Escapes::AsciiUpper | Escapes::AsciiAndSlashes) if beyond_ascii => {
-            write_units(out, character, escapes);
-        }
-        _ => out.push(character),
+    match character {
+        '"' => out.push_str("\\\""),
+        '\\' => out.push_str("\\\\"),
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        '\u{8}' => out.push_str("\\b"),
+        '\u{c}' => out.push_str("\\f"),
+        '/' if matches!(escapes, Escapes::Slashes | Escapes::AsciiAndSlashes) => out.push_str("\\/"),
+        other if is_escaped(other, escapes) => write_units(out, other, escapes),
+        other => out.push(other),
+    }
+}
+
+fn is_escaped(character: char, escapes: Escapes) -> bool {
+    let always = character < ' ';
+    match escapes {
+        Escapes::Least | Escapes::Slashes => always,
+        Escapes::Ascii | Escapes::AsciiUpper | Escapes::AsciiAndSlashes => always || !character.is_ascii(),
+        Escapes::Html => always || matches!(character, '<' | '>' | '&' | '\u{2028}' | '\u{2029}'),
     }
 }
 

@@ -114,10 +114,11 @@ fn change_schemes(proof: &mut Proof, change: &impl Fn(&mut Scheme)) -> bool {
             change(scheme);
             true
         }
-        Proof::Any(proofs) => proofs
-            .iter_mut()
-            .map(|proof| change_schemes(proof, change))
-            .fold(false, |any, one| any || one),
+        Proof::Any(proofs) => {
+            // Every one is changed, so nothing may end at the first.
+            let changed = proofs.iter_mut().map(|proof| change_schemes(proof, change));
+            changed.filter(|changed| *changed).count() > 0
+        }
         Proof::Token(_) | Proof::Coded(_) => false,
     }
 }

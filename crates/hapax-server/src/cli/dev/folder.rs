@@ -11,8 +11,9 @@ use anyhow::Context as _;
 use hapax_core::SystemRandom;
 use hapax_verify::catalogue::{self, Provider};
 use hapax_verify::sign::{SecretPair, generate_secret};
-use hapax_verify::{OptionKind, OptionSpec};
 use serde::{Deserialize, Serialize};
+
+use crate::cli::providers::words;
 
 const SECRETS_FILE: &str = "secrets.toml";
 /// What the key for secrets that senders hand over is called in the file; no provider is.
@@ -186,21 +187,9 @@ impl Folder {
     }
 }
 
-/// The options that the provider's samples are made with.
+/// The options that the provider's samples are made with, as a line.
 fn options(provider: &Provider) -> String {
-    let option = |option: &OptionSpec| {
-        let text = quoted(option.sample.as_deref()?);
-        match option.kind {
-            OptionKind::Text | OptionKind::Secret => Some(format!("{} = {text}", option.name)),
-            OptionKind::List => Some(format!("{} = [{text}]", option.name)),
-            OptionKind::Table => None,
-        }
-    };
-    let options: Vec<String> = provider.options.iter().filter_map(option).collect();
-    match options.as_slice() {
-        [] => String::new(),
-        options => format!("options = {{ {} }}\n", options.join(", ")),
-    }
+    words::sample_options(provider).map_or_else(String::new, |line| format!("{line}\n"))
 }
 
 fn variable(provider: &str) -> String {

@@ -45,6 +45,20 @@ pub fn is_signed(proof: &Proof) -> bool {
     !matches!(proof, Proof::Token(_))
 }
 
+/// The line of hapax.toml with the options that the provider's samples are made with.
+pub fn sample_options(provider: &Provider) -> Option<String> {
+    let option = |option: &OptionSpec| {
+        let text = toml::Value::String(option.sample.clone()?).to_string();
+        match option.kind {
+            OptionKind::Text | OptionKind::Secret => Some(format!("{} = {text}", option.name)),
+            OptionKind::List => Some(format!("{} = [{text}]", option.name)),
+            OptionKind::Table => None,
+        }
+    };
+    let options: Vec<String> = provider.options.iter().filter_map(option).collect();
+    (!options.is_empty()).then(|| format!("options = {{ {} }}", options.join(", ")))
+}
+
 /// The lines of hapax.toml that make a source of it.
 pub fn lines(provider: &Provider) -> Vec<String> {
     let name = &provider.name;
