@@ -74,7 +74,7 @@ impl Handshake {
             Handshake::CloudEventsOptions => cloud_events::answer(request, knowledge.options),
             Handshake::WoocommercePing => woocommerce::answer(request),
             Handshake::AsanaSecret => asana::answer(request),
-            Handshake::Head => (request.method == "HEAD").then(|| answered(HandshakeAnswer::empty())),
+            Handshake::Head => (request.method == "HEAD").then(|| Ok(answered(HandshakeAnswer::empty()))),
             Handshake::SlackChallenge
             | Handshake::ZoomValidation
             | Handshake::TwitchChallenge
@@ -109,8 +109,8 @@ impl Handshake {
     }
 }
 
-fn answered(answer: HandshakeAnswer) -> Result<Verdict, Rejection> {
-    Ok(Verdict::Handshake(answer))
+fn answered(answer: HandshakeAnswer) -> Verdict {
+    Verdict::Handshake(answer)
 }
 
 fn refused(problem: impl Into<String>) -> Result<Verdict, Rejection> {
@@ -126,7 +126,7 @@ fn echo(challenge: String) -> Result<Verdict, Rejection> {
             "its challenge is empty or longer than {HANDSHAKE_ECHO_BYTES_MAX} bytes, which no sender's is"
         ));
     }
-    answered(HandshakeAnswer::text(challenge))
+    Ok(answered(HandshakeAnswer::text(challenge)))
 }
 
 /// The body of a POST that is short enough to be a handshake, if it has this shape. A delivery is rarely read for

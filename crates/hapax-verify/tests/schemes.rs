@@ -286,6 +286,23 @@ fn slash_commands_and_dialogues_of_slack_are_identified_by_their_trigger() {
 }
 
 #[test]
+fn a_source_may_widen_or_narrow_how_far_the_signed_time_may_be_off() {
+    let delivery = sign("paddle", "one", &Options::default(), "a", "");
+    let accepted = |tolerance: &str, late: i64| {
+        let verifier = verifier("paddle", &["one"], &options(&[("tolerance_seconds", tolerance)]));
+        let request = Request::new(&delivery.headers, &delivery.body, NOW + late);
+        verifier.verify(&request).is_ok()
+    };
+    assert!(accepted("60", 60) && accepted("60", -60) && !accepted("60", 61));
+    assert!(accepted("0", 0) && !accepted("0", 1));
+    let recipe = catalogue::get("paddle").unwrap().recipe();
+    for wrong in ["", "-1", "1m", "86401"] {
+        let options = options(&[("tolerance_seconds", wrong)]);
+        assert!(Verifier::new(&recipe, &["one"], &options).is_err(), "{wrong}");
+    }
+}
+
+#[test]
 fn of_two_proofs_the_one_counts_that_there_is_a_secret_for() {
     let signing = "whsec_THqWbnYlrKQL13XOieKZ8qOrbGSkHg+c2I0apFsot2g=";
     let signed = sign("gitlab", signing, &Options::default(), "a", "");

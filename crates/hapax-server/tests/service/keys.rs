@@ -2,15 +2,17 @@
 
 use std::sync::{Arc, Mutex};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use hapax_server::serve::{Server, Tuning};
 use hapax_verify::sign::{Delivery, ProviderSigner, SecretPair, generate_secret};
 use hapax_verify::vectors::File;
-use hapax_verify::{OptionValue, Options, Verifier, catalogue};
+use hapax_verify::{OptionValue, Options, catalogue};
 use http::{Response, StatusCode};
 use http_body_util::Full;
 
-use super::site::{STRIPE, Site, configuration, now};
+use super::site::{SECRET, Site, configuration, now};
 use super::wire::{Reply, Sink};
 
 const DELIVERIES: usize = 20;
@@ -26,7 +28,8 @@ struct KeySite {
 }
 
 impl KeySite {
-    async fn start(provider: &str, options: &Options, status: StatusCode, body: impl Into<Vec<u8>>) -> Self {
+    /// The source is named as its provider, and has no secret.
+    async fn start(source: &str, status: StatusCode, body: impl Into<Vec<u8>>) -> Self {
         let mood: Mood = Arc::new(Mutex::new((status, body.into())));
         let answer = Arc::clone(&mood);
         let keys = Sink::answering(move |_| {
@@ -39,10 +42,7 @@ impl KeySite {
         })
         .await;
         let dir = tempfile::tempdir().unwrap();
-        let mut config = configuration(dir.path(), STRIPE);
-        let recipe = catalogue::get(provider).unwrap().recipe();
-        let verifier = Verifier::new(&recipe, &[] as &[&str], options).unwrap();
-        config.sources.get_mut("stripe").unwrap().verifier = Arc::new(verifier);
+        let mut config = configuration(dir.path(), source);
         config.server.key_server = Some(format!("http://{}", keys.address).parse().unwrap());
         let server = Server::start(config, Tuning::default()).await.unwrap();
         KeySite {
@@ -53,7 +53,7 @@ impl KeySite {
     }
 
     async fn plaid(pair: &SecretPair, status: StatusCode) -> Self {
-        Self::start("plaid", &plaid_options(), status, plaid_answer(pair)).await
+        Self::start(PLAID, status, plaid_answer(pair)).await
     }
 
     fn answers(&self, status: StatusCode, body: impl Into<Vec<u8>>) {
@@ -62,21 +62,28 @@ impl KeySite {
 
     async fn deliver(&self, delivery: &Delivery) -> Reply {
         self.site
-            .post("/in/stripe", &delivery.headers, &delivery.body)
+            .post("/in/plaid", &delivery.headers, &delivery.body)
             .await
     }
 }
 
-fn plaid_options() -> Options {
-    let text = |text: &str| OptionValue::Text(text.to_owned());
-    [
-        ("client_id", text("the-client")),
-        ("client_secret", text("the-secret")),
-        ("environment", text("sandbox")),
-    ]
-    .into_iter()
-    .collect()
-}
+const PLAID: &str = "
+[sources.plaid]
+provider = \"plaid\"
+options = { client_id = \"the-client\", client_secret = \"env:SECRET\", environment = \"sandbox\" }
+";
+
+const PAYPAL: &str = "
+[sources.paypal]
+provider = \"paypal\"
+options = { webhook_id = \"1JE4291016473214C\" }
+";
+
+const SNS: &str = "
+[sources.sns]
+provider = \"aws-sns\"
+options = { topic_arns = [\"arn:aws:sns:us-east-1:123456789012:MyTopic\"] }
+";
 
 fn plaid_pair() -> SecretPair {
     generate_secret(catalogue::get("plaid").unwrap(), &[7; 32])
@@ -107,7 +114,7 @@ async fn a_key_is_fetched_once_for_many_deliveries_at_once() {
         .into_iter()
         .map(|delivery| {
             tokio::spawn(async move {
-                super::wire::post(address, "/in/stripe", &delivery.headers, &delivery.body).await
+                super::wire::post(address, "/in/plaid", &delivery.headers, &delivery.body).await
             })
         })
         .collect();
@@ -126,7 +133,7 @@ async fn a_key_is_fetched_once_for_many_deliveries_at_once() {
     let key: serde_json::Value = serde_json::from_str(&pair.verifying).unwrap();
     assert_eq!(
         question,
-        serde_json::json!({"client_id": "the-client", "secret": "the-secret", "key_id": key["kid"]})
+        serde_json::json!({"client_id": "the-client", "secret": SECRET, "key_id": key["kid"]})
     );
 }
 
@@ -196,9 +203,9 @@ async fn a_certificate_is_fetched_from_the_senders_host() {
     let file: File = serde_json::from_str(text).unwrap();
     let vector = &file.vectors[0];
     let certificate = vector.keys().into_values().next().unwrap();
-    let mut site = KeySite::start("paypal", &vector.options(), StatusCode::OK, certificate).await;
+    let mut site = KeySite::start(PAYPAL, StatusCode::OK, certificate).await;
     let headers: Vec<(String, String)> = vector.headers.clone().into_iter().collect();
-    let reply = site.site.post("/in/stripe", &headers, &vector.body()).await;
+    let reply = site.site.post("/in/paypal", &headers, &vector.body()).await;
     assert_eq!(
         reply.json()["event_id"],
         "WH-58D329510W468432D-8HN650336L201105X",
@@ -214,9 +221,7 @@ async fn a_certificate_is_fetched_from_the_senders_host() {
 
 #[tokio::test]
 async fn a_message_that_names_any_other_host_is_401_and_nobody_is_called() {
-    let topics = OptionValue::List(vec!["arn:aws:sns:us-east-1:123456789012:MyTopic".to_owned()]);
-    let options: Options = [("topic_arns", topics)].into_iter().collect();
-    let mut site = KeySite::start("aws-sns", &options, StatusCode::OK, "").await;
+    let mut site = KeySite::start(SNS, StatusCode::OK, "").await;
     for url in [
         "https://evil.example/x.pem",
         "https://sns.us-east-1.amazonaws.com.evil.example/x.pem",
@@ -228,8 +233,79 @@ async fn a_message_that_names_any_other_host_is_401_and_nobody_is_called() {
             "{{\"Type\":\"Notification\",\"MessageId\":\"1\",\"TopicArn\":\"t\",\"Message\":\"m\",\"Timestamp\":\
              \"2026-01-01T00:00:00Z\",\"SignatureVersion\":\"2\",\"Signature\":\"AAAA\",\"SigningCertURL\":\"{url}\"}}"
         );
-        let reply = site.site.post("/in/stripe", &[], body.as_bytes()).await;
+        let reply = site.site.post("/in/sns", &[], body.as_bytes()).await;
         reply.is_problem(401, "signature_invalid");
     }
     assert!(site.keys.rest().is_empty());
+}
+
+#[tokio::test]
+async fn a_subscription_is_confirmed_by_a_call_and_its_messages_are_accepted_with_one_certificate() {
+    let sns = catalogue::get("aws-sns").unwrap();
+    let pair = generate_secret(sns, &[7; 32]);
+    let topics = OptionValue::List(vec!["arn:aws:sns:us-east-1:123456789012:MyTopic".to_owned()]);
+    let options: Options = [("topic_arns", topics)].into_iter().collect();
+    let signer = ProviderSigner::new(sns, &pair.signing, &options).unwrap();
+    let mut site = KeySite::start(SNS, StatusCode::OK, certificate_of(&pair.verifying)).await;
+    let confirm = "https://sns.us-east-1.amazonaws.com/?Action=ConfirmSubscription&Token=t";
+    let subscription = serde_json::json!({
+        "Type": "SubscriptionConfirmation", "MessageId": "m-1", "Token": "t", "Message": "Confirm it",
+        "SubscribeURL": confirm, "SigningCertURL": "https://sns.us-east-1.amazonaws.com/sample.pem",
+    });
+    let notification = serde_json::json!({
+        "Type": "Notification", "MessageId": "m-2", "Message": "Hello\nthere",
+        "SigningCertURL": "https://sns.us-east-1.amazonaws.com/sample.pem",
+    });
+    let deliver = async |message: &serde_json::Value| {
+        let signed = signer.sign(Delivery {
+            timestamp: now(),
+            body: message.to_string().into_bytes(),
+            ..Delivery::default()
+        });
+        site.site.post("/in/sns", &signed.headers, &signed.body).await
+    };
+    assert_eq!(deliver(&subscription).await.status, 200);
+    for status in ["accepted", "duplicate"] {
+        let reply = deliver(&notification).await;
+        assert_eq!(reply.json()["status"], status, "{reply:?}");
+        assert_eq!(reply.json()["event_id"], "m-2");
+    }
+    let asked: Vec<String> = site.keys.rest().into_iter().map(|seen| seen.path).collect();
+    let host = "/sns.us-east-1.amazonaws.com/";
+    let expected = ["sample.pem", "?Action=ConfirmSubscription&Token=t"].map(|path| format!("{host}{path}"));
+    assert_eq!(asked, expected);
+}
+
+/// A certificate of SNS for this public key. Its own signature is empty: nobody can check it without the ones above.
+fn certificate_of(public_key: &str) -> String {
+    let key = STANDARD.decode(public_key).unwrap();
+    let name = der(
+        0x30,
+        &[
+            &der(0x06, &[&[0x55, 0x04, 0x03]]),
+            &der(0x13, &[b"sns.amazonaws.com"]),
+        ],
+    );
+    let name = der(0x30, &[&der(0x31, &[&name])]);
+    let time = |text: &[u8]| der(0x17, &[text]);
+    let validity = der(0x30, &[&time(b"250101000000Z"), &time(b"491231235959Z")]);
+    let algorithm = der(0x30, &[]);
+    let signed = der(
+        0x30,
+        &[&der(0x02, &[&[1]]), &algorithm, &name, &validity, &name, &key],
+    );
+    let certificate = der(0x30, &[&signed, &algorithm, &der(0x03, &[&[0]])]);
+    let encoded = STANDARD.encode(certificate);
+    format!("-----BEGIN CERTIFICATE-----\n{encoded}\n-----END CERTIFICATE-----\n")
+}
+
+fn der(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
+    let content = parts.concat();
+    let length = u16::try_from(content.len()).unwrap().to_be_bytes();
+    let header = match content.len() {
+        0..=0x7f => vec![tag, length[1]],
+        0x80..=0xff => vec![tag, 0x81, length[1]],
+        _ => vec![tag, 0x82, length[0], length[1]],
+    };
+    [header, content].concat()
 }

@@ -32,5 +32,5 @@ pub(super) fn answer(request: &Request<'_>, knowledge: &Knowledge<'_>) -> Answer
     let derived = digest(&SHA1_FOR_LEGACY_USE_ONLY, private_key.as_bytes());
     let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, derived.as_ref());
     let tag = hex::encode(hmac::sign(&key, challenge.as_bytes()));
-    Some(answered(HandshakeAnswer::text(format!("{public_key}|{tag}"))))
+    Some(Ok(answered(HandshakeAnswer::text(format!("{public_key}|{tag}")))))
 }

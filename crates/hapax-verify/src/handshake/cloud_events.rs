@@ -38,10 +38,10 @@ pub(super) fn grant(request: &Request<'_>) -> Answered {
         Some(rate) if is_rate(rate) => headers.push(("webhook-allowed-rate".to_owned(), rate.to_owned())),
         Some(_) => return Some(refused("the rate that it asks for is not a number")),
     }
-    Some(answered(HandshakeAnswer {
+    Some(Ok(answered(HandshakeAnswer {
         headers,
         ..HandshakeAnswer::empty()
-    }))
+    })))
 }
 
 fn is_rate(text: &str) -> bool {

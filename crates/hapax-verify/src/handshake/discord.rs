@@ -18,11 +18,11 @@ struct Ping {
 pub(super) fn answer(request: &Request<'_>) -> Answered {
     let body: Ping = small_json(request)?;
     match (body.r#type, body.event) {
-        (0, None) => Some(answered(HandshakeAnswer {
+        (0, None) => Some(Ok(answered(HandshakeAnswer {
             status: 204,
             ..HandshakeAnswer::empty()
-        })),
-        (1, None) => Some(answered(HandshakeAnswer::json(&json!({ "type": 1 })))),
+        }))),
+        (1, None) => Some(Ok(answered(HandshakeAnswer::json(&json!({ "type": 1 }))))),
         (_, _) => None,
     }
 }

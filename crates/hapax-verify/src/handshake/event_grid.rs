@@ -35,5 +35,5 @@ pub(super) fn answer(request: &Request<'_>) -> Answered {
         return Some(refused("its validation code is longer than any of Event Grid's"));
     }
     let document = json!({ "validationResponse": code });
-    Some(answered(HandshakeAnswer::json(&document)))
+    Some(Ok(answered(HandshakeAnswer::json(&document))))
 }

@@ -29,5 +29,5 @@ pub(super) fn answer(request: &Request<'_>, secret: &str) -> Answered {
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
     let encrypted = hex::encode(hmac::sign(&key, plain.as_bytes()));
     let document = json!({ "plainToken": plain, "encryptedToken": encrypted });
-    Some(answered(HandshakeAnswer::json(&document)))
+    Some(Ok(answered(HandshakeAnswer::json(&document))))
 }

@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(problems.len(), 4, "{problems:?}");
         assert!(!problems.concat().contains("hunter2"));
         assert!(
-            problems.iter().any(|problem| problem == "hapax.toml:1:40: sources.app.options.verify_token: expected a secret (\"env:NAME\", \"file:PATH\" or a literal), \
+            problems.iter().any(|problem| problem == "hapax.toml:1:39: sources.app.options.verify_token: expected a secret (\"env:NAME\", \"file:PATH\" or a literal), \
              found a list; it is the verify_token of the app"),
             "{problems:?}"
         );
