@@ -12,7 +12,7 @@ async fn the_likely_mistake_is_in_the_log_and_not_in_the_answer() {
     let service = Setup::new()
         .source("stripe", "stripe", "")
         .table(&format!(
-            "[sources.other]\nprovider = \"stripe\"\nsecrets = [\"{other}\"]\ndeliver_to = []"
+            "[sources.elsewhere]\nprovider = \"stripe\"\nsecrets = [\"{other}\"]\ndeliver_to = []"
         ))
         .start()
         .await;
@@ -21,13 +21,13 @@ async fn the_likely_mistake_is_in_the_log_and_not_in_the_answer() {
         let answer = service.deliver(&foreign).await;
         assert_eq!(answer.status, 401, "{answer:?}");
         let text = format!("{answer:?}");
-        assert!(!text.contains("likely") && !text.contains("other"), "{text}");
+        assert!(!text.contains("likely") && !text.contains("elsewhere"), "{text}");
     }
     let line = eventually("the mistake is in the log", LOG_LIMIT, async || {
         let log = service.log();
         log.lines().find(|line| line.contains("likely")).map(str::to_owned)
     })
     .await;
-    assert!(line.contains("a secret of the source `other`"), "{line}");
+    assert!(line.contains("a secret of the source `elsewhere`"), "{line}");
     assert!(!line.contains(other) && !line.contains(&secret_of("stripe")), "{line}");
 }
