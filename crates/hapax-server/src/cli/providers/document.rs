@@ -74,7 +74,6 @@ pub(super) fn timestamp_place(place: &TimestampPlace) -> String {
         TimestampPlace::Headers(names) => format!("header {}", names.join(" or ")),
         TimestampPlace::Body(pointer) => format!("body:{pointer}"),
         TimestampPlace::Key(key) => format!("`{key}` in the signature's header"),
-        TimestampPlace::Body(pointer) => format!("body:{pointer}"),
     }
 }
 
