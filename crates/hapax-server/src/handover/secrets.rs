@@ -117,7 +117,7 @@ impl HandedSecrets {
         match Verifier::new(&self.source.recipe, &secrets, &self.source.options) {
             Ok(verifier) => self.verifier.store(Arc::new(verifier)),
             Err(error) => {
-                tracing::error!(source = %self.source.name, %error, "a handed-over secret cannot be used")
+                tracing::error!(source = %self.source.name, %error, "a handed-over secret cannot be used");
             }
         }
         Ok(self.verifier())

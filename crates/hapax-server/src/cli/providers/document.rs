@@ -73,7 +73,6 @@ pub(super) fn timestamp_place(place: &TimestampPlace) -> String {
     match place {
         TimestampPlace::Headers(names) => format!("header {}", names.join(" or ")),
         TimestampPlace::Key(key) => format!("`{key}` in the signature's header"),
-        TimestampPlace::Body(pointer) => format!("body:{pointer}"),
     }
 }
 
