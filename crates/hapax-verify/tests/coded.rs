@@ -47,7 +47,7 @@ impl Subject {
             &self.provider.sample_options(),
         );
         let mut delivery = sample::of_provider(self.provider, id).delivery(NOW);
-        delivery.url = URL.to_owned();
+        URL.clone_into(&mut delivery.url);
         signer.unwrap().sign(delivery)
     }
 
