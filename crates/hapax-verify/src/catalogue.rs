@@ -248,7 +248,27 @@ fn yes() -> bool {
 fn load(name: &str, text: &str) -> Result<Provider, toml::de::Error> {
     let mut provider: Provider = toml::from_str(text)?;
     name.clone_into(&mut provider.name);
+    let is_timed = provider
+        .proof
+        .scheme()
+        .is_some_and(|scheme| scheme.timestamp.is_some());
+    if is_timed {
+        provider.options.push(tolerance());
+    }
     Ok(provider)
+}
+
+/// Every sender whose scheme signs a time takes it, so that no file has to say so.
+fn tolerance() -> OptionSpec {
+    OptionSpec {
+        name: "tolerance_seconds".to_owned(),
+        about:
+            "How many seconds the signed time may be off, in both directions; the preset's own unless said."
+                .to_owned(),
+        kind: OptionKind::Text,
+        required: false,
+        sample: None,
+    }
 }
 
 #[cfg(test)]

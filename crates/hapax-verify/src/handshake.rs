@@ -109,6 +109,7 @@ impl Handshake {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "it is what every handshake returns")]
 fn answered(answer: HandshakeAnswer) -> Result<Verdict, Rejection> {
     Ok(Verdict::Handshake(answer))
 }

@@ -161,7 +161,7 @@ impl Proof {
     /// The headers that hold the proof, in lower case.
     pub fn headers(&self) -> Vec<String> {
         match self {
-            Proof::Signature(scheme) => scheme.headers.clone(),
+            Proof::Signature(scheme) => scheme.headers.iter().map(|name| sent_name(name)).collect(),
             Proof::Token(rule) => rule.headers(),
             Proof::Any(proofs) => proofs.iter().flat_map(Proof::headers).collect(),
             Proof::Coded(coded) => coded

@@ -287,8 +287,8 @@ fn url_diagnosis(scheme: &Scheme, signed: &str, configured: &str) -> Option<Mist
             .collect()
     };
     let proof = Proof::Signature(scheme.clone());
-    let signer = ProviderSigner::of_proof(&proof, "s", &option(signed)).unwrap();
-    let mut delivery = signer.sign(Delivery {
+    let sender = ProviderSigner::of_proof(&proof, "s", &option(signed)).unwrap();
+    let mut delivery = sender.sign(Delivery {
         url: signed.to_owned(),
         body: BODY.as_bytes().to_vec(),
         ..Delivery::default()

@@ -286,6 +286,23 @@ fn slash_commands_and_dialogues_of_slack_are_identified_by_their_trigger() {
 }
 
 #[test]
+fn a_source_may_widen_or_narrow_how_far_the_signed_time_may_be_off() {
+    let delivery = sign("paddle", "one", &Options::default(), "a", "");
+    let accepted = |tolerance: &str, late: i64| {
+        let verifier = verifier("paddle", &["one"], &options(&[("tolerance_seconds", tolerance)]));
+        let request = Request::new(&delivery.headers, &delivery.body, NOW + late);
+        verifier.verify(&request).is_ok()
+    };
+    assert!(accepted("60", 60) && accepted("60", -60) && !accepted("60", 61));
+    assert!(accepted("0", 0) && !accepted("0", 1));
+    let recipe = catalogue::get("paddle").unwrap().recipe();
+    for wrong in ["", "-1", "1m", "86401"] {
+        let options = options(&[("tolerance_seconds", wrong)]);
+        assert!(Verifier::new(&recipe, &["one"], &options).is_err(), "{wrong}");
+    }
+}
+
+#[test]
 fn of_two_proofs_the_one_counts_that_there_is_a_secret_for() {
     let signing = "whsec_THqWbnYlrKQL13XOieKZ8qOrbGSkHg+c2I0apFsot2g=";
     let signed = sign("gitlab", signing, &Options::default(), "a", "");
@@ -326,6 +343,82 @@ fn a_batch_of_cloud_events_is_told_from_one_event_by_its_content_type() {
     );
     let batch = "application/cloudevents-batch+json; charset=utf-8";
     assert_eq!(verify(&verifier, &headers(batch), body).unwrap().len(), 2);
+}
+
+/// The ids, types and delivered bodies of the events in a body.
+fn taken_apart(name: &str, body: &str) -> Vec<(String, String, String)> {
+    let delivery = sign(name, "one", &Options::default(), "a", body);
+    let events = verify(
+        &verifier(name, &["one"], &Options::default()),
+        &delivery.headers,
+        &delivery.body,
+    );
+    let text = |event: Envelope| {
+        let EventBody::Pieces(pieces) = event.body else {
+            panic!("{:?}", event.body)
+        };
+        let delivered: String = pieces.into_iter().map(|piece| &body[piece]).collect();
+        (event.event_id, event.event_type.unwrap(), delivered)
+    };
+    events.unwrap().into_iter().map(text).collect()
+}
+
+#[test]
+fn every_message_status_change_and_messaging_entry_of_meta_is_an_event_of_its_own() {
+    let entry = |inside: &str| format!(r#"{{"id":"1","time":5,{inside}}}"#);
+    let whatsapp = entry(
+        r#""changes":[{"field":"messages","value":{"messages":[{"id":"wamid.A"},{"id":"wamid.B"}]}},{"field":"messages","value":{"statuses":[{"id":"wamid.A","status":"sent"},{"id":"wamid.A","status":"read"}]}}]"#,
+    );
+    let messenger = entry(r#""messaging":[{"message":{"mid":"m_1"}},{"read":{"watermark":7}}]"#);
+    let page = entry(r#""changes":[{"field":"feed","value":{"item":"post"}}]"#);
+    let body = |entries: &[&str]| format!(r#"{{"object":"page","entry":[{}]}}"#, entries.join(","));
+
+    let events = taken_apart("meta", &body(&[&whatsapp, &messenger, &page]));
+    let ids: Vec<(&str, &str)> = events
+        .iter()
+        .map(|(id, kind, _)| (id.as_str(), kind.as_str()))
+        .collect();
+    let [.., (read, "messaging"), (feed, "feed")] = ids[..] else {
+        panic!("{ids:?}")
+    };
+    assert_eq!(
+        ids[..5],
+        [
+            ("wamid.A", "messages"),
+            ("wamid.B", "messages"),
+            ("wamid.A:sent", "messages"),
+            ("wamid.A:read", "messages"),
+            ("m_1", "messaging"),
+        ]
+    );
+    // Each is delivered so that it gives the same event if it comes alone.
+    for (id, kind, delivered) in &events {
+        let alone = taken_apart("meta", delivered);
+        assert_eq!(alone, [(id.clone(), kind.clone(), delivered.clone())]);
+    }
+    // Those without an id are known again in another company.
+    let again = taken_apart("meta", &body(&[&page, &messenger]));
+    assert_eq!((again[0].0.as_str(), again[2].0.as_str()), (feed, read));
+}
+
+#[test]
+fn every_entity_in_the_older_shape_of_quickbooks_is_an_event_of_its_own() {
+    let entity = |id: &str| {
+        format!(
+            r#"{{"name":"Customer","id":"{id}","operation":"Update","lastUpdated":"2026-01-01T00:00:00.000Z"}}"#
+        )
+    };
+    let body = |entities: &str| {
+        format!(
+            r#"{{"eventNotifications":[{{"realmId":"7","dataChangeEvent":{{"entities":[{entities}]}}}}]}}"#
+        )
+    };
+    let events = taken_apart("quickbooks", &body(&format!("{}, {}", entity("1"), entity("2"))));
+    let expected = |id: &str| {
+        let event_id = format!("7:Customer:{id}:Update:2026-01-01T00%3A00%3A00.000Z");
+        (event_id, "Customer.Update".to_owned(), body(&entity(id)))
+    };
+    assert_eq!(events, [expected("1"), expected("2")]);
 }
 
 /// Vectors that repeat an event as its sender does say so in their names.

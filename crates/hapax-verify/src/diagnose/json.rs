@@ -186,9 +186,10 @@ fn write_character(out: &mut String, character: char, escapes: Escapes) {
         ('\t', _) => out.push_str("\\t"),
         ('\u{8}', _) => out.push_str("\\b"),
         ('\u{c}', _) => out.push_str("\\f"),
-        ('\0'..='\u{1f}', _) => write_units(out, character, escapes),
+        ('\0'..='\u{1f}', _) | ('<' | '>' | '&' | '\u{2028}' | '\u{2029}', Escapes::Html) => {
+            write_units(out, character, escapes);
+        }
         ('/', Escapes::Slashes | Escapes::AsciiAndSlashes) => out.push_str("\\/"),
-        ('<' | '>' | '&' | '\u{2028}' | '\u{2029}', Escapes::Html) => write_units(out, character, escapes),
         (_, Escapes::Ascii | Escapes::AsciiUpper | Escapes::AsciiAndSlashes) if beyond_ascii => {
             write_units(out, character, escapes);
         }

@@ -114,10 +114,13 @@ fn change_schemes(proof: &mut Proof, change: &impl Fn(&mut Scheme)) -> bool {
             change(scheme);
             true
         }
-        Proof::Any(proofs) => proofs
-            .iter_mut()
-            .map(|proof| change_schemes(proof, change))
-            .fold(false, |any, one| any || one),
+        Proof::Any(proofs) => {
+            // Every one is changed, and not only the first that can be.
+            let changed = proofs
+                .iter_mut()
+                .filter_map(|proof| change_schemes(proof, change).then_some(()));
+            changed.count() > 0
+        }
         Proof::Token(_) | Proof::Coded(_) => false,
     }
 }

@@ -19,7 +19,7 @@ use candidates::Candidates;
 use headers::first_present;
 use keys::VerifyingKey;
 
-use super::{Prove, Proven, Setup, Stop, invalid};
+use super::{Prove, Proven, Setup, Stop, instant, invalid};
 use crate::identity::{Place, Pointers};
 use crate::scheme::{NamedKeys, Part, TimestampPlace, TimestampRule};
 use crate::sign::{Delivery, Sign, Signer};
@@ -43,8 +43,11 @@ struct Located<'a> {
 }
 
 impl SignatureProof {
-    pub(super) fn new(scheme: Scheme, setup: &Setup<'_>) -> Result<Self, SetupError> {
+    pub(super) fn new(mut scheme: Scheme, setup: &Setup<'_>) -> Result<Self, SetupError> {
         scheme.check()?;
+        if let Some(rule) = &mut scheme.timestamp {
+            rule.tolerance_seconds = instant::tolerance(setup.options, rule.tolerance_seconds)?;
+        }
         let keys = keys::verifying_keys(&scheme, setup)?;
         let url = scheme
             .url_option

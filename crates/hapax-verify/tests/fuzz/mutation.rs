@@ -114,7 +114,7 @@ impl Mutation {
                 }
             }),
             Mutation::Cut(place, at) => {
-                change(draft, place, |bytes| bytes.truncate(at.index(bytes.len() + 1)))
+                change(draft, place, |bytes| bytes.truncate(at.index(bytes.len() + 1)));
             }
             Mutation::Remove(place, from, to) => change(draft, place, |bytes| {
                 let range = range(bytes.len(), *from, *to);

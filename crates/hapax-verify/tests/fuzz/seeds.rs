@@ -55,10 +55,10 @@ fn load() -> Vec<Seed> {
         let text = std::fs::read_to_string(path).unwrap();
         serde_json::from_str::<File>(&text).unwrap()
     });
-    files.flat_map(of_file).collect()
+    files.flat_map(|file| of_file(&file)).collect()
 }
 
-fn of_file(file: File) -> Vec<Seed> {
+fn of_file(file: &File) -> Vec<Seed> {
     let provider = |vector: &Vector| {
         let name = file.provider.as_deref().or(vector.provider.as_deref()).unwrap();
         catalogue::get(&name.replace('_', "-")).unwrap()
