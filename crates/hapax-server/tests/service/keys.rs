@@ -257,12 +257,12 @@ async fn a_subscription_is_confirmed_by_a_call_and_its_messages_are_accepted_wit
         "SigningCertURL": "https://sns.us-east-1.amazonaws.com/sample.pem",
     });
     let deliver = async |message: &serde_json::Value| {
-        let signed = signer.sign(Delivery {
+        let delivery = signer.sign(Delivery {
             timestamp: now(),
             body: message.to_string().into_bytes(),
             ..Delivery::default()
         });
-        site.site.post("/in/sns", &signed.headers, &signed.body).await
+        site.site.post("/in/sns", &delivery.headers, &delivery.body).await
     };
     assert_eq!(deliver(&subscription).await.status, 200);
     for status in ["accepted", "duplicate"] {

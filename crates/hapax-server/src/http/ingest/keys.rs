@@ -84,9 +84,10 @@ impl KeyFetcher {
         }
     }
 
-    /// Forgets everything: another configuration may ask other servers.
+    /// Forgets everything, and what is on its way as well: another configuration may ask other servers.
     pub fn clear(&self) {
-        *lock(&self.0.cache) = Cache::default();
+        lock(&self.0.cache).clear();
+        lock(&self.0.flights).clear();
     }
 
     /// Calls a URL that a sender wants called, within the same limits; `Known` if it answers 2xx.
@@ -144,6 +145,7 @@ impl KeyFetcher {
         let Ok(_permit) = self.0.permits.acquire().await else {
             return Outcome::Unavailable;
         };
+        let epoch = lock(&self.0.cache).epoch();
         let (outcome, entry) = match self.0.caller.key(request).await {
             Ok(bytes) => (Outcome::Known, Some(Entry::Known(bytes))),
             Err(fault) => {
@@ -153,7 +155,7 @@ impl KeyFetcher {
             }
         };
         if let Some(entry) = entry {
-            lock(&self.0.cache).put(key.clone(), entry, self.0.clock.elapsed());
+            lock(&self.0.cache).put(epoch, key.clone(), entry, self.0.clock.elapsed());
         }
         outcome
     }

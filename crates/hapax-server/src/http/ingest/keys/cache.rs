@@ -23,35 +23,54 @@ pub(super) enum Entry {
 
 /// Entries with the time until which they count.
 #[derive(Debug, Default)]
-pub(super) struct Cache(HashMap<CacheKey, (Entry, Duration)>);
+pub(super) struct Cache {
+    entries: HashMap<CacheKey, (Entry, Duration)>,
+    epoch: Epoch,
+}
+
+/// The time between two clears: what was asked for in one is not kept in the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Epoch(u64);
 
 impl Cache {
+    pub(super) const fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.entries.clear();
+        self.epoch = Epoch(self.epoch.0.wrapping_add(1));
+    }
+
     pub(super) fn get(&self, key: &CacheKey, now: Duration) -> Option<Entry> {
-        let (entry, until) = self.0.get(key)?;
+        let (entry, until) = self.entries.get(key)?;
         (now < *until).then(|| entry.clone())
     }
 
     /// Keeps an entry. Where there is no room, ids without a key go first: anybody can make those up.
-    pub(super) fn put(&mut self, key: CacheKey, entry: Entry, now: Duration) {
-        if self.0.len() >= ENTRIES_MAX && !self.0.contains_key(&key) {
+    pub(super) fn put(&mut self, epoch: Epoch, key: CacheKey, entry: Entry, now: Duration) {
+        if epoch != self.epoch {
+            return;
+        }
+        if self.entries.len() >= ENTRIES_MAX && !self.entries.contains_key(&key) {
             self.make_room(now);
         }
         let kept_for = match entry {
             Entry::Known(_) => KNOWN_FOR,
             Entry::Unknown => UNKNOWN_FOR,
         };
-        self.0.insert(key, (entry, now + kept_for));
+        self.entries.insert(key, (entry, now + kept_for));
     }
 
     fn make_room(&mut self, now: Duration) {
-        self.0.retain(|_, (_, until)| now < *until);
-        if self.0.len() < ENTRIES_MAX {
+        self.entries.retain(|_, (_, until)| now < *until);
+        if self.entries.len() < ENTRIES_MAX {
             return;
         }
         let rank = |(entry, until): &(Entry, Duration)| (matches!(entry, Entry::Known(_)), *until);
-        let first = self.0.iter().min_by_key(|(_, value)| rank(value));
+        let first = self.entries.iter().min_by_key(|(_, value)| rank(value));
         if let Some(key) = first.map(|(key, _)| key.clone()) {
-            self.0.remove(&key);
+            self.entries.remove(&key);
         }
     }
 }
@@ -69,8 +88,8 @@ mod tests {
     #[test]
     fn a_key_is_kept_for_an_hour_and_an_unknown_id_for_a_minute() {
         let mut cache = Cache::default();
-        cache.put(key("a"), Entry::Known(vec![1]), Duration::ZERO);
-        cache.put(key("b"), Entry::Unknown, Duration::ZERO);
+        cache.put(Epoch::default(), key("a"), Entry::Known(vec![1]), Duration::ZERO);
+        cache.put(Epoch::default(), key("b"), Entry::Unknown, Duration::ZERO);
         assert_eq!(
             cache.get(&key("b"), Duration::from_secs(59)),
             Some(Entry::Unknown)
@@ -86,18 +105,39 @@ mod tests {
     #[test]
     fn ids_that_somebody_makes_up_never_drive_out_a_key() {
         let mut cache = Cache::default();
-        cache.put(key("genuine"), Entry::Known(vec![1]), Duration::ZERO);
+        cache.put(
+            Epoch::default(),
+            key("genuine"),
+            Entry::Known(vec![1]),
+            Duration::ZERO,
+        );
         for number in 0..ENTRIES_MAX * 2 {
-            cache.put(key(&number.to_string()), Entry::Unknown, Duration::ZERO);
+            cache.put(
+                Epoch::default(),
+                key(&number.to_string()),
+                Entry::Unknown,
+                Duration::ZERO,
+            );
         }
-        assert!(cache.0.len() <= ENTRIES_MAX);
+        assert!(cache.entries.len() <= ENTRIES_MAX);
         assert!(cache.get(&key("genuine"), Duration::ZERO).is_some());
+    }
+
+    #[test]
+    fn what_was_asked_for_before_a_clear_is_not_kept_after_it() {
+        let mut cache = Cache::default();
+        let before = cache.epoch();
+        cache.clear();
+        cache.put(before, key("a"), Entry::Known(vec![1]), Duration::ZERO);
+        assert_eq!(cache.get(&key("a"), Duration::ZERO), None);
+        cache.put(cache.epoch(), key("a"), Entry::Known(vec![1]), Duration::ZERO);
+        assert!(cache.get(&key("a"), Duration::ZERO).is_some());
     }
 
     #[test]
     fn one_sources_key_is_not_anothers() {
         let mut cache = Cache::default();
-        cache.put(key("a"), Entry::Known(vec![1]), Duration::ZERO);
+        cache.put(Epoch::default(), key("a"), Entry::Known(vec![1]), Duration::ZERO);
         let other = (SourceName::from("other"), "a".to_owned());
         assert_eq!(cache.get(&other, Duration::ZERO), None);
     }
