@@ -25,9 +25,14 @@ async fn the_likely_mistake_is_in_the_log_and_not_in_the_answer() {
     }
     let line = eventually("the mistake is in the log", LOG_LIMIT, async || {
         let log = service.log();
-        log.lines().find(|line| line.contains("likely")).map(str::to_owned)
+        log.lines()
+            .find(|line| line.contains("likely"))
+            .map(str::to_owned)
     })
     .await;
     assert!(line.contains("a secret of the source `elsewhere`"), "{line}");
-    assert!(!line.contains(other) && !line.contains(&secret_of("stripe")), "{line}");
+    assert!(
+        !line.contains(other) && !line.contains(&secret_of("stripe")),
+        "{line}"
+    );
 }
