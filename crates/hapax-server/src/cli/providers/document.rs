@@ -72,6 +72,7 @@ fn choice(choice: &Choice) -> Value {
 pub(super) fn timestamp_place(place: &TimestampPlace) -> String {
     match place {
         TimestampPlace::Headers(names) => format!("header {}", names.join(" or ")),
+        TimestampPlace::Body(pointer) => format!("body:{pointer}"),
         TimestampPlace::Key(key) => format!("`{key}` in the signature's header"),
     }
 }
