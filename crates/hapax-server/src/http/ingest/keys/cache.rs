@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn one_sources_key_is_not_anothers() {
+    fn a_key_belongs_to_its_source_alone() {
         let mut cache = Cache::default();
         cache.put(Epoch::default(), key("a"), Entry::Known(vec![1]), Duration::ZERO);
         let other = (SourceName::from("other"), "a".to_owned());

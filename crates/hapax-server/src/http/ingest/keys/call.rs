@@ -221,14 +221,14 @@ mod tests {
     #[test]
     fn only_hosts_of_known_senders_are_called() {
         let caller = Caller::new(&Lookup::system(), None).unwrap();
-        let called = |url: &str| caller.client_for(&url.parse().unwrap()).is_some();
+        let is_reached = |url: &str| caller.client_for(&url.parse().unwrap()).is_some();
         for url in [
             "https://sns.us-east-1.amazonaws.com/a.pem",
             "https://sns.cn-north-1.amazonaws.com.cn/a.pem",
             "https://api.sandbox.paypal.com/v1/notifications/certs/CERT-1",
             "https://production.plaid.com/webhook_verification_key/get",
         ] {
-            assert!(called(url), "{url}");
+            assert!(is_reached(url), "{url}");
         }
         for url in [
             "http://sns.us-east-1.amazonaws.com/a.pem",
@@ -241,7 +241,7 @@ mod tests {
             "https://127.0.0.1/a.pem",
             "https://169.254.169.254/a.pem",
         ] {
-            assert!(!called(url), "{url}");
+            assert!(!is_reached(url), "{url}");
         }
     }
 
