@@ -10,7 +10,7 @@
 //!   is missing is written `%-`, which no present part can produce, because its own `%` would be escaped.
 //! - Text longer than [`EVENT_ID_BYTES_MAX`](crate::limits::EVENT_ID_BYTES_MAX) bytes is replaced by `sha256:` and the
 //!   hash of that text. So that no sender can choose such a text, an id that would by itself begin with `sha256:` begins
-//!   with `%73ha256:` instead.
+//!   with `%73ha256:` instead; so it is with `unidentified:` and `generated:`, which begin ids that are made here.
 //! - An empty id, one with a NUL character and one that is not UTF-8 are refused; so is a composite without any part.
 //!
 //! A JSON string is taken as its content and a JSON number as its literal text, never through a float. `true`, `false`,
@@ -20,6 +20,8 @@ mod content;
 mod extract;
 mod field;
 mod id_rule;
+mod nested;
+mod pattern;
 mod resolve;
 mod split;
 mod text;
@@ -27,11 +29,17 @@ mod text;
 pub(crate) use extract::{Extracted, Pointers};
 pub use field::{Field, FieldList, Place, Pointer};
 pub use id_rule::IdRule;
+pub use nested::NestedEvents;
+pub use pattern::Pattern;
 pub(crate) use resolve::CompiledRule;
 pub use split::Split;
 pub use text::plain;
 
 use serde::Deserialize;
+
+/// What stands before the hash of an event that has no id, where the others of its request have theirs. No id of a
+/// sender begins so.
+pub const UNIDENTIFIED: &str = "unidentified:";
 
 /// Where an event's id and type are, and where the events of a request are.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -38,7 +38,9 @@
 //!
 //! An event id has one injective text form, used in the ledger, in headers and in keys; see [`identity`].
 
+mod answer;
 pub mod catalogue;
+pub mod diagnose;
 mod handshake;
 pub mod identity;
 mod keys;
@@ -57,11 +59,12 @@ pub mod vectors;
 mod verdict;
 mod verifier;
 
+pub use answer::{AnswerBody, AnswerRule};
 pub use handshake::Handshake;
 pub use identity::{Field, FieldList, IdRule, IdentityRule, Split};
 pub use keys::{KeyRequest, Keys, NoKeys};
 pub use options::{OptionKind, OptionSpec, OptionValue, Options};
-pub use proof::{Proof, TokenPlace, TokenRule};
+pub use proof::{Coded, Proof, TokenPlace, TokenRule};
 pub use recipe::{Recipe, SecretNeed};
 pub use rejection::{IdProblem, Rejection, SignatureProblem};
 pub use request::{Headers, Request};

@@ -33,6 +33,9 @@ pub struct OptionSpec {
     /// Whether the preset is useless without it.
     #[serde(default)]
     pub required: bool,
+    /// What a sample uses where nothing is configured; of a list, its only entry.
+    #[serde(default)]
+    pub sample: Option<String>,
 }
 
 /// The shape of an option.
@@ -61,12 +64,37 @@ impl Options {
         self.0.contains_key(name)
     }
 
+    /// An option, whatever its shape.
+    pub fn get(&self, name: &str) -> Option<&OptionValue> {
+        self.0.get(name)
+    }
+
     /// An option that is a text.
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.0.get(name)? {
             OptionValue::Text(text) => Some(text),
             OptionValue::List(_) | OptionValue::Table(_) => None,
         }
+    }
+
+    /// Every option that is a text.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.0.values().filter_map(|value| match value {
+            OptionValue::Text(text) => Some(text.as_str()),
+            OptionValue::List(_) | OptionValue::Table(_) => None,
+        })
+    }
+
+    /// The same with another text wherever this one is.
+    pub(crate) fn replaced(&self, old: &str, new: &str) -> Self {
+        let replace = |value: &OptionValue| match value {
+            OptionValue::Text(text) if text == old => OptionValue::Text(new.to_owned()),
+            OptionValue::Text(_) | OptionValue::List(_) | OptionValue::Table(_) => value.clone(),
+        };
+        let options = self.0.iter();
+        options
+            .map(|(name, value)| (name.clone(), replace(value)))
+            .collect()
     }
 
     /// An option that is a list; empty if it is not set.

@@ -3,22 +3,44 @@
 //! Most proofs are data: a [`Scheme`] of what is signed, or a token that is sent along. The others are code, one file each.
 
 mod any;
+mod certificate;
+mod coded;
+mod instant;
+mod key_url;
+mod keyed;
+mod public_key;
 mod signature;
 mod token;
 
-pub(crate) use signature::{Content, SignatureProof, concatenate, hmac_algorithm, tag};
+mod adyen;
+mod aws_sns;
+mod braintree;
+mod contentful;
+mod hubspot;
+mod mailgun;
+mod paypal;
+mod plaid;
+mod twilio;
+
+pub use coded::Coded;
+pub(crate) use signature::{Content, SignatureProof, concatenate, hmac_algorithm, sent_name, tag};
 pub use token::{TokenPlace, TokenRule};
 
 use serde::Deserialize;
 
 use crate::identity::Place;
+use crate::limits::SIGNATURE_HEADER_BYTES_MAX;
 use crate::sign::Sign;
 use crate::trace::Trace;
-use crate::{KeyRequest, Options, Rejection, Request, Scheme, SetupError};
+use crate::{KeyRequest, Options, Rejection, Request, Scheme, SetupError, SignatureProblem};
 
 /// How a sender proves that it sent a request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the large variant is the usual one, and there are as many as there are sources"
+)]
 pub enum Proof {
     /// A signature that is described by data.
     Signature(Scheme),
@@ -26,6 +48,9 @@ pub enum Proof {
     Token(TokenRule),
     /// Any of these: the first that the request has anything of counts.
     Any(Vec<Proof>),
+    /// One that no data describes.
+    #[serde(untagged)]
+    Coded(Coded),
 }
 
 /// What a proof is compiled with.
@@ -54,12 +79,14 @@ pub(crate) trait Prove: Send + Sync {
 }
 
 /// What was proven.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Proven {
     /// Which of the secrets matched, counted from 0.
     pub(crate) secret_index: Option<usize>,
     /// The timestamp that is covered, in unix seconds.
     pub(crate) signed_at: Option<i64>,
+    /// What was read on the way out of something that is neither JSON nor a form; `proof:NAME` names it.
+    pub(crate) facts: Vec<(&'static str, String)>,
 }
 
 /// Why a proof ended early.
@@ -79,16 +106,18 @@ impl Proof {
     pub(crate) fn compile(&self, setup: &Setup<'_>) -> Result<Box<dyn Prove>, SetupError> {
         Ok(match self {
             Proof::Signature(scheme) => Box::new(SignatureProof::new(scheme.clone(), setup)?),
-            Proof::Token(rule) => Box::new(token::TokenProof::new(rule.clone(), setup)),
+            Proof::Token(rule) => Box::new(token::TokenProof::new(rule, setup)),
             Proof::Any(proofs) => Box::new(any::AnyProof::new(proofs, setup)?),
+            Proof::Coded(coded) => coded.code().compile(setup)?,
         })
     }
 
     pub(crate) fn signer(&self, secret: &str, options: &Options) -> Result<Box<dyn Sign>, SetupError> {
         match self {
             Proof::Signature(scheme) => signature::signer(scheme, secret, options),
-            Proof::Token(rule) => Ok(token::signer(rule, secret)),
+            Proof::Token(rule) => Ok(token::signer(rule, secret, options)),
             Proof::Any(proofs) => any::signer(proofs, secret, options),
+            Proof::Coded(coded) => coded.code().signer(secret, options),
         }
     }
 
@@ -96,7 +125,7 @@ impl Proof {
     pub fn check(&self) -> Result<(), SetupError> {
         match self {
             Proof::Signature(scheme) => scheme.check(),
-            Proof::Token(_) => Ok(()),
+            Proof::Token(_) | Proof::Coded(_) => Ok(()),
             Proof::Any(proofs) => proofs.iter().try_for_each(Proof::check),
         }
     }
@@ -106,6 +135,7 @@ impl Proof {
         match self {
             Proof::Signature(scheme) => scheme.signed.covers_url(),
             Proof::Token(_) => false,
+            Proof::Coded(coded) => coded.code().covers_url(),
             Proof::Any(proofs) => proofs.iter().any(Proof::covers_url),
         }
     }
@@ -116,6 +146,7 @@ impl Proof {
             Proof::Signature(scheme) => scheme.timestamp.as_ref().map(|rule| rule.tolerance_seconds),
             Proof::Token(_) => None,
             Proof::Any(proofs) => proofs.iter().find_map(Proof::tolerance_seconds),
+            Proof::Coded(coded) => coded.code().tolerance_seconds(),
         }
     }
 
@@ -123,16 +154,22 @@ impl Proof {
     pub fn scheme(&self) -> Option<&Scheme> {
         match self {
             Proof::Signature(scheme) => Some(scheme),
-            Proof::Token(_) | Proof::Any(_) => None,
+            Proof::Token(_) | Proof::Any(_) | Proof::Coded(_) => None,
         }
     }
 
     /// The headers that hold the proof, in lower case.
     pub fn headers(&self) -> Vec<String> {
         match self {
-            Proof::Signature(scheme) => scheme.headers.clone(),
+            Proof::Signature(scheme) => scheme.headers.iter().map(|name| sent_name(name)).collect(),
             Proof::Token(rule) => rule.headers(),
             Proof::Any(proofs) => proofs.iter().flat_map(Proof::headers).collect(),
+            Proof::Coded(coded) => coded
+                .code()
+                .headers()
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect(),
         }
     }
 
@@ -145,6 +182,7 @@ impl Proof {
                 let each: Vec<String> = proofs.iter().map(Proof::summary).collect();
                 each.join(", or ")
             }
+            Proof::Coded(coded) => coded.code().summary().to_owned(),
         }
     }
 
@@ -154,6 +192,27 @@ impl Proof {
             Proof::Signature(scheme) => scheme.takes(secret),
             Proof::Token(rule) => rule.takes(secret),
             Proof::Any(proofs) => proofs.iter().any(|proof| proof.takes(secret)),
+            Proof::Coded(_) => true,
         }
     }
+}
+
+/// A signature that is there and not right.
+pub(crate) fn invalid(place: &str, problem: SignatureProblem) -> Rejection {
+    Rejection::SignatureInvalid {
+        header: place.to_owned(),
+        problem,
+    }
+}
+
+/// A header without which nothing can be checked, as text.
+fn required_header<'a>(request: &Request<'a>, name: &str) -> Result<&'a str, Rejection> {
+    let value = request.headers.get(name);
+    let value = value.ok_or_else(|| Rejection::SignatureMissing {
+        header: name.to_owned(),
+    })?;
+    if value.len() > SIGNATURE_HEADER_BYTES_MAX {
+        return Err(invalid(name, SignatureProblem::HeaderTooLong));
+    }
+    std::str::from_utf8(value).map_err(|_| invalid(name, SignatureProblem::Unreadable))
 }

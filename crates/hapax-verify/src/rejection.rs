@@ -17,6 +17,15 @@ pub enum Rejection {
         /// The header that was looked for.
         header: String,
     },
+    /// The body should hold the signature, and does not.
+    #[error(
+        "no signature: the body has nothing at `{place}`, so nothing proves who sent it; check that the sender has \
+         signing switched on and that the request is one of this sender's"
+    )]
+    SignatureNotInBody {
+        /// The place inside the body that was looked at.
+        place: String,
+    },
     /// There is a signature, and it is not right.
     #[error("the signature in `{header}` is not valid: {problem}")]
     SignatureInvalid {
@@ -124,10 +133,27 @@ pub enum SignatureProblem {
     /// A shared token is not one of the secrets.
     #[error("the token is none of the secrets; check that both sides have the same")]
     TokenMismatch,
+    /// As a mismatch, where the URL is signed too.
+    #[error(
+        "it matches none of the secrets; check the secret, and that the public URL here is exactly the one that the \
+         sender was given"
+    )]
+    UrlMismatch,
+    /// What is signed names another body by its hash.
+    #[error(
+        "it covers the hash of another body; the body was changed on the way (re-serialised JSON, a rewriting proxy)"
+    )]
+    BodyMismatch,
+    /// It is not in the form that the sender documents.
+    #[error("it cannot be read; check that nothing on the way changes it, and that it is this sender's")]
+    Unreadable,
+    /// It was made in a way that is refused here.
+    #[error("it was made in a way that is not accepted here: {0}")]
+    Refused(&'static str),
     /// A signed value contains the separator that follows it, so one signature would fit two requests.
     #[error(
-        "a signed value contains the separator that follows it, so that the same signature would fit another request; \
-         the sender has to use ids without the separator"
+        "a signed value contains the separator that follows it, or has not the form that shows where it ends, so that \
+         the same signature would fit another request; the sender has to use ids without the separator"
     )]
     Ambiguous,
 }
@@ -150,7 +176,7 @@ impl Rejection {
     /// The stable code of the problem document.
     pub fn code(&self) -> &'static str {
         match self {
-            Rejection::SignatureMissing { .. } => "signature_missing",
+            Rejection::SignatureMissing { .. } | Rejection::SignatureNotInBody { .. } => "signature_missing",
             Rejection::SignatureInvalid { .. }
             | Rejection::KeyRefused { .. }
             | Rejection::NotForUs { .. } => "signature_invalid",
@@ -164,7 +190,7 @@ impl Rejection {
     /// A short name for people.
     pub fn title(&self) -> &'static str {
         match self {
-            Rejection::SignatureMissing { .. } => "Signature missing",
+            Rejection::SignatureMissing { .. } | Rejection::SignatureNotInBody { .. } => "Signature missing",
             Rejection::SignatureInvalid { .. }
             | Rejection::KeyRefused { .. }
             | Rejection::NotForUs { .. } => "Signature invalid",
@@ -180,6 +206,7 @@ impl Rejection {
     pub fn status(&self) -> u16 {
         match self {
             Rejection::SignatureMissing { .. }
+            | Rejection::SignatureNotInBody { .. }
             | Rejection::SignatureInvalid { .. }
             | Rejection::TimestampOutOfRange { .. }
             | Rejection::KeyRefused { .. }
@@ -194,8 +221,8 @@ impl Rejection {
 
 fn timestamp_message(signed_at: Option<i64>, received_at: i64, tolerance_seconds: u32) -> String {
     let Some(signed_at) = signed_at else {
-        return "the signed timestamp is not a whole number of seconds, so its age is unknown; the sender has to send \
-                unix time"
+        return "the signed timestamp is missing or not in the sender's own form, so its age is unknown; check what the \
+                sender sends"
             .to_owned();
     };
     let distance = received_at.abs_diff(signed_at);

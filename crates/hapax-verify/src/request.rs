@@ -73,17 +73,41 @@ pub(crate) fn form_value(form: &[u8], name: &str) -> Option<String> {
         .map(|(_, value)| value.into_owned())
 }
 
+/// The same, or, where the name goes on with `#` and a JSON pointer, the text or number there inside the value.
+pub(crate) fn value_in_form(form: &[u8], name: &str) -> Option<String> {
+    let Some((name, pointer)) = name.split_once('#') else {
+        return form_value(form, name);
+    };
+    let value: serde_json::Value = serde_json::from_str(&form_value(form, name)?).ok()?;
+    let found = value.pointer(pointer)?;
+    let number = || found.as_i64().map(|number| number.to_string());
+    found.as_str().map(str::to_owned).or_else(number)
+}
+
 /// Access to headers by lower-case name.
 ///
 /// Where a header occurs several times the first value counts, here and in what is signed.
 pub trait Headers {
     /// The first value of the header, or `None` if it is absent. `name` is in lower case.
     fn get(&self, name: &str) -> Option<&[u8]>;
+
+    /// Visits every value of the header, for the few senders that repeat one; the first alone unless implemented.
+    fn each(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
+        if let Some(value) = self.get(name) {
+            visit(value);
+        }
+    }
 }
 
 impl Headers for http::HeaderMap {
     fn get(&self, name: &str) -> Option<&[u8]> {
         http::HeaderMap::get(self, name).map(http::HeaderValue::as_bytes)
+    }
+
+    fn each(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
+        self.get_all(name)
+            .iter()
+            .for_each(|value| visit(value.as_bytes()));
     }
 }
 
@@ -91,11 +115,19 @@ impl<N: AsRef<str>, V: AsRef<[u8]>> Headers for Vec<(N, V)> {
     fn get(&self, name: &str) -> Option<&[u8]> {
         first(self, name)
     }
+
+    fn each(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
+        every(self, name, visit);
+    }
 }
 
 impl<N: AsRef<str>, V: AsRef<[u8]>> Headers for &[(N, V)] {
     fn get(&self, name: &str) -> Option<&[u8]> {
         first(self, name)
+    }
+
+    fn each(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
+        every(self, name, visit);
     }
 }
 
@@ -103,11 +135,19 @@ impl<N: AsRef<str>, V: AsRef<[u8]>, const LENGTH: usize> Headers for [(N, V); LE
     fn get(&self, name: &str) -> Option<&[u8]> {
         first(self, name)
     }
+
+    fn each(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
+        every(self, name, visit);
+    }
 }
 
 impl<N: AsRef<str>, V: AsRef<[u8]>> Headers for [(N, V)] {
     fn get(&self, name: &str) -> Option<&[u8]> {
         first(self, name)
+    }
+
+    fn each(&self, name: &str, visit: &mut dyn FnMut(&[u8])) {
+        every(self, name, visit);
     }
 }
 
@@ -116,6 +156,13 @@ fn first<'a, N: AsRef<str>, V: AsRef<[u8]>>(headers: &'a [(N, V)], name: &str) -
         .iter()
         .find(|(candidate, _)| candidate.as_ref().eq_ignore_ascii_case(name))
         .map(|(_, value)| value.as_ref())
+}
+
+fn every<N: AsRef<str>, V: AsRef<[u8]>>(headers: &[(N, V)], name: &str, visit: &mut dyn FnMut(&[u8])) {
+    headers
+        .iter()
+        .filter(|(candidate, _)| candidate.as_ref().eq_ignore_ascii_case(name))
+        .for_each(|(_, value)| visit(value.as_ref()));
 }
 
 #[cfg(test)]
@@ -127,6 +174,25 @@ mod tests {
         let headers = vec![("X-Id", "one"), ("x-id", "two")];
         assert_eq!(Headers::get(&headers, "x-id"), Some(b"one".as_slice()));
         assert_eq!(Headers::get(&headers, "x-other"), None);
+    }
+
+    #[test]
+    fn a_value_inside_json_inside_a_form_is_found() {
+        let form = b"a=1&payload=%7B%22type%22%3A%22t%22%2C%22in%22%3A%7B%22n%22%3A7%7D%7D";
+        let found = |name| value_in_form(form, name);
+        assert_eq!(found("a").as_deref(), Some("1"));
+        assert_eq!(found("payload#/type").as_deref(), Some("t"));
+        assert_eq!(found("payload#/in/n").as_deref(), Some("7"));
+        for name in [
+            "payload#/in",
+            "payload#/none",
+            "a#/type",
+            "b",
+            "b#/type",
+            "payload#type",
+        ] {
+            assert_eq!(found(name), None, "{name}");
+        }
     }
 
     #[test]

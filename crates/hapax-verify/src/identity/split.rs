@@ -7,10 +7,11 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::nested::{Nested, NestedEvents};
 use super::{Pointer, Pointers};
 use crate::limits::BATCH_EVENTS_MAX;
 use crate::verdict::EventBody;
-use crate::{Rejection, SetupError};
+use crate::{Rejection, Request, SetupError};
 
 /// How a request is taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -23,7 +24,12 @@ pub enum Split {
         /// Whether a body without the array is one event.
         #[serde(default)]
         optional: bool,
+        /// The only content type that is taken apart; every other request is one event.
+        #[serde(default)]
+        content_type: Option<String>,
     },
+    /// Events in arrays inside arrays, each delivered as if it had come alone.
+    Nested(Vec<NestedEvents>),
 }
 
 /// A split, ready for use.
@@ -33,7 +39,9 @@ pub(super) enum Splitter {
         pointers: Pointers,
         place: String,
         optional: bool,
+        content_type: Option<String>,
     },
+    Nested(Nested),
 }
 
 /// One event of a request.
@@ -57,56 +65,80 @@ pub(super) struct KnownItem {
 impl Splitter {
     pub(super) fn new(split: &Split) -> Result<Self, SetupError> {
         match split {
-            Split::Array { at, optional } => {
+            Split::Nested(events) => Nested::new(events).map(Splitter::Nested),
+            Split::Array {
+                at,
+                optional,
+                content_type,
+            } => {
                 let mut pointers = Pointers::default();
                 pointers.add(at)?;
                 Ok(Splitter::Array {
                     pointers,
                     place: format!("body:{at}"),
                     optional: *optional,
+                    content_type: content_type.clone(),
                 })
             }
         }
     }
 
-    /// The events of a body; `None` if all of it is one.
-    pub(super) fn split(&self, body: &[u8]) -> Result<Option<Vec<Item>>, Rejection> {
+    /// The events of a request; `None` if all of it is one.
+    pub(super) fn split(&self, request: &Request<'_>) -> Result<Option<Vec<Item>>, Rejection> {
         match self {
+            Splitter::Nested(nested) => nested.split(request.body).map(Some),
+            Splitter::Array {
+                content_type: Some(content_type),
+                ..
+            } if !has_content_type(request, content_type) => Ok(None),
             Splitter::Array {
                 pointers,
                 place,
                 optional,
-            } => {
-                let malformed = |detail: String| Rejection::MalformedBody {
+                ..
+            } => match split_array(pointers, request.body) {
+                Ok(items) => Ok(Some(items)),
+                Err(Fault::NoArray(_)) if *optional => Ok(None),
+                Err(Fault::NoArray(detail) | Fault::Unreadable(detail)) => Err(Rejection::MalformedBody {
                     looked_in: place.clone(),
                     detail,
-                };
-                let extracted = match pointers.extract(body) {
-                    Ok(extracted) => extracted,
-                    Err(_) if *optional => return Ok(None),
-                    Err(error) => return Err(malformed(error.to_string())),
-                };
-                let array = extracted.raw(0).filter(|raw| raw.starts_with('['));
-                let Some(array) = array else {
-                    return if *optional {
-                        Ok(None)
-                    } else {
-                        Err(malformed("there is no array of events".to_owned()))
-                    };
-                };
-                let elements = elements(array).map_err(|error| malformed(error.to_string()))?;
-                let items = elements.into_iter().map(|element| {
-                    let own = range_of(element, body);
-                    Item {
-                        body: EventBody::Part(own.clone()),
-                        own,
-                        known: None,
-                    }
-                });
-                Ok(Some(items.collect()))
-            }
+                }),
+            },
         }
     }
+}
+
+/// Why a body has no items.
+enum Fault {
+    /// There is nothing to take apart.
+    NoArray(String),
+    /// There is, and it cannot be done.
+    Unreadable(String),
+}
+
+fn split_array(pointers: &Pointers, body: &[u8]) -> Result<Vec<Item>, Fault> {
+    let extracted = pointers
+        .extract(body)
+        .map_err(|error| Fault::NoArray(error.to_string()))?;
+    let array = extracted.raw(0).filter(|raw| raw.starts_with('['));
+    let array = array.ok_or_else(|| Fault::NoArray("there is no array of events".to_owned()))?;
+    let elements = elements(array).map_err(|error| Fault::Unreadable(error.to_string()))?;
+    let items = elements.into_iter().map(|element| {
+        let own = range_of(element, body);
+        Item {
+            body: EventBody::Part(own.clone()),
+            own,
+            known: None,
+        }
+    });
+    Ok(items.collect())
+}
+
+/// The content type is compared without its parameters.
+fn has_content_type(request: &Request<'_>, wanted: &str) -> bool {
+    let value = request.headers.get("content-type").unwrap_or_default();
+    let kind = value.split(|byte| *byte == b';').next().unwrap_or_default();
+    kind.trim_ascii().eq_ignore_ascii_case(wanted.as_bytes())
 }
 
 /// The raw text of each element, up to the limit.

@@ -4,20 +4,24 @@
 //! judged after the signature, so `timestamp_out_of_range` always means a genuine but late (or early) delivery, never a
 //! forged one.
 
+mod border;
 mod candidates;
 mod content;
+mod headers;
 mod keys;
 mod timestamp;
 
 pub(crate) use content::{Content, concatenate};
+pub(crate) use headers::sent_name;
 pub(crate) use keys::{hmac_algorithm, tag};
 
 use candidates::Candidates;
+use headers::first_present;
 use keys::VerifyingKey;
 
-use super::{Prove, Proven, Setup, Stop};
-use crate::identity::Place;
-use crate::scheme::{Part, TimestampPlace};
+use super::{Prove, Proven, Setup, Stop, instant, invalid};
+use crate::identity::{Place, Pointers};
+use crate::scheme::{NamedKeys, Part, TimestampPlace, TimestampRule};
 use crate::sign::{Delivery, Sign, Signer};
 use crate::trace::Trace;
 use crate::{Options, Rejection, Request, Scheme, SetupError, SignatureProblem};
@@ -27,6 +31,8 @@ pub(crate) struct SignatureProof {
     keys: Vec<VerifyingKey>,
     /// The URL that the sender was given, where it is not the one that the service is known by.
     url: Option<String>,
+    /// Where the body has the time, where it is there.
+    time_in_body: Pointers,
 }
 
 /// The signature header of a request, taken apart.
@@ -37,70 +43,101 @@ struct Located<'a> {
 }
 
 impl SignatureProof {
-    pub(super) fn new(scheme: Scheme, setup: &Setup<'_>) -> Result<Self, SetupError> {
+    pub(super) fn new(mut scheme: Scheme, setup: &Setup<'_>) -> Result<Self, SetupError> {
         scheme.check()?;
-        let keys = keys::verifying_keys(&scheme, setup.secrets)?;
+        if let Some(rule) = &mut scheme.timestamp {
+            rule.tolerance_seconds = instant::tolerance(setup.options, rule.tolerance_seconds)?;
+        }
+        let keys = keys::verifying_keys(&scheme, setup)?;
         let url = scheme
             .url_option
             .as_deref()
             .and_then(|name| setup.options.text(name));
         let url = url.map(str::to_owned);
-        Ok(SignatureProof { scheme, keys, url })
+        let mut time_in_body = Pointers::default();
+        if let Some(TimestampPlace::Body(pointer)) = scheme.timestamp.as_ref().map(|rule| &rule.place) {
+            time_in_body.add(pointer)?;
+        }
+        Ok(SignatureProof {
+            scheme,
+            keys,
+            url,
+            time_in_body,
+        })
     }
 
     /// Finds the signatures and everything that they cover; reads headers only.
     fn locate<'a>(&'a self, request: &Request<'a>) -> Result<Located<'a>, Rejection> {
-        let (header, value) = first_header(&self.scheme.headers, request)?;
-        let candidates =
-            Candidates::parse(&self.scheme, value).map_err(|problem| invalid(header, problem))?;
+        let found = headers::read(&self.scheme, request)?;
+        let header = found.name;
         let timestamp = match self.scheme.timestamp.as_ref().map(|rule| &rule.place) {
-            None => None,
-            Some(TimestampPlace::Headers(names)) => Some(first_header(names, request)?.1),
+            None | Some(TimestampPlace::Body(_)) => None,
+            Some(TimestampPlace::Headers(names)) => Some(first_present(names, request)?.1),
             Some(TimestampPlace::Key(key)) => Some(
-                candidates::value_of(value, key)
+                candidates::value_of(&self.scheme, found.value, key)
                     .ok_or_else(|| invalid(header, SignatureProblem::TimestampMissing))?,
             ),
         };
         let id = match self.scheme.id_headers.as_slice() {
             [] => None,
-            names => Some(first_header(names, request)?.1),
+            names => Some(first_present(names, request)?.1),
         };
         let url = self.url.as_deref().unwrap_or(request.url);
         let content = Content::new(&self.scheme.signed, request, url, id, timestamp)
             .map_err(|fault| fault.into_rejection(header))?;
+        border::check(&self.scheme, &content).map_err(|problem| invalid(header, problem))?;
         Ok(Located {
             header,
-            candidates,
+            candidates: found.candidates,
             content,
         })
     }
 
-    /// The place of the first secret that any of the signatures was made with.
-    fn matching_secret(&self, located: &Located<'_>) -> Result<usize, Rejection> {
-        let mut known_version = false;
-        for (index, key) in self.keys.iter().enumerate() {
-            if !located.candidates.has_kind(key.kind()) {
-                continue;
-            }
-            known_version = true;
-            if key.matches(&located.content, &located.candidates) {
-                return Ok(index);
-            }
+    /// The first key that any of the signatures was made with.
+    fn matching_key(&self, located: &Located<'_>, request: &Request<'_>) -> Result<&VerifyingKey, Rejection> {
+        let named = self.scheme.named_keys.as_ref();
+        let name = named.and_then(|named| request.headers.get(&named.header));
+        let mut problem = SignatureProblem::NoKnownVersion;
+        let mut eligible = self.keys.iter().filter(|key| key.is_for(name)).peekable();
+        if eligible.peek().is_none() {
+            return Err(self.no_key(located, named));
         }
-        let problem = match (self.keys.is_empty(), known_version) {
-            (true, _) => SignatureProblem::NoSecret,
-            (false, true) => SignatureProblem::Mismatch,
-            (false, false) => SignatureProblem::NoKnownVersion,
-        };
+        for key in eligible.filter(|key| located.candidates.has_kind(key.kind())) {
+            if key.matches(&located.content, &located.candidates) {
+                return Ok(key);
+            }
+            problem = SignatureProblem::Mismatch;
+        }
         Err(invalid(located.header, problem))
+    }
+
+    fn no_key(&self, located: &Located<'_>, named: Option<&NamedKeys>) -> Rejection {
+        match named {
+            Some(named) if !self.keys.is_empty() => Rejection::KeyRefused {
+                problem: format!("`{}` is none of `{}`", named.header, named.option),
+            },
+            Some(_) | None => invalid(located.header, SignatureProblem::NoSecret),
+        }
     }
 
     /// The signed time, if it is near enough to the time of arrival.
     fn check_time(&self, located: &Located<'_>, request: &Request<'_>) -> Result<Option<i64>, Rejection> {
-        match (&self.scheme.timestamp, located.content.timestamp()) {
-            (Some(rule), Some(text)) => timestamp::check(rule, text, request.received_at).map(Some),
-            (Some(_), None) | (None, _) => Ok(None),
+        let Some(rule) = &self.scheme.timestamp else {
+            return Ok(None);
+        };
+        match (&rule.place, located.content.timestamp()) {
+            (TimestampPlace::Body(_), _) => self.check_time_in_body(rule, request).map(Some),
+            (TimestampPlace::Headers(_) | TimestampPlace::Key(_), text) => {
+                timestamp::check(rule, text.unwrap_or_default(), request.received_at).map(Some)
+            }
         }
+    }
+
+    /// Only a body that is known to be genuine is read.
+    fn check_time_in_body(&self, rule: &TimestampRule, request: &Request<'_>) -> Result<i64, Rejection> {
+        let extracted = self.time_in_body.extract(request.body).ok();
+        let text = extracted.and_then(|extracted| extracted.scalar(0).ok().flatten());
+        timestamp::check(rule, text.unwrap_or_default().as_bytes(), request.received_at)
     }
 }
 
@@ -117,8 +154,11 @@ impl Prove for SignatureProof {
             let body = request.body.len();
             format!("`{}`, with a body of {body} bytes", self.scheme.signed)
         });
-        let index = trace.step("signature", self.matching_secret(&located), |index| {
-            format!("made with secret {} of {}", index + 1, self.keys.len())
+        let key = trace.step("signature", self.matching_key(&located, request), |key| match key
+            .secret_index()
+        {
+            Some(index) => format!("made with secret {}", index + 1),
+            None => "made with a key of the source's options".to_owned(),
         })?;
         let time = self.check_time(&located, request);
         let signed_at = trace.step("timestamp", time, |signed_at| match signed_at {
@@ -126,19 +166,25 @@ impl Prove for SignatureProof {
             None => "this scheme signs none, so only the event id protects against replays".to_owned(),
         })?;
         Ok(Proven {
-            secret_index: Some(index),
+            secret_index: key.secret_index(),
             signed_at,
+            ..Proven::default()
         })
     }
 
     fn applies(&self, request: &Request<'_>) -> bool {
-        first_header(&self.scheme.headers, request).is_ok()
+        first_present(&self.scheme.headers, request).is_ok()
     }
 
     fn covers(&self, place: &Place) -> bool {
         let signed = &self.scheme.signed;
         match place {
-            Place::Header(name) => signed.covers_header(name),
+            Place::Header(name) => {
+                // Where `{id}` reads one header only, it is that header that is covered.
+                let is_id = signed.parts().contains(&Part::Id)
+                    && self.scheme.id_headers.as_slice() == std::slice::from_ref(name);
+                is_id || signed.covers_header(name)
+            }
             Place::Query(_) => signed.covers_url(),
             Place::Body(_)
             | Place::Form(_)
@@ -147,6 +193,8 @@ impl Prove for SignatureProof {
             | Place::RequestSha256
             | Place::Index
             | Place::Present(_)
+            | Place::Flag(_)
+            | Place::Proof(_)
             | Place::Text(_) => signed.covers_body(),
         }
     }
@@ -163,16 +211,43 @@ pub(super) fn signer(scheme: &Scheme, secret: &str, options: &Options) -> Result
     Ok(Box::new(SchemeSigner {
         signer: Signer::new(scheme, secret)?,
         url: url.map(str::to_owned),
+        key_name: key_name(scheme, secret, options),
     }))
+}
+
+/// The header that names this secret, and its name.
+fn key_name(scheme: &Scheme, secret: &str, options: &Options) -> Option<(String, String)> {
+    let named = scheme.named_keys.as_ref()?;
+    let mut keys = options.table(&named.option)?.iter();
+    let (name, _) = keys.find(|(_, key)| *key == secret)?;
+    Some((named.header.clone(), name.clone()))
 }
 
 struct SchemeSigner {
     signer: Signer,
     url: Option<String>,
+    key_name: Option<(String, String)>,
+}
+
+impl SchemeSigner {
+    /// A sender that puts the time into the body writes it anew for each attempt. A body without it stays as it is.
+    fn stamp(&self, delivery: &mut Delivery) -> Option<()> {
+        let (pointer, time) = self.signer.time_in_body(delivery.timestamp)?;
+        let mut pointers = Pointers::default();
+        let slot = pointers.add(pointer).ok()?;
+        let place = pointers
+            .extract(&delivery.body)
+            .ok()?
+            .range(slot, &delivery.body)?;
+        delivery.body.splice(place, time.into_bytes());
+        Some(())
+    }
 }
 
 impl Sign for SchemeSigner {
     fn sign(&self, delivery: &mut Delivery) {
+        // There may be nothing to write, and that is fine.
+        let _ = self.stamp(delivery);
         let url = self.url.as_deref().unwrap_or(&delivery.url);
         let headers = self.signer.sign(
             &delivery.id,
@@ -181,24 +256,8 @@ impl Sign for SchemeSigner {
             url,
             &delivery.body,
         );
-        for (name, value) in headers {
-            delivery.set_header(&name, &value);
+        for (name, value) in headers.iter().chain(&self.key_name) {
+            delivery.set_header(name, value);
         }
-    }
-}
-
-fn first_header<'a>(names: &'a [String], request: &Request<'a>) -> Result<(&'a str, &'a [u8]), Rejection> {
-    names
-        .iter()
-        .find_map(|name| Some((name.as_str(), request.headers.get(name)?)))
-        .ok_or_else(|| Rejection::SignatureMissing {
-            header: names.join("` or `"),
-        })
-}
-
-fn invalid(header: &str, problem: SignatureProblem) -> Rejection {
-    Rejection::SignatureInvalid {
-        header: header.to_owned(),
-        problem,
     }
 }

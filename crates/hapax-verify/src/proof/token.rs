@@ -12,7 +12,7 @@ use crate::identity::Place;
 use crate::request::query_value;
 use crate::sign::{Delivery, Sign};
 use crate::trace::Trace;
-use crate::{Rejection, Request, SignatureProblem};
+use crate::{Options, Rejection, Request, SignatureProblem};
 
 /// Where a token is.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -23,6 +23,9 @@ pub struct TokenRule {
     /// What no token begins with, because such secrets are of another kind.
     #[serde(default)]
     pub never_begins_with: Option<String>,
+    /// The option that says under which name the token is in the query.
+    #[serde(default)]
+    pub query_option: Option<String>,
 }
 
 /// A place for a token.
@@ -58,6 +61,16 @@ impl TokenRule {
         let other = self.never_begins_with.as_deref();
         !other.is_some_and(|prefix| secret.starts_with(prefix))
     }
+
+    /// The places, as the source's options have them.
+    fn places(&self, options: &Options) -> Vec<TokenPlace> {
+        let renamed = self.query_option.as_deref().and_then(|name| options.text(name));
+        let place = |place: &TokenPlace| match (place, renamed) {
+            (TokenPlace::Query(_), Some(name)) => TokenPlace::Query(name.to_owned()),
+            (place, _) => place.clone(),
+        };
+        self.places.iter().map(place).collect()
+    }
 }
 
 impl TokenPlace {
@@ -89,14 +102,14 @@ impl TokenPlace {
 }
 
 pub(super) struct TokenProof {
-    rule: TokenRule,
+    places: Vec<TokenPlace>,
     secrets: Vec<Vec<u8>>,
 }
 
 impl TokenProof {
-    pub(super) fn new(rule: TokenRule, setup: &Setup<'_>) -> Self {
+    pub(super) fn new(rule: &TokenRule, setup: &Setup<'_>) -> Self {
         TokenProof {
-            rule,
+            places: rule.places(setup.options),
             secrets: setup
                 .secrets
                 .iter()
@@ -106,12 +119,12 @@ impl TokenProof {
     }
 
     fn find(&self, request: &Request<'_>) -> Option<(String, Vec<u8>)> {
-        let mut places = self.rule.places.iter();
+        let mut places = self.places.iter();
         places.find_map(|place| Some((place.name(), place.find(request)?)))
     }
 
     fn missing(&self) -> Rejection {
-        let places: Vec<String> = self.rule.places.iter().map(TokenPlace::name).collect();
+        let places: Vec<String> = self.places.iter().map(TokenPlace::name).collect();
         Rejection::SignatureMissing {
             header: places.join("` or `"),
         }
@@ -144,7 +157,7 @@ impl Prove for TokenProof {
         });
         Ok(Proven {
             secret_index: Some(index),
-            signed_at: None,
+            ..Proven::default()
         })
     }
 
@@ -157,9 +170,9 @@ impl Prove for TokenProof {
     }
 }
 
-pub(super) fn signer(rule: &TokenRule, secret: &str) -> Box<dyn Sign> {
+pub(super) fn signer(rule: &TokenRule, secret: &str, options: &Options) -> Box<dyn Sign> {
     Box::new(TokenSigner {
-        place: rule.places.first().cloned(),
+        place: rule.places(options).into_iter().next(),
         secret: secret.to_owned(),
     })
 }

@@ -1,11 +1,12 @@
 //! From a request to verified events.
 
 use std::error::Error as StdError;
+use std::sync::Arc;
 
 use axum_core::body::Body;
 use bytes::Bytes;
 use hapax_core::{BodyHash, Clock as _, Random as _, SystemClock, SystemRandom, Timestamp};
-use hapax_verify::{Envelope, EventBody, Identification, Request, Verdict};
+use hapax_verify::{AnswerRule, Envelope, EventBody, Identification, Rejection, Request, Verdict};
 use http::request::Parts;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
@@ -25,7 +26,11 @@ pub(super) async fn receive(source: &Source, head: &Parts, body: Body) -> Result
         .method(head.method.as_str())
         .url(&source.url)
         .query(head.uri.query().unwrap_or_default());
-    match source.verifier.verify(&request)? {
+    match source
+        .verifier
+        .verify(&request)
+        .map_err(|rejection| refused(source, rejection))?
+    {
         Verdict::Events(envelopes) => envelopes
             .into_iter()
             .map(|envelope| webhook(source, head, &body, received_at, envelope))
@@ -34,6 +39,16 @@ pub(super) async fn receive(source: &Source, head: &Parts, body: Body) -> Result
         Verdict::Registration(_) | Verdict::Confirmation(_) | Verdict::NeedsKey(_) => {
             Err(Refused::KeyUnknown)
         }
+    }
+}
+
+fn refused(source: &Source, rejection: Rejection) -> Refused {
+    if *source.answer == AnswerRule::default() {
+        return Refused::Rejected(rejection);
+    }
+    Refused::Insisted {
+        rejection,
+        answer: Arc::clone(&source.answer),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use hapax_verify::{IdentityRule, Options, Recipe, Scheme, SetupError, Verifier, catalogue};
+use hapax_verify::{AnswerRule, IdentityRule, Options, Recipe, Scheme, SetupError, Verifier, catalogue};
 
 use crate::error::Invalid;
 use crate::limits::BODY_BYTES_MAX;
@@ -15,6 +15,8 @@ pub struct Source {
     pub(super) verifier: Arc<Verifier>,
     pub(super) body_bytes_max: usize,
     pub(super) url: Arc<str>,
+    /// What the sender insists on in answers.
+    pub(super) answer: Arc<AnswerRule>,
 }
 
 /// Why there is no source.
@@ -59,7 +61,11 @@ impl Source {
         options: &Options,
     ) -> Result<Self, SourceError> {
         let verifier = Verifier::new(&preset.recipe(), secrets, options)?;
-        Self::new(preset.name.clone(), verifier)
+        let source = Self::new(preset.name.clone(), verifier)?;
+        Ok(Self {
+            answer: Arc::new(preset.answer.clone()),
+            ..source
+        })
     }
 
     /// A sender with a scheme of its own.
@@ -79,6 +85,7 @@ impl Source {
             verifier: Arc::new(verifier),
             body_bytes_max: BODY_BYTES_MAX,
             url: Arc::from(""),
+            answer: Arc::default(),
         })
     }
 

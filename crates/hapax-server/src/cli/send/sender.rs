@@ -1,14 +1,17 @@
 //! Who signs, with what, and where it goes: from a source of the configuration, or from a provider and flags.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 
 use hapax_core::Secret;
 use hapax_verify::sample::{self, Sample};
+use hapax_verify::sign::generate_secret;
 use hapax_verify::{Options, Recipe, catalogue};
 use http::Uri;
 
 use super::Args;
-use crate::cli::Globals;
+use crate::cli::dev::folder::{FOLDER_DEFAULT, signing_secret};
+use crate::cli::{Globals, option};
 use crate::config::{self, Config, ConfigError, Environment, Source, nearest, resolve_secret};
 use crate::exit::CliError;
 
@@ -26,6 +29,14 @@ pub(super) struct Sender {
 }
 
 impl Sender {
+    /// Whether it signs with the private half of a key pair, with which nothing can be verified.
+    pub(super) fn has_key_pair(&self) -> bool {
+        self.provider.is_some_and(|provider| {
+            let pair = generate_secret(provider, &[7; 32]);
+            pair.signing != pair.verifying
+        })
+    }
+
     /// Finds the source or provider that the user named.
     pub(super) fn find(args: &Args, globals: &Globals) -> Result<Self, CliError> {
         let environment = Environment::of_process();
@@ -46,11 +57,14 @@ impl Sender {
         let given = given.transpose()?.map(|(secret, _)| secret);
         let (recipe, options) = match (source, provider) {
             (Some(source), _) => (source.recipe.clone(), source.options.clone()),
-            (None, Some(provider)) => (provider.recipe(), Options::default()),
+            (None, Some(provider)) => (provider.recipe(), provider.sample_options()),
             (None, None) => return Err(unknown(config.as_ref(), args, globals)),
         };
+        let options = option::apply(options, &args.option, provider)?;
         let name = source.map_or(args.target.as_str(), |source| source.name.as_str());
-        let secret = given.or_else(|| source.and_then(|source| source.secrets.first().cloned()));
+        let secret = given
+            .or_else(|| source.and_then(|source| source.secrets.first().cloned()))
+            .or_else(|| signing_secret(Path::new(FOLDER_DEFAULT), name).map(Secret::new));
         let secret = secret.ok_or_else(|| no_secret(args, globals))?;
         let listen = config
             .as_ref()

@@ -249,7 +249,7 @@ fn at(place: &Place, event: &hapax_core::StoredEvent) -> Result<Option<Value>, S
                     .map_err(|_| format!("the header `{name}` is not UTF-8"))
             })
             .transpose(),
-        Place::Body(pointer) => Ok(pointer::find(&event.body, pointer).and_then(json)),
+        Place::Body(pointer) | Place::Flag(pointer) => Ok(pointer::find(&event.body, pointer).and_then(json)),
         Place::BodySha256 => Ok(Some(Value::Text(event.raw_hash.to_string()))),
         Place::Form(name) => Ok(form(&event.body, name).map(Value::Text)),
         Place::Text(text) => Ok(Some(Value::Text(text.clone()))),
@@ -259,7 +259,9 @@ fn at(place: &Place, event: &hapax_core::StoredEvent) -> Result<Option<Value>, S
             Ok(found.map(|key| Value::Text(key.clone())))
         }
         // The configuration refuses these: they are not in an event.
-        Place::Query(_) | Place::Request(_) | Place::RequestSha256 | Place::Index => Ok(None),
+        Place::Proof(_) | Place::Query(_) | Place::Request(_) | Place::RequestSha256 | Place::Index => {
+            Ok(None)
+        }
     }
 }
 

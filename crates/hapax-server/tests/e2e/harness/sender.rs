@@ -12,7 +12,7 @@ use super::Delivery;
 
 /// The signing secret that every test uses for a provider.
 pub(crate) fn secret_of(provider: &str) -> String {
-    generate_secret(get(provider), &[0x5a; 32])
+    generate_secret(get(provider), &[0x5a; 32]).signing
 }
 
 /// Signs deliveries to one source.

@@ -7,8 +7,11 @@ use crate::limits::{SIGNATURE_HEADER_BYTES_MAX, SIGNATURES_MAX};
 use crate::scheme::{Algorithm, HeaderFormat, Scheme, SignatureKind};
 use crate::{Encoding, SignatureProblem};
 
-/// The longest signature of any algorithm here: HMAC-SHA512 and Ed25519.
-const SIGNATURE_BYTES_MAX: usize = 64;
+/// The longest signature of any algorithm here: ECDSA on P-256 in DER.
+const SIGNATURE_BYTES_MAX: usize = 72;
+
+/// The shortest signature in DER: two numbers of one byte.
+const DER_SIGNATURE_BYTES_MIN: usize = 8;
 
 /// The signatures of a known kind that a header holds.
 pub(crate) struct Candidates {
@@ -25,36 +28,6 @@ pub(crate) struct Candidate {
 }
 
 impl Candidates {
-    /// Takes a header apart. Entries of an unknown version, and entries that cannot be decoded, are passed over as long
-    /// as a whole one remains.
-    pub(super) fn parse(scheme: &Scheme, header: &[u8]) -> Result<Self, SignatureProblem> {
-        if header.len() > SIGNATURE_HEADER_BYTES_MAX {
-            return Err(SignatureProblem::HeaderTooLong);
-        }
-        let mut collected = Collected::default();
-        match &scheme.format {
-            HeaderFormat::Plain { prefix } => {
-                let text = header
-                    .strip_prefix(prefix.as_bytes())
-                    .ok_or(SignatureProblem::PrefixMissing)?;
-                for (kind, description) in scheme.signatures.iter().enumerate() {
-                    collected.add(kind, description, text)?;
-                }
-            }
-            HeaderFormat::KeyValue => {
-                for entry in header.split(|byte| *byte == b',') {
-                    collected.add_labelled(scheme, entry, b'=')?;
-                }
-            }
-            HeaderFormat::Labelled => {
-                for entry in header.split(|byte| *byte == b' ') {
-                    collected.add_labelled(scheme, entry, b',')?;
-                }
-            }
-        }
-        collected.finish()
-    }
-
     pub(super) fn has_kind(&self, kind: usize) -> bool {
         self.of_kind(kind).next().is_some()
     }
@@ -72,15 +45,17 @@ impl Candidates {
 }
 
 /// The first value of a key in a `key=value,key=value` header.
-pub(super) fn value_of<'a>(header: &'a [u8], key: &str) -> Option<&'a [u8]> {
+pub(super) fn value_of<'a>(scheme: &Scheme, header: &'a [u8], key: &str) -> Option<&'a [u8]> {
+    let separator = separator(scheme);
     header
-        .split(|byte| *byte == b',')
+        .split(|byte| *byte == separator)
         .filter_map(|entry| split_once(entry.trim_ascii(), b'='))
         .find(|(name, _)| *name == key.as_bytes())
         .map(|(_, value)| value)
 }
 
-struct Collected {
+/// Signatures on their way from headers to candidates.
+pub(super) struct Collected {
     found: Candidates,
     undecodable: Option<Encoding>,
     seen: usize,
@@ -105,6 +80,50 @@ impl Default for Collected {
 }
 
 impl Collected {
+    /// Takes a header apart. Entries of an unknown version, and entries that cannot be decoded, are passed over as long
+    /// as a whole one remains.
+    pub(super) fn add_header(
+        &mut self,
+        scheme: &Scheme,
+        name: &str,
+        value: &[u8],
+    ) -> Result<(), SignatureProblem> {
+        if value.len() > SIGNATURE_HEADER_BYTES_MAX {
+            return Err(SignatureProblem::HeaderTooLong);
+        }
+        match &scheme.format {
+            HeaderFormat::Plain {
+                prefix,
+                prefix_optional,
+            } => {
+                let text = match value.strip_prefix(prefix.as_bytes()) {
+                    Some(text) => text,
+                    None if *prefix_optional => value,
+                    None => return Err(SignatureProblem::PrefixMissing),
+                };
+                self.add_plain(scheme, name, text)
+            }
+            HeaderFormat::KeyValue => {
+                let separator = separator(scheme);
+                let mut entries = value.split(|byte| *byte == separator);
+                entries.try_for_each(|entry| self.add_labelled(scheme, entry, b'='))
+            }
+            HeaderFormat::Labelled => {
+                let mut entries = value.split(|byte| *byte == b' ');
+                entries.try_for_each(|entry| self.add_labelled(scheme, entry, b','))
+            }
+        }
+    }
+
+    fn add_plain(&mut self, scheme: &Scheme, name: &str, text: &[u8]) -> Result<(), SignatureProblem> {
+        for (kind, description) in scheme.signatures.iter().enumerate() {
+            if description.header.as_deref().is_none_or(|header| header == name) {
+                self.add(kind, description, text)?;
+            }
+        }
+        Ok(())
+    }
+
     fn add_labelled(&mut self, scheme: &Scheme, entry: &[u8], separator: u8) -> Result<(), SignatureProblem> {
         let Some((label, text)) = split_once(entry.trim_ascii(), separator) else {
             return Ok(());
@@ -132,7 +151,7 @@ impl Collected {
         Ok(())
     }
 
-    fn finish(self) -> Result<Candidates, SignatureProblem> {
+    pub(super) fn finish(self) -> Result<Candidates, SignatureProblem> {
         match (self.found.count, self.undecodable) {
             (0, Some(encoding)) => Err(SignatureProblem::NotDecodable(encoding)),
             (0, None) => Err(SignatureProblem::NoKnownVersion),
@@ -143,26 +162,33 @@ impl Collected {
 
 /// A whole signature of the algorithm's own length, or nothing.
 fn decode(description: &SignatureKind, kind: usize, text: &[u8]) -> Option<Candidate> {
-    let length = match description.algorithm {
-        Algorithm::HmacSha1 => 20,
-        Algorithm::HmacSha256 => 32,
-        Algorithm::HmacSha512 | Algorithm::Ed25519 => SIGNATURE_BYTES_MAX,
+    let lengths = match description.algorithm {
+        Algorithm::HmacSha1 => 20..=20,
+        Algorithm::HmacSha256 => 32..=32,
+        Algorithm::HmacSha512 | Algorithm::Ed25519 => 64..=64,
+        Algorithm::EcdsaP256 => DER_SIGNATURE_BYTES_MIN..=SIGNATURE_BYTES_MAX,
     };
     // Base64 decodes in blocks of three, so its buffer has room for one more.
     let mut buffer = [0; SIGNATURE_BYTES_MAX + 3];
-    let decoded = match description.encoding {
+    let length = match description.encoding {
         Encoding::Hex => {
-            hex::decode_to_slice(text, &mut buffer[..length]).ok()?;
+            let length = text.len() / 2;
+            hex::decode_to_slice(text, buffer.get_mut(..length)?).ok()?;
             length
         }
         Encoding::Base64 => STANDARD.decode_slice(text, &mut buffer).ok()?,
     };
-    if decoded != length {
+    if !lengths.contains(&length) {
         return None;
     }
     let mut bytes = [0; SIGNATURE_BYTES_MAX];
     bytes[..length].copy_from_slice(&buffer[..length]);
     Some(Candidate { kind, length, bytes })
+}
+
+/// Only ASCII separates entries; a scheme that says otherwise has none.
+fn separator(scheme: &Scheme) -> u8 {
+    u8::try_from(scheme.separator).unwrap_or(b',')
 }
 
 fn split_once(entry: &[u8], separator: u8) -> Option<(&[u8], &[u8])> {

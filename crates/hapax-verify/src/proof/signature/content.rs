@@ -52,7 +52,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    fn value<'b>(&'b self, part: &'b Part) -> Option<&'b [u8]> {
+    pub(super) fn value<'b>(&'b self, part: &'b Part) -> Option<&'b [u8]> {
         match part {
             Part::Literal(text) => Some(text.as_bytes()),
             Part::Timestamp => self.timestamp,
