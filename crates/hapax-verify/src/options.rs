@@ -49,7 +49,7 @@ pub enum OptionKind {
     Secret,
     /// A list of texts.
     List,
-    /// A table of texts.
+    /// A table of texts that are never shown, each of which may be `env:NAME` or `file:PATH`.
     Table,
 }
 

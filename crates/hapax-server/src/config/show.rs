@@ -138,7 +138,9 @@ impl Config {
         let specs = source.provider.map_or(&[][..], |provider| &provider.options);
         let shown = |spec: &OptionSpec| {
             let value = match (spec.kind, source.options.get(&spec.name)?) {
-                (OptionKind::Secret, _) => self.hidden(&format!("{path}.options.{}", spec.name)),
+                (OptionKind::Secret | OptionKind::Table, _) => {
+                    self.hidden(&format!("{path}.options.{}", spec.name))
+                }
                 (_, OptionValue::Text(text)) => text.clone().into(),
                 (_, OptionValue::List(list)) => list.clone().into(),
                 (_, OptionValue::Table(table)) => {

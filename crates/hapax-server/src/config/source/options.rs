@@ -1,5 +1,7 @@
 //! `options`: what a preset needs besides its secrets, checked against what the preset says it takes.
 
+use std::collections::BTreeMap;
+
 use hapax_core::Secret;
 use hapax_verify::catalogue::Provider;
 use hapax_verify::{OptionKind, OptionSpec, OptionValue, Options};
@@ -76,11 +78,15 @@ fn read_value(
             let texts = array.iter().map(|item| scalar(item.get_ref()));
             texts.collect::<Option<Vec<String>>>().map(OptionValue::List)
         }
-        (OptionKind::Table, DeValue::Table(table)) => {
-            let texts = table
-                .iter()
-                .map(|(key, item)| Some((key.get_ref().to_string(), scalar(item.get_ref())?)));
-            texts.collect::<Option<_>>().map(OptionValue::Table)
+        (OptionKind::Table, DeValue::Table(table)) if has_only_texts(table) => {
+            let mut secrets = BTreeMap::new();
+            for (key, item) in table {
+                if let DeValue::String(reference) = item.get_ref() {
+                    let secret: Secret = section.report.secret(path, reference)?;
+                    secrets.insert(key.get_ref().to_string(), secret.expose().to_owned());
+                }
+            }
+            Some(OptionValue::Table(secrets))
         }
         (OptionKind::Secret | OptionKind::List | OptionKind::Table, _) => None,
     };
@@ -93,6 +99,12 @@ fn read_value(
         );
     }
     read
+}
+
+fn has_only_texts(table: &DeTable<'_>) -> bool {
+    table
+        .iter()
+        .all(|(_, item)| matches!(item.get_ref(), DeValue::String(_)))
 }
 
 /// A text, or what is written without quotes and means one.
@@ -111,13 +123,12 @@ const fn shape(kind: OptionKind) -> &'static str {
         OptionKind::Text => "a text that is not empty",
         OptionKind::Secret => "a secret (\"env:NAME\", \"file:PATH\" or a literal)",
         OptionKind::List => "a list of texts",
-        OptionKind::Table => "a table of texts",
+        OptionKind::Table => "a table of secrets (\"env:NAME\", \"file:PATH\" or literals)",
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::path::Path;
 
     use hapax_verify::catalogue;
@@ -170,13 +181,14 @@ mod tests {
     #[test]
     fn each_option_is_read_by_its_kind_and_secrets_by_their_reference() {
         let (options, problems) = read_from(
-            "options = { webhook_id = 7, verify_token = \"env:TOKEN\", topic_arns = [\"a\", \"b\"], keys = { k = \"v\" } }",
+            "options = { webhook_id = 7, verify_token = \"env:TOKEN\", topic_arns = [\"a\", \"b\"], keys = { k = \"v\", l = \"env:TOKEN\" } }",
         );
         assert!(problems.is_empty(), "{problems:?}");
         assert_eq!(options.text("webhook_id"), Some("7"));
         assert_eq!(options.text("verify_token"), Some("hunter2"));
         assert_eq!(options.list("topic_arns"), ["a", "b"]);
         assert_eq!(options.table("keys").unwrap()["k"], "v");
+        assert_eq!(options.table("keys").unwrap()["l"], "hunter2");
     }
 
     #[test]
