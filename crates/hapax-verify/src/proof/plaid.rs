@@ -2,7 +2,8 @@
 //!
 //! The algorithm is fixed. A token that names another is refused before anything else of it is looked at.
 
-use aws_lc_rs::agreement::{ECDH_P256, PrivateKey};
+mod jwk;
+
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::rand::SystemRandom;
@@ -12,6 +13,8 @@ use aws_lc_rs::signature::{
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
+
+use jwk::{Jwk, fresh_pair, public_jwk, read_jwk};
 
 use super::coded::Code;
 use super::keyed::each_secret;
@@ -26,9 +29,7 @@ const HEADER: &str = "plaid-verification";
 const TOLERANCE_SECONDS: u32 = 300;
 /// The longest id of a key; Plaid's are UUIDs.
 const KEY_ID_BYTES_MAX: usize = 64;
-const COORDINATE_BYTES: usize = 32;
 const ENVIRONMENTS: [&str; 3] = ["production", "sandbox", "development"];
-const SAMPLE_KEY_ID: &str = "hapax-sample-key";
 
 pub(super) struct Plaid;
 
@@ -42,22 +43,6 @@ struct Account {
     client_id: String,
     client_secret: String,
     environment: String,
-}
-
-/// A public key, and with `d` a private one.
-#[derive(Clone, Deserialize)]
-struct Jwk {
-    kid: Option<String>,
-    kty: String,
-    crv: String,
-    #[serde(default)]
-    alg: Option<String>,
-    x: String,
-    y: String,
-    #[serde(default)]
-    d: Option<String>,
-    #[serde(default)]
-    expired_at: Option<i64>,
 }
 
 #[derive(Deserialize)]
@@ -246,26 +231,6 @@ impl Account {
     }
 }
 
-impl Jwk {
-    /// The point as the library takes it.
-    fn point(&self) -> Option<Vec<u8>> {
-        let right_kind = self.kty == "EC" && self.crv == "P-256";
-        let right_algorithm = self.alg.as_deref().is_none_or(|algorithm| algorithm == "ES256");
-        if !right_kind || !right_algorithm {
-            return None;
-        }
-        let mut point = vec![4];
-        for coordinate in [&self.x, &self.y] {
-            let bytes = URL_SAFE_NO_PAD.decode(coordinate).ok()?;
-            if bytes.len() != COORDINATE_BYTES {
-                return None;
-            }
-            point.extend(bytes);
-        }
-        Some(point)
-    }
-}
-
 struct PlaidSigner {
     pair: EcdsaKeyPair,
     key_id: String,
@@ -304,29 +269,6 @@ fn check_body(claims: &Claims, body: &[u8]) -> Result<(), Rejection> {
     verify_slices_are_equal(digest(&SHA256, body).as_ref(), &named).map_err(mismatch)
 }
 
-/// A key as it is configured, or as Plaid answers: alone, or under `key`.
-fn read_jwk(bytes: &[u8]) -> Option<Jwk> {
-    #[derive(Deserialize)]
-    struct Answer {
-        key: Jwk,
-    }
-    let alone = serde_json::from_slice(bytes).ok();
-    alone.or_else(|| Some(serde_json::from_slice::<Answer>(bytes).ok()?.key))
-}
-
-fn public_jwk(secret: &str) -> Result<Jwk, SecretProblem> {
-    let key = read_jwk(secret.as_bytes()).filter(|key| key.point().is_some() && key.kid.is_some());
-    let key = key.ok_or(SecretProblem::NotAPublicKey {
-        expected: "public key on P-256 as a JWK with its `kid`",
-    })?;
-    if key.d.is_some() {
-        return Err(SecretProblem::NotAPublicKey {
-            expected: "public key, because it has the private half in `d`",
-        });
-    }
-    Ok(key)
-}
-
 fn account(options: &Options) -> Result<Option<Account>, SetupError> {
     let environment = options.text("environment").unwrap_or("production");
     if !ENVIRONMENTS.contains(&environment) {
@@ -347,26 +289,6 @@ fn account(options: &Options) -> Result<Option<Account>, SetupError> {
         }),
         (None, Some(_)) => Err(SetupError::OptionMissing { name: "client_id" }),
     }
-}
-
-fn fresh_pair(random: &[u8; 32]) -> Option<SecretPair> {
-    let public = PrivateKey::from_private_key(&ECDH_P256, random)
-        .ok()?
-        .compute_public_key()
-        .ok()?;
-    let (x, y) = public.as_ref().get(1..)?.split_at_checked(COORDINATE_BYTES)?;
-    let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
-    // Two keys must not share an id: a token names the one that it was signed with.
-    let key_id = format!("{SAMPLE_KEY_ID}-{}", hex::encode(x.first_chunk::<4>()?));
-    let mut key = serde_json::json!({
-        "kty": "EC", "crv": "P-256", "alg": "ES256", "use": "sig", "kid": key_id, "x": encode(x), "y": encode(y),
-    });
-    let verifying = key.to_string();
-    key["d"] = encode(random).into();
-    Some(SecretPair {
-        signing: key.to_string(),
-        verifying,
-    })
 }
 
 fn refused(problem: &str) -> Rejection {
