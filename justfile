@@ -25,10 +25,14 @@ unit:
 sim SEEDS="300":
     cargo run --quiet -p hapax-sim -- --seeds 0..{{SEEDS}}
 
+# Requests made of torn vectors: `just fuzz 1000000` tries that many for each claim
+fuzz CASES="100000":
+    HAPAX_FUZZ_CASES={{CASES}} ./test fuzz
+
 # Write the reference pages that the binary prints
 reference:
     cargo build --quiet
-    for page in cli config errors; do target/debug/hapax reference $page > docs/reference/$page.md; done
+    for page in cli config errors providers; do target/debug/hapax reference $page > docs/reference/$page.md; done
 
 demo:
     cargo run --release -- demo

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::identity::is_set_aside;
 use crate::{BodyHash, ContentHash, Headers, Identity, Key, NewDelivery, Random, SourceName, Timestamp};
 
 /// Hapax's own id of an accepted event: a version 7 UUID.
@@ -216,17 +217,29 @@ pub enum EventStatus {
     Completed,
     /// No destination wanted it.
     Ignored,
+    /// It has no id of its own and is kept aside, until an operator sends it somewhere.
+    Quarantined,
 }
 
 impl EventStatus {
     /// Every status.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Pending,
         Self::Failed,
         Self::Dead,
         Self::Completed,
         Self::Ignored,
+        Self::Quarantined,
     ];
+
+    /// The status of an event without any delivery.
+    pub fn without_deliveries(event_id: &str) -> Self {
+        if is_set_aside(event_id) {
+            Self::Quarantined
+        } else {
+            Self::Ignored
+        }
+    }
 
     /// As it is written everywhere.
     pub const fn as_str(self) -> &'static str {
@@ -236,6 +249,7 @@ impl EventStatus {
             Self::Dead => "dead",
             Self::Completed => "completed",
             Self::Ignored => "ignored",
+            Self::Quarantined => "quarantined",
         }
     }
 }
@@ -259,7 +273,7 @@ impl std::str::FromStr for EventStatus {
 
 /// A text that names no status.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is no status: it is one of pending, failed, dead, completed, ignored")]
+#[error("`{0}` is no status: it is one of pending, failed, dead, completed, ignored, quarantined")]
 pub struct NotAStatus(String);
 
 #[cfg(test)]

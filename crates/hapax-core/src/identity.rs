@@ -52,6 +52,15 @@ impl Identity {
     }
 }
 
+/// What stands before the hash of an event that should have an id and has none. No id of a sender begins like this.
+pub const SET_ASIDE: &str = "unidentified:";
+
+/// Whether an event is kept aside: one of several in a request, without an id of its own. It is stored and goes
+/// nowhere until an operator says where.
+pub fn is_set_aside(event_id: &str) -> bool {
+    event_id.starts_with(SET_ASIDE)
+}
+
 /// How often an identity was deliberately taken again: by `forget` or by a forced replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

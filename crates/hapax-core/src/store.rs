@@ -20,7 +20,7 @@ use async_trait::async_trait;
 
 pub use admin::{
     AuditEntry, AuditRecord, BodyNote, DeadQuery, Disposal, Driver, DuplicateNote, JobHold, Operations,
-    Pause, ReplayJob, ReplayJobId, ReplayJobState, ReplayTally,
+    Pause, ReplayJob, ReplayJobId, ReplayJobState, ReplayTally, SourceState,
 };
 pub use error::Error;
 pub use query::{

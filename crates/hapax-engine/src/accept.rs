@@ -68,6 +68,13 @@ pub enum Accepted {
         /// When the first was committed.
         first_seen: Timestamp,
     },
+    /// It is new and has no id of its own: it is stored, and goes nowhere until an operator says where.
+    Quarantined {
+        /// Our id.
+        id: EventId,
+        /// What is kept instead of the sender's.
+        event_id: String,
+    },
     /// Its id was here before, with another body. The variant is kept aside.
     Conflict {
         /// The first one's id.
@@ -78,11 +85,12 @@ pub enum Accepted {
 }
 
 impl Accepted {
-    /// `accepted`, `duplicate` or `conflict`.
+    /// `accepted`, `duplicate`, `quarantined` or `conflict`.
     pub const fn status(&self) -> &'static str {
         match self {
             Self::New { .. } => "accepted",
             Self::Duplicate { .. } => "duplicate",
+            Self::Quarantined { .. } => "quarantined",
             Self::Conflict { .. } => "conflict",
         }
     }
@@ -90,7 +98,10 @@ impl Accepted {
     /// Our id (the first one's, for a copy).
     pub const fn id(&self) -> EventId {
         match self {
-            Self::New { id, .. } | Self::Duplicate { id, .. } | Self::Conflict { id, .. } => *id,
+            Self::New { id, .. }
+            | Self::Duplicate { id, .. }
+            | Self::Quarantined { id, .. }
+            | Self::Conflict { id, .. } => *id,
         }
     }
 
@@ -99,6 +110,7 @@ impl Accepted {
         match self {
             Self::New { event_id, .. }
             | Self::Duplicate { event_id, .. }
+            | Self::Quarantined { event_id, .. }
             | Self::Conflict { event_id, .. } => event_id,
         }
     }

@@ -69,7 +69,7 @@ impl Drop for Watch<'_> {
 
 impl Engine {
     /// How far these events are, after waiting at most `limit` for their attempts. The work goes on whatever the answer
-    /// is. A conflicting body is kept aside, and nothing is waited for.
+    /// is. A conflicting body and an event without an id are kept aside, and nothing is waited for.
     ///
     /// # Errors
     /// When the store fails.
@@ -81,7 +81,7 @@ impl Engine {
             let how_far = match one {
                 Accepted::New { id, .. } => inner.processed_one(*id, &Baseline::default(), deadline).await?,
                 Accepted::Duplicate { id, .. } => inner.processed_again(*id, deadline).await?,
-                Accepted::Conflict { .. } => Processed::Done,
+                Accepted::Quarantined { .. } | Accepted::Conflict { .. } => Processed::Done,
             };
             worst = worst.max(how_far);
         }

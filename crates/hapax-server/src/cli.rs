@@ -3,6 +3,7 @@
 //! Each verb has its own file with its own `Args` and `run`.
 
 pub mod bench;
+pub mod body;
 pub mod ceiling;
 pub mod completions;
 pub mod config;
@@ -16,10 +17,12 @@ pub mod forget;
 pub mod init;
 pub mod load;
 pub mod man;
+pub mod option;
 pub mod outbox;
 pub mod pause;
 pub mod providers;
 pub mod reference;
+pub mod register;
 pub mod replay;
 pub mod resume;
 pub mod send;
@@ -29,6 +32,7 @@ pub mod soak;
 pub mod stats;
 pub mod store;
 pub mod twice;
+pub mod verify;
 pub mod when;
 
 use std::path::PathBuf;
@@ -108,6 +112,7 @@ enum Verb {
     Config(config::Args),
     Providers(providers::Args),
     Send(send::Args),
+    Verify(verify::Args),
     Events(events::Args),
     Replay(replay::Args),
     Dead(dead::Args),
@@ -115,6 +120,7 @@ enum Verb {
     Forget(forget::Args),
     Pause(pause::Args),
     Resume(resume::Args),
+    Register(register::Args),
     Stats(stats::Args),
     Store(store::Args),
     Twice(twice::Args),
@@ -172,6 +178,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Verb::Config(args) => config::run(&args, globals),
         Verb::Providers(args) => providers::run(args, globals).await,
         Verb::Send(args) => send::run(args, globals).await,
+        Verb::Verify(args) => verify::run(args, globals).await,
         Verb::Events(args) => events::run(args, globals).await,
         Verb::Replay(args) => replay::run(args, globals).await,
         Verb::Dead(args) => dead::run(args, globals).await,
@@ -179,6 +186,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Verb::Forget(args) => forget::run(args, globals).await,
         Verb::Pause(args) => pause::run(args, globals).await,
         Verb::Resume(args) => resume::run(args, globals).await,
+        Verb::Register(args) => register::run(args, globals).await,
         Verb::Stats(args) => stats::run(args, globals).await,
         Verb::Store(args) => store::run(args, globals).await,
         Verb::Twice(args) => twice::run(args, globals).await,

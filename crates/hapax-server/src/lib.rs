@@ -10,6 +10,7 @@ pub mod destination;
 pub mod exit;
 #[cfg(feature = "fail-points")]
 pub mod fail_points;
+mod handover;
 pub mod http;
 mod load;
 mod outbox;

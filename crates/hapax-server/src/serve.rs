@@ -26,6 +26,7 @@ use crate::destination::http::Lookup;
 use crate::destination::http::client::{Client, TlsError};
 use crate::destination::{Destinations, SetupError, routing, targets};
 use crate::http::admin::{self, AdminState, Phase, Readiness, Settings};
+use crate::http::ingest::keys::KeyFetcher;
 use crate::http::ingest::{self, Ingest, Sources};
 use crate::http::listen::{self, BindError};
 use crate::outbox::Outboxes;
@@ -172,6 +173,11 @@ impl Server {
         let store = OpenStore::open(&config.store.url, &clock).await?;
         let metrics = Arc::new(Metrics::new(Arc::clone(&clock)));
         know(&metrics, &config);
+        let keys = KeyFetcher::new(
+            &tuning.lookup,
+            config.server.key_server.clone(),
+            Arc::clone(&clock),
+        )?;
         let client = Client::new(tuning.lookup)?;
         let destinations = Arc::new(Destinations::new(targets(&config, &client, &clock)?));
         let random = Arc::new(SystemRandom::new());
@@ -196,6 +202,7 @@ impl Server {
             clock: Arc::clone(&clock),
             random,
             limits: tuning.ingest,
+            keys,
         });
         let settings = Arc::new(ArcSwap::from_pointee(Settings::from(&config)));
         let readiness = Readiness::default();

@@ -8,10 +8,14 @@
 
 mod service {
     mod answers;
+    mod batches;
     mod command_destination;
     mod delivery;
+    mod handover;
+    mod handshakes;
     mod http_destination;
     mod ids;
+    mod keys;
     mod life;
     mod limits;
     mod reload;

@@ -24,6 +24,7 @@ pub mod replay;
 pub mod replay_reach;
 pub mod requests;
 pub mod rescue;
+pub mod source_states;
 pub mod tallies;
 pub mod transfer;
 mod transfer_looks;

@@ -194,6 +194,7 @@ registry! {
     }
     counting {
         a_status_follows_from_the_deliveries,
+        an_event_without_an_id_is_quarantined_until_it_is_sent_somewhere,
         a_lost_lease_is_not_a_failed_attempt,
         counts_say_how_much_there_is_of_each_state,
         counts_name_the_oldest,
@@ -229,6 +230,10 @@ registry! {
         dead_letters_are_listed_newest_first,
         dead_letters_can_be_discarded_and_restored,
         a_disposal_is_for_one_destination,
+    }
+    source_states {
+        values_of_sources_are_kept_over_a_restart,
+        a_value_of_a_source_is_taken_once,
     }
     jobs {
         a_job_is_kept_over_a_restart,

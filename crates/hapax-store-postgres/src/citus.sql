@@ -3,6 +3,7 @@ SELECT create_reference_table('hapax.meta');
 SELECT create_reference_table('hapax.pauses');
 SELECT create_reference_table('hapax.replays');
 SELECT create_reference_table('hapax.audit');
+SELECT create_reference_table('hapax.source_states');
 
 -- All others are spread by bucket, and equal buckets stay together: one event is on one shard.
 SELECT create_distributed_table('hapax.ledger', 'bucket', colocate_with => 'none', shard_count => 32);

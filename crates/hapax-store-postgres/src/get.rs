@@ -56,7 +56,7 @@ pub(crate) async fn get(session: &Session, id: EventId) -> Result<Option<EventRe
     let key = event.identity.key();
     let deliveries = deliveries(session, bucket, uuid).await?;
     let record = EventRecord {
-        status: status(&deliveries),
+        status: status(&event.identity.event_id, &deliveries),
         deliveries,
         attempts: attempts(session, bucket, uuid).await?,
         duplicates: duplicates(session, key_bucket(key), key_uuid(key)).await?,
@@ -69,9 +69,9 @@ pub(crate) async fn get(session: &Session, id: EventId) -> Result<Option<EventRe
 }
 
 /// What has become of an event, from its deliveries.
-fn status(deliveries: &[DeliveryView]) -> EventStatus {
+fn status(event_id: &str, deliveries: &[DeliveryView]) -> EventStatus {
     if deliveries.is_empty() {
-        return EventStatus::Ignored;
+        return EventStatus::without_deliveries(event_id);
     }
     let mut unfinished = deliveries
         .iter()

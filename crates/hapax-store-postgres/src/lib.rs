@@ -48,6 +48,7 @@ mod rescue;
 mod rows;
 mod schema;
 mod session;
+mod source_state;
 mod step;
 mod store;
 mod tallies;

@@ -66,7 +66,7 @@ impl Page {
         match self.query.status {
             Some(EventStatus::Pending | EventStatus::Failed) => UNFINISHED,
             Some(EventStatus::Dead) => DEAD,
-            Some(EventStatus::Completed | EventStatus::Ignored) | None => ALL,
+            Some(EventStatus::Completed | EventStatus::Ignored | EventStatus::Quarantined) | None => ALL,
         }
     }
 }
@@ -137,7 +137,8 @@ async fn fill(
     let fitting: Vec<Found> = rows.into_iter().filter(|row| row.fits).collect();
     let statuses = status::of(session, &fitting).await?;
     for row in fitting {
-        let status = statuses.get(&row.id).copied().unwrap_or(EventStatus::Ignored);
+        let known = statuses.get(&row.id).copied();
+        let status = known.unwrap_or_else(|| EventStatus::without_deliveries(&row.event_id));
         if page.query.status.is_some_and(|wanted| wanted != status) {
             continue;
         }

@@ -4,11 +4,11 @@ use async_trait::async_trait;
 use futures_util::FutureExt;
 use hapax_core::store::{
     AuditEntry, AuditRecord, BodyNote, Cursor, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote,
-    Error, Pause, ReplayJob, ReplayJobId, Variant,
+    Error, Pause, ReplayJob, ReplayJobId, SourceState, Variant,
 };
-use hapax_core::{BodyHash, DestinationId, EventId, Operations};
+use hapax_core::{BodyHash, DestinationId, EventId, Operations, SourceName};
 
-use crate::{PostgresStore, audit, bodies, conflicts, dead, duplicates, jobs, pauses, probe};
+use crate::{PostgresStore, audit, bodies, conflicts, dead, duplicates, jobs, pauses, probe, source_state};
 
 #[async_trait]
 impl Operations for PostgresStore {
@@ -30,6 +30,28 @@ impl Operations for PostgresStore {
 
     async fn pauses(&self) -> Result<Vec<Pause>, Error> {
         self.run((), |session, ()| pauses::pauses(session).boxed()).await
+    }
+
+    async fn put_source_state(&self, state: SourceState) -> Result<(), Error> {
+        self.run(state, |session, state| source_state::put(session, state).boxed())
+            .await
+    }
+
+    async fn take_source_state(
+        &self,
+        source: &SourceName,
+        name: &str,
+        put: Option<SourceState>,
+    ) -> Result<bool, Error> {
+        self.run((source.clone(), name.to_owned(), put), |session, taken| {
+            source_state::take(session, taken).boxed()
+        })
+        .await
+    }
+
+    async fn source_states(&self) -> Result<Vec<SourceState>, Error> {
+        self.run((), |session, ()| source_state::list(session).boxed())
+            .await
     }
 
     async fn record(&self, entry: AuditEntry) -> Result<(), Error> {

@@ -23,7 +23,7 @@ pub(crate) fn get(desk: &mut ReadDesk, id: EventId) -> Result<Option<EventRecord
     };
     let key = event.identity.key();
     Ok(Some(EventRecord {
-        status: status(&desk.connection, seq)?,
+        status: status(&desk.connection, seq, &event.identity.event_id)?,
         deliveries: deliveries(desk, id, seq)?,
         attempts: attempts(desk, seq)?,
         duplicates: duplicates(desk, key)?,
@@ -33,8 +33,8 @@ pub(crate) fn get(desk: &mut ReadDesk, id: EventId) -> Result<Option<EventRecord
     }))
 }
 
-/// What has become of the event in row `seq`.
-pub(crate) fn status(connection: &Connection, seq: i64) -> Result<EventStatus, Failure> {
+/// What has become of the event in row `seq`, whose sender calls it `event_id`.
+pub(crate) fn status(connection: &Connection, seq: i64, event_id: &str) -> Result<EventStatus, Failure> {
     let mut select = connection.prepare_cached("SELECT state, attempts FROM work WHERE seq = ?1")?;
     let mut rows = select.query([seq])?;
     let mut unfinished = None;
@@ -55,15 +55,15 @@ pub(crate) fn status(connection: &Connection, seq: i64) -> Result<EventStatus, F
     }
     match unfinished {
         Some(status) => Ok(status),
-        None => finished_status(connection, seq),
+        None => finished_status(connection, seq, event_id),
     }
 }
 
-fn finished_status(connection: &Connection, seq: i64) -> Result<EventStatus, Failure> {
+fn finished_status(connection: &Connection, seq: i64, event_id: &str) -> Result<EventStatus, Failure> {
     let mut select =
         connection.prepare_cached("SELECT state FROM outcomes WHERE seq = ?1 AND current = 1")?;
     let mut rows = select.query([seq])?;
-    let mut status = EventStatus::Ignored;
+    let mut status = EventStatus::without_deliveries(event_id);
     while let Some(row) = rows.next()? {
         match state_of(row.get(0)?)? {
             DeliveryState::Dead => return Ok(EventStatus::Dead),

@@ -45,6 +45,7 @@ mod replay;
 mod rescue;
 mod rows;
 mod schema;
+mod source_state;
 mod store;
 mod tallies;
 mod tokens;

@@ -89,7 +89,7 @@ fn by_order(
             "SELECT DISTINCT seq FROM outcomes INDEXED BY outcomes_dead
              WHERE current = 1 AND state = 4 AND seq >= ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3"
         }
-        Some(EventStatus::Completed | EventStatus::Ignored) | None => {
+        Some(EventStatus::Completed | EventStatus::Ignored | EventStatus::Quarantined) | None => {
             "SELECT seq FROM events WHERE seq >= ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3"
         }
     };
@@ -147,14 +147,15 @@ fn fitting(desk: &mut ReadDesk, query: &EventQuery, seq: i64) -> Result<Option<E
     if !fits {
         return Ok(None);
     }
-    let status = status(&desk.connection, seq)?;
+    let event_id: String = row.get(2)?;
+    let status = status(&desk.connection, seq, &event_id)?;
     if query.status.is_some_and(|wanted| wanted != status) {
         return Ok(None);
     }
     Ok(Some(EventSummary {
         id: id_at(row, 0)?,
         source: source.clone(),
-        event_id: row.get(2)?,
+        event_id,
         event_type,
         received_at,
         status,

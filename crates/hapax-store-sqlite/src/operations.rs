@@ -3,11 +3,11 @@
 use async_trait::async_trait;
 use hapax_core::store::{
     AuditEntry, AuditRecord, BodyNote, Cursor, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote,
-    Error, Pause, ReplayJob, ReplayJobId, Variant,
+    Error, Pause, ReplayJob, ReplayJobId, SourceState, Variant,
 };
-use hapax_core::{BodyHash, DestinationId, EventId, Operations};
+use hapax_core::{BodyHash, DestinationId, EventId, Operations, SourceName};
 
-use crate::{SqliteStore, audit, bodies, conflicts, dead, duplicates, jobs, pauses, probe};
+use crate::{SqliteStore, audit, bodies, conflicts, dead, duplicates, jobs, pauses, probe, source_state};
 
 #[async_trait]
 impl Operations for SqliteStore {
@@ -25,6 +25,24 @@ impl Operations for SqliteStore {
 
     async fn pauses(&self) -> Result<Vec<Pause>, Error> {
         self.read(pauses::pauses).await
+    }
+
+    async fn put_source_state(&self, state: SourceState) -> Result<(), Error> {
+        self.write(state, 1, 0, source_state::put).await
+    }
+
+    async fn take_source_state(
+        &self,
+        source: &SourceName,
+        name: &str,
+        put: Option<SourceState>,
+    ) -> Result<bool, Error> {
+        let taken = (source.clone(), name.to_owned(), put);
+        self.write(taken, 1, 0, source_state::take).await
+    }
+
+    async fn source_states(&self) -> Result<Vec<SourceState>, Error> {
+        self.read(source_state::list).await
     }
 
     async fn record(&self, entry: AuditEntry) -> Result<(), Error> {

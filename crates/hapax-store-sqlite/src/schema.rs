@@ -5,7 +5,10 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::OpenError;
 
 /// Migrations in order; the first makes version 1.
-const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_initial.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("migrations/0001_initial.sql"),
+    include_str!("migrations/0002_source_states.sql"),
+];
 
 /// The schema this program writes.
 pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;

@@ -145,7 +145,7 @@ impl Connection {
         let path = self.url.path_and_query().map_or("/", |path| path.as_str());
         let mut request = Request::builder()
             .method(Method::POST)
-            .uri(path)
+            .uri(format!("{path}{}", signed.query))
             .header(CONTENT_LENGTH, signed.body.len());
         for (name, value) in &signed.headers {
             request = request.header(name, value);

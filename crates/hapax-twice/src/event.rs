@@ -16,6 +16,8 @@ use hapax_verify::sample;
 use hapax_verify::{IdentityRule, catalogue::Provider};
 use serde_json::{Map, Value};
 
+use crate::sender::unix_seconds;
+
 /// What becomes new letters in every fresh event.
 const FRESH: &str = "{{fresh}}";
 
@@ -25,7 +27,16 @@ pub(crate) struct Event {
     pub(crate) name: String,
     /// Headers besides the signature's; they go before the sample's.
     headers: Vec<(String, String)>,
-    body: String,
+    body: Body,
+}
+
+/// Where a body comes from.
+#[derive(Debug, Clone)]
+enum Body {
+    /// The provider's sample, in whatever form that is.
+    Sample,
+    /// JSON.
+    Text(String),
 }
 
 /// A fresh event, ready to be signed.
@@ -67,18 +78,20 @@ pub enum EventProblem {
 impl Event {
     /// An event with this body. The body must be JSON.
     pub(crate) fn new(name: String, headers: Vec<(String, String)>, body: String) -> Self {
-        Self { name, headers, body }
+        Self {
+            name,
+            headers,
+            body: Body::Text(body),
+        }
     }
 
     /// The provider's sample.
-    pub(crate) fn sample(provider: &Provider) -> Self {
-        let sample = sample::of_provider(provider, "evt_sample");
-        // The headers come with the fresh id, when a delivery is made.
-        Self::new(
-            "sample".to_owned(),
-            Vec::new(),
-            String::from_utf8_lossy(&sample.body).into_owned(),
-        )
+    pub(crate) fn sample() -> Self {
+        Self {
+            name: "sample".to_owned(),
+            headers: Vec::new(),
+            body: Body::Sample,
+        }
     }
 
     /// A fresh event of this kind.
@@ -102,7 +115,10 @@ impl Event {
     }
 
     fn with_letters(&self, provider: &Provider, letters: &str) -> Result<Delivery, EventProblem> {
-        let mut body: Value = serde_json::from_str(&self.body.replace(FRESH, letters))?;
+        let Body::Text(text) = &self.body else {
+            return Ok(sample_delivery(provider));
+        };
+        let mut body: Value = serde_json::from_str(&text.replace(FRESH, letters))?;
         let place = id_place(&provider.identity);
         let id = fresh::like(self.known_id(place, &body).as_deref(), place);
         let mut headers = sample::of_provider(provider, &id).headers;
@@ -114,8 +130,8 @@ impl Event {
                 headers.push((name.clone(), id.clone()));
             }
             Some(Place::Body(pointer)) => put(&mut body, pointer.tokens(), &id),
-            // The body is the id: anything that makes it another one will do.
-            Some(Place::BodySha256) | None => put(&mut body, &["id".to_owned()], &id),
+            // The body is the id, or it has none: anything that makes it another one will do.
+            Some(_) | None => put(&mut body, &["id".to_owned()], &id),
         }
         Ok(Delivery {
             names: vec![(id.clone(), "<id>".to_owned())],
@@ -136,14 +152,26 @@ impl Event {
                 Value::Number(number) => Some(number.to_string()),
                 Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
             },
-            Place::BodySha256 => None,
+            _ => None,
         }
     }
 }
 
 /// Where the fresh id goes: of a composite the first part, of alternatives the first one.
+/// A sample knows itself where its id belongs, be it in a form, a batch or a composite.
+fn sample_delivery(provider: &Provider) -> Delivery {
+    let id = fresh::like(None, id_place(&provider.identity));
+    let sample = sample::of_provider(provider, &id).delivery(unix_seconds());
+    Delivery {
+        names: vec![(id.clone(), "<id>".to_owned())],
+        id,
+        headers: sample.headers,
+        body: sample.body.into(),
+    }
+}
+
 fn id_place(rule: &IdentityRule) -> Option<&Place> {
-    rule.event_id.fields().first()?.places().first()
+    rule.event_id.fields().next()?.places().first()
 }
 
 /// Writes the id. A number stays a number, so that a handler that expects one can read it.

@@ -123,12 +123,12 @@ impl Twice {
         let snapshot = self.snapshot.ok_or(Error::Missing("a snapshot to compare"))?;
         let url = address(&self.url)?;
         let events = if self.events.is_empty() {
-            vec![Event::sample(provider)]
+            vec![Event::sample()]
         } else {
             self.events
         };
         let runner = Runner {
-            sender: Sender::new(provider, secret, url.to_string())?,
+            sender: Sender::new(provider, &secret, url.to_string())?,
             client: Client::new(url)?,
             snapshot,
             settle: self.settle,

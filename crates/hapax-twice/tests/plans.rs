@@ -14,7 +14,7 @@ use axum::body::Bytes;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use hapax_twice::{FindingKind, Plan, Report, Twice};
-use hapax_verify::{Request, Verifier, catalogue};
+use hapax_verify::{Options, Request, Verifier, catalogue};
 use serde_json::Value;
 
 const SECRET: &str = "whsec_plans";
@@ -203,16 +203,10 @@ fn work(memory: &mut Memory, fault: Fault, event: &Value) {
 
 fn is_genuine(headers: &HeaderMap, body: &[u8]) -> bool {
     let stripe = catalogue::get("stripe").unwrap();
-    let verifier = Verifier::new(stripe.scheme.clone(), stripe.identity.clone(), &[SECRET]).unwrap();
+    let verifier = Verifier::new(&stripe.recipe(), &[SECRET], &Options::default()).unwrap();
     let now = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .unwrap();
-    let request = Request {
-        method: "POST",
-        url: "",
-        headers,
-        body,
-        received_at: now.as_secs() as i64,
-    };
+    let request = Request::new(headers, body, now.as_secs() as i64);
     verifier.verify(&request).is_ok()
 }

@@ -7,16 +7,81 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::{IdentityRule, Scheme};
+use crate::{
+    AnswerRule, Handshake, IdentityRule, OptionKind, OptionSpec, OptionValue, Options, Proof, Recipe,
+    SecretNeed,
+};
 
 /// Name and content of every file, sorted by name.
 static FILES: &[(&str, &str)] = &[
+    ("adyen", include_str!("catalogue/adyen.toml")),
+    ("asana", include_str!("catalogue/asana.toml")),
+    ("aws-sns", include_str!("catalogue/aws-sns.toml")),
+    (
+        "azure-event-grid",
+        include_str!("catalogue/azure-event-grid.toml"),
+    ),
+    ("bigcommerce", include_str!("catalogue/bigcommerce.toml")),
+    ("bitbucket", include_str!("catalogue/bitbucket.toml")),
+    ("box", include_str!("catalogue/box.toml")),
+    ("braintree", include_str!("catalogue/braintree.toml")),
+    ("calendly", include_str!("catalogue/calendly.toml")),
+    ("circleci", include_str!("catalogue/circleci.toml")),
+    ("clerk", include_str!("catalogue/clerk.toml")),
+    ("cloudevents", include_str!("catalogue/cloudevents.toml")),
+    (
+        "coinbase-commerce",
+        include_str!("catalogue/coinbase-commerce.toml"),
+    ),
+    ("contentful", include_str!("catalogue/contentful.toml")),
+    ("discord", include_str!("catalogue/discord.toml")),
+    ("docusign", include_str!("catalogue/docusign.toml")),
+    ("dropbox", include_str!("catalogue/dropbox.toml")),
     ("github", include_str!("catalogue/github.toml")),
+    ("gitlab", include_str!("catalogue/gitlab.toml")),
+    ("gocardless", include_str!("catalogue/gocardless.toml")),
+    ("heroku", include_str!("catalogue/heroku.toml")),
+    ("hubspot", include_str!("catalogue/hubspot.toml")),
+    ("intercom", include_str!("catalogue/intercom.toml")),
+    ("jira", include_str!("catalogue/jira.toml")),
+    ("launchdarkly", include_str!("catalogue/launchdarkly.toml")),
+    ("lemonsqueezy", include_str!("catalogue/lemonsqueezy.toml")),
+    ("line", include_str!("catalogue/line.toml")),
+    ("linear", include_str!("catalogue/linear.toml")),
+    ("mailgun", include_str!("catalogue/mailgun.toml")),
+    ("meta", include_str!("catalogue/meta.toml")),
+    ("mollie", include_str!("catalogue/mollie.toml")),
+    ("openai", include_str!("catalogue/openai.toml")),
+    ("paddle", include_str!("catalogue/paddle.toml")),
+    ("pagerduty", include_str!("catalogue/pagerduty.toml")),
+    ("paypal", include_str!("catalogue/paypal.toml")),
+    ("plaid", include_str!("catalogue/plaid.toml")),
+    ("postmark", include_str!("catalogue/postmark.toml")),
+    ("pusher", include_str!("catalogue/pusher.toml")),
+    ("quickbooks", include_str!("catalogue/quickbooks.toml")),
+    ("razorpay", include_str!("catalogue/razorpay.toml")),
+    ("resend", include_str!("catalogue/resend.toml")),
+    ("sendgrid", include_str!("catalogue/sendgrid.toml")),
+    ("sentry", include_str!("catalogue/sentry.toml")),
+    ("shopify", include_str!("catalogue/shopify.toml")),
+    ("slack", include_str!("catalogue/slack.toml")),
+    ("square", include_str!("catalogue/square.toml")),
     (
         "standard-webhooks",
         include_str!("catalogue/standard-webhooks.toml"),
     ),
     ("stripe", include_str!("catalogue/stripe.toml")),
+    ("svix", include_str!("catalogue/svix.toml")),
+    ("telegram", include_str!("catalogue/telegram.toml")),
+    ("trello", include_str!("catalogue/trello.toml")),
+    ("twilio", include_str!("catalogue/twilio.toml")),
+    ("twitch", include_str!("catalogue/twitch.toml")),
+    ("typeform", include_str!("catalogue/typeform.toml")),
+    ("vercel", include_str!("catalogue/vercel.toml")),
+    ("woocommerce", include_str!("catalogue/woocommerce.toml")),
+    ("xero", include_str!("catalogue/xero.toml")),
+    ("zendesk", include_str!("catalogue/zendesk.toml")),
+    ("zoom", include_str!("catalogue/zoom.toml")),
 ];
 
 /// A file that cannot be read would be missing here; a test reads every one.
@@ -41,22 +106,75 @@ pub struct Provider {
     /// What a generated secret begins with, so that it looks like the provider's own.
     #[serde(default)]
     pub secret_prefix: String,
-    /// What the provider wants answered before it delivers anything.
+    /// What the provider wants answered before it delivers anything, in words.
     #[serde(default)]
     pub handshake: Option<String>,
+    /// The same, as it is answered.
+    #[serde(default)]
+    pub handshakes: Vec<Handshake>,
+    /// Whether it can do without a secret.
+    #[serde(default)]
+    pub secrets: SecretNeed,
+    /// What it needs besides its secrets.
+    #[serde(default)]
+    pub options: Vec<OptionSpec>,
+    /// What a receiver may decide either way, and how it is decided here.
+    #[serde(default)]
+    pub choices: Vec<Choice>,
     /// What people trip over.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// How it signs.
-    pub scheme: Scheme,
+    /// How it proves who it is.
+    pub proof: Proof,
     /// Where its ids and types are.
     pub identity: IdentityRule,
+    /// What it insists on in the answers to its deliveries.
+    #[serde(default)]
+    pub answer: AnswerRule,
     /// How it delivers.
     pub delivery: Delivery,
     /// How well each part of this is known.
     pub confidence: Confidence,
     /// A delivery to try.
     pub sample: SampleTemplate,
+}
+
+/// A decision that another receiver may take otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Choice {
+    /// The vector that shows it.
+    pub vector: String,
+    /// Whether such a delivery is accepted.
+    pub accept: bool,
+    /// Why.
+    pub why: String,
+}
+
+impl Provider {
+    /// How its requests are judged.
+    pub fn recipe(&self) -> Recipe {
+        Recipe {
+            proof: self.proof.clone(),
+            identity: self.identity.clone(),
+            handshakes: self.handshakes.clone(),
+            secrets: self.secrets,
+        }
+    }
+
+    /// The options of a source that nobody has configured, for samples.
+    pub fn sample_options(&self) -> Options {
+        let sample = |option: &OptionSpec| {
+            let text = option.sample.clone()?;
+            let value = match option.kind {
+                OptionKind::Text | OptionKind::Secret => OptionValue::Text(text),
+                OptionKind::List => OptionValue::List(vec![text]),
+                OptionKind::Table => return None,
+            };
+            Some((option.name.clone(), value))
+        };
+        self.options.iter().filter_map(sample).collect()
+    }
 }
 
 /// How a provider delivers.
@@ -71,6 +189,9 @@ pub struct Delivery {
     pub timeout_seconds: Option<u32>,
     /// Whether the signature covers the event id.
     pub id_is_signed: bool,
+    /// Whether the signature covers every byte of the body. Where it does not, who sees one request can change another.
+    #[serde(default = "yes")]
+    pub body_is_signed: bool,
     /// What makes the id stable, or does not.
     pub id_stability: String,
     /// How it repeats, in words.
@@ -106,7 +227,7 @@ pub enum Grade {
 pub struct SampleTemplate {
     /// Headers besides those of the signature; `{id}` is replaced.
     pub headers: BTreeMap<String, String>,
-    /// The body; the string `"{id}"` is replaced.
+    /// The body; the string `"{id}"` is replaced, and `"{number}"` by a bare number if the id is one.
     pub body: String,
 }
 
@@ -120,10 +241,34 @@ pub fn all() -> &'static [Provider] {
     &PROVIDERS
 }
 
+fn yes() -> bool {
+    true
+}
+
 fn load(name: &str, text: &str) -> Result<Provider, toml::de::Error> {
     let mut provider: Provider = toml::from_str(text)?;
     name.clone_into(&mut provider.name);
+    let is_timed = provider
+        .proof
+        .scheme()
+        .is_some_and(|scheme| scheme.timestamp.is_some());
+    if is_timed {
+        provider.options.push(tolerance());
+    }
     Ok(provider)
+}
+
+/// Every sender whose scheme signs a time takes it, so that no file has to say so.
+fn tolerance() -> OptionSpec {
+    OptionSpec {
+        name: "tolerance_seconds".to_owned(),
+        about:
+            "How many seconds the signed time may be off, in both directions; the preset's own unless said."
+                .to_owned(),
+        kind: OptionKind::Text,
+        required: false,
+        sample: None,
+    }
 }
 
 #[cfg(test)]
@@ -132,9 +277,10 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::identity::Place;
     use crate::scheme::TimestampPlace;
-    use crate::sign::{Signer, generate_secret};
-    use crate::{Request, Verdict, Verifier, sample};
+    use crate::sign::{ProviderSigner, generate_secret};
+    use crate::{Field, Identification, Request, Verdict, Verifier, sample};
 
     fn stems(folder: &str) -> BTreeSet<String> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
@@ -157,7 +303,7 @@ mod tests {
         for (name, text) in FILES {
             let provider = load(name, text).unwrap_or_else(|error| panic!("{name}: {error}"));
             provider
-                .scheme
+                .proof
                 .check()
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
         }
@@ -170,8 +316,13 @@ mod tests {
     #[test]
     fn header_names_are_in_lower_case_as_lookups_are() {
         for provider in all() {
-            let scheme = &provider.scheme;
+            let Some(scheme) = provider.proof.scheme() else {
+                continue;
+            };
             let mut names: Vec<&String> = scheme.headers.iter().chain(&scheme.id_headers).collect();
+            names.extend(scheme.fixed_headers.keys());
+            names.extend(scheme.named_keys.iter().map(|named| &named.header));
+            names.extend(scheme.signatures.iter().filter_map(|kind| kind.header.as_ref()));
             if let Some(TimestampPlace::Headers(headers)) = scheme.timestamp.as_ref().map(|rule| &rule.place)
             {
                 names.extend(headers);
@@ -185,30 +336,32 @@ mod tests {
     #[test]
     fn a_signed_sample_with_a_generated_secret_verifies_and_has_its_id() {
         for provider in all() {
+            let (name, options) = (&provider.name, provider.sample_options());
             let secret = generate_secret(provider, &[7; 32]);
-            let delivery = sample::of_provider(provider, "sample_1");
-            let signer = Signer::new(&provider.scheme, &secret).unwrap();
-            let mut headers = signer.sign("sample_1", 1_767_225_600, "POST", "", &delivery.body);
-            headers.extend(delivery.headers);
-            let verifier =
-                Verifier::new(provider.scheme.clone(), provider.identity.clone(), &[secret]).unwrap();
-            let request = Request {
-                method: "POST",
-                url: "",
-                headers: &headers,
-                body: &delivery.body,
-                received_at: 1_767_225_600,
-            };
+            let signer = ProviderSigner::new(provider, &secret.signing, &options).unwrap();
+            let mut delivery = sample::of_provider(provider, "sample_1").delivery(1_767_225_600);
+            "https://hooks.example.com/in".clone_into(&mut delivery.url);
+            let delivery = signer.sign(delivery);
+            let verifier = Verifier::new(&provider.recipe(), &[secret.verifying], &options).unwrap();
+            let request = Request::new(&delivery.headers, &delivery.body, 1_767_225_600).url(&delivery.url);
             let Verdict::Events(events) = verifier.verify(&request).unwrap() else {
-                panic!("{}", provider.name)
+                panic!("{name}")
             };
-            assert_eq!(events[0].event_id, "sample_1");
-            assert!(events[0].event_type.is_some(), "{}", provider.name);
-            assert_eq!(
-                events[0].id_is_signed, provider.delivery.id_is_signed,
-                "{}",
-                provider.name
-            );
+            let event = &events[0];
+            match event.identification {
+                Identification::Never => assert!(provider.identity.event_id.is_none(), "{name}"),
+                Identification::Missing => panic!("{name}"),
+                Identification::BySender if is_hash(&provider.identity) => {}
+                Identification::BySender => assert!(event.event_id.contains("sample_1"), "{name}"),
+            }
+            assert!(event.event_type.is_some(), "{name}");
+            assert_eq!(event.id_is_signed, provider.delivery.id_is_signed, "{name}");
         }
+    }
+
+    /// Whether nothing of the event stands in its id but hashes.
+    fn is_hash(rule: &IdentityRule) -> bool {
+        let mut places = rule.event_id.fields().flat_map(Field::places);
+        places.all(|place| matches!(place, Place::BodySha256 | Place::RequestSha256 | Place::Index))
     }
 }

@@ -10,30 +10,62 @@
 //!   is missing is written `%-`, which no present part can produce, because its own `%` would be escaped.
 //! - Text longer than [`EVENT_ID_BYTES_MAX`](crate::limits::EVENT_ID_BYTES_MAX) bytes is replaced by `sha256:` and the
 //!   hash of that text. So that no sender can choose such a text, an id that would by itself begin with `sha256:` begins
-//!   with `%73ha256:` instead.
+//!   with `%73ha256:` instead; so it is with `unidentified:` and `generated:`, which begin ids that are made here.
 //! - An empty id, one with a NUL character and one that is not UTF-8 are refused; so is a composite without any part.
 //!
 //! A JSON string is taken as its content and a JSON number as its literal text, never through a float. `true`, `false`,
 //! `null`, objects and arrays are no ids, and count as missing.
 
+mod content;
 mod extract;
 mod field;
+mod id_rule;
+mod nested;
+mod pattern;
 mod resolve;
+mod split;
 mod text;
 
 pub(crate) use extract::{Extracted, Pointers};
 pub use field::{Field, FieldList, Place, Pointer};
-pub(crate) use resolve::{CompiledRule, Reading};
+pub use id_rule::IdRule;
+pub use nested::NestedEvents;
+pub use pattern::Pattern;
+pub(crate) use resolve::CompiledRule;
+pub use split::Split;
+pub use text::plain;
 
 use serde::Deserialize;
 
-/// Where an event's id and type are.
+/// What stands before the hash of an event that has no id, where the others of its request have theirs. No id of a
+/// sender begins so.
+pub const UNIDENTIFIED: &str = "unidentified:";
+
+/// Where an event's id and type are, and where the events of a request are.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IdentityRule {
-    /// The id: one place, or a list that makes a composite.
-    pub event_id: FieldList,
+    /// The id: one place, a list that makes a composite, several of these, or none at all.
+    pub event_id: IdRule,
     /// The type: one place, or a list whose present parts are joined by `.`.
     #[serde(default)]
     pub event_type: Option<FieldList>,
+    /// How a request that carries several events is taken apart. In each of them `body:` is its own.
+    #[serde(default)]
+    pub split: Option<Split>,
+    /// What differs between two attempts at one event, inside the event's own body, and is no other content.
+    #[serde(default)]
+    pub changing: Vec<Pointer>,
+}
+
+impl IdentityRule {
+    /// A rule for requests that carry one event.
+    pub fn new(event_id: impl Into<IdRule>, event_type: Option<FieldList>) -> Self {
+        IdentityRule {
+            event_id: event_id.into(),
+            event_type,
+            split: None,
+            changing: Vec::new(),
+        }
+    }
 }

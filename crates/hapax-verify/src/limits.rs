@@ -15,8 +15,8 @@ pub const SIGNATURE_HEADER_BYTES_MAX: usize = 4096;
 /// How many secrets one verifier holds. Each costs a keyed hash over every body.
 pub const SECRETS_MAX: usize = 16;
 
-/// How many different JSON pointers one identity rule may name.
-pub const POINTERS_MAX: usize = 16;
+/// How many different JSON pointers one identity rule may name. Telegram has two dozen kinds of update.
+pub const POINTERS_MAX: usize = 32;
 
 /// How deep one JSON pointer may reach.
 pub const POINTER_DEPTH_MAX: usize = 32;
@@ -29,3 +29,33 @@ pub const TOLERANCE_SECONDS_MAX: u32 = 86_400;
 
 /// The tolerance where a source names a timestamp but no tolerance.
 pub const TOLERANCE_SECONDS_DEFAULT: u32 = 300;
+
+/// How many events one request may carry. SendGrid and HubSpot stay below 1,000.
+pub const BATCH_EVENTS_MAX: usize = 10_000;
+
+/// The longest body that is looked at for a handshake.
+pub const HANDSHAKE_BODY_BYTES_MAX: usize = 8192;
+
+/// The longest challenge that is echoed.
+pub const HANDSHAKE_ECHO_BYTES_MAX: usize = 1024;
+
+/// The most digits of a number in a handshake.
+pub const HANDSHAKE_DIGITS_MAX: usize = 18;
+
+/// The longest secret that a sender hands over in a handshake.
+pub const HANDED_OVER_SECRET_BYTES_MAX: usize = 256;
+
+/// How many bytes the events of one request may have together where each repeats what surrounds it.
+pub const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// The longest body that a diagnosis works on. It is hashed some hundred times at most.
+pub const DIAGNOSIS_BODY_BYTES_MAX: usize = 256 * 1024;
+
+/// How many secrets of others a diagnosis tries.
+pub const DIAGNOSIS_SECRETS_MAX: usize = 64;
+
+/// How many fields a signed form may have. Twilio sends a few dozen.
+pub const FORM_FIELDS_MAX: usize = 1_000;
+
+/// How many headers a sender may list as signed.
+pub const SIGNED_HEADERS_MAX: usize = 64;

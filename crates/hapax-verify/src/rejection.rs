@@ -17,6 +17,15 @@ pub enum Rejection {
         /// The header that was looked for.
         header: String,
     },
+    /// The body should hold the signature, and does not.
+    #[error(
+        "no signature: the body has nothing at `{place}`, so nothing proves who sent it; check that the sender has \
+         signing switched on and that the request is one of this sender's"
+    )]
+    SignatureNotInBody {
+        /// The place inside the body that was looked at.
+        place: String,
+    },
     /// There is a signature, and it is not right.
     #[error("the signature in `{header}` is not valid: {problem}")]
     SignatureInvalid {
@@ -53,6 +62,24 @@ pub enum Rejection {
         place: String,
         /// What is wrong with it.
         problem: IdProblem,
+    },
+    /// The key that the signature names cannot be one of the sender's.
+    #[error("the signature names a key that is not the sender's: {problem}")]
+    KeyRefused {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// What was proven is not meant for this source.
+    #[error("the request is genuine, but not for this source: {problem}")]
+    NotForUs {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A handshake that does not prove itself.
+    #[error("the handshake is refused: {problem}")]
+    HandshakeRefused {
+        /// What is wrong with it.
+        problem: String,
     },
     /// The id is inside the body, and the body is not JSON.
     #[error(
@@ -100,10 +127,33 @@ pub enum SignatureProblem {
     /// The signature covers the public URL, and it is not configured.
     #[error("it covers the public URL, which is not known here; set `server.public_url`")]
     UrlUnknown,
+    /// No secret is configured.
+    #[error("there is no secret to check it with; add the sender's to `secrets`")]
+    NoSecret,
+    /// A shared token is not one of the secrets.
+    #[error("the token is none of the secrets; check that both sides have the same")]
+    TokenMismatch,
+    /// As a mismatch, where the URL is signed too.
+    #[error(
+        "it matches none of the secrets; check the secret, and that the public URL here is exactly the one that the \
+         sender was given"
+    )]
+    UrlMismatch,
+    /// What is signed names another body by its hash.
+    #[error(
+        "it covers the hash of another body; the body was changed on the way (re-serialised JSON, a rewriting proxy)"
+    )]
+    BodyMismatch,
+    /// It is not in the form that the sender documents.
+    #[error("it cannot be read; check that nothing on the way changes it, and that it is this sender's")]
+    Unreadable,
+    /// It was made in a way that is refused here.
+    #[error("it was made in a way that is not accepted here: {0}")]
+    Refused(&'static str),
     /// A signed value contains the separator that follows it, so one signature would fit two requests.
     #[error(
-        "a signed value contains the separator that follows it, so that the same signature would fit another request; \
-         the sender has to use ids without the separator"
+        "a signed value contains the separator that follows it, or has not the form that shows where it ends, so that \
+         the same signature would fit another request; the sender has to use ids without the separator"
     )]
     Ambiguous,
 }
@@ -126,11 +176,29 @@ impl Rejection {
     /// The stable code of the problem document.
     pub fn code(&self) -> &'static str {
         match self {
-            Rejection::SignatureMissing { .. } => "signature_missing",
-            Rejection::SignatureInvalid { .. } => "signature_invalid",
+            Rejection::SignatureMissing { .. } | Rejection::SignatureNotInBody { .. } => "signature_missing",
+            Rejection::SignatureInvalid { .. }
+            | Rejection::KeyRefused { .. }
+            | Rejection::NotForUs { .. } => "signature_invalid",
             Rejection::TimestampOutOfRange { .. } => "timestamp_out_of_range",
+            Rejection::HandshakeRefused { .. } => "handshake_refused",
             Rejection::EventIdMissing { .. } | Rejection::EventIdInvalid { .. } => "event_id_missing",
             Rejection::MalformedBody { .. } => "malformed_body",
+        }
+    }
+
+    /// A short name for people.
+    pub fn title(&self) -> &'static str {
+        match self {
+            Rejection::SignatureMissing { .. } | Rejection::SignatureNotInBody { .. } => "Signature missing",
+            Rejection::SignatureInvalid { .. }
+            | Rejection::KeyRefused { .. }
+            | Rejection::NotForUs { .. } => "Signature invalid",
+            Rejection::TimestampOutOfRange { .. } => "Timestamp out of range",
+            Rejection::HandshakeRefused { .. } => "Handshake refused",
+            Rejection::EventIdMissing { .. } => "Event id missing",
+            Rejection::EventIdInvalid { .. } => "Event id not usable",
+            Rejection::MalformedBody { .. } => "Malformed body",
         }
     }
 
@@ -138,8 +206,12 @@ impl Rejection {
     pub fn status(&self) -> u16 {
         match self {
             Rejection::SignatureMissing { .. }
+            | Rejection::SignatureNotInBody { .. }
             | Rejection::SignatureInvalid { .. }
-            | Rejection::TimestampOutOfRange { .. } => 401,
+            | Rejection::TimestampOutOfRange { .. }
+            | Rejection::KeyRefused { .. }
+            | Rejection::NotForUs { .. } => 401,
+            Rejection::HandshakeRefused { .. } => 403,
             Rejection::EventIdMissing { .. }
             | Rejection::EventIdInvalid { .. }
             | Rejection::MalformedBody { .. } => 400,
@@ -149,8 +221,8 @@ impl Rejection {
 
 fn timestamp_message(signed_at: Option<i64>, received_at: i64, tolerance_seconds: u32) -> String {
     let Some(signed_at) = signed_at else {
-        return "the signed timestamp is not a whole number of seconds, so its age is unknown; the sender has to send \
-                unix time"
+        return "the signed timestamp is missing or not in the sender's own form, so its age is unknown; check what the \
+                sender sends"
             .to_owned();
     };
     let distance = received_at.abs_diff(signed_at);

@@ -4,6 +4,7 @@
 //! from this one description, so that they cannot disagree.
 
 mod custom;
+mod entities;
 mod key;
 mod template;
 
@@ -12,18 +13,30 @@ pub(crate) use key::{base64_secret, derive, select};
 pub use template::Template;
 pub(crate) use template::{Part, header_name};
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use crate::SetupError;
+use crate::identity::Pointer;
 
 /// How a sender signs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scheme {
-    /// The headers that may hold the signature, in lower case; the first that is present counts.
+    /// The headers that may hold the signature, in lower case. A name that ends in `-*` stands for `-1`, `-2` and so on.
     pub headers: Vec<String>,
+    /// Which of them count.
+    #[serde(default)]
+    pub headers_read: HeadersRead,
     /// How the header is written.
     pub format: HeaderFormat,
+    /// What stands between the entries of a [`HeaderFormat::KeyValue`] header.
+    #[serde(default = "comma")]
+    pub separator: char,
+    /// Headers that have to say this. Where they say anything else, the sender signs in another way.
+    #[serde(default)]
+    pub fixed_headers: BTreeMap<String, String>,
     /// The bytes that the signature covers.
     pub signed: Template,
     /// The headers that `{id}` reads; the first that is present counts.
@@ -34,19 +47,49 @@ pub struct Scheme {
     pub timestamp: Option<TimestampRule>,
     /// The kinds of signature that are known, each with its algorithm and key.
     pub signatures: Vec<SignatureKind>,
+    /// The option that says which URL the sender was given, where it signs that one.
+    #[serde(default)]
+    pub url_option: Option<String>,
+    /// How a request says which of several named keys it was signed with.
+    #[serde(default)]
+    pub named_keys: Option<NamedKeys>,
+}
+
+/// Which of a scheme's headers count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HeadersRead {
+    /// The first that is present.
+    #[default]
+    First,
+    /// Every one, and every signature in a list separated by commas.
+    Every,
+}
+
+/// Keys with names, one of which a request names.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NamedKeys {
+    /// The header that names the key.
+    pub header: String,
+    /// The option that holds a table of keys by name.
+    pub option: String,
 }
 
 /// How a signature header is written.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum HeaderFormat {
-    /// One signature, after a prefix that must be there (`sha256=…`); an empty prefix is none.
+    /// One signature, after a prefix (`sha256=…`); an empty prefix is none.
     Plain {
         /// What stands before the signature.
         #[serde(default)]
         prefix: String,
+        /// Whether a signature without the prefix is one too.
+        #[serde(default)]
+        prefix_optional: bool,
     },
-    /// `key=value` entries separated by commas (`t=…,v1=…,v1=…`); each signature's label is its key.
+    /// `key=value` entries, such as `t=…,v1=…,v1=…`; each signature's label is its key.
     KeyValue,
     /// `label,signature` entries separated by spaces (`v1,… v1a,…`).
     Labelled,
@@ -73,6 +116,8 @@ pub enum TimestampPlace {
     Headers(Vec<String>),
     /// Under this key of a [`HeaderFormat::KeyValue`] signature header.
     Key(String),
+    /// Inside the signed JSON body. It is read once the signature is known to be right.
+    Body(Pointer),
 }
 
 /// The unit of a signed timestamp.
@@ -84,6 +129,8 @@ pub enum TimestampUnit {
     Seconds,
     /// Unix milliseconds.
     Milliseconds,
+    /// A date and time by RFC 3339, signed as it is written.
+    Rfc3339,
 }
 
 /// One kind of signature that a header may hold.
@@ -93,6 +140,12 @@ pub struct SignatureKind {
     /// The label or key of its entries; empty where the header format has none.
     #[serde(default)]
     pub label: String,
+    /// The only one of the headers that holds it; any of them unless said.
+    #[serde(default)]
+    pub header: Option<String>,
+    /// The option that holds a key for this kind alone; the secrets are for every kind that takes them.
+    #[serde(default)]
+    pub key_option: Option<String>,
     /// The algorithm.
     pub algorithm: Algorithm,
     /// How the signature is written.
@@ -117,6 +170,9 @@ pub enum Algorithm {
     /// Ed25519; the secret is the sender's public key.
     #[serde(rename = "ed25519")]
     Ed25519,
+    /// ECDSA on P-256 with SHA-256, its signature in DER; the secret is the sender's public key in DER.
+    #[serde(rename = "ecdsa-p256")]
+    EcdsaP256,
 }
 
 /// How bytes are written as text.
@@ -158,9 +214,31 @@ pub enum KeyEncoding {
     Base64,
     /// The text is hexadecimal.
     Hex,
+    /// The text itself is the key, after the HTML entities in it are decoded as WordPress does.
+    Entities,
+}
+
+fn comma() -> char {
+    ','
 }
 
 impl Scheme {
+    /// What it is, in a few words.
+    pub(crate) fn summary(&self) -> String {
+        let kinds: Vec<String> = self
+            .signatures
+            .iter()
+            .map(|kind| format!("{} in {}", kind.algorithm, kind.encoding))
+            .collect();
+        format!("{} over `{}`", kinds.join(" or "), self.signed)
+    }
+
+    /// Whether a secret has the shape of one of the kinds.
+    pub(crate) fn takes(&self, secret: &str) -> bool {
+        select(&self.signatures, secret, |rule| rule.prefix.as_deref()).is_ok()
+            || select(&self.signatures, secret, |rule| rule.private_prefix.as_deref()).is_ok()
+    }
+
     /// Checks what the shape alone cannot promise, so that a request never finds a hole in the scheme.
     pub fn check(&self) -> Result<(), SetupError> {
         if self.headers.is_empty() {
@@ -177,12 +255,17 @@ impl Scheme {
             return Err(SetupError::TimestampPlaceMissing);
         }
         if let Some(rule) = &self.timestamp {
-            if !covers(&Part::Timestamp) {
+            let covered = match &rule.place {
+                TimestampPlace::Headers(_) | TimestampPlace::Key(_) => Part::Timestamp,
+                TimestampPlace::Body(_) => Part::Body,
+            };
+            if !covers(&covered) {
                 return Err(SetupError::TimestampNotSigned);
             }
             let reachable = match &rule.place {
                 TimestampPlace::Headers(names) => !names.is_empty(),
                 TimestampPlace::Key(_) => self.format == HeaderFormat::KeyValue,
+                TimestampPlace::Body(_) => !covers(&Part::Timestamp),
             };
             if !reachable {
                 return Err(SetupError::TimestampPlaceMissing);
@@ -199,6 +282,7 @@ impl std::fmt::Display for Algorithm {
             Algorithm::HmacSha256 => "hmac-sha256",
             Algorithm::HmacSha512 => "hmac-sha512",
             Algorithm::Ed25519 => "ed25519",
+            Algorithm::EcdsaP256 => "ecdsa-p256",
         })
     }
 }

@@ -18,11 +18,33 @@ pub enum SetupError {
         /// How many were given.
         count: usize,
     },
+    /// An option is absent without which nothing can be verified.
+    #[error("the option `{name}` is not set, and without it nothing can be verified; add it to the source")]
+    OptionMissing {
+        /// Its name.
+        name: &'static str,
+    },
+    /// An option has a value that means nothing.
+    #[error("the option `{name}` is not {expected}; correct it at the source")]
+    OptionInvalid {
+        /// Its name.
+        name: &'static str,
+        /// What it should be.
+        expected: &'static str,
+    },
     /// One secret cannot be used.
     #[error("secret {position}: {problem}")]
     Secret {
         /// Which one, counted from 1.
         position: usize,
+        /// What is wrong with it.
+        problem: SecretProblem,
+    },
+    /// A key in an option cannot be used.
+    #[error("the key `{name}` in the source's options: {problem}")]
+    KeyInOption {
+        /// The option, or the key's name in it.
+        name: String,
         /// What is wrong with it.
         problem: SecretProblem,
     },
@@ -134,6 +156,20 @@ pub enum SecretProblem {
     KeyLength {
         /// How long it is.
         bytes: usize,
+    },
+    /// It is neither a certificate nor a public key.
+    #[error(
+        "it is no {expected}; copy it again from the sender, whole, and mind that it is the public half that verifies"
+    )]
+    NotAPublicKey {
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// It is not a private key that can sign.
+    #[error("it is no {expected}; signing takes the private half")]
+    NotASigningKey {
+        /// What it should be.
+        expected: &'static str,
     },
     /// It has the right length and is no key all the same.
     #[error("it is not an Ed25519 key")]

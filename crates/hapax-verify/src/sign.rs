@@ -1,19 +1,23 @@
 //! Signing: what a provider does before it delivers. It serves test deliveries, benchmarks and our own outgoing requests,
 //! and works from the same [`Scheme`] as the verifier.
 
+use aws_lc_rs::agreement::{ECDH_P256, PrivateKey};
+use aws_lc_rs::encoding::{AsDer as _, Pkcs8V1Der, PublicKeyX509Der};
 use aws_lc_rs::hmac;
-use aws_lc_rs::signature::Ed25519KeyPair;
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::catalogue::Provider;
+use crate::identity::Pointer;
+use crate::proof::{Content, concatenate, hmac_algorithm, sent_name, tag};
 use crate::scheme::{
     HeaderFormat, KeyEncoding, KeyRule, Part, SignatureKind, TimestampPlace, TimestampUnit, base64_secret,
     derive, select,
 };
 use crate::setup::SecretProblem;
-use crate::verifier::{Content, concatenate, hmac_algorithm, tag};
-use crate::{Encoding, Scheme, SetupError};
+use crate::{Algorithm, Encoding, Options, Proof, Scheme, SetupError};
 
 /// Signs deliveries with one secret. Made once, used for every delivery.
 pub struct Signer {
@@ -25,6 +29,7 @@ pub struct Signer {
 enum Material {
     Hmac(Box<hmac::Key>),
     Ed25519(Ed25519KeyPair),
+    EcdsaP256(EcdsaKeyPair),
 }
 
 impl Signer {
@@ -67,8 +72,8 @@ impl Signer {
         let signature = self.signature(&content);
         let value = self.header_value(&signature, timestamp.as_deref());
         let mut headers = self.other_headers(id, timestamp);
-        if let Some(name) = self.scheme.headers.first() {
-            headers.push((name.clone(), value));
+        if let Some(name) = self.kind().header.as_ref().or(self.scheme.headers.first()) {
+            headers.push((sent_name(name), value));
         }
         headers
     }
@@ -77,10 +82,25 @@ impl Signer {
         &self.scheme.signatures[self.kind]
     }
 
+    /// The time as it is sent in a header of its own or beside the signature.
     fn timestamp_text(&self, timestamp: i64) -> Option<String> {
-        self.scheme.timestamp.as_ref().map(|rule| match rule.unit {
-            TimestampUnit::Seconds => timestamp.to_string(),
-            TimestampUnit::Milliseconds => timestamp.saturating_mul(1000).to_string(),
+        let rule = self.scheme.timestamp.as_ref()?;
+        match rule.place {
+            TimestampPlace::Headers(_) | TimestampPlace::Key(_) => Some(time_text(rule.unit, timestamp)),
+            TimestampPlace::Body(_) => None,
+        }
+    }
+
+    /// The time as JSON, where it is sent inside the body, and where in it.
+    pub(crate) fn time_in_body(&self, timestamp: i64) -> Option<(&Pointer, String)> {
+        let rule = self.scheme.timestamp.as_ref()?;
+        let TimestampPlace::Body(pointer) = &rule.place else {
+            return None;
+        };
+        let text = time_text(rule.unit, timestamp);
+        Some(match rule.unit {
+            TimestampUnit::Seconds | TimestampUnit::Milliseconds => (pointer, text),
+            TimestampUnit::Rfc3339 => (pointer, format!("\"{text}\"")),
         })
     }
 
@@ -92,6 +112,10 @@ impl Signer {
         match &self.material {
             Material::Hmac(key) => encode(tag(key, content).as_ref()),
             Material::Ed25519(pair) => encode(pair.sign(&concatenate(content)).as_ref()),
+            // A signature that cannot be made is empty, and verifies nowhere.
+            Material::EcdsaP256(pair) => pair
+                .sign(&SystemRandom::new(), &concatenate(content))
+                .map_or_else(|_| String::new(), |signature| encode(signature.as_ref())),
         }
     }
 
@@ -101,12 +125,13 @@ impl Signer {
             &self.scheme.format,
             self.scheme.timestamp.as_ref().map(|rule| &rule.place),
         ) {
-            (HeaderFormat::Plain { prefix }, _) => format!("{prefix}{signature}"),
+            (HeaderFormat::Plain { prefix, .. }, _) => format!("{prefix}{signature}"),
             (HeaderFormat::Labelled, _) => format!("{label},{signature}"),
             (HeaderFormat::KeyValue, Some(TimestampPlace::Key(key))) => {
-                format!("{key}={},{label}={signature}", timestamp.unwrap_or_default())
+                let (separator, timestamp) = (self.scheme.separator, timestamp.unwrap_or_default());
+                format!("{key}={timestamp}{separator}{label}={signature}")
             }
-            (HeaderFormat::KeyValue, Some(TimestampPlace::Headers(_)) | None) => {
+            (HeaderFormat::KeyValue, Some(TimestampPlace::Headers(_) | TimestampPlace::Body(_)) | None) => {
                 format!("{label}={signature}")
             }
         }
@@ -122,6 +147,8 @@ impl Signer {
         {
             headers.extend(names.first().map(|name| (name.clone(), text)));
         }
+        let fixed = self.scheme.fixed_headers.iter();
+        headers.extend(fixed.map(|(name, value)| (name.clone(), value.clone())));
         for part in self.scheme.signed.parts() {
             if let Part::Header(name) = part {
                 headers.push((name.clone(), String::new()));
@@ -141,13 +168,124 @@ impl std::fmt::Debug for Signer {
     }
 }
 
+/// A delivery: what a sender is about to send, or, once it is signed, what it sends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// The id, for senders that send it in a header of its own.
+    pub id: String,
+    /// When it is signed, in unix seconds.
+    pub timestamp: i64,
+    /// The HTTP method.
+    pub method: String,
+    /// The public URL that it goes to.
+    pub url: String,
+    /// The headers.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Default for Delivery {
+    fn default() -> Self {
+        Delivery {
+            id: String::new(),
+            timestamp: 0,
+            method: "POST".to_owned(),
+            url: String::new(),
+            headers: Vec::new(),
+            body: Vec::new(),
+        }
+    }
+}
+
+impl Delivery {
+    /// Sets a header, instead of what it was.
+    pub(crate) fn set_header(&mut self, name: &str, value: &str) {
+        self.headers
+            .retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        self.headers.push((name.to_owned(), value.to_owned()));
+    }
+
+    /// Adds a value to the URL's query.
+    pub(crate) fn add_to_query(&mut self, name: &str, value: &str) {
+        let separator = if self.url.contains('?') { '&' } else { '?' };
+        let pair = form_urlencoded::Serializer::new(String::new())
+            .append_pair(name, value)
+            .finish();
+        self.url.push(separator);
+        self.url.push_str(&pair);
+    }
+}
+
+/// Makes a delivery prove itself: adds headers, or changes the URL or the body, as the sender does.
+pub(crate) trait Sign: Send + Sync {
+    fn sign(&self, delivery: &mut Delivery);
+}
+
+/// Signs as a provider does, with one secret. Made once, used for every delivery.
+pub struct ProviderSigner(Box<dyn Sign>);
+
+impl ProviderSigner {
+    /// Makes a signer. Where the provider signs with a key pair, the secret is the private half.
+    pub fn new(provider: &Provider, secret: &str, options: &Options) -> Result<Self, SetupError> {
+        Self::of_proof(&provider.proof, secret, options)
+    }
+
+    /// The same for a source without a preset.
+    pub fn of_proof(proof: &Proof, secret: &str, options: &Options) -> Result<Self, SetupError> {
+        proof.signer(secret, options).map(ProviderSigner)
+    }
+
+    /// The delivery as it goes out.
+    #[must_use]
+    pub fn sign(&self, mut delivery: Delivery) -> Delivery {
+        self.0.sign(&mut delivery);
+        delivery
+    }
+}
+
+impl std::fmt::Debug for ProviderSigner {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("ProviderSigner").finish_non_exhaustive()
+    }
+}
+
+/// What signs, and what verifies: the same text, unless the sender has a key pair.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct SecretPair {
+    /// What the sender signs with.
+    pub signing: String,
+    /// What a source has in `secrets`.
+    pub verifying: String,
+}
+
+impl SecretPair {
+    /// One secret for both.
+    pub fn shared(secret: String) -> Self {
+        SecretPair {
+            signing: secret.clone(),
+            verifying: secret,
+        }
+    }
+}
+
+impl std::fmt::Debug for SecretPair {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Both halves are left out on purpose.
+        formatter.debug_struct("SecretPair").finish_non_exhaustive()
+    }
+}
+
 /// A secret in the shape that the provider's own secrets have, from the caller's randomness.
-pub fn generate_secret(provider: &Provider, random: &[u8; 32]) -> String {
-    format!(
-        "{}{}",
-        provider.secret_prefix,
-        secret_text(&provider.scheme, random)
-    )
+pub fn generate_secret(provider: &Provider, random: &[u8; 32]) -> SecretPair {
+    let prefixed = |text: String| SecretPair::shared(format!("{}{text}", provider.secret_prefix));
+    match &provider.proof {
+        Proof::Coded(coded) => coded.code().secret_pair(random),
+        Proof::Signature(scheme) => {
+            asymmetric_pair(scheme, random).unwrap_or_else(|| prefixed(secret_text(scheme, random)))
+        }
+        Proof::Token(_) | Proof::Any(_) => prefixed(hex::encode(random)),
+    }
 }
 
 /// A secret for a source's own scheme, from the caller's randomness. For Ed25519 it is a private key.
@@ -157,13 +295,55 @@ pub fn generate_custom_secret(scheme: &Scheme, random: &[u8; 32]) -> String {
     format!("{prefix}{}", secret_text(scheme, random))
 }
 
+fn time_text(unit: TimestampUnit, timestamp: i64) -> String {
+    match unit {
+        TimestampUnit::Seconds => timestamp.to_string(),
+        TimestampUnit::Milliseconds => timestamp.saturating_mul(1000).to_string(),
+        TimestampUnit::Rfc3339 => jiff::Timestamp::from_second(timestamp)
+            .unwrap_or_default()
+            .to_string(),
+    }
+}
+
 static NO_HEADERS: [(&str, &str); 0] = [];
 
 fn secret_text(scheme: &Scheme, random: &[u8; 32]) -> String {
     match scheme.signatures.first().map(|kind| kind.key.encoding) {
         Some(KeyEncoding::Base64) => base64_secret(random),
-        Some(KeyEncoding::Utf8 | KeyEncoding::Hex) | None => hex::encode(random),
+        Some(KeyEncoding::Utf8 | KeyEncoding::Hex | KeyEncoding::Entities) | None => hex::encode(random),
     }
+}
+
+/// Both halves, where the scheme's first kind is a key pair.
+fn asymmetric_pair(scheme: &Scheme, random: &[u8; 32]) -> Option<SecretPair> {
+    let kind = scheme.signatures.first()?;
+    let (private, public) = match kind.algorithm {
+        Algorithm::HmacSha1 | Algorithm::HmacSha256 | Algorithm::HmacSha512 => return None,
+        Algorithm::Ed25519 => {
+            let pair = Ed25519KeyPair::from_seed_unchecked(random).ok()?;
+            (random.to_vec(), pair.public_key().as_ref().to_vec())
+        }
+        Algorithm::EcdsaP256 => p256_pair(random)?,
+    };
+    let encode = |bytes: &[u8], prefix: Option<&str>| {
+        let text = match kind.key.encoding {
+            KeyEncoding::Base64 => base64_secret(bytes),
+            KeyEncoding::Utf8 | KeyEncoding::Hex | KeyEncoding::Entities => hex::encode(bytes),
+        };
+        format!("{}{text}", prefix.unwrap_or_default())
+    };
+    Some(SecretPair {
+        signing: encode(&private, private_prefix(&kind.key)),
+        verifying: encode(&public, kind.key.prefix.as_deref()),
+    })
+}
+
+/// A private key in PKCS #8 and its public half, both in DER.
+fn p256_pair(random: &[u8; 32]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let private = PrivateKey::from_private_key(&ECDH_P256, random).ok()?;
+    let document: Pkcs8V1Der<'_> = private.as_der().ok()?;
+    let public: PublicKeyX509Der<'_> = private.compute_public_key().ok()?.as_der().ok()?;
+    Some((document.as_ref().to_vec(), public.as_ref().to_vec()))
 }
 
 fn signing_key(scheme: &Scheme, secret: &str) -> Result<(usize, Material), SecretProblem> {
@@ -173,9 +353,18 @@ fn signing_key(scheme: &Scheme, secret: &str) -> Result<(usize, Material), Secre
     let bytes = derive(description.key.encoding, private_prefix(&description.key), secret)?;
     let material = match hmac_algorithm(description.algorithm) {
         Some(algorithm) => Material::Hmac(Box::new(hmac::Key::new(algorithm, &bytes))),
+        None if description.algorithm == Algorithm::EcdsaP256 => Material::EcdsaP256(p256_key_pair(&bytes)?),
         None => Material::Ed25519(key_pair(&bytes)?),
     };
     Ok((kind, material))
+}
+
+fn p256_key_pair(bytes: &[u8]) -> Result<EcdsaKeyPair, SecretProblem> {
+    EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, bytes).map_err(|_| {
+        SecretProblem::NotASigningKey {
+            expected: "private key on P-256 in PKCS #8",
+        }
+    })
 }
 
 /// A private key is the seed, or the seed with the public key behind it.

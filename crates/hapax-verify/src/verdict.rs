@@ -2,6 +2,10 @@
 
 use std::ops::Range;
 
+use aws_lc_rs::digest::{SHA256, digest};
+
+use crate::KeyRequest;
+
 /// The outcome of a request that was not refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
@@ -9,6 +13,11 @@ pub enum Verdict {
     Events(Vec<Envelope>),
     /// The sender wants to see an answer before it delivers anything; nothing is stored.
     Handshake(HandshakeAnswer),
+    /// The sender hands over the secret that it will sign with. Anybody could: it counts only for a registration that
+    /// the operator opened, and only once it is durable may the answer be given.
+    Registration(Registration),
+    /// The sender is confirmed by calling a URL of its own before the answer is given.
+    Confirmation(Confirmation),
     /// The signature can only be checked with a key that has to be fetched first.
     NeedsKey(KeyRequest),
 }
@@ -26,14 +35,82 @@ pub struct Envelope {
     pub secret_index: Option<usize>,
     /// Whether the signature covers the id. Where it does not, a replayer can give an old body a new id.
     pub id_is_signed: bool,
-    /// Whether `event_id` identifies the event. `false` where the sender has no ids and the caller has to make one.
-    pub deduplicated: bool,
-    /// Where the event is inside the request's body; `None` is all of it.
-    pub body: Option<Range<usize>>,
-    /// The name of the rule by which a content hash leaves out fields that change between attempts.
-    pub content_hash_rule: Option<&'static str>,
+    /// What `event_id` is worth.
+    pub identification: Identification,
+    /// What a destination is given.
+    pub body: EventBody,
+    /// What the event's content is judged by, where it is not the hash of its body.
+    pub content_hash: Option<ContentHash>,
     /// The place inside a batch, counted from 0; `None` for a request that carries one event.
     pub batch_index: Option<u32>,
+}
+
+/// What an event's id is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Identification {
+    /// It is the sender's, and the same in every attempt.
+    BySender,
+    /// The sender has none: no event is a duplicate of another, and `event_id` is empty.
+    Never,
+    /// This one of several has none, though it should: it is to be kept aside. `event_id` is made of its hash.
+    Missing,
+}
+
+/// Which bytes of a request an event's body is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EventBody {
+    /// All of them.
+    Whole,
+    /// An item of a batch.
+    Part(Range<usize>),
+    /// These, one after another: the request as it would be if it carried this event alone.
+    Pieces(Vec<Range<usize>>),
+}
+
+/// A hash over what stays the same when an event is repeated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContentHash {
+    /// Names the rule: what is left out.
+    pub rule: String,
+    /// SHA-256 over the rest.
+    pub hash: [u8; 32],
+}
+
+impl ContentHash {
+    /// The hash of an item, whatever surrounds it.
+    pub(crate) fn of_item(item: &[u8]) -> Self {
+        let mut hash = [0; 32];
+        hash.copy_from_slice(digest(&SHA256, item).as_ref());
+        ContentHash {
+            rule: "item".to_owned(),
+            hash,
+        }
+    }
+}
+
+/// A secret that a sender hands over.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Registration {
+    /// The secret.
+    pub secret: String,
+    /// What to answer once it is durable.
+    pub answer: HandshakeAnswer,
+}
+
+impl std::fmt::Debug for Registration {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The secret is left out, and so is the answer, which may repeat it.
+        formatter.debug_struct("Registration").finish_non_exhaustive()
+    }
+}
+
+/// A URL that has to be called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confirmation {
+    /// Where, already checked against the provider's allowed hosts.
+    pub url: String,
+    /// What to answer once it was called.
+    pub answer: HandshakeAnswer,
 }
 
 /// What to answer to a handshake.
@@ -47,11 +124,34 @@ pub struct HandshakeAnswer {
     pub body: Vec<u8>,
 }
 
-/// Which key is needed before the request can be judged.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyRequest {
-    /// Where the key is, already checked against the provider's allowed hosts.
-    pub url: String,
-    /// The name under which the caller may keep it.
-    pub key_id: String,
+impl HandshakeAnswer {
+    /// 200 with nothing in it.
+    pub(crate) fn empty() -> Self {
+        HandshakeAnswer {
+            status: 200,
+            headers: Vec::new(),
+            body: Vec::new(),
+        }
+    }
+
+    /// 200 with a text, which no browser takes for anything else.
+    pub(crate) fn text(body: impl Into<Vec<u8>>) -> Self {
+        HandshakeAnswer {
+            status: 200,
+            headers: vec![
+                ("content-type".to_owned(), "text/plain".to_owned()),
+                ("x-content-type-options".to_owned(), "nosniff".to_owned()),
+            ],
+            body: body.into(),
+        }
+    }
+
+    /// 200 with JSON.
+    pub(crate) fn json(value: &serde_json::Value) -> Self {
+        HandshakeAnswer {
+            status: 200,
+            headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+            body: value.to_string().into_bytes(),
+        }
+    }
 }

@@ -1,75 +1,58 @@
-//! The verifier: a scheme, an identity rule and secrets, compiled once and used for every request.
+//! The verifier: a recipe and secrets, compiled once and used for every request.
 //!
-//! The order is fixed: find the signature, check it over the raw bytes, check the time it was made at, and only then
-//! read the body. A timestamp is judged after the signature, so `timestamp_out_of_range` always means a genuine but late
-//! (or early) delivery, never a forged one.
+//! The order is fixed: handshakes that nobody can verify, the proof over the raw bytes, handshakes that are proven, and
+//! only then the events in the body.
 
-mod candidates;
-mod content;
-mod explain;
-mod keys;
-mod timestamp;
-
-pub(crate) use content::{Content, concatenate};
-pub use explain::{Step, StepOutcome};
-pub(crate) use keys::{hmac_algorithm, tag};
-
-use candidates::Candidates;
-use keys::VerifyingKey;
-
-use crate::identity::CompiledRule;
-use crate::scheme::TimestampPlace;
-use crate::{Envelope, IdentityRule, Rejection, Request, Scheme, SetupError, SignatureProblem, Verdict};
+use crate::handshake::Knowledge;
+use crate::identity::{CompiledRule, Place};
+use crate::proof::{Prove, Setup, Stop};
+use crate::recipe::SecretNeed;
+use crate::trace::{Step, Trace};
+use crate::verdict::{Envelope, Identification};
+use crate::{Options, Recipe, Rejection, Request, SetupError, Verdict};
 
 /// Verifies and identifies the requests of one source.
 pub struct Verifier {
-    scheme: Scheme,
-    keys: Vec<VerifyingKey>,
+    proof: Box<dyn Prove>,
     identity: CompiledRule,
-}
-
-/// The signature header of a request, taken apart.
-pub(crate) struct Located<'a> {
-    header: &'a str,
-    candidates: Candidates,
-    content: Content<'a>,
+    recipe: Recipe,
+    secrets: Vec<String>,
+    options: Options,
 }
 
 impl Verifier {
     /// Compiles a verifier. Any of the secrets may match, which is what makes rotation possible without a gap.
-    pub fn new<S: AsRef<str>>(
-        scheme: Scheme,
-        identity: IdentityRule,
-        secrets: &[S],
-    ) -> Result<Self, SetupError> {
-        scheme.check()?;
-        let keys = keys::verifying_keys(&scheme, secrets)?;
-        let identity = CompiledRule::new(identity, &scheme)?;
+    pub fn new<S: AsRef<str>>(recipe: &Recipe, secrets: &[S], options: &Options) -> Result<Self, SetupError> {
+        let secrets: Vec<&str> = secrets.iter().map(AsRef::as_ref).collect();
+        if secrets.is_empty() && recipe.secrets == SecretNeed::Required {
+            return Err(SetupError::NoSecrets);
+        }
+        let setup = Setup {
+            secrets: &secrets,
+            options,
+        };
+        let proof = recipe.proof.compile(&setup)?;
+        let identity = CompiledRule::new(recipe.identity.clone(), &*proof)?;
         Ok(Verifier {
-            scheme,
-            keys,
+            proof,
             identity,
+            recipe: recipe.clone(),
+            secrets: secrets.into_iter().map(str::to_owned).collect(),
+            options: options.clone(),
         })
     }
 
     /// Says what the request is, or why it is refused.
     pub fn verify(&self, request: &Request<'_>) -> Result<Verdict, Rejection> {
-        let located = self.locate(request)?;
-        let secret_index = self.matching_secret(&located)?;
-        let signed_at = self.check_time(&located, request)?;
-        let reading = self.identity.read(request.body);
-        let event_id = self.identity.event_id(request, &reading)?;
-        Ok(Verdict::Events(vec![Envelope {
-            event_id,
-            event_type: self.identity.event_type(request, &reading),
-            signed_at,
-            secret_index: Some(secret_index),
-            id_is_signed: self.identity.id_is_signed(),
-            deduplicated: true,
-            body: None,
-            content_hash_rule: None,
-            batch_index: None,
-        }]))
+        self.walk(request, &mut Trace::Off)
+    }
+
+    /// Explains step by step why the request verifies or not. It ends with the first step that fails, as `verify` does.
+    pub fn explain(&self, request: &Request<'_>) -> Vec<Step> {
+        let mut steps = Vec::new();
+        // The rejection is the last step already; there is nothing left to do with it.
+        let _ = self.walk(request, &mut Trace::On(&mut steps));
+        steps
     }
 
     /// Whether the signature covers the event id. Where it does not, a replayer can give an old body a new id.
@@ -77,84 +60,104 @@ impl Verifier {
         self.identity.id_is_signed()
     }
 
-    /// Finds the signatures and everything that they cover; reads headers only.
-    fn locate<'a>(&'a self, request: &Request<'a>) -> Result<Located<'a>, Rejection> {
-        let (header, value) = first_header(&self.scheme.headers, request)?;
-        let candidates =
-            Candidates::parse(&self.scheme, value).map_err(|problem| invalid(header, problem))?;
-        let timestamp = match self.scheme.timestamp.as_ref().map(|rule| &rule.place) {
-            None => None,
-            Some(TimestampPlace::Headers(names)) => Some(first_header(names, request)?.1),
-            Some(TimestampPlace::Key(key)) => Some(
-                candidates::value_of(value, key)
-                    .ok_or_else(|| invalid(header, SignatureProblem::TimestampMissing))?,
-            ),
-        };
-        let id = match self.scheme.id_headers.as_slice() {
-            [] => None,
-            names => Some(first_header(names, request)?.1),
-        };
-        let content = Content::new(&self.scheme.signed, request, id, timestamp)
-            .map_err(|fault| fault.into_rejection(header))?;
-        Ok(Located {
-            header,
-            candidates,
-            content,
-        })
+    /// Whether the signature covers every byte of the body.
+    pub fn body_is_signed(&self) -> bool {
+        self.proof.covers(&Place::RequestSha256)
     }
 
-    /// The place of the first secret that any of the signatures was made with.
-    fn matching_secret(&self, located: &Located<'_>) -> Result<usize, Rejection> {
-        let mut known_version = false;
-        for (index, key) in self.keys.iter().enumerate() {
-            if !located.candidates.has_kind(key.kind()) {
-                continue;
+    /// Whether the sender proves itself, at whatever time that was.
+    pub(crate) fn proves(&self, request: &Request<'_>) -> bool {
+        match self.proof.prove(request, &mut Trace::Off) {
+            Ok(_) => true,
+            Err(Stop::Rejected(Rejection::TimestampOutOfRange {
+                signed_at: Some(received_at),
+                ..
+            })) => {
+                let then = Request {
+                    received_at,
+                    ..*request
+                };
+                self.proof.prove(&then, &mut Trace::Off).is_ok()
             }
-            known_version = true;
-            if key.matches(&located.content, &located.candidates) {
-                return Ok(index);
-            }
+            Err(_) => false,
         }
-        let problem = if known_version {
-            SignatureProblem::Mismatch
-        } else {
-            SignatureProblem::NoKnownVersion
-        };
-        Err(invalid(located.header, problem))
     }
 
-    /// The signed time, if it is near enough to the time of arrival.
-    fn check_time(&self, located: &Located<'_>, request: &Request<'_>) -> Result<Option<i64>, Rejection> {
-        match (&self.scheme.timestamp, located.content.timestamp()) {
-            (Some(rule), Some(text)) => timestamp::check(rule, text, request.received_at).map(Some),
-            (Some(_), None) | (None, _) => Ok(None),
+    pub(crate) fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
+    pub(crate) fn secrets(&self) -> &[String] {
+        &self.secrets
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    fn walk(&self, request: &Request<'_>, trace: &mut Trace<'_>) -> Result<Verdict, Rejection> {
+        let knowledge = Knowledge {
+            secrets: &self.secrets,
+            options: &self.options,
+        };
+        let unverified = self
+            .recipe
+            .handshakes
+            .iter()
+            .find_map(|handshake| handshake.unverified(request, &knowledge));
+        if let Some(answered) = unverified {
+            return trace.step("handshake", answered, |_| "answered as it is".to_owned());
         }
+        let proven = match self.proof.prove(request, trace) {
+            Ok(proven) => proven,
+            Err(Stop::Rejected(rejection)) => return Err(rejection),
+            Err(Stop::NeedsKey(key)) => {
+                trace.noted("key", || format!("has to be fetched from {}", key.url));
+                return Ok(Verdict::NeedsKey(key));
+            }
+        };
+        let verified = self
+            .recipe
+            .handshakes
+            .iter()
+            .find_map(|handshake| handshake.verified(request, &knowledge, proven.secret_index));
+        if let Some(answered) = verified {
+            return trace.step("handshake", answered, |_| "proven, and answered".to_owned());
+        }
+        let events = self.identity.events(request, &proven);
+        let events = trace.step("event id", events, |events| describe(events))?;
+        if !self.identity.id_is_signed() {
+            trace.noted("event id", || {
+                "the signature does not cover it, so a replayer could change it".to_owned()
+            });
+        }
+        for event in &events {
+            trace.noted("event type", || {
+                event.event_type.clone().unwrap_or_else(|| "none".to_owned())
+            });
+        }
+        Ok(Verdict::Events(events))
+    }
+}
+
+fn describe(events: &[Envelope]) -> String {
+    let one = |event: &Envelope| match event.identification {
+        Identification::BySender => event.event_id.clone(),
+        Identification::Never => "none: no event is a duplicate of another".to_owned(),
+        Identification::Missing => format!("none, so it is kept aside as {}", event.event_id),
+    };
+    match events {
+        [] => "a request without events".to_owned(),
+        events => events.iter().map(one).collect::<Vec<_>>().join(", "),
     }
 }
 
 impl std::fmt::Debug for Verifier {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The keys are left out on purpose.
+        // Keys, secrets and options are left out on purpose.
         formatter
             .debug_struct("Verifier")
-            .field("scheme", &self.scheme)
-            .field("secrets", &self.keys.len())
+            .field("secrets", &self.secrets.len())
             .finish_non_exhaustive()
-    }
-}
-
-fn first_header<'a>(names: &'a [String], request: &Request<'a>) -> Result<(&'a str, &'a [u8]), Rejection> {
-    names
-        .iter()
-        .find_map(|name| Some((name.as_str(), request.headers.get(name)?)))
-        .ok_or_else(|| Rejection::SignatureMissing {
-            header: names.join("` or `"),
-        })
-}
-
-fn invalid(header: &str, problem: SignatureProblem) -> Rejection {
-    Rejection::SignatureInvalid {
-        header: header.to_owned(),
-        problem,
     }
 }

@@ -5,8 +5,8 @@
 use hapax_verify::catalogue;
 use hapax_verify::sign::Signer;
 use hapax_verify::{
-    CustomScheme, Envelope, IdentityRule, Rejection, Request, Scheme, SetupError, SignatureProblem,
-    StepOutcome, Verdict, Verifier,
+    CustomScheme, Envelope, IdentityRule, Options, Recipe, Rejection, Request, Scheme, SetupError,
+    SignatureProblem, StepOutcome, Verdict, Verifier,
 };
 
 const NOW: i64 = 1_767_225_600;
@@ -20,12 +20,12 @@ type HeaderList = Vec<(String, String)>;
 
 fn preset(name: &str, secrets: &[&str]) -> Verifier {
     let provider = catalogue::get(name).unwrap();
-    Verifier::new(provider.scheme.clone(), provider.identity.clone(), secrets).unwrap()
+    Verifier::new(&provider.recipe(), secrets, &Options::default()).unwrap()
 }
 
 fn signed(name: &str, secret: &str, id: &str, body: &[u8]) -> HeaderList {
     let provider = catalogue::get(name).unwrap();
-    Signer::new(&provider.scheme, secret)
+    Signer::new(provider.proof.scheme().unwrap(), secret)
         .unwrap()
         .sign(id, NOW, "POST", "", body)
 }
@@ -45,13 +45,7 @@ fn verify_at(
     body: &[u8],
     received_at: i64,
 ) -> Result<Envelope, Rejection> {
-    let request = Request {
-        method: "POST",
-        url: "https://hooks.example.com/in",
-        headers,
-        body,
-        received_at,
-    };
+    let request = Request::new(headers, body, received_at).url("https://hooks.example.com/in");
     match verifier.verify(&request)? {
         Verdict::Events(mut events) => Ok(events.remove(0)),
         other => panic!("{other:?}"),
@@ -69,7 +63,15 @@ fn problem(result: Result<Envelope, Rejection>) -> SignatureProblem {
 fn body_signed(identity: &str) -> (Verifier, Signer) {
     let (scheme, identity) = custom("scheme = \"hmac-sha256\"\nheader = \"x-signature\"", identity);
     let signer = Signer::new(&scheme, "secret").unwrap();
-    (Verifier::new(scheme, identity, &["secret"]).unwrap(), signer)
+    (
+        Verifier::new(
+            &Recipe::custom(scheme, identity),
+            &["secret"],
+            &Options::default(),
+        )
+        .unwrap(),
+        signer,
+    )
 }
 
 fn id_of(identity: &str, more: &[(&str, &str)], body: &[u8]) -> Result<String, Rejection> {
@@ -277,13 +279,7 @@ fn a_header_id_that_is_not_utf8_is_refused() {
         .map(|(name, value)| (name, value.into_bytes()))
         .collect();
     headers.push(("x-id".to_owned(), vec![0xff]));
-    let request = Request {
-        method: "POST",
-        url: "",
-        headers: &headers,
-        body: b"{}",
-        received_at: NOW,
-    };
+    let request = Request::new(&headers, b"{}", NOW);
     let rejection = verifier.verify(&request).unwrap_err();
     assert_eq!(rejection.status(), 400);
     assert!(rejection.to_string().contains("UTF-8"), "{rejection}");
@@ -350,7 +346,12 @@ fn method_url_headers_and_timestamps_can_be_signed() {
     let headers = Signer::new(&scheme, "secret")
         .unwrap()
         .sign("", NOW, "POST", url, body);
-    let verifier = Verifier::new(scheme, identity, &["secret"]).unwrap();
+    let verifier = Verifier::new(
+        &Recipe::custom(scheme, identity),
+        &["secret"],
+        &Options::default(),
+    )
+    .unwrap();
     assert_eq!(
         verify_at(&verifier, &headers, body, NOW + 3600)
             .unwrap()
@@ -358,22 +359,10 @@ fn method_url_headers_and_timestamps_can_be_signed() {
         Some(NOW)
     );
 
-    let request = Request {
-        method: "POST",
-        url: "",
-        headers: &headers,
-        body,
-        received_at: NOW,
-    };
+    let request = Request::new(&headers, body, NOW);
     let rejection = verifier.verify(&request).unwrap_err();
     assert!(rejection.to_string().contains("public_url"), "{rejection}");
-    let request = Request {
-        method: "PUT",
-        url,
-        headers: &headers,
-        body,
-        received_at: NOW,
-    };
+    let request = Request::new(&headers, body, NOW).method("PUT").url(url);
     assert_eq!(verifier.verify(&request).unwrap_err().code(), "signature_invalid");
 }
 
@@ -390,19 +379,23 @@ fn a_custom_ed25519_scheme_takes_a_hexadecimal_public_key() {
     let headers = Signer::new(&scheme, seed)
         .unwrap()
         .sign("", NOW, "POST", "", body);
-    let verifier = Verifier::new(scheme.clone(), identity.clone(), &[public]).unwrap();
+    let verifier = Verifier::new(
+        &Recipe::custom(scheme.clone(), identity.clone()),
+        &[public],
+        &Options::default(),
+    )
+    .unwrap();
     assert!(verify(&verifier, &headers, body).is_ok());
     assert!(verify(&verifier, &headers, br#"{"id":"f"}"#).is_err());
-    let error = Verifier::new(scheme, identity, &["abcd"]).unwrap_err();
+    let error = Verifier::new(&Recipe::custom(scheme, identity), &["abcd"], &Options::default()).unwrap_err();
     assert!(error.to_string().contains("32"), "{error}");
 }
 
 #[test]
 fn secrets_that_cannot_be_used_are_named_by_place_and_never_printed() {
     let provider = catalogue::get("standard-webhooks").unwrap();
-    let error = |secrets: &[&str]| {
-        Verifier::new(provider.scheme.clone(), provider.identity.clone(), secrets).unwrap_err()
-    };
+    let error =
+        |secrets: &[&str]| Verifier::new(&provider.recipe(), secrets, &Options::default()).unwrap_err();
     let message = error(&[SHARED, "whsec_not*base64"]).to_string();
     assert!(
         message.starts_with("secret 2: not base64 after whsec_"),
@@ -414,7 +407,9 @@ fn secrets_that_cannot_be_used_are_named_by_place_and_never_printed() {
     assert!(error(&[PRIVATE]).to_string().contains("whpk_"));
     assert_eq!(error(&[]), SetupError::NoSecrets);
     assert_eq!(error(&[SHARED; 17]), SetupError::TooManySecrets { count: 17 });
-    let signing = Signer::new(&provider.scheme, PUBLIC).unwrap_err().to_string();
+    let signing = Signer::new(provider.proof.scheme().unwrap(), PUBLIC)
+        .unwrap_err()
+        .to_string();
     assert!(signing.contains("public key"), "{signing}");
     let debug = format!("{:?}", preset("standard-webhooks", &[SHARED]));
     assert!(!debug.contains("MfKQ"));
@@ -424,26 +419,14 @@ fn secrets_that_cannot_be_used_are_named_by_place_and_never_printed() {
 fn an_explanation_ends_with_the_step_that_fails() {
     let verifier = preset("github", &["secret"]);
     let mut headers = signed("github", "secret", "", b"{}");
-    let request = Request {
-        method: "POST",
-        url: "",
-        headers: &headers,
-        body: b"{}",
-        received_at: NOW,
-    };
+    let request = Request::new(&headers, b"{}", NOW);
     let steps = verifier.explain(&request);
     let last = steps.last().unwrap();
     assert_eq!((last.name, last.outcome), ("event id", StepOutcome::Failed));
     assert!(last.detail.contains("x-github-delivery"), "{}", last.detail);
 
     headers.push(("x-github-delivery".to_owned(), "d1".to_owned()));
-    let request = Request {
-        method: "POST",
-        url: "",
-        headers: &headers,
-        body: b"{}",
-        received_at: NOW,
-    };
+    let request = Request::new(&headers, b"{}", NOW);
     let steps = verifier.explain(&request);
     assert!(steps.iter().all(|step| step.outcome != StepOutcome::Failed));
     assert!(

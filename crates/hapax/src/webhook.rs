@@ -8,6 +8,7 @@
 )]
 
 mod extract;
+mod insisted;
 #[cfg(feature = "sqlx-postgres")]
 mod layer;
 mod receive;

@@ -34,7 +34,7 @@ fn checkout(event_id: &str, order: &str) -> String {
 }
 
 async fn deliver(shop: &Router, event: &str) -> (u16, String) {
-    let signer = Signer::new(&catalogue::get("stripe").unwrap().scheme, SECRET).unwrap();
+    let signer = Signer::new(catalogue::get("stripe").unwrap().proof.scheme().unwrap(), SECRET).unwrap();
     let now = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .unwrap()

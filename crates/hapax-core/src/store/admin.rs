@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::{BodyHash, DeliveryState, DestinationId, EventId, Key, Owner, Scope, Timestamp};
+use crate::{BodyHash, DeliveryState, DestinationId, EventId, Key, Owner, Scope, SourceName, Timestamp};
 
 use super::{Cursor, DeliveryView, Error, EventQuery, ReplayMode, Variant};
 
@@ -23,6 +23,21 @@ pub trait Operations: Send + Sync + 'static {
 
     /// Everything paused.
     async fn pauses(&self) -> Result<Vec<Pause>, Error>;
+
+    /// Keeps a value for a source, instead of what has its name. Survives restarts.
+    async fn put_source_state(&self, state: SourceState) -> Result<(), Error>;
+
+    /// Takes the value of a name away and puts another in the same step; whether there was one. Where there
+    /// was none, nothing is put: of several that take one value, one succeeds.
+    async fn take_source_state(
+        &self,
+        source: &SourceName,
+        name: &str,
+        put: Option<SourceState>,
+    ) -> Result<bool, Error>;
+
+    /// Everything that is kept for sources, by source and name.
+    async fn source_states(&self) -> Result<Vec<SourceState>, Error>;
 
     /// Records who did what.
     async fn record(&self, entry: AuditEntry) -> Result<(), Error>;
@@ -95,6 +110,18 @@ pub struct Pause {
     pub by: String,
     /// Why.
     pub why: String,
+}
+
+/// A small value that a source keeps besides its events, such as a secret that its sender handed over. What must
+/// stay secret is encrypted before it gets here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceState {
+    /// Whose.
+    pub source: SourceName,
+    /// Which.
+    pub name: String,
+    /// The value.
+    pub value: Vec<u8>,
 }
 
 /// Something an operator did.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::delivery::HandOver;
-use hapax_core::{BodyHash, Identity, Key, Lane, NewDelivery, NewEvent};
+use hapax_core::{BodyHash, EventId, Identity, Key, Lane, NewDelivery, NewEvent, is_set_aside};
 
-use super::Arrival;
+use super::{Accepted, Arrival};
 use crate::engine::{Inner, Source};
 use crate::port::{Permit, Port};
 
@@ -32,8 +32,10 @@ impl Inner {
     /// Prepares an event for the destinations of its source that want it.
     pub(super) fn prepare(&self, source: &Arc<Source>, keyed: Keyed, now: Duration) -> Prepared {
         let arrival = &keyed.arrival;
+        // What has no id of its own waits for an operator: nobody can tell a copy of it from another event.
+        let set_aside = is_set_aside(&keyed.identity.event_id);
         let wanted = source.ports.iter().filter(|port| {
-            port.with_settings(|destination| destination.wants(arrival.event_type.as_deref()))
+            !set_aside && port.with_settings(|destination| destination.wants(arrival.event_type.as_deref()))
         });
         let planned = wanted.map(|port| self.plan_delivery(port, arrival, None, now));
         let planned = planned.collect();
@@ -119,6 +121,16 @@ impl Inner {
 }
 
 impl Prepared {
+    /// The answer for an event that is new.
+    pub(super) fn new_as(&self, id: EventId) -> Accepted {
+        let event_id = self.event.identity.event_id.clone();
+        if self.event.deliveries.is_empty() && is_set_aside(&event_id) {
+            Accepted::Quarantined { id, event_id }
+        } else {
+            Accepted::New { id, event_id }
+        }
+    }
+
     /// The event was not new: what was reserved to run it goes back.
     pub(super) fn give_back(self) -> NewEvent {
         for permit in self.permits.into_iter().flatten() {

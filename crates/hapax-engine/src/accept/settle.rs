@@ -38,10 +38,7 @@ impl Inner {
                 Claim::Seen(entry) if entry.id == prepared.event.id => {
                     prepared.source.stir();
                     self.dispatch.notify_one();
-                    Ok(Accepted::New {
-                        id: entry.id,
-                        event_id: prepared.event.identity.event_id,
-                    })
+                    Ok(prepared.new_as(entry.id))
                 }
                 Claim::Seen(entry) => self.compare(prepared, entry, asked, epoch).await,
             };
@@ -66,13 +63,13 @@ impl Inner {
         asked: Duration,
         epoch: u64,
     ) -> Accepted {
+        let id = prepared.event.id;
+        let answer = prepared.new_as(id);
         let Prepared {
             event,
             source,
             permits,
         } = prepared;
-        let id = event.id;
-        let event_id = event.identity.event_id.clone();
         if !source.route.id_is_signed {
             self.gather.body(BodyNote {
                 scope: event.identity.scope.clone(),
@@ -121,7 +118,7 @@ impl Inner {
             source.stir();
             self.dispatch.notify_one();
         }
-        Accepted::New { id, event_id }
+        answer
     }
 
     /// The identity was taken before: by the same body, or by another?
@@ -178,7 +175,7 @@ impl Inner {
     ) {
         let age = match answer {
             Accepted::Duplicate { first_seen, .. } => received_at.since(*first_seen),
-            Accepted::New { .. } | Accepted::Conflict { .. } => Duration::ZERO,
+            Accepted::New { .. } | Accepted::Quarantined { .. } | Accepted::Conflict { .. } => Duration::ZERO,
         };
         self.observe(&Observation::Arrived {
             source,

@@ -1,6 +1,6 @@
 //! `hapax dev`: the service without configuration, on this machine only.
 
-mod folder;
+pub(super) mod folder;
 mod greeting;
 
 use std::path::PathBuf;
@@ -38,8 +38,12 @@ pub struct Args {
     #[arg(long, value_name = "PORT", default_value_t = 8081)]
     pub admin_port: u16,
 
+    /// Where senders reach this machine, such as the URL of a tunnel [default: `http://127.0.0.1:PORT`]
+    #[arg(long, value_name = "URL")]
+    pub public_url: Option<String>,
+
     /// Where the store and the secrets are kept
-    #[arg(long, value_name = "FOLDER", default_value = ".hapax")]
+    #[arg(long, value_name = "FOLDER", default_value = folder::FOLDER_DEFAULT)]
     pub dir: PathBuf,
 }
 
@@ -77,7 +81,12 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
 
 /// The configuration that somebody would have written.
 fn configuration(args: &Args, folder: &Folder) -> Result<Config, CliError> {
-    let text = folder.configuration(args.port, args.admin_port, args.forward.as_deref());
+    let text = folder.configuration(
+        args.port,
+        args.admin_port,
+        args.public_url.as_deref(),
+        args.forward.as_deref(),
+    );
     let variables = folder.variables();
     let pairs = variables
         .iter()
@@ -90,9 +99,9 @@ fn configuration(args: &Args, folder: &Folder) -> Result<Config, CliError> {
     )
     .map_err(|error| {
         let error = anyhow::Error::new(error);
-        match &args.forward {
-            Some(_) => CliError::usage(format!("{error:#}; check `--forward`")),
-            None => CliError::configuration(error),
+        match (&args.forward, &args.public_url) {
+            (None, None) => CliError::configuration(error),
+            _ => CliError::usage(format!("{error:#}; check `--forward` and `--public-url`")),
         }
     })
 }

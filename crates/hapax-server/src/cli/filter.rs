@@ -11,7 +11,7 @@ pub struct EventFilter {
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
 
-    /// Only with this status: pending, failed, dead, completed or ignored
+    /// Only with this status: pending, failed, dead, completed, ignored or quarantined
     #[arg(long, value_name = "STATUS")]
     pub status: Option<EventStatus>,
 

@@ -6,6 +6,7 @@ use std::io::{ErrorKind, Write as _};
 
 use anyhow::Context as _;
 use hapax_verify::catalogue::{self, Provider};
+use hapax_verify::{Handshake, OptionKind, Verifier};
 
 use super::Globals;
 use crate::config;
@@ -59,7 +60,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), CliError> {
     file.write_all(text(&providers).as_bytes())
         .with_context(|| format!("{} cannot be written", path.display()))?;
     output::note(format_args!("{} written.", path.display()));
-    for provider in &providers {
+    for provider in providers.iter().filter(|provider| needs_secret(provider)) {
         output::note(format_args!(
             "Set {} to the signing secret that {} shows.",
             variable(provider),
@@ -89,8 +90,43 @@ fn variable(provider: &Provider) -> String {
     )
 }
 
+/// Whether it cannot be verified by what is fetched or handed over.
+fn needs_secret(provider: &Provider) -> bool {
+    let options = provider.sample_options();
+    Verifier::new(&provider.recipe(), &[] as &[&str], &options).is_err()
+}
+
+/// The options without which the preset is of no use, with an example for each.
+fn options(provider: &Provider) -> String {
+    let mut text = String::new();
+    for spec in provider.options.iter().filter(|spec| spec.required) {
+        let example = toml::Value::from(spec.sample.as_deref().unwrap_or("..."));
+        let value = match spec.kind {
+            OptionKind::Text | OptionKind::Secret => example,
+            OptionKind::List => vec![example].into(),
+            OptionKind::Table => toml::Table::new().into(),
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "options.{} = {value}    # {}", spec.name, spec.about);
+    }
+    text
+}
+
+/// `[server]` and `[store]`, with what these senders need there.
+fn head(providers: &[&Provider]) -> String {
+    let mut head = HEAD.to_owned();
+    if providers.iter().any(|provider| provider.proof.covers_url()) {
+        head = head.replace("# public_url", "public_url");
+    }
+    let hands_over = |provider: &&Provider| provider.handshakes.contains(&Handshake::AsanaSecret);
+    if providers.iter().any(hands_over) {
+        head = head.replace("# state_key", "state_key");
+    }
+    head
+}
+
 fn text(providers: &[&Provider]) -> String {
-    let mut text = HEAD.to_owned();
+    let mut text = head(providers);
     if providers.is_empty() {
         text.push_str(SOURCE_EXAMPLE);
     }
@@ -101,13 +137,15 @@ fn text(providers: &[&Provider]) -> String {
         }
         written.push(&provider.name);
         let (name, title, variable) = (&provider.name, &provider.title, variable(provider));
+        let unused = if needs_secret(provider) { "" } else { "# " };
+        let options = options(provider);
         let _ = write!(
             text,
             "\n# {title}. Give it the URL of this machine, ending in /in/{name}.\n\
              [sources.{name}]\n\
              provider = \"{name}\"\n\
-             secrets = [\"env:{variable}\"]    # several while you rotate: any may match\n\
-             deliver_to = [\"app\"]\n\
+             {unused}secrets = [\"env:{variable}\"]    # several while you rotate: any may match\n\
+             {options}deliver_to = [\"app\"]\n\
              # ledger_window = \"30d\"          # how long an event id is remembered\n\
              # payload_retention = \"14d\"      # how long its body is kept\n"
         );
@@ -127,6 +165,7 @@ admin_listen = "127.0.0.1:8081"        # admin API, /metrics, /healthz, /readyz
 # admin_token = "env:HAPAX_ADMIN_TOKEN"  # needed where admin_listen is not a loopback address
 # body_limit = "5MiB"
 # public_url = "https://hooks.example.com"  # for senders that sign the URL
+# state_key = "env:HAPAX_STATE_KEY"      # for senders that hand their secret over; `openssl rand -hex 32` prints one
 
 [store]
 url = "sqlite:hapax.db"
@@ -186,14 +225,16 @@ mod tests {
             .map(|provider| {
                 (
                     variable(provider),
-                    hapax_verify::sign::generate_secret(provider, &[7; 32]),
+                    hapax_verify::sign::generate_secret(provider, &[7; 32]).verifying,
                 )
             })
             .collect();
+        let state_key = ("HAPAX_STATE_KEY", "0123456789abcdef0123456789abcdef");
         let environment = Environment::with(
             secrets
                 .iter()
-                .map(|(name, value)| (name.as_str(), value.as_str())),
+                .map(|(name, value)| (name.as_str(), value.as_str()))
+                .chain([state_key]),
         );
         for providers in [&all[..], &[]] {
             let config = config::parse(&text(providers), Path::new("hapax.toml"), &environment, &[]).unwrap();

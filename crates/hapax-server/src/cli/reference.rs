@@ -3,6 +3,7 @@
 mod cli;
 mod config;
 mod errors;
+mod providers;
 
 use clap::ValueEnum;
 
@@ -29,6 +30,8 @@ pub enum Page {
     Cli,
     /// Every problem code and exit code
     Errors,
+    /// Every provider of the catalogue
+    Providers,
 }
 
 /// Runs the verb.
@@ -37,6 +40,7 @@ pub fn run(args: &Args) -> Result<(), CliError> {
         Page::Config => config::page(),
         Page::Cli => cli::page(),
         Page::Errors => errors::page(),
+        Page::Providers => providers::page(),
     };
     Ok(output::raw(page.as_bytes())?)
 }

@@ -14,7 +14,7 @@ use hapax_core::Secret;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
-use super::Globals;
+use super::{Globals, body, option};
 use crate::exit::{CliError, Exit};
 use crate::output;
 
@@ -41,9 +41,14 @@ pub struct Args {
     #[arg(long, value_name = "URL")]
     pub to: Option<String>,
 
-    /// The signing secret: `env:NAME`, `file:PATH` or the secret itself [default: the source's first one]
+    /// The signing secret: `env:NAME`, `file:PATH` or the secret itself; of a key pair, the private half [default: the
+    /// source's first one, or that of `hapax dev` in this folder]
     #[arg(long, value_name = "SECRET", value_parser = super::secret)]
     pub secret: Option<Secret>,
+
+    /// An option of the provider; may be repeated (`hapax providers NAME` lists them)
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub option: Vec<option::Given>,
 
     /// The body; `-` reads stdin [default: a sample of the provider]
     #[arg(long, value_name = "FILE")]
@@ -65,8 +70,8 @@ pub struct Args {
 /// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let sender = Sender::find(&args, globals)?;
-    let body = args.body.as_deref().map(delivery::read_body).transpose()?;
-    let delivery = Delivery::new(&sender, body, args.id.as_deref())?;
+    let body = args.body.as_deref().map(body::read).transpose()?;
+    let delivery = Delivery::new(&sender, body.as_ref(), args.id.as_deref())?;
     let post = Post::new(&sender.url)?;
     let mut summary = Summary::new(&sender, &delivery);
     let mut copies = start(delivery, post, args.times, args.concurrency);

@@ -13,7 +13,21 @@ pub(super) fn check(config: &Config, declared: &BTreeSet<&str>, report: &mut Rep
     destination_ids(config, report);
     shared_scopes(config, report);
     inboxes(config, report);
+    handed_over(config, report);
     leftovers(config, report);
+}
+
+/// A secret that a sender hands over is stored, and never as it is.
+fn handed_over(config: &Config, report: &mut Report<'_>) {
+    for (name, source) in &config.sources {
+        if source.hands_secrets_over() && config.server.state_key.is_none() {
+            report.problem(
+                &format!("sources.{name}.provider"),
+                "this sender hands its secret over, and the store keeps it encrypted; set `server.state_key`, such as \
+                 \"env:HAPAX_STATE_KEY\" (`openssl rand -hex 32` prints a good one)",
+            );
+        }
+    }
 }
 
 fn routes(config: &Config, declared: &BTreeSet<&str>, report: &mut Report<'_>) {

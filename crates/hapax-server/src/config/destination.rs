@@ -209,10 +209,11 @@ fn refuse_others(section: &mut Section<'_, '_, '_>, kind: &str, others: &[&str])
 
 /// Outgoing requests are signed by Standard Webhooks; a secret that cannot sign is found now.
 pub(super) fn check_signing_secret(section: &mut Section<'_, '_, '_>, secret: Option<&Secret>) {
-    let (Some(secret), Some(standard)) = (secret, catalogue::get("standard-webhooks")) else {
+    let standard = catalogue::get("standard-webhooks").and_then(|standard| standard.proof.scheme());
+    let (Some(secret), Some(scheme)) = (secret, standard) else {
         return;
     };
-    if let Err(error) = Signer::new(&standard.scheme, secret.expose()) {
+    if let Err(error) = Signer::new(scheme, secret.expose()) {
         section.problem(
             "secret",
             format_args!("{error} (Standard Webhooks: \"whsec_\" and base64)"),
@@ -292,10 +293,9 @@ fn order_by(text: &str) -> Result<Field, String> {
         .parse()
         .map_err(|error: hapax_verify::SetupError| error.to_string())?;
     // A hash of the body is different for every event: every lane would hold one.
-    if field.places().contains(&Place::BodySha256) {
-        return Err(
-            "\"body-sha256\" orders nothing; write \"body:/json/pointer\" or \"header:NAME\"".to_owned(),
-        );
+    let orders = |place: &Place| matches!(place, Place::Header(_) | Place::Body(_) | Place::Form(_));
+    if !field.places().iter().all(orders) {
+        return Err("it orders nothing; write \"body:/json/pointer\" or \"header:NAME\"".to_owned());
     }
     Ok(field)
 }

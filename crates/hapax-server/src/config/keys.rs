@@ -81,6 +81,12 @@ pub static SERVER: Table = Table {
             "The bearer token of the admin API. Required where `admin_listen` is not a loopback address.",
         ),
         key(
+            "state_key",
+            SECRET,
+            NONE,
+            "What secrets are encrypted with that senders hand over (Asana), before they are stored. The same on every replica, at least 32 characters. Required for such a source.",
+        ),
+        key(
             "body_limit",
             "size",
             "`5MiB`",
@@ -91,6 +97,12 @@ pub static SERVER: Table = Table {
             "URL",
             NONE,
             "The URL under which senders reach `listen`, for those that sign it. Never taken from a request.",
+        ),
+        key(
+            "key_server",
+            "URL",
+            NONE,
+            "For tests: a server on this machine that is asked for every key that senders publish, instead of their own. Each is at `/<host>/<path>`.",
         ),
     ],
 };
@@ -128,7 +140,7 @@ pub static SOURCE: Table = Table {
             "secrets",
             "list of secrets",
             REQUIRED,
-            "The signing secrets; any may match, so that they can be rotated.",
+            "The signing secrets; any may match, so that they can be rotated. A preset whose keys are fetched or handed over needs none.",
         ),
         key(
             "deliver_to",
@@ -158,7 +170,7 @@ pub static SOURCE: Table = Table {
             "ledger_window",
             DURATION,
             "`30d`",
-            "How long an event id is remembered. At least the sender's retry window plus a day.",
+            "How long an event id is remembered. At least the sender's retry window plus a day; a window that is not known counts as 72 hours.",
         ),
         key(
             "payload_retention",
@@ -195,7 +207,7 @@ pub static SOURCE: Table = Table {
             "options",
             "table",
             "`{}`",
-            "What a preset needs besides. The presets of this build need nothing.",
+            "What a preset needs besides its secrets, such as `{ verify_token = \"env:NAME\" }`; `hapax providers NAME` lists them.",
         ),
     ],
 };

@@ -8,6 +8,7 @@ use hapax_core::Secret;
 use super::section::Section;
 use super::size::{format_size, parse_size};
 use super::store_url::StoreUrl;
+use crate::http::ingest::keys::KeyServer;
 
 /// The smallest and largest `body_limit`, in bytes.
 const BODY_LIMIT: std::ops::RangeInclusive<u64> = 1024..=64 * 1024 * 1024;
@@ -21,14 +22,21 @@ pub struct Server {
     pub admin_listen: SocketAddr,
     /// Its bearer token.
     pub admin_token: Option<Secret>,
+    /// What secrets are encrypted with that senders hand over, before they are stored.
+    pub state_key: Option<Secret>,
     /// The largest body taken, in bytes.
     pub body_limit: u64,
     /// The URL under which senders reach us, without a slash at the end.
     pub public_url: Option<String>,
+    /// A server on this machine that is asked for senders' keys instead of their own, for tests.
+    pub key_server: Option<KeyServer>,
 }
 
 /// A shorter token can be guessed.
 pub const ADMIN_TOKEN_BYTES_MIN: usize = 16;
+
+/// A shorter key can be guessed.
+const STATE_KEY_BYTES_MIN: usize = 32;
 
 /// Where events are kept.
 #[derive(Clone, Debug)]
@@ -41,6 +49,19 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
     let listen = address(&mut section, "listen", 8080);
     let admin_listen = address(&mut section, "admin_listen", 8081);
     let admin_token = section.secret("admin_token");
+    let state_key = section.secret("state_key");
+    if state_key
+        .as_ref()
+        .is_some_and(|key| key.expose().len() < STATE_KEY_BYTES_MIN)
+    {
+        section.problem(
+            "state_key",
+            format_args!(
+                "a key of fewer than {STATE_KEY_BYTES_MIN} characters can be guessed; `openssl rand -hex 32` prints a \
+                 good one"
+            ),
+        );
+    }
     let body_limit = section.parsed("body_limit", |text| match parse_size(text) {
         Ok(bytes) if BODY_LIMIT.contains(&bytes) => Ok(bytes),
         Ok(_) => Err(format!(
@@ -51,6 +72,7 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
         Err(error) => Err(error.to_string()),
     });
     let public_url = section.parsed("public_url", public_url);
+    let key_server = section.parsed("key_server", str::parse::<KeyServer>);
     if same_socket(listen, admin_listen) {
         section.problem(
             "admin_listen",
@@ -64,8 +86,10 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
         listen,
         admin_listen,
         admin_token,
+        state_key,
         body_limit: body_limit.unwrap_or(5 * 1024 * 1024),
         public_url,
+        key_server,
     }
 }
 

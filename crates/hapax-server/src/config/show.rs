@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use hapax_verify::{OptionKind, OptionSpec, OptionValue};
 use toml::Value;
 
 use super::duration::format_duration;
@@ -76,9 +77,15 @@ impl Config {
         if server.admin_token.is_some() {
             values.push(("admin_token", self.hidden("server.admin_token")));
         }
+        if server.state_key.is_some() {
+            values.push(("state_key", self.hidden("server.state_key")));
+        }
         values.push(("body_limit", format_size(server.body_limit).into()));
         if let Some(url) = &server.public_url {
             values.push(("public_url", url.clone().into()));
+        }
+        if let Some(server) = &server.key_server {
+            values.push(("key_server", server.as_str().into()));
         }
         Shown {
             path: "server".to_owned(),
@@ -97,9 +104,13 @@ impl Config {
         values.extend(source.verify.clone().map(|verify| ("verify", verify)));
         let secrets = (0..source.secrets.len()).map(|index| self.hidden(&format!("{path}.secrets.{index}")));
         values.push(("secrets", Value::Array(secrets.collect())));
+        let options = self.option_values(&path, source);
+        if !options.is_empty() {
+            values.push(("options", options.into()));
+        }
         values.push(("deliver_to", source.deliver_to.clone().into()));
-        values.push(("event_id", fields(&source.identity.event_id)));
-        if let Some(event_type) = &source.identity.event_type {
+        values.push(("event_id", id_rule(&source.recipe.identity.event_id)));
+        if let Some(event_type) = &source.recipe.identity.event_type {
             values.push(("event_type", fields(event_type)));
         }
         values.push(("scope", source.scope.as_str().into()));
@@ -121,6 +132,27 @@ impl Config {
             values.push(("rate_limit", rate.to_string().into()));
         }
         Shown { path, values }
+    }
+
+    fn option_values(&self, path: &str, source: &Source) -> toml::Table {
+        let specs = source.provider.map_or(&[][..], |provider| &provider.options);
+        let shown = |spec: &OptionSpec| {
+            let value = match (spec.kind, source.options.get(&spec.name)?) {
+                (OptionKind::Secret | OptionKind::Table, _) => {
+                    self.hidden(&format!("{path}.options.{}", spec.name))
+                }
+                (_, OptionValue::Text(text)) => text.clone().into(),
+                (_, OptionValue::List(list)) => list.clone().into(),
+                (_, OptionValue::Table(table)) => {
+                    let texts = table
+                        .iter()
+                        .map(|(name, text)| (name.clone(), text.clone().into()));
+                    Value::Table(texts.collect())
+                }
+            };
+            Some((spec.name.clone(), value))
+        };
+        specs.iter().filter_map(shown).collect()
     }
 
     fn destination_values(&self, name: &str, destination: &Destination) -> Shown {
@@ -218,6 +250,14 @@ fn sql_values(sql: &Sql) -> Vec<(&'static str, Value)> {
         ("connections", i64::from(sql.connections).into()),
         ("inbox_retention", format_duration(sql.inbox_retention).into()),
     ]
+}
+
+fn id_rule(rule: &hapax_verify::IdRule) -> Value {
+    match rule.composites() {
+        [] => "none".into(),
+        [composite] => fields(composite),
+        several => Value::Array(several.iter().map(fields).collect()),
+    }
 }
 
 fn fields(list: &hapax_verify::FieldList) -> Value {

@@ -1,12 +1,17 @@
 //! `[sources.NAME]`.
 
+mod options;
+
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::{Scope, Secret, SourceName};
-use hapax_verify::{CustomScheme, Field, FieldList, IdentityRule, Scheme, SetupError, Verifier, catalogue};
+use hapax_verify::{
+    CustomScheme, Field, FieldList, Handshake, IdentityRule, Options, Recipe, Scheme, SecretNeed, SetupError,
+    Verifier, catalogue,
+};
 use http::StatusCode;
 use serde::Deserialize as _;
 
@@ -18,6 +23,8 @@ use super::rate::Rate;
 use super::section::Section;
 
 const DAY: Duration = Duration::from_secs(86_400);
+/// How long a sender is taken to deliver again where nobody knows: three days, as many do.
+const RETRY_WINDOW_UNKNOWN: Duration = Duration::from_secs(72 * 3600);
 const LEDGER_DEFAULT: Duration = Duration::from_secs(30 * 86_400);
 const PAYLOAD_DEFAULT: Duration = Duration::from_secs(14 * 86_400);
 const DEAD_DEFAULT: Duration = Duration::from_secs(30 * 86_400);
@@ -38,11 +45,11 @@ pub struct Source {
     pub provider: Option<&'static catalogue::Provider>,
     /// The `verify` table as it was written, if it has no preset.
     pub verify: Option<toml::Value>,
-    /// How it signs: the preset's scheme, or its own.
-    pub scheme: Scheme,
-    /// Where its ids and types are.
-    pub identity: IdentityRule,
-    /// The signing secrets, in order; at least one.
+    /// How its requests are judged: by the preset, or as it says itself.
+    pub recipe: Recipe,
+    /// What the preset needs besides its secrets.
+    pub options: Options,
+    /// The signing secrets, in order.
     pub secrets: Vec<Secret>,
     /// Checks its requests: compiled from the three above.
     pub verifier: Arc<Verifier>,
@@ -64,6 +71,13 @@ pub struct Source {
     pub rate_limit: Option<Rate>,
 }
 
+impl Source {
+    /// Whether its sender hands over the secrets that it signs with.
+    pub fn hands_secrets_over(&self) -> bool {
+        self.recipe.handshakes.contains(&Handshake::AsanaSecret)
+    }
+}
+
 /// When an event is answered 2xx.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ack {
@@ -77,26 +91,29 @@ pub enum Ack {
 }
 
 pub(super) fn read(name: &str, public_url: Option<&str>, mut section: Section<'_, '_, '_>) -> Option<Source> {
-    let secrets = read_secrets(&mut section);
+    let provider = read_provider(&mut section);
+    let need = provider.map_or(SecretNeed::Required, |provider| provider.secrets);
+    let secrets = read_secrets(&mut section, need);
     let deliver_to = read_deliver_to(&mut section);
     let scope = section
         .parsed("scope", parse_name)
         .unwrap_or_else(|| name.to_owned());
     let rate_limit = section.parsed("rate_limit", str::parse::<Rate>);
-    let ack_status = read_ack_status(&mut section);
+    let ack_status = read_ack_status(&mut section, provider);
     let event_id = read_fields(&mut section, "event_id");
     let event_type = read_fields(&mut section, "event_type");
-    let provider = read_provider(&mut section);
     let windows = read_windows(&mut section, provider);
     let ack = read_ack(&mut section, provider);
-    read_options(&mut section, provider);
+    let options = options::read(&mut section, provider);
     let custom = read_verify(&mut section);
-    let (scheme, verify, identity) = match (provider, custom) {
+    let (recipe, verify) = match (provider, custom) {
         (Some(provider), _) => {
-            let mut identity = provider.identity.clone();
-            identity.event_id = event_id.unwrap_or(identity.event_id);
-            identity.event_type = event_type.or(identity.event_type);
-            (provider.scheme.clone(), None, identity)
+            let mut recipe = provider.recipe();
+            if let Some(event_id) = event_id {
+                recipe.identity.event_id = event_id.into();
+            }
+            recipe.identity.event_type = event_type.or(recipe.identity.event_type);
+            (recipe, None)
         }
         (None, Some((scheme, verify))) => {
             if !section.has("event_id") {
@@ -105,18 +122,12 @@ pub(super) fn read(name: &str, public_url: Option<&str>, mut section: Section<'_
                     "without a preset, say where the sender's id is, such as \"header:x-event-id\" or \"body:/id\"",
                 );
             }
-            (
-                scheme,
-                Some(verify),
-                IdentityRule {
-                    event_id: event_id?,
-                    event_type,
-                },
-            )
+            let identity = IdentityRule::new(event_id?, event_type);
+            (Recipe::custom(scheme, identity), Some(verify))
         }
         (None, None) => return None,
     };
-    if public_url.is_none() && scheme.signed.to_string().contains("{url}") {
+    if public_url.is_none() && recipe.proof.covers_url() {
         section.problem(
             if section.has("verify") {
                 "verify"
@@ -128,7 +139,7 @@ pub(super) fn read(name: &str, public_url: Option<&str>, mut section: Section<'_
     }
     let secrets = secrets?;
     let exposed: Vec<&str> = secrets.iter().map(Secret::expose).collect();
-    let verifier = match Verifier::new(scheme.clone(), identity.clone(), &exposed) {
+    let verifier = match Verifier::new(&recipe, &exposed, &options) {
         Ok(verifier) => Arc::new(verifier),
         Err(error) => {
             report_setup(&mut section, &error);
@@ -139,8 +150,8 @@ pub(super) fn read(name: &str, public_url: Option<&str>, mut section: Section<'_
         name: SourceName::from(name),
         provider,
         verify,
-        scheme,
-        identity,
+        recipe,
+        options,
         secrets,
         verifier,
         deliver_to,
@@ -155,9 +166,12 @@ pub(super) fn read(name: &str, public_url: Option<&str>, mut section: Section<'_
 }
 
 /// All of them or none: a missing one would shift the numbers that rotation is watched by.
-fn read_secrets(section: &mut Section<'_, '_, '_>) -> Option<Vec<Secret>> {
+fn read_secrets(section: &mut Section<'_, '_, '_>, need: SecretNeed) -> Option<Vec<Secret>> {
     let Some(references) = section.texts("secrets") else {
         if !section.has("secrets") {
+            if need == SecretNeed::Optional {
+                return Some(Vec::new());
+            }
             section.missing(
                 "secrets",
                 "without one nothing can be verified; add it like secrets = [\"env:NAME\"]",
@@ -165,7 +179,7 @@ fn read_secrets(section: &mut Section<'_, '_, '_>) -> Option<Vec<Secret>> {
         }
         return None;
     };
-    if references.is_empty() {
+    if references.is_empty() && need == SecretNeed::Required {
         section.problem(
             "secrets",
             "the list is empty, and without a secret nothing can be verified; add one like \"env:NAME\"",
@@ -206,6 +220,12 @@ fn read_ack(section: &mut Section<'_, '_, '_>, provider: Option<&catalogue::Prov
     let quarter = senders.map(|seconds| Duration::from_secs(seconds.into()) / 4);
     let default = quarter.unwrap_or(ACK_TIMEOUT_DEFAULT).min(ACK_TIMEOUT_DEFAULT);
     let limit = section.duration("ack_timeout", default, &ACK_TIMEOUT);
+    if let Some(seconds) = senders.filter(|seconds| limit >= Duration::from_secs((*seconds).into())) {
+        section.problem(
+            "ack_timeout",
+            format_args!("the sender waits {seconds} s for an answer and would not hear this one; use less"),
+        );
+    }
     if section.choice("ack", &["stored", "processed"]) == Some("processed") {
         return Ack::Processed { limit };
     }
@@ -218,8 +238,19 @@ fn read_ack(section: &mut Section<'_, '_, '_>, provider: Option<&catalogue::Prov
     Ack::Stored
 }
 
-fn read_ack_status(section: &mut Section<'_, '_, '_>) -> StatusCode {
-    match section.integer("ack_status", 200, &(200..=202)) {
+fn read_ack_status(section: &mut Section<'_, '_, '_>, provider: Option<&catalogue::Provider>) -> StatusCode {
+    let status = section.integer("ack_status", 200, &(200..=202));
+    let only = provider.and_then(|provider| provider.answer.status);
+    if let (Some(only), Some(provider)) = (only, provider)
+        && section.has("ack_status")
+        && u32::from(only) != status
+    {
+        section.problem(
+            "ack_status",
+            format_args!("{} takes only {only} for success; remove it", provider.title),
+        );
+    }
+    match status {
         202 => StatusCode::ACCEPTED,
         200 => StatusCode::OK,
         other => {
@@ -310,25 +341,7 @@ struct Windows {
 
 fn read_windows(section: &mut Section<'_, '_, '_>, provider: Option<&catalogue::Provider>) -> Windows {
     let ledger = section.duration("ledger_window", LEDGER_DEFAULT, &WINDOW);
-    let retry_window = provider
-        .and_then(|provider| provider.delivery.retry_window_hours)
-        .and_then(|hours| Duration::try_from_secs_f64(hours * 3600.0).ok());
-    if let (Some(provider), Some(retry_window)) = (provider, retry_window) {
-        let least = retry_window + DAY;
-        if ledger < least {
-            section.problem(
-                "ledger_window",
-                format_args!(
-                    "{} forgets ids too early: {} delivers again for up to {}, and a late copy would take effect twice; \
-                     use at least {}",
-                    format_duration(ledger),
-                    provider.title,
-                    format_duration(retry_window),
-                    format_duration(least)
-                ),
-            );
-        }
-    }
+    check_ledger(section, provider, ledger);
     // The defaults give way to a short ledger window; what is written there does not.
     let payload = section.duration("payload_retention", PAYLOAD_DEFAULT.min(ledger), &WINDOW);
     let dead = section.duration("dead_retention", DEAD_DEFAULT.min(ledger), &WINDOW);
@@ -352,25 +365,32 @@ fn read_windows(section: &mut Section<'_, '_, '_>, provider: Option<&catalogue::
     }
 }
 
-fn read_options(section: &mut Section<'_, '_, '_>, provider: Option<&catalogue::Provider>) {
-    let Some(table) = section
-        .table("options")
-        .and_then(|value| value.get_ref().as_table())
-    else {
+/// A late copy that the ledger has forgotten would take effect a second time.
+fn check_ledger(section: &mut Section<'_, '_, '_>, provider: Option<&catalogue::Provider>, ledger: Duration) {
+    let known = provider
+        .and_then(|provider| provider.delivery.retry_window_hours)
+        .and_then(|hours| Duration::try_from_secs_f64(hours * 3600.0).ok());
+    let window = known.unwrap_or(RETRY_WINDOW_UNKNOWN);
+    let least = window + DAY;
+    if ledger >= least {
         return;
-    };
-    let whose = provider.map_or_else(
-        || "a source without a preset".to_owned(),
-        |provider| format!("the preset `{}`", provider.name),
-    );
-    let path = section.path("options");
-    for (key, _) in table {
-        let place = section.report.place_of(&key.span());
-        section.report.problem_at(
-            place,
-            format!("{path}: {whose} takes no option `{}`; remove it", key.get_ref()),
-        );
     }
+    let sender = provider.map_or("the sender", |provider| provider.title.as_str());
+    let repeats = match known {
+        Some(window) => format!("{sender} delivers again for up to {}", format_duration(window)),
+        None => format!(
+            "how long {sender} delivers again is not known, and counts as {}",
+            format_duration(window)
+        ),
+    };
+    section.problem(
+        "ledger_window",
+        format_args!(
+            "{} forgets ids too early: {repeats}, and a late copy would take effect twice; use at least {}",
+            format_duration(ledger),
+            format_duration(least)
+        ),
+    );
 }
 
 fn report_setup(section: &mut Section<'_, '_, '_>, error: &SetupError) {

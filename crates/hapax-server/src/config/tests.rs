@@ -17,6 +17,7 @@ const FULL: &str = r#"
 listen = "127.0.0.1:8080"
 admin_listen = "127.0.0.1:8081"
 admin_token = "env:TOKEN"
+state_key = "env:STATE_KEY"
 body_limit = "5MiB"
 public_url = "https://hooks.example.com/"
 
@@ -86,6 +87,7 @@ on_dead = "skip"
 fn environment() -> Environment {
     Environment::with([
         ("TOKEN", "token-hunter2"),
+        ("STATE_KEY", "state-key-hunter2-state-key-hunter2"),
         ("STRIPE_NEW", "whsec_hunter2"),
         ("STRIPE_OLD", "whsec_hunter3"),
         ("SIGNING", "whsec_aHVudGVyMmh1bnRlcjJodW50ZXIyaHVudGVyMg=="),

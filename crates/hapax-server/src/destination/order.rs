@@ -29,8 +29,19 @@ impl OrderBy for FieldOrder {
             Place::Header(name) => headers
                 .get(name)
                 .map(|value| String::from_utf8_lossy(value).into_owned()),
-            Place::Body(pointer) => scalar(body, pointer),
+            Place::Body(pointer) | Place::Flag(pointer) => scalar(body, pointer),
             Place::BodySha256 => Some(BodyHash::of(body).to_string()),
+            Place::Form(name) => form_urlencoded::parse(body)
+                .find(|(key, _)| key == name)
+                .map(|(_, value)| value.into_owned()),
+            // The configuration refuses these: they say nothing about what belongs together.
+            Place::Query(_)
+            | Place::Request(_)
+            | Place::RequestSha256
+            | Place::Index
+            | Place::Present(_)
+            | Place::Proof(_)
+            | Place::Text(_) => None,
         })?;
         if found.len() > KEY_BYTES_MAX {
             return Some(format!("sha256:{}", BodyHash::of(found.as_bytes())));

@@ -88,7 +88,7 @@ pub fn targets(
         config
             .sources
             .values()
-            .map(|source| (source.name.clone(), source.scheme.headers.clone()))
+            .map(|source| (source.name.clone(), source.recipe.proof.headers()))
             .collect(),
     );
     let target = |destination: &config::Destination| {
@@ -132,7 +132,8 @@ pub fn targets(
 
 fn signer(destination: &str, secret: &str) -> Result<Signer, SetupError> {
     let provider = catalogue::get(SIGNING_PROVIDER).ok_or(SetupError::NoScheme)?;
-    Signer::new(&provider.scheme, secret).map_err(|source| SetupError::Secret {
+    let scheme = provider.proof.scheme().ok_or(SetupError::NoScheme)?;
+    Signer::new(scheme, secret).map_err(|source| SetupError::Secret {
         destination: destination.to_owned(),
         source,
     })

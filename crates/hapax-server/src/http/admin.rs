@@ -17,6 +17,7 @@ mod ledger;
 mod meter;
 mod outbox;
 mod readiness;
+mod registrations;
 mod replays;
 mod settings;
 mod show;
@@ -92,6 +93,7 @@ fn api() -> Router<AdminState> {
         .route("/outbox", get(outbox::list))
         .route("/outbox/{name}/{id}/retry", post(outbox::retry))
         .route("/sources", get(sources::list))
+        .route("/sources/{name}/registration", post(registrations::open))
         .route("/destinations", get(destinations::list))
         .route("/destinations/{name}/pause", post(destinations::pause))
         .route("/destinations/{name}/resume", post(destinations::resume))

@@ -4,9 +4,14 @@
 //! written by the engine's own loop; this future only waits for the answer, so a client that hangs up tears nothing.
 
 mod answer;
+mod arrivals;
 mod body;
 mod budget;
+mod confirm;
+mod diagnosis;
 mod handshake;
+mod judge;
+pub mod keys;
 mod limits;
 mod refused;
 mod source;
@@ -17,10 +22,10 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use hapax_core::{Clock, EventIds, Headers, Identity, Random, Timestamp};
-use hapax_engine::{Accepted, Arrival, Engine, Processed};
-use hapax_verify::{Envelope, Verdict};
-use http::{Method, Request, Response};
+use hapax_core::{Clock, EventIds, Headers, Random};
+use hapax_engine::{Accepted, Engine, Processed};
+use hapax_verify::Verdict;
+use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
@@ -31,14 +36,12 @@ use crate::telemetry::metrics::UNKNOWN_SOURCE;
 
 use super::problem::Problem;
 use budget::Budget;
+use keys::KeyFetcher;
 pub use limits::Limits;
 pub use source::{AckStatus, Source, Sources};
 
 /// What stands before a source's name in a path.
 const PREFIX: &str = "/in/";
-
-/// What an id begins with that was made here, because the sender has none: such an event is never a duplicate.
-const GENERATED_ID_PREFIX: &str = "generated:";
 
 /// The service behind the ingest listener. Clones share it.
 #[derive(Clone)]
@@ -53,6 +56,8 @@ struct Inner {
     ids: EventIds,
     limits: Limits,
     budget: Arc<Budget>,
+    pace: diagnosis::Pace,
+    keys: KeyFetcher,
 }
 
 /// What the ingest service is made of.
@@ -69,6 +74,8 @@ pub struct Parts {
     pub random: Arc<dyn Random>,
     /// Everything has a limit.
     pub limits: Limits,
+    /// Fetches the keys that senders publish.
+    pub keys: KeyFetcher,
 }
 
 type Answer = Response<Full<Bytes>>;
@@ -104,6 +111,8 @@ impl Ingest {
             ids: EventIds::default(),
             budget: Arc::new(Budget::new(parts.limits.body_bytes_in_flight_max)),
             limits: parts.limits,
+            pace: diagnosis::Pace::default(),
+            keys: parts.keys,
         }))
     }
 
@@ -119,6 +128,7 @@ impl Ingest {
     /// Serves these sources from the next request on; requests that run go on with what they found.
     pub fn reconfigure(&self, sources: Sources) {
         self.0.sources.store(Arc::new(sources));
+        self.0.keys.clear();
     }
 }
 
@@ -132,10 +142,7 @@ impl Inner {
                 return problem.into_response();
             }
         };
-        let outcome = match *request.method() {
-            Method::POST => self.receive(&source, request).await,
-            _ => handshake::answer(&source, &request, self.clock.now()),
-        };
+        let outcome = self.receive(&source, request).await;
         match outcome {
             Ok(answer) => {
                 source
@@ -145,7 +152,7 @@ impl Inner {
             }
             Err(problem) => {
                 self.note(&source, &problem);
-                problem.into_response()
+                answer::refused(problem, &source.answer)
             }
         }
     }
@@ -165,26 +172,21 @@ impl Inner {
         // The time of arrival is that of the head: a slow body must not make a fresh signature old.
         let received_at = self.clock.now();
         let (head, incoming) = request.into_parts();
+        judge::check_method(&head.method)?;
         // Held until the answer: what waits to be written counts too.
         let mut share = budget::Share::of(&self.budget);
         let body = body::read(incoming, source.body_limit, self.limits.body_timeout, &mut share)
             .await
             .map_err(|error| refused::body(&error, source.body_limit))?;
-        let url = source.url(&head.uri);
-        let verdict = source.verifier.verify(&hapax_verify::Request {
-            method: "POST",
-            url: &url,
-            headers: &head.headers,
-            body: &body,
-            received_at: received_at.as_seconds(),
-        });
-        let envelopes = match verdict.map_err(|rejection| refused::rejection(&rejection))? {
+        let envelopes = match self.judge(source, &head, &body, received_at).await? {
             Verdict::Events(envelopes) => envelopes,
             Verdict::Handshake(answer) => return Ok(handshake::response(answer)),
-            Verdict::NeedsKey(request) => return Err(refused::key_unknown(&request.key_id)),
+            Verdict::Registration(registration) => return self.register(source, registration).await,
+            Verdict::Confirmation(confirmation) => return self.confirm(source, confirmation).await,
+            Verdict::NeedsKey(request) => return Err(refused::key_unavailable(&request.key_id)),
         };
         if envelopes.is_empty() {
-            return Ok(answer::empty());
+            return Ok(answer::dressed(answer::empty(), &source.answer));
         }
         let headers = Headers::pack(
             head.headers
@@ -202,10 +204,11 @@ impl Inner {
         if let Ack::Processed { limit } = source.ack {
             self.until_processed(&accepted, limit).await?;
         }
-        match accepted.as_slice() {
-            [one] if !is_batch => Ok(answer::one(one, source.ack_status)),
-            several => Ok(answer::batch(several)),
-        }
+        let answer = match accepted.as_slice() {
+            [one] if !is_batch => answer::one(one, source.ack_status),
+            several => answer::batch(several),
+        };
+        Ok(answer::dressed(answer, &source.answer))
     }
 
     /// Waits for the work. Everything is durable already: whatever is answered, nothing is lost.
@@ -216,53 +219,6 @@ impl Inner {
             Ok(Processed::InFlight) => Err(refused::in_flight()),
             Err(_) => Err(refused::store_unavailable()),
         }
-    }
-
-    fn arrivals(
-        &self,
-        source: &Source,
-        envelopes: Vec<Envelope>,
-        received_at: Timestamp,
-        headers: &Headers,
-        body: &Bytes,
-    ) -> Vec<Arrival> {
-        let mut batch_id = None;
-        envelopes
-            .into_iter()
-            .map(|envelope| {
-                let event_id = if envelope.deduplicated {
-                    envelope.event_id
-                } else {
-                    format!(
-                        "{GENERATED_ID_PREFIX}{}",
-                        self.fresh_id(source, &envelope.event_id, received_at)
-                    )
-                };
-                let batch = envelope.batch_index.map(|index| {
-                    let id = *batch_id.get_or_insert_with(|| self.fresh_id(source, &event_id, received_at));
-                    (id, index)
-                });
-                Arrival {
-                    source: source.name.clone(),
-                    event_id,
-                    event_type: envelope.event_type,
-                    signed_at: envelope.signed_at.map(Timestamp::from_seconds),
-                    secret_index: envelope.secret_index.and_then(|index| u16::try_from(index).ok()),
-                    received_at,
-                    headers: headers.clone(),
-                    body: envelope
-                        .body
-                        .map_or_else(|| body.clone(), |range| body.slice(range)),
-                    content_hash: None,
-                    batch,
-                }
-            })
-            .collect()
-    }
-
-    fn fresh_id(&self, source: &Source, event_id: &str, now: Timestamp) -> hapax_core::EventId {
-        let key = Identity::new(source.name.as_str(), event_id).key();
-        self.ids.next(now, key, &*self.random)
     }
 
     fn note(&self, source: &Source, problem: &Problem) {

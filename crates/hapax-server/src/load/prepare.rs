@@ -55,8 +55,9 @@ impl Prepared {
             "{} deliveries: a run has between 1 and {DELIVERIES_MAX}",
             recipe.count
         );
-        let provider = hapax_verify::catalogue::get(PROVIDER).context("the catalogue has no `stripe`")?;
-        let signer = Signer::new(&provider.scheme, recipe.secret)?;
+        let provider = hapax_verify::catalogue::get(PROVIDER);
+        let scheme = provider.and_then(|provider| provider.proof.scheme());
+        let signer = Signer::new(scheme.context("the catalogue has no `stripe`")?, recipe.secret)?;
         let timestamp = unix_seconds();
         let body = body_template();
         let body_id_at = find(&body, ID_PREFIX).context("the body has no id")? + ID_PREFIX.len();
@@ -202,7 +203,7 @@ fn unix_seconds() -> i64 {
 mod tests {
     use std::collections::BTreeSet;
 
-    use hapax_verify::{Request, Verdict, Verifier, catalogue};
+    use hapax_verify::{Options, Request, Verdict, Verifier, catalogue};
 
     use super::*;
 
@@ -231,15 +232,9 @@ mod tests {
         assert_eq!(body.len(), BODY_BYTES);
         serde_json::from_str::<serde_json::Value>(body).unwrap();
         let stripe = catalogue::get("stripe").unwrap();
-        let verifier = Verifier::new(stripe.scheme.clone(), stripe.identity.clone(), &[SECRET]).unwrap();
+        let verifier = Verifier::new(&stripe.recipe(), &[SECRET], &Options::default()).unwrap();
         let received_at = unix_seconds();
-        let request = Request {
-            method: "POST",
-            url: "",
-            headers: &headers,
-            body: body.as_bytes(),
-            received_at,
-        };
+        let request = Request::new(&headers, body.as_bytes(), received_at);
         let Verdict::Events(events) = verifier.verify(&request).unwrap() else {
             panic!("no event")
         };

@@ -130,7 +130,9 @@ impl Relay {
 fn end_of(answer: Result<Accepted, Refusal>) -> End {
     match answer {
         // A duplicate is our own hand-over, whose mark was lost, or another row with the same key and body.
-        Ok(Accepted::New { id, .. } | Accepted::Duplicate { id, .. }) => End::Relayed(id),
+        Ok(Accepted::New { id, .. } | Accepted::Duplicate { id, .. } | Accepted::Quarantined { id, .. }) => {
+            End::Relayed(id)
+        }
         Ok(Accepted::Conflict { id, .. }) => End::Refused(format!(
             "event {id} was relayed under this idempotency_key with another body: give this row a key of its own"
         )),

@@ -195,6 +195,7 @@ impl Families {
         SourceMeter {
             accepted: received("accepted"),
             duplicate: received("duplicate"),
+            quarantined: received("quarantined"),
             conflict: received("conflict"),
             rejected: received("rejected"),
             ack_seconds: self.ack_seconds.get_or_create_owned(&label),

@@ -13,6 +13,7 @@ use super::ratio::{IsCopy, Window};
 pub struct SourceMeter {
     pub(super) accepted: Counter,
     pub(super) duplicate: Counter,
+    pub(super) quarantined: Counter,
     pub(super) conflict: Counter,
     pub(super) rejected: Counter,
     pub(super) ack_seconds: Histogram,
@@ -36,6 +37,10 @@ impl SourceMeter {
                 self.duplicate.inc();
                 self.duplicate_age_seconds.observe(age.as_secs_f64());
                 IsCopy::Yes
+            }
+            Accepted::Quarantined { .. } => {
+                self.quarantined.inc();
+                IsCopy::No
             }
             Accepted::Conflict { .. } => {
                 self.conflict.inc();

@@ -1,6 +1,7 @@
 //! The command line against a running service: what it prints, in which shape, and how it ends.
 
 mod alone;
+mod catalogue;
 mod conventions;
 mod events;
 mod operate;
@@ -8,3 +9,4 @@ mod proof;
 mod replay;
 mod send;
 mod twice;
+mod verify;

@@ -5,13 +5,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use hapax_server::config::{self, Config, Environment};
 use hapax_server::serve::{Server, Tuning};
-use hapax_verify::catalogue;
-use hapax_verify::sign::Signer;
+use hapax_verify::sign::{Delivery, ProviderSigner, Signer};
+use hapax_verify::{Options, catalogue};
 
-use super::wire::{self, Reply};
+use super::wire::{self, Reply, Wire};
 
 pub(super) const SECRET: &str = "whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cw==";
 pub(super) const OTHER_SECRET: &str = "whsec_YW5vdGhlciBzZWNyZXQgb2YgdGVzdHM=";
+
+const STATE_KEY: &str = "0123456789abcdef0123456789abcdef";
 
 /// A service with a store of its own.
 pub(super) struct Site {
@@ -66,12 +68,20 @@ secrets = [\"env:SECRET\"]
 
 pub(super) fn configuration(dir: &Path, text: &str) -> Config {
     let store = dir.join("hapax.db");
+    configuration_at(&format!("sqlite:{}", store.display()), text)
+}
+
+/// With the store at this URL.
+pub(super) fn configuration_at(store: &str, text: &str) -> Config {
     let text = format!(
         "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\nbody_limit = \"64KiB\"\n\
-         [store]\nurl = \"sqlite:{}\"\n{text}",
-        store.display()
+         state_key = \"env:STATE_KEY\"\n[store]\nurl = \"{store}\"\n{text}",
     );
-    let environment = Environment::with([("SECRET", SECRET), ("OTHER_SECRET", OTHER_SECRET)]);
+    let environment = Environment::with([
+        ("SECRET", SECRET),
+        ("OTHER_SECRET", OTHER_SECRET),
+        ("STATE_KEY", STATE_KEY),
+    ]);
     config::parse(&text, Path::new("hapax.toml"), &environment, &[]).unwrap()
 }
 
@@ -85,9 +95,30 @@ pub(super) fn stripe_headers(body: &[u8]) -> Vec<(String, String)> {
 
 pub(super) fn stripe_headers_with(secret: &str, at: i64, body: &[u8]) -> Vec<(String, String)> {
     let stripe = catalogue::get("stripe").unwrap();
-    Signer::new(&stripe.scheme, secret)
+    Signer::new(stripe.proof.scheme().unwrap(), secret)
         .unwrap()
         .sign("", at, "POST", "", body)
+}
+
+/// A request to the admin API, as from this machine.
+pub(super) async fn admin(server: &Server, method: &str, path: &str, body: &str) -> Reply {
+    let asked = String::from_utf8(wire::request(method, path, &[], body.as_bytes())).unwrap();
+    let mut wire = Wire::open(server.admin_address()).await;
+    wire.say(asked.replacen("host: test", "host: 127.0.0.1", 1).as_bytes())
+        .await;
+    wire.hear().await
+}
+
+/// The headers of a provider's delivery.
+pub(super) fn signed(provider: &str, secret: &str, body: &[u8]) -> Vec<(String, String)> {
+    let provider = catalogue::get(provider).unwrap();
+    let delivery = Delivery {
+        timestamp: now(),
+        body: body.to_vec(),
+        ..Delivery::default()
+    };
+    let signer = ProviderSigner::new(provider, secret, &Options::default()).unwrap();
+    signer.sign(delivery).headers
 }
 
 /// The headers of [`INHOUSE`], without the id.

@@ -138,7 +138,7 @@ async fn processed(
                 history.note(Fact::Processed(event_id.clone()));
             }
             // Kept aside: nothing was to be done.
-            Accepted::Conflict { .. } => {}
+            Accepted::Quarantined { .. } | Accepted::Conflict { .. } => {}
         }
     }
     Heard::Success
@@ -153,7 +153,7 @@ fn told(events: Vec<String>, answers: &Result<Vec<Accepted>, Refusal>) -> Vec<(S
 
 fn of_answer(answer: &Accepted) -> (String, Told) {
     let told = match answer {
-        Accepted::New { id, .. } => Told::Accepted(*id),
+        Accepted::New { id, .. } | Accepted::Quarantined { id, .. } => Told::Accepted(*id),
         Accepted::Duplicate { id, .. } => Told::Duplicate(*id),
         Accepted::Conflict { id, .. } => Told::Conflict(*id),
     };

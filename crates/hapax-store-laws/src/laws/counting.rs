@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::store::{Disposal, EventQuery, ReplayMode};
+use hapax_core::store::{Disposal, EventQuery, ReplayMode, ReplayOrder, ReplayTarget};
 use hapax_core::{DeliveryState, EventId, EventStatus, Verdict};
 
 use crate::Bench;
@@ -34,6 +34,25 @@ pub async fn a_status_follows_from_the_deliveries(bench: &mut Bench) {
     has_status(bench, id, EventStatus::Completed).await;
     let ignored = bench.stored(bench.event("evt_2")).await;
     has_status(bench, ignored, EventStatus::Ignored).await;
+}
+
+/// What has no id of its own is kept aside, until it is sent somewhere.
+pub async fn an_event_without_an_id_is_quarantined_until_it_is_sent_somewhere(bench: &mut Bench) {
+    let id = bench.stored(bench.event("unidentified:00ff")).await;
+    has_status(bench, id, EventStatus::Quarantined).await;
+    let order = ReplayOrder {
+        event: id,
+        mode: ReplayMode::All,
+        to: Some(ReplayTarget {
+            destination: "billing".into(),
+            lane: None,
+        }),
+        job: None,
+    };
+    bench.store.replay(vec![order]).await.must();
+    has_status(bench, id, EventStatus::Pending).await;
+    bench.run("billing", Verdict::Completed).await;
+    has_status(bench, id, EventStatus::Completed).await;
 }
 
 /// A lease that was lost or merely taken is no failure.

@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 use hapax_core::store::{
     AuditEntry, AuditRecord, BodyNote, Cursor, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote,
-    Error, Pause, ReplayJob, ReplayJobId, ReplayJobState, Variant,
+    Error, Pause, ReplayJob, ReplayJobId, ReplayJobState, SourceState, Variant,
 };
-use hapax_core::{BodyHash, DeliveryState, DestinationId, EventId, Operations, Timestamp};
+use hapax_core::{BodyHash, DeliveryState, DestinationId, EventId, Operations, SourceName, Timestamp};
 
 use super::MemoryStore;
 use super::state::State;
@@ -27,6 +27,35 @@ impl Operations for MemoryStore {
 
     async fn pauses(&self) -> Result<Vec<Pause>, Error> {
         Ok(self.step(|state, _| state.pauses.values().cloned().collect()))
+    }
+
+    async fn put_source_state(&self, state: SourceState) -> Result<(), Error> {
+        self.step(|all, _| {
+            all.source_states
+                .insert((state.source.clone(), state.name.clone()), state)
+        });
+        Ok(())
+    }
+
+    async fn take_source_state(
+        &self,
+        source: &SourceName,
+        name: &str,
+        put: Option<SourceState>,
+    ) -> Result<bool, Error> {
+        Ok(self.step(|state, _| {
+            let taken = state.source_states.remove(&(source.clone(), name.to_owned()));
+            if let (Some(_), Some(put)) = (&taken, put) {
+                state
+                    .source_states
+                    .insert((put.source.clone(), put.name.clone()), put);
+            }
+            taken.is_some()
+        }))
+    }
+
+    async fn source_states(&self) -> Result<Vec<SourceState>, Error> {
+        Ok(self.step(|state, _| state.source_states.values().cloned().collect()))
     }
 
     async fn record(&self, entry: AuditEntry) -> Result<(), Error> {

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use hapax_core::store::{
     AttemptView, AuditRecord, DeliveryView, DuplicateTally, ImportMark, JobHold, LedgerEntry, Origin, Pause,
-    ReplayJob, ReplayJobId, Variant,
+    ReplayJob, ReplayJobId, SourceState, Variant,
 };
 use hapax_core::{
     DeliveryState, DestinationId, ErrorClass, EventId, EventStatus, Generation, Hold, IdempotencyKey,
-    Identity, Key, Lane, Scope, StoredEvent, Timestamp, Token,
+    Identity, Key, Lane, Scope, SourceName, StoredEvent, Timestamp, Token,
 };
 
 #[derive(Debug, Default)]
@@ -23,6 +23,7 @@ pub(super) struct State {
     /// By scope and hash: the events that carried the body, the earliest first.
     pub(super) bodies: BTreeMap<(Scope, [u8; 32]), Vec<BodyRow>>,
     pub(super) pauses: BTreeMap<DestinationId, Pause>,
+    pub(super) source_states: BTreeMap<(SourceName, String), SourceState>,
     pub(super) audit: Vec<AuditRecord>,
     pub(super) jobs: BTreeMap<ReplayJobId, ReplayJob>,
     pub(super) origin: Option<Origin>,
@@ -150,7 +151,9 @@ impl State {
     pub(super) fn status(&self, event: EventId) -> EventStatus {
         let deliveries: Vec<_> = self.deliveries_of(event).map(|(_, delivery)| delivery).collect();
         if deliveries.is_empty() {
-            return EventStatus::Ignored;
+            let row = self.events.get(&event);
+            let event_id = row.map_or("", |row| row.event.identity.event_id.as_str());
+            return EventStatus::without_deliveries(event_id);
         }
         let mut unfinished = deliveries
             .iter()

@@ -9,12 +9,12 @@ use hapax_core::store::{
     AcceptRequest, AuditEntry, AuditRecord, BodyNote, Census, Claim, Counts, Cursor, DeadQuery, DeliveryView,
     Disposal, Driver, DuplicateNote, Error, EventPage, EventQuery, EventRecord, Forgotten, ImportBegun,
     ImportMark, LeaseBatch, LeaseOrder, LedgerEntry, Origin, Pause, PurgeOrder, Purged, Quarantined, Record,
-    ReplayJob, ReplayJobId, ReplayOrder, Replayed, Report, Rescued, TransferCursor, TransferPage, Variant,
-    Written,
+    ReplayJob, ReplayJobId, ReplayOrder, Replayed, Report, Rescued, SourceState, TransferCursor,
+    TransferPage, Variant, Written,
 };
 use hapax_core::{
-    Backend, BodyHash, DestinationId, EventId, Generation, Hold, Identity, Key, Operations, Store, Timestamp,
-    Token, Transfer, Verdict,
+    Backend, BodyHash, DestinationId, EventId, Generation, Hold, Identity, Key, Operations, SourceName,
+    Store, Timestamp, Token, Transfer, Verdict,
 };
 use hapax_store_laws::bench::Must;
 use hapax_store_laws::model::{MemorySubject, Restart};
@@ -283,6 +283,23 @@ impl Operations for Broken {
 
     async fn pauses(&self) -> Result<Vec<Pause>, Error> {
         self.inner.pauses().await
+    }
+
+    async fn put_source_state(&self, state: SourceState) -> Result<(), Error> {
+        self.inner.put_source_state(state).await
+    }
+
+    async fn take_source_state(
+        &self,
+        source: &SourceName,
+        name: &str,
+        put: Option<SourceState>,
+    ) -> Result<bool, Error> {
+        self.inner.take_source_state(source, name, put).await
+    }
+
+    async fn source_states(&self) -> Result<Vec<SourceState>, Error> {
+        self.inner.source_states().await
     }
 
     async fn record(&self, entry: AuditEntry) -> Result<(), Error> {

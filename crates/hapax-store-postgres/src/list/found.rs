@@ -52,7 +52,7 @@ pub(super) struct Found {
     pub(super) id: Uuid,
     pub(super) fits: bool,
     source: SourceName,
-    event_id: String,
+    pub(super) event_id: String,
     event_type: Option<String>,
     received_at: Timestamp,
     body_bytes: u64,

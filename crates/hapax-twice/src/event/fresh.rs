@@ -22,7 +22,7 @@ pub(super) fn like(known: Option<&str>, place: Option<&Place>) -> String {
             format!("{prefix}{}", letters())
         }
         (None, Some(Place::Header(_))) => uuid(),
-        (None, Some(Place::Body(_) | Place::BodySha256) | None) => format!("evt_{}", letters()),
+        (None, Some(_) | None) => format!("evt_{}", letters()),
     }
 }
 

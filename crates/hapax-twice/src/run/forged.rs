@@ -11,6 +11,11 @@ impl Runner {
             return Err(Stop::Skipped("this provider does not sign the time"));
         }
         let delivery = self.fresh(&subject.event)?;
+        if self.sender.passes(&delivery, forgery) {
+            return Err(Stop::Skipped(
+                "nobody can tell it from a genuine one: this provider does not sign that",
+            ));
+        }
         let answer = self.client.send(self.sender.forge(&delivery, forgery)).await;
         let change = self.settled_change(&delivery.names).await?;
         if answer.is_success() {

@@ -77,6 +77,16 @@ impl Pointers {
 }
 
 impl<'body> Extracted<'body> {
+    /// The raw JSON text at a pointer.
+    pub(crate) fn raw(&self, slot: usize) -> Option<&'body str> {
+        self.slots.get(slot).copied().flatten()
+    }
+
+    /// Where the value at a pointer is inside the body that was read.
+    pub(crate) fn range(&self, slot: usize, body: &[u8]) -> Option<std::ops::Range<usize>> {
+        self.raw(slot).map(|raw| super::split::range_of(raw, body))
+    }
+
     /// The text of a string or the literal text of a number; `None` for anything else and for nothing.
     pub(crate) fn scalar(&self, slot: usize) -> Result<Option<Cow<'body, str>>, serde_json::Error> {
         let Some(raw) = self.slots.get(slot).copied().flatten() else {

@@ -24,11 +24,30 @@ pub struct Field {
 pub enum Place {
     /// The header of this lower-case name.
     Header(String),
-    /// The value inside the JSON body.
+    /// The value of this name in the query.
+    Query(String),
+    /// The value inside the event's own JSON body: of a split request the item's.
     Body(Pointer),
-    /// The SHA-256 of the whole body, in hexadecimal. Only where it is asked for by name: two real events may have
-    /// the same bytes.
+    /// The first value of this name in a form body. What follows a `#` is a JSON pointer into that value, for senders
+    /// that put JSON into a form: `form:payload#/trigger_id`.
+    Form(String),
+    /// The SHA-256 of the event's own body, in hexadecimal. Only where it is asked for by name: two real events may
+    /// have the same bytes.
     BodySha256,
+    /// The value inside the whole request's JSON body.
+    Request(Pointer),
+    /// The SHA-256 of the whole request's body, in hexadecimal.
+    RequestSha256,
+    /// The place inside a split request, counted from 0.
+    Index,
+    /// The first of these keys that the event's own JSON object has.
+    Present(Vec<String>),
+    /// As [`Place::Body`], but `true` and `false` count as well.
+    Flag(Pointer),
+    /// What the proof itself has read under this name, where the body is neither JSON nor a form.
+    Proof(String),
+    /// A fixed text.
+    Text(String),
 }
 
 /// A JSON pointer (RFC 6901), taken apart.
@@ -43,6 +62,24 @@ pub struct FieldList {
     fields: Vec<Field>,
 }
 
+impl Place {
+    /// Whether the place is inside one event, so that it is still there once the event is stored.
+    pub fn is_in_event(&self) -> bool {
+        match self {
+            Place::Header(_)
+            | Place::Body(_)
+            | Place::Form(_)
+            | Place::BodySha256
+            | Place::Present(_)
+            | Place::Flag(_)
+            | Place::Text(_) => true,
+            Place::Proof(_) | Place::Query(_) | Place::Request(_) | Place::RequestSha256 | Place::Index => {
+                false
+            }
+        }
+    }
+}
+
 impl Field {
     /// The places, in the order in which they are tried.
     pub fn places(&self) -> &[Place] {
@@ -51,6 +88,23 @@ impl Field {
 }
 
 impl Pointer {
+    /// The pointer to a key of an object.
+    pub fn of_key(key: &str) -> Self {
+        Self::of_keys(&[key])
+    }
+
+    /// The pointer to a key of an object inside an object, and so on.
+    pub(crate) fn of_keys(keys: &[&str]) -> Self {
+        Pointer {
+            tokens: keys.iter().map(|key| (*key).to_owned()).collect(),
+        }
+    }
+
+    /// The pointer of these unescaped reference tokens.
+    pub(super) fn of_tokens(tokens: Vec<String>) -> Self {
+        Pointer { tokens }
+    }
+
     /// The unescaped reference tokens.
     pub fn tokens(&self) -> &[String] {
         &self.tokens
@@ -93,8 +147,11 @@ impl FromStr for Place {
     type Err = FieldProblem;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text == "body-sha256" {
-            return Ok(Place::BodySha256);
+        match text {
+            "body-sha256" => return Ok(Place::BodySha256),
+            "request-sha256" => return Ok(Place::RequestSha256),
+            "index" => return Ok(Place::Index),
+            _ => {}
         }
         if let Some(name) = text.strip_prefix("header:") {
             if name.contains('|') {
@@ -105,9 +162,21 @@ impl FromStr for Place {
                 .map(Place::Header)
                 .map_err(|_| FieldProblem::HeaderName);
         }
-        match text.strip_prefix("body:") {
-            Some(pointer) => pointer.parse().map(Place::Body),
-            None => Err(FieldProblem::UnknownKind),
+        let (kind, rest) = text.split_once(':').ok_or(FieldProblem::UnknownKind)?;
+        let named = |make: fn(String) -> Place| match rest {
+            "" => Err(FieldProblem::UnknownKind),
+            name => Ok(make(name.to_owned())),
+        };
+        match kind {
+            "body" => rest.parse().map(Place::Body),
+            "request" => rest.parse().map(Place::Request),
+            "query" => named(Place::Query),
+            "form" => named(Place::Form),
+            "text" => named(Place::Text),
+            "flag" => rest.parse().map(Place::Flag),
+            "proof" => named(Place::Proof),
+            "present" => named(|keys| Place::Present(keys.split(',').map(str::to_owned).collect())),
+            _ => Err(FieldProblem::UnknownKind),
         }
     }
 }
@@ -145,7 +214,16 @@ impl fmt::Display for Place {
         match self {
             Place::Header(name) => write!(formatter, "header:{name}"),
             Place::Body(pointer) => write!(formatter, "body:{pointer}"),
+            Place::Query(name) => write!(formatter, "query:{name}"),
+            Place::Form(name) => write!(formatter, "form:{name}"),
             Place::BodySha256 => formatter.write_str("body-sha256"),
+            Place::Request(pointer) => write!(formatter, "request:{pointer}"),
+            Place::RequestSha256 => formatter.write_str("request-sha256"),
+            Place::Index => formatter.write_str("index"),
+            Place::Present(keys) => write!(formatter, "present:{}", keys.join(",")),
+            Place::Text(text) => write!(formatter, "text:{text}"),
+            Place::Flag(pointer) => write!(formatter, "flag:{pointer}"),
+            Place::Proof(name) => write!(formatter, "proof:{name}"),
         }
     }
 }
@@ -168,6 +246,13 @@ impl fmt::Display for FieldList {
             field.fmt(formatter)?;
         }
         Ok(())
+    }
+}
+
+impl<'de> Deserialize<'de> for Pointer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(D::Error::custom)
     }
 }
 
@@ -200,16 +285,29 @@ impl<'de> Visitor<'de> for FieldListVisitor {
     }
 }
 
+/// What a place begins with.
+const KINDS: [&str; 12] = [
+    "header:",
+    "query:",
+    "body:",
+    "form:",
+    "body-sha256",
+    "request:",
+    "request-sha256",
+    "index",
+    "present:",
+    "text:",
+    "flag:",
+    "proof:",
+];
+
 /// Splits at each `|` that is followed by a known kind; any other `|` belongs to a JSON pointer.
 fn alternatives(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut start = 0;
     for (at, _) in text.match_indices('|') {
         let rest = &text[at + 1..];
-        if ["header:", "body:", "body-sha256"]
-            .iter()
-            .any(|kind| rest.starts_with(kind))
-        {
+        if KINDS.iter().any(|kind| rest.starts_with(kind)) {
             found.push(&text[start..at]);
             start = at + 1;
         }
@@ -245,6 +343,16 @@ mod tests {
             "body:/a~1b/~0/0",
             "body:",
             "body-sha256",
+            "query:code",
+            "form:MessageSid",
+            "form:payload#/trigger_id",
+            "request:/realmId",
+            "request-sha256",
+            "index",
+            "present:message,poll",
+            "text:list_folder",
+            "flag:/success",
+            "proof:kind",
             "header:webhook-id|header:svix-id",
             "body:/a|b|body:/c",
         ] {

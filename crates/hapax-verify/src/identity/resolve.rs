@@ -1,18 +1,25 @@
-//! From a verified request to its id and type, by a rule compiled once.
+//! From a proven request to its events, each with its id and type, by a rule compiled once.
 
 use std::borrow::Cow;
 
-use super::{Extracted, Field, FieldList, IdentityRule, Place, Pointers, text};
+use super::content::ChangingValues;
+use super::split::{Item, KnownItem, Splitter};
+use super::{Extracted, Field, IdentityRule, Place, Pointers, UNIDENTIFIED, text};
 use crate::limits::EVENT_TYPE_BYTES_MAX;
-use crate::scheme::Part;
-use crate::{IdProblem, Rejection, Request, Scheme, SetupError};
+use crate::proof::{Prove, Proven};
+use crate::request::{query_value, value_in_form};
+use crate::verdict::{Envelope, EventBody, Identification};
+use crate::{IdProblem, Rejection, Request, SetupError};
 
 /// An identity rule, ready for use.
 #[derive(Debug)]
 pub(crate) struct CompiledRule {
-    id: Vec<CompiledField>,
+    ids: Vec<Vec<CompiledField>>,
     kind: Vec<CompiledField>,
-    pointers: Pointers,
+    own: Pointers,
+    root: Pointers,
+    splitter: Option<Splitter>,
+    changing: Option<ChangingValues>,
     rule: IdentityRule,
     id_is_signed: bool,
 }
@@ -22,19 +29,38 @@ type CompiledField = Vec<CompiledPlace>;
 #[derive(Debug)]
 enum CompiledPlace {
     Header(String),
-    Slot(usize),
+    Query(String),
+    Own(usize),
+    Root(usize),
+    Form(String),
     BodySha256,
+    RequestSha256,
+    Index,
+    Present(Vec<(String, usize)>),
+    Text(String),
+    Flag(usize),
+    Proof(String),
 }
 
-/// The body as far as it could be read. A fault matters only where an id is inside the body.
+/// A body as far as it could be read. A fault matters only where an id is inside the body.
 #[expect(
     clippy::large_enum_variant,
     reason = "the large variant is the usual one and lives on the stack for one request"
 )]
-pub(crate) enum Reading<'body> {
+enum Reading<'body> {
     NotNeeded,
     Extracted(Extracted<'body>),
     Malformed(String),
+}
+
+/// One event and its request.
+struct Subject<'a, 'r> {
+    request: &'r Request<'a>,
+    body: &'a [u8],
+    index: Option<u32>,
+    own: Reading<'a>,
+    root: &'r Reading<'a>,
+    facts: &'r [(&'static str, String)],
 }
 
 /// What one place holds.
@@ -46,20 +72,37 @@ enum Found<'a> {
 }
 
 impl CompiledRule {
-    pub(crate) fn new(rule: IdentityRule, scheme: &Scheme) -> Result<Self, SetupError> {
-        let mut pointers = Pointers::default();
-        let id = compile(rule.event_id.fields(), &mut pointers)?;
+    pub(crate) fn new(rule: IdentityRule, proof: &dyn Prove) -> Result<Self, SetupError> {
+        let (mut own, mut root) = (Pointers::default(), Pointers::default());
+        let mut compile = |fields: &[Field]| -> Result<Vec<CompiledField>, SetupError> {
+            fields
+                .iter()
+                .map(|field| {
+                    let places = field.places().iter();
+                    places
+                        .map(|place| compile_place(place, &mut own, &mut root))
+                        .collect()
+                })
+                .collect()
+        };
+        let composites = rule.event_id.composites().iter();
+        let ids = composites
+            .map(|composite| compile(composite.fields()))
+            .collect::<Result<Vec<_>, _>>()?;
         let kind = match &rule.event_type {
-            Some(list) => compile(list.fields(), &mut pointers)?,
+            Some(list) => compile(list.fields())?,
             None => Vec::new(),
         };
-        let id_is_signed = is_signed(&rule.event_id, scheme);
+        let id_is_signed = rule.event_id.fields().all(|field| is_signed(field, proof));
         Ok(CompiledRule {
-            id,
+            ids,
             kind,
-            pointers,
-            rule,
+            own,
+            root,
+            splitter: rule.split.as_ref().map(Splitter::new).transpose()?,
+            changing: ChangingValues::new(&rule.changing)?,
             id_is_signed,
+            rule,
         })
     }
 
@@ -67,43 +110,137 @@ impl CompiledRule {
         self.id_is_signed
     }
 
-    /// Reads what the rule needs out of the body, in one pass.
-    pub(crate) fn read<'body>(&self, body: &'body [u8]) -> Reading<'body> {
-        if self.pointers.is_empty() {
-            return Reading::NotNeeded;
+    /// The events of a proven request.
+    pub(crate) fn events(&self, request: &Request<'_>, proven: &Proven) -> Result<Vec<Envelope>, Rejection> {
+        let items = match &self.splitter {
+            Some(splitter) => splitter.split(request)?,
+            None => None,
+        };
+        let root = read(&self.root, request.body);
+        let Some(items) = items else {
+            let subject = Subject {
+                request,
+                body: request.body,
+                index: None,
+                own: read(&self.own, request.body),
+                root: &root,
+                facts: &proven.facts,
+            };
+            return Ok(vec![self.whole(&subject, proven)?]);
+        };
+        let count = items.len();
+        let mut events = Vec::with_capacity(count);
+        for (index, item) in (0..).zip(items) {
+            let body = request.body.get(item.own.clone()).unwrap_or_default();
+            let subject = Subject {
+                request,
+                body,
+                index: Some(index),
+                own: read(&self.own, body),
+                root: &root,
+                facts: &proven.facts,
+            };
+            events.push(self.item(&subject, item, proven));
         }
-        match self.pointers.extract(body) {
-            Ok(extracted) => Reading::Extracted(extracted),
-            Err(error) => Reading::Malformed(error.to_string()),
+        Ok(events)
+    }
+
+    /// A request that is one event: without an id it is refused.
+    fn whole(&self, subject: &Subject<'_, '_>, proven: &Proven) -> Result<Envelope, Rejection> {
+        let (event_id, identification) = if self.ids.is_empty() {
+            (String::new(), Identification::Never)
+        } else {
+            (self.event_id(subject)?, Identification::BySender)
+        };
+        let event_type = self.event_type(subject);
+        Ok(self.envelope(
+            subject,
+            proven,
+            (event_id, identification),
+            event_type,
+            EventBody::Whole,
+        ))
+    }
+
+    /// One of several: without an id it is kept aside, and the others go on.
+    fn item(&self, subject: &Subject<'_, '_>, item: Item, proven: &Proven) -> Envelope {
+        let (id, event_type) = match item.known {
+            Some(KnownItem { id, event_type }) => (known_id(&id), event_type.and_then(usable_type)),
+            None => (self.event_id(subject), self.event_type(subject)),
+        };
+        let id = match id {
+            Ok(id) => (id, Identification::BySender),
+            Err(_) => (
+                format!("{UNIDENTIFIED}{}", text::sha256_hex(subject.body)),
+                Identification::Missing,
+            ),
+        };
+        self.envelope(subject, proven, id, event_type, item.body)
+    }
+
+    fn envelope(
+        &self,
+        subject: &Subject<'_, '_>,
+        proven: &Proven,
+        (event_id, identification): (String, Identification),
+        event_type: Option<String>,
+        body: EventBody,
+    ) -> Envelope {
+        Envelope {
+            event_id,
+            event_type,
+            signed_at: proven.signed_at,
+            secret_index: proven.secret_index,
+            id_is_signed: self.id_is_signed,
+            identification,
+            content_hash: self.content_hash(subject, &body),
+            body,
+            batch_index: subject.index,
         }
     }
 
     /// The text of the event id.
-    pub(crate) fn event_id(&self, request: &Request<'_>, reading: &Reading<'_>) -> Result<String, Rejection> {
-        if let [field] = self.id.as_slice() {
-            let part = self.id_part(field, request, reading)?;
-            let id = part.ok_or_else(|| self.missing())?;
-            if id.is_empty() {
+    fn event_id(&self, subject: &Subject<'_, '_>) -> Result<String, Rejection> {
+        let (mut partial, mut fault) = (None, None);
+        for composite in &self.ids {
+            let mut parts = Vec::with_capacity(composite.len());
+            for field in composite {
+                parts.push(match find(field, subject) {
+                    Found::Text(part) if part.contains('\0') => return Err(self.invalid(IdProblem::Nul)),
+                    Found::Text(part) => Some(part),
+                    Found::Missing => None,
+                    Found::NotUtf8 => return Err(self.invalid(IdProblem::NotUtf8)),
+                    Found::Malformed(detail) => {
+                        fault = Some(self.malformed(detail));
+                        None
+                    }
+                });
+            }
+            if let [Some(only)] = parts.as_slice()
+                && only.is_empty()
+            {
                 return Err(self.invalid(IdProblem::Empty));
             }
-            return Ok(text::single(&id));
+            let has_any = parts.iter().flatten().any(|part| !part.is_empty());
+            if has_any && parts.iter().all(Option::is_some) {
+                return Ok(written(&parts));
+            }
+            if has_any && partial.is_none() {
+                partial = Some(written(&parts));
+            }
         }
-        let parts = self
-            .id
-            .iter()
-            .map(|field| self.id_part(field, request, reading))
-            .collect::<Result<Vec<_>, _>>()?;
-        if parts.iter().flatten().all(|part| part.is_empty()) {
-            return Err(self.missing());
+        match (fault, partial) {
+            (Some(fault), _) => Err(fault),
+            (None, Some(partial)) => Ok(partial),
+            (None, None) => Err(self.missing()),
         }
-        Ok(text::composite(&parts))
     }
 
     /// The event's type, if it has one. Nothing about a type ever refuses an event.
-    pub(crate) fn event_type(&self, request: &Request<'_>, reading: &Reading<'_>) -> Option<String> {
+    fn event_type(&self, subject: &Subject<'_, '_>) -> Option<String> {
         let mut joined = String::new();
         for field in &self.kind {
-            if let Found::Text(part) = find(field, request, reading) {
+            if let Found::Text(part) = find(field, subject) {
                 if part.is_empty() {
                     continue;
                 }
@@ -113,27 +250,22 @@ impl CompiledRule {
                 joined.push_str(&part);
             }
         }
-        let usable = !joined.is_empty()
-            && joined.len() <= EVENT_TYPE_BYTES_MAX
-            && !joined.chars().any(char::is_control);
-        usable.then_some(joined)
+        usable_type(joined)
     }
 
-    fn id_part<'a>(
-        &self,
-        field: &CompiledField,
-        request: &Request<'a>,
-        reading: &Reading<'a>,
-    ) -> Result<Option<Cow<'a, str>>, Rejection> {
-        match find(field, request, reading) {
-            Found::Text(part) if part.contains('\0') => Err(self.invalid(IdProblem::Nul)),
-            Found::Text(part) => Ok(Some(part)),
-            Found::Missing => Ok(None),
-            Found::NotUtf8 => Err(self.invalid(IdProblem::NotUtf8)),
-            Found::Malformed(detail) => Err(Rejection::MalformedBody {
-                looked_in: self.rule.event_id.to_string(),
-                detail,
-            }),
+    /// What an event's content is judged by, where its body as delivered is not it.
+    fn content_hash(&self, subject: &Subject<'_, '_>, body: &EventBody) -> Option<crate::ContentHash> {
+        match (&self.changing, body) {
+            (Some(changing), _) => changing.hash(subject.body),
+            (None, EventBody::Pieces(_)) => Some(crate::ContentHash::of_item(subject.body)),
+            (None, EventBody::Whole | EventBody::Part(_)) => None,
+        }
+    }
+
+    fn malformed(&self, detail: String) -> Rejection {
+        Rejection::MalformedBody {
+            looked_in: self.rule.event_id.to_string(),
+            detail,
         }
     }
 
@@ -151,67 +283,148 @@ impl CompiledRule {
     }
 }
 
-fn compile(fields: &[Field], pointers: &mut Pointers) -> Result<Vec<CompiledField>, SetupError> {
-    let mut compiled_place = |place: &Place| {
-        Ok(match place {
-            Place::Header(name) => CompiledPlace::Header(name.clone()),
-            Place::Body(pointer) => CompiledPlace::Slot(pointers.add(pointer)?),
-            Place::BodySha256 => CompiledPlace::BodySha256,
-        })
-    };
-    fields
-        .iter()
-        .map(|field| field.places().iter().map(&mut compiled_place).collect())
-        .collect()
+fn compile_place(
+    place: &Place,
+    own: &mut Pointers,
+    root: &mut Pointers,
+) -> Result<CompiledPlace, SetupError> {
+    Ok(match place {
+        Place::Header(name) => CompiledPlace::Header(name.clone()),
+        Place::Query(name) => CompiledPlace::Query(name.clone()),
+        Place::Body(pointer) => CompiledPlace::Own(own.add(pointer)?),
+        Place::Form(name) => CompiledPlace::Form(name.clone()),
+        Place::BodySha256 => CompiledPlace::BodySha256,
+        Place::Request(pointer) => CompiledPlace::Root(root.add(pointer)?),
+        Place::RequestSha256 => CompiledPlace::RequestSha256,
+        Place::Index => CompiledPlace::Index,
+        Place::Present(keys) => {
+            let slot = |key: &String| Ok((key.clone(), own.add(&super::Pointer::of_key(key))?));
+            CompiledPlace::Present(keys.iter().map(slot).collect::<Result<_, SetupError>>()?)
+        }
+        Place::Text(text) => CompiledPlace::Text(text.clone()),
+        Place::Flag(pointer) => CompiledPlace::Flag(own.add(pointer)?),
+        Place::Proof(name) => CompiledPlace::Proof(name.clone()),
+    })
+}
+
+/// Reads what the pointers name, in one pass.
+fn read<'body>(pointers: &Pointers, body: &'body [u8]) -> Reading<'body> {
+    if pointers.is_empty() {
+        return Reading::NotNeeded;
+    }
+    match pointers.extract(body) {
+        Ok(extracted) => Reading::Extracted(extracted),
+        Err(error) => Reading::Malformed(error.to_string()),
+    }
 }
 
 /// The first place that holds anything counts, even if what it holds is no good: a sender must not be able to choose
-/// another place by spoiling the first.
-fn find<'a>(field: &CompiledField, request: &Request<'a>, reading: &Reading<'a>) -> Found<'a> {
+/// another place by spoiling the first. A body that is no JSON may still be a form.
+fn find<'a>(field: &'a CompiledField, subject: &Subject<'a, '_>) -> Found<'a> {
+    let mut nothing = Found::Missing;
     for place in field {
-        let found = match place {
-            CompiledPlace::Header(name) => match request.headers.get(name) {
-                None => Found::Missing,
-                Some(value) => match std::str::from_utf8(value) {
-                    Ok(value) => Found::Text(Cow::Borrowed(value)),
-                    Err(_) => Found::NotUtf8,
-                },
-            },
-            CompiledPlace::Slot(slot) => match reading {
-                Reading::NotNeeded => Found::Missing,
-                Reading::Malformed(detail) => Found::Malformed(detail.clone()),
-                Reading::Extracted(extracted) => match extracted.scalar(*slot) {
-                    Ok(Some(value)) => Found::Text(value),
-                    Ok(None) => Found::Missing,
-                    Err(error) => Found::Malformed(error.to_string()),
-                },
-            },
-            CompiledPlace::BodySha256 => Found::Text(Cow::Owned(text::sha256_hex(request.body))),
-        };
-        match found {
+        match look(place, subject) {
             Found::Missing => {}
-            Found::Text(_) | Found::NotUtf8 | Found::Malformed(_) => return found,
+            found @ (Found::Text(_) | Found::NotUtf8) => return found,
+            Found::Malformed(detail) => nothing = Found::Malformed(detail),
         }
     }
-    Found::Missing
+    nothing
 }
 
-/// Whether the signature covers whatever place the id comes from.
-fn is_signed(id: &FieldList, scheme: &Scheme) -> bool {
-    let covered = |place: &Place| match place {
-        Place::Header(name) => scheme.signed.covers_header(name),
-        Place::Body(_) | Place::BodySha256 => scheme.signed.covers_body(),
-    };
+fn look<'a>(place: &'a CompiledPlace, subject: &Subject<'a, '_>) -> Found<'a> {
+    let owned = |text: Option<String>| text.map_or(Found::Missing, |text| Found::Text(Cow::Owned(text)));
+    match place {
+        CompiledPlace::Header(name) => match subject.request.headers.get(name) {
+            None => Found::Missing,
+            Some(value) => match std::str::from_utf8(value) {
+                Ok(value) => Found::Text(Cow::Borrowed(value)),
+                Err(_) => Found::NotUtf8,
+            },
+        },
+        CompiledPlace::Query(name) => owned(query_value(subject.request.query, name)),
+        CompiledPlace::Own(slot) => scalar(&subject.own, *slot),
+        CompiledPlace::Root(slot) => scalar(subject.root, *slot),
+        // A body that is no form has no such value, and the next place is looked at.
+        CompiledPlace::Form(name) => owned(value_in_form(subject.body, name)),
+        CompiledPlace::BodySha256 => owned(Some(text::sha256_hex(subject.body))),
+        CompiledPlace::RequestSha256 => owned(Some(text::sha256_hex(subject.request.body))),
+        CompiledPlace::Index => owned(subject.index.map(|index| index.to_string())),
+        CompiledPlace::Present(keys) => match &subject.own {
+            Reading::Extracted(extracted) => {
+                let mut keys = keys.iter();
+                let found = keys.find(|(_, slot)| extracted.raw(*slot).is_some());
+                found.map_or(Found::Missing, |(key, _)| Found::Text(Cow::Borrowed(key)))
+            }
+            Reading::NotNeeded | Reading::Malformed(_) => Found::Missing,
+        },
+        CompiledPlace::Text(text) => Found::Text(Cow::Borrowed(text)),
+        CompiledPlace::Flag(slot) => flag(&subject.own, *slot),
+        CompiledPlace::Proof(name) => {
+            let fact = subject.facts.iter().find(|(known, _)| known == name);
+            owned(fact.map(|(_, value)| value.clone()))
+        }
+    }
+}
+
+/// A scalar, or `true` or `false` as they are written.
+fn flag<'a>(reading: &Reading<'a>, slot: usize) -> Found<'a> {
+    match reading {
+        Reading::Extracted(extracted) => match extracted.raw(slot) {
+            Some(word @ ("true" | "false")) => Found::Text(Cow::Borrowed(word)),
+            Some(_) | None => scalar(reading, slot),
+        },
+        Reading::NotNeeded | Reading::Malformed(_) => scalar(reading, slot),
+    }
+}
+
+fn scalar<'a>(reading: &Reading<'a>, slot: usize) -> Found<'a> {
+    match reading {
+        Reading::NotNeeded => Found::Missing,
+        Reading::Malformed(detail) => Found::Malformed(detail.clone()),
+        Reading::Extracted(extracted) => match extracted.scalar(slot) {
+            Ok(Some(value)) => Found::Text(value),
+            Ok(None) => Found::Missing,
+            Err(error) => Found::Malformed(error.to_string()),
+        },
+    }
+}
+
+fn written(parts: &[Option<Cow<'_, str>>]) -> String {
+    match parts {
+        [Some(only)] => text::single(only),
+        _ => text::composite(parts),
+    }
+}
+
+fn usable_type(text: String) -> Option<String> {
+    let usable =
+        !text.is_empty() && text.len() <= EVENT_TYPE_BYTES_MAX && !text.chars().any(char::is_control);
+    usable.then_some(text)
+}
+
+fn known_id(parts: &[Option<String>]) -> Result<String, Rejection> {
+    let parts: Vec<Option<Cow<'_, str>>> = parts
+        .iter()
+        .map(|part| part.as_deref().map(Cow::Borrowed))
+        .collect();
+    if parts.iter().flatten().all(|part| part.is_empty()) {
+        return Err(Rejection::EventIdMissing {
+            looked_in: "the item".to_owned(),
+        });
+    }
+    Ok(written(&parts))
+}
+
+/// Whether the proof covers whatever place the id comes from.
+fn is_signed(field: &Field, proof: &dyn Prove) -> bool {
     let header = |place: &Place| match place {
         Place::Header(name) => Some(name.clone()),
-        Place::Body(_) | Place::BodySha256 => None,
+        _ => None,
     };
-    // `{id}` covers the first of its headers that is present, so the id must look in the same ones in the same order.
-    let is_signed_id = |field: &Field| {
-        let names: Option<Vec<String>> = field.places().iter().map(header).collect();
-        scheme.signed.parts().contains(&Part::Id) && names.as_ref() == Some(&scheme.id_headers)
-    };
-    id.fields()
-        .iter()
-        .all(|field| is_signed_id(field) || field.places().iter().all(covered))
+    let headers: Option<Vec<String>> = field.places().iter().map(header).collect();
+    match headers {
+        Some(headers) => proof.covers_first_of(&headers),
+        None => field.places().iter().all(|place| proof.covers(place)),
+    }
 }

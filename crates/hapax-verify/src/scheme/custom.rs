@@ -1,11 +1,13 @@
 //! A source's own scheme, as `hapax.toml` writes it: `verify = { scheme = "hmac-sha256", header = "x-signature", … }`.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use super::template::header_name;
 use super::{
-    Algorithm, Encoding, HeaderFormat, KeyEncoding, KeyRule, Scheme, SignatureKind, Template, TimestampPlace,
-    TimestampRule, TimestampUnit,
+    Algorithm, Encoding, HeaderFormat, HeadersRead, KeyEncoding, KeyRule, Scheme, SignatureKind, Template,
+    TimestampPlace, TimestampRule, TimestampUnit, comma,
 };
 use crate::SetupError;
 use crate::limits::{TOLERANCE_SECONDS_DEFAULT, TOLERANCE_SECONDS_MAX};
@@ -70,12 +72,17 @@ impl TryFrom<CustomScheme> for Scheme {
         let default_key = match custom.scheme {
             Algorithm::HmacSha1 | Algorithm::HmacSha256 | Algorithm::HmacSha512 => KeyEncoding::Utf8,
             Algorithm::Ed25519 => KeyEncoding::Hex,
+            Algorithm::EcdsaP256 => KeyEncoding::Base64,
         };
         let scheme = Scheme {
             headers: vec![header_name(&custom.header)?],
+            headers_read: HeadersRead::First,
             format: HeaderFormat::Plain {
                 prefix: custom.prefix,
+                prefix_optional: false,
             },
+            separator: comma(),
+            fixed_headers: BTreeMap::new(),
             signed,
             id_headers: custom
                 .id_header
@@ -85,6 +92,8 @@ impl TryFrom<CustomScheme> for Scheme {
             timestamp,
             signatures: vec![SignatureKind {
                 label: String::new(),
+                header: None,
+                key_option: None,
                 algorithm: custom.scheme,
                 encoding: custom.encoding,
                 key: KeyRule {
@@ -94,6 +103,8 @@ impl TryFrom<CustomScheme> for Scheme {
                     private_prefix: None,
                 },
             }],
+            url_option: None,
+            named_keys: None,
         };
         scheme.check()?;
         Ok(scheme)

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use super::{KeyEncoding, KeyRule, SignatureKind};
+use super::{KeyEncoding, KeyRule, SignatureKind, entities};
 use crate::setup::SecretProblem;
 
 /// Secrets are copied by hand, and lose their padding; signatures are not, and do not.
@@ -53,6 +53,7 @@ pub(crate) fn derive(
             .decode(text)
             .map_err(|_| SecretProblem::NotBase64 { prefix: taken_off })?,
         KeyEncoding::Hex => hex::decode(text).map_err(|_| SecretProblem::NotHex { prefix: taken_off })?,
+        KeyEncoding::Entities => entities::decode(text).into_bytes(),
     };
     if bytes.is_empty() {
         return Err(SecretProblem::Empty);

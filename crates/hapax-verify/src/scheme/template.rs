@@ -37,6 +37,11 @@ impl Template {
         self.parts.contains(&Part::Body)
     }
 
+    /// Whether the public URL is covered.
+    pub fn covers_url(&self) -> bool {
+        self.parts.contains(&Part::Url)
+    }
+
     /// Whether a header is covered, by its lower-case name.
     pub(crate) fn covers_header(&self, name: &str) -> bool {
         self.parts

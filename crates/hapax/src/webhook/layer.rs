@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum_core::body::Body;
@@ -15,7 +16,7 @@ use tower_service::Service;
 
 use super::receive::receive;
 use super::tx::{Slot, Work};
-use super::{Source, Webhook};
+use super::{Source, Webhook, insisted};
 use crate::answer::Answer;
 use crate::error::RunError;
 use crate::inbox::{Inbox, Opened, Outcome, complete};
@@ -125,10 +126,11 @@ where
 {
     async fn serve(self, request: Request) -> Response {
         let (head, body) = request.into_parts();
+        let rule = Arc::clone(&self.layer.source.answer);
         match receive(&self.layer.source, &head, body).await {
             Err(refused) => refused.into_response(),
             Ok(events) => match tokio::spawn(self.all(head, events)).await {
-                Ok(response) => response,
+                Ok(response) => insisted::accepted(response, &rule),
                 // The handler panicked, and its transaction is gone with it.
                 Err(_) => Answer::handler_failed().into_response(),
             },

@@ -1,11 +1,12 @@
 //! From a request to verified events.
 
 use std::error::Error as StdError;
+use std::sync::Arc;
 
 use axum_core::body::Body;
 use bytes::Bytes;
-use hapax_core::{Clock as _, Random as _, SystemClock, SystemRandom, Timestamp};
-use hapax_verify::{Envelope, Verdict};
+use hapax_core::{BodyHash, Clock as _, Random as _, SystemClock, SystemRandom, Timestamp};
+use hapax_verify::{AnswerRule, Envelope, EventBody, Identification, Rejection, Request, Verdict};
 use http::request::Parts;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
@@ -21,20 +22,33 @@ pub(super) async fn receive(source: &Source, head: &Parts, body: Body) -> Result
     // The time of arrival is that of the head: a slow body must not make a fresh signature old.
     let received_at = SystemClock::default().now();
     let body = read(body, source.body_bytes_max).await?;
-    let verdict = source.verifier.verify(&hapax_verify::Request {
-        method: head.method.as_str(),
-        url: &source.url,
-        headers: &head.headers,
-        body: &body,
-        received_at: received_at.as_seconds(),
-    })?;
-    match verdict {
+    let request = Request::new(&head.headers, &body, received_at.as_seconds())
+        .method(head.method.as_str())
+        .url(&source.url)
+        .query(head.uri.query().unwrap_or_default());
+    match source
+        .verifier
+        .verify(&request)
+        .map_err(|rejection| refused(source, rejection))?
+    {
         Verdict::Events(envelopes) => envelopes
             .into_iter()
             .map(|envelope| webhook(source, head, &body, received_at, envelope))
             .collect(),
         Verdict::Handshake(answer) => Err(Refused::Handshake(answer)),
-        Verdict::NeedsKey(_) => Err(Refused::KeyUnknown),
+        Verdict::Registration(_) | Verdict::Confirmation(_) | Verdict::NeedsKey(_) => {
+            Err(Refused::KeyUnknown)
+        }
+    }
+}
+
+fn refused(source: &Source, rejection: Rejection) -> Refused {
+    if *source.answer == AnswerRule::default() {
+        return Refused::Rejected(rejection);
+    }
+    Refused::Insisted {
+        rejection,
+        answer: Arc::clone(&source.answer),
     }
 }
 
@@ -67,19 +81,21 @@ fn webhook(
     received_at: Timestamp,
     envelope: Envelope,
 ) -> Result<Webhook, Refused> {
-    let body = envelope
-        .body
-        .map_or_else(|| body.clone(), |range| body.slice(range));
-    let event_id = if envelope.deduplicated {
-        envelope.event_id
-    } else {
-        generated()
+    let body = match envelope.body {
+        EventBody::Whole => body.clone(),
+        EventBody::Part(range) => body.slice(range),
+        EventBody::Pieces(ranges) => ranges.into_iter().flat_map(|range| body.slice(range)).collect(),
+    };
+    let event_id = match envelope.identification {
+        // One of several that has none: its bytes tell it from others.
+        Identification::BySender | Identification::Missing => envelope.event_id,
+        Identification::Never => generated(),
     };
     let event = Event::new(&*source.name, event_id)?;
-    let event = match envelope.content_hash_rule {
+    let event = match envelope.content_hash {
         None => event.with_body(&body),
         // The sender changes the body from one attempt to the next: its hash would find conflicts in copies.
-        Some(_) => event,
+        Some(content) => event.with_body_hash(BodyHash::from_bytes(content.hash)),
     };
     Ok(Webhook {
         event,

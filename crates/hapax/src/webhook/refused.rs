@@ -1,11 +1,13 @@
 //! Why a request is not an event, and what is answered to it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum_core::response::{IntoResponse, Response};
-use hapax_verify::{HandshakeAnswer, Rejection};
+use hapax_verify::{AnswerRule, HandshakeAnswer, Rejection};
 use http::{HeaderName, HeaderValue, StatusCode};
 
+use super::insisted;
 use crate::answer::Answer;
 use crate::error::Invalid;
 
@@ -15,6 +17,14 @@ pub enum Refused {
     /// It is not proven who sent it, or it cannot be identified.
     #[error(transparent)]
     Rejected(#[from] Rejection),
+    /// The same, from a sender that insists on how it is answered.
+    #[error("{rejection}")]
+    Insisted {
+        /// Why it is refused.
+        rejection: Rejection,
+        /// How the sender wants to be told.
+        answer: Arc<AnswerRule>,
+    },
     /// The id is proven, and cannot be used.
     #[error(transparent)]
     Invalid(#[from] Invalid),
@@ -46,7 +56,11 @@ pub enum Refused {
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
         let (status, code, title) = match &self {
-            Self::Rejected(rejection) => (rejection.status(), rejection.code(), title(rejection)),
+            Self::Rejected(rejection) => (rejection.status(), rejection.code(), rejection.title()),
+            Self::Insisted { rejection, answer } => {
+                let refused = Self::Rejected(rejection.clone()).into_response();
+                return insisted::refused(refused, answer);
+            }
             Self::Invalid(_) => (400, "event_id_missing", "Event id not usable"),
             Self::KeyUnknown => (401, "signature_invalid", "Signature invalid"),
             Self::TooLarge { .. } => (413, "body_too_large", "Body too large"),
@@ -57,17 +71,6 @@ impl IntoResponse for Refused {
             Self::Handshake(answer) => return handshake(answer),
         };
         Answer::problem(status, code, title, &self.to_string()).into_response()
-    }
-}
-
-const fn title(rejection: &Rejection) -> &'static str {
-    match rejection {
-        Rejection::SignatureMissing { .. } => "Signature missing",
-        Rejection::SignatureInvalid { .. } => "Signature invalid",
-        Rejection::TimestampOutOfRange { .. } => "Timestamp out of range",
-        Rejection::EventIdMissing { .. } => "Event id missing",
-        Rejection::EventIdInvalid { .. } => "Event id not usable",
-        Rejection::MalformedBody { .. } => "Malformed body",
     }
 }
 

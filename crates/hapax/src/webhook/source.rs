@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use hapax_verify::{IdentityRule, Scheme, SetupError, Verifier, catalogue};
+use hapax_verify::{AnswerRule, IdentityRule, Options, Recipe, Scheme, SetupError, Verifier, catalogue};
 
 use crate::error::Invalid;
 use crate::limits::BODY_BYTES_MAX;
@@ -15,6 +15,8 @@ pub struct Source {
     pub(super) verifier: Arc<Verifier>,
     pub(super) body_bytes_max: usize,
     pub(super) url: Arc<str>,
+    /// What the sender insists on in answers.
+    pub(super) answer: Arc<AnswerRule>,
 }
 
 /// Why there is no source.
@@ -39,7 +41,31 @@ impl Source {
     pub fn provider<S: AsRef<str>>(provider: &str, secrets: &[S]) -> Result<Self, SourceError> {
         let preset =
             catalogue::get(provider).ok_or_else(|| SourceError::UnknownProvider(provider.to_owned()))?;
-        Self::custom(provider, preset.scheme.clone(), preset.identity.clone(), secrets)
+        Self::preset(preset, secrets, &Options::default())
+    }
+
+    /// The same with what the preset needs besides, such as a `webhook_id`.
+    pub fn provider_with<S: AsRef<str>>(
+        provider: &str,
+        secrets: &[S],
+        options: &Options,
+    ) -> Result<Self, SourceError> {
+        let preset =
+            catalogue::get(provider).ok_or_else(|| SourceError::UnknownProvider(provider.to_owned()))?;
+        Self::preset(preset, secrets, options)
+    }
+
+    fn preset<S: AsRef<str>>(
+        preset: &catalogue::Provider,
+        secrets: &[S],
+        options: &Options,
+    ) -> Result<Self, SourceError> {
+        let verifier = Verifier::new(&preset.recipe(), secrets, options)?;
+        let source = Self::new(preset.name.clone(), verifier)?;
+        Ok(Self {
+            answer: Arc::new(preset.answer.clone()),
+            ..source
+        })
     }
 
     /// A sender with a scheme of its own.
@@ -49,11 +75,17 @@ impl Source {
         identity: IdentityRule,
         secrets: &[S],
     ) -> Result<Self, SourceError> {
+        let recipe = Recipe::custom(scheme, identity);
+        Self::new(name.into(), Verifier::new(&recipe, secrets, &Options::default())?)
+    }
+
+    fn new(name: String, verifier: Verifier) -> Result<Self, SourceError> {
         Ok(Self {
-            name: Invalid::check("source", name.into())?.into(),
-            verifier: Arc::new(Verifier::new(scheme, identity, secrets)?),
+            name: Invalid::check("source", name)?.into(),
+            verifier: Arc::new(verifier),
             body_bytes_max: BODY_BYTES_MAX,
             url: Arc::from(""),
+            answer: Arc::default(),
         })
     }
 

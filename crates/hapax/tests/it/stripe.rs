@@ -21,7 +21,7 @@ pub(crate) fn delivery(body: &str) -> Request<Body> {
 
 /// A delivery signed with this secret, at this time.
 pub(crate) fn signed(secret: &str, at: i64, body: &str) -> Request<Body> {
-    let signer = Signer::new(&catalogue::get("stripe").unwrap().scheme, secret).unwrap();
+    let signer = Signer::new(catalogue::get("stripe").unwrap().proof.scheme().unwrap(), secret).unwrap();
     let mut request = Request::post("/webhooks/stripe");
     for (name, value) in signer.sign("", at, "POST", "", body.as_bytes()) {
         request = request.header(name, value);

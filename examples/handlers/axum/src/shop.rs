@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::http::HeaderMap;
-use hapax_verify::{Request, Verdict, Verifier, catalogue};
+use hapax_verify::{Options, Request, Verdict, Verifier, catalogue};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use serde::Deserialize;
 
@@ -53,7 +53,7 @@ impl Shop {
     pub(crate) fn open(file: &Path, secret: &str, bank_takes: Duration) -> anyhow::Result<Self> {
         let stripe =
             catalogue::get("stripe").ok_or_else(|| anyhow::anyhow!("stripe is not in the catalogue"))?;
-        let verifier = Verifier::new(stripe.scheme.clone(), stripe.identity.clone(), &[secret])?;
+        let verifier = Verifier::new(&stripe.recipe(), &[secret], &Options::default())?;
         Connection::open(file)?.execute_batch(SCHEMA)?;
         Ok(Self {
             verifier: Arc::new(verifier),
@@ -65,13 +65,7 @@ impl Shop {
     /// The payment, if the signature holds.
     pub(crate) fn verify(&self, headers: &HeaderMap, body: &[u8]) -> Option<Payment> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-        let request = Request {
-            method: "POST",
-            url: "",
-            headers,
-            body,
-            received_at: now.as_secs() as i64,
-        };
+        let request = Request::new(headers, body, now.as_secs() as i64);
         let Ok(Verdict::Events(events)) = self.verifier.verify(&request) else {
             return None;
         };

@@ -38,7 +38,7 @@ impl Sender {
     /// One delivery; status and body, or `None` if nobody answered.
     pub(crate) async fn deliver(&self, event: &str) -> Option<(u16, String)> {
         let url = format!("http://{}/webhooks/stripe", *self.shop.borrow());
-        let signer = Signer::new(&catalogue::get("stripe").unwrap().scheme, SECRET).unwrap();
+        let signer = Signer::new(catalogue::get("stripe").unwrap().proof.scheme().unwrap(), SECRET).unwrap();
         let mut request = Request::post(url);
         for (name, value) in signer.sign("", now(), "POST", "", event.as_bytes()) {
             request = request.header(name, value);

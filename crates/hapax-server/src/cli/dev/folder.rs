@@ -9,19 +9,79 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use hapax_core::SystemRandom;
-use hapax_verify::catalogue;
-use hapax_verify::sign::generate_secret;
+use hapax_verify::catalogue::{self, Provider};
+use hapax_verify::sign::{SecretPair, generate_secret};
+use serde::{Deserialize, Serialize};
+
+use crate::cli::providers::words;
 
 const SECRETS_FILE: &str = "secrets.toml";
+/// What the key for secrets that senders hand over is called in the file; no provider is.
+const STATE_KEY: &str = "state_key";
 const STORE_FILE: &str = "dev.db";
 /// What the destination of `--forward` is called.
 const FORWARD: &str = "forward";
 
+/// Where the folder is unless said.
+pub(in crate::cli) const FOLDER_DEFAULT: &str = ".hapax";
+
 /// The folder, with its secrets read.
-#[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
-    secrets: BTreeMap<String, String>,
+    secrets: BTreeMap<String, Kept>,
+    state_key: String,
+}
+
+/// A secret as the file has it.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Kept {
+    Shared(String),
+    Pair { signing: String, verifying: String },
+}
+
+impl std::fmt::Debug for Folder {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Secrets are left out on purpose.
+        formatter
+            .debug_struct("Folder")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+impl From<SecretPair> for Kept {
+    fn from(pair: SecretPair) -> Self {
+        if pair.signing == pair.verifying {
+            return Self::Shared(pair.signing);
+        }
+        Self::Pair {
+            signing: pair.signing,
+            verifying: pair.verifying,
+        }
+    }
+}
+
+impl Kept {
+    fn signing(&self) -> &str {
+        match self {
+            Self::Shared(secret) => secret,
+            Self::Pair { signing, .. } => signing,
+        }
+    }
+
+    fn verifying(&self) -> &str {
+        match self {
+            Self::Shared(secret) => secret,
+            Self::Pair { verifying, .. } => verifying,
+        }
+    }
+}
+
+/// What `hapax dev` lets a provider sign with, if it ran in this folder's place.
+pub(in crate::cli) fn signing_secret(folder: &Path, provider: &str) -> Option<String> {
+    let secrets = read(&folder.join(SECRETS_FILE)).ok()?;
+    Some(secrets.get(provider)?.signing().to_owned())
 }
 
 impl Folder {
@@ -44,19 +104,23 @@ impl Folder {
         let known = secrets.len();
         for provider in catalogue::all() {
             if !secrets.contains_key(&provider.name) {
-                let mut random = [0; 32];
-                SystemRandom::new().fill(&mut random)?;
-                secrets.insert(provider.name.clone(), generate_secret(provider, &random));
+                let pair = generate_secret(provider, &random()?);
+                secrets.insert(provider.name.clone(), pair.into());
             }
+        }
+        if !secrets.contains_key(STATE_KEY) {
+            secrets.insert(STATE_KEY.to_owned(), Kept::Shared(hex::encode(random()?)));
         }
         if secrets.len() > known {
             write(&file, &toml::to_string(&secrets)?)?;
         }
+        let state_key = secrets.get(STATE_KEY).map(|kept| kept.signing().to_owned());
         // What the catalogue does not know any more stays in the file, and is not served.
         secrets.retain(|name, _| catalogue::get(name).is_some());
         Ok(Self {
             path: path.to_owned(),
             secrets,
+            state_key: state_key.unwrap_or_default(),
         })
     }
 
@@ -64,25 +128,38 @@ impl Folder {
         &self.path
     }
 
-    /// Each provider's secret.
-    pub(super) fn secrets(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.secrets
-            .iter()
-            .map(|(name, secret)| (name.as_str(), secret.as_str()))
+    /// What each provider signs with, where that is a text and no key pair.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.secrets.iter().map(|(name, kept)| match kept {
+            Kept::Shared(secret) => (name.as_str(), Some(secret.as_str())),
+            Kept::Pair { .. } => (name.as_str(), None),
+        })
     }
 
     /// The environment in which [`Folder::configuration`] is read.
     pub(super) fn variables(&self) -> Vec<(String, String)> {
-        self.secrets()
-            .map(|(name, secret)| (variable(name), secret.to_owned()))
+        let secrets = self.secrets.iter();
+        secrets
+            .map(|(name, kept)| (variable(name), kept.verifying().to_owned()))
+            .chain([(variable(STATE_KEY), self.state_key.clone())])
             .collect()
     }
 
     /// The configuration as text.
-    pub(super) fn configuration(&self, port: u16, admin_port: u16, forward: Option<&str>) -> String {
+    pub(super) fn configuration(
+        &self,
+        port: u16,
+        admin_port: u16,
+        public_url: Option<&str>,
+        forward: Option<&str>,
+    ) -> String {
         let store = format!("sqlite:{}", self.path.join(STORE_FILE).display());
         let mut text = format!(
-            "[server]\nlisten = \"127.0.0.1:{port}\"\nadmin_listen = \"127.0.0.1:{admin_port}\"\n\n[store]\nurl = {}\n",
+            "[server]\nlisten = \"127.0.0.1:{port}\"\nadmin_listen = \"127.0.0.1:{admin_port}\"\npublic_url = {}\n\
+             state_key = \"env:{}\"\n\n[store]\nurl = {}\n",
+            // Senders that sign the URL sign the one that they were given.
+            quoted(public_url.unwrap_or(&format!("http://127.0.0.1:{port}"))),
+            variable(STATE_KEY),
             quoted(&store)
         );
         let deliver_to = if forward.is_some() {
@@ -90,12 +167,13 @@ impl Folder {
         } else {
             "[]".to_owned()
         };
-        for (name, _) in self.secrets() {
+        for name in self.secrets.keys() {
             // Writing to a String cannot fail, here and below.
             let _ = write!(
                 text,
-                "\n[sources.{name}]\nprovider = \"{name}\"\nsecrets = [\"env:{}\"]\ndeliver_to = {deliver_to}\n",
-                variable(name)
+                "\n[sources.{name}]\nprovider = \"{name}\"\nsecrets = [\"env:{}\"]\ndeliver_to = {deliver_to}\n{}",
+                variable(name),
+                catalogue::get(name).map(options).unwrap_or_default()
             );
         }
         if let Some(url) = forward {
@@ -109,15 +187,26 @@ impl Folder {
     }
 }
 
+/// The options that the provider's samples are made with, as a line.
+fn options(provider: &Provider) -> String {
+    words::sample_options(provider).map_or_else(String::new, |line| format!("{line}\n"))
+}
+
 fn variable(provider: &str) -> String {
     format!("SECRET_OF_{}", provider.to_ascii_uppercase().replace('-', "_"))
+}
+
+fn random() -> anyhow::Result<[u8; 32]> {
+    let mut random = [0; 32];
+    SystemRandom::new().fill(&mut random)?;
+    Ok(random)
 }
 
 fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
-fn read(file: &Path) -> anyhow::Result<BTreeMap<String, String>> {
+fn read(file: &Path) -> anyhow::Result<BTreeMap<String, Kept>> {
     match fs::read_to_string(file) {
         // The error would show the line, and with it a secret.
         Ok(text) => toml::from_str(&text).map_err(|_| {
@@ -160,6 +249,10 @@ mod tests {
         let second = Folder::open(&path).unwrap();
         assert_eq!(first.variables(), second.variables());
         assert_eq!(first.secrets().count(), catalogue::all().len());
+        assert!(first.secrets().any(|(_, secret)| secret.is_none()));
+        for (name, _) in first.secrets() {
+            assert!(signing_secret(&path, name).is_some(), "{name}");
+        }
         let mode = fs::metadata(path.join(SECRETS_FILE))
             .unwrap()
             .permissions()
@@ -189,7 +282,7 @@ mod tests {
                 .map(|(name, value)| (name.as_str(), value.as_str())),
         );
         for forward in [None, Some("http://127.0.0.1:3000/hook?a='b'")] {
-            let text = folder.configuration(0, 0, forward);
+            let text = folder.configuration(8080, 0, None, forward);
             let config = parse(&text, Path::new("dev"), &environment, &[]).unwrap();
             assert_eq!(config.sources.len(), catalogue::all().len());
             assert!(config.server.listen.ip().is_loopback() && config.server.admin_listen.ip().is_loopback());

@@ -21,9 +21,17 @@ pub(super) fn print(server: &Server, folder: &Folder, forward: Option<&str>) {
         folder.path().display()
     ));
     note("");
+    note(format_args!(
+        "Each provider at http://{ingest}/in/NAME, with its secret; those with a key pair have it in {}.",
+        folder.path().display()
+    ));
+    note("");
     for (name, secret) in folder.secrets() {
-        note(format_args!("  {:18} http://{ingest}/in/{name}", name.bold()));
-        note(format_args!("  {:18} secret {secret}", ""));
+        note(format_args!(
+            "  {:18} {}",
+            name.bold(),
+            secret.unwrap_or("a key pair")
+        ));
     }
     note("");
     note(format_args!("  {:18} http://{admin}", "admin API".bold()));
@@ -38,7 +46,7 @@ pub(super) fn print(server: &Server, folder: &Folder, forward: Option<&str>) {
         .secrets()
         .find(|(name, _)| *name == FIRST_PROVIDER)
         .or_else(|| folder.secrets().next());
-    if let Some((name, secret)) = first {
+    if let Some((name, Some(secret))) = first {
         note("");
         note("Send a first event, twice: the second time it is a duplicate.");
         note("");

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::exit::Exit;
 
 /// What the ingest port answers besides 2xx: code, status, meaning.
-const INGEST: [(&str, u16, &str); 18] = [
+const INGEST: [(&str, u16, &str); 21] = [
     ("signature_missing", 401, "The request has no signature."),
     (
         "signature_invalid",
@@ -16,6 +16,16 @@ const INGEST: [(&str, u16, &str); 18] = [
         "timestamp_out_of_range",
         401,
         "The signature is right, but for another time than now.",
+    ),
+    (
+        "handshake_refused",
+        403,
+        "A sender's handshake does not prove itself, or hands over a secret that nobody asked for.",
+    ),
+    (
+        "confirmation_failed",
+        503,
+        "The sender asks to be confirmed by a call of its URL, and the call failed; the sender asks again.",
     ),
     (
         "event_id_missing",
@@ -51,6 +61,11 @@ const INGEST: [(&str, u16, &str); 18] = [
         "store_unavailable",
         503,
         "The store cannot be written; nothing was accepted, and the sender delivers again.",
+    ),
+    (
+        "key_unavailable",
+        503,
+        "The key that the signature names cannot be fetched now; nothing was accepted, and the sender delivers again.",
     ),
     (
         "overloaded",

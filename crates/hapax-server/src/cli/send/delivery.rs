@@ -1,55 +1,58 @@
 //! The delivery itself: a body, an id, and a fresh signature for every copy.
 
-use std::io::Read as _;
-use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::Context as _;
 use bytes::Bytes;
-use hapax_verify::sign::Signer;
+use hapax_verify::sign::{self, ProviderSigner};
 use hapax_verify::{Request, Verdict, Verifier};
 
 use super::Sender;
 use crate::exit::CliError;
 use crate::output;
 
-/// A body that is larger is not sent: no service takes it.
-const BODY_BYTES_MAX: u64 = 64 * 1024 * 1024;
-
 /// What is sent, again and again.
 pub(super) struct Delivery {
-    signer: Signer,
+    signer: ProviderSigner,
     id: String,
     signed_url: String,
     headers: Vec<(String, String)>,
     body: Bytes,
     event_id: Option<String>,
+    /// The first copy, where the signature is in the body: another signature would make another body of it.
+    first: Option<Signed>,
 }
 
 /// A copy that is ready to go.
+#[derive(Clone)]
 pub(super) struct Signed {
+    /// What the signer added to the URL, with its `?` or `&`.
+    pub(super) query: String,
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Bytes,
 }
 
 impl Delivery {
     /// Makes it, and reads it as the receiver will.
-    pub(super) fn new(sender: &Sender, body: Option<Bytes>, id: Option<&str>) -> Result<Self, CliError> {
-        let signer = Signer::new(&sender.scheme, sender.secret.expose())
+    pub(super) fn new(sender: &Sender, body: Option<&Bytes>, id: Option<&str>) -> Result<Self, CliError> {
+        let signer = ProviderSigner::of_proof(&sender.recipe.proof, sender.secret.expose(), &sender.options)
             .map_err(|error| CliError::usage(format!("the secret cannot sign: {error}")))?;
+        // The id of a sample is where it belongs; that of a body of one's own is what the body says.
+        let contradicts = |event_id: &str, id: &str| body.is_some() && !event_id.contains(id);
         let generated = id.is_none();
         let id = id.map_or_else(|| format!("evt_{:032x}", fastrand::u128(..)), str::to_owned);
-        let sample = sender.sample(&id);
+        let sample = sender.sample(&id).delivery(unix_seconds());
         let mut delivery = Self {
             signer,
             id,
             signed_url: sender.signed_url.clone(),
             headers: sample.headers,
-            body: body.unwrap_or_else(|| sample.body.into()),
+            body: body.cloned().unwrap_or_else(|| sample.body.into()),
             event_id: None,
+            first: None,
         };
+        delivery.keep_first();
         match delivery.read_back(sender) {
-            Ok(event_id) if !generated && event_id != delivery.id => {
+            Ok(event_id) if !generated && contradicts(&event_id, &delivery.id) => {
                 return Err(CliError::usage(format!(
                     "the id is in the body and is `{event_id}` there; change the body, or leave out --id"
                 )));
@@ -68,66 +71,58 @@ impl Delivery {
 
     /// A copy signed now, as a sender signs each of its attempts.
     pub(super) fn sign(&self) -> Signed {
-        let mut headers = self
-            .signer
-            .sign(&self.id, unix_seconds(), "POST", &self.signed_url, &self.body);
-        // Where the sample and the signature both set a header, the signed one counts.
-        let rest = self
-            .headers
-            .iter()
-            .filter(|(name, _)| !headers.iter().any(|(signed, _)| signed == name));
-        let rest: Vec<_> = rest.cloned().collect();
-        headers.extend(rest);
+        if let Some(first) = &self.first {
+            return first.clone();
+        }
+        let signed = self.signer.sign(sign::Delivery {
+            id: self.id.clone(),
+            timestamp: unix_seconds(),
+            url: self.signed_url.clone(),
+            headers: self.headers.clone(),
+            body: self.body.to_vec(),
+            ..sign::Delivery::default()
+        });
+        let added = signed.url.strip_prefix(&self.signed_url).unwrap_or_default();
         Signed {
-            headers,
-            body: self.body.clone(),
+            query: added.to_owned(),
+            headers: signed.headers,
+            body: signed.body.into(),
+        }
+    }
+
+    fn keep_first(&mut self) {
+        let signed = self.sign();
+        if signed.body != self.body {
+            self.first = Some(signed);
         }
     }
 
     fn read_back(&self, sender: &Sender) -> Result<String, String> {
-        let Ok(verifier) = Verifier::new(
-            sender.scheme.clone(),
-            sender.identity.clone(),
-            &[sender.secret.expose()],
-        ) else {
+        if sender.has_key_pair() {
+            return Ok(self.id.clone());
+        }
+        let Ok(verifier) = Verifier::new(&sender.recipe, &[sender.secret.expose()], &sender.options) else {
             // A private key signs and does not verify: nothing to read back with.
             return Ok(self.id.clone());
         };
         let signed = self.sign();
-        let request = Request {
-            method: "POST",
-            url: &self.signed_url,
-            headers: &signed.headers,
-            body: &signed.body,
-            received_at: unix_seconds(),
-        };
+        let url = format!("{}{}", self.signed_url, signed.query);
+        let request = Request::new(&signed.headers, &signed.body, unix_seconds()).url(&url);
         match verifier.verify(&request) {
             Ok(Verdict::Events(events)) => events
                 .into_iter()
                 .next()
                 .map(|event| event.event_id)
                 .ok_or_else(|| "it has no events".to_owned()),
-            Ok(Verdict::Handshake(_) | Verdict::NeedsKey(_)) => Ok(self.id.clone()),
+            Ok(
+                Verdict::Handshake(_)
+                | Verdict::Registration(_)
+                | Verdict::Confirmation(_)
+                | Verdict::NeedsKey(_),
+            ) => Ok(self.id.clone()),
             Err(rejection) => Err(rejection.to_string()),
         }
     }
-}
-
-/// Reads a body from a file, or from stdin where the path is `-`.
-pub(super) fn read_body(path: &Path) -> anyhow::Result<Bytes> {
-    let mut body = Vec::new();
-    let limit = BODY_BYTES_MAX + 1;
-    let read = if path == Path::new("-") {
-        std::io::stdin().lock().take(limit).read_to_end(&mut body)
-    } else {
-        std::fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut body))
-    };
-    read.with_context(|| format!("the body could not be read from {}", path.display()))?;
-    anyhow::ensure!(
-        body.len() as u64 <= BODY_BYTES_MAX,
-        "the body is larger than {BODY_BYTES_MAX} bytes"
-    );
-    Ok(body.into())
 }
 
 fn unix_seconds() -> i64 {

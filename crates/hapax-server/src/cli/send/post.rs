@@ -63,7 +63,9 @@ impl Post {
     }
 
     async fn exchange(&self, signed: &Signed) -> anyhow::Result<(u16, Bytes)> {
-        let mut request = Request::builder().method(Method::POST).uri(&self.url);
+        let mut request = Request::builder()
+            .method(Method::POST)
+            .uri(with_query(&self.url, &signed.query));
         for (name, value) in &signed.headers {
             request = request.header(name, value);
         }
@@ -76,6 +78,15 @@ impl Post {
             .collect()
             .await;
         Ok((status, body.map_err(anyhow::Error::from_boxed)?.to_bytes()))
+    }
+}
+
+/// The URL with what the signer added behind it.
+fn with_query(url: &Uri, added: &str) -> String {
+    let url = url.to_string();
+    match added.strip_prefix('?') {
+        Some(rest) if url.contains('?') => format!("{url}&{rest}"),
+        Some(_) | None => format!("{url}{added}"),
     }
 }
 
@@ -165,6 +176,7 @@ mod tests {
         tokio::spawn(async move { axum::serve(listener, router).await });
         let post = Post::new(&url).unwrap();
         let signed = Signed {
+            query: String::new(),
             headers: vec![("x-one".to_owned(), "1".to_owned())],
             body: Bytes::from_static(b"{}"),
         };
@@ -184,6 +196,7 @@ mod tests {
         let answer = Post::new(&url)
             .unwrap()
             .send(&Signed {
+                query: String::new(),
                 headers: vec![],
                 body: Bytes::new(),
             })

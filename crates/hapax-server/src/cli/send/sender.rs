@@ -1,14 +1,17 @@
 //! Who signs, with what, and where it goes: from a source of the configuration, or from a provider and flags.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 
 use hapax_core::Secret;
 use hapax_verify::sample::{self, Sample};
-use hapax_verify::{IdentityRule, Scheme, catalogue};
+use hapax_verify::sign::generate_secret;
+use hapax_verify::{Options, Recipe, catalogue};
 use http::Uri;
 
 use super::Args;
-use crate::cli::Globals;
+use crate::cli::dev::folder::{FOLDER_DEFAULT, signing_secret};
+use crate::cli::{Globals, option};
 use crate::config::{self, Config, ConfigError, Environment, Source, nearest, resolve_secret};
 use crate::exit::CliError;
 
@@ -16,8 +19,8 @@ const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOS
 
 /// Everything that a delivery needs besides its body.
 pub(super) struct Sender {
-    pub(super) scheme: Scheme,
-    pub(super) identity: IdentityRule,
+    pub(super) recipe: Recipe,
+    pub(super) options: Options,
     pub(super) secret: Secret,
     pub(super) url: Uri,
     /// What senders that sign the URL sign.
@@ -26,6 +29,14 @@ pub(super) struct Sender {
 }
 
 impl Sender {
+    /// Whether it signs with the private half of a key pair, with which nothing can be verified.
+    pub(super) fn has_key_pair(&self) -> bool {
+        self.provider.is_some_and(|provider| {
+            let pair = generate_secret(provider, &[7; 32]);
+            pair.signing != pair.verifying
+        })
+    }
+
     /// Finds the source or provider that the user named.
     pub(super) fn find(args: &Args, globals: &Globals) -> Result<Self, CliError> {
         let environment = Environment::of_process();
@@ -44,13 +55,16 @@ impl Sender {
             .as_ref()
             .map(|secret| resolve_secret(secret.expose(), &environment));
         let given = given.transpose()?.map(|(secret, _)| secret);
-        let (scheme, identity) = match (source, provider) {
-            (Some(source), _) => (source.scheme.clone(), source.identity.clone()),
-            (None, Some(provider)) => (provider.scheme.clone(), provider.identity.clone()),
+        let (recipe, options) = match (source, provider) {
+            (Some(source), _) => (source.recipe.clone(), source.options.clone()),
+            (None, Some(provider)) => (provider.recipe(), provider.sample_options()),
             (None, None) => return Err(unknown(config.as_ref(), args, globals)),
         };
+        let options = option::apply(options, &args.option, provider)?;
         let name = source.map_or(args.target.as_str(), |source| source.name.as_str());
-        let secret = given.or_else(|| source.and_then(|source| source.secrets.first().cloned()));
+        let secret = given
+            .or_else(|| source.and_then(|source| source.secrets.first().cloned()))
+            .or_else(|| signing_secret(Path::new(FOLDER_DEFAULT), name).map(Secret::new));
         let secret = secret.ok_or_else(|| no_secret(args, globals))?;
         let listen = config
             .as_ref()
@@ -66,8 +80,8 @@ impl Sender {
             public
         };
         Ok(Self {
-            scheme,
-            identity,
+            recipe,
+            options,
             secret,
             url,
             signed_url,
@@ -79,7 +93,7 @@ impl Sender {
     pub(super) fn sample(&self, id: &str) -> Sample {
         match self.provider {
             Some(provider) => sample::of_provider(provider, id),
-            None => sample::of_rule(&self.identity, id),
+            None => sample::of_rule(&self.recipe.identity, id),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use hapax_core::Leased;
 use hapax_verify::Field;
-use hapax_verify::identity::Place;
+use hapax_verify::identity::{Place, Pointer};
 use serde_json::value::RawValue;
 
 use crate::destination::pointer;
@@ -249,9 +249,25 @@ fn at(place: &Place, event: &hapax_core::StoredEvent) -> Result<Option<Value>, S
                     .map_err(|_| format!("the header `{name}` is not UTF-8"))
             })
             .transpose(),
-        Place::Body(pointer) => Ok(pointer::find(&event.body, pointer).and_then(json)),
+        Place::Body(pointer) | Place::Flag(pointer) => Ok(pointer::find(&event.body, pointer).and_then(json)),
         Place::BodySha256 => Ok(Some(Value::Text(event.raw_hash.to_string()))),
+        Place::Form(name) => Ok(form(&event.body, name).map(Value::Text)),
+        Place::Text(text) => Ok(Some(Value::Text(text.clone()))),
+        Place::Present(keys) => {
+            let mut keys = keys.iter();
+            let found = keys.find(|key| pointer::find(&event.body, &Pointer::of_key(key)).is_some());
+            Ok(found.map(|key| Value::Text(key.clone())))
+        }
+        // The configuration refuses these: they are not in an event.
+        Place::Proof(_) | Place::Query(_) | Place::Request(_) | Place::RequestSha256 | Place::Index => {
+            Ok(None)
+        }
     }
+}
+
+fn form(body: &[u8], name: &str) -> Option<String> {
+    let found = form_urlencoded::parse(body).find(|(key, _)| key == name);
+    found.map(|(_, value)| value.into_owned())
 }
 
 fn json(raw: &RawValue) -> Option<Value> {

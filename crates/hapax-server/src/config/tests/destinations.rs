@@ -217,7 +217,7 @@ fn order_needs_a_place_and_on_dead_needs_order() {
     assert_eq!(
         http_with("order_by = \"body-sha256\""),
         [
-            "hapax.toml:4:1: destinations.app.order_by: \"body-sha256\" orders nothing; write \"body:/json/pointer\" or \
+            "hapax.toml:4:1: destinations.app.order_by: it orders nothing; write \"body:/json/pointer\" or \
           \"header:NAME\""
         ]
     );

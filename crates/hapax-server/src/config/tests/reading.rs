@@ -22,7 +22,15 @@ fn the_documented_file_is_understood() {
     assert_eq!(stripe.secrets.len(), 2);
     assert_eq!(stripe.ack_status, http::StatusCode::ACCEPTED);
     assert_eq!(stripe.rate_limit.unwrap().count, 500);
-    assert_eq!(config.sources["inhouse"].identity.event_id.fields().len(), 2);
+    assert_eq!(
+        config.sources["inhouse"]
+            .recipe
+            .identity
+            .event_id
+            .fields()
+            .count(),
+        2
+    );
     let billing = &config.destinations["billing"];
     assert_eq!(billing.id.as_str(), "billing-1");
     assert_eq!(billing.backoff.first, Duration::from_secs(2));

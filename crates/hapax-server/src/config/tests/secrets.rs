@@ -33,8 +33,8 @@ fn shown_values_have_their_origin_and_secrets_their_reference() {
     for line in [
         "listen = \"127.0.0.1:8080\" # line 3",
         "admin_token = \"*** (env:TOKEN)\" # line 5",
-        "secrets = [\"*** (env:STRIPE_NEW)\", \"*** (literal)\"] # line 14",
-        "secret = \"*** (env:SIGNING)\" # line 36",
+        "secrets = [\"*** (env:STRIPE_NEW)\", \"*** (literal)\"] # line 15",
+        "secret = \"*** (env:SIGNING)\" # line 37",
         "event_id = \"body:/id\" # default",
         "timeout = \"10s\" # default",
     ] {
@@ -62,7 +62,7 @@ fn a_literal_secret_is_warned_about() {
     assert_eq!(
         config.warning_lines(),
         [
-            "hapax.toml:14:30: sources.stripe.secrets.1: the secret stands in the file; \"env:NAME\" or \"file:PATH\" keep it out"
+            "hapax.toml:15:30: sources.stripe.secrets.1: the secret stands in the file; \"env:NAME\" or \"file:PATH\" keep it out"
         ]
     );
 }
@@ -79,7 +79,7 @@ fn a_secret_that_cannot_be_had_is_a_problem_at_its_place() {
     );
     assert_eq!(
         found[1],
-        "hapax.toml:14:30: sources.stripe.secrets.1: the environment variable NOPE is not set; set it, or name another \
+        "hapax.toml:15:30: sources.stripe.secrets.1: the environment variable NOPE is not set; set it, or name another \
          with \"env:NAME\""
     );
 }
@@ -99,9 +99,9 @@ fn a_secret_of_the_wrong_kind_is_found_at_once_and_not_printed() {
     assert_eq!(
         problems(&outgoing),
         [
-            "hapax.toml:36:1: destinations.billing.secret: secret 1: not base64 after whsec_; copy it again from the sender, \
+            "hapax.toml:37:1: destinations.billing.secret: secret 1: not base64 after whsec_; copy it again from the sender, \
           whole (Standard Webhooks: \"whsec_\" and base64)",
-            "hapax.toml:65:1: outbox.app.secret: secret 1: not base64 after whsec_; copy it again from the sender, \
+            "hapax.toml:66:1: outbox.app.secret: secret 1: not base64 after whsec_; copy it again from the sender, \
           whole (Standard Webhooks: \"whsec_\" and base64)",
         ]
     );

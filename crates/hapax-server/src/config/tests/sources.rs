@@ -131,6 +131,75 @@ fn the_ledger_remembers_longer_than_the_sender_repeats() {
 }
 
 #[test]
+fn a_retry_window_that_nobody_knows_counts_as_three_days() {
+    let custom = "event_id = \"body:/id\"\nverify = { scheme = \"hmac-sha256\", header = \"x\" }\n";
+    assert_eq!(
+        custom_with(&format!("{custom}ledger_window = \"3d\"")),
+        [
+            "hapax.toml:6:1: sources.stripe.ledger_window: 3d forgets ids too early: how long the sender delivers again is not \
+          known, and counts as 3d, and a late copy would take effect twice; use at least 4d"
+        ]
+    );
+    assert!(custom_with(&format!("{custom}ledger_window = \"4d\"")).is_empty());
+    let heroku = STRIPE.replace("\"stripe\"", "\"heroku\"");
+    let problems = problems(&with_source(&format!("{heroku}ledger_window = \"1d\"")));
+    assert!(
+        problems[0].contains("how long Heroku") && problems[0].contains("is not known, and counts as 3d"),
+        "{problems:?}"
+    );
+}
+
+#[test]
+fn a_status_that_the_sender_does_not_take_is_refused() {
+    let xero = STRIPE.replace("\"stripe\"", "\"xero\"");
+    assert_eq!(
+        problems(&with_source(&format!("{xero}ack_status = 202"))),
+        ["hapax.toml:5:1: sources.stripe.ack_status: Xero takes only 200 for success; remove it"]
+    );
+    assert!(problems(&with_source(&format!("{xero}ack_status = 200"))).is_empty());
+}
+
+#[test]
+fn an_answer_that_the_sender_would_not_hear_is_refused() {
+    let xero = STRIPE.replace("\"stripe\"", "\"xero\"");
+    assert_eq!(
+        problems(&with_source(&format!(
+            "{xero}ack = \"processed\"\nack_timeout = \"5s\""
+        ))),
+        [
+            "hapax.toml:6:1: sources.stripe.ack_timeout: the sender waits 5 s for an answer and would not hear this one; use \
+             less"
+        ]
+    );
+    assert!(
+        problems(&with_source(&format!(
+            "{xero}ack = \"processed\"\nack_timeout = \"4s\""
+        )))
+        .is_empty()
+    );
+}
+
+#[test]
+fn a_sender_that_hands_its_secret_over_needs_a_key_and_no_secret() {
+    let asana = with_source("provider = \"asana\"\ndeliver_to = [\"app\"]");
+    assert_eq!(
+        problems(&asana),
+        [
+            "hapax.toml:2:1: sources.stripe.provider: this sender hands its secret over, and the store keeps it encrypted; set \
+             `server.state_key`, such as \"env:HAPAX_STATE_KEY\" (`openssl rand -hex 32` prints a good one)"
+        ]
+    );
+    assert!(problems(&format!("[server]\nstate_key = \"env:STATE_KEY\"\n{asana}")).is_empty());
+    assert_eq!(
+        problems(&format!("[server]\nstate_key = \"env:TOKEN\"\n{asana}")),
+        [
+            "hapax.toml:2:1: server.state_key: a key of fewer than 32 characters can be guessed; `openssl rand -hex 32` prints \
+             a good one"
+        ]
+    );
+}
+
+#[test]
 fn bodies_go_before_ids() {
     let config = parsed(&with_source(&format!("{STRIPE}ledger_window = \"5d\"")));
     assert_eq!(format_duration(config.sources["stripe"].payload_retention), "5d");

@@ -1,6 +1,7 @@
 //! The connections to destinations: one bounded keep-alive pool, TLS where the URL asks for it.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -37,28 +38,49 @@ pub struct TlsError(#[from] rustls::Error);
 impl Client {
     /// A client that finds hosts with `lookup`.
     pub fn new(lookup: Lookup) -> Result<Self, TlsError> {
-        let mut http = HttpConnector::new_with_resolver(GuardedResolver::new(lookup));
-        http.enforce_http(false);
-        http.set_nodelay(true);
-        http.set_connect_timeout(Some(CONNECT_TIMEOUT));
         let connector = HttpsConnectorBuilder::new()
             .with_provider_and_webpki_roots(rustls::crypto::aws_lc_rs::default_provider())?
             .https_or_http()
             .enable_http1()
-            .wrap_connector(http);
+            .wrap_connector(tcp(lookup));
+        Ok(Self::over(connector))
+    }
+
+    /// A client for TLS alone, that believes these authorities and no others.
+    pub(crate) fn with_roots(lookup: Lookup, roots: rustls::RootCertStore) -> Result<Self, TlsError> {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let builder = HttpsConnectorBuilder::new().with_tls_config(tls);
+        Ok(Self::over(
+            builder.https_only().enable_http1().wrap_connector(tcp(lookup)),
+        ))
+    }
+
+    fn over(connector: Connector) -> Self {
         let client = legacy::Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_TIMEOUT)
             .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
             .http1_max_buf_size(HEAD_BYTES_MAX)
             .build(connector);
-        Ok(Self(client))
+        Self(client)
     }
 
-    pub(super) fn request(
+    pub(crate) fn request(
         &self,
         request: Request<Full<Bytes>>,
     ) -> impl Future<Output = Result<Response<Incoming>, legacy::Error>> + use<> {
         self.0.request(request)
     }
+}
+
+fn tcp(lookup: Lookup) -> HttpConnector<GuardedResolver> {
+    let mut http = HttpConnector::new_with_resolver(GuardedResolver::new(lookup));
+    http.enforce_http(false);
+    http.set_nodelay(true);
+    http.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    http
 }

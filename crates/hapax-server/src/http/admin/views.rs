@@ -20,5 +20,7 @@ pub use operation::{
     ReplayPreviewView, ReplayedView, TallyView,
 };
 pub use outbox::{OutboxRetriedView, OutboxRowView, OutboxView, OutboxesView};
-pub use place::{DestinationView, DestinationsView, PauseView, ResumedView, SourceView, SourcesView};
+pub use place::{
+    DestinationView, DestinationsView, PauseView, RegistrationView, ResumedView, SourceView, SourcesView,
+};
 pub use stats::{DestinationStatsView, RetentionView, SourceStatsView, StatsView, StoreView};

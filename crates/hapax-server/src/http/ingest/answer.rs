@@ -4,21 +4,24 @@ use std::fmt::Write as _;
 
 use bytes::Bytes;
 use hapax_engine::Accepted;
+use hapax_verify::{AnswerBody, AnswerRule};
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 
 use super::AckStatus;
 use crate::http::json;
+use crate::http::problem::Problem;
 
 /// The answer for a request with one event.
 pub(super) fn one(accepted: &Accepted, ack_status: AckStatus) -> Response<Full<Bytes>> {
     let status = match (accepted, ack_status) {
         (Accepted::New { .. }, AckStatus::Accepted) => StatusCode::ACCEPTED,
         (Accepted::New { .. }, AckStatus::Ok)
-        | (Accepted::Duplicate { .. } | Accepted::Conflict { .. }, AckStatus::Ok | AckStatus::Accepted) => {
-            StatusCode::OK
-        }
+        | (
+            Accepted::Duplicate { .. } | Accepted::Quarantined { .. } | Accepted::Conflict { .. },
+            AckStatus::Ok | AckStatus::Accepted,
+        ) => StatusCode::OK,
     };
     let mut text = String::with_capacity(192);
     push_one(&mut text, accepted);
@@ -27,11 +30,12 @@ pub(super) fn one(accepted: &Accepted, ack_status: AckStatus) -> Response<Full<B
 
 /// The answer for a request with several events.
 pub(super) fn batch(accepted: &[Accepted]) -> Response<Full<Bytes>> {
-    let (mut new, mut duplicate, mut conflict) = (0_usize, 0_usize, 0_usize);
+    let (mut new, mut duplicate, mut quarantined, mut conflict) = (0_usize, 0_usize, 0_usize, 0_usize);
     for one in accepted {
         match one {
             Accepted::New { .. } => new += 1,
             Accepted::Duplicate { .. } => duplicate += 1,
+            Accepted::Quarantined { .. } => quarantined += 1,
             Accepted::Conflict { .. } => conflict += 1,
         }
     }
@@ -39,8 +43,12 @@ pub(super) fn batch(accepted: &[Accepted]) -> Response<Full<Bytes>> {
     // Writing to a String cannot fail, here and below.
     let _ = write!(
         text,
-        "{{\"status\":\"batch\",\"accepted\":{new},\"duplicate\":{duplicate},\"conflict\":{conflict},\"events\":["
+        "{{\"status\":\"batch\",\"accepted\":{new},\"duplicate\":{duplicate},\"conflict\":{conflict}"
     );
+    if quarantined > 0 {
+        let _ = write!(text, ",\"quarantined\":{quarantined}");
+    }
+    text.push_str(",\"events\":[");
     for (index, one) in accepted.iter().enumerate() {
         if index > 0 {
             text.push(',');
@@ -56,6 +64,44 @@ pub(super) fn empty() -> Response<Full<Bytes>> {
     response(StatusCode::OK, "{\"status\":\"empty\"}".to_owned())
 }
 
+/// The same answer as the sender insists on it.
+pub(super) fn dressed(answer: Response<Full<Bytes>>, rule: &AnswerRule) -> Response<Full<Bytes>> {
+    let mut answer = with_body(answer, &rule.body);
+    if let Some(status) = rule.status.and_then(|status| StatusCode::from_u16(status).ok()) {
+        *answer.status_mut() = status;
+    }
+    answer
+}
+
+/// The answer to what was refused, as the sender insists on it.
+pub(super) fn refused(problem: Problem, rule: &AnswerRule) -> Response<Full<Bytes>> {
+    let status = rule.refused(problem.status().as_u16());
+    let mut answer = match &rule.body {
+        AnswerBody::Empty => with_body(problem.into_response(), &AnswerBody::Empty),
+        AnswerBody::Json | AnswerBody::Text(_) => problem.into_response(),
+    };
+    if let Ok(status) = StatusCode::from_u16(status) {
+        *answer.status_mut() = status;
+    }
+    answer
+}
+
+fn with_body(mut answer: Response<Full<Bytes>>, body: &AnswerBody) -> Response<Full<Bytes>> {
+    match body {
+        AnswerBody::Json => {}
+        AnswerBody::Empty => {
+            *answer.body_mut() = Full::default();
+            answer.headers_mut().remove(CONTENT_TYPE);
+        }
+        AnswerBody::Text(text) => {
+            *answer.body_mut() = Full::new(Bytes::from(text.clone()));
+            let plain = HeaderValue::from_static("text/plain");
+            answer.headers_mut().insert(CONTENT_TYPE, plain);
+        }
+    }
+    answer
+}
+
 fn push_one(text: &mut String, accepted: &Accepted) {
     let _ = write!(
         text,
@@ -68,7 +114,7 @@ fn push_one(text: &mut String, accepted: &Accepted) {
         Accepted::Duplicate { first_seen, .. } => {
             let _ = write!(text, ",\"first_seen\":\"{first_seen}\"");
         }
-        Accepted::New { .. } | Accepted::Conflict { .. } => {}
+        Accepted::New { .. } | Accepted::Quarantined { .. } | Accepted::Conflict { .. } => {}
     }
     text.push('}');
 }
@@ -137,6 +183,45 @@ mod tests {
     fn only_a_new_event_is_answered_202_where_the_source_asks() {
         let statuses = each().map(|accepted| one(&accepted, AckStatus::Accepted).status().as_u16());
         assert_eq!(statuses, [202, 200, 200]);
+    }
+
+    #[tokio::test]
+    async fn an_item_without_an_id_is_counted_only_where_there_is_one() {
+        assert!(!text(batch(&each())).await.contains("quarantined"));
+        let quarantined = Accepted::Quarantined {
+            id: id(4),
+            event_id: "unidentified:00".to_owned(),
+        };
+        let document: serde_json::Value = serde_json::from_str(&text(batch(&[quarantined])).await).unwrap();
+        assert_eq!(
+            (&document["accepted"], &document["quarantined"]),
+            (&0.into(), &1.into())
+        );
+        assert_eq!(document["events"][0]["status"], "quarantined");
+    }
+
+    #[tokio::test]
+    async fn a_sender_that_insists_on_its_answer_gets_it() {
+        let rule = AnswerRule {
+            status: Some(200),
+            body: AnswerBody::Empty,
+            refused_status: Some(498),
+        };
+        let [new, ..] = each();
+        let answer = dressed(one(&new, AckStatus::Accepted), &rule);
+        assert_eq!((answer.status().as_u16(), answer.headers().len()), (200, 0));
+        assert_eq!(text(answer).await, "");
+        let problem = || Problem::new(StatusCode::UNAUTHORIZED, "signature_invalid", "t", "d");
+        let answer = refused(problem(), &rule);
+        assert_eq!(answer.status().as_u16(), 498);
+        assert_eq!(text(answer).await, "");
+        let answer = refused(problem(), &AnswerRule::default());
+        assert_eq!(answer.status().as_u16(), 401);
+        let rule = AnswerRule {
+            body: AnswerBody::Text("[accepted]".to_owned()),
+            ..AnswerRule::default()
+        };
+        assert_eq!(text(dressed(one(&new, AckStatus::Ok), &rule)).await, "[accepted]");
     }
 
     #[tokio::test]

@@ -1,36 +1,31 @@
-//! Requests that are no delivery: a sender's handshake is answered as its preset says, anything else is 405.
+//! What is answered before a sender delivers anything: its preset knows what, or a secret has to be kept first.
 
 use bytes::Bytes;
-use hapax_core::Timestamp;
-use hapax_verify::{HandshakeAnswer, Verdict};
-use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use hapax_verify::{HandshakeAnswer, Registration};
+use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 
-use super::{Source, refused};
+use super::{Inner, Source, refused};
+use crate::handover::NotTaken;
 use crate::http::problem::Problem;
 
-/// Answers GET, HEAD and OPTIONS where the source's preset has a handshake for them.
-pub(super) fn answer<B>(
-    source: &Source,
-    request: &Request<B>,
-    now: Timestamp,
-) -> Result<Response<Full<Bytes>>, Problem> {
-    let may_be_handshake = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
-    if !may_be_handshake {
-        return Err(refused::method_not_allowed(request.method()));
-    }
-    let verdict = source.verifier.verify(&hapax_verify::Request {
-        method: request.method().as_str(),
-        url: &source.url(request.uri()),
-        headers: request.headers(),
-        body: &[],
-        received_at: now.as_seconds(),
-    });
-    match verdict {
-        Ok(Verdict::Handshake(answer)) => Ok(response(answer)),
-        Ok(Verdict::Events(_) | Verdict::NeedsKey(_)) | Err(_) => {
-            Err(refused::method_not_allowed(request.method()))
-        }
+impl Inner {
+    /// A sender hands over its secret: it is durable before the sender is answered.
+    pub(super) async fn register(
+        &self,
+        source: &Source,
+        registration: Registration,
+    ) -> Result<Response<Full<Bytes>>, Problem> {
+        let Some(handed) = &source.handed else {
+            return Err(refused::not_taken(&NotTaken::NoRegistration));
+        };
+        let store = self.engine.store();
+        handed
+            .take(&**store, &registration.secret, self.clock.now())
+            .await
+            .map_err(|error| refused::not_taken(&error))?;
+        tracing::info!(source = %source.name, "a secret was handed over and stored");
+        Ok(response(registration.answer))
     }
 }
 

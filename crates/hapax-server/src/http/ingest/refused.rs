@@ -8,12 +8,15 @@ use hapax_verify::Rejection;
 use http::StatusCode;
 
 use super::body::BodyError;
+use crate::handover::NotTaken;
 use crate::http::problem::Problem;
 
 /// The methods of `/in/<source>`.
 const METHODS: &str = "POST";
 /// When to ask again how the work ended.
 const IN_FLIGHT_RETRY: Duration = Duration::from_secs(2);
+/// When a key may be there that could not be fetched.
+const KEY_RETRY: Duration = Duration::from_secs(5);
 /// Characters of a stranger's text that an answer repeats.
 const ECHO_CHARS_MAX: usize = 100;
 
@@ -87,15 +90,8 @@ pub(super) fn body(error: &BodyError, limit: u64) -> Problem {
 }
 
 pub(super) fn rejection(rejection: &Rejection) -> Problem {
-    let (status, title) = match rejection {
-        Rejection::SignatureMissing { .. } => (StatusCode::UNAUTHORIZED, "Signature missing"),
-        Rejection::SignatureInvalid { .. } => (StatusCode::UNAUTHORIZED, "Signature invalid"),
-        Rejection::TimestampOutOfRange { .. } => (StatusCode::UNAUTHORIZED, "Timestamp out of range"),
-        Rejection::EventIdMissing { .. } => (StatusCode::BAD_REQUEST, "Event id missing"),
-        Rejection::EventIdInvalid { .. } => (StatusCode::BAD_REQUEST, "Event id not usable"),
-        Rejection::MalformedBody { .. } => (StatusCode::BAD_REQUEST, "Malformed body"),
-    };
-    Problem::new(status, rejection.code(), title, rejection.to_string())
+    let status = StatusCode::from_u16(rejection.status()).unwrap_or(StatusCode::UNAUTHORIZED);
+    Problem::new(status, rejection.code(), rejection.title(), rejection.to_string())
 }
 
 pub(super) fn key_unknown(key_id: &str) -> Problem {
@@ -108,6 +104,44 @@ pub(super) fn key_unknown(key_id: &str) -> Problem {
             shortened(key_id)
         ),
     )
+}
+
+/// A secret that was handed over and not taken.
+pub(super) fn not_taken(error: &NotTaken) -> Problem {
+    match error {
+        NotTaken::NoRegistration => Problem::new(
+            StatusCode::FORBIDDEN,
+            "handshake_refused",
+            "Handshake refused",
+            error.to_string(),
+        ),
+        NotTaken::Store(_) | NotTaken::Seal => store_unavailable(),
+    }
+}
+
+/// A sender whose own URL had to be called first.
+pub(super) fn confirmation_failed(why: &str) -> Problem {
+    Problem::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "confirmation_failed",
+        "Confirmation failed",
+        format!("the sender asks to be confirmed by a call, and {why}; nothing was confirmed, ask again"),
+    )
+    .retry_after(IN_FLIGHT_RETRY)
+}
+
+/// Nothing is said about the signature: the sender delivers again, and by then the key may be there.
+pub(super) fn key_unavailable(key_id: &str) -> Problem {
+    Problem::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "key_unavailable",
+        "Key unavailable",
+        format!(
+            "the key `{}` that the signature names cannot be fetched now; nothing was kept, deliver it again",
+            shortened(key_id)
+        ),
+    )
+    .retry_after(KEY_RETRY)
 }
 
 /// The sender delivers again, and that makes the next attempt.

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use hapax_core::SourceName;
-use hapax_verify::Verifier;
+use hapax_verify::{AnswerRule, Verifier};
 use http::{StatusCode, Uri};
 
 use crate::config::{Ack, Config};
+use crate::handover::HandedSecrets;
 use crate::telemetry::{Metrics, SourceMeter};
 
 /// One source.
@@ -18,6 +19,10 @@ pub struct Source {
     pub name: SourceName,
     /// Says whether a request is genuine, and which event it is.
     pub verifier: Arc<Verifier>,
+    /// The same with what its sender handed over, where it does so.
+    pub(crate) handed: Option<HandedSecrets>,
+    /// What its sender insists on in answers.
+    pub answer: AnswerRule,
     /// The status of an answer to a new event.
     pub ack_status: AckStatus,
     /// When an event is answered.
@@ -51,6 +56,11 @@ impl Sources {
         let sources = config.sources.values().map(|source| Source {
             name: source.name.clone(),
             verifier: Arc::clone(&source.verifier),
+            handed: HandedSecrets::new(source, config.server.state_key.as_ref()),
+            answer: source
+                .provider
+                .map(|provider| provider.answer.clone())
+                .unwrap_or_default(),
             ack_status: match source.ack_status {
                 StatusCode::ACCEPTED => AckStatus::Accepted,
                 _ => AckStatus::Ok,
@@ -61,6 +71,11 @@ impl Sources {
             meter: metrics.source(&source.name),
         });
         sources.collect()
+    }
+
+    /// All of them, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Source>> {
+        self.0.values()
     }
 
     /// The source of this name.
@@ -79,6 +94,14 @@ impl FromIterator<Source> for Sources {
 }
 
 impl Source {
+    /// The verifier with every secret that is known here.
+    pub(super) fn verifier(&self) -> Arc<Verifier> {
+        match &self.handed {
+            Some(handed) => handed.verifier(),
+            None => Arc::clone(&self.verifier),
+        }
+    }
+
     /// The public URL of a request, for senders that sign it; empty if it is not configured.
     pub(super) fn url(&self, uri: &Uri) -> Cow<'static, str> {
         match &self.public_url {

@@ -107,3 +107,21 @@ async fn completions_manual_providers_and_help_are_printed() {
         );
     }
 }
+
+#[tokio::test]
+async fn doctor_does_not_expect_a_public_key_to_sign() {
+    let setup = Setup::new()
+        .table(
+            "[sources.signed]\nprovider = \"standard-webhooks\"\nsecrets = [\
+             \"whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\", \"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\"]",
+        )
+        .table(
+            "[sources.fetched]\nprovider = \"aws-sns\"\noptions = { topic_arns = [\"arn:aws:sns:us-east-1:1:orders\"] }",
+        );
+    setup.write();
+    let found = run(setup.path(), &["doctor"]).await;
+    for source in ["signed", "fetched"] {
+        let line = format!("ok    source {source}: ");
+        assert!(found.stdout.contains(&line), "{found:#?}");
+    }
+}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hapax_core::{Generation, Identity};
-use hapax_verify::{Request, Verdict, Verifier, catalogue};
+use hapax_verify::{Options, Request, Verdict, Verifier, catalogue};
 use serde_json::json;
 
 use crate::harness::{Sender, Setup, Sink, secret_of};
@@ -101,18 +101,12 @@ async fn with_a_secret_the_request_is_signed_by_standard_webhooks() {
     sink.until_effects(1, LIMIT).await;
     let got = &sink.received()[0];
     let preset = catalogue::get("standard-webhooks").unwrap();
-    let verifier = Verifier::new(preset.scheme.clone(), preset.identity.clone(), &[secret]).unwrap();
+    let verifier = Verifier::new(&preset.recipe(), &[secret], &Options::default()).unwrap();
     let received_at = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .unwrap()
         .as_secs() as i64;
-    let request = Request {
-        method: "POST",
-        url: "",
-        headers: &got.headers,
-        body: &got.body,
-        received_at,
-    };
+    let request = Request::new(&got.headers, &got.body, received_at);
     let verdict = verifier.verify(&request).expect("our signature verifies");
     assert!(matches!(verdict, Verdict::Events(_)));
     assert_eq!(got.header("hapax-original-webhook-id"), Some("the-senders"));

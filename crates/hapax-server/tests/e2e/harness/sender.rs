@@ -12,7 +12,7 @@ use super::Delivery;
 
 /// The signing secret that every test uses for a provider.
 pub(crate) fn secret_of(provider: &str) -> String {
-    generate_secret(get(provider), &[0x5a; 32])
+    generate_secret(get(provider), &[0x5a; 32]).signing
 }
 
 /// Signs deliveries to one source.
@@ -34,7 +34,7 @@ impl Sender {
 
     pub(crate) fn with_secret(provider: &str, source: &str, secret: &str) -> Self {
         let provider = get(provider);
-        let signer = Signer::new(&provider.scheme, secret).unwrap();
+        let signer = Signer::new(provider.proof.scheme().unwrap(), secret).unwrap();
         Self {
             provider,
             signer,

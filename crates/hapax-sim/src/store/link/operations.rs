@@ -4,9 +4,9 @@ use async_trait::async_trait;
 use hapax_core::store::{
     AuditEntry, AuditRecord, BodyNote, Census, Cursor, DeadQuery, DeliveryView, Disposal, Driver,
     DuplicateNote, Error, ImportBegun, ImportMark, Origin, Pause, Record, ReplayJob, ReplayJobId,
-    TransferCursor, TransferPage, Variant,
+    SourceState, TransferCursor, TransferPage, Variant,
 };
-use hapax_core::{BodyHash, DestinationId, EventId, Operations, Transfer};
+use hapax_core::{BodyHash, DestinationId, EventId, Operations, SourceName, Transfer};
 
 use super::Link;
 
@@ -30,6 +30,28 @@ impl Operations for Link {
     async fn pauses(&self) -> Result<Vec<Pause>, Error> {
         let model = self.vault.model.clone();
         self.call(async move { model.pauses().await }).await
+    }
+
+    async fn put_source_state(&self, state: SourceState) -> Result<(), Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.put_source_state(state).await })
+            .await
+    }
+
+    async fn take_source_state(
+        &self,
+        source: &SourceName,
+        name: &str,
+        put: Option<SourceState>,
+    ) -> Result<bool, Error> {
+        let (model, source, name) = (self.vault.model.clone(), source.clone(), name.to_owned());
+        self.call(async move { model.take_source_state(&source, &name, put).await })
+            .await
+    }
+
+    async fn source_states(&self) -> Result<Vec<SourceState>, Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.source_states().await }).await
     }
 
     async fn record(&self, entry: AuditEntry) -> Result<(), Error> {

@@ -31,6 +31,15 @@ pub struct SourceView {
     pub dead_retention_seconds: u64,
 }
 
+/// A registration that is open.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RegistrationView {
+    /// The source that takes a secret.
+    pub source: String,
+    /// Until when.
+    pub open_until: Timestamp,
+}
+
 /// Every destination, also one that is not configured any more and still has work.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DestinationsView {

@@ -1,0 +1,111 @@
+//! A preset as a page for people.
+
+use hapax_verify::catalogue::{Choice, Provider};
+use hapax_verify::{OptionSpec, SecretNeed};
+
+use super::{document, words};
+
+pub(super) fn of(provider: &Provider) -> String {
+    let mut page = Page(vec![format!("{} ({})", provider.title, provider.name)]);
+    proof(&mut page, provider);
+    event(&mut page, provider);
+    delivery(&mut page, provider);
+    for option in &provider.options {
+        page.field("option", describe(option));
+    }
+    for choice in &provider.choices {
+        page.field("choice", decided(choice));
+    }
+    for note in &provider.notes {
+        page.field("note", note);
+    }
+    for url in &provider.docs {
+        page.field("docs", url);
+    }
+    page.field("confidence", confidence(provider));
+    for line in words::lines(provider) {
+        page.field("in hapax.toml", line);
+    }
+    page.0.join("\n")
+}
+
+struct Page(Vec<String>);
+
+impl Page {
+    fn field(&mut self, name: &str, value: impl std::fmt::Display) {
+        self.0.push(format!("{name:<14}{value}"));
+    }
+}
+
+fn proof(page: &mut Page, provider: &Provider) {
+    page.field("scheme", provider.proof.summary());
+    if !words::is_signed(&provider.proof) {
+        page.field(
+            "",
+            "nothing is signed: whoever knows the token can send anything".to_owned(),
+        );
+    }
+    let scheme = provider.proof.scheme();
+    if let Some(rule) = scheme.and_then(|scheme| scheme.timestamp.as_ref()) {
+        let place = document::timestamp_place(&rule.place);
+        page.field(
+            "timestamp",
+            format!("{place}, within {} s", rule.tolerance_seconds),
+        );
+    }
+    if provider.proof.covers_url() {
+        page.field(
+            "url",
+            "signed, so `server.public_url` must be what the sender was given",
+        );
+    }
+    match provider.secrets {
+        SecretNeed::Required => {}
+        SecretNeed::Optional => page.field("secrets", "not needed"),
+    }
+}
+
+fn event(page: &mut Page, provider: &Provider) {
+    page.field("event id", &provider.identity.event_id);
+    if let Some(fields) = &provider.identity.event_type {
+        page.field("event type", fields);
+    }
+    let signed = if provider.delivery.id_is_signed {
+        "covered by the signature"
+    } else {
+        "NOT covered by the signature"
+    };
+    page.field("", format!("{}; {signed}", provider.delivery.id_stability));
+}
+
+fn delivery(page: &mut Page, provider: &Provider) {
+    let window = words::retry_window(provider);
+    page.field(
+        "retries",
+        format!("{window} ({})", provider.delivery.retry_policy),
+    );
+    if let Some(seconds) = provider.delivery.timeout_seconds {
+        page.field("waits", format!("{seconds} s for an answer"));
+    }
+    page.field("handshake", provider.handshake.as_deref().unwrap_or("none"));
+}
+
+fn describe(option: &OptionSpec) -> String {
+    let need = if option.required { "needed" } else { "optional" };
+    format!("{} ({need}): {}", option.name, option.about)
+}
+
+fn decided(choice: &Choice) -> String {
+    let decision = if choice.accept { "accepted" } else { "refused" };
+    format!("{}: {decision}; {}", choice.vector, choice.why)
+}
+
+fn confidence(provider: &Provider) -> String {
+    let grade = provider.confidence;
+    format!(
+        "signature {}, event {}, delivery {} (A read at the source, B several agree, C not verified)",
+        words::grade(grade.verification),
+        words::grade(grade.event),
+        words::grade(grade.delivery)
+    )
+}

@@ -1,0 +1,93 @@
+//! What is said about a preset, wherever it is said.
+
+use hapax_verify::catalogue::{Confidence, Grade, Provider};
+use hapax_verify::{OptionKind, OptionSpec, Proof, SecretNeed};
+
+/// How long it delivers again.
+pub fn retry_window(provider: &Provider) -> String {
+    match provider.delivery.retry_window_hours {
+        None => "unknown".to_owned(),
+        Some(hours) if hours <= 0.0 => "not at all".to_owned(),
+        Some(hours) if hours < 1.0 => format!("{:.0} min", hours * 60.0),
+        Some(hours) => format!("{hours} h"),
+    }
+}
+
+/// Whether it wants anything answered first.
+pub fn handshake_mark(provider: &Provider) -> &'static str {
+    if provider.handshake.is_some() || !provider.handshakes.is_empty() {
+        "yes"
+    } else {
+        "-"
+    }
+}
+
+/// The grades of signature, event and delivery.
+pub fn confidence(confidence: Confidence) -> String {
+    let grades = [confidence.verification, confidence.event, confidence.delivery];
+    grades.map(grade).join("/")
+}
+
+/// A grade by its letter.
+pub fn grade(grade: Grade) -> &'static str {
+    match grade {
+        Grade::A => "A",
+        Grade::B => "B",
+        Grade::C => "C",
+    }
+}
+
+/// Whether it proves what it sends, and not only who it is.
+pub fn is_signed(proof: &Proof) -> bool {
+    if let Proof::Any(proofs) = proof {
+        return proofs.iter().any(is_signed);
+    }
+    !matches!(proof, Proof::Token(_))
+}
+
+/// The line of hapax.toml with the options that the provider's samples are made with.
+pub fn sample_options(provider: &Provider) -> Option<String> {
+    let option = |option: &OptionSpec| {
+        let text = toml::Value::String(option.sample.clone()?).to_string();
+        match option.kind {
+            OptionKind::Text | OptionKind::Secret => Some(format!("{} = {text}", option.name)),
+            OptionKind::List => Some(format!("{} = [{text}]", option.name)),
+            OptionKind::Table => None,
+        }
+    };
+    let options: Vec<String> = provider.options.iter().filter_map(option).collect();
+    (!options.is_empty()).then(|| format!("options = {{ {} }}", options.join(", ")))
+}
+
+/// The lines of hapax.toml that make a source of it.
+pub fn lines(provider: &Provider) -> Vec<String> {
+    let name = &provider.name;
+    let mut lines = vec![format!("[sources.{name}]"), format!("provider = \"{name}\"")];
+    match provider.secrets {
+        SecretNeed::Required => lines.push(format!("secrets = [\"env:{}_SECRET\"]", variable(name))),
+        SecretNeed::Optional => {}
+    }
+    let required: Vec<String> = provider
+        .options
+        .iter()
+        .filter(|option| option.required)
+        .map(|option| format!("{} = {}", option.name, placeholder(option, name)))
+        .collect();
+    if !required.is_empty() {
+        lines.push(format!("options = {{ {} }}", required.join(", ")));
+    }
+    lines
+}
+
+fn placeholder(option: &OptionSpec, provider: &str) -> String {
+    match option.kind {
+        OptionKind::Text => "\"…\"".to_owned(),
+        OptionKind::Secret => format!("\"env:{}_{}\"", variable(provider), variable(&option.name)),
+        OptionKind::List => "[\"…\"]".to_owned(),
+        OptionKind::Table => "{ … = \"…\" }".to_owned(),
+    }
+}
+
+fn variable(name: &str) -> String {
+    name.to_ascii_uppercase().replace('-', "_")
+}

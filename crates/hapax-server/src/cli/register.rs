@@ -1,0 +1,43 @@
+//! `hapax register`: let a sender hand over its secret.
+
+use super::Globals;
+use crate::client::{Client, Error, segment};
+use crate::config::parse_duration;
+use crate::exit::CliError;
+use crate::http::admin::views::RegistrationView;
+use crate::output;
+
+/// Let a sender such as Asana hand over the secret that it will sign with.
+///
+/// Such a sender sends its secret once, in the first request of a new webhook. Anybody could send one, so it is
+/// taken only while a registration is open, and only the first. It is kept encrypted, and every replica uses it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  hapax register asana --for 10m     then create the webhook at Asana, with the URL of the source")]
+pub struct Args {
+    /// The source
+    #[arg(value_name = "SOURCE")]
+    pub source: String,
+
+    /// How long the registration is open, such as `10m`; at most a day
+    #[arg(long = "for", value_name = "DURATION", default_value = "10m", value_parser = parse_duration)]
+    pub open_for: std::time::Duration,
+}
+
+/// Runs the verb.
+pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
+    let client = Client::from_globals(globals)?;
+    let path = format!("sources/{}/registration", segment(&args.source));
+    let body = serde_json::json!({ "for_seconds": args.open_for.as_secs() });
+    let opened: RegistrationView = client.post(&path, &body).await.map_err(Error::into_cli)?;
+    if globals.json {
+        output::json(&opened)?;
+    } else {
+        output::note(format_args!(
+            "{} takes one secret until {}; create the webhook at the sender now",
+            opened.source, opened.open_until
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! `hapax verify`: says step by step why a delivery verifies or not, and names the likely mistake where it does not.
+//!
+//! `subject` finds out by what it is judged, `report` says what was found, `vectors` runs files of deliveries.
+
+mod report;
+mod subject;
+mod vectors;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Context as _;
+use hapax_core::Secret;
+use hapax_verify::Request;
+
+use super::{Globals, body, option};
+use crate::exit::{CliError, Exit};
+use report::Report;
+use subject::Subject;
+
+/// Say why a delivery verifies or not, and what its event is.
+///
+/// Names a provider, or a source of the configuration. Ends with 0 if the delivery is valid, and with 5 if not; then it
+/// also names the likely mistake. With `--vectors`, runs files of deliveries and says which are not judged as they should be.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hapax verify stripe --secret env:STRIPE_SECRET --header 'Stripe-Signature: t=…,v1=…' body.json
+  hapax verify github --header 'X-Hub-Signature-256: sha256=…' --header 'X-GitHub-Delivery: 1' - < body.json
+  hapax verify --vectors tests/vectors/*.json")]
+pub struct Args {
+    /// A provider, or a source of the configuration
+    #[arg(value_name = "PROVIDER_OR_SOURCE", required_unless_present = "vectors")]
+    pub target: Option<String>,
+
+    /// The body as it arrived, byte for byte; `-` reads stdin
+    #[arg(value_name = "BODYFILE", required_unless_present = "vectors")]
+    pub body: Option<PathBuf>,
+
+    /// A secret: `env:NAME`, `file:PATH` or the secret itself; may be repeated [default: the source's]
+    #[arg(long, value_name = "SECRET", value_parser = super::secret)]
+    pub secret: Vec<Secret>,
+
+    /// A secret that was replaced; it is only tried to name the mistake
+    #[arg(long, value_name = "SECRET", value_parser = super::secret)]
+    pub older_secret: Vec<Secret>,
+
+    /// An option of the provider; may be repeated (`hapax providers NAME` lists them)
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub option: Vec<option::Given>,
+
+    /// A key that would be fetched otherwise; may be repeated
+    #[arg(long, value_name = "ID=FILE")]
+    pub key: Vec<String>,
+
+    /// The public URL that the sender was given [default: the source's, by `server.public_url`]
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+
+    /// The HTTP method
+    #[arg(long, value_name = "METHOD", default_value = "POST")]
+    pub method: String,
+
+    /// A header as it arrived; may be repeated
+    #[arg(long, value_name = "NAME: VALUE", value_parser = header)]
+    pub header: Vec<(String, String)>,
+
+    /// When it arrived, in unix seconds [default: now]
+    #[arg(long, value_name = "UNIX", allow_negative_numbers = true)]
+    pub now: Option<i64>,
+
+    /// Run these files of vectors instead
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["target", "body"])]
+    pub vectors: Vec<PathBuf>,
+}
+
+/// Runs the verb.
+#[expect(clippy::unused_async, reason = "every verb is called the same way")]
+pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
+    let (Some(target), Some(file)) = (&args.target, &args.body) else {
+        return vectors::run(&args.vectors, globals);
+    };
+    let subject = Subject::find(target, &args, globals)?;
+    let body = body::read(file)?;
+    let keys = keys(&args.key)?;
+    let request = Request::new(&args.header, &body, args.now.unwrap_or_else(unix_seconds))
+        .method(&args.method)
+        .url(&subject.url)
+        .keys(&keys);
+    let report = Report::of(&subject, &request);
+    report.print(globals)?;
+    if report.is_valid() {
+        Ok(())
+    } else {
+        Err(CliError::silent(Exit::ProblemFound))
+    }
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text
+        .split_once(':')
+        .ok_or_else(|| "it has no `:`; write 'NAME: VALUE'".to_owned())?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn keys(given: &[String]) -> Result<BTreeMap<String, Vec<u8>>, CliError> {
+    let key = |text: &String| {
+        // An id may be a URL with `=` in it, a file's name seldom has one.
+        let (id, file) = text
+            .rsplit_once('=')
+            .ok_or_else(|| CliError::usage(format!("--key `{text}` has no `=`; write ID=FILE")))?;
+        let bytes = std::fs::read(file).with_context(|| format!("the key could not be read from {file}"))?;
+        Ok((id.to_owned(), bytes))
+    };
+    given.iter().map(key).collect()
+}
+
+fn unix_seconds() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs() as i64)
+}

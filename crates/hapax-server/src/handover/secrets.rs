@@ -1,0 +1,168 @@
+//! One source's handed-over secrets: taken, looked up again when none matches, and compiled into its verifier.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use hapax_core::store::{Error, SourceState};
+use hapax_core::{Backend, Secret, SourceName, Timestamp};
+use hapax_verify::Verifier;
+use hapax_verify::limits::SECRETS_MAX;
+
+use super::seal::Seal;
+use super::{REGISTRATION, SECRET_PREFIX, open_until};
+use crate::config::Source;
+
+/// How long no source is looked up again in the store: whoever sends wrong signatures must not make it work.
+const LOOK_UP_PAUSE: Duration = Duration::from_secs(1);
+
+/// The secrets that a source was handed, as far as this replica knows.
+pub(crate) struct HandedSecrets {
+    source: Source,
+    seal: Seal,
+    verifier: ArcSwap<Verifier>,
+    looked_up_at: Mutex<Option<Duration>>,
+}
+
+/// Why a secret was not taken.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotTaken {
+    /// Nobody asked for one.
+    #[error(
+        "no registration is open for this source, and anybody could hand over a secret; open one with `hapax register` \
+         and create the webhook while it is open"
+    )]
+    NoRegistration,
+    /// It could not be stored.
+    #[error("the secret could not be stored")]
+    Store(#[from] Error),
+    /// It could not be encrypted.
+    #[error("the secret could not be encrypted")]
+    Seal,
+}
+
+impl HandedSecrets {
+    /// Of this source, which begins with the secrets that are configured. `None` where it has no key to keep any.
+    pub(crate) fn new(source: &Source, state_key: Option<&Secret>) -> Option<Self> {
+        if !source.hands_secrets_over() {
+            return None;
+        }
+        Some(Self {
+            seal: Seal::new(state_key?)?,
+            verifier: ArcSwap::new(Arc::clone(&source.verifier)),
+            source: source.clone(),
+            looked_up_at: Mutex::new(None),
+        })
+    }
+
+    /// The verifier with all that is known.
+    pub(crate) fn verifier(&self) -> Arc<Verifier> {
+        self.verifier.load_full()
+    }
+
+    /// Takes a secret over, if a registration is open. When this returns, it is durable and every replica finds it.
+    pub(crate) async fn take(
+        &self,
+        store: &dyn Backend,
+        secret: &str,
+        now: Timestamp,
+    ) -> Result<(), NotTaken> {
+        let name = &self.source.name;
+        let states = store.source_states().await?;
+        open_until(&states, name)
+            .filter(|until| now < *until)
+            .ok_or(NotTaken::NoRegistration)?;
+        let state = self.sealed(secret, now).ok_or(NotTaken::Seal)?;
+        // Of two senders at once, one takes the registration.
+        if !store.take_source_state(name, REGISTRATION, Some(state)).await? {
+            return Err(NotTaken::NoRegistration);
+        }
+        for old in too_many(&states, name) {
+            store.take_source_state(name, &old.name, None).await?;
+        }
+        self.read(store).await?;
+        Ok(())
+    }
+
+    /// Looks into the store for secrets that another replica was handed; `None` if that was done a moment ago.
+    pub(crate) async fn look_up(
+        &self,
+        store: &dyn Backend,
+        elapsed: Duration,
+    ) -> Result<Option<Arc<Verifier>>, Error> {
+        if !self.may_look_up(elapsed) {
+            return Ok(None);
+        }
+        self.read(store).await.map(Some)
+    }
+
+    fn may_look_up(&self, elapsed: Duration) -> bool {
+        let mut last = self.looked_up_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_time = last.is_none_or(|last| elapsed >= last + LOOK_UP_PAUSE);
+        if is_time {
+            *last = Some(elapsed);
+        }
+        is_time
+    }
+
+    async fn read(&self, store: &dyn Backend) -> Result<Arc<Verifier>, Error> {
+        let states = store.source_states().await?;
+        let configured = self
+            .source
+            .secrets
+            .iter()
+            .map(|secret| secret.expose().to_owned());
+        let handed = secrets_of(&states, &self.source.name).filter_map(|state| self.opened(state));
+        let secrets: Vec<String> = configured.chain(handed).take(SECRETS_MAX).collect();
+        match Verifier::new(&self.source.recipe, &secrets, &self.source.options) {
+            Ok(verifier) => self.verifier.store(Arc::new(verifier)),
+            Err(error) => {
+                tracing::error!(source = %self.source.name, %error, "a handed-over secret cannot be used");
+            }
+        }
+        Ok(self.verifier())
+    }
+
+    fn sealed(&self, secret: &str, now: Timestamp) -> Option<SourceState> {
+        let source = self.source.name.clone();
+        // Zero-padded, so that names are in the order of time.
+        let name = format!("{SECRET_PREFIX}{:020}", now.as_micros());
+        let value = self.seal.seal(&source, &name, secret)?;
+        Some(SourceState { source, name, value })
+    }
+
+    fn opened(&self, state: &SourceState) -> Option<String> {
+        let opened = self.seal.open(&state.source, &state.name, &state.value);
+        if opened.is_none() {
+            tracing::error!(
+                source = %state.source,
+                "a handed-over secret was encrypted with another `server.state_key`, or was changed; use that key \
+                 again, or register anew"
+            );
+        }
+        opened
+    }
+}
+
+/// The secrets of a source, the newest first.
+fn secrets_of<'a>(
+    states: &'a [SourceState],
+    source: &'a SourceName,
+) -> impl Iterator<Item = &'a SourceState> {
+    let states = states.iter().rev();
+    states.filter(move |state| state.source == *source && state.name.starts_with(SECRET_PREFIX))
+}
+
+/// The oldest secrets, which make room for a new one.
+fn too_many<'a>(states: &'a [SourceState], source: &'a SourceName) -> impl Iterator<Item = &'a SourceState> {
+    secrets_of(states, source).skip(SECRETS_MAX - 1)
+}
+
+impl std::fmt::Debug for HandedSecrets {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("HandedSecrets")
+            .field("source", &self.source.name)
+            .finish_non_exhaustive()
+    }
+}

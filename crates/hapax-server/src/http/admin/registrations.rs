@@ -1,0 +1,69 @@
+//! `POST sources/{name}/registration`: lets a sender hand over the secret that it will sign with, for a while.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use hapax_core::store::AuditEntry;
+use hapax_core::{Clock as _, SourceName, SystemClock};
+use hapax_verify::{Handshake, catalogue};
+use serde::Deserialize;
+
+use super::access::Actor;
+use super::extract::{Named, Sent};
+use super::fault::{Answer, Fault};
+use super::state::AdminState;
+use super::views::{RegistrationView, SourceView};
+use crate::handover;
+
+/// How long a registration is open, unless asked otherwise.
+const SECONDS_DEFAULT: u64 = 600;
+/// The longest that one is open: until then anybody who knows the URL could be first.
+const SECONDS_MAX: u64 = 24 * 3600;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Wanted {
+    for_seconds: Option<u64>,
+}
+
+pub(super) async fn open(
+    State(state): State<AdminState>,
+    Actor(who): Actor,
+    Named(name): Named<String>,
+    Sent(wanted): Sent<Wanted>,
+) -> Answer<Json<RegistrationView>> {
+    check(state.settings.load().source(&name)?)?;
+    let seconds = wanted.for_seconds.unwrap_or(SECONDS_DEFAULT);
+    if !(1..=SECONDS_MAX).contains(&seconds) {
+        return Err(Fault::invalid_parameter(format!(
+            "`for_seconds` is {seconds}; a registration is open between 1 s and {SECONDS_MAX} s"
+        )));
+    }
+    let open_until = SystemClock::default().now().plus(Duration::from_secs(seconds));
+    let (store, source) = (state.engine.store(), SourceName::from(name.as_str()));
+    handover::open(&**store, &source, open_until).await?;
+    let entry = AuditEntry {
+        who,
+        action: "register".to_owned(),
+        subject: name.clone(),
+        detail: format!("until {open_until}"),
+    };
+    store.record(entry).await?;
+    Ok(Json(RegistrationView {
+        source: name,
+        open_until,
+    }))
+}
+
+/// Only a sender that hands its secret over has anything to register.
+fn check(source: &SourceView) -> Answer<()> {
+    let provider = source.provider.as_deref().and_then(catalogue::get);
+    if provider.is_some_and(|provider| provider.handshakes.contains(&Handshake::AsanaSecret)) {
+        return Ok(());
+    }
+    Err(Fault::invalid_parameter(format!(
+        "the sender of `{}` hands over no secret; its secrets are those of the configuration",
+        source.name
+    )))
+}

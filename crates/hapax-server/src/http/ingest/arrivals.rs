@@ -1,0 +1,76 @@
+//! From what was verified to what the engine takes: the id, the body and the place in a batch of each event.
+
+use bytes::Bytes;
+use hapax_core::{BodyHash, ContentHash, EventId, Headers, Identity, Timestamp};
+use hapax_engine::Arrival;
+use hapax_verify::{Envelope, EventBody, Identification};
+
+use super::{Inner, Source};
+
+/// What an id begins with that was made here, because the sender has none: such an event is never a duplicate.
+const GENERATED_ID_PREFIX: &str = "generated:";
+
+impl Inner {
+    pub(super) fn arrivals(
+        &self,
+        source: &Source,
+        envelopes: Vec<Envelope>,
+        received_at: Timestamp,
+        headers: &Headers,
+        body: &Bytes,
+    ) -> Vec<Arrival> {
+        let mut batch_id = None;
+        envelopes
+            .into_iter()
+            .map(|envelope| {
+                let event_id = match envelope.identification {
+                    Identification::BySender | Identification::Missing => envelope.event_id,
+                    Identification::Never => format!(
+                        "{GENERATED_ID_PREFIX}{}",
+                        self.fresh_id(source, &envelope.event_id, received_at)
+                    ),
+                };
+                let batch = envelope.batch_index.map(|index| {
+                    let id = *batch_id.get_or_insert_with(|| self.fresh_id(source, &event_id, received_at));
+                    (id, index)
+                });
+                Arrival {
+                    source: source.name.clone(),
+                    event_id,
+                    event_type: envelope.event_type,
+                    signed_at: envelope.signed_at.map(Timestamp::from_seconds),
+                    secret_index: envelope.secret_index.and_then(|index| u16::try_from(index).ok()),
+                    received_at,
+                    headers: headers.clone(),
+                    body: match envelope.body {
+                        EventBody::Whole => body.clone(),
+                        EventBody::Part(range) => body.slice(range),
+                        EventBody::Pieces(ranges) => {
+                            ranges.into_iter().flat_map(|range| body.slice(range)).collect()
+                        }
+                    },
+                    content_hash: envelope.content_hash.map(|content| ContentHash {
+                        rule: content.rule,
+                        hash: BodyHash::from_bytes(content.hash),
+                    }),
+                    batch,
+                }
+            })
+            .collect()
+    }
+
+    fn fresh_id(&self, source: &Source, event_id: &str, now: Timestamp) -> EventId {
+        let key = Identity::new(source.name.as_str(), event_id).key();
+        self.ids.next(now, key, &*self.random)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn an_event_without_an_id_is_one_that_the_engine_keeps_aside() {
+        let event_id = format!("{}00ff", hapax_verify::identity::UNIDENTIFIED);
+        assert!(hapax_core::is_set_aside(&event_id));
+        assert!(!hapax_core::is_set_aside("evt_1"));
+    }
+}

@@ -1,0 +1,124 @@
+//! What a request is: by its source's verifier, and once more with a key that had to be fetched, or where the store may
+//! know a secret that this replica does not.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hapax_core::Timestamp;
+use hapax_verify::{KeyRequest, Rejection, Verdict, Verifier};
+use http::Method;
+use http::request::Parts;
+
+use super::diagnosis::{self, Case};
+use super::keys::Outcome;
+use super::{Inner, Source, refused};
+use crate::http::problem::Problem;
+
+/// Refuses what is neither a delivery nor a handshake of any sender before its body is read.
+pub(super) fn check_method(method: &Method) -> Result<(), Problem> {
+    match *method {
+        Method::POST | Method::GET | Method::HEAD | Method::OPTIONS => Ok(()),
+        _ => Err(refused::method_not_allowed(method)),
+    }
+}
+
+impl Inner {
+    pub(super) async fn judge(
+        &self,
+        source: &Source,
+        head: &Parts,
+        body: &Bytes,
+        received_at: Timestamp,
+    ) -> Result<Verdict, Problem> {
+        let url = source.url(&head.uri);
+        let ask = |verifier: &Verifier| {
+            let keys = self.keys.keys_of(&source.name);
+            let request = hapax_verify::Request::new(&head.headers, body, received_at.as_seconds())
+                .method(head.method.as_str())
+                .url(&url)
+                .query(head.uri.query().unwrap_or_default())
+                .keys(&keys);
+            verifier.verify(&request)
+        };
+        let mut verdict = ask(&source.verifier());
+        if let Ok(Verdict::NeedsKey(key)) = &verdict {
+            self.fetch(source, key.clone()).await?;
+            verdict = ask(&source.verifier());
+        }
+        if is_unproven(&verdict)
+            && let Some(newer) = self.newer_verifier(source).await?
+        {
+            verdict = ask(&newer);
+        }
+        if let Err(rejection) = &verdict {
+            self.explain(rejection, source, head, body, received_at);
+        }
+        let verdict = verdict.map_err(|rejection| problem_of(&head.method, &rejection))?;
+        // A look at the URL is no delivery, whatever it carries.
+        let only_looks = matches!(head.method, Method::HEAD | Method::OPTIONS);
+        if only_looks && matches!(verdict, Verdict::Events(_)) {
+            return Err(refused::method_not_allowed(&head.method));
+        }
+        Ok(verdict)
+    }
+
+    /// Fetches a key that a signature names.
+    async fn fetch(&self, source: &Source, key: KeyRequest) -> Result<(), Problem> {
+        let key_id = key.key_id.clone();
+        match self.keys.fetch(&source.name, key).await {
+            Outcome::Known => Ok(()),
+            Outcome::Unknown => Err(refused::key_unknown(&key_id)),
+            Outcome::Unavailable => Err(refused::key_unavailable(&key_id)),
+        }
+    }
+
+    /// A verifier with what other replicas were handed, where senders hand secrets over.
+    async fn newer_verifier(&self, source: &Source) -> Result<Option<Arc<Verifier>>, Problem> {
+        let Some(handed) = &source.handed else {
+            return Ok(None);
+        };
+        let store = self.engine.store();
+        handed
+            .look_up(&**store, self.clock.elapsed())
+            .await
+            .map_err(|_| refused::store_unavailable())
+    }
+
+    /// Finds out why a request is refused, for the log, if it was not done just now.
+    fn explain(
+        &self,
+        rejection: &Rejection,
+        source: &Source,
+        head: &Parts,
+        body: &Bytes,
+        received_at: Timestamp,
+    ) {
+        if !diagnosis::is_open(rejection, body) || !self.pace.admits(self.clock.elapsed()) {
+            return;
+        }
+        let case = Case {
+            sources: self.sources.load_full(),
+            source: source.name.clone(),
+            verifier: source.verifier(),
+            url: source.url(&head.uri).into_owned(),
+            head: head.clone(),
+            body: body.clone(),
+            received_at,
+            code: rejection.code(),
+        };
+        case.explain_later();
+    }
+}
+
+fn is_unproven(verdict: &Result<Verdict, Rejection>) -> bool {
+    verdict.as_ref().is_err_and(|rejection| rejection.status() == 401)
+}
+
+/// Whoever does not deliver and is no handshake either is told which methods are right.
+fn problem_of(method: &Method, rejection: &Rejection) -> Problem {
+    match rejection {
+        Rejection::HandshakeRefused { .. } => refused::rejection(rejection),
+        _ if *method != Method::POST => refused::method_not_allowed(method),
+        _ => refused::rejection(rejection),
+    }
+}

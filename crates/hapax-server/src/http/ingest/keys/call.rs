@@ -1,0 +1,274 @@
+//! One call for a key: which hosts are called at all, which authorities may vouch for them, how much of an answer is
+//! read and for how long. Redirects are not followed.
+
+use std::net::IpAddr;
+use std::str::FromStr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hapax_verify::KeyRequest;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderValue, Method, Request, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Full, Limited};
+use rustls::RootCertStore;
+
+use super::Outcome;
+use crate::destination::http::Lookup;
+use crate::destination::http::client::{Client, TlsError};
+
+/// The largest answer that is read.
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
+/// How long a call may take, connection and all: shorter than the most impatient of these senders waits.
+const CALL_TIMEOUT: Duration = Duration::from_secs(4);
+/// What Plaid says about the id of a key that it does not have.
+const PLAID_UNKNOWN_KEY: &str = "INVALID_WEBHOOK_VERIFICATION_KEY_ID";
+
+/// Calls the senders' servers.
+pub(super) struct Caller {
+    amazon: Client,
+    paypal: Client,
+    others: Client,
+    server: Option<(KeyServer, Client)>,
+}
+
+/// A server on this machine that is asked for every key instead of the sender's own, for tests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyServer(String);
+
+/// Why a key server is refused.
+#[derive(Debug, thiserror::Error)]
+#[error("a key server is for tests, on this machine only; write it like \"http://127.0.0.1:9000\"")]
+pub struct KeyServerError;
+
+/// Why a call brought nothing.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Fault {
+    #[error("its host is none that keys are fetched from")]
+    Host,
+    #[error("the sender's server has no such key")]
+    Unknown,
+    #[error("no answer within {} s", CALL_TIMEOUT.as_secs())]
+    Timeout,
+    #[error("the sender's server cannot be reached: {0}")]
+    Connection(#[from] hyper_util::client::legacy::Error),
+    #[error("the sender's server answered {0}")]
+    Status(StatusCode),
+    #[error("the answer broke off, or is longer than {ANSWER_BYTES_MAX} bytes")]
+    Answer,
+    #[error("the answer is no key")]
+    NotAKey,
+}
+
+impl Fault {
+    pub(super) const fn outcome(&self) -> Outcome {
+        match self {
+            Self::Unknown => Outcome::Unknown,
+            Self::Host
+            | Self::Timeout
+            | Self::Connection(_)
+            | Self::Status(_)
+            | Self::Answer
+            | Self::NotAKey => Outcome::Unavailable,
+        }
+    }
+}
+
+impl Caller {
+    pub(super) fn new(lookup: &Lookup, server: Option<KeyServer>) -> Result<Self, TlsError> {
+        let client = |names: &[&str]| Client::with_roots(lookup.clone(), roots(names));
+        let server = match server {
+            Some(server) => Some((server, Client::new(lookup.clone())?)),
+            None => None,
+        };
+        Ok(Self {
+            amazon: client(&["Amazon", "Starfield"])?,
+            paypal: client(&["DigiCert"])?,
+            others: client(&[""])?,
+            server,
+        })
+    }
+
+    /// A key. What is no key is a failure, and not kept: a page of an overloaded server must not stand for one.
+    pub(super) async fn key(&self, request: &KeyRequest) -> Result<Vec<u8>, Fault> {
+        let bytes = self.call(&request.url, request.body.clone()).await?;
+        let looks_right = match &request.body {
+            None => contains(&bytes, b"-----BEGIN CERTIFICATE-----"),
+            Some(_) => {
+                contains(&bytes, b"\"key\"") && serde_json::from_slice::<serde_json::Value>(&bytes).is_ok()
+            }
+        };
+        if looks_right {
+            Ok(bytes.to_vec())
+        } else {
+            Err(Fault::NotAKey)
+        }
+    }
+
+    /// The answer to a GET, or with a body to a POST.
+    pub(super) async fn call(&self, url: &str, body: Option<Vec<u8>>) -> Result<Bytes, Fault> {
+        let uri: Uri = url.parse().map_err(|_| Fault::Host)?;
+        let client = self.client_for(&uri).ok_or(Fault::Host)?;
+        let (uri, client) = match &self.server {
+            Some((server, client)) => (server.instead_of(&uri).ok_or(Fault::Host)?, client),
+            None => (uri, client),
+        };
+        let exchange = exchange(client, request(uri, body));
+        tokio::time::timeout(CALL_TIMEOUT, exchange)
+            .await
+            .map_err(|_| Fault::Timeout)?
+    }
+
+    /// Which authorities may vouch for a host; nothing for a host that is not called at all.
+    fn client_for(&self, uri: &Uri) -> Option<&Client> {
+        let plain = uri.scheme_str() == Some("https") && uri.authority()?.as_str() == uri.host()?;
+        if !plain {
+            return None;
+        }
+        let host = uri.host()?;
+        let is_sns = |suffix: &str| {
+            let region = host
+                .strip_prefix("sns.")
+                .and_then(|rest| rest.strip_suffix(suffix));
+            region.is_some_and(|region| !region.is_empty() && !region.contains('.'))
+        };
+        match host {
+            _ if is_sns(".amazonaws.com") => Some(&self.amazon),
+            _ if is_sns(".amazonaws.com.cn") => Some(&self.others),
+            _ if host.ends_with(".paypal.com") => Some(&self.paypal),
+            "production.plaid.com" | "sandbox.plaid.com" | "development.plaid.com" => Some(&self.others),
+            _ => None,
+        }
+    }
+}
+
+impl KeyServer {
+    /// The same path at this server, behind the host that it would have been asked from.
+    fn instead_of(&self, uri: &Uri) -> Option<Uri> {
+        format!("{}/{}{}", self.0, uri.host()?, uri.path_and_query()?)
+            .parse()
+            .ok()
+    }
+
+    /// As it was written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for KeyServer {
+    type Err = KeyServerError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let uri: Uri = text.parse().map_err(|_| KeyServerError)?;
+        let host = uri.host().unwrap_or_default();
+        let literal = host.trim_start_matches('[').trim_end_matches(']');
+        let is_local = literal.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+        let is_plain =
+            uri.scheme_str() == Some("http") && uri.query().is_none() && matches!(uri.path(), "" | "/");
+        if is_local && is_plain && !text.contains('@') {
+            Ok(Self(text.trim_end_matches('/').to_owned()))
+        } else {
+            Err(KeyServerError)
+        }
+    }
+}
+
+async fn exchange(client: &Client, request: Request<Full<Bytes>>) -> Result<Bytes, Fault> {
+    let (head, body) = client.request(request).await?.into_parts();
+    let body = Limited::new(body, ANSWER_BYTES_MAX)
+        .collect()
+        .await
+        .map_err(|_| Fault::Answer)?
+        .to_bytes();
+    match head.status {
+        status if status.is_success() => Ok(body),
+        StatusCode::NOT_FOUND | StatusCode::GONE => Err(Fault::Unknown),
+        StatusCode::BAD_REQUEST if contains(&body, PLAID_UNKNOWN_KEY.as_bytes()) => Err(Fault::Unknown),
+        status => Err(Fault::Status(status)),
+    }
+}
+
+fn request(uri: Uri, body: Option<Vec<u8>>) -> Request<Full<Bytes>> {
+    let method = if body.is_some() { Method::POST } else { Method::GET };
+    let mut request = Request::new(Full::new(Bytes::from(body.unwrap_or_default())));
+    if method == Method::POST {
+        let json = HeaderValue::from_static("application/json");
+        request.headers_mut().insert(CONTENT_TYPE, json);
+    }
+    request
+        .headers_mut()
+        .insert(ACCEPT, HeaderValue::from_static("*/*"));
+    *request.method_mut() = method;
+    *request.uri_mut() = uri;
+    request
+}
+
+/// The authorities whose name has one of these words; the empty word is in every name.
+fn roots(names: &[&str]) -> RootCertStore {
+    let all = webpki_roots::TLS_SERVER_ROOTS.iter();
+    let wanted = all.filter(|root| names.iter().any(|name| contains(&root.subject, name.as_bytes())));
+    wanted.cloned().collect()
+}
+
+fn contains(bytes: &[u8], word: &[u8]) -> bool {
+    word.is_empty() || bytes.windows(word.len()).any(|window| window == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_hosts_of_known_senders_are_called() {
+        let caller = Caller::new(&Lookup::system(), None).unwrap();
+        let is_reached = |url: &str| caller.client_for(&url.parse().unwrap()).is_some();
+        for url in [
+            "https://sns.us-east-1.amazonaws.com/a.pem",
+            "https://sns.cn-north-1.amazonaws.com.cn/a.pem",
+            "https://api.sandbox.paypal.com/v1/notifications/certs/CERT-1",
+            "https://production.plaid.com/webhook_verification_key/get",
+        ] {
+            assert!(is_reached(url), "{url}");
+        }
+        for url in [
+            "http://sns.us-east-1.amazonaws.com/a.pem",
+            "https://sns.us-east-1.amazonaws.com:8443/a.pem",
+            "https://user@sns.us-east-1.amazonaws.com/a.pem",
+            "https://sns.amazonaws.com.s3.amazonaws.com/a.pem",
+            "https://s3.us-east-1.amazonaws.com/a.pem",
+            "https://evilpaypal.com/a",
+            "https://evil.plaid.com/a",
+            "https://127.0.0.1/a.pem",
+            "https://169.254.169.254/a.pem",
+        ] {
+            assert!(!is_reached(url), "{url}");
+        }
+    }
+
+    #[test]
+    fn few_authorities_vouch_for_a_sender() {
+        let (amazon, paypal, all) = (
+            roots(&["Amazon", "Starfield"]),
+            roots(&["DigiCert"]),
+            roots(&[""]),
+        );
+        assert!(!amazon.is_empty() && !paypal.is_empty());
+        assert!(amazon.len() < all.len() / 4 && paypal.len() < all.len() / 4);
+    }
+
+    #[test]
+    fn a_key_server_is_on_this_machine() {
+        assert!("http://127.0.0.1:9000/".parse::<KeyServer>().is_ok());
+        assert!("http://[::1]:9000".parse::<KeyServer>().is_ok());
+        for wrong in [
+            "https://127.0.0.1:9000",
+            "http://10.0.0.1:9000",
+            "http://localhost:9000",
+            "http://127.0.0.1:9000/path",
+            "http://127.0.0.1@evil.example",
+            "nonsense",
+        ] {
+            assert!(wrong.parse::<KeyServer>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What senders want answered before they deliver anything, through the real listener. Each asks twice.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use hapax_server::serve::{Server, Tuning};
+use hapax_verify::sign::{Delivery, ProviderSigner, generate_secret};
+use hapax_verify::{Verifier, catalogue};
+
+use super::site::{STRIPE, Site, configuration, now, stripe_headers};
+use super::wire::{self, Reply, Sink, Wire, request};
+
+async fn ask(site: &Site, method: &str, path: &str, headers: &[(String, String)]) -> Reply {
+    let mut wire = Wire::open(site.server.ingest_address()).await;
+    wire.say(&request(method, path, headers, b"")).await;
+    wire.hear().await
+}
+
+#[tokio::test]
+async fn a_challenge_in_the_query_is_echoed_as_text_without_a_public_url() {
+    let more = "[sources.dropbox]\nprovider = \"dropbox\"\nsecrets = [\"env:SECRET\"]\n";
+    let site = Site::start(more).await;
+    for _ in 0..2 {
+        let reply = ask(&site, "GET", "/in/dropbox?challenge=abc%3C123", &[]).await;
+        assert_eq!((reply.status, reply.body.as_str()), (200, "abc<123"));
+        assert_eq!(reply.header("content-type").as_deref(), Some("text/plain"));
+        assert_eq!(reply.header("x-content-type-options").as_deref(), Some("nosniff"));
+    }
+    let long = format!("/in/dropbox?challenge={}", "a".repeat(2000));
+    ask(&site, "GET", &long, &[])
+        .await
+        .is_problem(403, "handshake_refused");
+    ask(&site, "GET", "/in/dropbox", &[])
+        .await
+        .is_problem(405, "method_not_allowed");
+}
+
+#[tokio::test]
+async fn a_look_at_the_url_is_answered_only_where_the_sender_looks() {
+    let more = "[sources.intercom]\nprovider = \"intercom\"\nsecrets = [\"env:SECRET\"]\n";
+    let site = Site::start(more).await;
+    for _ in 0..2 {
+        assert_eq!(look(&site, "/in/intercom", Vec::new()).await, "200");
+    }
+    // A signature does not make a delivery of it.
+    assert_eq!(look(&site, "/in/stripe", stripe_headers(b"")).await, "405");
+}
+
+/// The status of a HEAD, which never has a body.
+async fn look(site: &Site, path: &str, mut headers: Vec<(String, String)>) -> String {
+    headers.push(("connection".to_owned(), "close".to_owned()));
+    let mut wire = Wire::open(site.server.ingest_address()).await;
+    wire.say(&request("HEAD", path, &headers, b"")).await;
+    let answer = String::from_utf8(wire.hear_out().await).unwrap();
+    answer.split(' ').nth(1).unwrap().to_owned()
+}
+
+/// A message of SNS that asks to have a subscription confirmed, and a verifier for it.
+fn sns_confirmation() -> (Delivery, Verifier) {
+    let sns = catalogue::get("aws-sns").unwrap();
+    let (pair, options) = (generate_secret(sns, &[7; 32]), sns.sample_options());
+    let body = r#"{"Type":"SubscriptionConfirmation","MessageId":"m","Token":"t","Message":"You have chosen",
+        "SubscribeURL":"https://sns.us-east-1.amazonaws.com/?Action=ConfirmSubscription&Token=t",
+        "SigningCertURL":"https://sns.us-east-1.amazonaws.com/x.pem"}"#;
+    let delivery = Delivery {
+        timestamp: now(),
+        body: body.as_bytes().to_vec(),
+        ..Delivery::default()
+    };
+    let signer = ProviderSigner::new(sns, &pair.signing, &options).unwrap();
+    let verifier = Verifier::new(&sns.recipe(), &[pair.verifying], &options).unwrap();
+    (signer.sign(delivery), verifier)
+}
+
+#[tokio::test]
+async fn a_subscription_is_confirmed_by_calling_its_url_before_it_is_answered() {
+    let status = Arc::new(AtomicU16::new(503));
+    let answers = Arc::clone(&status);
+    let mut sns = Sink::answering(move |_| {
+        let response = http::Response::builder().status(answers.load(Ordering::Relaxed));
+        response.body(http_body_util::Full::default()).unwrap()
+    })
+    .await;
+    let (delivery, verifier) = sns_confirmation();
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = configuration(dir.path(), STRIPE);
+    config.sources.get_mut("stripe").unwrap().verifier = Arc::new(verifier);
+    config.server.key_server = Some(format!("http://{}", sns.address).parse().unwrap());
+    let server = Server::start(config, Tuning::default()).await.unwrap();
+    let deliver = async || {
+        let address = server.ingest_address();
+        wire::post(address, "/in/stripe", &delivery.headers, &delivery.body).await
+    };
+
+    deliver().await.is_problem(503, "confirmation_failed");
+    status.store(200, Ordering::Relaxed);
+    for _ in 0..2 {
+        let reply = deliver().await;
+        assert_eq!((reply.status, reply.body.as_str()), (200, ""), "{reply:?}");
+    }
+    let called = sns.rest();
+    assert_eq!(called.len(), 3);
+    let path = "/sns.us-east-1.amazonaws.com/?Action=ConfirmSubscription&Token=t";
+    assert!(
+        called.iter().all(|call| call.path == path),
+        "{:?}",
+        called[0].path
+    );
+    server.stop().await;
+}

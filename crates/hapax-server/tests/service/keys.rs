@@ -1,0 +1,311 @@
+//! Keys that senders publish: fetched from a real server on this machine, once, and never from anywhere else.
+
+use std::sync::{Arc, Mutex};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use hapax_server::serve::{Server, Tuning};
+use hapax_verify::sign::{Delivery, ProviderSigner, SecretPair, generate_secret};
+use hapax_verify::vectors::File;
+use hapax_verify::{OptionValue, Options, catalogue};
+use http::{Response, StatusCode};
+use http_body_util::Full;
+
+use super::site::{SECRET, Site, configuration, now};
+use super::wire::{Reply, Sink};
+
+const DELIVERIES: usize = 20;
+
+/// What the key server answers.
+type Mood = Arc<Mutex<(StatusCode, Vec<u8>)>>;
+
+/// A service whose only source has keys that are fetched, and the server that has them.
+struct KeySite {
+    site: Site,
+    keys: Sink,
+    mood: Mood,
+}
+
+impl KeySite {
+    /// The source is named as its provider, and has no secret.
+    async fn start(source: &str, status: StatusCode, body: impl Into<Vec<u8>>) -> Self {
+        let mood: Mood = Arc::new(Mutex::new((status, body.into())));
+        let answer = Arc::clone(&mood);
+        let keys = Sink::answering(move |_| {
+            let (status, body) = answer.lock().unwrap().clone();
+            let mut response = Response::new(Full::new(Bytes::from(body)));
+            *response.status_mut() = status;
+            let elsewhere = "http://127.0.0.1:9/elsewhere".parse().unwrap();
+            response.headers_mut().insert("location", elsewhere);
+            response
+        })
+        .await;
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = configuration(dir.path(), source);
+        config.server.key_server = Some(format!("http://{}", keys.address).parse().unwrap());
+        let server = Server::start(config, Tuning::default()).await.unwrap();
+        KeySite {
+            site: Site { server, dir },
+            keys,
+            mood,
+        }
+    }
+
+    async fn plaid(pair: &SecretPair, status: StatusCode) -> Self {
+        Self::start(PLAID, status, plaid_answer(pair)).await
+    }
+
+    fn answers(&self, status: StatusCode, body: impl Into<Vec<u8>>) {
+        *self.mood.lock().unwrap() = (status, body.into());
+    }
+
+    async fn deliver(&self, delivery: &Delivery) -> Reply {
+        self.site
+            .post("/in/plaid", &delivery.headers, &delivery.body)
+            .await
+    }
+}
+
+const PLAID: &str = "
+[sources.plaid]
+provider = \"plaid\"
+options = { client_id = \"the-client\", client_secret = \"env:SECRET\", environment = \"sandbox\" }
+";
+
+const PAYPAL: &str = "
+[sources.paypal]
+provider = \"paypal\"
+options = { webhook_id = \"1JE4291016473214C\" }
+";
+
+const SNS: &str = "
+[sources.sns]
+provider = \"aws-sns\"
+options = { topic_arns = [\"arn:aws:sns:us-east-1:123456789012:MyTopic\"] }
+";
+
+fn plaid_pair() -> SecretPair {
+    generate_secret(catalogue::get("plaid").unwrap(), &[7; 32])
+}
+
+fn plaid_answer(pair: &SecretPair) -> String {
+    format!("{{\"key\":{},\"request_id\":\"r\"}}", pair.verifying)
+}
+
+fn plaid_delivery(pair: &SecretPair, item: usize) -> Delivery {
+    let plaid = catalogue::get("plaid").unwrap();
+    let signer = ProviderSigner::new(plaid, &pair.signing, &Options::default()).unwrap();
+    let body = format!("{{\"webhook_type\":\"ITEM\",\"webhook_code\":\"ERROR\",\"item_id\":\"{item}\"}}");
+    signer.sign(Delivery {
+        timestamp: now(),
+        body: body.into_bytes(),
+        ..Delivery::default()
+    })
+}
+
+#[tokio::test]
+async fn a_key_is_fetched_once_for_many_deliveries_at_once() {
+    let pair = plaid_pair();
+    let mut site = KeySite::plaid(&pair, StatusCode::OK).await;
+    let deliveries: Vec<Delivery> = (0..DELIVERIES).map(|item| plaid_delivery(&pair, item)).collect();
+    let address = site.site.server.ingest_address();
+    let tasks: Vec<_> = deliveries
+        .into_iter()
+        .map(|delivery| {
+            tokio::spawn(async move {
+                super::wire::post(address, "/in/plaid", &delivery.headers, &delivery.body).await
+            })
+        })
+        .collect();
+    for task in tasks {
+        let reply = task.await.unwrap();
+        assert_eq!(
+            (reply.status, &reply.json()["status"]),
+            (200, &"accepted".into()),
+            "{reply:?}"
+        );
+    }
+    let asked = site.keys.rest();
+    assert_eq!(asked.len(), 1);
+    assert_eq!(asked[0].path, "/sandbox.plaid.com/webhook_verification_key/get");
+    let question: serde_json::Value = serde_json::from_slice(&asked[0].body).unwrap();
+    let key: serde_json::Value = serde_json::from_str(&pair.verifying).unwrap();
+    assert_eq!(
+        question,
+        serde_json::json!({"client_id": "the-client", "secret": SECRET, "key_id": key["kid"]})
+    );
+}
+
+#[tokio::test]
+async fn without_its_key_a_delivery_is_503_and_accepted_once_the_key_is_there() {
+    let pair = plaid_pair();
+    let site = KeySite::plaid(&pair, StatusCode::INTERNAL_SERVER_ERROR).await;
+    let delivery = plaid_delivery(&pair, 1);
+    let refused = site.deliver(&delivery).await;
+    refused.is_problem(503, "key_unavailable");
+    assert!(refused.header("retry-after").is_some(), "{refused:?}");
+    site.answers(StatusCode::OK, plaid_answer(&pair));
+    assert_eq!(site.deliver(&delivery).await.json()["status"], "accepted");
+    assert_eq!(site.deliver(&delivery).await.json()["status"], "duplicate");
+}
+
+#[tokio::test]
+async fn no_answer_that_is_no_key_is_taken_for_one_or_kept() {
+    let pair = plaid_pair();
+    let mut site = KeySite::plaid(&pair, StatusCode::OK).await;
+    let delivery = plaid_delivery(&pair, 1);
+    for (status, body) in [
+        (StatusCode::OK, "<html>busy</html>".to_owned()),
+        (StatusCode::OK, String::new()),
+        (StatusCode::FOUND, plaid_answer(&pair)),
+        (
+            StatusCode::BAD_REQUEST,
+            "{\"error_code\":\"INVALID_API_KEYS\"}".to_owned(),
+        ),
+        (
+            StatusCode::OK,
+            format!("{}{}", plaid_answer(&pair), " ".repeat(70_000)),
+        ),
+    ] {
+        site.answers(status, body);
+        site.deliver(&delivery).await.is_problem(503, "key_unavailable");
+    }
+    assert_eq!(site.keys.rest().len(), 5);
+    site.answers(StatusCode::OK, plaid_answer(&pair));
+    assert_eq!(site.deliver(&delivery).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_key_that_the_sender_does_not_have_is_401_and_asked_for_once() {
+    let pair = plaid_pair();
+    for (status, body) in [
+        (StatusCode::NOT_FOUND, ""),
+        (
+            StatusCode::BAD_REQUEST,
+            "{\"error_code\":\"INVALID_WEBHOOK_VERIFICATION_KEY_ID\"}",
+        ),
+    ] {
+        let mut site = KeySite::plaid(&pair, status).await;
+        site.answers(status, body);
+        for item in 0..3 {
+            site.deliver(&plaid_delivery(&pair, item))
+                .await
+                .is_problem(401, "signature_invalid");
+        }
+        assert_eq!(site.keys.rest().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_is_fetched_from_the_senders_host() {
+    let text = include_str!("../../../hapax-verify/tests/vectors/paypal.json");
+    let file: File = serde_json::from_str(text).unwrap();
+    let vector = &file.vectors[0];
+    let certificate = vector.keys().into_values().next().unwrap();
+    let mut site = KeySite::start(PAYPAL, StatusCode::OK, certificate).await;
+    let headers: Vec<(String, String)> = vector.headers.clone().into_iter().collect();
+    let reply = site.site.post("/in/paypal", &headers, &vector.body()).await;
+    assert_eq!(
+        reply.json()["event_id"],
+        "WH-58D329510W468432D-8HN650336L201105X",
+        "{reply:?}"
+    );
+    let asked = site.keys.rest();
+    assert_eq!(asked.len(), 1);
+    assert_eq!(
+        asked[0].path,
+        "/api.paypal.com/v1/notifications/certs/CERT-sample-1"
+    );
+}
+
+#[tokio::test]
+async fn a_message_that_names_any_other_host_is_401_and_nobody_is_called() {
+    let mut site = KeySite::start(SNS, StatusCode::OK, "").await;
+    for url in [
+        "https://evil.example/x.pem",
+        "https://sns.us-east-1.amazonaws.com.evil.example/x.pem",
+        "https://sns.us-east-1.amazonaws.com@127.0.0.1/x.pem",
+        "http://sns.us-east-1.amazonaws.com/x.pem",
+        "https://169.254.169.254/x.pem",
+    ] {
+        let body = format!(
+            "{{\"Type\":\"Notification\",\"MessageId\":\"1\",\"TopicArn\":\"t\",\"Message\":\"m\",\"Timestamp\":\
+             \"2026-01-01T00:00:00Z\",\"SignatureVersion\":\"2\",\"Signature\":\"AAAA\",\"SigningCertURL\":\"{url}\"}}"
+        );
+        let reply = site.site.post("/in/sns", &[], body.as_bytes()).await;
+        reply.is_problem(401, "signature_invalid");
+    }
+    assert!(site.keys.rest().is_empty());
+}
+
+#[tokio::test]
+async fn a_subscription_is_confirmed_by_a_call_and_its_messages_are_accepted_with_one_certificate() {
+    let sns = catalogue::get("aws-sns").unwrap();
+    let pair = generate_secret(sns, &[7; 32]);
+    let topics = OptionValue::List(vec!["arn:aws:sns:us-east-1:123456789012:MyTopic".to_owned()]);
+    let options: Options = [("topic_arns", topics)].into_iter().collect();
+    let signer = ProviderSigner::new(sns, &pair.signing, &options).unwrap();
+    let mut site = KeySite::start(SNS, StatusCode::OK, certificate_of(&pair.verifying)).await;
+    let confirm = "https://sns.us-east-1.amazonaws.com/?Action=ConfirmSubscription&Token=t";
+    let subscription = serde_json::json!({
+        "Type": "SubscriptionConfirmation", "MessageId": "m-1", "Token": "t", "Message": "Confirm it",
+        "SubscribeURL": confirm, "SigningCertURL": "https://sns.us-east-1.amazonaws.com/sample.pem",
+    });
+    let notification = serde_json::json!({
+        "Type": "Notification", "MessageId": "m-2", "Message": "Hello\nthere",
+        "SigningCertURL": "https://sns.us-east-1.amazonaws.com/sample.pem",
+    });
+    let deliver = async |message: &serde_json::Value| {
+        let delivery = signer.sign(Delivery {
+            timestamp: now(),
+            body: message.to_string().into_bytes(),
+            ..Delivery::default()
+        });
+        site.site.post("/in/sns", &delivery.headers, &delivery.body).await
+    };
+    assert_eq!(deliver(&subscription).await.status, 200);
+    for status in ["accepted", "duplicate"] {
+        let reply = deliver(&notification).await;
+        assert_eq!(reply.json()["status"], status, "{reply:?}");
+        assert_eq!(reply.json()["event_id"], "m-2");
+    }
+    let asked: Vec<String> = site.keys.rest().into_iter().map(|seen| seen.path).collect();
+    let host = "/sns.us-east-1.amazonaws.com/";
+    let expected = ["sample.pem", "?Action=ConfirmSubscription&Token=t"].map(|path| format!("{host}{path}"));
+    assert_eq!(asked, expected);
+}
+
+/// A certificate of SNS for this public key. Its own signature is empty: nobody can check it without the ones above.
+fn certificate_of(public_key: &str) -> String {
+    let key = STANDARD.decode(public_key).unwrap();
+    let name = der(
+        0x30,
+        &[
+            &der(0x06, &[&[0x55, 0x04, 0x03]]),
+            &der(0x13, &[b"sns.amazonaws.com"]),
+        ],
+    );
+    let name = der(0x30, &[&der(0x31, &[&name])]);
+    let time = |text: &[u8]| der(0x17, &[text]);
+    let validity = der(0x30, &[&time(b"250101000000Z"), &time(b"491231235959Z")]);
+    let algorithm = der(0x30, &[]);
+    let signed = der(
+        0x30,
+        &[&der(0x02, &[&[1]]), &algorithm, &name, &validity, &name, &key],
+    );
+    let certificate = der(0x30, &[&signed, &algorithm, &der(0x03, &[&[0]])]);
+    let encoded = STANDARD.encode(certificate);
+    format!("-----BEGIN CERTIFICATE-----\n{encoded}\n-----END CERTIFICATE-----\n")
+}
+
+fn der(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
+    let content = parts.concat();
+    let length = u16::try_from(content.len()).unwrap().to_be_bytes();
+    let header = match content.len() {
+        0..=0x7f => vec![tag, length[1]],
+        0x80..=0xff => vec![tag, 0x81, length[1]],
+        _ => vec![tag, 0x82, length[0], length[1]],
+    };
+    [header, content].concat()
+}

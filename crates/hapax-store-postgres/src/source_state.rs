@@ -1,0 +1,65 @@
+//! Small values that sources keep besides their events.
+
+use hapax_core::SourceName;
+use hapax_core::store::SourceState;
+
+use crate::bind::bind;
+use crate::failure::Failure;
+use crate::session::Session;
+
+const UPSERT: &str = "
+    INSERT INTO hapax.source_states (source, name, value) VALUES ($1::text, $2::text, $3::bytea)
+    ON CONFLICT (source, name) DO UPDATE SET value = excluded.value";
+
+const DELETE: &str =
+    "DELETE FROM hapax.source_states WHERE source = $1::text AND name = $2::text RETURNING name";
+
+const SELECT: &str = "SELECT source, name, value FROM hapax.source_states ORDER BY source, name";
+
+/// What is taken, and what is put in its place.
+pub(crate) type Taken = (SourceName, String, Option<SourceState>);
+
+/// Keeps a value, instead of what has its name.
+pub(crate) async fn put(session: &Session, state: &SourceState) -> Result<(), Failure> {
+    session.begin().await?;
+    upsert(session, state).await?;
+    session.commit().await
+}
+
+/// Takes a value away, and puts another in the same step; whether there was one. Of two replicas that take one value
+/// at once, the second waits for the first's commit and then finds nothing.
+pub(crate) async fn take(session: &Session, (source, name, state): &Taken) -> Result<bool, Failure> {
+    session.begin().await?;
+    let found = session
+        .optional(DELETE, bind![source.as_str(), name.as_str()])
+        .await?;
+    if let (Some(_), Some(state)) = (&found, state) {
+        upsert(session, state).await?;
+    }
+    session.commit().await?;
+    Ok(found.is_some())
+}
+
+/// Everything that is kept, by source and name.
+pub(crate) async fn list(session: &Session) -> Result<Vec<SourceState>, Failure> {
+    let rows = session.rows(SELECT, &[]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(SourceState {
+                source: row.try_get::<_, &str>(0)?.into(),
+                name: row.try_get(1)?,
+                value: row.try_get(2)?,
+            })
+        })
+        .collect()
+}
+
+async fn upsert(session: &Session, state: &SourceState) -> Result<(), Failure> {
+    session
+        .execute(
+            UPSERT,
+            bind![state.source.as_str(), state.name.as_str(), state.value.as_slice()],
+        )
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! Mistakes about secrets: somebody else's, an older one, one with blanks around it, or one that is read in another way.
+
+use super::{Holder, Mistake, Suspect};
+use crate::limits::DIAGNOSIS_SECRETS_MAX;
+use crate::scheme::KeyEncoding;
+use crate::{Encoding, Proof, Recipe, Request, Scheme, Verifier};
+
+/// What secrets of one sender begin with, and another's may not.
+const FOREIGN_PREFIX: &str = "whsec_";
+
+/// What a secret may have picked up when it was copied.
+const SURROUNDINGS: &[char] = &[' ', '\t', '\r', '\n', '"', '\''];
+
+pub(super) fn find(verifier: &Verifier, request: &Request<'_>, suspects: &[Suspect<'_>]) -> Option<Mistake> {
+    of_another(verifier, request, suspects)
+        .or_else(|| surrounded(verifier, request))
+        .or_else(|| signature_encoding(verifier, request))
+        .or_else(|| reading(verifier, request))
+}
+
+fn of_another(verifier: &Verifier, request: &Request<'_>, suspects: &[Suspect<'_>]) -> Option<Mistake> {
+    let secrets = suspects.iter().flat_map(|suspect| {
+        let secrets = suspect.verifier.secrets().iter();
+        secrets.map(|secret| (suspect.holder, secret.as_str()))
+    });
+    let (holder, _) = secrets
+        .take(DIAGNOSIS_SECRETS_MAX)
+        .find(|(_, secret)| fits(verifier, verifier.recipe(), secret, request))?;
+    Some(match holder {
+        Holder::Source(name) => Mistake::SecretOfSource {
+            source: name.to_owned(),
+        },
+        Holder::Older => Mistake::OlderSecret,
+    })
+}
+
+fn surrounded(verifier: &Verifier, request: &Request<'_>) -> Option<Mistake> {
+    let recipe = verifier.recipe();
+    for (index, secret) in verifier.secrets().iter().enumerate() {
+        let position = index + 1;
+        let trimmed = secret.trim_matches(SURROUNDINGS);
+        if trimmed != secret && fits(verifier, recipe, trimmed, request) {
+            return Some(Mistake::SecretSurrounded { position });
+        }
+        let broken = ["\n", "\r\n"].map(|end| format!("{secret}{end}"));
+        if broken
+            .iter()
+            .any(|secret| fits(verifier, recipe, secret, request))
+        {
+            return Some(Mistake::SecretOfSenderSurrounded { position });
+        }
+    }
+    None
+}
+
+fn signature_encoding(verifier: &Verifier, request: &Request<'_>) -> Option<Mistake> {
+    [Encoding::Hex, Encoding::Base64].into_iter().find_map(|found| {
+        let recipe = varied(verifier.recipe(), |scheme| {
+            for kind in &mut scheme.signatures {
+                kind.encoding = found;
+            }
+        })?;
+        let variant = Verifier::new(&recipe, verifier.secrets(), verifier.options()).ok()?;
+        variant
+            .proves(request)
+            .then_some(Mistake::SignatureEncoding { found })
+    })
+}
+
+fn reading(verifier: &Verifier, request: &Request<'_>) -> Option<Mistake> {
+    [KeyEncoding::Utf8, KeyEncoding::Base64, KeyEncoding::Hex]
+        .into_iter()
+        .find_map(|sender| {
+            let recipe = varied(verifier.recipe(), |scheme| read_keys(scheme, sender))?;
+            let position = read_so(verifier, &recipe, request)?;
+            Some(Mistake::SecretReading { position, sender })
+        })
+}
+
+/// Reads the whole text of every secret in one way.
+fn read_keys(scheme: &mut Scheme, encoding: KeyEncoding) {
+    for kind in &mut scheme.signatures {
+        kind.key.encoding = encoding;
+        kind.key.prefix = None;
+        kind.key.prefix_optional = true;
+        kind.key.private_prefix = None;
+    }
+}
+
+fn read_so(verifier: &Verifier, recipe: &Recipe, request: &Request<'_>) -> Option<usize> {
+    let secrets = verifier.secrets().iter();
+    let index = secrets.clone().position(|secret| {
+        let bare = secret.strip_prefix(FOREIGN_PREFIX).unwrap_or(secret);
+        let texts = [secret.as_str(), bare];
+        texts.iter().any(|text| fits(verifier, recipe, text, request))
+    })?;
+    Some(index + 1)
+}
+
+fn fits(verifier: &Verifier, recipe: &Recipe, secret: &str, request: &Request<'_>) -> bool {
+    // A text that cannot be a secret here was not what the sender signed with.
+    Verifier::new(recipe, &[secret], verifier.options()).is_ok_and(|variant| variant.proves(request))
+}
+
+/// The recipe with its schemes changed; `None` where the proof is no scheme.
+fn varied(recipe: &Recipe, change: impl Fn(&mut Scheme)) -> Option<Recipe> {
+    let mut recipe = recipe.clone();
+    change_schemes(&mut recipe.proof, &change).then_some(recipe)
+}
+
+fn change_schemes(proof: &mut Proof, change: &impl Fn(&mut Scheme)) -> bool {
+    match proof {
+        Proof::Signature(scheme) => {
+            change(scheme);
+            true
+        }
+        Proof::Any(proofs) => {
+            // Every one is changed, so nothing may end at the first.
+            let changed = proofs.iter_mut().map(|proof| change_schemes(proof, change));
+            changed.filter(|changed| *changed).count() > 0
+        }
+        Proof::Token(_) | Proof::Coded(_) => false,
+    }
+}

@@ -1,0 +1,36 @@
+//! Braintree's `bt_challenge`: the answer proves that we know the private key.
+
+use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
+use aws_lc_rs::hmac;
+
+use super::{Answered, Knowledge, answered, refused};
+use crate::Request;
+use crate::request::query_value;
+use crate::verdict::HandshakeAnswer;
+
+/// How long Braintree's challenges are. Nothing else is signed: a delivery's signature is made with the same key.
+const CHALLENGE_BYTES: std::ops::RangeInclusive<usize> = 20..=32;
+
+pub(super) fn answer(request: &Request<'_>, knowledge: &Knowledge<'_>) -> Answered {
+    if request.method != "GET" {
+        return None;
+    }
+    let challenge = query_value(request.query, "bt_challenge")?;
+    let is_hex = challenge
+        .bytes()
+        .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if !is_hex || !CHALLENGE_BYTES.contains(&challenge.len()) {
+        return Some(refused("its challenge is not 20 to 32 hexadecimal digits"));
+    }
+    let (Some(private_key), Some(public_key)) =
+        (knowledge.secrets.first(), knowledge.options.text("public_key"))
+    else {
+        return Some(refused(
+            "the option `public_key` or the secret is not set; set both to Braintree's API keys",
+        ));
+    };
+    let derived = digest(&SHA1_FOR_LEGACY_USE_ONLY, private_key.as_bytes());
+    let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, derived.as_ref());
+    let tag = hex::encode(hmac::sign(&key, challenge.as_bytes()));
+    Some(Ok(answered(HandshakeAnswer::text(format!("{public_key}|{tag}")))))
+}

@@ -1,0 +1,12 @@
+//! Dropbox's `challenge`: nobody can verify it, and it is merely echoed.
+
+use super::{Answered, echo};
+use crate::Request;
+use crate::request::query_value;
+
+pub(super) fn answer(request: &Request<'_>) -> Answered {
+    if request.method != "GET" {
+        return None;
+    }
+    query_value(request.query, "challenge").map(echo)
+}

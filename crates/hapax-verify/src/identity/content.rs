@@ -1,0 +1,86 @@
+//! The hash over what stays the same when a sender repeats an event: the body's bytes without the values that change.
+
+use aws_lc_rs::digest::{Context, SHA256};
+
+use super::{Pointer, Pointers};
+use crate::SetupError;
+use crate::verdict::ContentHash;
+
+/// Where the changing values are, compiled; nothing where all of a body counts.
+#[derive(Debug)]
+pub(super) struct ChangingValues {
+    pointers: Pointers,
+    count: usize,
+    rule: String,
+}
+
+impl ChangingValues {
+    pub(super) fn new(changing: &[Pointer]) -> Result<Option<Self>, SetupError> {
+        if changing.is_empty() {
+            return Ok(None);
+        }
+        let mut pointers = Pointers::default();
+        for pointer in changing {
+            pointers.add(pointer)?;
+        }
+        let names: Vec<String> = changing.iter().map(Pointer::to_string).collect();
+        Ok(Some(ChangingValues {
+            pointers,
+            count: changing.len(),
+            rule: format!("without {}", names.join(" ")),
+        }))
+    }
+
+    /// The hash of a body that is JSON; of anything else there is none.
+    pub(super) fn hash(&self, body: &[u8]) -> Option<ContentHash> {
+        let extracted = self.pointers.extract(body).ok()?;
+        let mut cuts: Vec<(usize, usize)> = (0..self.count)
+            .filter_map(|slot| extracted.range(slot, body))
+            .map(|range| (range.start, range.end))
+            .collect();
+        cuts.sort_unstable();
+        let mut context = Context::new(&SHA256);
+        let mut from = 0;
+        for (start, end) in cuts {
+            context.update(body.get(from..start).unwrap_or_default());
+            from = from.max(end);
+        }
+        context.update(body.get(from..).unwrap_or_default());
+        let mut hash = [0; 32];
+        hash.copy_from_slice(context.finish().as_ref());
+        Some(ContentHash {
+            rule: self.rule.clone(),
+            hash,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hash(body: &str) -> Option<[u8; 32]> {
+        let changing = ["/attempt".parse().unwrap(), "/meta/retry".parse().unwrap()];
+        let values = ChangingValues::new(&changing).unwrap().unwrap();
+        values.hash(body.as_bytes()).map(|content| content.hash)
+    }
+
+    #[test]
+    fn only_what_changes_is_left_out() {
+        let first = hash(r#"{"id":1,"attempt":1,"meta":{"retry":false,"x":1}}"#);
+        assert_eq!(
+            first,
+            hash(r#"{"id":1,"attempt":10,"meta":{"retry":true,"x":1}}"#)
+        );
+        assert_ne!(
+            first,
+            hash(r#"{"id":1,"attempt":1,"meta":{"retry":false,"x":2}}"#)
+        );
+        assert_ne!(
+            first,
+            hash(r#"{"id":2,"attempt":1,"meta":{"retry":false,"x":1}}"#)
+        );
+        assert!(hash(r#"{"id":1}"#).is_some());
+        assert_eq!(hash("not json"), None);
+    }
+}

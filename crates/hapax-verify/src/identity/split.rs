@@ -1,0 +1,190 @@
+//! Taking a request apart that carries several events.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::nested::{Nested, NestedEvents};
+use super::{Pointer, Pointers};
+use crate::limits::BATCH_EVENTS_MAX;
+use crate::verdict::EventBody;
+use crate::{Rejection, Request, SetupError};
+
+/// How a request is taken apart.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Split {
+    /// Each element of the array at this place is an event.
+    Array {
+        /// Where the array is; the empty pointer is the whole body.
+        at: Pointer,
+        /// Whether a body without the array is one event.
+        #[serde(default)]
+        optional: bool,
+        /// The only content type that is taken apart; every other request is one event.
+        #[serde(default)]
+        content_type: Option<String>,
+    },
+    /// Events in arrays inside arrays, each delivered as if it had come alone.
+    Nested(Vec<NestedEvents>),
+}
+
+/// A split, ready for use.
+#[derive(Debug)]
+pub(super) enum Splitter {
+    Array {
+        pointers: Pointers,
+        place: String,
+        optional: bool,
+        content_type: Option<String>,
+    },
+    Nested(Nested),
+}
+
+/// One event of a request.
+pub(super) struct Item {
+    /// Its own bytes, which its content is judged by.
+    pub(super) own: Range<usize>,
+    /// What a destination is given.
+    pub(super) body: EventBody,
+    /// Its id and type, where the split knows better than the rule.
+    pub(super) known: Option<KnownItem>,
+}
+
+/// What a split says about an event.
+pub(super) struct KnownItem {
+    /// The parts of its id; none if it has none.
+    pub(super) id: Vec<Option<String>>,
+    /// Its type.
+    pub(super) event_type: Option<String>,
+}
+
+impl Splitter {
+    pub(super) fn new(split: &Split) -> Result<Self, SetupError> {
+        match split {
+            Split::Nested(events) => Nested::new(events).map(Splitter::Nested),
+            Split::Array {
+                at,
+                optional,
+                content_type,
+            } => {
+                let mut pointers = Pointers::default();
+                pointers.add(at)?;
+                Ok(Splitter::Array {
+                    pointers,
+                    place: format!("body:{at}"),
+                    optional: *optional,
+                    content_type: content_type.clone(),
+                })
+            }
+        }
+    }
+
+    /// The events of a request; `None` if all of it is one.
+    pub(super) fn split(&self, request: &Request<'_>) -> Result<Option<Vec<Item>>, Rejection> {
+        match self {
+            Splitter::Nested(nested) => nested.split(request.body).map(Some),
+            Splitter::Array {
+                content_type: Some(content_type),
+                ..
+            } if !has_content_type(request, content_type) => Ok(None),
+            Splitter::Array {
+                pointers,
+                place,
+                optional,
+                ..
+            } => match split_array(pointers, request.body) {
+                Ok(items) => Ok(Some(items)),
+                Err(Fault::NoArray(_)) if *optional => Ok(None),
+                Err(Fault::NoArray(detail) | Fault::Unreadable(detail)) => Err(Rejection::MalformedBody {
+                    looked_in: place.clone(),
+                    detail,
+                }),
+            },
+        }
+    }
+}
+
+/// Why a body has no items.
+enum Fault {
+    /// There is nothing to take apart.
+    NoArray(String),
+    /// There is, and it cannot be done.
+    Unreadable(String),
+}
+
+fn split_array(pointers: &Pointers, body: &[u8]) -> Result<Vec<Item>, Fault> {
+    let extracted = pointers
+        .extract(body)
+        .map_err(|error| Fault::NoArray(error.to_string()))?;
+    let array = extracted.raw(0).filter(|raw| raw.starts_with('['));
+    let array = array.ok_or_else(|| Fault::NoArray("there is no array of events".to_owned()))?;
+    let elements = elements(array).map_err(|error| Fault::Unreadable(error.to_string()))?;
+    let items = elements.into_iter().map(|element| {
+        let own = range_of(element, body);
+        Item {
+            body: EventBody::Part(own.clone()),
+            own,
+            known: None,
+        }
+    });
+    Ok(items.collect())
+}
+
+/// The content type is compared without its parameters.
+fn has_content_type(request: &Request<'_>, wanted: &str) -> bool {
+    let value = request.headers.get("content-type").unwrap_or_default();
+    let kind = value.split(|byte| *byte == b';').next().unwrap_or_default();
+    kind.trim_ascii().eq_ignore_ascii_case(wanted.as_bytes())
+}
+
+/// The raw text of each element, up to the limit.
+pub(super) fn elements(array: &str) -> Result<Vec<&str>, serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_str(array);
+    let elements = Elements.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(elements)
+}
+
+/// Where a slice of a body is in it. The slice must be one.
+pub(super) fn range_of(part: &str, body: &[u8]) -> Range<usize> {
+    let start = (part.as_ptr() as usize).saturating_sub(body.as_ptr() as usize);
+    start..start + part.len()
+}
+
+struct Elements;
+
+impl<'body> DeserializeSeed<'body> for Elements {
+    type Value = Vec<&'body str>;
+
+    fn deserialize<D: Deserializer<'body>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'body> Visitor<'body> for Elements {
+    type Value = Vec<&'body str>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'body>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
+        let mut elements = Vec::new();
+        while elements.len() < BATCH_EVENTS_MAX {
+            match sequence.next_element::<&'body RawValue>()? {
+                Some(raw) => elements.push(raw.get()),
+                None => return Ok(elements),
+            }
+        }
+        match sequence.next_element::<IgnoredAny>()? {
+            None => Ok(elements),
+            Some(_) => Err(serde::de::Error::custom(format_args!(
+                "it has more than {BATCH_EVENTS_MAX} events"
+            ))),
+        }
+    }
+}

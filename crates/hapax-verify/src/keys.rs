@@ -1,0 +1,50 @@
+//! Keys that are fetched: some senders sign with a key of their own and say where its public half is.
+//!
+//! This crate does no I/O. A verifier that lacks a key answers [`Verdict::NeedsKey`](crate::Verdict::NeedsKey), the
+//! caller fetches it, keeps it, and asks again.
+
+use std::collections::BTreeMap;
+
+/// The keys that are at hand.
+pub trait Keys: Send + Sync {
+    /// The bytes that were found under this id, as they were fetched.
+    fn get(&self, key_id: &str) -> Option<Vec<u8>>;
+}
+
+/// None.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoKeys;
+
+impl Keys for NoKeys {
+    fn get(&self, _: &str) -> Option<Vec<u8>> {
+        None
+    }
+}
+
+impl Keys for BTreeMap<String, Vec<u8>> {
+    fn get(&self, key_id: &str) -> Option<Vec<u8>> {
+        BTreeMap::get(self, key_id).cloned()
+    }
+}
+
+/// Which key is needed before a request can be judged.
+#[derive(Clone, PartialEq, Eq)]
+pub struct KeyRequest {
+    /// Where the key is, already checked against the provider's allowed hosts.
+    pub url: String,
+    /// The name under which the caller keeps it.
+    pub key_id: String,
+    /// What is sent to get it; nothing is a GET. It may contain credentials.
+    pub body: Option<Vec<u8>>,
+}
+
+impl std::fmt::Debug for KeyRequest {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The body is left out on purpose.
+        formatter
+            .debug_struct("KeyRequest")
+            .field("url", &self.url)
+            .field("key_id", &self.key_id)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,218 @@
+//! How a sender proves that it sent a request.
+//!
+//! Most proofs are data: a [`Scheme`] of what is signed, or a token that is sent along. The others are code, one file each.
+
+mod any;
+mod certificate;
+mod coded;
+mod instant;
+mod key_url;
+mod keyed;
+mod public_key;
+mod signature;
+mod token;
+
+mod adyen;
+mod aws_sns;
+mod braintree;
+mod contentful;
+mod hubspot;
+mod mailgun;
+mod paypal;
+mod plaid;
+mod twilio;
+
+pub use coded::Coded;
+pub(crate) use signature::{Content, SignatureProof, concatenate, hmac_algorithm, sent_name, tag};
+pub use token::{TokenPlace, TokenRule};
+
+use serde::Deserialize;
+
+use crate::identity::Place;
+use crate::limits::SIGNATURE_HEADER_BYTES_MAX;
+use crate::sign::Sign;
+use crate::trace::Trace;
+use crate::{KeyRequest, Options, Rejection, Request, Scheme, SetupError, SignatureProblem};
+
+/// How a sender proves that it sent a request.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the large variant is the usual one, and there are as many as there are sources"
+)]
+pub enum Proof {
+    /// A signature that is described by data.
+    Signature(Scheme),
+    /// A shared secret that is sent along. Whoever sees one request can send others.
+    Token(TokenRule),
+    /// Any of these: the first that the request has anything of counts.
+    Any(Vec<Proof>),
+    /// One that no data describes.
+    #[serde(untagged)]
+    Coded(Coded),
+}
+
+/// What a proof is compiled with.
+pub(crate) struct Setup<'a> {
+    pub(crate) secrets: &'a [&'a str],
+    pub(crate) options: &'a Options,
+}
+
+/// A proof, compiled with its secrets.
+pub(crate) trait Prove: Send + Sync {
+    /// Checks a request.
+    fn prove(&self, request: &Request<'_>, trace: &mut Trace<'_>) -> Result<Proven, Stop>;
+
+    /// Whether the request has anything of this proof, right or wrong.
+    fn applies(&self, request: &Request<'_>) -> bool;
+
+    /// Whether nobody can change what is at this place under a genuine proof.
+    fn covers(&self, place: &Place) -> bool;
+
+    /// Whether the first of these headers that is present is covered.
+    fn covers_first_of(&self, headers: &[String]) -> bool {
+        headers
+            .iter()
+            .all(|header| self.covers(&Place::Header(header.clone())))
+    }
+}
+
+/// What was proven.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Proven {
+    /// Which of the secrets matched, counted from 0.
+    pub(crate) secret_index: Option<usize>,
+    /// The timestamp that is covered, in unix seconds.
+    pub(crate) signed_at: Option<i64>,
+    /// What was read on the way out of something that is neither JSON nor a form; `proof:NAME` names it.
+    pub(crate) facts: Vec<(&'static str, String)>,
+}
+
+/// Why a proof ended early.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    Rejected(Rejection),
+    NeedsKey(KeyRequest),
+}
+
+impl From<Rejection> for Stop {
+    fn from(rejection: Rejection) -> Self {
+        Stop::Rejected(rejection)
+    }
+}
+
+impl Proof {
+    pub(crate) fn compile(&self, setup: &Setup<'_>) -> Result<Box<dyn Prove>, SetupError> {
+        Ok(match self {
+            Proof::Signature(scheme) => Box::new(SignatureProof::new(scheme.clone(), setup)?),
+            Proof::Token(rule) => Box::new(token::TokenProof::new(rule, setup)),
+            Proof::Any(proofs) => Box::new(any::AnyProof::new(proofs, setup)?),
+            Proof::Coded(coded) => coded.code().compile(setup)?,
+        })
+    }
+
+    pub(crate) fn signer(&self, secret: &str, options: &Options) -> Result<Box<dyn Sign>, SetupError> {
+        match self {
+            Proof::Signature(scheme) => signature::signer(scheme, secret, options),
+            Proof::Token(rule) => Ok(token::signer(rule, secret, options)),
+            Proof::Any(proofs) => any::signer(proofs, secret, options),
+            Proof::Coded(coded) => coded.code().signer(secret, options),
+        }
+    }
+
+    /// Checks what the shape alone cannot promise.
+    pub fn check(&self) -> Result<(), SetupError> {
+        match self {
+            Proof::Signature(scheme) => scheme.check(),
+            Proof::Token(_) | Proof::Coded(_) => Ok(()),
+            Proof::Any(proofs) => proofs.iter().try_for_each(Proof::check),
+        }
+    }
+
+    /// Whether the public URL is part of what is signed, so that it has to be configured.
+    pub fn covers_url(&self) -> bool {
+        match self {
+            Proof::Signature(scheme) => scheme.signed.covers_url(),
+            Proof::Token(_) => false,
+            Proof::Coded(coded) => coded.code().covers_url(),
+            Proof::Any(proofs) => proofs.iter().any(Proof::covers_url),
+        }
+    }
+
+    /// How far a signed timestamp may be off, in seconds; nothing where none is signed.
+    pub fn tolerance_seconds(&self) -> Option<u32> {
+        match self {
+            Proof::Signature(scheme) => scheme.timestamp.as_ref().map(|rule| rule.tolerance_seconds),
+            Proof::Token(_) => None,
+            Proof::Any(proofs) => proofs.iter().find_map(Proof::tolerance_seconds),
+            Proof::Coded(coded) => coded.code().tolerance_seconds(),
+        }
+    }
+
+    /// The scheme, where the proof is one.
+    pub fn scheme(&self) -> Option<&Scheme> {
+        match self {
+            Proof::Signature(scheme) => Some(scheme),
+            Proof::Token(_) | Proof::Any(_) | Proof::Coded(_) => None,
+        }
+    }
+
+    /// The headers that hold the proof, in lower case.
+    pub fn headers(&self) -> Vec<String> {
+        match self {
+            Proof::Signature(scheme) => scheme.headers.iter().map(|name| sent_name(name)).collect(),
+            Proof::Token(rule) => rule.headers(),
+            Proof::Any(proofs) => proofs.iter().flat_map(Proof::headers).collect(),
+            Proof::Coded(coded) => coded
+                .code()
+                .headers()
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect(),
+        }
+    }
+
+    /// What it is, in a few words.
+    pub fn summary(&self) -> String {
+        match self {
+            Proof::Signature(scheme) => scheme.summary(),
+            Proof::Token(rule) => rule.summary(),
+            Proof::Any(proofs) => {
+                let each: Vec<String> = proofs.iter().map(Proof::summary).collect();
+                each.join(", or ")
+            }
+            Proof::Coded(coded) => coded.code().summary().to_owned(),
+        }
+    }
+
+    /// Whether a secret has the shape that this proof takes.
+    pub(crate) fn takes(&self, secret: &str) -> bool {
+        match self {
+            Proof::Signature(scheme) => scheme.takes(secret),
+            Proof::Token(rule) => rule.takes(secret),
+            Proof::Any(proofs) => proofs.iter().any(|proof| proof.takes(secret)),
+            Proof::Coded(_) => true,
+        }
+    }
+}
+
+/// A signature that is there and not right.
+pub(crate) fn invalid(place: &str, problem: SignatureProblem) -> Rejection {
+    Rejection::SignatureInvalid {
+        header: place.to_owned(),
+        problem,
+    }
+}
+
+/// A header without which nothing can be checked, as text.
+fn required_header<'a>(request: &Request<'a>, name: &str) -> Result<&'a str, Rejection> {
+    let value = request.headers.get(name);
+    let value = value.ok_or_else(|| Rejection::SignatureMissing {
+        header: name.to_owned(),
+    })?;
+    if value.len() > SIGNATURE_HEADER_BYTES_MAX {
+        return Err(invalid(name, SignatureProblem::HeaderTooLong));
+    }
+    std::str::from_utf8(value).map_err(|_| invalid(name, SignatureProblem::Unreadable))
+}

@@ -1,0 +1,311 @@
+//! Adyen: payment notifications carry a keyed hash over eight fields in each item; platform webhooks carry one over the
+//! body in a header.
+//!
+//! The eight fields are joined without escaping. What no honest item has a `:` in must not have one, so that nobody can
+//! move a part of one field into its neighbour and so give an old item a new id.
+
+use aws_lc_rs::hmac::HMAC_SHA256;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::coded::Code;
+use super::keyed::KeyedHashes;
+use super::{Prove, Proven, Setup, Stop, invalid, required_header};
+use crate::identity::Place;
+use crate::limits::BATCH_EVENTS_MAX;
+use crate::scheme::{KeyEncoding, derive};
+use crate::setup::SecretProblem;
+use crate::sign::{Delivery, Sign};
+use crate::trace::Trace;
+use crate::{Encoding, Options, Rejection, Request, SetupError, SignatureProblem};
+
+const HEADER: &str = "hmacsignature";
+const PLACE: &str = "body:/notificationItems/*/NotificationRequestItem/additionalData/hmacSignature";
+
+pub(super) struct Adyen;
+
+struct AdyenProof(KeyedHashes);
+
+#[derive(Deserialize)]
+struct Notification<'a> {
+    #[serde(rename = "notificationItems", borrow)]
+    items: Vec<Wrapper<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Wrapper<'a> {
+    #[serde(rename = "NotificationRequestItem", borrow)]
+    item: Item<'a>,
+}
+
+/// What is signed of an item. A field that occurs twice is an error, so that nobody else reads another value of it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Item<'a> {
+    #[serde(borrow)]
+    psp_reference: Option<&'a RawValue>,
+    #[serde(borrow)]
+    original_reference: Option<&'a RawValue>,
+    #[serde(borrow)]
+    merchant_account_code: Option<&'a RawValue>,
+    #[serde(borrow)]
+    merchant_reference: Option<&'a RawValue>,
+    #[serde(borrow)]
+    amount: Option<Amount<'a>>,
+    #[serde(borrow)]
+    event_code: Option<&'a RawValue>,
+    #[serde(borrow)]
+    success: Option<&'a RawValue>,
+    #[serde(borrow)]
+    additional_data: Option<AdditionalData<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Amount<'a> {
+    #[serde(borrow)]
+    value: Option<&'a RawValue>,
+    #[serde(borrow)]
+    currency: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AdditionalData<'a> {
+    #[serde(borrow)]
+    hmac_signature: Option<&'a RawValue>,
+}
+
+impl Code for Adyen {
+    fn compile(&self, setup: &Setup<'_>) -> Result<Box<dyn Prove>, SetupError> {
+        Ok(Box::new(AdyenProof(KeyedHashes::new(
+            HMAC_SHA256,
+            setup.secrets,
+            hex_key,
+        )?)))
+    }
+
+    fn signer(&self, secret: &str, _: &Options) -> Result<Box<dyn Sign>, SetupError> {
+        Ok(Box::new(AdyenProof(KeyedHashes::new(
+            HMAC_SHA256,
+            &[secret],
+            hex_key,
+        )?)))
+    }
+
+    fn headers(&self) -> &'static [&'static str] {
+        &[HEADER]
+    }
+
+    fn summary(&self) -> &'static str {
+        "hmac-sha256 in base64 over eight fields of each item, or over the body of a platform webhook"
+    }
+}
+
+impl AdyenProof {
+    fn check(&self, request: &Request<'_>) -> Result<usize, Rejection> {
+        if request.headers.get(HEADER).is_some() {
+            let signature = decode(HEADER, required_header(request, HEADER)?)?;
+            let found = self.0.matching(&[request.body], &signature);
+            return found.ok_or_else(|| invalid(HEADER, SignatureProblem::Mismatch));
+        }
+        let missing = || Rejection::SignatureNotInBody {
+            place: PLACE.to_owned(),
+        };
+        let notification: Notification<'_> = serde_json::from_slice(request.body).map_err(|_| missing())?;
+        if notification.items.len() > BATCH_EVENTS_MAX {
+            return Err(invalid(PLACE, SignatureProblem::TooMany));
+        }
+        // Every item proves itself, so a request without any proves nothing.
+        let mut first = Err(missing());
+        for (index, wrapper) in notification.items.iter().enumerate() {
+            let secret = self.check_item(&wrapper.item)?;
+            if index == 0 {
+                first = Ok(secret);
+            }
+        }
+        first
+    }
+
+    fn check_item(&self, item: &Item<'_>) -> Result<usize, Rejection> {
+        let signature = item.additional_data.as_ref().and_then(|data| data.hmac_signature);
+        let Some(signature) = text(signature).filter(|text| !text.is_empty()) else {
+            return Err(Rejection::SignatureNotInBody {
+                place: PLACE.to_owned(),
+            });
+        };
+        let signature = decode(PLACE, &signature)?;
+        let content = signed_content(item).ok_or_else(|| invalid(PLACE, SignatureProblem::Ambiguous))?;
+        let found = self.0.matching(&[content.as_bytes()], &signature);
+        found.ok_or_else(|| invalid(PLACE, SignatureProblem::Mismatch))
+    }
+}
+
+impl Prove for AdyenProof {
+    fn prove(&self, request: &Request<'_>, trace: &mut Trace<'_>) -> Result<Proven, Stop> {
+        let index = trace.step("signature", self.check(request), |index| {
+            format!(
+                "everything is signed, the first with secret {} of {}",
+                index + 1,
+                self.0.count()
+            )
+        })?;
+        Ok(Proven {
+            secret_index: Some(index),
+            ..Proven::default()
+        })
+    }
+
+    fn applies(&self, request: &Request<'_>) -> bool {
+        request.headers.get(HEADER).is_some() || !request.body.is_empty()
+    }
+
+    /// The fields of an id are signed, and so is the whole body of a platform webhook, which is identified by its hash.
+    fn covers(&self, place: &Place) -> bool {
+        let signed = |pointer: &crate::identity::Pointer| {
+            let names = ["pspReference", "eventCode", "success"];
+            let last = pointer.tokens().last();
+            last.is_some_and(|last| names.contains(&last.as_str()))
+        };
+        match place {
+            Place::Body(pointer) | Place::Flag(pointer) => signed(pointer),
+            Place::BodySha256 => true,
+            Place::Header(_)
+            | Place::Query(_)
+            | Place::Form(_)
+            | Place::Request(_)
+            | Place::RequestSha256
+            | Place::Index
+            | Place::Present(_)
+            | Place::Proof(_)
+            | Place::Text(_) => false,
+        }
+    }
+}
+
+impl Sign for AdyenProof {
+    fn sign(&self, delivery: &mut Delivery) {
+        let signatures = match serde_json::from_slice::<Notification<'_>>(&delivery.body) {
+            Ok(notification) => notification
+                .items
+                .iter()
+                .map(|wrapper| self.sign_item(&wrapper.item))
+                .collect(),
+            Err(_) => Vec::new(),
+        };
+        let Ok(mut body) = serde_json::from_slice::<serde_json::Value>(&delivery.body) else {
+            return;
+        };
+        let Some(items) = body
+            .get_mut("notificationItems")
+            .and_then(|items| items.as_array_mut())
+        else {
+            let signature = STANDARD.encode(self.0.hash(&[&delivery.body]));
+            return delivery.set_header(HEADER, &signature);
+        };
+        for (item, signature) in items.iter_mut().zip(signatures) {
+            item["NotificationRequestItem"]["additionalData"]["hmacSignature"] = signature;
+        }
+        delivery.body = body.to_string().into_bytes();
+    }
+}
+
+impl AdyenProof {
+    fn sign_item(&self, item: &Item<'_>) -> serde_json::Value {
+        let content = signed_content(item).unwrap_or_default();
+        STANDARD.encode(self.0.hash(&[content.as_bytes()])).into()
+    }
+}
+
+/// The eight fields joined by `:`; nothing if one has a `:` that could be taken for the mark between two.
+fn signed_content(item: &Item<'_>) -> Option<String> {
+    let plain = |value: Option<&RawValue>| {
+        let value = text(value).unwrap_or_default();
+        (!value.contains(':')).then_some(value)
+    };
+    let any = |value: Option<&RawValue>| text(value).unwrap_or_default();
+    let amount = item.amount.as_ref();
+    let parts = [
+        plain(item.psp_reference)?,
+        plain(item.original_reference)?,
+        any(item.merchant_account_code),
+        any(item.merchant_reference),
+        plain(amount.and_then(|amount| amount.value))?,
+        plain(amount.and_then(|amount| amount.currency))?,
+        plain(item.event_code)?,
+        plain(item.success)?,
+    ];
+    Some(parts.join(":"))
+}
+
+/// The text of a string, a number, `true` or `false`; nothing for anything else.
+fn text(value: Option<&RawValue>) -> Option<String> {
+    let raw = value?.get();
+    match raw.as_bytes().first() {
+        Some(b'"') => serde_json::from_str(raw).ok(),
+        Some(b'{' | b'[' | b'n') | None => None,
+        Some(_) => Some(raw.to_owned()),
+    }
+}
+
+fn decode(place: &str, signature: &str) -> Result<Vec<u8>, Rejection> {
+    let undecodable = |_| invalid(place, SignatureProblem::NotDecodable(Encoding::Base64));
+    STANDARD.decode(signature).map_err(undecodable)
+}
+
+fn hex_key(secret: &str) -> Result<Vec<u8>, SecretProblem> {
+    derive(KeyEncoding::Hex, None, secret)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056";
+
+    fn proof() -> AdyenProof {
+        AdyenProof(KeyedHashes::new(HMAC_SHA256, &[KEY], hex_key).unwrap())
+    }
+
+    fn check(body: &str) -> Result<usize, Rejection> {
+        let headers: [(&str, &str); 0] = [];
+        proof().check(&Request::new(&headers, body.as_bytes(), 0))
+    }
+
+    fn item(fields: &str, content: &str) -> String {
+        let signature = STANDARD.encode(proof().0.hash(&[content.as_bytes()]));
+        format!(
+            r#"{{"notificationItems":[{{"NotificationRequestItem":{{{fields},"additionalData":{{"hmacSignature":"{signature}"}}}}}}]}}"#
+        )
+    }
+
+    #[test]
+    fn success_may_be_a_json_boolean() {
+        let fields = r#""pspReference":"p","eventCode":"E","success":true"#;
+        assert!(check(&item(fields, "p::::::E:true")).is_ok());
+        assert!(check(&item(fields, "p::::::E:false")).is_err());
+    }
+
+    #[test]
+    fn a_request_without_items_proves_nothing() {
+        assert!(check(r#"{"notificationItems":[]}"#).is_err());
+        assert!(check("{}").is_err());
+        assert!(check("").is_err());
+    }
+
+    #[test]
+    fn a_part_of_one_field_cannot_be_moved_into_the_id() {
+        let honest = r#""pspReference":"p","originalReference":"o","merchantAccountCode":"m","merchantReference":"a:b","eventCode":"E","success":"true""#;
+        let moved = r#""pspReference":"p:o","originalReference":"m","merchantAccountCode":"a","merchantReference":"b","eventCode":"E","success":"true""#;
+        let content = "p:o:m:a:b:::E:true";
+        assert!(check(&item(honest, content)).is_ok());
+        assert!(check(&item(moved, content)).is_err());
+    }
+
+    #[test]
+    fn a_field_that_occurs_twice_is_refused() {
+        let fields = r#""pspReference":"p","pspReference":"p","eventCode":"E","success":"true""#;
+        assert!(check(&item(fields, "p::::::E:true")).is_err());
+    }
+}

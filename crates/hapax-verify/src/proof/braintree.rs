@@ -1,0 +1,192 @@
+//! Braintree: a form with a text that is signed under one or more API keys. The text is base64 of XML.
+//!
+//! The three things that identify an event are looked up in the XML once it is verified, without a general XML reader:
+//! nothing is expanded and nothing is fetched.
+
+use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
+use aws_lc_rs::hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::coded::Code;
+use super::keyed::KeyedHashes;
+use super::{Prove, Proven, Setup, Stop, invalid};
+use crate::identity::Place;
+use crate::limits::SIGNATURES_MAX;
+use crate::request::form_value;
+use crate::setup::SecretProblem;
+use crate::sign::{Delivery, Sign};
+use crate::trace::Trace;
+use crate::{Encoding, Options, Rejection, Request, SetupError, SignatureProblem};
+
+const PLACE: &str = "form:bt_signature";
+const SIGNATURE: &str = "bt_signature";
+const PAYLOAD: &str = "bt_payload";
+const PUBLIC_KEY: &str = "public_key";
+
+pub(super) struct Braintree;
+
+struct BraintreeProof {
+    keys: KeyedHashes,
+    public_key: String,
+}
+
+impl Code for Braintree {
+    fn compile(&self, setup: &Setup<'_>) -> Result<Box<dyn Prove>, SetupError> {
+        Ok(Box::new(BraintreeProof::new(setup.secrets, setup.options)?))
+    }
+
+    fn signer(&self, secret: &str, options: &Options) -> Result<Box<dyn Sign>, SetupError> {
+        Ok(Box::new(BraintreeProof::new(&[secret], options)?))
+    }
+
+    fn summary(&self) -> &'static str {
+        "hmac-sha1 in hexadecimal over the text in `bt_payload`, under the hash of the private key"
+    }
+}
+
+impl BraintreeProof {
+    fn new(secrets: &[&str], options: &Options) -> Result<Self, SetupError> {
+        let public_key = options.text(PUBLIC_KEY);
+        Ok(BraintreeProof {
+            keys: KeyedHashes::new(HMAC_SHA1_FOR_LEGACY_USE_ONLY, secrets, hashed_key)?,
+            public_key: public_key
+                .ok_or(SetupError::OptionMissing { name: PUBLIC_KEY })?
+                .to_owned(),
+        })
+    }
+
+    fn check(&self, request: &Request<'_>) -> Result<(usize, String), Rejection> {
+        let field = |name: &str| {
+            form_value(request.body, name).ok_or_else(|| Rejection::SignatureNotInBody {
+                place: format!("form:{name}"),
+            })
+        };
+        let (signatures, payload) = (field(SIGNATURE)?, field(PAYLOAD)?);
+        let signature = self.own_signature(&signatures)?;
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"+=/\n".contains(&byte);
+        if !payload.bytes().all(plain) {
+            return Err(invalid(PLACE, SignatureProblem::Unreadable));
+        }
+        // Some proxies take off the newline at the end, which was signed.
+        let endings: [&[u8]; 2] = [b"", b"\n"];
+        let matching = |ending: &&[u8]| self.keys.matching(&[payload.as_bytes(), ending], &signature);
+        let index = endings.iter().find_map(matching);
+        let index = index.ok_or_else(|| invalid(PLACE, SignatureProblem::Mismatch))?;
+        Ok((index, payload))
+    }
+
+    /// The signature beside our public key: `key|signature`, several joined by `&`.
+    fn own_signature(&self, signatures: &str) -> Result<Vec<u8>, Rejection> {
+        let pairs = signatures.split('&').take(SIGNATURES_MAX);
+        let mut pairs = pairs.filter_map(|pair| pair.split_once('|'));
+        let (_, signature) = pairs
+            .find(|(key, _)| *key == self.public_key)
+            .ok_or_else(|| invalid(PLACE, SignatureProblem::NoKnownVersion))?;
+        let undecodable = |_| invalid(PLACE, SignatureProblem::NotDecodable(Encoding::Hex));
+        hex::decode(signature).map_err(undecodable)
+    }
+}
+
+impl Prove for BraintreeProof {
+    fn prove(&self, request: &Request<'_>, trace: &mut Trace<'_>) -> Result<Proven, Stop> {
+        let (index, payload) = trace.step("signature", self.check(request), |(index, _)| {
+            format!("made with secret {} of {}", index + 1, self.keys.count())
+        })?;
+        Ok(Proven {
+            secret_index: Some(index),
+            signed_at: None,
+            facts: facts(&payload),
+        })
+    }
+
+    fn applies(&self, request: &Request<'_>) -> bool {
+        form_value(request.body, SIGNATURE).is_some()
+    }
+
+    fn covers(&self, place: &Place) -> bool {
+        match place {
+            Place::Proof(_) => true,
+            Place::Header(_)
+            | Place::Query(_)
+            | Place::Body(_)
+            | Place::Form(_)
+            | Place::BodySha256
+            | Place::Request(_)
+            | Place::RequestSha256
+            | Place::Index
+            | Place::Present(_)
+            | Place::Flag(_)
+            | Place::Text(_) => false,
+        }
+    }
+}
+
+impl Sign for BraintreeProof {
+    /// The body of a delivery that is not signed yet is the XML.
+    fn sign(&self, delivery: &mut Delivery) {
+        let payload = format!("{}\n", STANDARD.encode(&delivery.body));
+        let signature = hex::encode(self.keys.hash(&[payload.as_bytes()]));
+        let form = form_urlencoded::Serializer::new(String::new())
+            .append_pair(SIGNATURE, &format!("{}|{signature}", self.public_key))
+            .append_pair(PAYLOAD, &payload)
+            .finish();
+        delivery.body = form.into_bytes();
+        delivery.set_header("content-type", "application/x-www-form-urlencoded");
+    }
+}
+
+/// Kind, timestamp and the subject's id, as far as the XML has them.
+fn facts(payload: &str) -> Vec<(&'static str, String)> {
+    let encoded: String = payload.split('\n').collect();
+    let xml = STANDARD
+        .decode(encoded)
+        .ok()
+        .and_then(|xml| String::from_utf8(xml).ok());
+    let Some(xml) = xml else {
+        return Vec::new();
+    };
+    let fact = |name: &'static str| Some((name, element(&xml, name)?.to_owned()));
+    ["kind", "timestamp", "id"].into_iter().filter_map(fact).collect()
+}
+
+/// The text of the first element of this name that has nothing but text.
+fn element<'a>(xml: &'a str, name: &str) -> Option<&'a str> {
+    let (opening, closing) = (format!("<{name}"), format!("</{name}>"));
+    let mut rest = xml;
+    while let Some(at) = rest.find(&opening) {
+        rest = rest.get(at + opening.len()..)?;
+        let named = rest.starts_with(|next: char| next == '>' || next.is_ascii_whitespace());
+        let (attributes, inside) = rest.split_once('>')?;
+        let text = inside.split('<').next().unwrap_or_default();
+        let closed = inside.get(text.len()..)?.starts_with(&closing);
+        if named && closed && !attributes.ends_with('/') && !text.is_empty() {
+            return Some(text);
+        }
+    }
+    None
+}
+
+fn hashed_key(secret: &str) -> Result<Vec<u8>, SecretProblem> {
+    if secret.is_empty() {
+        return Err(SecretProblem::Empty);
+    }
+    Ok(digest(&SHA1_FOR_LEGACY_USE_ONLY, secret.as_bytes())
+        .as_ref()
+        .to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_element_with_text_counts() {
+        let xml = "<n><ids>9</ids><timestamp type=\"datetime\">t</timestamp><id/><id><x/></id><id>a</id><id>b</id></n>";
+        assert_eq!(element(xml, "id"), Some("a"));
+        assert_eq!(element(xml, "timestamp"), Some("t"));
+        assert_eq!(element(xml, "kind"), None);
+        assert_eq!(element("<id", "id"), None);
+        assert_eq!(element("<id>a</ie>", "id"), None);
+    }
+}

@@ -1,0 +1,127 @@
+//! Public keys of senders that sign with a private one: as a certificate, as PEM, or as DER in base64.
+
+use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der, PublicKeyX509Der};
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::rsa::{KeyPair, KeySize};
+use aws_lc_rs::signature::{
+    KeyPair as _, ParsedPublicKey, RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY, RSA_PKCS1_2048_8192_SHA256,
+    RSA_PKCS1_SHA256,
+};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::certificate::{Certificate, pem_block};
+use crate::Rejection;
+use crate::setup::SecretProblem;
+use crate::sign::SecretPair;
+
+/// The hash that an RSA signature is made over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hash {
+    Sha1,
+    Sha256,
+}
+
+/// An RSA key that was configured.
+pub(super) struct RsaKey {
+    public_key: Vec<u8>,
+    certificate: Option<Certificate>,
+}
+
+impl RsaKey {
+    /// From what is configured: a PEM certificate, a PEM public key, or either in base64 alone.
+    pub(super) fn from_secret(secret: &str) -> Result<Self, SecretProblem> {
+        let certificate = Certificate::from_pem(secret);
+        let bare = || pem_block(secret, "PUBLIC KEY").or_else(|| STANDARD.decode(secret.trim()).ok());
+        let public_key = match &certificate {
+            Some(certificate) => Some(certificate.public_key.clone()),
+            None => bare(),
+        };
+        let usable = |key: &Vec<u8>| ParsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, key).is_ok();
+        let public_key = public_key.filter(usable).ok_or(SecretProblem::NotAPublicKey {
+            expected: "certificate and no RSA public key of at least 2048 bits",
+        })?;
+        Ok(RsaKey {
+            public_key,
+            certificate,
+        })
+    }
+
+    /// Whether it may be used at this time; a bare key always may.
+    pub(super) fn is_valid_at(&self, time: i64) -> bool {
+        let certificate = self.certificate.as_ref();
+        certificate.is_none_or(|certificate| certificate.is_valid_at(time))
+    }
+
+    pub(super) fn verifies(&self, hash: Hash, message: &[u8], signature: &[u8]) -> bool {
+        rsa_verifies(&self.public_key, hash, message, signature)
+    }
+}
+
+/// Whether a signature is that of this key. A key of less than 2048 bits verifies nothing.
+pub(super) fn rsa_verifies(public_key: &[u8], hash: Hash, message: &[u8], signature: &[u8]) -> bool {
+    let algorithm = match hash {
+        Hash::Sha1 => &RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY,
+        Hash::Sha256 => &RSA_PKCS1_2048_8192_SHA256,
+    };
+    let key = ParsedPublicKey::new(algorithm, public_key);
+    key.is_ok_and(|key| key.verify_sig(message, signature).is_ok())
+}
+
+/// A fetched certificate that is valid now and is the sender's.
+pub(super) fn fetched_certificate(
+    pem: &[u8],
+    now: i64,
+    is_senders: fn(&str) -> bool,
+) -> Result<Certificate, Rejection> {
+    let refused = |problem: &str| Rejection::KeyRefused {
+        problem: problem.to_owned(),
+    };
+    let text = std::str::from_utf8(pem).ok();
+    let certificate = text
+        .and_then(Certificate::from_pem)
+        .ok_or_else(|| refused("what is at its URL is no certificate"))?;
+    if !certificate.is_valid_at(now) {
+        return Err(refused("its certificate is not valid at this time"));
+    }
+    if !certificate.common_name.as_deref().is_some_and(is_senders) {
+        return Err(refused("its certificate belongs to somebody else"));
+    }
+    Ok(certificate)
+}
+
+/// A private RSA key, for signing.
+pub(super) struct RsaSigningKey(KeyPair);
+
+impl RsaSigningKey {
+    pub(super) fn from_secret(secret: &str) -> Result<Self, SecretProblem> {
+        let der = pem_block(secret, "PRIVATE KEY").or_else(|| STANDARD.decode(secret.trim()).ok());
+        let pair = der.and_then(|der| KeyPair::from_pkcs8(&der).ok());
+        pair.map(RsaSigningKey).ok_or(SecretProblem::NotASigningKey {
+            expected: "RSA private key in PKCS #8",
+        })
+    }
+
+    /// The signature in base64; empty if the library cannot make one, which verifies nowhere.
+    pub(super) fn sign(&self, message: &[u8]) -> String {
+        let mut signature = vec![0; self.0.public_modulus_len()];
+        let signed = self
+            .0
+            .sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), message, &mut signature);
+        signed.map_or_else(|_| String::new(), |()| STANDARD.encode(&signature))
+    }
+}
+
+/// A fresh RSA key. The library takes the randomness from the system, not from the caller.
+pub(super) fn rsa_pair() -> SecretPair {
+    let halves = || {
+        let pair = KeyPair::generate(KeySize::Rsa2048).ok()?;
+        let signing: Pkcs8V1Der<'_> = pair.as_der().ok()?;
+        let verifying: PublicKeyX509Der<'_> = pair.public_key().as_der().ok()?;
+        Some(SecretPair {
+            signing: STANDARD.encode(signing.as_ref()),
+            verifying: STANDARD.encode(verifying.as_ref()),
+        })
+    };
+    halves().unwrap_or_default()
+}

@@ -1,0 +1,129 @@
+//! The signed content of one request: the template's parts, each pointing into the request. Nothing is joined.
+
+use crate::scheme::{Part, Template};
+use crate::{Rejection, Request, SignatureProblem};
+
+/// The values that a template's placeholders have in one request.
+pub(crate) struct Content<'a> {
+    pub(crate) template: &'a Template,
+    pub(crate) id: &'a [u8],
+    pub(crate) timestamp: Option<&'a [u8]>,
+    pub(crate) method: &'a str,
+    pub(crate) url: &'a str,
+    pub(crate) body: &'a [u8],
+    pub(crate) headers: &'a dyn crate::Headers,
+}
+
+/// Why the content cannot be put together.
+pub(crate) enum ContentFault {
+    HeaderMissing(String),
+    Problem(SignatureProblem),
+}
+
+impl<'a> Content<'a> {
+    pub(super) fn new(
+        template: &'a Template,
+        request: &Request<'a>,
+        url: &'a str,
+        id: Option<&'a [u8]>,
+        timestamp: Option<&'a [u8]>,
+    ) -> Result<Self, ContentFault> {
+        let content = Content {
+            template,
+            id: id.unwrap_or_default(),
+            timestamp,
+            method: request.method,
+            url,
+            body: request.body,
+            headers: request.headers,
+        };
+        content.check()?;
+        Ok(content)
+    }
+
+    pub(crate) fn timestamp(&self) -> Option<&'a [u8]> {
+        self.timestamp
+    }
+
+    /// Hands each part to `sink`, in order.
+    pub(crate) fn for_each(&self, mut sink: impl FnMut(&[u8])) {
+        for part in self.template.parts() {
+            sink(self.value(part).unwrap_or_default());
+        }
+    }
+
+    pub(super) fn value<'b>(&'b self, part: &'b Part) -> Option<&'b [u8]> {
+        match part {
+            Part::Literal(text) => Some(text.as_bytes()),
+            Part::Timestamp => self.timestamp,
+            Part::Id => Some(self.id),
+            Part::Body => Some(self.body),
+            Part::Url => Some(self.url.as_bytes()),
+            Part::Method => Some(self.method.as_bytes()),
+            Part::Header(name) => self.headers.get(name),
+        }
+    }
+
+    fn check(&self) -> Result<(), ContentFault> {
+        let parts = self.template.parts();
+        for (index, part) in parts.iter().enumerate() {
+            self.require(part)?;
+            let Some(Part::Literal(separator)) = parts.get(index + 1) else {
+                continue;
+            };
+            // If a value could contain the separator after it, the border between the two parts could be moved, and one
+            // signature would fit two requests.
+            let value = self.chosen_by_sender(part).unwrap_or_default();
+            let contained = value
+                .windows(separator.len())
+                .any(|window| window == separator.as_bytes());
+            if contained {
+                return Err(ContentFault::Problem(SignatureProblem::Ambiguous));
+            }
+        }
+        Ok(())
+    }
+
+    fn require(&self, part: &Part) -> Result<(), ContentFault> {
+        match part {
+            Part::Url if self.url.is_empty() => Err(ContentFault::Problem(SignatureProblem::UrlUnknown)),
+            Part::Header(name) if self.headers.get(name).is_none() => {
+                Err(ContentFault::HeaderMissing(name.clone()))
+            }
+            Part::Literal(_)
+            | Part::Timestamp
+            | Part::Id
+            | Part::Body
+            | Part::Url
+            | Part::Method
+            | Part::Header(_) => Ok(()),
+        }
+    }
+
+    /// The value of a part whose text the sender is free to choose, the body aside.
+    fn chosen_by_sender<'b>(&'b self, part: &'b Part) -> Option<&'b [u8]> {
+        match part {
+            Part::Timestamp | Part::Id | Part::Header(_) => self.value(part),
+            Part::Literal(_) | Part::Body | Part::Url | Part::Method => None,
+        }
+    }
+}
+
+impl ContentFault {
+    pub(super) fn into_rejection(self, signature_header: &str) -> Rejection {
+        match self {
+            ContentFault::HeaderMissing(header) => Rejection::SignatureMissing { header },
+            ContentFault::Problem(problem) => Rejection::SignatureInvalid {
+                header: signature_header.to_owned(),
+                problem,
+            },
+        }
+    }
+}
+
+/// The content in one piece, for algorithms that cannot take it part by part.
+pub(crate) fn concatenate(content: &Content<'_>) -> Vec<u8> {
+    let mut joined = Vec::with_capacity(content.body.len() + 128);
+    content.for_each(|part| joined.extend_from_slice(part));
+    joined
+}

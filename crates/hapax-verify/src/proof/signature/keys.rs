@@ -1,0 +1,198 @@
+//! Keys, made ready once: the HMAC state after its key block, and the parsed public keys.
+
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use aws_lc_rs::hmac;
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1, ED25519, ParsedPublicKey};
+
+use super::candidates::Candidates;
+use super::content::{Content, concatenate};
+use crate::limits::SECRETS_MAX;
+use crate::proof::Setup;
+use crate::scheme::{Algorithm, KeyRule, Scheme, SignatureKind, derive, select};
+use crate::setup::SecretProblem;
+use crate::{Options, SetupError};
+
+/// A secret, ready to verify with.
+pub(super) struct VerifyingKey {
+    kind: usize,
+    material: Material,
+    /// Its place among the secrets; none if it comes from an option.
+    secret_index: Option<usize>,
+    /// The name by which a request asks for it; none if it is for every request.
+    name: Option<String>,
+}
+
+enum Material {
+    Hmac(Box<hmac::Key>),
+    Public(ParsedPublicKey),
+}
+
+impl VerifyingKey {
+    /// Which of the scheme's signature kinds this key checks.
+    pub(super) fn kind(&self) -> usize {
+        self.kind
+    }
+
+    /// Its place among the secrets.
+    pub(super) fn secret_index(&self) -> Option<usize> {
+        self.secret_index
+    }
+
+    /// Whether it is for a request that names this key, or none.
+    pub(super) fn is_for(&self, name: Option<&[u8]>) -> bool {
+        self.name
+            .as_deref()
+            .is_none_or(|own| Some(own.as_bytes()) == name)
+    }
+
+    /// Whether any of the signatures was made with this key over this content.
+    pub(super) fn matches(&self, content: &Content<'_>, candidates: &Candidates) -> bool {
+        let mut signatures = candidates.of_kind(self.kind);
+        match &self.material {
+            Material::Hmac(key) => {
+                let expected = tag(key, content);
+                // Constant time: how many bytes agree must not show in how long it takes.
+                signatures.any(|signature| verify_slices_are_equal(expected.as_ref(), signature).is_ok())
+            }
+            Material::Public(key) => {
+                let message = concatenate(content);
+                signatures.any(|signature| key.verify_sig(&message, signature).is_ok())
+            }
+        }
+    }
+}
+
+/// Makes every secret ready, or says which one cannot be used.
+pub(super) fn verifying_keys(scheme: &Scheme, setup: &Setup<'_>) -> Result<Vec<VerifyingKey>, SetupError> {
+    let secrets = setup.secrets;
+    if secrets.len() > SECRETS_MAX {
+        return Err(SetupError::TooManySecrets { count: secrets.len() });
+    }
+    let mut keys = Vec::with_capacity(secrets.len());
+    for (index, secret) in secrets.iter().enumerate() {
+        let failed = |problem| SetupError::Secret {
+            position: index + 1,
+            problem,
+        };
+        for kind in kinds_of(scheme, secret).map_err(failed)? {
+            let mut key = verifying_key(scheme, kind, secret).map_err(failed)?;
+            key.secret_index = Some(index);
+            keys.push(key);
+        }
+    }
+    keys.extend(keys_in_options(scheme, setup.options)?);
+    Ok(keys)
+}
+
+/// Keys that stand in options: each for one kind of signature, or each with a name.
+fn keys_in_options(scheme: &Scheme, options: &Options) -> Result<Vec<VerifyingKey>, SetupError> {
+    let mut keys = Vec::new();
+    for (kind, description) in scheme.signatures.iter().enumerate() {
+        let option = description.key_option.as_deref();
+        if let Some((option, text)) = option.and_then(|name| Some((name, options.text(name)?))) {
+            keys.push(verifying_key(scheme, kind, text).map_err(|problem| in_option(option, problem))?);
+        }
+    }
+    let table = scheme
+        .named_keys
+        .as_ref()
+        .and_then(|named| options.table(&named.option));
+    for (name, text) in table.into_iter().flatten() {
+        let mut key = verifying_key(scheme, 0, text).map_err(|problem| in_option(name, problem))?;
+        key.name = Some(name.clone());
+        keys.push(key);
+    }
+    Ok(keys)
+}
+
+fn in_option(name: &str, problem: SecretProblem) -> SetupError {
+    SetupError::KeyInOption {
+        name: name.to_owned(),
+        problem,
+    }
+}
+
+/// The kinds of signature that a secret may have made: the one that its shape says, and those that differ from it only
+/// in where they stand.
+fn kinds_of(scheme: &Scheme, secret: &str) -> Result<Vec<usize>, SecretProblem> {
+    refuse_private(scheme, secret)?;
+    let kind = select(&scheme.signatures, secret, public_prefix)?;
+    let chosen = &scheme.signatures[kind];
+    let alike = |other: &SignatureKind| other.algorithm == chosen.algorithm && other.key == chosen.key;
+    let kinds = scheme.signatures.iter().enumerate();
+    Ok(kinds
+        .filter(|(_, other)| alike(other))
+        .map(|(kind, _)| kind)
+        .collect())
+}
+
+/// The HMAC of the content, part by part.
+pub(crate) fn tag(key: &hmac::Key, content: &Content<'_>) -> hmac::Tag {
+    let mut state = hmac::Context::with_key(key);
+    content.for_each(|part| state.update(part));
+    state.sign()
+}
+
+/// The library's algorithm; `None` for what is no HMAC.
+pub(crate) fn hmac_algorithm(algorithm: Algorithm) -> Option<hmac::Algorithm> {
+    match algorithm {
+        Algorithm::HmacSha1 => Some(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY),
+        Algorithm::HmacSha256 => Some(hmac::HMAC_SHA256),
+        Algorithm::HmacSha512 => Some(hmac::HMAC_SHA512),
+        Algorithm::Ed25519 | Algorithm::EcdsaP256 => None,
+    }
+}
+
+fn verifying_key(scheme: &Scheme, kind: usize, secret: &str) -> Result<VerifyingKey, SecretProblem> {
+    let description = &scheme.signatures[kind];
+    let bytes = derive(
+        description.key.encoding,
+        description.key.prefix.as_deref(),
+        secret,
+    )?;
+    let material = match hmac_algorithm(description.algorithm) {
+        Some(algorithm) => Material::Hmac(Box::new(hmac::Key::new(algorithm, &bytes))),
+        None => Material::Public(public_key(description.algorithm, &bytes)?),
+    };
+    Ok(VerifyingKey {
+        kind,
+        material,
+        secret_index: None,
+        name: None,
+    })
+}
+
+fn public_key(algorithm: Algorithm, bytes: &[u8]) -> Result<ParsedPublicKey, SecretProblem> {
+    if algorithm == Algorithm::EcdsaP256 {
+        return ParsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, bytes).map_err(|_| {
+            SecretProblem::NotAPublicKey {
+                expected: "public key on P-256 in base64",
+            }
+        });
+    }
+    if bytes.len() != 32 {
+        return Err(SecretProblem::KeyLength { bytes: bytes.len() });
+    }
+    ParsedPublicKey::new(&ED25519, bytes).map_err(|_| SecretProblem::NotAKey)
+}
+
+fn public_prefix(rule: &KeyRule) -> Option<&str> {
+    rule.prefix.as_deref()
+}
+
+/// A private key verifies nothing and should not lie about on a receiver at all.
+fn refuse_private(scheme: &Scheme, secret: &str) -> Result<(), SecretProblem> {
+    for rule in scheme.signatures.iter().map(|kind| &kind.key) {
+        if let Some(prefix) = rule
+            .private_prefix
+            .as_deref()
+            .filter(|prefix| secret.starts_with(prefix))
+        {
+            return Err(SecretProblem::PrivateKey {
+                prefix: prefix.to_owned(),
+                public_prefix: rule.prefix.clone().unwrap_or_default(),
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! The signed timestamp against the time of arrival.
+//!
+//! Both directions are refused. Several senders' own libraries refuse only old timestamps; a signature made for next
+//! year would then be a licence to replay until next year.
+
+use crate::Rejection;
+use crate::scheme::{TimestampRule, TimestampUnit};
+
+/// More digits than any time in milliseconds has before the year 33658.
+const DIGITS_MAX: usize = 15;
+
+/// The digits of unix seconds from the year 2001 to 2286.
+const SECONDS_DIGITS: usize = 10;
+
+/// The signed time in unix seconds, if it is within the tolerance; the edge is still within.
+pub(super) fn check(rule: &TimestampRule, text: &[u8], received_at: i64) -> Result<i64, Rejection> {
+    let signed_at = parse(rule.unit, text);
+    let near = |at: &i64| received_at.abs_diff(*at) <= u64::from(rule.tolerance_seconds);
+    signed_at.filter(near).ok_or(Rejection::TimestampOutOfRange {
+        signed_at,
+        received_at,
+        tolerance_seconds: rule.tolerance_seconds,
+    })
+}
+
+/// Whether nothing of what stands beside the text could be part of it, and nothing of it part of that.
+pub(super) fn has_clear_border(unit: TimestampUnit, text: &[u8]) -> bool {
+    let digits = |count: usize| text.len() == count && text.iter().all(u8::is_ascii_digit);
+    match unit {
+        TimestampUnit::Seconds => digits(SECONDS_DIGITS),
+        TimestampUnit::Milliseconds => digits(SECONDS_DIGITS + 3),
+        TimestampUnit::Rfc3339 => is_rfc3339(text),
+    }
+}
+
+fn parse(unit: TimestampUnit, text: &[u8]) -> Option<i64> {
+    match unit {
+        TimestampUnit::Seconds => number(text),
+        TimestampUnit::Milliseconds => number(text).map(|number| number / 1000),
+        TimestampUnit::Rfc3339 => {
+            let text = std::str::from_utf8(text)
+                .ok()
+                .filter(|text| is_rfc3339(text.as_bytes()))?;
+            text.parse().ok().map(jiff::Timestamp::as_second)
+        }
+    }
+}
+
+/// `2026-01-01T00:00:00.123Z` and its like, with a fraction of any length up to nanoseconds and an offset for `Z`.
+/// Stricter than the standard: no lower case and no blank, so that there is one way to take it apart.
+fn is_rfc3339(text: &[u8]) -> bool {
+    let Some((date_and_time, rest)) = text.split_at_checked(19) else {
+        return false;
+    };
+    let offset = match rest.split_first() {
+        Some((b'.', fraction)) => {
+            let length = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            if !(1..=9).contains(&length) {
+                return false;
+            }
+            &fraction[length..]
+        }
+        Some(_) | None => rest,
+    };
+    let is_offset = offset == b"Z" || fits(offset, b"+00:00") || fits(offset, b"-00:00");
+    is_offset && fits(date_and_time, b"0000-00-00T00:00:00")
+}
+
+/// Whether a text has digits where the form has, and the same characters elsewhere.
+fn fits(text: &[u8], form: &[u8]) -> bool {
+    let same = |(byte, form): (&u8, &u8)| match form {
+        b'0' => byte.is_ascii_digit(),
+        other => byte == other,
+    };
+    text.len() == form.len() && text.iter().zip(form).all(same)
+}
+
+fn number(text: &[u8]) -> Option<i64> {
+    let plausible = !text.is_empty() && text.len() <= DIGITS_MAX && text.iter().all(u8::is_ascii_digit);
+    if !plausible {
+        return None;
+    }
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheme::TimestampPlace;
+
+    fn rule(unit: TimestampUnit) -> TimestampRule {
+        TimestampRule {
+            place: TimestampPlace::Headers(vec!["x-timestamp".to_owned()]),
+            unit,
+            tolerance_seconds: 300,
+        }
+    }
+
+    #[test]
+    fn the_edge_is_accepted_and_one_second_more_is_not_in_both_directions() {
+        let rule = rule(TimestampUnit::Seconds);
+        for (received_at, accepted) in [(1300, true), (1301, false), (700, true), (699, false)] {
+            assert_eq!(
+                check(&rule, b"1000", received_at).is_ok(),
+                accepted,
+                "{received_at}"
+            );
+        }
+        assert_eq!(
+            check(&rule, b"1000", i64::MIN).unwrap_err().code(),
+            "timestamp_out_of_range"
+        );
+    }
+
+    #[test]
+    fn only_plain_digits_are_a_time() {
+        for text in ["", "-5", "+5", " 5", "5.0", "0x5", "hello", "9999999999999999"] {
+            assert_eq!(parse(TimestampUnit::Seconds, text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(
+            parse(TimestampUnit::Milliseconds, b"1767225600999"),
+            Some(1_767_225_600)
+        );
+    }
+
+    #[test]
+    fn a_date_and_time_is_read_with_its_offset_and_fraction() {
+        for text in [
+            "2026-01-01T00:00:00Z",
+            "2026-01-01T00:00:00.634234626Z",
+            "2025-12-31T17:00:00-07:00",
+            "2026-01-01T05:30:00.1+05:30",
+        ] {
+            let seconds = parse(TimestampUnit::Rfc3339, text.as_bytes());
+            assert_eq!(seconds, Some(1_767_225_600), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_date_and_time_in_any_other_form_is_none() {
+        for text in [
+            "",
+            "1767225600",
+            "2026-01-01",
+            "2026-01-01T00:00:00",
+            "2026-01-01t00:00:00z",
+            "2026-01-01 00:00:00Z",
+            "2026-01-01T00:00:00.Z",
+            "2026-01-01T00:00:00.1234567890Z",
+            "2026-01-01T00:00Z",
+            "2026-01-01T00:00:00+0000",
+            "2026-13-01T00:00:00Z",
+            "2026-02-30T00:00:00Z",
+            "2026-01-01T25:00:00Z",
+            "2026-01-01T00:00:00Z ",
+            "+2026-01-01T00:00:00Z",
+        ] {
+            assert_eq!(parse(TimestampUnit::Rfc3339, text.as_bytes()), None, "{text}");
+        }
+    }
+}

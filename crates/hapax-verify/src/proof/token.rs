@@ -1,0 +1,200 @@
+//! A shared secret that is sent along: in a header, as basic authentication, or in the query.
+//!
+//! It proves who sent a request and nothing about what is in it.
+
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+
+use super::{Prove, Proven, Setup, Stop};
+use crate::identity::Place;
+use crate::request::query_value;
+use crate::sign::{Delivery, Sign};
+use crate::trace::Trace;
+use crate::{Options, Rejection, Request, SignatureProblem};
+
+/// Where a token is.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TokenRule {
+    /// The places, in the order in which they are tried; the first that holds anything counts.
+    pub places: Vec<TokenPlace>,
+    /// What no token begins with, because such secrets are of another kind.
+    #[serde(default)]
+    pub never_begins_with: Option<String>,
+    /// The option that says under which name the token is in the query.
+    #[serde(default)]
+    pub query_option: Option<String>,
+}
+
+/// A place for a token.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TokenPlace {
+    /// The header of this lower-case name; the token is all of it.
+    Header(String),
+    /// `Authorization: Bearer …`.
+    Bearer,
+    /// `Authorization: Basic …`; the secret is `user:password`.
+    Basic,
+    /// The value of this name in the query.
+    Query(String),
+}
+
+impl TokenRule {
+    pub(super) fn summary(&self) -> String {
+        let places: Vec<String> = self.places.iter().map(TokenPlace::name).collect();
+        format!("a shared token in {}", places.join(" or "))
+    }
+
+    pub(super) fn headers(&self) -> Vec<String> {
+        let header = |place: &TokenPlace| match place {
+            TokenPlace::Header(name) => Some(name.clone()),
+            TokenPlace::Bearer | TokenPlace::Basic => Some("authorization".to_owned()),
+            TokenPlace::Query(_) => None,
+        };
+        self.places.iter().filter_map(header).collect()
+    }
+
+    pub(super) fn takes(&self, secret: &str) -> bool {
+        let other = self.never_begins_with.as_deref();
+        !other.is_some_and(|prefix| secret.starts_with(prefix))
+    }
+
+    /// The places, as the source's options have them.
+    fn places(&self, options: &Options) -> Vec<TokenPlace> {
+        let renamed = self.query_option.as_deref().and_then(|name| options.text(name));
+        let place = |place: &TokenPlace| match (place, renamed) {
+            (TokenPlace::Query(_), Some(name)) => TokenPlace::Query(name.to_owned()),
+            (place, _) => place.clone(),
+        };
+        self.places.iter().map(place).collect()
+    }
+}
+
+impl TokenPlace {
+    fn name(&self) -> String {
+        match self {
+            TokenPlace::Header(name) => name.clone(),
+            TokenPlace::Bearer => "authorization (Bearer)".to_owned(),
+            TokenPlace::Basic => "authorization (Basic)".to_owned(),
+            TokenPlace::Query(name) => format!("?{name}="),
+        }
+    }
+
+    /// What the request has there.
+    fn find(&self, request: &Request<'_>) -> Option<Vec<u8>> {
+        let authorization = |kind: &str| {
+            let value = request.headers.get("authorization")?;
+            let (scheme, rest) = value.split_at_checked(kind.len())?;
+            let is_kind = scheme.eq_ignore_ascii_case(kind.as_bytes());
+            is_kind.then(|| rest.strip_prefix(b" ")).flatten()
+        };
+        match self {
+            TokenPlace::Header(name) => request.headers.get(name).map(<[u8]>::to_vec),
+            TokenPlace::Bearer => authorization("Bearer").map(<[u8]>::to_vec),
+            // What is no base64 is no password either, and matches none.
+            TokenPlace::Basic => authorization("Basic").map(|text| STANDARD.decode(text).unwrap_or_default()),
+            TokenPlace::Query(name) => query_value(request.query, name).map(String::into_bytes),
+        }
+    }
+}
+
+pub(super) struct TokenProof {
+    places: Vec<TokenPlace>,
+    secrets: Vec<Vec<u8>>,
+}
+
+impl TokenProof {
+    pub(super) fn new(rule: &TokenRule, setup: &Setup<'_>) -> Self {
+        TokenProof {
+            places: rule.places(setup.options),
+            secrets: setup
+                .secrets
+                .iter()
+                .map(|secret| secret.as_bytes().to_vec())
+                .collect(),
+        }
+    }
+
+    fn find(&self, request: &Request<'_>) -> Option<(String, Vec<u8>)> {
+        let mut places = self.places.iter();
+        places.find_map(|place| Some((place.name(), place.find(request)?)))
+    }
+
+    fn missing(&self) -> Rejection {
+        let places: Vec<String> = self.places.iter().map(TokenPlace::name).collect();
+        Rejection::SignatureMissing {
+            header: places.join("` or `"),
+        }
+    }
+
+    fn check(&self, request: &Request<'_>) -> Result<usize, Rejection> {
+        let (place, token) = self.find(request).ok_or_else(|| self.missing())?;
+        // Every secret is compared, so that the time does not tell which one was near.
+        let mut matching = None;
+        for (index, secret) in self.secrets.iter().enumerate() {
+            let equal = !secret.is_empty() && verify_slices_are_equal(secret, &token).is_ok();
+            if equal && matching.is_none() {
+                matching = Some(index);
+            }
+        }
+        matching.ok_or(Rejection::SignatureInvalid {
+            header: place,
+            problem: SignatureProblem::TokenMismatch,
+        })
+    }
+}
+
+impl Prove for TokenProof {
+    fn prove(&self, request: &Request<'_>, trace: &mut Trace<'_>) -> Result<Proven, Stop> {
+        let index = trace.step("token", self.check(request), |index| {
+            format!("it is secret {} of {}", index + 1, self.secrets.len())
+        })?;
+        trace.noted("body", || {
+            "nothing is signed: whoever knows the token can send anything".to_owned()
+        });
+        Ok(Proven {
+            secret_index: Some(index),
+            ..Proven::default()
+        })
+    }
+
+    fn applies(&self, request: &Request<'_>) -> bool {
+        self.find(request).is_some()
+    }
+
+    fn covers(&self, _: &Place) -> bool {
+        false
+    }
+}
+
+pub(super) fn signer(rule: &TokenRule, secret: &str, options: &Options) -> Box<dyn Sign> {
+    Box::new(TokenSigner {
+        place: rule.places(options).into_iter().next(),
+        secret: secret.to_owned(),
+    })
+}
+
+struct TokenSigner {
+    place: Option<TokenPlace>,
+    secret: String,
+}
+
+impl Sign for TokenSigner {
+    fn sign(&self, delivery: &mut Delivery) {
+        match &self.place {
+            None => {}
+            Some(TokenPlace::Header(name)) => delivery.set_header(name, &self.secret),
+            Some(TokenPlace::Bearer) => {
+                delivery.set_header("authorization", &format!("Bearer {}", self.secret));
+            }
+            Some(TokenPlace::Basic) => {
+                let pair = STANDARD.encode(&self.secret);
+                delivery.set_header("authorization", &format!("Basic {pair}"));
+            }
+            Some(TokenPlace::Query(name)) => delivery.add_to_query(name, &self.secret),
+        }
+    }
+}

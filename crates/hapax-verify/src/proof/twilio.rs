@@ -1,0 +1,245 @@
+//! Twilio: a keyed hash over the URL as it was called and, of a form, every name and value in a fixed order.
+//!
+//! A body that is no form is covered by its hash, which stands in the URL.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use aws_lc_rs::digest::{SHA256, digest};
+use aws_lc_rs::hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::coded::Code;
+use super::keyed::{KeyedHashes, text_key};
+use super::{Prove, Proven, Setup, Stop, invalid, required_header};
+use crate::identity::Place;
+use crate::limits::FORM_FIELDS_MAX;
+use crate::request::query_value;
+use crate::sign::{Delivery, Sign};
+use crate::trace::Trace;
+use crate::{Encoding, Headers, Options, Rejection, Request, SetupError, SignatureProblem};
+
+const SIGNATURE: &str = "x-twilio-signature";
+const BODY_HASH: &str = "bodySHA256";
+
+pub(super) struct Twilio;
+
+struct TwilioProof(KeyedHashes);
+
+impl Code for Twilio {
+    fn compile(&self, setup: &Setup<'_>) -> Result<Box<dyn Prove>, SetupError> {
+        let keys = KeyedHashes::new(HMAC_SHA1_FOR_LEGACY_USE_ONLY, setup.secrets, text_key)?;
+        Ok(Box::new(TwilioProof(keys)))
+    }
+
+    fn signer(&self, secret: &str, _: &Options) -> Result<Box<dyn Sign>, SetupError> {
+        let keys = KeyedHashes::new(HMAC_SHA1_FOR_LEGACY_USE_ONLY, &[secret], text_key)?;
+        Ok(Box::new(TwilioProof(keys)))
+    }
+
+    fn headers(&self) -> &'static [&'static str] {
+        &[SIGNATURE]
+    }
+
+    fn summary(&self) -> &'static str {
+        "hmac-sha1 in base64 over the URL and the sorted fields of the form"
+    }
+
+    fn covers_url(&self) -> bool {
+        true
+    }
+}
+
+impl TwilioProof {
+    fn check(&self, request: &Request<'_>) -> Result<usize, Rejection> {
+        let header = required_header(request, SIGNATURE)?;
+        let undecodable = |_| invalid(SIGNATURE, SignatureProblem::NotDecodable(Encoding::Base64));
+        let signature = STANDARD.decode(header).map_err(undecodable)?;
+        if request.url.is_empty() {
+            return Err(invalid(SIGNATURE, SignatureProblem::UrlUnknown));
+        }
+        let fields = signed_fields(request)?;
+        // Twilio signs with or without the default port, depending on the product.
+        let urls = [with_port(request.url), without_port(request.url)];
+        let matching = |url: &String| self.0.matching(&[url.as_bytes(), fields.as_bytes()], &signature);
+        let found = urls.iter().find_map(matching);
+        found.ok_or_else(|| invalid(SIGNATURE, SignatureProblem::UrlMismatch))
+    }
+}
+
+impl Prove for TwilioProof {
+    fn prove(&self, request: &Request<'_>, trace: &mut Trace<'_>) -> Result<Proven, Stop> {
+        let index = trace.step("signature", self.check(request), |index| {
+            format!("made with secret {} of {}", index + 1, self.0.count())
+        })?;
+        Ok(Proven {
+            secret_index: Some(index),
+            ..Proven::default()
+        })
+    }
+
+    fn applies(&self, request: &Request<'_>) -> bool {
+        request.headers.get(SIGNATURE).is_some()
+    }
+
+    fn covers(&self, place: &Place) -> bool {
+        match place {
+            // The fields of a form are signed, and not how they are written.
+            Place::Header(_) | Place::BodySha256 | Place::RequestSha256 => false,
+            Place::Query(_)
+            | Place::Body(_)
+            | Place::Form(_)
+            | Place::Request(_)
+            | Place::Index
+            | Place::Present(_)
+            | Place::Flag(_)
+            | Place::Proof(_)
+            | Place::Text(_) => true,
+        }
+    }
+}
+
+impl Sign for TwilioProof {
+    fn sign(&self, delivery: &mut Delivery) {
+        if !is_form(&delivery.headers) && !delivery.body.is_empty() {
+            delivery.add_to_query(BODY_HASH, &hex::encode(digest(&SHA256, &delivery.body)));
+        }
+        let request = Request::new(&delivery.headers, &delivery.body, delivery.timestamp).url(&delivery.url);
+        let fields = signed_fields(&request).unwrap_or_default();
+        let hash = self.0.hash(&[delivery.url.as_bytes(), fields.as_bytes()]);
+        delivery.set_header(SIGNATURE, &STANDARD.encode(hash));
+    }
+}
+
+/// What is signed besides the URL: the fields of a form. Any other body must have the hash that the URL names, because
+/// otherwise nothing would cover it.
+fn signed_fields(request: &Request<'_>) -> Result<String, Rejection> {
+    if request.body.is_empty() {
+        return Ok(String::new());
+    }
+    if is_form(request.headers) {
+        return sorted_fields(request.body);
+    }
+    let named = query_value(request.query, BODY_HASH).and_then(|text| hex::decode(text).ok());
+    let hash = digest(&SHA256, request.body);
+    let covered = named.is_some_and(|named| verify_slices_are_equal(hash.as_ref(), &named).is_ok());
+    if covered {
+        Ok(String::new())
+    } else {
+        Err(invalid(SIGNATURE, SignatureProblem::BodyMismatch))
+    }
+}
+
+/// A request that does not say what it is counts as a form, as Twilio's callbacks are.
+fn is_form(headers: &(impl Headers + ?Sized)) -> bool {
+    const FORM: &[u8] = b"application/x-www-form-urlencoded";
+    match headers.get("content-type") {
+        None => true,
+        Some(kind) => kind
+            .get(..FORM.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(FORM)),
+    }
+}
+
+/// Each name once and in order, each followed by its different values in order.
+fn sorted_fields(form: &[u8]) -> Result<String, Rejection> {
+    let mut fields: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (count, (name, value)) in form_urlencoded::parse(form).enumerate() {
+        if count == FORM_FIELDS_MAX {
+            return Err(invalid(SIGNATURE, SignatureProblem::TooMany));
+        }
+        fields
+            .entry(name.into_owned())
+            .or_default()
+            .insert(value.into_owned());
+    }
+    let mut text = String::new();
+    for (name, values) in fields {
+        for value in values {
+            text.push_str(&name);
+            text.push_str(&value);
+        }
+    }
+    Ok(text)
+}
+
+/// The URL with the port it has, or else with that of its scheme.
+fn with_port(url: &str) -> String {
+    let default = if url.starts_with("http://") { "80" } else { "443" };
+    match split_at_host(url) {
+        Some((before, rest)) if port_at(before).is_none() => format!("{before}:{default}{rest}"),
+        Some(_) | None => url.to_owned(),
+    }
+}
+
+/// The URL without its port.
+fn without_port(url: &str) -> String {
+    let parts = split_at_host(url);
+    let ported = parts.and_then(|(before, rest)| Some((before.get(..port_at(before)?)?, rest)));
+    ported.map_or_else(|| url.to_owned(), |(before, rest)| format!("{before}{rest}"))
+}
+
+/// Splits a URL behind its host and port.
+fn split_at_host(url: &str) -> Option<(&str, &str)> {
+    let host = url.find("://")? + 3;
+    let end = url
+        .get(host..)?
+        .find(['/', '?', '#'])
+        .map_or(url.len(), |at| host + at);
+    url.split_at_checked(end)
+}
+
+/// Where the port begins, with its colon.
+fn port_at(before: &str) -> Option<usize> {
+    let digits = before.trim_end_matches(|character: char| character.is_ascii_digit());
+    let is_port = digits.len() < before.len() && digits.ends_with(':');
+    is_port.then(|| digits.len() - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_added_and_taken_off() {
+        for (url, with, without) in [
+            (
+                "https://a.b/c?d=1:2",
+                "https://a.b:443/c?d=1:2",
+                "https://a.b/c?d=1:2",
+            ),
+            ("http://a.b/c", "http://a.b:80/c", "http://a.b/c"),
+            ("https://a.b:1234", "https://a.b:1234", "https://a.b"),
+            ("https://u:p@a.b/c", "https://u:p@a.b:443/c", "https://u:p@a.b/c"),
+            ("https://[::1]/c", "https://[::1]:443/c", "https://[::1]/c"),
+            ("https://a.b?x=y", "https://a.b:443?x=y", "https://a.b?x=y"),
+        ] {
+            assert_eq!(
+                (with_port(url).as_str(), without_port(url).as_str()),
+                (with, without),
+                "{url}"
+            );
+        }
+    }
+
+    #[test]
+    fn fields_are_sorted_and_equal_values_count_once() {
+        assert_eq!(sorted_fields(b"b=2&a=9&b=1&b=2&A=%2B").unwrap(), "A+a9b1b2");
+    }
+
+    /// A signature over a URL alone must not cover whatever body somebody puts behind it.
+    #[test]
+    fn a_body_that_is_no_form_needs_its_hash_in_the_url() {
+        let keys = KeyedHashes::new(HMAC_SHA1_FOR_LEGACY_USE_ONLY, &["s"], text_key).unwrap();
+        let url = "https://a.b/c";
+        let signature = STANDARD.encode(keys.hash(&[url.as_bytes()]));
+        let headers = vec![
+            ("content-type", "application/json"),
+            (SIGNATURE, signature.as_str()),
+        ];
+        let proof = TwilioProof(keys);
+        assert!(proof.check(&Request::new(&headers, b"", 0).url(url)).is_ok());
+        assert!(proof.check(&Request::new(&headers, b"{}", 0).url(url)).is_err());
+    }
+}

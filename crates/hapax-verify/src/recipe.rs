@@ -1,0 +1,41 @@
+//! Everything that says how a sender's requests are judged, as data.
+
+use serde::Deserialize;
+
+use crate::{Handshake, IdentityRule, Proof, Scheme};
+
+/// How a sender's requests are judged: a preset's recipe, or a source's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recipe {
+    /// How it proves who it is.
+    pub proof: Proof,
+    /// Where its ids and types are.
+    pub identity: IdentityRule,
+    /// What it wants answered before it delivers anything.
+    pub handshakes: Vec<Handshake>,
+    /// Whether it can do without a secret.
+    pub secrets: SecretNeed,
+}
+
+/// Whether a sender needs a secret here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SecretNeed {
+    /// Without one nothing can be verified.
+    #[default]
+    Required,
+    /// Its keys are fetched, or handed over; one that is configured is used instead.
+    Optional,
+}
+
+impl Recipe {
+    /// A sender that signs by a scheme of its own.
+    pub fn custom(scheme: Scheme, identity: IdentityRule) -> Self {
+        Recipe {
+            proof: Proof::Signature(scheme),
+            identity,
+            handshakes: Vec::new(),
+            secrets: SecretNeed::Required,
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! Test vectors: deliveries with what is to be made of them. A provider is contributed by its vectors.
+//!
+//! ```
+//! use hapax_verify::vectors::{File, Outcome};
+//!
+//! let file: File = serde_json::from_str(r#"{"provider": "github", "vectors": [{
+//!     "name": "unsigned", "secrets": ["s"], "headers": {"X-GitHub-Delivery": "1"}, "body": "{}",
+//!     "now": 1767225600, "valid": false
+//! }]}"#)?;
+//! assert!(file.run()?.iter().all(|outcome| outcome.failure.is_none()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::catalogue::{self, Provider};
+use crate::identity::plain;
+use crate::sign::generate_secret;
+use crate::verdict::{Envelope, HandshakeAnswer, Identification};
+use crate::{KeyRequest, OptionValue, Options, Rejection, Request, SetupError, Verdict, Verifier};
+
+/// A file of vectors.
+#[derive(Debug, Clone, Deserialize)]
+pub struct File {
+    /// The provider, by its name here or with `_` for `-`.
+    #[serde(default)]
+    pub provider: Option<String>,
+    /// The vectors.
+    pub vectors: Vec<Vector>,
+}
+
+/// One delivery or handshake.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Vector {
+    /// Its name.
+    pub name: String,
+    /// The provider, where the file names none.
+    #[serde(default)]
+    pub provider: Option<String>,
+    /// The configured secrets.
+    #[serde(default)]
+    pub secrets: Vec<String>,
+    /// Public keys, which count as secrets.
+    #[serde(default)]
+    pub public_keys: Option<Vec<String>>,
+    /// Options of the source, and keys that are at hand: `certificates` by URL, `jwks` by id.
+    #[serde(default)]
+    pub config: BTreeMap<String, Value>,
+    /// The method; POST unless said.
+    #[serde(default = "post")]
+    pub method: String,
+    /// The public URL.
+    #[serde(default)]
+    pub url: String,
+    /// The headers.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// The body as text.
+    #[serde(default)]
+    pub body: Option<String>,
+    /// The body, where it is no text.
+    #[serde(default)]
+    pub body_base64: Option<String>,
+    /// When it arrives, in unix seconds.
+    pub now: i64,
+    /// Whether it is to be accepted.
+    pub valid: bool,
+    /// The id of its event: the parts of a composite joined by `:`, unescaped.
+    #[serde(default)]
+    pub expected_event_id: Option<String>,
+    /// The ids and types of its events, where there are several.
+    #[serde(default)]
+    pub expected_event_ids: Option<Vec<ExpectedEvent>>,
+    /// The type of its first event.
+    #[serde(default)]
+    pub expected_event_type: Option<String>,
+    /// What a handshake is answered with.
+    #[serde(default)]
+    pub expected_response: Option<ExpectedResponse>,
+    /// A choice that receivers may make either way, in words.
+    #[serde(default)]
+    pub policy: Option<Value>,
+}
+
+/// One of several events.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct ExpectedEvent {
+    /// Its id.
+    pub id: Option<String>,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub event_type: Option<String>,
+}
+
+/// What a handshake is answered with.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ExpectedResponse {
+    /// The status.
+    pub status: u16,
+    /// The content type, without its parameters.
+    #[serde(default)]
+    pub content_type: Option<String>,
+    /// Headers among others.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// The body as text.
+    #[serde(default)]
+    pub body: Option<String>,
+    /// The body as JSON.
+    #[serde(default)]
+    pub json: Option<Value>,
+}
+
+/// What became of a vector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// The vector's name.
+    pub name: String,
+    /// Why it failed; nothing if it is as it should be.
+    pub failure: Option<String>,
+}
+
+/// Why a file cannot be run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum VectorError {
+    /// It names no provider of the catalogue.
+    #[error(
+        "vector `{vector}` names the provider `{provider}`, which is not in the catalogue; `hapax providers` lists what is"
+    )]
+    UnknownProvider {
+        /// The vector.
+        vector: String,
+        /// The provider.
+        provider: String,
+    },
+}
+
+fn post() -> String {
+    "POST".to_owned()
+}
+
+impl File {
+    /// Runs every vector.
+    pub fn run(&self) -> Result<Vec<Outcome>, VectorError> {
+        let run = |vector: &Vector| {
+            let name = vector.provider.as_ref().or(self.provider.as_ref());
+            let name = name.map(|name| name.replace('_', "-")).unwrap_or_default();
+            let provider = catalogue::get(&name).ok_or_else(|| VectorError::UnknownProvider {
+                vector: vector.name.clone(),
+                provider: name.clone(),
+            })?;
+            Ok(Outcome {
+                name: vector.name.clone(),
+                failure: vector.run(provider).err(),
+            })
+        };
+        self.vectors.iter().map(run).collect()
+    }
+}
+
+impl Vector {
+    /// Runs it against a provider; the error says what is not as it should be.
+    pub fn run(&self, provider: &Provider) -> Result<(), String> {
+        let result = self.verdict(provider);
+        if let (Err(rejection), Some(expected)) = (&result, &self.expected_response) {
+            return equal("status", &expected.status, &rejection.status());
+        }
+        match (result, self.valid) {
+            (result, _) if self.policy.is_some() => self.compare_choice(provider, &result),
+            (Err(_), false) => Ok(()),
+            (Ok(verdict), false) => Err(format!("it should be refused, and is {}", name_of(&verdict))),
+            (Ok(Verdict::Events(events)), true) => self.compare_events(&events),
+            (Ok(Verdict::Handshake(answer)), true) => self.compare_answer(&answer),
+            (Ok(Verdict::Registration(registration)), true) => self.compare_answer(&registration.answer),
+            (Ok(Verdict::Confirmation(confirmation)), true) => self.compare_answer(&confirmation.answer),
+            (Ok(Verdict::NeedsKey(key)), true) => Err(format!("it needs the key {}", key.key_id)),
+            (Err(rejection), true) if self.is_only_unidentified(&rejection) => Ok(()),
+            (Err(rejection), true) => Err(format!("it should be accepted: {rejection}")),
+        }
+    }
+
+    /// What the provider's preset makes of it, with every key that the vector has.
+    pub fn verdict(&self, provider: &Provider) -> Result<Verdict, Rejection> {
+        let verifier = self.verifier(provider).map_err(|error| Rejection::KeyRefused {
+            problem: error.to_string(),
+        })?;
+        let body = self.body();
+        let headers: Vec<(&String, &String)> = self.headers.iter().collect();
+        let keys = self.keys();
+        let request = Request::new(&headers, &body, self.now)
+            .method(&self.method)
+            .url(&self.url)
+            .keys(&keys);
+        match verifier.verify(&request)? {
+            Verdict::NeedsKey(KeyRequest { key_id, .. }) => Err(Rejection::KeyRefused {
+                problem: format!("there is no key `{key_id}`"),
+            }),
+            verdict => Ok(verdict),
+        }
+    }
+
+    /// The verifier of a source that is configured as the vector says.
+    pub fn verifier(&self, provider: &Provider) -> Result<Verifier, SetupError> {
+        let public = self.public_keys.as_deref().unwrap_or_default();
+        let mut secrets: Vec<String> = self.secrets.iter().chain(public).cloned().collect();
+        if secrets.is_empty() && provider.secrets == crate::SecretNeed::Required {
+            // A handshake that needs none is tried on a source that has one.
+            secrets.push(generate_secret(provider, &[1; 32]).verifying);
+        }
+        Verifier::new(&provider.recipe(), &secrets, &self.options())
+    }
+
+    /// The bytes of the body.
+    pub fn body(&self) -> Vec<u8> {
+        match (&self.body, &self.body_base64) {
+            (Some(text), _) => text.clone().into_bytes(),
+            (None, Some(text)) => STANDARD.decode(text).unwrap_or_default(),
+            (None, None) => Vec::new(),
+        }
+    }
+
+    /// The options of a source that is configured as the vector says.
+    pub fn options(&self) -> Options {
+        self.config
+            .iter()
+            .filter_map(|(name, value)| Some((name.clone(), option_value(value)?)))
+            .collect()
+    }
+
+    /// The keys that are at hand.
+    pub fn keys(&self) -> BTreeMap<String, Vec<u8>> {
+        let tables = ["certificates", "jwks"]
+            .iter()
+            .filter_map(|name| self.config.get(*name));
+        tables
+            .filter_map(Value::as_object)
+            .flatten()
+            .map(|(id, key)| match key {
+                Value::String(text) => (id.clone(), text.clone().into_bytes()),
+                other => (id.clone(), other.to_string().into_bytes()),
+            })
+            .collect()
+    }
+
+    /// A published signature without an id beside it: it is right, and the delivery cannot be told apart.
+    fn is_only_unidentified(&self, rejection: &Rejection) -> bool {
+        let expects_none = self.expected_event_id.is_none() && self.expected_event_ids.is_none();
+        let lacks_id = matches!(
+            rejection,
+            Rejection::EventIdMissing { .. } | Rejection::MalformedBody { .. }
+        );
+        expects_none && lacks_id
+    }
+
+    /// Where receivers may choose, the catalogue says how we do.
+    fn compare_choice(&self, provider: &Provider, result: &Result<Verdict, Rejection>) -> Result<(), String> {
+        let choice = provider.choices.iter().find(|choice| choice.vector == self.name);
+        match (choice, result) {
+            // Somebody else's question: what we do is right by definition.
+            (None, _) => Ok(()),
+            (Some(choice), Ok(_)) => equal("accepted", &choice.accept, &true),
+            (Some(choice), Err(rejection)) => {
+                equal("accepted", &choice.accept, &self.is_only_unidentified(rejection))
+            }
+        }
+    }
+
+    fn compare_events(&self, events: &[Envelope]) -> Result<(), String> {
+        let found: Vec<ExpectedEvent> = events.iter().map(seen).collect();
+        if let Some(expected) = &self.expected_event_ids {
+            equal("events", expected, &found)?;
+        } else {
+            let first = found.first().and_then(|event| event.id.clone());
+            equal("event id", &self.expected_event_id, &first)?;
+        }
+        let first = found.first().and_then(|event| event.event_type.clone());
+        equal("event type", &self.expected_event_type, &first)
+    }
+
+    fn compare_answer(&self, answer: &HandshakeAnswer) -> Result<(), String> {
+        let Some(expected) = &self.expected_response else {
+            return Err("it is taken for a handshake, and is none".to_owned());
+        };
+        equal("status", &expected.status, &answer.status)?;
+        if let Some(content_type) = &expected.content_type {
+            let found = header(answer, "content-type").unwrap_or_default();
+            let found = found.split(';').next().unwrap_or_default();
+            equal("content type", &content_type.as_str(), &found)?;
+        }
+        for (name, value) in &expected.headers {
+            equal(name, &Some(value.as_str()), &header(answer, name))?;
+        }
+        if let Some(body) = &expected.body {
+            equal("body", body, &String::from_utf8_lossy(&answer.body).into_owned())?;
+        }
+        if let Some(json) = &expected.json {
+            equal(
+                "body",
+                &Some(json),
+                &serde_json::from_slice(&answer.body).ok().as_ref(),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn seen(event: &Envelope) -> ExpectedEvent {
+    ExpectedEvent {
+        id: match event.identification {
+            Identification::BySender => Some(plain(&event.event_id)),
+            Identification::Never | Identification::Missing => None,
+        },
+        event_type: event.event_type.clone(),
+    }
+}
+
+fn header<'a>(answer: &'a HandshakeAnswer, name: &str) -> Option<&'a str> {
+    let found = answer
+        .headers
+        .iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(name));
+    found.map(|(_, value)| value.as_str())
+}
+
+fn equal<T: PartialEq + std::fmt::Debug>(what: &str, expected: &T, found: &T) -> Result<(), String> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(format!("{what}: {expected:?} is expected, and it is {found:?}"))
+}
+
+fn name_of(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Events(_) => "accepted",
+        Verdict::Handshake(_) => "answered as a handshake",
+        Verdict::Registration(_) => "taken for a registration",
+        Verdict::Confirmation(_) => "taken for a confirmation",
+        Verdict::NeedsKey(_) => "in need of a key",
+    }
+}
+
+fn option_value(value: &Value) -> Option<OptionValue> {
+    let text = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    };
+    Some(match value {
+        Value::Array(list) => OptionValue::List(list.iter().filter_map(text).collect()),
+        Value::Object(table) => OptionValue::Table(
+            table
+                .iter()
+                .filter_map(|(name, value)| Some((name.clone(), text(value)?)))
+                .collect(),
+        ),
+        scalar => OptionValue::Text(text(scalar)?),
+    })
+}
