@@ -8,8 +8,11 @@ mod mutation;
 #[path = "fuzz/seeds.rs"]
 mod seeds;
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 use hapax_verify::vectors::File;
-use hapax_verify::{StepOutcome, Verdict};
+use hapax_verify::{EventBody, Request, StepOutcome, Verdict};
 use mutation::{Mutation, mutations};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -39,6 +42,34 @@ fn mutated(seed: &Seed, steps: &[Mutation]) -> Draft {
         step.apply(&mut draft);
     }
     draft
+}
+
+fn with_key() -> impl Strategy<Value = &'static Seed> {
+    let all: Vec<&'static Seed> = seeds().iter().filter(|seed| !seed.keys.is_empty()).collect();
+    proptest::sample::select(all)
+}
+
+/// A key as if it were the body of a request.
+fn mutated_key(key: &[u8], steps: &[Mutation]) -> Vec<u8> {
+    let mut draft = Draft {
+        method: String::new(),
+        url: String::new(),
+        headers: Vec::new(),
+        body: key.to_vec(),
+        received_at: 0,
+    };
+    for step in steps {
+        step.apply(&mut draft);
+    }
+    draft.body
+}
+
+fn ranges(body: &EventBody) -> Vec<Range<usize>> {
+    match body {
+        EventBody::Whole => Vec::new(),
+        EventBody::Part(range) => vec![range.clone()],
+        EventBody::Pieces(ranges) => ranges.clone(),
+    }
 }
 
 proptest! {
@@ -80,6 +111,37 @@ proptest! {
     }
 
     #[test]
+    fn nothing_that_a_genuine_sender_signs_makes_a_verifier_panic(seed in seed(), steps in mutations()) {
+        let willing = seed.willing();
+        let delivery = willing.sign(&mutated(seed, &steps));
+        let request = Request::new(&delivery.headers, &delivery.body, delivery.timestamp)
+            .method(&delivery.method)
+            .url(&delivery.url);
+        let verdict = willing.verifier.verify(&request);
+        let explained = willing.verifier.explain(&request);
+        let failed = explained.iter().any(|step| step.outcome == StepOutcome::Failed);
+        prop_assert_eq!(failed, verdict.is_err(), "{:?}", explained);
+        if let Ok(Verdict::Events(events)) = &verdict {
+            for event in events {
+                prop_assert!(event.event_id.len() <= hapax_verify::limits::EVENT_ID_BYTES_MAX);
+                for range in ranges(&event.body) {
+                    prop_assert!(delivery.body.get(range.clone()).is_some(), "{:?}", range);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_answer_to_a_question_for_a_key_makes_a_verifier_panic(seed in with_key(), steps in mutations()) {
+        let mutate = |key: &Vec<u8>| mutated_key(key, &steps);
+        let keys: BTreeMap<String, Vec<u8>> = seed.keys.iter().map(|(id, key)| (id.clone(), mutate(key))).collect();
+        let request = seed.draft.request(seed).keys(&keys);
+        let explained = seed.verifier.explain(&request);
+        let failed = explained.iter().any(|step| step.outcome == StepOutcome::Failed);
+        prop_assert_eq!(failed, seed.verifier.verify(&request).is_err(), "{:?}", explained);
+    }
+
+    #[test]
     fn a_signature_of_another_sender_proves_nothing(seed in seed(), other in seed()) {
         prop_assume!(seed.signs_body && !shares_secret(seed, other) && seed.draft.body != other.draft.body);
         let draft = Draft { headers: other.draft.headers.clone(), ..seed.draft.clone() };
@@ -105,6 +167,12 @@ fn most_seeds_reach_the_end_unchanged() {
         .iter()
         .filter(|seed| seed.verifier.verify(&seed.draft.request(seed)).is_ok());
     let signed = seeds().iter().filter(|seed| seed.signs_body).count();
+    let signed_anew = seeds().iter().filter(|seed| {
+        let delivery = seed.willing().sign(&seed.draft);
+        let request = Request::new(&delivery.headers, &delivery.body, delivery.timestamp).url(&delivery.url);
+        seed.willing().verifier.verify(&request).is_ok()
+    });
     assert!(accepted.count() * 4 >= seeds().len());
     assert!(signed * 4 >= seeds().len());
+    assert!(signed_anew.count() * 2 >= seeds().len());
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use hapax_verify::catalogue::{self, Provider};
+use hapax_verify::sign::{Delivery, ProviderSigner, generate_secret};
 use hapax_verify::vectors::{File, Vector};
 use hapax_verify::{OptionKind, OptionSpec, Request, Verifier};
 
@@ -26,13 +27,60 @@ pub(crate) struct Seed {
     pub(crate) secrets: Vec<String>,
     /// Whether nobody can change the body under a genuine signature.
     pub(crate) signs_body: bool,
-    keys: BTreeMap<String, Vec<u8>>,
+    /// The keys that were fetched for it.
+    pub(crate) keys: BTreeMap<String, Vec<u8>>,
+    provider: &'static Provider,
 }
+
+/// A sender that signs whatever it is given, and who listens to it: only so do the readers behind a proof see it.
+pub(crate) struct Willing {
+    signer: ProviderSigner,
+    pub(crate) verifier: Verifier,
+}
+
+static WILLING: LazyLock<BTreeMap<&'static str, Willing>> = LazyLock::new(|| {
+    let each = |provider: &'static Provider| (provider.name.as_str(), Willing::new(provider));
+    catalogue::all().iter().map(each).collect()
+});
 
 static SEEDS: LazyLock<Vec<Seed>> = LazyLock::new(load);
 
 pub(crate) fn seeds() -> &'static [Seed] {
     &SEEDS
+}
+
+impl Willing {
+    fn new(provider: &Provider) -> Self {
+        let options = provider.sample_options();
+        let pair = generate_secret(provider, &[5; 32]);
+        Willing {
+            signer: ProviderSigner::new(provider, &pair.signing, &options).unwrap(),
+            verifier: Verifier::new(&provider.recipe(), &[&pair.verifying], &options).unwrap(),
+        }
+    }
+
+    /// The draft, signed anew.
+    pub(crate) fn sign(&self, draft: &Draft) -> Delivery {
+        let header = |(name, value): &(String, Vec<u8>)| {
+            let value = std::str::from_utf8(value).ok()?;
+            Some((name.to_ascii_lowercase(), value.to_owned()))
+        };
+        self.signer.sign(Delivery {
+            id: "id-1".to_owned(),
+            timestamp: draft.received_at,
+            method: draft.method.clone(),
+            url: draft.url.clone(),
+            headers: draft.headers.iter().filter_map(header).collect(),
+            body: draft.body.clone(),
+        })
+    }
+}
+
+impl Seed {
+    /// A sender of this kind that signs whatever it is given.
+    pub(crate) fn willing(&self) -> &'static Willing {
+        &WILLING[self.provider.name.as_str()]
+    }
 }
 
 impl Draft {
@@ -69,7 +117,7 @@ fn of_file(file: &File) -> Vec<Seed> {
         .collect()
 }
 
-fn of_vector(provider: &Provider, vector: &Vector) -> Seed {
+fn of_vector(provider: &'static Provider, vector: &Vector) -> Seed {
     let headers = vector.headers.iter();
     Seed {
         draft: Draft {
@@ -88,6 +136,7 @@ fn of_vector(provider: &Provider, vector: &Vector) -> Seed {
             .scheme()
             .is_some_and(|scheme| scheme.signed.covers_body()),
         keys: vector.keys(),
+        provider,
     }
 }
 
