@@ -1,19 +1,20 @@
 //! One source's handed-over secrets: taken, looked up again when none matches, and compiled into its verifier.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use hapax_core::store::{Error, SourceState};
-use hapax_core::{Backend, Secret, SourceName, Timestamp};
+use hapax_core::{Backend, Clock, Secret, SourceName, Timestamp};
 use hapax_verify::Verifier;
 use hapax_verify::limits::SECRETS_MAX;
+use tokio::sync::Mutex;
 
 use super::seal::Seal;
 use super::{REGISTRATION, SECRET_PREFIX, open_until};
 use crate::config::Source;
 
-/// How long no source is looked up again in the store: whoever sends wrong signatures must not make it work.
+/// How long a source is not looked up again in the store: whoever sends wrong signatures must not make it work.
 const LOOK_UP_PAUSE: Duration = Duration::from_secs(1);
 
 /// The secrets that a source was handed, as far as this replica knows.
@@ -21,6 +22,7 @@ pub(crate) struct HandedSecrets {
     source: Source,
     seal: Seal,
     verifier: ArcSwap<Verifier>,
+    /// Held while somebody looks, so that the others wait.
     looked_up_at: Mutex<Option<Duration>>,
 }
 
@@ -84,25 +86,23 @@ impl HandedSecrets {
         Ok(())
     }
 
-    /// Looks into the store for secrets that another replica was handed; `None` if that was done a moment ago.
+    /// The verifier with what other replicas were handed until now. Whoever comes in the pause after a look into the
+    /// store waits for the next one, together with all others: a secret may have been handed over in between.
     pub(crate) async fn look_up(
         &self,
         store: &dyn Backend,
-        elapsed: Duration,
-    ) -> Result<Option<Arc<Verifier>>, Error> {
-        if !self.may_look_up(elapsed) {
-            return Ok(None);
+        clock: &dyn Clock,
+    ) -> Result<Arc<Verifier>, Error> {
+        let arrived_at = clock.elapsed();
+        let mut last = self.looked_up_at.lock().await;
+        if last.is_some_and(|last| last >= arrived_at) {
+            return Ok(self.verifier());
         }
-        self.read(store).await.map(Some)
-    }
-
-    fn may_look_up(&self, elapsed: Duration) -> bool {
-        let mut last = self.looked_up_at.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_time = last.is_none_or(|last| elapsed >= last + LOOK_UP_PAUSE);
-        if is_time {
-            *last = Some(elapsed);
+        if let Some(last) = *last {
+            tokio::time::sleep((last + LOOK_UP_PAUSE).saturating_sub(clock.elapsed())).await;
         }
-        is_time
+        *last = Some(clock.elapsed());
+        self.read(store).await
     }
 
     async fn read(&self, store: &dyn Backend) -> Result<Arc<Verifier>, Error> {

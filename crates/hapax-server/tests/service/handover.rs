@@ -97,6 +97,8 @@ async fn what_one_replica_is_handed_another_verifies_with() {
         Server::start(config, Tuning::default()).await.unwrap()
     };
     let (one, other) = (start().await, start().await);
+    // A stranger makes the first replica look for secrets just before there is one.
+    assert_eq!(deliver(&one, "no-secret-of-anybody").await.status, 401);
     // The registration is opened on one replica and taken on the other.
     assert_eq!(register(&one, "asana", "").await.status, 200);
     assert_eq!(hand_over(&other, HANDED).await.status, 200);

@@ -79,8 +79,9 @@ impl Inner {
         };
         let store = self.engine.store();
         handed
-            .look_up(&**store, self.clock.elapsed())
+            .look_up(&**store, &*self.clock)
             .await
+            .map(Some)
             .map_err(|_| refused::store_unavailable())
     }
 
