@@ -350,11 +350,11 @@ async fn a_connection_that_was_cut_is_made_again() {
         let event = event(&format!("evt_{number}"), r#"{"account":"a"}"#);
         target.cut_connections().await;
         let mut done = 0;
-        // An attempt may find its connection cut, before it or in the middle; the engine would try again.
+        // The first attempt may find the connection cut; the engine would try again.
         for _ in 0..3 {
             done += i32::from(sql.deliver(&event).await.reply == Reply::Done);
         }
-        assert!(done >= 1);
+        assert!(done >= 2);
     }
     assert_eq!(
         target.number("select balance from accounts where id = 'a'").await,

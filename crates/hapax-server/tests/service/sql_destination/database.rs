@@ -125,7 +125,8 @@ impl Target {
     /// Ends every session of the destination.
     pub(super) async fn cut_connections(&self) {
         let client = self.client().await;
-        let cut = "select pg_terminate_backend(pid) from pg_stat_activity
+        // It waits until each is gone: one that ends later would be cut in the middle of another attempt.
+        let cut = "select pg_terminate_backend(pid, 10000) from pg_stat_activity
                    where datname = current_database() and pid <> pg_backend_pid()";
         client.query(cut, &[]).await.unwrap();
     }
