@@ -30,10 +30,10 @@ const PAYLOAD_DEFAULT: Duration = Duration::from_secs(14 * 86_400);
 const DEAD_DEFAULT: Duration = Duration::from_secs(30 * 86_400);
 /// Ten years: longer is for ever, and for ever has no limit.
 const WINDOW: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3650 * 86_400);
-/// How many destinations one source may deliver to.
 /// How long `ack = "processed"` waits, unless the sender is in more of a hurry.
 const ACK_TIMEOUT_DEFAULT: Duration = Duration::from_millis(1_500);
 const ACK_TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(60);
+/// How many destinations one source may deliver to.
 const DELIVER_TO_MAX: usize = 64;
 
 /// One sender.

@@ -8,7 +8,7 @@ use hapax_core::store::{Error, SourceState};
 use hapax_core::{Backend, Clock, Secret, SourceName, Timestamp};
 use hapax_verify::Verifier;
 use hapax_verify::limits::SECRETS_MAX;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 
 use super::seal::Seal;
 use super::{REGISTRATION, SECRET_PREFIX, open_until};
@@ -17,11 +17,16 @@ use crate::config::Source;
 /// How long a source is not looked up again in the store: whoever sends wrong signatures must not make it work.
 const LOOK_UP_PAUSE: Duration = Duration::from_secs(1);
 
+/// How many requests wait for that: each keeps its body so long, and anybody can send a wrong signature. More are judged
+/// by what is known, and a sender that is refused so delivers again.
+const WAITING_MAX: usize = 8;
+
 /// The secrets that a source was handed, as far as this replica knows.
 pub(crate) struct HandedSecrets {
     source: Source,
     seal: Seal,
     verifier: ArcSwap<Verifier>,
+    waiting: Semaphore,
     /// Held while somebody looks, so that the others wait.
     looked_up_at: Mutex<Option<Duration>>,
 }
@@ -53,6 +58,7 @@ impl HandedSecrets {
             seal: Seal::new(state_key?)?,
             verifier: ArcSwap::new(Arc::clone(&source.verifier)),
             source: source.clone(),
+            waiting: Semaphore::new(WAITING_MAX),
             looked_up_at: Mutex::new(None),
         })
     }
@@ -93,6 +99,9 @@ impl HandedSecrets {
         store: &dyn Backend,
         clock: &dyn Clock,
     ) -> Result<Arc<Verifier>, Error> {
+        let Ok(_waiting) = self.waiting.try_acquire() else {
+            return Ok(self.verifier());
+        };
         let arrived_at = clock.elapsed();
         let mut last = self.looked_up_at.lock().await;
         if last.is_some_and(|last| last >= arrived_at) {
