@@ -62,6 +62,16 @@ pub struct FieldList {
     fields: Vec<Field>,
 }
 
+/// Which part of a request a place is in.
+pub(crate) enum Origin<'a> {
+    /// The header of this name.
+    Header(&'a str),
+    /// The URL.
+    Url,
+    /// The body, or something made of it.
+    Body,
+}
+
 impl Place {
     /// Whether the place is inside one event, so that it is still there once the event is stored.
     pub fn is_in_event(&self) -> bool {
@@ -76,6 +86,24 @@ impl Place {
             Place::Proof(_) | Place::Query(_) | Place::Request(_) | Place::RequestSha256 | Place::Index => {
                 false
             }
+        }
+    }
+
+    /// Which part of a request it is in.
+    pub(crate) fn origin(&self) -> Origin<'_> {
+        match self {
+            Place::Header(name) => Origin::Header(name),
+            Place::Query(_) => Origin::Url,
+            Place::Body(_)
+            | Place::Form(_)
+            | Place::BodySha256
+            | Place::Request(_)
+            | Place::RequestSha256
+            | Place::Index
+            | Place::Present(_)
+            | Place::Flag(_)
+            | Place::Proof(_)
+            | Place::Text(_) => Origin::Body,
         }
     }
 }

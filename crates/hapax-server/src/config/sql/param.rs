@@ -144,10 +144,7 @@ impl Param {
         let word = WORDS.iter().find(|(word, _)| *word == from);
         let from = match word {
             Some((_, from)) => from.clone(),
-            None => From::Field(from.parse().map_err(|error: hapax_verify::SetupError| {
-                let words: Vec<&str> = WORDS.iter().map(|(word, _)| *word).collect();
-                format!("{error}; or one of {}", words.join(", "))
-            })?),
+            None => From::Field(field(from)?),
         };
         Ok(Self { from, kind, presence })
     }
@@ -238,6 +235,20 @@ impl Value {
     }
 }
 
+/// A field of the event itself: what else its request had is gone when it is delivered.
+fn field(from: &str) -> Result<Field, String> {
+    let field: Field = from.parse().map_err(|error: hapax_verify::SetupError| {
+        let words: Vec<&str> = WORDS.iter().map(|(word, _)| *word).collect();
+        format!("{error}; or one of {}", words.join(", "))
+    })?;
+    match field.places().iter().find(|place| !place.is_in_event()) {
+        None => Ok(field),
+        Some(place) => Err(format!(
+            "\"{place}\" is not in an event any more when it is delivered; write \"body:/json/pointer\" or \"header:NAME\""
+        )),
+    }
+}
+
 fn at(place: &Place, event: &hapax_core::StoredEvent) -> Result<Option<Value>, String> {
     match place {
         Place::Header(name) => event
@@ -280,4 +291,33 @@ fn json(raw: &RawValue) -> Option<Value> {
         b'{' | b'[' => Value::Json(text.to_owned()),
         _ => Value::Number(text.to_owned()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_in_an_event_is_no_parameter() {
+        let new = |from| Param::new(from, None, Presence::Required);
+        for from in [
+            "query:code",
+            "request:/realm",
+            "request-sha256",
+            "index",
+            "body:/a|query:b",
+        ] {
+            let message = new(from).err().unwrap();
+            assert!(message.contains("not in an event any more"), "{message}");
+        }
+        for from in [
+            "body:/a",
+            "header:x",
+            "form:MessageSid",
+            "body-sha256",
+            "event_id",
+        ] {
+            assert!(new(from).is_ok(), "{from}");
+        }
+    }
 }
