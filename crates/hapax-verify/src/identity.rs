@@ -27,6 +27,7 @@ mod split;
 mod text;
 
 pub(crate) use extract::{Extracted, Pointers};
+pub(crate) use field::Origin;
 pub use field::{Field, FieldList, Place, Pointer};
 pub use id_rule::IdRule;
 pub use nested::NestedEvents;

@@ -10,7 +10,7 @@ use aws_lc_rs::hmac::HMAC_SHA256;
 use super::coded::Code;
 use super::keyed::{KeyedHashes, text_key};
 use super::{Prove, Proven, Setup, Stop, instant, invalid, required_header};
-use crate::identity::Place;
+use crate::identity::{Origin, Place};
 use crate::limits::SIGNED_HEADERS_MAX;
 use crate::sign::{Delivery, Sign};
 use crate::trace::Trace;
@@ -95,20 +95,10 @@ impl Prove for ContentfulProof {
     }
 
     fn covers(&self, place: &Place) -> bool {
-        match place {
+        match place.origin() {
             // Which headers are covered is up to each request.
-            Place::Header(name) => name == TIMESTAMP,
-            Place::Query(_)
-            | Place::Body(_)
-            | Place::Form(_)
-            | Place::BodySha256
-            | Place::Request(_)
-            | Place::RequestSha256
-            | Place::Index
-            | Place::Present(_)
-            | Place::Flag(_)
-            | Place::Proof(_)
-            | Place::Text(_) => true,
+            Origin::Header(name) => name == TIMESTAMP,
+            Origin::Url | Origin::Body => true,
         }
     }
 }

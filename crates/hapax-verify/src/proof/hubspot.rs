@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::coded::Code;
 use super::keyed::{KeyedHashes, text_key};
 use super::{Prove, Proven, Setup, Stop, instant, invalid, required_header};
-use crate::identity::Place;
+use crate::identity::{Origin, Place};
 use crate::sign::{Delivery, Sign};
 use crate::trace::Trace;
 use crate::{Encoding, Options, Rejection, Request, SetupError, SignatureProblem};
@@ -129,19 +129,9 @@ impl Prove for HubspotProof {
     }
 
     fn covers(&self, place: &Place) -> bool {
-        match place {
-            Place::Header(name) => name == TIMESTAMP,
-            Place::Query(_)
-            | Place::Body(_)
-            | Place::Form(_)
-            | Place::BodySha256
-            | Place::Request(_)
-            | Place::RequestSha256
-            | Place::Index
-            | Place::Present(_)
-            | Place::Flag(_)
-            | Place::Proof(_)
-            | Place::Text(_) => true,
+        match place.origin() {
+            Origin::Header(name) => name == TIMESTAMP,
+            Origin::Url | Origin::Body => true,
         }
     }
 }

@@ -12,7 +12,7 @@ use super::key_url::{is_host, plain_https};
 use super::keyed::each_secret;
 use super::public_key::{Hash, RsaKey, RsaSigningKey, fetched_certificate, rsa_pair, rsa_verifies};
 use super::{Prove, Proven, Setup, Stop, instant, invalid, required_header};
-use crate::identity::Place;
+use crate::identity::{Origin, Place};
 use crate::sign::{Delivery, SecretPair, Sign};
 use crate::trace::Trace;
 use crate::{Encoding, KeyRequest, Options, Rejection, Request, SetupError, SignatureProblem};
@@ -145,19 +145,9 @@ impl Prove for PaypalProof {
     }
 
     fn covers(&self, place: &Place) -> bool {
-        match place {
-            Place::Header(name) => name == TRANSMISSION_ID || name == TRANSMISSION_TIME,
-            Place::Query(_)
-            | Place::Body(_)
-            | Place::Form(_)
-            | Place::BodySha256
-            | Place::Request(_)
-            | Place::RequestSha256
-            | Place::Index
-            | Place::Present(_)
-            | Place::Flag(_)
-            | Place::Proof(_)
-            | Place::Text(_) => false,
+        match place.origin() {
+            Origin::Header(name) => name == TRANSMISSION_ID || name == TRANSMISSION_TIME,
+            Origin::Url | Origin::Body => false,
         }
     }
 }

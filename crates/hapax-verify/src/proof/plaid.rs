@@ -19,7 +19,7 @@ use jwk::{Jwk, fresh_pair, public_jwk, read_jwk};
 use super::coded::Code;
 use super::keyed::each_secret;
 use super::{Prove, Proven, Setup, Stop, instant, invalid, required_header};
-use crate::identity::Place;
+use crate::identity::{Origin, Place};
 use crate::setup::SecretProblem;
 use crate::sign::{Delivery, SecretPair, Sign};
 use crate::trace::Trace;
@@ -172,18 +172,9 @@ impl Prove for PlaidProof {
     }
 
     fn covers(&self, place: &Place) -> bool {
-        match place {
-            Place::Header(_) | Place::Query(_) => false,
-            Place::Body(_)
-            | Place::Form(_)
-            | Place::BodySha256
-            | Place::Request(_)
-            | Place::RequestSha256
-            | Place::Index
-            | Place::Present(_)
-            | Place::Flag(_)
-            | Place::Proof(_)
-            | Place::Text(_) => true,
+        match place.origin() {
+            Origin::Header(_) | Origin::Url => false,
+            Origin::Body => true,
         }
     }
 }

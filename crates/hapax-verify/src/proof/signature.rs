@@ -20,7 +20,7 @@ use headers::first_present;
 use keys::VerifyingKey;
 
 use super::{Prove, Proven, Setup, Stop, instant, invalid};
-use crate::identity::{Place, Pointers};
+use crate::identity::{Origin, Place, Pointers};
 use crate::scheme::{NamedKeys, Part, TimestampPlace, TimestampRule};
 use crate::sign::{Delivery, Sign, Signer};
 use crate::trace::Trace;
@@ -178,24 +178,14 @@ impl Prove for SignatureProof {
 
     fn covers(&self, place: &Place) -> bool {
         let signed = &self.scheme.signed;
-        match place {
-            Place::Header(name) => {
+        match place.origin() {
+            Origin::Header(name) => {
                 // Where `{id}` reads one header only, it is that header that is covered.
-                let is_id = signed.parts().contains(&Part::Id)
-                    && self.scheme.id_headers.as_slice() == std::slice::from_ref(name);
+                let is_id = signed.parts().contains(&Part::Id) && self.scheme.id_headers.as_slice() == [name];
                 is_id || signed.covers_header(name)
             }
-            Place::Query(_) => signed.covers_url(),
-            Place::Body(_)
-            | Place::Form(_)
-            | Place::BodySha256
-            | Place::Request(_)
-            | Place::RequestSha256
-            | Place::Index
-            | Place::Present(_)
-            | Place::Flag(_)
-            | Place::Proof(_)
-            | Place::Text(_) => signed.covers_body(),
+            Origin::Url => signed.covers_url(),
+            Origin::Body => signed.covers_body(),
         }
     }
 
