@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::identity::is_set_aside;
+use crate::store::IndexedValue;
 use crate::{BodyHash, ContentHash, Headers, Identity, Key, NewDelivery, Random, SourceName, Timestamp};
 
 /// Hapax's own id of an accepted event: a version 7 UUID.
@@ -154,6 +155,8 @@ pub struct NewEvent {
     pub batch: Option<(EventId, u32)>,
     /// When the ledger may forget the id.
     pub ledger_until: Timestamp,
+    /// Values of fields that its source has indexed.
+    pub indexed: Vec<IndexedValue>,
     /// The work it makes, one for each destination that wants it.
     pub deliveries: Vec<NewDelivery>,
 }

@@ -10,8 +10,10 @@
 //! - Dropping a returned future does not tear the step: it happens or not, never half.
 
 mod admin;
+mod body_term;
 mod error;
 mod query;
+mod traffic;
 mod transfer;
 
 use std::time::Duration;
@@ -19,14 +21,17 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 pub use admin::{
-    AuditEntry, AuditRecord, BodyNote, DeadQuery, Disposal, Driver, DuplicateNote, JobHold, Operations,
-    Pause, ReplayJob, ReplayJobId, ReplayJobState, ReplayTally, SourceState,
+    AuditEntry, AuditRecord, BodyNote, DeadQuery, Disposal, Driver, DuplicateNote, IndexedField, JobHold,
+    Operations, Pause, ReplayJob, ReplayJobId, ReplayJobState, ReplayTally, SAVED_VIEWS_MAX, SavedView,
+    SourceState,
 };
+pub use body_term::{BodyTerm, IndexedValue, POINTER_BYTES_MAX, is_pointer, value_at};
 pub use error::Error;
 pub use query::{
-    AttemptView, Backlog, ConflictView, Counts, Cursor, DeliveryView, DuplicateTally, EventPage, EventQuery,
-    EventRecord, EventSummary, LedgerCount,
+    AttemptView, Backlog, ConflictView, Copies, Counts, Cursor, DeadGroup, DeliveryView, DuplicateTally,
+    EventPage, EventQuery, EventRecord, EventSummary, Has, LedgerCount,
 };
+pub use traffic::{Durations, NotASpan, Span, Subject, Traffic, TrafficRow};
 pub use transfer::{
     AuditNumbered, Census, ConflictRecord, EventContents, IdentityRecord, ImportBegun, ImportMark, InLane,
     JobRecord, NotACursor, Origin, OutcomeRecord, PAGE_BYTES_MAX, Purpose, Record, Transfer, TransferCursor,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use hapax_core::store::Error;
-use hapax_core::{Backend, Clock, DestinationId, EventIds, Owner, Random, SourceName};
+use hapax_core::{Backend, Clock, DestinationId, EventIds, Owner, Random, SourceName, Timestamp};
 use tokio::sync::{Notify, broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -106,6 +106,8 @@ pub(crate) struct Inner {
     pub(crate) ids: EventIds,
     pub(crate) plan: ArcSwap<Plan>,
     pub(crate) pauses: Pauses,
+    /// Since when each source has each field indexed.
+    pub(crate) indexes: ArcSwap<HashMap<(SourceName, String), Timestamp>>,
     pub(crate) seen: Seen,
     pub(crate) gather: Gather,
     pub(crate) flights: Flights,
@@ -173,6 +175,7 @@ impl Engine {
             ids: EventIds::default(),
             plan: ArcSwap::from_pointee(Plan::new(routing, &Plan::default(), &pauses)),
             pauses,
+            indexes: ArcSwap::default(),
             seen: Seen::new(limits.seen_entries, limits.seen_for),
             gather: Gather::default(),
             flights: Flights::default(),

@@ -15,6 +15,7 @@ use hapax_core::{DestinationId, EventId, Identity, Lane};
 
 use crate::engine::{Engine, Inner};
 use crate::observe::Observation;
+use crate::search::{BODIES_MAX, Coverage};
 
 /// Events put back in one write.
 const PORTION: u32 = 100;
@@ -43,12 +44,14 @@ pub struct ReplayRequest {
 }
 
 /// What a bulk replay would look at.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct ReplayPreview {
     /// How many events.
     pub matched: u64,
     /// Some of them.
     pub samples: Vec<EventSummary>,
+    /// What of the store was looked at.
+    pub coverage: Coverage,
 }
 
 impl Engine {
@@ -90,13 +93,18 @@ impl Engine {
     /// # Errors
     /// When the store fails.
     pub async fn preview_replay(&self, request: &ReplayRequest) -> Result<ReplayPreview, Error> {
-        let mut preview = ReplayPreview::default();
+        let mut preview = ReplayPreview {
+            matched: 0,
+            samples: Vec::new(),
+            coverage: Coverage::Everything,
+        };
         let mut after = None;
         loop {
-            let page = self.0.parts.store.list(&request.query, after, PORTION).await?;
+            let page = self.search(&request.query, after, PORTION).await?;
             preview.matched += page.events.len() as u64;
             let room = SAMPLES.saturating_sub(preview.samples.len());
             preview.samples.extend(page.events.into_iter().take(room));
+            preview.coverage = page.coverage;
             match page.next {
                 Some(next) => after = Some(next),
                 None => return Ok(preview),
@@ -250,7 +258,7 @@ impl Inner {
 
     /// One portion of a job: how many events it looked at, or nothing if the job was cancelled or taken.
     async fn replay_portion(&self, job: &mut ReplayJob) -> Result<Option<u32>, Error> {
-        let mut query = job.query.clone();
+        let (mut query, _) = self.plan_search(&job.query);
         query.until = Some(query.until.map_or(job.as_of, |until| until.min(job.as_of)));
         let portion = PORTION.min(job.rate_per_second.max(1));
         let page = self
@@ -281,9 +289,10 @@ impl Inner {
             }
         }
         fail::fail_point!("replay.before_advance");
+        next.tally.bodies_read += page.bodies_read;
         match page.next {
-            Some(Cursor(cursor)) => next.cursor = Some(cursor),
-            None => next.state = ReplayJobState::Done,
+            Some(Cursor(cursor)) if next.tally.bodies_read < BODIES_MAX => next.cursor = Some(cursor),
+            Some(_) | None => next.state = ReplayJobState::Done,
         }
         let going_on = self
             .parts

@@ -1,6 +1,6 @@
 //! The one binary of Hapax, as a library so that its tests can reach every part.
 //!
-//! `cli` has one file for each verb; `config` reads `hapax.toml`; `client` speaks to a running service; `load` measures
+//! `cli` has one file for each verb; `config` reads `hapax.toml`; `client` speaks to a running service; `query` is the language that says which events; `load` measures
 //! one and proves it; the rest is what `serve` runs.
 
 pub mod cli;
@@ -15,5 +15,6 @@ pub mod http;
 mod load;
 mod outbox;
 pub mod output;
+pub mod query;
 pub mod serve;
 pub mod telemetry;

@@ -113,6 +113,7 @@ impl Bench {
             body: Bytes::from_static(b"body"),
             batch: None,
             ledger_until: now.plus(3_600 * SECOND),
+            indexed: Vec::new(),
             deliveries: vec![NewDelivery::to("http")],
         }
     }

@@ -83,6 +83,7 @@ impl Maker {
                 body,
                 batch: None,
                 ledger_until: now.plus(Duration::from_secs(86_400)),
+                indexed: Vec::new(),
                 deliveries: vec![NewDelivery::to("billing")],
             }],
         }

@@ -57,6 +57,7 @@ impl Maker {
             body: self.body.clone(),
             batch: None,
             ledger_until: now.plus(Duration::from_secs(30 * 86_400)),
+            indexed: Vec::new(),
             deliveries: match work {
                 Work::None => Vec::new(),
                 Work::OneDelivery => vec![NewDelivery::to("sink")],

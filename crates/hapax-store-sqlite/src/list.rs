@@ -160,5 +160,6 @@ fn fitting(desk: &mut ReadDesk, query: &EventQuery, seq: i64) -> Result<Option<E
         received_at,
         status,
         body_bytes: row.get::<_, i64>(5)? as u64,
+        copies: 0,
     }))
 }

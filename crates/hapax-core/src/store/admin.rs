@@ -5,9 +5,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::{BodyHash, DeliveryState, DestinationId, EventId, Key, Owner, Scope, SourceName, Timestamp};
+use crate::{
+    BodyHash, DeliveryState, DestinationId, EventId, Identity, Key, Owner, Scope, SourceName, Timestamp,
+};
 
-use super::{Cursor, DeliveryView, Error, EventQuery, ReplayMode, Variant};
+use super::{
+    Cursor, DeadGroup, DeliveryView, DuplicateTally, Error, EventQuery, ReplayMode, Span, TrafficRow, Variant,
+};
 
 /// Pauses, the audit trail, stored jobs, dead letters, and tallies.
 #[async_trait]
@@ -57,6 +61,12 @@ pub trait Operations: Send + Sync + 'static {
         limit: u32,
     ) -> Result<(Vec<DeliveryView>, Option<Cursor>), Error>;
 
+    /// Dead deliveries by destination and error, the most first, at most `limit` groups.
+    async fn dead_groups(&self, limit: u32) -> Result<Vec<DeadGroup>, Error> {
+        let _ = limit;
+        Ok(Vec::new())
+    }
+
     /// Turns dead deliveries into discarded ones ([`Disposal::Discard`]), which lets their lane go
     /// on, or back ([`Disposal::Restore`]). Returns how many changed.
     async fn dispose(
@@ -70,6 +80,16 @@ pub trait Operations: Send + Sync + 'static {
 
     /// One bulk replay.
     async fn replay_job(&self, id: ReplayJobId) -> Result<Option<ReplayJob>, Error>;
+
+    /// Bulk replays, newest first, over or not.
+    async fn replay_jobs(
+        &self,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<(Vec<ReplayJob>, Option<Cursor>), Error> {
+        let _ = (after, limit);
+        Ok((Vec::new(), None))
+    }
 
     /// Bulk replays that are not over, oldest first.
     async fn unfinished_replays(&self) -> Result<Vec<ReplayJob>, Error>;
@@ -87,6 +107,52 @@ pub trait Operations: Send + Sync + 'static {
 
     /// Adds gathered copies to the tallies. Lossy by design: a crash forgets what was not flushed.
     async fn note_duplicates(&self, notes: Vec<DuplicateNote>) -> Result<(), Error>;
+
+    /// The copies of an identity, as far as they were flushed, also after its payload has expired.
+    async fn copies(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
+        let _ = identity;
+        Ok(None)
+    }
+
+    /// Declares which fields of which sources are indexed from now on, instead of what was declared before. For each,
+    /// since when its source has it indexed without interruption.
+    async fn declare_indexes(
+        &self,
+        fields: Vec<IndexedField>,
+    ) -> Result<Vec<(IndexedField, Timestamp)>, Error> {
+        let _ = fields;
+        Ok(Vec::new())
+    }
+
+    /// Writes rows of traffic, each instead of the one with the same span, slot, subject and owner; rows that are
+    /// older than their span shows are deleted.
+    async fn put_traffic(&self, rows: Vec<TrafficRow>) -> Result<(), Error> {
+        let _ = rows;
+        Ok(())
+    }
+
+    /// Every row of a span that is still shown, by slot.
+    async fn traffic(&self, span: Span) -> Result<Vec<TrafficRow>, Error> {
+        let _ = span;
+        Ok(Vec::new())
+    }
+
+    /// Keeps a view, instead of what has its name; whether there is room: at most [`SAVED_VIEWS_MAX`] are kept.
+    async fn put_view(&self, view: SavedView) -> Result<bool, Error> {
+        let _ = view;
+        Ok(true)
+    }
+
+    /// Deletes a view; whether there was one.
+    async fn delete_view(&self, name: &str) -> Result<bool, Error> {
+        let _ = name;
+        Ok(false)
+    }
+
+    /// Every view, by name.
+    async fn views(&self) -> Result<Vec<SavedView>, Error> {
+        Ok(Vec::new())
+    }
 
     /// Remembers bodies whose id is not signed and flags an event whose body came before under
     /// another id.
@@ -122,6 +188,31 @@ pub struct SourceState {
     pub name: String,
     /// The value.
     pub value: Vec<u8>,
+}
+
+/// Most views that are kept.
+pub const SAVED_VIEWS_MAX: usize = 200;
+
+/// A query with a name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedView {
+    /// Its name.
+    pub name: String,
+    /// The query as it was typed: `since:2h` stays that.
+    pub query: String,
+    /// Who saved it.
+    pub by: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A field of a source that is indexed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct IndexedField {
+    /// Whose.
+    pub source: SourceName,
+    /// Its JSON pointer.
+    pub pointer: String,
 }
 
 /// Something an operator did.
@@ -264,6 +355,9 @@ pub struct ReplayTally {
     pub unfinished: u64,
     /// Events where nothing fitted the mode, or that were gone.
     pub skipped: u64,
+    /// Bodies read because the query asks for values in them: a walk ends after so many.
+    #[serde(default)]
+    pub bodies_read: u64,
 }
 
 /// Copies of one event, gathered in memory.

@@ -7,7 +7,7 @@ use crate::{
     IdempotencyKey, Scope, SourceName, StoredEvent, Timestamp, Token,
 };
 
-use super::ReplayJobId;
+use super::{BodyTerm, ReplayJobId};
 
 /// Which events to list. Everything given must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,15 +20,64 @@ pub struct EventQuery {
     /// Of this type; a trailing `*` matches any rest.
     #[serde(rename = "type")]
     pub event_type: Option<String>,
-    /// With this sender's id.
+    /// With this sender's id, or with this id of ours.
     pub event_id: Option<String>,
+    /// With a delivery to this destination.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<DestinationId>,
+    /// With a dead delivery that was given up for this; together with `to`: the delivery to that destination.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorClass>,
+    /// With so many copies, as far as they were flushed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copies: Option<Copies>,
+    /// With something besides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub has: Option<Has>,
+    /// With all of these values in the body.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub body: Vec<BodyTerm>,
+    /// Which of `body` is looked up in the index of its source, instead of in one body after the other. Found are then
+    /// only events that were accepted with that field indexed.
+    #[serde(skip)]
+    pub by_index: Option<usize>,
     /// Received at or after.
     pub since: Option<Timestamp>,
     /// Received before.
     pub until: Option<Timestamp>,
 }
 
+/// How many copies, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Copies {
+    /// At least.
+    pub min: u64,
+    /// At most.
+    pub max: Option<u64>,
+}
+
+impl Copies {
+    /// Whether a number of copies fits.
+    pub fn fits(self, copies: u64) -> bool {
+        copies >= self.min && self.max.is_none_or(|max| copies <= max)
+    }
+}
+
+/// What an event may have besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Has {
+    /// Another body under the same id.
+    Conflict,
+}
+
 impl EventQuery {
+    /// Whether a body fits every term.
+    pub fn fits_body(&self, body: &[u8]) -> bool {
+        self.body.iter().all(|term| term.fits(body))
+    }
+
     /// Whether a type fits the query's pattern.
     pub fn fits_type(&self, event_type: Option<&str>) -> bool {
         let Some(pattern) = &self.event_type else {
@@ -55,6 +104,9 @@ pub struct EventPage {
     pub events: Vec<EventSummary>,
     /// Where to go on; none at the end. A page may hold fewer than asked for and still go on.
     pub next: Option<Cursor>,
+    /// Bodies that were read because the query asks for values in them and no index was used. A page reads a bounded
+    /// number of them.
+    pub bodies_read: u64,
 }
 
 /// An event in a list.
@@ -74,6 +126,8 @@ pub struct EventSummary {
     pub status: EventStatus,
     /// Size of its body.
     pub body_bytes: u64,
+    /// Copies that arrived after the first, as far as they were flushed.
+    pub copies: u64,
 }
 
 /// One event with all that is known of it.
@@ -174,6 +228,23 @@ pub struct Counts {
     pub events: u64,
     /// Bytes on disk or in the database.
     pub store_bytes: u64,
+}
+
+/// Dead deliveries that have a destination and an error in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadGroup {
+    /// Where to.
+    pub destination: DestinationId,
+    /// Why they were given up.
+    pub error: Option<ErrorClass>,
+    /// How many.
+    pub count: u64,
+    /// When the first of them died.
+    pub first_at: Timestamp,
+    /// When the last did.
+    pub last_at: Timestamp,
+    /// The event of the last.
+    pub last: EventId,
 }
 
 /// Deliveries in one state.

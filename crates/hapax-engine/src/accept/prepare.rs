@@ -110,6 +110,7 @@ impl Inner {
             body: arrival.body,
             batch: arrival.batch,
             ledger_until: arrival.received_at.plus(source.route.ledger_window),
+            indexed: Vec::new(),
             deliveries,
         };
         Prepared {

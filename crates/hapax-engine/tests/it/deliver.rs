@@ -239,6 +239,7 @@ async fn left_by_a_dead_process(world: &World, count: u32) {
             body: bytes::Bytes::new(),
             batch: None,
             ledger_until: now.plus(1_000_000 * SECOND),
+            indexed: Vec::new(),
             deliveries: vec![NewDelivery {
                 destination: "billing".into(),
                 lane: None,

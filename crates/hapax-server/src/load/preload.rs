@@ -112,6 +112,7 @@ impl Maker {
             body,
             batch: None,
             ledger_until: now.plus(KEPT_FOR),
+            indexed: Vec::new(),
             deliveries: self
                 .destination
                 .clone()

@@ -48,6 +48,7 @@ impl Draft {
                 body,
                 batch: None,
                 ledger_until: START.plus(Duration::from_secs(LEDGER_DAYS * 86_400)),
+                indexed: Vec::new(),
                 deliveries: Vec::new(),
             },
         }

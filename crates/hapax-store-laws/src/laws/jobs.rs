@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use hapax_core::store::{
-    Driver, EventQuery, ReplayJob, ReplayJobId, ReplayJobState, ReplayMode, ReplayTally,
+    BodyTerm, Copies, Driver, EventQuery, Has, ReplayJob, ReplayJobId, ReplayJobState, ReplayMode,
+    ReplayTally,
 };
-use hapax_core::{EventStatus, Owner};
+use hapax_core::{ErrorClass, EventStatus, Owner};
 
 use crate::Bench;
 use crate::bench::Must;
@@ -152,9 +153,16 @@ fn job(bench: &Bench) -> ReplayJob {
             source: Some("shop".into()),
             status: Some(EventStatus::Dead),
             event_type: Some("café.*".to_owned()),
-            event_id: None,
+            to: Some("billing".into()),
+            error: Some(ErrorClass::Timeout),
+            copies: Some(Copies { min: 1, max: None }),
+            has: Some(Has::Conflict),
+            body: vec![BodyTerm {
+                pointer: "/id".to_owned(),
+                value: "ord_1".to_owned(),
+            }],
             since: Some(START),
-            until: None,
+            ..EventQuery::default()
         },
         mode: ReplayMode::Force,
         to: Some("billing".into()),
@@ -169,6 +177,7 @@ fn job(bench: &Bench) -> ReplayJob {
             replayed: 2,
             unfinished: 3,
             skipped: 4,
+            bodies_read: 5,
         },
     }
 }

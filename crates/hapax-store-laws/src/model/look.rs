@@ -48,6 +48,7 @@ impl State {
         let more = rows.len() > limit as usize;
         rows.truncate(limit as usize);
         EventPage {
+            bodies_read: 0,
             next: rows.last().filter(|_| more).map(|row| Cursor(row.sequence)),
             events: rows.into_iter().map(|row| self.summary(row)).collect(),
         }
@@ -76,6 +77,7 @@ impl State {
             received_at: event.received_at,
             status: self.status(event.id),
             body_bytes: event.body.len() as u64,
+            copies: 0,
         }
     }
 

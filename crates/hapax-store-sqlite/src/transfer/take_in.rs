@@ -139,6 +139,7 @@ fn as_new(record: &IdentityRecord, contents: &EventContents) -> NewEvent {
         body: event.body,
         batch: event.batch,
         ledger_until: record.entry.expires_at,
+        indexed: Vec::new(),
         deliveries: Vec::new(),
     }
 }

@@ -50,6 +50,7 @@ fn request(args: &Args) -> Value {
         event_id: filter.event_id.clone(),
         since: filter.since.map(|when| when.resolve(now)),
         until: filter.until.map(|when| when.resolve(now)),
+        ..EventQuery::default()
     };
     json!({ "query": query, "mode": ReplayMode::from(args.mode), "to": args.to, "rate": args.rate, "why": args.why })
 }

@@ -103,6 +103,7 @@ impl EventListParameters {
             event_id: self.event_id,
             since: self.since,
             until: self.until,
+            ..EventQuery::default()
         };
         Ok((query, cursor, limit))
     }

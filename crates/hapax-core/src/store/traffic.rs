@@ -1,0 +1,304 @@
+//! Traffic over time: what each source received and each destination answered, in slots of three lengths.
+//!
+//! A process sums in memory and writes its own rows, each whole: writing one again changes nothing, and no replica
+//! waits for another. Whoever looks adds the rows of all processes. A crash forgets what was not yet written.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{DestinationId, Owner, SourceName, Timestamp};
+
+/// How far a chart looks back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Span {
+    /// The last hour, by the minute.
+    #[serde(rename = "1h")]
+    Hour,
+    /// The last day, by the quarter of an hour.
+    #[serde(rename = "24h")]
+    Day,
+    /// The last week, by the hour.
+    #[serde(rename = "7d")]
+    Week,
+}
+
+impl Span {
+    /// Every span.
+    pub const ALL: [Self; 3] = [Self::Hour, Self::Day, Self::Week];
+
+    /// As it is written everywhere.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Hour => "1h",
+            Self::Day => "24h",
+            Self::Week => "7d",
+        }
+    }
+
+    /// The length of one slot.
+    pub const fn step(self) -> Duration {
+        Duration::from_secs(match self {
+            Self::Hour => 60,
+            Self::Day => 15 * 60,
+            Self::Week => 60 * 60,
+        })
+    }
+
+    /// How many slots there are.
+    pub const fn slots(self) -> u64 {
+        match self {
+            Self::Hour => 60,
+            Self::Day => 96,
+            Self::Week => 168,
+        }
+    }
+
+    /// The beginning of the slot that a moment is in.
+    pub const fn slot_of(self, at: Timestamp) -> Timestamp {
+        let step = self.step().as_micros() as i64;
+        Timestamp::from_micros(at.as_micros().div_euclid(step) * step)
+    }
+
+    /// The beginning of the oldest slot that is still shown at a moment.
+    pub fn oldest(self, now: Timestamp) -> Timestamp {
+        self.slot_of(now).minus(self.step() * (self.slots() as u32 - 1))
+    }
+}
+
+impl std::str::FromStr for Span {
+    type Err = NotASpan;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|span| span.as_str() == text)
+            .ok_or_else(|| NotASpan(text.to_owned()))
+    }
+}
+
+/// A text that names no span.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` is no span: it is one of 1h, 24h, 7d")]
+pub struct NotASpan(String);
+
+/// What one process saw in one slot of one source or destination.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrafficRow {
+    /// Slots of which length.
+    pub span: Span,
+    /// The beginning of the slot.
+    pub slot: Timestamp,
+    /// Whose.
+    pub subject: Subject,
+    /// The process.
+    pub owner: Owner,
+    /// What it saw.
+    pub traffic: Traffic,
+}
+
+/// Whose traffic.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    /// A source's.
+    Source(SourceName),
+    /// A destination's.
+    Destination(DestinationId),
+}
+
+impl Subject {
+    /// As a store writes it: `s:NAME` or `d:ID`.
+    pub fn to_text(&self) -> String {
+        match self {
+            Self::Source(name) => format!("s:{name}"),
+            Self::Destination(id) => format!("d:{id}"),
+        }
+    }
+
+    /// What [`Self::to_text`] wrote.
+    pub fn from_text(text: &str) -> Option<Self> {
+        match text.split_once(':')? {
+            ("s", name) => Some(Self::Source(name.into())),
+            ("d", id) => Some(Self::Destination(id.into())),
+            _ => None,
+        }
+    }
+}
+
+/// Sums of one slot. Of a source the first five and how long answers took; of a destination the rest and how long
+/// attempts took.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Traffic {
+    /// New events.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub accepted: u64,
+    /// Copies.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub duplicates: u64,
+    /// Other bodies under a known id.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub conflicts: u64,
+    /// Refused requests.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub rejected: u64,
+    /// Milliseconds between the first and the latest of its copies: the largest such gap.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub gap_ms_max: u64,
+    /// Attempts that succeeded.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub completed: u64,
+    /// Attempts that failed and are made again.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub failed: u64,
+    /// Attempts after which the delivery was given up.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub dead: u64,
+    /// How long it took to answer, or to attempt.
+    #[serde(skip_serializing_if = "Durations::is_empty")]
+    pub took: Durations,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Traffic {
+    /// Adds another's sums.
+    pub fn add(&mut self, other: &Self) {
+        self.accepted += other.accepted;
+        self.duplicates += other.duplicates;
+        self.conflicts += other.conflicts;
+        self.rejected += other.rejected;
+        self.gap_ms_max = self.gap_ms_max.max(other.gap_ms_max);
+        self.completed += other.completed;
+        self.failed += other.failed;
+        self.dead += other.dead;
+        self.took.add(&other.took);
+    }
+}
+
+/// Counts of durations in classes that are an eighth of an octave wide: a percentile is right to within 10%.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Durations(BTreeMap<u16, u64>);
+
+impl Durations {
+    /// Classes in one doubling.
+    const PER_OCTAVE: u32 = 8;
+
+    /// Counts one.
+    pub fn count(&mut self, took: Duration) {
+        *self.0.entry(Self::class(took)).or_default() += 1;
+    }
+
+    /// Adds another's counts.
+    pub fn add(&mut self, other: &Self) {
+        for (class, count) in &other.0 {
+            *self.0.entry(*class).or_default() += count;
+        }
+    }
+
+    /// Whether nothing was counted.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many were counted.
+    pub fn len(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    /// The duration that this share of all did not exceed, from 0 to 1; none if nothing was counted.
+    pub fn percentile(&self, share: f64) -> Option<Duration> {
+        let rank = ((self.len() as f64 * share).ceil() as u64).max(1);
+        let mut passed = 0;
+        self.0.iter().find_map(|(class, count)| {
+            passed += count;
+            (passed >= rank).then(|| Self::upper(*class))
+        })
+    }
+
+    fn class(took: Duration) -> u16 {
+        let micros = (took.as_micros() as f64).max(1.0);
+        (micros.log2() * f64::from(Self::PER_OCTAVE))
+            .ceil()
+            .clamp(0.0, 320.0) as u16
+    }
+
+    fn upper(class: u16) -> Duration {
+        let micros = (f64::from(class) / f64::from(Self::PER_OCTAVE)).exp2();
+        Duration::from_micros(micros.round() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_right_to_within_a_tenth() {
+        let mut durations = Durations::default();
+        assert_eq!(durations.percentile(0.5), None);
+        for millis in 1..=1_000 {
+            durations.count(Duration::from_millis(millis));
+        }
+        for (share, millis) in [(0.5, 500.0), (0.95, 950.0), (0.99, 990.0), (1.0, 1_000.0)] {
+            let found = durations.percentile(share).unwrap().as_secs_f64() * 1_000.0;
+            assert!(
+                (found / millis - 1.0).abs() < 0.1,
+                "{share}: {found} for {millis}"
+            );
+        }
+        assert_eq!(durations.len(), 1_000);
+    }
+
+    #[test]
+    fn sums_of_two_processes_add_up_and_read_back() {
+        let mut one = Traffic {
+            accepted: 2,
+            gap_ms_max: 7,
+            ..Traffic::default()
+        };
+        one.took.count(Duration::from_millis(3));
+        let mut sum = one.clone();
+        sum.add(&one);
+        assert_eq!((sum.accepted, sum.gap_ms_max, sum.took.len()), (4, 7, 2));
+        let text = serde_json::to_string(&one).unwrap();
+        assert_eq!(serde_json::from_str::<Traffic>(&text).unwrap(), one);
+        assert!(!text.contains("dead"), "what is zero is not written: {text}");
+    }
+
+    #[test]
+    fn slots_begin_on_the_step_and_a_span_ends_with_the_one_that_is_now() {
+        let now = Timestamp::from_seconds(1_767_225_600 + 3_661);
+        assert_eq!(
+            Span::Hour.slot_of(now),
+            Timestamp::from_seconds(1_767_225_600 + 3_660)
+        );
+        assert_eq!(
+            Span::Week.slot_of(now),
+            Timestamp::from_seconds(1_767_225_600 + 3_600)
+        );
+        assert_eq!(
+            Span::Hour.oldest(now),
+            Timestamp::from_seconds(1_767_225_600 + 3_660 - 59 * 60)
+        );
+        for span in Span::ALL {
+            assert_eq!(span.as_str().parse::<Span>().unwrap(), span);
+        }
+    }
+
+    #[test]
+    fn a_subject_reads_back_whatever_its_name() {
+        for subject in [
+            Subject::Source("a:b".into()),
+            Subject::Destination("outbox:app".into()),
+        ] {
+            assert_eq!(Subject::from_text(&subject.to_text()), Some(subject));
+        }
+        assert_eq!(Subject::from_text("x:y"), None);
+    }
+}

@@ -1,0 +1,95 @@
+//! The keys of the language: what the parser takes is what the reference page and the completion show.
+
+/// One key.
+#[derive(Debug)]
+pub struct Key {
+    /// Its name, before the colon.
+    pub name: &'static str,
+    /// What may follow.
+    pub value: &'static str,
+    /// What it finds.
+    pub help: &'static str,
+    /// Terms as one would write them.
+    pub examples: &'static [&'static str],
+}
+
+/// Every key.
+pub static KEYS: &[Key] = &[
+    Key {
+        name: "source",
+        value: "a source's name",
+        help: "Events of this source.",
+        examples: &["source:stripe"],
+    },
+    Key {
+        name: "type",
+        value: "a type; `*` at the end stands for any ending",
+        help: "Events of this type.",
+        examples: &["type:invoice.paid", "type:invoice.*"],
+    },
+    Key {
+        name: "status",
+        value: "pending, failed, dead, completed, ignored or quarantined",
+        help: "Events with this status.",
+        examples: &["status:dead"],
+    },
+    Key {
+        name: "id",
+        value: "an id",
+        help: "The event with this id: the sender's, or Hapax's own. A word without a key means the same.",
+        examples: &["id:evt_1", "evt_1"],
+    },
+    Key {
+        name: "to",
+        value: "a destination's name, or its id",
+        help: "Events that go or went to this destination.",
+        examples: &["to:billing"],
+    },
+    Key {
+        name: "error",
+        value: "connect, timeout, status, refused, protocol, blocked, exit, sql, lost or shutdown",
+        help: "Events with a delivery that was given up for this; with `to:`, the delivery to that destination.",
+        examples: &["error:timeout", "to:billing error:status"],
+    },
+    Key {
+        name: "copies",
+        value: "a number, or `>`, `>=`, `<`, `<=` and a number",
+        help: "Events of which so many copies came after the first.",
+        examples: &["copies:>0", "copies:>=3", "copies:2"],
+    },
+    Key {
+        name: "has",
+        value: "conflict",
+        help: "Events under whose id another body came, too.",
+        examples: &["has:conflict"],
+    },
+    Key {
+        name: "body",
+        value: "a JSON pointer, `=` and a value",
+        help: "Events whose body has this value there. May be given up to four times. Fields that the source names in \
+               `indexed` are looked up; otherwise the newest 50,000 bodies are read, and the answer says so.",
+        examples: &[
+            "body:/data/object/id=ord_1",
+            "body:/amount=1200",
+            "body:/customer/name=\"Ada L\"",
+        ],
+    },
+    Key {
+        name: "since",
+        value: "how long ago, or a time in RFC 3339",
+        help: "Events received at or after this moment.",
+        examples: &["since:2h", "since:2026-01-31T12:00:00Z"],
+    },
+    Key {
+        name: "until",
+        value: "how long ago, or a time in RFC 3339",
+        help: "Events received before this moment.",
+        examples: &["until:30m"],
+    },
+];
+
+/// The names of all keys, for a message.
+pub(super) fn names() -> String {
+    let names: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
+    names.join(", ")
+}

@@ -1,0 +1,81 @@
+//! From text to terms: white space separates, quotes keep together.
+
+use super::parse::QueryError;
+
+/// One term as it was typed, without its quotes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Token {
+    /// Where it begins, in bytes.
+    pub(super) at: usize,
+    /// Its key, if it begins with one.
+    pub(super) key: Option<String>,
+    /// The rest.
+    pub(super) value: String,
+}
+
+/// Cuts a query into its terms.
+pub(super) fn tokens(text: &str) -> Result<Vec<Token>, QueryError> {
+    let mut tokens = Vec::new();
+    let mut rest = text.char_indices().peekable();
+    while let Some(&(at, letter)) = rest.peek() {
+        if letter.is_whitespace() {
+            rest.next();
+            continue;
+        }
+        tokens.push(token(at, &mut rest)?);
+    }
+    Ok(tokens)
+}
+
+fn token(at: usize, rest: &mut std::iter::Peekable<std::str::CharIndices<'_>>) -> Result<Token, QueryError> {
+    let mut token = Token {
+        at,
+        key: None,
+        value: String::new(),
+    };
+    // What is quoted from its first letter on is a word, whatever it holds.
+    let mut may_be_key = true;
+    while let Some((place, letter)) = rest.next_if(|(_, letter)| !letter.is_whitespace()) {
+        match letter {
+            '"' => {
+                may_be_key = false;
+                quoted(place, rest, &mut token.value)?;
+            }
+            ':' if may_be_key && !token.value.is_empty() => {
+                token.key = Some(std::mem::take(&mut token.value));
+                may_be_key = false;
+            }
+            other => token.value.push(other),
+        }
+    }
+    Ok(token)
+}
+
+fn quoted(
+    at: usize,
+    rest: &mut std::iter::Peekable<std::str::CharIndices<'_>>,
+    value: &mut String,
+) -> Result<(), QueryError> {
+    loop {
+        match rest.next() {
+            Some((_, '"')) => return Ok(()),
+            Some((_, '\\')) => match rest.next() {
+                Some((_, letter @ ('"' | '\\'))) => value.push(letter),
+                Some((_, letter)) => value.extend(['\\', letter]),
+                None => {
+                    return Err(QueryError::new(
+                        at,
+                        "a quote is opened and not closed; add `\"` at its end",
+                    ));
+                }
+            },
+            Some((_, letter)) => value.push(letter),
+            None => {
+                return Err(QueryError::new(
+                    at,
+                    "a quote is opened and not closed; add `\"` at its end",
+                ));
+            }
+        }
+    }
+}
