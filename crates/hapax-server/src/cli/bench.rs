@@ -25,6 +25,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 #[command(after_help = "\
 Examples:
   hapax bench --quick
+  hapax bench --quick --dashboard
   hapax bench --dir /var/tmp --json > bench.json
   hapax bench --store postgres://localhost/bench --quick")]
 pub struct Args {
@@ -44,6 +45,11 @@ pub struct Args {
     #[arg(long)]
     pub quick: bool,
 
+    /// Measure the dashboard instead: with so many events stored, how long each page takes and what a live tail costs
+    #[arg(long, value_name = "EVENTS", num_args = 0..=1, default_missing_value = "1000000",
+          value_parser = clap::value_parser!(u64).range(1_000..=bench::dashboard::EVENTS_MAX))]
+    pub dashboard: Option<u64>,
+
     /// Entries of the large ledger that is compared with an empty one; 0 leaves it out [default: 5000000, with --quick 0]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=preload::ENTRIES_MAX))]
     pub preload: Option<u64>,
@@ -60,12 +66,26 @@ pub struct Args {
 /// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     refuse_used(args.store.as_ref()).await?;
+    let dashboard = args.dashboard;
     let plan = plan(args)?;
+    if let Some(events) = dashboard {
+        return measure_dashboard(&plan, events, globals).await;
+    }
     let results = interrupt::guard(bench::run(plan)).await?;
     if globals.json {
         output::json(&results)?;
     } else {
         bench::print(&results)?;
+    }
+    Ok(())
+}
+
+async fn measure_dashboard(plan: &bench::Plan, events: u64, globals: &Globals) -> Result<(), CliError> {
+    let results = interrupt::guard(bench::dashboard::run(plan, events)).await?;
+    if globals.json {
+        output::json(&results)?;
+    } else {
+        bench::dashboard::print(&results)?;
     }
     Ok(())
 }
@@ -134,6 +154,7 @@ mod tests {
             seconds: None,
             rounds: None,
             quick: true,
+            dashboard: None,
             preload: None,
             backlog: None,
             dir: None,

@@ -50,6 +50,10 @@ pub struct Args {
     /// Begin again after the last event, until the time is over
     #[arg(long)]
     pub repeat: bool,
+
+    /// At most so many requests a second, evenly [default: as fast as they are answered]
+    #[arg(long)]
+    pub rate: Option<u32>,
 }
 
 /// Runs the verb.
@@ -74,6 +78,7 @@ fn measure(args: &Args) -> anyhow::Result<Report> {
         connections: args.connections,
         time_limit: Duration::from_secs(args.seconds),
         order: if args.repeat { Order::Repeat } else { Order::Once },
+        rate: args.rate.filter(|rate| *rate > 0),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -5,6 +5,7 @@
 //! store is on a disk.
 
 mod backlog;
+pub(crate) mod dashboard;
 mod figure;
 mod ledger;
 mod plan;

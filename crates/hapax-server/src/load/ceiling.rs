@@ -47,6 +47,7 @@ mod tests {
             connections: 8,
             time_limit: Duration::from_secs(60),
             order: Order::Once,
+            rate: None,
         };
         let report = run(Prepared::new(&recipe).unwrap(), &plan).await.unwrap();
         assert_eq!(report.counts.accepted, 300);

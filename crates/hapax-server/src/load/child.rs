@@ -69,6 +69,8 @@ pub(crate) struct Load<'a> {
     pub(crate) seed: u64,
     /// `--repeat` or nothing.
     pub(crate) order: super::client::Order,
+    /// At most so many requests a second.
+    pub(crate) rate: Option<u32>,
 }
 
 /// Runs the load client to its end.
@@ -95,6 +97,9 @@ pub(crate) async fn load(load: &Load<'_>) -> anyhow::Result<Report> {
         .stdout(Stdio::piped());
     if load.order == super::client::Order::Repeat {
         command.arg("--repeat");
+    }
+    if let Some(rate) = load.rate {
+        command.args(["--rate", &rate.to_string()]);
     }
     let mut child = command.spawn().context("`hapax load` could not be started")?;
     let mut text = String::new();

@@ -34,6 +34,8 @@ pub(crate) struct Plan {
     pub(crate) time_limit: Duration,
     /// What happens at the end of the prepared deliveries.
     pub(crate) order: Order,
+    /// At most so many requests a second, evenly; none: as fast as they are answered.
+    pub(crate) rate: Option<u32>,
 }
 
 /// What happens at the end of the prepared deliveries.
@@ -62,6 +64,7 @@ pub(crate) async fn run(prepared: Prepared, plan: &Plan) -> anyhow::Result<Repor
         tally: Mutex::new(Tally::new()?),
         start: Barrier::new(connections),
         time_limit: plan.time_limit,
+        rate: plan.rate,
     });
     let started_at_us = unix_micros();
     let started = Instant::now();
@@ -92,6 +95,7 @@ struct Shared {
     tally: Mutex<Tally>,
     start: Barrier,
     time_limit: Duration,
+    rate: Option<u32>,
 }
 
 impl Shared {
@@ -123,10 +127,15 @@ async fn drive(mut connection: Connection, shared: Arc<Shared>) -> Instant {
     let mut request = shared.prepared.blank();
     shared.start.wait().await;
     let mut now = Instant::now();
-    let deadline = now + shared.time_limit;
+    let started = now;
+    let deadline = started + shared.time_limit;
     while now < deadline {
         let Some(number) = shared.take() else { break };
         shared.prepared.fill(number, &mut request);
+        if let Some(rate) = shared.rate {
+            tokio::time::sleep_until((started + Duration::from_secs(number as u64) / rate).into()).await;
+            now = Instant::now();
+        }
         let result = connection.exchange(&request).await;
         let sent = std::mem::replace(&mut now, Instant::now());
         let next = if let Ok(answer) = result {
@@ -223,6 +232,7 @@ mod tests {
             connections: 4,
             time_limit: Duration::from_secs(60),
             order: Order::Once,
+            rate: None,
         };
         let report = run(prepared(address, 100), &plan).await.unwrap();
         assert_eq!(server.requests.load(Ordering::SeqCst), 100);
@@ -240,6 +250,7 @@ mod tests {
             connections: 3,
             time_limit: Duration::from_secs(60),
             order: Order::Once,
+            rate: None,
         };
         run(prepared(address, 200), &plan).await.unwrap();
         assert!(server.inside_max.load(Ordering::SeqCst) <= 3);
@@ -253,6 +264,7 @@ mod tests {
             connections: 2,
             time_limit: Duration::from_millis(200),
             order: Order::Repeat,
+            rate: None,
         };
         let report = run(prepared(address, 1), &plan).await.unwrap();
         assert!(report.seconds >= 0.2);
@@ -269,6 +281,7 @@ mod tests {
             connections: 1,
             time_limit: Duration::from_secs(1),
             order: Order::Once,
+            rate: None,
         };
         let error = run(prepared(address, 1), &plan).await.unwrap_err();
         assert!(error.to_string().contains("cannot connect"), "{error}");

@@ -75,6 +75,11 @@ impl Connection {
         self.buffer.get(answer.body.clone()).unwrap_or_default()
     }
 
+    /// The head of the answer that was read last.
+    pub(crate) fn head(&self, answer: &Answer) -> &[u8] {
+        self.buffer.get(..answer.body.start).unwrap_or_default()
+    }
+
     fn grow(&mut self) -> Result<(), Broken> {
         if self.buffer.len() >= ANSWER_BYTES_MAX {
             return Err(Broken::TooLarge);

@@ -371,7 +371,7 @@ fn expected_rate(
     (report.seconds > 0.0).then(|| count(report) as f64 / report.seconds)
 }
 
-pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
+pub(in crate::load) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;

@@ -179,6 +179,7 @@ impl Loads<'_> {
             distinct: NEW_PER_SECOND_MAX * self.seconds as usize,
             seed: fastrand::u64(..),
             order: Order::Once,
+            rate: None,
         }
     }
 }

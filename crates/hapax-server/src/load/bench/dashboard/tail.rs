@@ -1,0 +1,235 @@
+//! What a live tail costs: the same load without and with it, in turns, at the rate that it has to keep up with and at
+//! full speed.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde::Serialize;
+use serde::de::IgnoredAny;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::client::sse::Message;
+use crate::load::bench::figure::median;
+use crate::load::bench::plan::Plan;
+use crate::load::child::{self, Load};
+use crate::load::client::Order;
+use crate::load::progress::Progress;
+use crate::load::report::Report;
+use crate::load::service::Site;
+use crate::output;
+
+/// Events a second that a tail has to keep up with.
+const RATE: u32 = 2_000;
+const CONNECTIONS: usize = 64;
+/// Deliveries that are prepared for each second at full speed: more than any store here takes.
+const FULL_PER_SECOND_MAX: u64 = 80_000;
+/// How long after a run the last lines may still come.
+const SETTLE: Duration = Duration::from_secs(2);
+
+/// What was found; each list has one entry for each round.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Tail {
+    /// At the rate: the median time to an answer with the tail, over that without.
+    paced_p50: Vec<f64>,
+    /// The same of the 99th percentile.
+    paced_p99: Vec<f64>,
+    /// At full speed: accepts a second with the tail, over those without.
+    full: Vec<f64>,
+    /// Events that were accepted at the rate while the tail was open.
+    sent: u64,
+    /// Those that the tail showed.
+    shown: u64,
+    /// Those that it said it missed.
+    missed: u64,
+}
+
+/// Measures, as many rounds as the plan has.
+pub(super) async fn measure(site: &Site, secret: &str, plan: &Plan) -> anyhow::Result<Tail> {
+    let mut found = Tail::default();
+    let progress = Progress::new(plan.rounds as u64 * 4);
+    for number in 0..plan.rounds {
+        for pace in [Pace::At(RATE), Pace::Full] {
+            let runner = Runner {
+                site,
+                secret,
+                plan,
+                pace,
+            };
+            progress.say(format!(
+                "round {}: accepts without and with a tail, {}",
+                number + 1,
+                pace.label()
+            ));
+            // Every second round runs backwards, so that a machine that slows down or speeds up favours nobody.
+            let (without, with) = if number % 2 == 0 {
+                let without = runner.without().await?;
+                (without, runner.with().await?)
+            } else {
+                let with = runner.with().await?;
+                (runner.without().await?, with)
+            };
+            found.add(pace, &without, with);
+            progress.set(progress_of(number, pace));
+        }
+    }
+    progress.end();
+    Ok(found)
+}
+
+const fn progress_of(number: usize, pace: Pace) -> u64 {
+    number as u64 * 4
+        + match pace {
+            Pace::At(_) => 2,
+            Pace::Full => 4,
+        }
+}
+
+/// Prints what was found, and whether the target was met.
+pub(super) fn print(tail: &Tail, slowdown_max: f64) -> std::io::Result<()> {
+    let middle = |values: &[f64]| median(values.iter().copied());
+    let (p50, p99, full) = (
+        middle(&tail.paced_p50),
+        middle(&tail.paced_p99),
+        middle(&tail.full),
+    );
+    output::line(format_args!(
+        "live tail at {RATE}/s: {} sent, {} shown, {} missed; time to an answer with it over without: p50 {p50:.3}, p99 {p99:.3}",
+        tail.sent, tail.shown, tail.missed
+    ))?;
+    output::line(format_args!(
+        "accepts at full speed with a tail over without: {full:.3}"
+    ))?;
+    let is_met = tail.missed == 0
+        && tail.shown == tail.sent
+        && p50 <= 1.0 + slowdown_max
+        && full >= 1.0 - slowdown_max;
+    output::line(if is_met {
+        "the tail kept up and slowed accepts by less than the limit"
+    } else {
+        "the tail did not keep up, or slowed accepts by more than the limit"
+    })
+}
+
+#[derive(Clone, Copy)]
+enum Pace {
+    At(u32),
+    Full,
+}
+
+impl Pace {
+    fn label(self) -> String {
+        match self {
+            Self::At(rate) => format!("{rate} a second"),
+            Self::Full => "at full speed".to_owned(),
+        }
+    }
+}
+
+impl Tail {
+    fn add(&mut self, pace: Pace, without: &Report, (with, seen): (Report, Seen)) {
+        let ratio = |one: u64, other: u64| one as f64 / other.max(1) as f64;
+        match pace {
+            Pace::At(_) => {
+                self.paced_p50
+                    .push(ratio(with.latency.p50_us, without.latency.p50_us));
+                self.paced_p99
+                    .push(ratio(with.latency.p99_us, without.latency.p99_us));
+                self.sent += with.counts.accepted;
+                self.shown += seen.shown;
+                self.missed += seen.missed;
+            }
+            Pace::Full => self.full.push(with.per_second / without.per_second),
+        }
+    }
+}
+
+struct Runner<'a> {
+    site: &'a Site,
+    secret: &'a str,
+    plan: &'a Plan,
+    pace: Pace,
+}
+
+impl Runner<'_> {
+    async fn without(&self) -> anyhow::Result<Report> {
+        let (rate, per_second) = match self.pace {
+            Pace::At(rate) => (Some(rate), u64::from(rate)),
+            Pace::Full => (None, FULL_PER_SECOND_MAX),
+        };
+        let load = Load {
+            address: self.site.ingest(),
+            path: "/in/stripe",
+            secret: self.secret,
+            connections: CONNECTIONS,
+            seconds: self.plan.seconds,
+            distinct: (per_second * self.plan.seconds) as usize,
+            seed: fastrand::u64(..),
+            order: Order::Once,
+            rate,
+        };
+        child::load(&load).await
+    }
+
+    /// The same while somebody looks, as a browser does.
+    async fn with(&self) -> anyhow::Result<(Report, Seen)> {
+        let watcher = Watcher::start(self.site).await?;
+        let report = self.without().await?;
+        let seen = watcher.end().await?;
+        Ok((report, seen))
+    }
+}
+
+/// What came through a tail.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    shown: u64,
+    missed: u64,
+}
+
+struct Watcher {
+    stop: CancellationToken,
+    task: JoinHandle<anyhow::Result<Seen>>,
+}
+
+impl Watcher {
+    async fn start(site: &Site) -> anyhow::Result<Self> {
+        let client = site.client()?;
+        let mut messages = client.stream("events/stream?batch=true").await?;
+        let stop = CancellationToken::new();
+        let ended = stop.clone();
+        let task = tokio::spawn(async move {
+            let mut seen = Seen::default();
+            loop {
+                let message = tokio::select! {
+                    message = messages.next() => message?.context("the service ended the tail")?,
+                    () = ended.cancelled() => return Ok(seen),
+                };
+                seen.count(&message)?;
+            }
+        });
+        Ok(Self { stop, task })
+    }
+
+    async fn end(self) -> anyhow::Result<Seen> {
+        tokio::time::sleep(SETTLE).await;
+        self.stop.cancel();
+        self.task.await.context("the watcher failed")?
+    }
+}
+
+impl Seen {
+    fn count(&mut self, message: &Message) -> anyhow::Result<()> {
+        #[derive(serde::Deserialize)]
+        struct Lagged {
+            missed: u64,
+        }
+        match message.event.as_str() {
+            "arrival" => self.shown += 1,
+            "arrivals" => self.shown += serde_json::from_str::<Vec<IgnoredAny>>(&message.data)?.len() as u64,
+            "lagged" => self.missed += serde_json::from_str::<Lagged>(&message.data)?.missed,
+            _ => {}
+        }
+        Ok(())
+    }
+}
