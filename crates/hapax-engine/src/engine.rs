@@ -158,8 +158,8 @@ pub struct ShutdownReport {
     pub released: usize,
 }
 
-/// Lines the live tail keeps for a slow reader.
-const TAIL_LINES: usize = 1_024;
+/// Lines the live tail keeps for a slow reader: two seconds of 2,000 events each.
+const TAIL_LINES: usize = 4_096;
 
 impl Engine {
     /// Starts the engine and its loops.

@@ -8,10 +8,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use hapax_core::Secret;
 use tokio::process::Child;
-
-use crate::client::{Client, Target};
 
 use super::child;
 use super::connection::get;
@@ -104,12 +101,6 @@ impl Site {
     /// The token that opens it.
     pub(crate) fn token(&self) -> &str {
         &self.token
-    }
-
-    /// A client of its admin API.
-    pub(crate) fn client(&self) -> anyhow::Result<Client> {
-        let target = Target::listening_on(self.admin, Some(Secret::new(self.token.as_str())));
-        Ok(Client::new(target)?)
     }
 
     /// What the service logs.

@@ -3,6 +3,7 @@
 //! The store is filled before the service opens it; pages are asked for as a browser does, with a session. The tail is
 //! measured in turns, without and with it, so that both see the same machine.
 
+mod browser;
 mod fill;
 mod pages;
 mod tail;

@@ -2,15 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
-use crate::load::connection::Connection;
 use crate::load::progress::Progress;
 use crate::load::service::Site;
 use crate::output;
 
+use super::browser::Browser;
 use super::fill::Landmarks;
 
 /// How often each page is asked for, after one time that does not count.
@@ -39,7 +38,7 @@ pub(super) async fn measure(site: &Site, landmarks: &Landmarks) -> anyhow::Resul
     progress.say("asking for every page");
     let mut pages = Vec::new();
     for path in paths {
-        pages.push(browser.measure(path).await?);
+        pages.push(page(&mut browser, path).await?);
         progress.step();
     }
     progress.end();
@@ -138,65 +137,25 @@ fn encoded(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
-/// A connection with a session.
-struct Browser<'a> {
-    site: &'a Site,
-    connection: Connection,
-    cookie: String,
+async fn page(browser: &mut Browser<'_>, path: String) -> anyhow::Result<Page> {
+    let (first, bytes) = timed(browser, &path).await?;
+    let mut times = Vec::with_capacity(TIMES);
+    for _ in 0..TIMES {
+        times.push(timed(browser, &path).await?.0);
+    }
+    times.sort_unstable();
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    Ok(Page {
+        path,
+        bytes,
+        first_ms: ms(first),
+        p50_ms: ms(times[TIMES / 2]),
+        max_ms: ms(times[TIMES - 1]),
+    })
 }
 
-impl<'a> Browser<'a> {
-    async fn sign_in(site: &'a Site) -> anyhow::Result<Self> {
-        let mut connection = Connection::open(site.admin()).await?;
-        let body = format!("token={}", site.token());
-        let request = format!(
-            "POST /login HTTP/1.1\r\nhost: {host}\r\norigin: http://{host}\r\ncontent-type: \
-             application/x-www-form-urlencoded\r\ncontent-length: {}\r\n\r\n{body}",
-            body.len(),
-            host = site.admin(),
-        );
-        let answer = connection.exchange(request.as_bytes()).await?;
-        let head = String::from_utf8_lossy(connection.head(&answer)).into_owned();
-        let cookie = head
-            .lines()
-            .filter_map(|line| line.split_once(':'))
-            .find(|(name, _)| name.eq_ignore_ascii_case("set-cookie"))
-            .and_then(|(_, value)| value.trim().split(';').next())
-            .with_context(|| format!("the login was answered {} without a cookie", answer.status))?;
-        Ok(Self {
-            site,
-            connection,
-            cookie: cookie.to_owned(),
-        })
-    }
-
-    async fn measure(&mut self, path: String) -> anyhow::Result<Page> {
-        let (first, bytes) = self.ask(&path).await?;
-        let mut times = Vec::with_capacity(TIMES);
-        for _ in 0..TIMES {
-            times.push(self.ask(&path).await?.0);
-        }
-        times.sort_unstable();
-        let ms = |time: Duration| time.as_secs_f64() * 1e3;
-        Ok(Page {
-            path,
-            bytes,
-            first_ms: ms(first),
-            p50_ms: ms(times[TIMES / 2]),
-            max_ms: ms(times[TIMES - 1]),
-        })
-    }
-
-    async fn ask(&mut self, path: &str) -> anyhow::Result<(Duration, usize)> {
-        let request = format!(
-            "GET {path} HTTP/1.1\r\nhost: {}\r\ncookie: {}\r\n\r\n",
-            self.site.admin(),
-            self.cookie
-        );
-        let started = Instant::now();
-        let answer = self.connection.exchange(request.as_bytes()).await?;
-        let took = started.elapsed();
-        anyhow::ensure!(answer.status == 200, "{path} was answered {}", answer.status);
-        Ok((took, self.connection.body(&answer).len()))
-    }
+async fn timed(browser: &mut Browser<'_>, path: &str) -> anyhow::Result<(Duration, usize)> {
+    let started = Instant::now();
+    let bytes = browser.ask(path).await?;
+    Ok((started.elapsed(), bytes))
 }

@@ -4,12 +4,11 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use serde::Serialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::client::sse::Message;
 use crate::load::bench::figure::median;
 use crate::load::bench::plan::Plan;
 use crate::load::child::{self, Load};
@@ -18,6 +17,8 @@ use crate::load::progress::Progress;
 use crate::load::report::Report;
 use crate::load::service::Site;
 use crate::output;
+
+use super::browser::Browser;
 
 /// Events a second that a tail has to keep up with.
 const RATE: u32 = 2_000;
@@ -38,7 +39,7 @@ pub(crate) struct Tail {
     full: Vec<f64>,
     /// Events that were accepted at the rate while the tail was open.
     sent: u64,
-    /// Those that the tail showed.
+    /// Those that the tail showed or, above what a page draws, counted.
     shown: u64,
     /// Those that it said it missed.
     missed: u64,
@@ -194,18 +195,20 @@ struct Watcher {
 
 impl Watcher {
     async fn start(site: &Site) -> anyhow::Result<Self> {
-        let client = site.client()?;
-        let mut messages = client.stream("events/stream?batch=true").await?;
+        let mut lines = Browser::sign_in(site).await?.follow().await?;
         let stop = CancellationToken::new();
         let ended = stop.clone();
         let task = tokio::spawn(async move {
             let mut seen = Seen::default();
             loop {
-                let message = tokio::select! {
-                    message = messages.next() => message?.context("the service ended the tail")?,
+                let line = tokio::select! {
+                    line = lines.next_line() => line?.context("the service ended the tail")?,
                     () = ended.cancelled() => return Ok(seen),
                 };
-                seen.count(&message)?;
+                // A message is one chunk: no line of it is torn.
+                if let Some(data) = line.strip_prefix("data: ") {
+                    seen.add(&serde_json::from_str(data)?);
+                }
             }
         });
         Ok(Self { stop, task })
@@ -218,18 +221,17 @@ impl Watcher {
     }
 }
 
+/// One message of the tail.
+#[derive(Debug, Deserialize)]
+struct Batch {
+    events: Vec<IgnoredAny>,
+    more: u64,
+    missed: u64,
+}
+
 impl Seen {
-    fn count(&mut self, message: &Message) -> anyhow::Result<()> {
-        #[derive(serde::Deserialize)]
-        struct Lagged {
-            missed: u64,
-        }
-        match message.event.as_str() {
-            "arrival" => self.shown += 1,
-            "arrivals" => self.shown += serde_json::from_str::<Vec<IgnoredAny>>(&message.data)?.len() as u64,
-            "lagged" => self.missed += serde_json::from_str::<Lagged>(&message.data)?.missed,
-            _ => {}
-        }
-        Ok(())
+    fn add(&mut self, batch: &Batch) {
+        self.shown += batch.events.len() as u64 + batch.more;
+        self.missed += batch.missed;
     }
 }
