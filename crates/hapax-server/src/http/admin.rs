@@ -8,14 +8,18 @@
 mod access;
 mod audit;
 mod conflicts;
+mod copy;
 mod deliveries;
 mod destinations;
+mod diff;
 mod events;
 mod extract;
+mod facts;
 mod fault;
 mod ledger;
 mod meter;
 mod outbox;
+mod pretty;
 mod readiness;
 mod registrations;
 mod replays;
@@ -25,6 +29,7 @@ mod sources;
 mod state;
 mod stats;
 mod stream;
+mod traffic;
 pub mod views;
 
 use std::time::Duration;

@@ -4,13 +4,14 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use hapax_core::Headers;
+use hapax_core::{Clock as _, Headers, SystemClock};
 use http::HeaderValue;
 use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 
 use super::extract::{Asked, EventListParameters, Named, cursor_text, event_id};
+use super::facts;
 use super::fault::{Answer, Fault, Missing};
-use super::show::{self, Names};
+use super::show;
 use super::state::AdminState;
 use super::views::{EventPageView, EventView};
 
@@ -34,8 +35,9 @@ pub(super) async fn show(
     let id = event_id(&id)?;
     let record = state.engine.store().get(id).await?;
     let record = record.ok_or_else(|| Fault::not_found(Missing::Event, show::no_event(id)))?;
-    let settings = state.settings.load();
-    Ok(Json(Names::now(&state, &settings).event(&record)))
+    Ok(Json(
+        facts::event(&state, &record, SystemClock::default().now()).await?,
+    ))
 }
 
 pub(super) async fn payload(State(state): State<AdminState>, Named(id): Named<String>) -> Answer<Response> {

@@ -3,11 +3,20 @@
 use axum::Json;
 use axum::extract::State;
 
+use super::facts;
 use super::state::AdminState;
-use super::views::SourcesView;
+use super::views::{SourceView, SourcesView};
 
 pub(super) async fn list(State(state): State<AdminState>) -> Json<SourcesView> {
-    Json(SourcesView {
-        sources: state.settings.load().sources.clone(),
-    })
+    Json(SourcesView { sources: all(&state) })
+}
+
+/// Every source, with what was refused lately.
+pub(in crate::http) fn all(state: &AdminState) -> Vec<SourceView> {
+    let mut sources = state.settings.load().sources.clone();
+    for source in &mut sources {
+        let refusals = state.meter.refusals(&source.name).into_iter();
+        source.refusals = refusals.map(facts::refusal).collect();
+    }
+    sources
 }

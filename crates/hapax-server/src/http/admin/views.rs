@@ -5,16 +5,19 @@
 
 mod delivery;
 mod event;
+mod fact;
 mod operation;
 mod outbox;
 mod place;
 mod stats;
+mod traffic;
 
 pub(crate) use delivery::Intake;
 pub use delivery::{AttemptView, DeliveriesView, DeliveryStatus, DeliveryView};
 pub use event::{
     BatchView, ConflictView, DuplicatesView, EventPageView, EventSummaryView, EventView, HeaderView,
 };
+pub use fact::{DiffKind, DiffLineView, DiffSide, DiffView, IdentityView, RefusalView, VerificationView};
 pub use operation::{
     AuditPageView, AuditView, DisposedView, ForgottenView, LedgerView, ReleasedView, ReplayJobView,
     ReplayPreviewView, ReplayedView, TallyView,
@@ -24,3 +27,7 @@ pub use place::{
     DestinationView, DestinationsView, PauseView, RegistrationView, ResumedView, SourceView, SourcesView,
 };
 pub use stats::{DestinationStatsView, RetentionView, SourceStatsView, StatsView, StoreView};
+pub use traffic::{
+    ArrivalsView, AttemptsView, AttentionKind, AttentionView, DestinationTrafficView, PercentilesView,
+    SourceTrafficView, TrafficView,
+};

@@ -3,7 +3,7 @@
 use hapax_core::{EventId, EventStatus, SourceName, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{AttemptView, DeliveryView};
+use super::{AttemptView, DeliveryView, IdentityView, VerificationView};
 
 /// One page of events, newest first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -74,6 +74,12 @@ pub struct EventView {
     pub conflicts: Vec<ConflictView>,
     /// An earlier event with the same body under another id, where ids are not signed.
     pub same_body_as: Option<EventId>,
+    /// Which event it is, and why a copy of it is one.
+    #[serde(default)]
+    pub identity: Option<IdentityView>,
+    /// How it proved that it is genuine.
+    #[serde(default)]
+    pub verification: Option<VerificationView>,
 }
 
 /// A header as it arrived; bytes that are not UTF-8 are replaced.
