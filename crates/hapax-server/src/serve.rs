@@ -224,7 +224,11 @@ impl Server {
         };
         let admin_service = TowerToHyperService::new(admin::router(state));
         let admin_listener = Listener::start(admin_socket, |socket, stop| {
-            tokio::spawn(listen::serve(socket, admin_limits, admin_service, stop))
+            let service = move |peer| listen::WithPeer {
+                service: admin_service.clone(),
+                peer,
+            };
+            tokio::spawn(listen::serve_each(socket, admin_limits, service, stop))
         })?;
         let ingest_service = ingest.service();
         let ingest_listener = Listener::start(ingest_socket, |socket, stop| {

@@ -5,38 +5,39 @@
 //! is behind `access`. Every answer has a limit in time and every body one in size; the live tail is
 //! the one answer without an end, and has a limit in number.
 
-mod access;
-mod audit;
-mod conflicts;
-mod copy;
-mod deliveries;
-mod destinations;
-mod diff;
-mod events;
-mod extract;
-mod facts;
-mod fault;
-mod ledger;
+pub(in crate::http) mod access;
+pub(in crate::http) mod audit;
+pub(in crate::http) mod conflicts;
+pub(in crate::http) mod copy;
+pub(in crate::http) mod deliveries;
+pub(in crate::http) mod destinations;
+pub(in crate::http) mod diff;
+pub(in crate::http) mod events;
+pub(in crate::http) mod extract;
+pub(in crate::http) mod facts;
+pub(in crate::http) mod fault;
+pub(in crate::http) mod ledger;
 mod meter;
-mod outbox;
-mod pretty;
-mod readiness;
-mod registrations;
-mod replays;
+pub(in crate::http) mod outbox;
+pub(in crate::http) mod pretty;
+pub(in crate::http) mod readiness;
+pub(in crate::http) mod registrations;
+pub(in crate::http) mod replays;
 mod settings;
-mod show;
-mod sources;
-mod state;
-mod stats;
-mod stream;
-mod traffic;
+pub(in crate::http) mod show;
+pub(in crate::http) mod sources;
+pub(in crate::http) mod state;
+pub(in crate::http) mod stats;
+pub(in crate::http) mod stream;
+mod strict;
+pub(in crate::http) mod traffic;
 pub mod views;
 
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use hapax_core::{Clock as _, SystemClock};
@@ -47,8 +48,10 @@ pub use meter::{Arrivals, Meter};
 pub use readiness::{CheckView, ChecksView, Phase, Readiness, ReadyView};
 pub use state::{AdminState, DestinationSettings, Settings};
 
+use super::dashboard;
 use extract::BODY_BYTES_MAX;
 use fault::{Fault, Missing};
+use strict::strict;
 
 /// Longest that an answer takes. `forget` alone waits for the life of the seen-cache, ten seconds.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -69,9 +72,11 @@ pub fn router(state: AdminState) -> Router {
         .layer(from_fn(in_time));
     Router::new()
         .merge(probes)
+        .merge(dashboard::router(&state).layer(from_fn(in_time)))
         .nest("/api/v1", api)
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
+        .layer(map_response(strict))
         .with_state(state)
 }
 

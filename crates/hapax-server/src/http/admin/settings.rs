@@ -16,6 +16,7 @@ impl From<&Config> for Settings {
         Self {
             access: Access {
                 token: config.server.admin_token.clone(),
+                read_tokens: config.server.read_tokens.clone(),
                 listen: config.server.admin_listen,
             },
             sources: config

@@ -9,7 +9,7 @@ use hapax_engine::Engine;
 use hapax_verify::{Options, Recipe};
 use tokio::sync::Semaphore;
 
-use super::access::Access;
+use super::access::{Access, Gate};
 use super::fault::{Fault, Missing};
 use super::meter::{KnownCounts, Meter};
 use super::readiness::Readiness;
@@ -31,11 +31,13 @@ pub struct AdminState {
     /// When it started.
     pub started_at: Timestamp,
     /// Permits for live tails.
-    pub(super) streams: Arc<Semaphore>,
+    pub(in crate::http) streams: Arc<Semaphore>,
     /// What a scrape shows of the store.
     pub(super) counts: KnownCounts,
+    /// What access remembers.
+    pub(in crate::http) gate: Arc<Gate>,
     /// The outboxes that are relayed.
-    pub(super) outboxes: Option<Arc<Outboxes>>,
+    pub(in crate::http) outboxes: Option<Arc<Outboxes>>,
 }
 
 impl AdminState {
@@ -63,6 +65,7 @@ impl AdminState {
             started_at,
             streams,
             counts: KnownCounts::default(),
+            gate: Arc::new(Gate::new()),
             outboxes: None,
         }
     }
@@ -117,7 +120,7 @@ pub struct DestinationSettings {
 
 impl Settings {
     /// The source of this name.
-    pub(super) fn source(&self, name: &str) -> Result<&SourceView, Fault> {
+    pub(in crate::http) fn source(&self, name: &str) -> Result<&SourceView, Fault> {
         self.sources
             .iter()
             .find(|source| source.name == name)
@@ -128,7 +131,7 @@ impl Settings {
     }
 
     /// The id of the destination that is called this, or has this id.
-    pub(super) fn destination(&self, name: &str) -> Result<DestinationId, Fault> {
+    pub(in crate::http) fn destination(&self, name: &str) -> Result<DestinationId, Fault> {
         let by_name = self
             .destinations
             .iter()
@@ -144,12 +147,12 @@ impl Settings {
     }
 
     /// The configured destination with this id.
-    pub(super) fn by_id(&self, id: &DestinationId) -> Option<&DestinationSettings> {
+    pub(in crate::http) fn by_id(&self, id: &DestinationId) -> Option<&DestinationSettings> {
         self.destinations.iter().find(|destination| destination.id == *id)
     }
 
     /// What people call the destination with this id.
-    pub(super) fn name_of(&self, id: &DestinationId) -> String {
+    pub(in crate::http) fn name_of(&self, id: &DestinationId) -> String {
         self.by_id(id)
             .map_or_else(|| id.to_string(), |destination| destination.name.clone())
     }
@@ -171,7 +174,7 @@ fn known_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
 
 impl DestinationSettings {
     /// The view of it before anything is known about its work.
-    pub(super) fn view(&self) -> DestinationView {
+    pub(in crate::http) fn view(&self) -> DestinationView {
         DestinationView {
             name: self.name.clone(),
             id: self.id.to_string(),
