@@ -6,25 +6,29 @@
 //! the one answer without an end, and has a limit in number.
 
 mod access;
-mod audit;
-mod conflicts;
-mod deliveries;
-mod destinations;
-mod events;
-mod extract;
-mod fault;
-mod ledger;
+pub(in crate::http) mod audit;
+pub(in crate::http) mod complete;
+pub(in crate::http) mod conflicts;
+pub(in crate::http) mod deliveries;
+pub(in crate::http) mod destinations;
+pub(in crate::http) mod events;
+pub(in crate::http) mod extract;
+pub(in crate::http) mod fault;
+pub(in crate::http) mod filter;
+pub(in crate::http) mod ledger;
 mod meter;
-mod outbox;
+pub(in crate::http) mod outbox;
 mod readiness;
 mod registrations;
-mod replays;
+pub(in crate::http) mod replays;
+pub(in crate::http) mod saved;
 mod settings;
 mod show;
-mod sources;
+pub(in crate::http) mod sources;
 mod state;
-mod stats;
+pub(in crate::http) mod stats;
 mod stream;
+pub(in crate::http) mod traffic;
 pub mod views;
 
 use std::time::Duration;
@@ -33,7 +37,7 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post};
+use axum::routing::{delete, get, post, put};
 use hapax_core::{Clock as _, SystemClock};
 use http::header::CONTENT_TYPE;
 
@@ -78,9 +82,10 @@ fn api() -> Router<AdminState> {
         .route("/events/{id}/replay", post(replays::replay_one))
         .route("/events/{id}/conflicts/{hash}/payload", get(conflicts::payload))
         .route("/events/{id}/conflicts/{hash}/release", post(conflicts::release))
-        .route("/replays", post(replays::start))
+        .route("/replays", get(replays::list).post(replays::start))
         .route("/replays/{id}", get(replays::show).delete(replays::cancel))
         .route("/deliveries", get(deliveries::list))
+        .route("/deliveries/groups", get(deliveries::groups))
         .route("/deliveries/discard", post(deliveries::discard))
         .route("/deliveries/restore", post(deliveries::restore))
         .route("/stats", get(stats::show))
@@ -90,6 +95,9 @@ fn api() -> Router<AdminState> {
             "/ledger/{source}/{*event_id}",
             get(ledger::show).merge(delete(ledger::forget)),
         )
+        .route("/query/complete", get(complete::complete))
+        .route("/views", get(saved::list))
+        .route("/views/{name}", put(saved::put).delete(saved::delete))
         .route("/outbox", get(outbox::list))
         .route("/outbox/{name}/{id}/retry", post(outbox::retry))
         .route("/sources", get(sources::list))

@@ -92,7 +92,7 @@ pub struct DestinationSettings {
 
 impl Settings {
     /// The source of this name.
-    pub(super) fn source(&self, name: &str) -> Result<&SourceView, Fault> {
+    pub(in crate::http) fn source(&self, name: &str) -> Result<&SourceView, Fault> {
         self.sources
             .iter()
             .find(|source| source.name == name)
@@ -103,7 +103,7 @@ impl Settings {
     }
 
     /// The id of the destination that is called this, or has this id.
-    pub(super) fn destination(&self, name: &str) -> Result<DestinationId, Fault> {
+    pub(in crate::http) fn destination(&self, name: &str) -> Result<DestinationId, Fault> {
         let by_name = self
             .destinations
             .iter()
@@ -118,13 +118,19 @@ impl Settings {
         })
     }
 
+    /// The same for what may be removed from the configuration: a name that is unknown is taken for an id.
+    pub(in crate::http) fn destination_or_id(&self, name: &str) -> DestinationId {
+        self.destination(name)
+            .unwrap_or_else(|_| DestinationId::from(name))
+    }
+
     /// The configured destination with this id.
-    pub(super) fn by_id(&self, id: &DestinationId) -> Option<&DestinationSettings> {
+    pub(in crate::http) fn by_id(&self, id: &DestinationId) -> Option<&DestinationSettings> {
         self.destinations.iter().find(|destination| destination.id == *id)
     }
 
     /// What people call the destination with this id.
-    pub(super) fn name_of(&self, id: &DestinationId) -> String {
+    pub(in crate::http) fn name_of(&self, id: &DestinationId) -> String {
         self.by_id(id)
             .map_or_else(|| id.to_string(), |destination| destination.name.clone())
     }
