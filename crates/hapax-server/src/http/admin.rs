@@ -7,6 +7,7 @@
 
 pub(in crate::http) mod access;
 pub(in crate::http) mod audit;
+pub(in crate::http) mod complete;
 pub(in crate::http) mod conflicts;
 pub(in crate::http) mod copy;
 pub(in crate::http) mod deliveries;
@@ -16,13 +17,16 @@ pub(in crate::http) mod events;
 pub(in crate::http) mod extract;
 pub(in crate::http) mod facts;
 pub(in crate::http) mod fault;
+pub(in crate::http) mod filter;
 pub(in crate::http) mod ledger;
 mod meter;
 pub(in crate::http) mod outbox;
+pub(in crate::http) mod overview;
 pub(in crate::http) mod pretty;
 pub(in crate::http) mod readiness;
 pub(in crate::http) mod registrations;
 pub(in crate::http) mod replays;
+pub(in crate::http) mod saved;
 mod settings;
 pub(in crate::http) mod show;
 pub(in crate::http) mod sources;
@@ -39,7 +43,7 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::middleware::{Next, from_fn, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post};
+use axum::routing::{delete, get, post, put};
 use hapax_core::{Clock as _, SystemClock};
 use http::header::CONTENT_TYPE;
 
@@ -88,9 +92,10 @@ fn api() -> Router<AdminState> {
         .route("/events/{id}/replay", post(replays::replay_one))
         .route("/events/{id}/conflicts/{hash}/payload", get(conflicts::payload))
         .route("/events/{id}/conflicts/{hash}/release", post(conflicts::release))
-        .route("/replays", post(replays::start))
+        .route("/replays", get(replays::list).post(replays::start))
         .route("/replays/{id}", get(replays::show).delete(replays::cancel))
         .route("/deliveries", get(deliveries::list))
+        .route("/deliveries/groups", get(deliveries::groups))
         .route("/deliveries/discard", post(deliveries::discard))
         .route("/deliveries/restore", post(deliveries::restore))
         .route("/stats", get(stats::show))
@@ -100,6 +105,9 @@ fn api() -> Router<AdminState> {
             "/ledger/{source}/{*event_id}",
             get(ledger::show).merge(delete(ledger::forget)),
         )
+        .route("/query/complete", get(complete::complete))
+        .route("/views", get(saved::list))
+        .route("/views/{name}", put(saved::put).delete(saved::delete))
         .route("/outbox", get(outbox::list))
         .route("/outbox/{name}/{id}/retry", post(outbox::retry))
         .route("/sources", get(sources::list))

@@ -5,18 +5,18 @@ use axum::extract::State;
 
 use super::facts;
 use super::state::AdminState;
-use super::views::{SourceView, SourcesView};
+use super::views::SourcesView;
 
 pub(super) async fn list(State(state): State<AdminState>) -> Json<SourcesView> {
-    Json(SourcesView { sources: all(&state) })
+    Json(all(&state))
 }
 
 /// Every source, with what was refused lately.
-pub(in crate::http) fn all(state: &AdminState) -> Vec<SourceView> {
+pub(in crate::http) fn all(state: &AdminState) -> SourcesView {
     let mut sources = state.settings.load().sources.clone();
     for source in &mut sources {
         let refusals = state.meter.refusals(&source.name).into_iter();
         source.refusals = refusals.map(facts::refusal).collect();
     }
-    sources
+    SourcesView { sources }
 }

@@ -1,177 +1,200 @@
-//! Traffic over time: the rows of all processes, added up for the charts and figures.
-
-mod attention;
+//! `GET stats?over=…`: what came and went over time, summed over all processes.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use hapax_core::store::{Backlog, Counts, Span, Subject, Traffic, TrafficRow};
-use hapax_core::{Clock as _, DeliveryState, DestinationId, SystemClock, Timestamp};
+use hapax_core::store::{Durations, Span, Subject, Traffic, TrafficRow};
+use hapax_core::{Clock as _, DestinationId, SystemClock, Timestamp};
 
-use super::destinations;
 use super::fault::Answer;
-use super::state::AdminState;
+use super::state::{AdminState, Settings};
 use super::views::{
-    ArrivalsView, AttemptsView, DestinationTrafficView, DestinationView, SourceTrafficView, TrafficView,
+    DestinationSeriesView, DestinationTrafficView, PercentilesView, SourceSeriesView, SourceTrafficView,
+    TrafficView,
 };
 
-/// What happened within a span, and what needs attention.
+/// The traffic of a span.
 pub(in crate::http) async fn over(state: &AdminState, span: Span) -> Answer<TrafficView> {
-    let now = SystemClock::default().now();
-    let store = state.engine.store();
-    let rows = state.meter.traffic_on_top_of(store.traffic(span).await?, span);
-    let (counts, pauses) = (state.counts.read(store.as_ref()).await, store.pauses().await?);
-    let sums = Sums::of(rows, span, now);
-    let places = destinations::all(state, &counts, &pauses);
-    let sources: Vec<_> = names_of_sources(state)
-        .into_iter()
-        .map(|name| sums.source(name))
-        .collect();
-    let all = sums.total();
-    let totals = ArrivalsView::from(&all.0);
-    let mut view = TrafficView {
-        span,
-        from: span.oldest(now),
-        step_seconds: span.step().as_secs(),
-        totals,
-        dedupe_ratio: totals.dedupe_ratio(),
-        ack: (&all.0.took).into(),
-        handler: (&all.1.took).into(),
-        sources,
-        destinations: places
-            .iter()
-            .map(|place| sums.destination(place, &counts))
-            .collect(),
-        attention: Vec::new(),
-    };
-    view.attention = attention::of(state, &view, &places, now);
-    Ok(view)
+    let (rows, now) = (rows(state, span).await?, SystemClock::default().now());
+    Ok(sum(&state.settings.load(), span, now, rows))
 }
 
-fn names_of_sources(state: &AdminState) -> Vec<String> {
-    let settings = state.settings.load();
-    settings
+/// The rows of all processes, with what this one has not written yet.
+pub(super) async fn rows(state: &AdminState, span: Span) -> Answer<Vec<TrafficRow>> {
+    let stored = state.engine.store().traffic(span).await?;
+    Ok(state.meter.traffic_on_top_of(stored, span))
+}
+
+pub(super) fn sum(settings: &Settings, span: Span, now: Timestamp, rows: Vec<TrafficRow>) -> TrafficView {
+    let slots = slots(span, now);
+    let mut sources: BTreeMap<String, Series> = settings
         .sources
         .iter()
-        .map(|source| source.name.clone())
-        .collect()
+        .map(|source| (source.name.clone(), Series::new(slots.len())))
+        .collect();
+    let mut destinations: BTreeMap<DestinationId, Series> = settings
+        .destinations
+        .iter()
+        .map(|destination| (destination.id.clone(), Series::new(slots.len())))
+        .collect();
+    for row in rows {
+        // A row may just have left the span, or come from a process whose clock is ahead.
+        let Ok(place) = slots.binary_search(&row.slot) else {
+            continue;
+        };
+        let series = match row.subject {
+            Subject::Source(name) => sources
+                .entry(name.to_string())
+                .or_insert_with(|| Series::new(slots.len())),
+            Subject::Destination(id) => destinations.entry(id).or_insert_with(|| Series::new(slots.len())),
+        };
+        series.0[place].add(&row.traffic);
+    }
+    let mut destinations: Vec<_> = destinations
+        .into_iter()
+        .map(|(id, series)| series.destination(settings.name_of(&id), &id))
+        .collect();
+    destinations.sort_by(|one, other| one.destination.cmp(&other.destination));
+    TrafficView {
+        over: span,
+        step_seconds: span.step().as_secs(),
+        slots,
+        sources: sources
+            .into_iter()
+            .map(|(name, series)| series.source(name))
+            .collect(),
+        destinations,
+    }
 }
 
-/// The sums of all processes, by subject and slot.
-struct Sums {
-    slots: usize,
-    by_subject: BTreeMap<Subject, Vec<Traffic>>,
+fn slots(span: Span, now: Timestamp) -> Vec<Timestamp> {
+    let oldest = span.oldest(now);
+    let begins = (0..span.slots()).map(|place| oldest.plus(span.step() * place as u32));
+    begins.collect()
 }
 
-impl Sums {
-    fn of(rows: Vec<TrafficRow>, span: Span, now: Timestamp) -> Self {
-        let (from, slots) = (span.oldest(now), span.slots() as usize);
-        let mut by_subject = BTreeMap::<Subject, Vec<Traffic>>::new();
-        for row in rows {
-            let index = row.slot.since(from).as_secs() / span.step().as_secs();
-            let is_shown = row.slot >= from && (index as usize) < slots;
-            let series = by_subject
-                .entry(row.subject)
-                .or_insert_with(|| vec![Traffic::default(); slots]);
-            if is_shown && let Some(slot) = series.get_mut(index as usize) {
-                slot.add(&row.traffic);
-            }
-        }
-        Self { slots, by_subject }
+/// What one subject did, slot by slot.
+struct Series(Vec<Traffic>);
+
+impl Series {
+    fn new(slots: usize) -> Self {
+        Self(vec![Traffic::default(); slots])
     }
 
-    /// All sources, and all destinations.
-    fn total(&self) -> (Traffic, Traffic) {
-        let mut total = (Traffic::default(), Traffic::default());
-        for (subject, series) in &self.by_subject {
-            let sum = match subject {
-                Subject::Source(_) => &mut total.0,
-                Subject::Destination(_) => &mut total.1,
-            };
-            series.iter().for_each(|slot| sum.add(slot));
-        }
-        total
+    fn total(&self) -> Traffic {
+        self.0.iter().fold(Traffic::default(), |mut total, slot| {
+            total.add(slot);
+            total
+        })
     }
 
-    fn series(&self, subject: &Subject) -> Vec<Traffic> {
-        let found = self.by_subject.get(subject).cloned();
-        found.unwrap_or_else(|| vec![Traffic::default(); self.slots])
+    fn each(&self, count: impl Fn(&Traffic) -> u64) -> Vec<u64> {
+        self.0.iter().map(count).collect()
     }
 
-    fn source(&self, name: String) -> SourceTrafficView {
-        let series = self.series(&Subject::Source(name.as_str().into()));
-        let sum = sum(&series);
-        let totals = ArrivalsView::from(&sum);
+    fn source(&self, source: String) -> SourceTrafficView {
+        let total = self.total();
+        let genuine = total.accepted + total.duplicates + total.conflicts;
         SourceTrafficView {
-            source: name,
-            totals,
-            dedupe_ratio: totals.dedupe_ratio(),
-            ack: (&sum.took).into(),
-            gap_ms_max: sum.gap_ms_max,
-            series: series.iter().map(ArrivalsView::from).collect(),
+            source,
+            received: genuine + total.rejected,
+            accepted: total.accepted,
+            duplicates: total.duplicates,
+            conflicts: total.conflicts,
+            rejected: total.rejected,
+            dedupe_ratio: (genuine > 0).then(|| total.duplicates as f64 / genuine as f64),
+            gap_ms_max: total.gap_ms_max,
+            ack: percentiles(&total.took),
+            series: SourceSeriesView {
+                accepted: self.each(|slot| slot.accepted),
+                duplicates: self.each(|slot| slot.duplicates),
+                conflicts: self.each(|slot| slot.conflicts),
+                rejected: self.each(|slot| slot.rejected),
+            },
         }
     }
 
-    fn destination(&self, place: &DestinationView, counts: &Counts) -> DestinationTrafficView {
-        let id = DestinationId::from(place.id.as_str());
-        let series = self.series(&Subject::Destination(id.clone()));
-        let sum = sum(&series);
-        let mine = || counts.backlog.iter().filter(|backlog| backlog.destination == id);
-        let unfinished = || mine().filter(|backlog| backlog.state.is_unfinished());
-        let dead = mine().filter(|backlog| backlog.state == DeliveryState::Dead);
+    fn destination(&self, name: String, id: &DestinationId) -> DestinationTrafficView {
+        let total = self.total();
         DestinationTrafficView {
-            destination: place.name.clone(),
-            destination_id: place.id.clone(),
-            totals: (&sum).into(),
-            handler: (&sum.took).into(),
-            backlog: unfinished().map(|backlog| backlog.count).sum(),
-            oldest_unfinished_at: unfinished().filter_map(|backlog: &Backlog| backlog.oldest).min(),
-            dead: dead.map(|backlog| backlog.count).sum(),
-            series: series.iter().map(AttemptsView::from).collect(),
+            destination: name,
+            destination_id: id.to_string(),
+            attempts: total.completed + total.failed + total.dead,
+            completed: total.completed,
+            failed: total.failed,
+            dead: total.dead,
+            took: percentiles(&total.took),
+            series: DestinationSeriesView {
+                completed: self.each(|slot| slot.completed),
+                failed: self.each(|slot| slot.failed),
+                dead: self.each(|slot| slot.dead),
+            },
         }
     }
 }
 
-fn sum(series: &[Traffic]) -> Traffic {
-    let mut sum = Traffic::default();
-    series.iter().for_each(|slot| sum.add(slot));
-    sum
+pub(super) fn percentiles(durations: &Durations) -> PercentilesView {
+    let millis = |share| durations.percentile(share).map(in_millis);
+    PercentilesView {
+        count: durations.len(),
+        p50_ms: millis(0.5),
+        p95_ms: millis(0.95),
+        p99_ms: millis(0.99),
+    }
+}
+
+/// To the microsecond: more digits than that would pretend to be known.
+fn in_millis(took: Duration) -> f64 {
+    took.as_micros() as f64 / 1_000.0
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use hapax_core::Owner;
 
     use super::*;
+    use crate::config::{self, Environment};
 
-    fn row(owner: u64, slot: Timestamp, accepted: u64) -> TrafficRow {
+    fn settings() -> Settings {
+        let config = config::parse("", Path::new("hapax.toml"), &Environment::with([]), &[]);
+        Settings::from(&config.unwrap())
+    }
+
+    fn row(slot: Timestamp, owner: u64, accepted: u64, millis: u64) -> TrafficRow {
+        let mut traffic = Traffic {
+            accepted,
+            duplicates: 1,
+            ..Traffic::default()
+        };
+        traffic.took.count(Duration::from_millis(millis));
         TrafficRow {
             span: Span::Hour,
             slot,
             subject: Subject::Source("stripe".into()),
             owner: Owner(owner),
-            traffic: Traffic {
-                accepted,
-                ..Traffic::default()
-            },
+            traffic,
         }
     }
 
     #[test]
-    fn rows_of_several_processes_add_up_in_their_slots_and_old_ones_are_left_out() {
-        let now = Timestamp::from_seconds(1_767_229_261);
-        let (newest, oldest) = (Span::Hour.slot_of(now), Span::Hour.oldest(now));
-        let too_old = oldest.minus(Span::Hour.step());
-        let too_new = newest.plus(Span::Hour.step());
+    fn rows_of_all_processes_add_up_and_what_left_the_span_does_not_count() {
+        let now = Timestamp::from_seconds(1_767_225_600);
+        let oldest = Span::Hour.oldest(now);
         let rows = vec![
-            row(1, newest, 2),
-            row(2, newest, 3),
-            row(1, oldest, 7),
-            row(1, too_old, 100),
-            row(1, too_new, 100),
+            row(Span::Hour.slot_of(now), 1, 2, 10),
+            row(Span::Hour.slot_of(now), 2, 3, 10),
+            row(oldest, 1, 4, 10),
+            row(oldest.minus(Span::Hour.step()), 1, 100, 10),
         ];
-        let view = Sums::of(rows, Span::Hour, now).source("stripe".to_owned());
-        assert_eq!(view.totals.accepted, 12);
-        assert_eq!(view.series.len(), 60);
-        assert_eq!((view.series[0].accepted, view.series[59].accepted), (7, 5));
+        let view = sum(&settings(), Span::Hour, now, rows);
+        let source = &view.sources[0];
+        assert_eq!((source.accepted, source.duplicates, source.received), (9, 3, 12));
+        assert_eq!((source.series.accepted[0], source.series.accepted[59]), (4, 5));
+        assert_eq!((view.slots.len(), source.series.accepted.len()), (60, 60));
+        assert_eq!(source.dedupe_ratio, Some(0.25));
+        let p50 = source.ack.p50_ms.unwrap();
+        assert!((p50 / 10.0 - 1.0).abs() < 0.1, "{p50}");
     }
 }

@@ -7,7 +7,7 @@ use hapax_core::{SourceName, Timestamp};
 
 use super::super::state::AdminState;
 use super::super::views::{
-    AttentionKind, AttentionView, DestinationTrafficView, DestinationView, SourceTrafficView, TrafficView,
+    AttentionKind, AttentionView, DestinationStatsView, PauseView, SourceTrafficView, TrafficView,
 };
 use crate::query;
 
@@ -19,7 +19,7 @@ const GAP_PERCENT_MAX: u64 = 50;
 pub(super) fn of(
     state: &AdminState,
     traffic: &TrafficView,
-    places: &[DestinationView],
+    places: &[DestinationStatsView],
     now: Timestamp,
 ) -> Vec<AttentionView> {
     let settings = state.settings.load();
@@ -29,8 +29,8 @@ pub(super) fn of(
             .map_or(0, |source| source.ledger_window_seconds)
     };
     let mut found: Vec<AttentionView> = Vec::new();
-    found.extend(traffic.destinations.iter().filter_map(dead));
     for place in places {
+        found.extend(dead(place));
         found.extend(breaker(place));
         found.extend(paused(place));
     }
@@ -43,8 +43,8 @@ pub(super) fn of(
     found
 }
 
-fn dead(destination: &DestinationTrafficView) -> Option<AttentionView> {
-    let (count, name) = (destination.dead, &destination.destination);
+fn dead(place: &DestinationStatsView) -> Option<AttentionView> {
+    let (count, name) = (place.dead, &place.destination);
     (count > 0).then(|| AttentionView {
         kind: AttentionKind::Dead,
         subject: name.clone(),
@@ -57,23 +57,23 @@ fn dead(destination: &DestinationTrafficView) -> Option<AttentionView> {
     })
 }
 
-fn breaker(place: &DestinationView) -> Option<AttentionView> {
+fn breaker(place: &DestinationStatsView) -> Option<AttentionView> {
     let open_ms = place.breaker_open_ms?;
     Some(AttentionView {
         kind: AttentionKind::Breaker,
-        subject: place.name.clone(),
+        subject: place.destination.clone(),
         count: 1,
         sentence: format!(
             "{} keeps failing, so it gets nothing for another {} s and is then tried with one delivery.",
-            place.name,
+            place.destination,
             open_ms.div_ceil(1_000)
         ),
         link: "/destinations".to_owned(),
     })
 }
 
-fn paused(place: &DestinationView) -> Option<AttentionView> {
-    let pause = place.paused.as_ref()?;
+fn paused(place: &DestinationStatsView) -> Option<AttentionView> {
+    let pause: &PauseView = place.paused.as_ref()?;
     let why = if pause.why.is_empty() {
         "no reason given"
     } else {
@@ -81,15 +81,15 @@ fn paused(place: &DestinationView) -> Option<AttentionView> {
     };
     Some(AttentionView {
         kind: AttentionKind::Paused,
-        subject: place.name.clone(),
+        subject: place.destination.clone(),
         count: 1,
-        sentence: format!("{} is paused by {}: {why}.", place.name, pause.by),
+        sentence: format!("{} is paused by {}: {why}.", place.destination, pause.by),
         link: "/destinations".to_owned(),
     })
 }
 
 fn conflicts(source: &SourceTrafficView) -> Option<AttentionView> {
-    let (count, name) = (source.totals.conflicts, &source.source);
+    let (count, name) = (source.conflicts, &source.source);
     (count > 0).then(|| AttentionView {
         kind: AttentionKind::Conflict,
         subject: name.clone(),
