@@ -7,18 +7,21 @@
 
 pub(in crate::http) mod access;
 pub(in crate::http) mod audit;
+pub(in crate::http) mod complete;
 pub(in crate::http) mod conflicts;
 pub(in crate::http) mod deliveries;
 pub(in crate::http) mod destinations;
 pub(in crate::http) mod events;
 pub(in crate::http) mod extract;
 pub(in crate::http) mod fault;
+pub(in crate::http) mod filter;
 pub(in crate::http) mod ledger;
 mod meter;
 pub(in crate::http) mod outbox;
 pub(in crate::http) mod readiness;
 pub(in crate::http) mod registrations;
 pub(in crate::http) mod replays;
+pub(in crate::http) mod saved;
 mod settings;
 pub(in crate::http) mod show;
 pub(in crate::http) mod sources;
@@ -26,6 +29,7 @@ pub(in crate::http) mod state;
 pub(in crate::http) mod stats;
 pub(in crate::http) mod stream;
 mod strict;
+pub(in crate::http) mod traffic;
 pub mod views;
 
 use std::time::Duration;
@@ -34,7 +38,7 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::middleware::{Next, from_fn, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post};
+use axum::routing::{delete, get, post, put};
 use hapax_core::{Clock as _, SystemClock};
 use http::header::CONTENT_TYPE;
 
@@ -83,9 +87,10 @@ fn api() -> Router<AdminState> {
         .route("/events/{id}/replay", post(replays::replay_one))
         .route("/events/{id}/conflicts/{hash}/payload", get(conflicts::payload))
         .route("/events/{id}/conflicts/{hash}/release", post(conflicts::release))
-        .route("/replays", post(replays::start))
+        .route("/replays", get(replays::list).post(replays::start))
         .route("/replays/{id}", get(replays::show).delete(replays::cancel))
         .route("/deliveries", get(deliveries::list))
+        .route("/deliveries/groups", get(deliveries::groups))
         .route("/deliveries/discard", post(deliveries::discard))
         .route("/deliveries/restore", post(deliveries::restore))
         .route("/stats", get(stats::show))
@@ -95,6 +100,9 @@ fn api() -> Router<AdminState> {
             "/ledger/{source}/{*event_id}",
             get(ledger::show).merge(delete(ledger::forget)),
         )
+        .route("/query/complete", get(complete::complete))
+        .route("/views", get(saved::list))
+        .route("/views/{name}", put(saved::put).delete(saved::delete))
         .route("/outbox", get(outbox::list))
         .route("/outbox/{name}/{id}/retry", post(outbox::retry))
         .route("/sources", get(sources::list))

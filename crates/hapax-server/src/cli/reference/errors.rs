@@ -90,7 +90,7 @@ const INGEST: [(&str, u16, &str); 21] = [
 ];
 
 /// What the admin API answers besides 2xx and the codes above.
-const ADMIN: [(&str, u16, &str); 17] = [
+const ADMIN: [(&str, u16, &str); 19] = [
     ("unauthorized", 401, "The bearer token is missing or wrong."),
     (
         "forbidden_origin",
@@ -120,6 +120,8 @@ const ADMIN: [(&str, u16, &str); 17] = [
         "The ledger does not know this event id.",
     ),
     ("conflict_not_found", 404, "The event has no such variant."),
+    ("view_not_found", 404, "There is no saved view of this name."),
+    ("too_many_views", 409, "As many views are saved as are kept."),
     (
         "outbox_row_not_found",
         404,

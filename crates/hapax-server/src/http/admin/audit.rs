@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use hapax_core::store::Cursor;
 use serde::Deserialize;
 
 use super::extract::{Asked, cursor, cursor_text, limit};
@@ -12,8 +13,8 @@ use super::views::{AuditPageView, AuditView};
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct PageParameters {
-    cursor: Option<String>,
-    limit: Option<u32>,
+    pub(super) cursor: Option<String>,
+    pub(super) limit: Option<u32>,
 }
 
 pub(super) async fn list(
@@ -21,6 +22,15 @@ pub(super) async fn list(
     Asked(asked): Asked<PageParameters>,
 ) -> Answer<Json<AuditPageView>> {
     let (after, limit) = (cursor(asked.cursor.as_deref())?, limit(asked.limit)?);
+    page(&state, after, limit).await.map(Json)
+}
+
+/// One page of the audit trail.
+pub(in crate::http) async fn page(
+    state: &AdminState,
+    after: Option<Cursor>,
+    limit: u32,
+) -> Answer<AuditPageView> {
     let (records, next) = state.engine.store().audit(after, limit).await?;
     let audit = records.into_iter().map(|record| AuditView {
         at: record.at,
@@ -29,8 +39,8 @@ pub(super) async fn list(
         subject: record.entry.subject,
         detail: record.entry.detail,
     });
-    Ok(Json(AuditPageView {
+    Ok(AuditPageView {
         audit: audit.collect(),
         next: next.map(cursor_text),
-    }))
+    })
 }

@@ -26,14 +26,23 @@ pub(super) async fn release(
     Actor(who): Actor,
     Named((id, hash)): Named<(String, String)>,
 ) -> Answer<Json<ReleasedView>> {
-    let (first, raw_hash) = (event_id(&id)?, body_hash(&hash)?);
-    let released = state.engine.release_conflict(first, raw_hash, &who).await?;
-    let id = released.ok_or_else(|| missing(&id, &hash))?;
-    Ok(Json(ReleasedView {
+    released(&state, &id, &hash, &who).await.map(Json)
+}
+
+/// Makes an event of a quarantined body.
+pub(in crate::http) async fn released(
+    state: &AdminState,
+    id: &str,
+    hash: &str,
+    who: &str,
+) -> Answer<ReleasedView> {
+    let (first, raw_hash) = (event_id(id)?, body_hash(hash)?);
+    let released = state.engine.release_conflict(first, raw_hash, who).await?;
+    Ok(ReleasedView {
         first,
         body_sha256: raw_hash.to_string(),
-        id,
-    }))
+        id: released.ok_or_else(|| missing(id, hash))?,
+    })
 }
 
 fn missing(id: &str, hash: &str) -> Fault {

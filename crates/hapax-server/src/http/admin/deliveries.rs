@@ -1,11 +1,11 @@
-//! `GET deliveries?status=dead|discarded`, `POST deliveries/discard`, `POST deliveries/restore`.
+//! `GET deliveries?status=dead|discarded`, `GET deliveries/groups`, `POST deliveries/discard`, `POST deliveries/restore`.
 //!
 //! Discarding says that dead letters do not matter: their lanes go on, and they are not counted any
 //! more. Nothing is deleted before its time, so that restoring undoes it until retention takes them.
 
 use axum::Json;
 use axum::extract::State;
-use hapax_core::store::{DeadQuery, Disposal};
+use hapax_core::store::{Cursor, DeadQuery, Disposal};
 use hapax_core::{DeliveryState, DestinationId, EventId};
 use serde::Deserialize;
 
@@ -14,12 +14,15 @@ use super::extract::{Asked, PAGE_MAX, Sent, cursor, cursor_text, limit};
 use super::fault::{Answer, Fault, Missing};
 use super::show::{self, Names};
 use super::state::AdminState;
-use super::views::{DeliveriesView, DisposedView};
+use super::views::{DeadGroupsView, DeliveriesView, DisposedView};
 
 /// Most deliveries that one request names.
 const NAMED_MAX: usize = 1_000;
 /// Most deliveries that one request by query changes; the answer says whether there are more.
 const BY_QUERY_MAX: u64 = 10_000;
+
+/// Most groups of dead letters in one answer: those with the most come first.
+const GROUPS_MAX: u32 = 200;
 
 /// The finished states that people look through.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -81,14 +84,37 @@ pub(super) async fn list(
         state: asked.status.state(),
         destination,
     };
-    let (found, next) = state.engine.store().deliveries(&query, after, limit).await?;
+    page(&state, &query, after, limit).await.map(Json)
+}
+
+pub(super) async fn groups(State(state): State<AdminState>) -> Answer<Json<DeadGroupsView>> {
+    dead_groups(&state).await.map(Json)
+}
+
+/// One page of finished deliveries.
+pub(in crate::http) async fn page(
+    state: &AdminState,
+    query: &DeadQuery,
+    after: Option<Cursor>,
+    limit: u32,
+) -> Answer<DeliveriesView> {
+    let (found, next) = state.engine.store().deliveries(query, after, limit).await?;
     let settings = state.settings.load();
-    let names = Names::now(&state, &settings);
-    let deliveries = found.iter().map(|view| names.delivery(view)).collect();
-    Ok(Json(DeliveriesView {
-        deliveries,
+    let names = Names::now(state, &settings);
+    Ok(DeliveriesView {
+        deliveries: found.iter().map(|view| names.delivery(view)).collect(),
         next: next.map(cursor_text),
-    }))
+    })
+}
+
+/// Dead letters by destination and error.
+pub(in crate::http) async fn dead_groups(state: &AdminState) -> Answer<DeadGroupsView> {
+    let groups = state.engine.store().dead_groups(GROUPS_MAX).await?;
+    let settings = state.settings.load();
+    let groups = groups.into_iter().map(|group| show::dead_group(&settings, group));
+    Ok(DeadGroupsView {
+        groups: groups.collect(),
+    })
 }
 
 pub(super) async fn discard(
@@ -186,11 +212,7 @@ async fn dispose_by_query(
     }
 }
 
-/// A removed destination has dead letters too: what is not a name is taken for an id.
+/// A removed destination has dead letters too.
 fn known_or_id(state: &AdminState, name: &str) -> DestinationId {
-    state
-        .settings
-        .load()
-        .destination(name)
-        .unwrap_or_else(|_| DestinationId::from(name))
+    state.settings.load().destination_or_id(name)
 }

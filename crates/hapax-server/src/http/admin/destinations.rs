@@ -21,11 +21,7 @@ pub(super) struct Reason {
 }
 
 pub(super) async fn list(State(state): State<AdminState>) -> Answer<Json<DestinationsView>> {
-    let store = state.engine.store();
-    let (counts, pauses) = (store.counts().await?, store.pauses().await?);
-    Ok(Json(DestinationsView {
-        destinations: all(&state, &counts, &pauses),
-    }))
+    every(&state).await.map(Json)
 }
 
 pub(super) async fn pause(
@@ -34,22 +30,7 @@ pub(super) async fn pause(
     Named(name): Named<String>,
     Sent(asked): Sent<Reason>,
 ) -> Answer<Json<PauseView>> {
-    let id = state.settings.load().destination(&name)?;
-    check_why(&asked.why)?;
-    state.engine.pause(id.clone(), &who, &asked.why).await?;
-    let pauses = state.engine.store().pauses().await?;
-    let stored = pauses
-        .into_iter()
-        .find(|pause| pause.destination == id)
-        .map(show::pause);
-    // Somebody may have resumed it between the two steps: then this is what was done, just now.
-    let at = SystemClock::default().now();
-    Ok(Json(stored.unwrap_or(PauseView {
-        destination_id: id.to_string(),
-        at,
-        by: who,
-        why: asked.why,
-    })))
+    paused(&state, &name, who, asked.why).await.map(Json)
 }
 
 pub(super) async fn resume(
@@ -57,7 +38,46 @@ pub(super) async fn resume(
     Actor(who): Actor,
     Named(name): Named<String>,
 ) -> Answer<Json<ResumedView>> {
-    let known = state.settings.load().destination(&name);
+    resumed(&state, &name, &who).await.map(Json)
+}
+
+/// Every destination and how it is doing.
+pub(in crate::http) async fn every(state: &AdminState) -> Answer<DestinationsView> {
+    let store = state.engine.store();
+    let (counts, pauses) = (store.counts().await?, store.pauses().await?);
+    Ok(DestinationsView {
+        destinations: all(state, &counts, &pauses),
+    })
+}
+
+/// Gives a destination no more work, until it is resumed.
+pub(in crate::http) async fn paused(
+    state: &AdminState,
+    name: &str,
+    who: String,
+    why: String,
+) -> Answer<PauseView> {
+    let id = state.settings.load().destination(name)?;
+    check_why(&why)?;
+    state.engine.pause(id.clone(), &who, &why).await?;
+    let pauses = state.engine.store().pauses().await?;
+    let stored = pauses
+        .into_iter()
+        .find(|pause| pause.destination == id)
+        .map(show::pause);
+    // Somebody may have resumed it between the two steps: then this is what was done, just now.
+    let at = SystemClock::default().now();
+    Ok(stored.unwrap_or(PauseView {
+        destination_id: id.to_string(),
+        at,
+        by: who,
+        why,
+    }))
+}
+
+/// Gives a destination work again.
+pub(in crate::http) async fn resumed(state: &AdminState, name: &str, who: &str) -> Answer<ResumedView> {
+    let known = state.settings.load().destination(name);
     let id = match known {
         Ok(id) => id,
         Err(fault) => {
@@ -69,11 +89,11 @@ pub(super) async fn resume(
             found.map(|pause| pause.destination).ok_or(fault)?
         }
     };
-    let was_paused = state.engine.resume(&id, &who).await?;
-    Ok(Json(ResumedView {
+    let was_paused = state.engine.resume(&id, who).await?;
+    Ok(ResumedView {
         destination_id: id.to_string(),
         was_paused,
-    }))
+    })
 }
 
 /// Every destination that is configured, and every other that still has work or is paused.

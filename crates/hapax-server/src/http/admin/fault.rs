@@ -150,6 +150,18 @@ impl Fault {
         ))
     }
 
+    /// No room for another saved view.
+    pub(in crate::http) fn too_many_views(limit: usize) -> Self {
+        let detail = format!("{limit} views are saved, which is the limit; delete one and save again");
+        let status = StatusCode::CONFLICT;
+        Self(Problem::new(
+            status,
+            "too_many_views",
+            "Too many saved views",
+            detail,
+        ))
+    }
+
     /// Too many live tails at once.
     pub(in crate::http) fn too_many_streams(limit: usize) -> Self {
         let detail = format!("{limit} live tails are open, which is the limit; close one and try again");
@@ -181,6 +193,11 @@ impl Fault {
         self.0.status()
     }
 
+    /// What happened this time.
+    pub(in crate::http) fn detail(&self) -> String {
+        self.0.detail().to_owned()
+    }
+
     /// The stable code.
     #[cfg(test)]
     pub(in crate::http) const fn code(&self) -> &'static str {
@@ -205,6 +222,8 @@ pub(in crate::http) enum Missing {
     LedgerEntry,
     /// A quarantined body.
     Conflict,
+    /// A saved view.
+    View,
     /// A refused row of an outbox.
     OutboxRow,
 }
@@ -219,6 +238,7 @@ impl Missing {
             Self::Replay => "replay_not_found",
             Self::LedgerEntry => "ledger_entry_not_found",
             Self::Conflict => "conflict_not_found",
+            Self::View => "view_not_found",
             Self::OutboxRow => "outbox_row_not_found",
         }
     }
@@ -232,6 +252,7 @@ impl Missing {
             Self::Replay => "No such replay",
             Self::LedgerEntry => "The ledger does not know this id",
             Self::Conflict => "No such quarantined body",
+            Self::View => "No such view",
             Self::OutboxRow => "No such refused row",
         }
     }

@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
-use hapax_core::Identity;
 use hapax_core::store::Forgotten;
+use hapax_core::{Clock as _, Identity, SystemClock};
 
 use super::access::Actor;
 use super::extract::Named;
@@ -15,19 +15,7 @@ pub(super) async fn show(
     State(state): State<AdminState>,
     Named((source, event_id)): Named<(String, String)>,
 ) -> Answer<Json<LedgerView>> {
-    let identity = identity(&state, &source, event_id)?;
-    let entry = state.engine.store().look_up(&identity).await?;
-    let entry = entry.ok_or_else(|| unknown(&source, &identity))?;
-    Ok(Json(LedgerView {
-        source,
-        scope: identity.scope.to_string(),
-        event_id: identity.event_id,
-        id: entry.id,
-        generation: entry.generation.0,
-        first_seen: entry.first_seen,
-        expires_at: entry.expires_at,
-        body_sha256: entry.raw_hash.to_string(),
-    }))
+    entry(&state, source, event_id).await.map(Json)
 }
 
 pub(super) async fn forget(
@@ -35,14 +23,50 @@ pub(super) async fn forget(
     Actor(who): Actor,
     Named((source, event_id)): Named<(String, String)>,
 ) -> Answer<Json<ForgottenView>> {
-    let identity = identity(&state, &source, event_id)?;
-    match state.engine.forget(&identity, &who).await? {
-        Forgotten::Done { next } => Ok(Json(ForgottenView {
+    forgotten(&state, source, event_id, &who).await.map(Json)
+}
+
+/// What the ledger knows of a sender's id.
+pub(in crate::http) async fn entry(
+    state: &AdminState,
+    source: String,
+    event_id: String,
+) -> Answer<LedgerView> {
+    let identity = identity(state, &source, event_id)?;
+    let store = state.engine.store();
+    let entry = store.look_up(&identity).await?;
+    let entry = entry.ok_or_else(|| unknown(&source, &identity))?;
+    let copies = store.copies(&identity).await?;
+    Ok(LedgerView {
+        source,
+        scope: identity.scope.to_string(),
+        event_id: identity.event_id,
+        id: entry.id,
+        generation: entry.generation.0,
+        first_seen: entry.first_seen,
+        expires_at: entry.expires_at,
+        window_left_seconds: entry.expires_at.since(SystemClock::default().now()).as_secs(),
+        body_sha256: entry.raw_hash.to_string(),
+        copies: copies.as_ref().map_or(0, |tally| tally.copies),
+        last_at: copies.map(|tally| tally.last_at),
+    })
+}
+
+/// Makes the ledger forget an id.
+pub(in crate::http) async fn forgotten(
+    state: &AdminState,
+    source: String,
+    event_id: String,
+    who: &str,
+) -> Answer<ForgottenView> {
+    let identity = identity(state, &source, event_id)?;
+    match state.engine.forget(&identity, who).await? {
+        Forgotten::Done { next } => Ok(ForgottenView {
             source,
             scope: identity.scope.to_string(),
             event_id: identity.event_id,
             next_generation: next.0,
-        })),
+        }),
         Forgotten::Unfinished => Err(Fault::work_unfinished(format!(
             "`{}` has deliveries that are not finished; forgetting it now could make it take effect twice. Wait \
              until they are, or discard them once they are dead",

@@ -16,13 +16,18 @@ use crate::config::Outbox;
 use crate::outbox::{Counts, RefusedRow, Table, TableError};
 
 pub(super) async fn list(State(state): State<AdminState>) -> Json<OutboxesView> {
-    let views = tables(&state).into_iter().map(|(outbox, table)| async move {
+    Json(all(&state).await)
+}
+
+/// Every outbox and how it is doing.
+pub(in crate::http) async fn all(state: &AdminState) -> OutboxesView {
+    let views = tables(state).into_iter().map(|(outbox, table)| async move {
         let counted = table.counts().await;
         view(&outbox, counted)
     });
-    Json(OutboxesView {
+    OutboxesView {
         outboxes: join_all(views).await,
-    })
+    }
 }
 
 pub(super) async fn retry(

@@ -1,24 +1,30 @@
-//! `POST events/{id}/replay`, `POST replays`, `GET replays/{id}`, `DELETE replays/{id}`.
+//! `POST events/{id}/replay`, `GET replays`, `POST replays`, `GET replays/{id}`, `DELETE replays/{id}`.
+
+use std::fmt;
 
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use hapax_core::DestinationId;
-use hapax_core::store::{EventQuery, ReplayJobId, ReplayMode, Replayed};
+use hapax_core::store::{Cursor, EventQuery, ReplayJobId, ReplayMode, Replayed};
+use hapax_core::{DestinationId, EventId};
 use hapax_engine::ReplayRequest;
 use http::StatusCode;
 use http::header::LOCATION;
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::access::Actor;
-use super::extract::{Named, Sent, event_id};
+use super::audit::PageParameters;
+use super::extract::{Asked, Named, Sent, cursor, cursor_text, event_id, limit};
 use super::fault::{Answer, Fault, Missing};
+use super::filter;
 use super::show;
 use super::state::{AdminState, Settings};
-use super::views::{ReplayJobView, ReplayedView};
+use super::views::{ReplayJobView, ReplayPreviewView, ReplayedView, ReplaysView};
 
 /// Events a second that a bulk replay puts back, unless asked otherwise.
-const RATE_DEFAULT: u32 = 100;
+pub(in crate::http) const RATE_DEFAULT: u32 = 100;
 /// Most events a second that a bulk replay may put back.
 const RATE_MAX: u32 = 10_000;
 /// Longest reason that the audit trail takes.
@@ -35,12 +41,45 @@ pub(super) struct ReplayOne {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ReplayMany {
-    query: Option<EventQuery>,
+    query: Option<Which>,
     mode: Option<ReplayMode>,
     to: Option<String>,
     rate: Option<u32>,
     why: String,
     dry_run: bool,
+}
+
+/// Which events: a text in the query language, or the same as an object.
+#[derive(Debug)]
+enum Which {
+    Text(String),
+    Fields(Box<EventQuery>),
+}
+
+impl<'de> Deserialize<'de> for Which {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(WhichVisitor)
+    }
+}
+
+/// By hand, so that an unknown field is refused with its name.
+struct WhichVisitor;
+
+impl<'de> Visitor<'de> for WhichVisitor {
+    type Value = Which;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a query as text, such as \"status:dead\", or as an object")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Which, E> {
+        Ok(Which::Text(text.to_owned()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Which, A::Error> {
+        let query = EventQuery::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Which::Fields(Box::new(query)))
+    }
 }
 
 pub(super) async fn replay_one(
@@ -49,20 +88,32 @@ pub(super) async fn replay_one(
     Named(id): Named<String>,
     Sent(asked): Sent<ReplayOne>,
 ) -> Answer<Json<ReplayedView>> {
-    let event = event_id(&id)?;
     let mode = asked.mode.unwrap_or(ReplayMode::Failed);
     let to = target(&state.settings.load(), asked.to.as_deref())?;
-    check_why(&asked.why)?;
-    match state.engine.replay(event, mode, to, &who, &asked.why).await? {
+    replayed(&state, event_id(&id)?, mode, to, (&who, &asked.why))
+        .await
+        .map(Json)
+}
+
+/// Puts one event back to work; `by` is who and why.
+pub(in crate::http) async fn replayed(
+    state: &AdminState,
+    event: EventId,
+    mode: ReplayMode,
+    to: Option<DestinationId>,
+    (who, why): (&str, &str),
+) -> Answer<ReplayedView> {
+    check_why(why)?;
+    match state.engine.replay(event, mode, to, who, why).await? {
         Replayed::Again {
             deliveries,
             generation,
-        } => Ok(Json(ReplayedView {
+        } => Ok(ReplayedView {
             event,
             mode,
             deliveries,
             generation: generation.0,
-        })),
+        }),
         Replayed::Unfinished => Err(Fault::work_unfinished(format!(
             "event {event} has deliveries that are not finished; wait until they are, or pause their destination \
              and look at `hapax events show {event}`"
@@ -80,12 +131,19 @@ pub(super) async fn start(
     let dry_run = asked.dry_run;
     let request = request(&state.settings.load(), asked, who)?;
     if dry_run {
-        let preview = state.engine.preview_replay(&request).await?;
-        return Ok(Json(show::preview(preview)).into_response());
+        return Ok(Json(preview(&state, &request).await?).into_response());
     }
-    let job = show::job(state.engine.start_replay(request).await?);
+    let job = started(&state, request).await?;
     let location = format!("/api/v1/replays/{}", job.id);
     Ok((StatusCode::ACCEPTED, [(LOCATION, location)], Json(job)).into_response())
+}
+
+pub(super) async fn list(
+    State(state): State<AdminState>,
+    Asked(asked): Asked<PageParameters>,
+) -> Answer<Json<ReplaysView>> {
+    let (after, limit) = (cursor(asked.cursor.as_deref())?, limit(asked.limit)?);
+    page(&state, after, limit).await.map(Json)
 }
 
 pub(super) async fn show(
@@ -100,28 +158,67 @@ pub(super) async fn cancel(
     Actor(who): Actor,
     Named(id): Named<String>,
 ) -> Answer<Json<ReplayJobView>> {
-    let id = job_id(&id)?;
-    if state.engine.cancel_replay(id, &who).await? {
-        return Ok(Json(find(&state, id).await?));
+    cancelled(&state, job_id(&id)?, &who).await.map(Json)
+}
+
+/// What a bulk replay would do.
+pub(in crate::http) async fn preview(
+    state: &AdminState,
+    request: &ReplayRequest,
+) -> Answer<ReplayPreviewView> {
+    Ok(show::preview(state.engine.preview_replay(request).await?))
+}
+
+/// Starts a bulk replay.
+pub(in crate::http) async fn started(state: &AdminState, request: ReplayRequest) -> Answer<ReplayJobView> {
+    Ok(show::job(state.engine.start_replay(request).await?))
+}
+
+/// One page of bulk replays.
+pub(in crate::http) async fn page(
+    state: &AdminState,
+    after: Option<Cursor>,
+    limit: u32,
+) -> Answer<ReplaysView> {
+    let (jobs, next) = state.engine.store().replay_jobs(after, limit).await?;
+    Ok(ReplaysView {
+        replays: jobs.into_iter().map(show::job).collect(),
+        next: next.map(cursor_text),
+    })
+}
+
+/// Cancels a bulk replay.
+pub(in crate::http) async fn cancelled(
+    state: &AdminState,
+    id: ReplayJobId,
+    who: &str,
+) -> Answer<ReplayJobView> {
+    if state.engine.cancel_replay(id, who).await? {
+        return find(state, id).await;
     }
-    find(&state, id).await?;
+    find(state, id).await?;
     Err(Fault::replay_over(format!(
         "replay {id} is over; there is nothing to cancel"
     )))
 }
 
-async fn find(state: &AdminState, id: ReplayJobId) -> Answer<ReplayJobView> {
+/// One bulk replay.
+pub(in crate::http) async fn find(state: &AdminState, id: ReplayJobId) -> Answer<ReplayJobView> {
     let job = state.engine.store().replay_job(id).await?;
     let missing = || Fault::not_found(Missing::Replay, format!("there is no replay {id}"));
     job.map(show::job).ok_or_else(missing)
 }
 
 fn request(settings: &Settings, asked: ReplayMany, who: String) -> Answer<ReplayRequest> {
-    let query = asked.query.unwrap_or_default();
+    let query = match asked.query {
+        None => EventQuery::default(),
+        Some(Which::Text(text)) => filter::read(settings, &text)?,
+        Some(Which::Fields(query)) => filter::check(settings, *query)?,
+    };
     if query == EventQuery::default() {
         return Err(Fault::invalid_parameter(
-            "`query` is empty, which means every event ever; name at least one of source, status, type, event_id, \
-             since, until",
+            "`query` is empty, which means every event ever; name at least one term, such as source:stripe or \
+             status:dead",
         ));
     }
     let rate_per_second = asked.rate.unwrap_or(RATE_DEFAULT);
@@ -155,7 +252,8 @@ pub(super) fn check_why(why: &str) -> Answer<()> {
     )))
 }
 
-fn job_id(text: &str) -> Answer<ReplayJobId> {
+/// The id of a bulk replay in a path.
+pub(in crate::http) fn job_id(text: &str) -> Answer<ReplayJobId> {
     let id = text.parse().map_err(|_| {
         Fault::invalid_parameter(format!(
             "`{text}` is not the id of a replay: it is a UUID, as `POST replays` answered"

@@ -7,7 +7,12 @@ use super::state::AdminState;
 use super::views::SourcesView;
 
 pub(super) async fn list(State(state): State<AdminState>) -> Json<SourcesView> {
-    Json(SourcesView {
+    Json(all(&state))
+}
+
+/// Every source.
+pub(in crate::http) fn all(state: &AdminState) -> SourcesView {
+    SourcesView {
         sources: state.settings.load().sources.clone(),
-    })
+    }
 }

@@ -121,6 +121,12 @@ impl Settings {
         })
     }
 
+    /// The same for what may be removed from the configuration: a name that is unknown is taken for an id.
+    pub(in crate::http) fn destination_or_id(&self, name: &str) -> DestinationId {
+        self.destination(name)
+            .unwrap_or_else(|_| DestinationId::from(name))
+    }
+
     /// The configured destination with this id.
     pub(in crate::http) fn by_id(&self, id: &DestinationId) -> Option<&DestinationSettings> {
         self.destinations.iter().find(|destination| destination.id == *id)

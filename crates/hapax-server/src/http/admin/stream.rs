@@ -18,8 +18,9 @@ use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
 
 use super::extract::Asked;
 use super::fault::{Answer, Fault};
+use super::filter;
 use super::readiness::Readiness;
-use super::state::AdminState;
+use super::state::{AdminState, Settings};
 
 /// Most live tails at once.
 pub(super) const STREAMS_MAX: usize = 64;
@@ -30,6 +31,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct TailParameters {
+    q: Option<String>,
     source: Option<String>,
     #[serde(rename = "type")]
     event_type: Option<String>,
@@ -47,7 +49,7 @@ pub(super) async fn tail(
         }
     };
     let tail = Tail {
-        wanted,
+        wanted: wanted.into_query(&state.settings.load())?,
         notices: state.engine.tail(),
         readiness: state.readiness,
         _permit: permit,
@@ -60,7 +62,7 @@ pub(super) async fn tail(
 }
 
 struct Tail {
-    wanted: TailParameters,
+    wanted: EventQuery,
     notices: Receiver<Notice>,
     readiness: Readiness,
     _permit: OwnedSemaphorePermit,
@@ -75,7 +77,7 @@ impl Tail {
                 () = self.readiness.stopping() => return None,
             };
             match received {
-                Ok(notice) if self.wanted.fits(&notice) => return Some(arrival(&notice)),
+                Ok(notice) if fits(&self.wanted, &notice) => return Some(arrival(&notice)),
                 Ok(_) => {}
                 Err(RecvError::Lagged(missed)) => {
                     return Some(
@@ -91,20 +93,39 @@ impl Tail {
 }
 
 impl TailParameters {
-    fn fits(&self, notice: &Notice) -> bool {
-        let pattern = EventQuery {
-            event_type: self.event_type.clone(),
+    fn into_query(self, settings: &Settings) -> Answer<EventQuery> {
+        let mut query = filter::read(settings, self.q.as_deref().unwrap_or_default())?;
+        filter::both(&mut query.source, self.source.map(Into::into), "source")?;
+        filter::both(&mut query.event_type, self.event_type, "type")?;
+        filter::both(&mut query.event_id, self.event_id, "event_id")?;
+        let seen_at_arrival = EventQuery {
+            source: query.source.clone(),
+            event_type: query.event_type.clone(),
+            event_id: query.event_id.clone(),
+            // What arrives now is after any moment that has passed.
+            since: query.since,
             ..EventQuery::default()
         };
-        self.source
-            .as_deref()
-            .is_none_or(|source| source == notice.source.as_str())
-            && self
-                .event_id
-                .as_deref()
-                .is_none_or(|event_id| event_id == notice.event_id)
-            && pattern.fits_type(notice.event_type.as_deref())
+        if query == seen_at_arrival {
+            return Ok(query);
+        }
+        Err(Fault::invalid_parameter(
+            "a live tail shows events at the moment they arrive, when only their source, type and id are known; \
+             leave the other terms out, or look with `GET events`",
+        ))
     }
+}
+
+fn fits(wanted: &EventQuery, notice: &Notice) -> bool {
+    let is_source = wanted
+        .source
+        .as_ref()
+        .is_none_or(|source| *source == notice.source);
+    let is_id = wanted
+        .event_id
+        .as_deref()
+        .is_none_or(|id| id == notice.event_id || id == notice.id.to_string());
+    is_source && is_id && wanted.fits_type(notice.event_type.as_deref())
 }
 
 fn arrival(notice: &Notice) -> Event {

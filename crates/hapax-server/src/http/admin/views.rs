@@ -8,19 +8,29 @@ mod event;
 mod operation;
 mod outbox;
 mod place;
+mod saved;
 mod stats;
+mod traffic;
 
 pub(crate) use delivery::Intake;
-pub use delivery::{AttemptView, DeliveriesView, DeliveryStatus, DeliveryView};
+pub use delivery::{
+    AttemptView, DeadGroupView, DeadGroupsView, DeliveriesView, DeliveryStatus, DeliveryView,
+};
 pub use event::{
-    BatchView, ConflictView, DuplicatesView, EventPageView, EventSummaryView, EventView, HeaderView,
+    BatchView, ConflictView, CoverageView, DuplicatesView, EventPageView, EventSummaryView, EventView,
+    HeaderView,
 };
 pub use operation::{
     AuditPageView, AuditView, DisposedView, ForgottenView, LedgerView, ReleasedView, ReplayJobView,
-    ReplayPreviewView, ReplayedView, TallyView,
+    ReplayPreviewView, ReplayedView, ReplaysView, TallyView,
 };
 pub use outbox::{OutboxRetriedView, OutboxRowView, OutboxView, OutboxesView};
 pub use place::{
     DestinationView, DestinationsView, PauseView, RegistrationView, ResumedView, SourceView, SourcesView,
 };
+pub use saved::{CompletionView, DeletedViewView, SavedViewView, SavedViewsView, SuggestionView};
 pub use stats::{DestinationStatsView, RetentionView, SourceStatsView, StatsView, StoreView};
+pub use traffic::{
+    DestinationSeriesView, DestinationTrafficView, PercentilesView, SourceSeriesView, SourceTrafficView,
+    TrafficView,
+};

@@ -14,6 +14,34 @@ pub struct DeliveriesView {
     pub next: Option<String>,
 }
 
+/// Dead deliveries by destination and error, the most first.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct DeadGroupsView {
+    /// The groups.
+    pub groups: Vec<DeadGroupView>,
+}
+
+/// Dead deliveries that have a destination and an error in common.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DeadGroupView {
+    /// The destination's name; its id, where it is not configured any more.
+    pub destination: String,
+    /// The destination's stable id.
+    pub destination_id: String,
+    /// Why they were given up.
+    pub error: Option<String>,
+    /// How many.
+    pub count: u64,
+    /// When the first of them died.
+    pub first_at: Timestamp,
+    /// When the last did.
+    pub last_at: Timestamp,
+    /// The event of the last.
+    pub last_event: EventId,
+    /// Their events in the query language: what to replay, together with `to`.
+    pub q: String,
+}
+
 /// One event on its way to one destination.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DeliveryView {

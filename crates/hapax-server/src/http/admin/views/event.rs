@@ -10,8 +10,31 @@ use super::{AttemptView, DeliveryView};
 pub struct EventPageView {
     /// The events.
     pub events: Vec<EventSummaryView>,
-    /// What to pass as `cursor` to go on; null at the end.
+    /// What to pass as `cursor` to go on; null at the end. A page may hold fewer than asked for and still go on.
     pub next: Option<String>,
+    /// What of the store was looked at.
+    pub coverage: CoverageView,
+}
+
+/// What of the store a search looks at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum CoverageView {
+    /// Everything that is stored.
+    #[default]
+    Everything,
+    /// The query asks for a value in bodies, and its source has that field indexed.
+    Indexed {
+        /// Everything that was accepted since this moment was looked at.
+        since: Timestamp,
+    },
+    /// The query asks for a value in bodies that no index has: the newest bodies were read, one after the other.
+    Newest {
+        /// Bodies read by all pages so far.
+        bodies_read: u64,
+        /// Whether the limit of one search ended it before everything was looked at.
+        is_cut: bool,
+    },
 }
 
 /// An event in a list.
@@ -32,6 +55,8 @@ pub struct EventSummaryView {
     pub received_at: Timestamp,
     /// Size of its body.
     pub body_bytes: u64,
+    /// Copies that came after the first, as far as they were flushed.
+    pub copies: u64,
 }
 
 /// One event with everything that happened to it. Its body is at `events/{id}/payload`.

@@ -4,7 +4,7 @@ use hapax_core::store::{EventQuery, ReplayJobState, ReplayMode};
 use hapax_core::{EventId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::EventSummaryView;
+use super::{CoverageView, EventSummaryView};
 
 /// A single event that was put back to work.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -28,6 +28,17 @@ pub struct ReplayPreviewView {
     pub matched: u64,
     /// A few of them, newest first.
     pub samples: Vec<EventSummaryView>,
+    /// What of the store was looked at, and would be.
+    pub coverage: CoverageView,
+}
+
+/// One page of bulk replays, newest first, over or not.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ReplaysView {
+    /// The replays.
+    pub replays: Vec<ReplayJobView>,
+    /// What to pass as `cursor` to go on; null at the end.
+    pub next: Option<String>,
 }
 
 /// A bulk replay: a stored job that goes on after a restart.
@@ -39,6 +50,8 @@ pub struct ReplayJobView {
     pub state: ReplayJobState,
     /// Which events.
     pub query: EventQuery,
+    /// The same in the query language.
+    pub q: String,
     /// Which of their deliveries.
     pub mode: ReplayMode,
     /// Only this destination (its stable id).
@@ -66,6 +79,8 @@ pub struct TallyView {
     pub unfinished: u64,
     /// Events where nothing fitted the mode, or that were gone.
     pub skipped: u64,
+    /// Bodies read because the query asks for values in them; a walk ends after 50,000.
+    pub bodies_read: u64,
 }
 
 /// What became of dead letters.
@@ -94,8 +109,14 @@ pub struct LedgerView {
     pub first_seen: Timestamp,
     /// When the ledger may forget it.
     pub expires_at: Timestamp,
+    /// Seconds until then; 0 once it may.
+    pub window_left_seconds: u64,
     /// SHA-256 of the first one's body, in hexadecimal.
     pub body_sha256: String,
+    /// Copies that came after the first, as far as they were flushed.
+    pub copies: u64,
+    /// When the last copy came; null before there is one.
+    pub last_at: Option<Timestamp>,
 }
 
 /// An id that the ledger forgot on demand.
@@ -123,7 +144,7 @@ pub struct ReleasedView {
 }
 
 /// One page of the audit trail, newest first.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct AuditPageView {
     /// The entries.
     pub audit: Vec<AuditView>,

@@ -3,7 +3,7 @@
 use hapax_core::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::PauseView;
+use super::{PauseView, TrafficView};
 
 /// The whole of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -22,6 +22,9 @@ pub struct StatsView {
     pub store: StoreView,
     /// What was deleted since the start because its window had passed.
     pub retention: RetentionView,
+    /// What came and went over time; null unless `over` asks for it.
+    #[serde(default)]
+    pub traffic: Option<TrafficView>,
 }
 
 /// What came from a source since the start.
