@@ -126,14 +126,10 @@ async fn another_body_under_the_id_is_compared_and_released() {
         page.contains("only in the other: </span>  &quot;amount&quot;: 12345678901234567891"),
         "{page}"
     );
+    let overview = desk.page("/").await;
     assert!(
-        desk.page("/")
-            .await
-            .contains("/events?q=source%3Ashop%20has%3Aconflict")
-            || desk
-                .page("/")
-                .await
-                .contains("/events?q=source%3Ashop+has%3Aconflict")
+        overview.contains("/events?q=source%3Ashop%20has%3Aconflict"),
+        "{overview}"
     );
     let from = page.find("/conflicts/").unwrap();
     let action = format!("{path}{}", page[from..].split('"').next().unwrap());
