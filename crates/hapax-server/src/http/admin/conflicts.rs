@@ -11,6 +11,12 @@ use super::fault::{Answer, Fault, Missing};
 use super::state::AdminState;
 use super::views::ReleasedView;
 
+/// Gives another body that came under the id of an event, byte for byte.
+#[utoipa::path(get, path = "/events/{id}/conflicts/{hash}/payload", operation_id = "getConflictPayload", tag = "events",
+    params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid"), ("hash" = String, Path, description = "SHA-256 of the other body, in hexadecimal.", pattern = "^[0-9a-f]{64}$")),
+    responses((status = 200, description = "The body.", content_type = "*/*", body = Vec<u8>)),
+    extensions(("x-problems" = json!(["invalid_parameter", "conflict_not_found"])))
+)]
 pub(super) async fn payload(
     State(state): State<AdminState>,
     Named((id, hash)): Named<(String, String)>,
@@ -21,6 +27,14 @@ pub(super) async fn payload(
     Ok(raw(&variant.headers, variant.body))
 }
 
+/// Makes an event of its own of another body that came under the id of an event.
+///
+/// Doing it twice makes one event.
+#[utoipa::path(post, path = "/events/{id}/conflicts/{hash}/release", operation_id = "releaseConflict", tag = "events",
+    params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid"), ("hash" = String, Path, description = "SHA-256 of the other body, in hexadecimal.", pattern = "^[0-9a-f]{64}$")),
+    responses((status = 200, description = "The new event.", body = ReleasedView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "conflict_not_found", "unknown_source", "rate_limited"])))
+)]
 pub(super) async fn release(
     State(state): State<AdminState>,
     Actor(who): Actor,
