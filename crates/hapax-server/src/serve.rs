@@ -8,6 +8,7 @@
 mod files;
 pub(crate) mod signals;
 mod store;
+mod traffic;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -83,6 +84,7 @@ pub struct Server {
     settings: Arc<ArcSwap<Settings>>,
     readiness: Readiness,
     clock: Arc<dyn Clock>,
+    traffic: traffic::Writer,
     config: Mutex<Config>,
     ingest_listener: Listener,
     admin_listener: Listener,
@@ -222,13 +224,18 @@ impl Server {
         };
         let admin_service = TowerToHyperService::new(admin::router(state));
         let admin_listener = Listener::start(admin_socket, |socket, stop| {
-            tokio::spawn(listen::serve(socket, admin_limits, admin_service, stop))
+            let service = move |peer| listen::WithPeer {
+                service: admin_service.clone(),
+                peer,
+            };
+            tokio::spawn(listen::serve_each(socket, admin_limits, service, stop))
         })?;
         let ingest_service = ingest.service();
         let ingest_listener = Listener::start(ingest_socket, |socket, stop| {
             tokio::spawn(listen::serve(socket, tuning.listen, ingest_service, stop))
         })?;
         outboxes.reconfigure(&config);
+        let traffic = traffic::Writer::start(store.backend(), Arc::clone(&metrics));
         readiness.enter(Phase::Serving);
         Ok(Self {
             engine,
@@ -241,6 +248,7 @@ impl Server {
             settings,
             readiness,
             clock,
+            traffic,
             config: Mutex::new(config),
             ingest_listener,
             admin_listener,
@@ -327,6 +335,7 @@ impl Server {
             "attempts ended"
         );
         self.admin_listener.stop().await;
+        self.traffic.stop().await;
         self.store.close().await;
     }
 }

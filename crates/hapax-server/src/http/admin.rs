@@ -5,32 +5,38 @@
 //! is behind `access`. Every answer has a limit in time and every body one in size; the live tail is
 //! the one answer without an end, and has a limit in number.
 
-mod access;
+pub(in crate::http) mod access;
 pub(in crate::http) mod audit;
 pub(in crate::http) mod complete;
 pub(in crate::http) mod conflicts;
+mod copies;
+pub(in crate::http) mod copy;
 pub(in crate::http) mod deliveries;
 pub(in crate::http) mod destinations;
+pub(in crate::http) mod diff;
 pub(in crate::http) mod events;
 pub(in crate::http) mod extract;
+pub(in crate::http) mod facts;
 pub(in crate::http) mod fault;
 pub(in crate::http) mod filter;
 pub(in crate::http) mod ledger;
 mod meter;
 pub mod openapi;
 pub(in crate::http) mod outbox;
-mod readiness;
-mod reading;
-mod registrations;
+pub(in crate::http) mod overview;
+pub(in crate::http) mod pretty;
+pub(in crate::http) mod readiness;
+pub(in crate::http) mod registrations;
 pub(in crate::http) mod replays;
 pub(in crate::http) mod saved;
 mod schemas;
 mod settings;
-mod show;
+pub(in crate::http) mod show;
 pub(in crate::http) mod sources;
-mod state;
+pub(in crate::http) mod state;
 pub(in crate::http) mod stats;
-mod stream;
+pub(in crate::http) mod stream;
+mod strict;
 pub(in crate::http) mod traffic;
 pub mod views;
 
@@ -38,9 +44,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use hapax_core::{Clock as _, SystemClock};
 use http::header::CONTENT_TYPE;
 use utoipa_axum::router::OpenApiRouter;
@@ -51,8 +56,10 @@ pub use meter::{Arrivals, Meter};
 pub use readiness::{CheckView, ChecksView, Phase, Readiness, ReadyView};
 pub use state::{AdminState, DestinationSettings, Settings};
 
+use super::dashboard;
 use extract::BODY_BYTES_MAX;
 use fault::{Fault, Missing};
+use strict::strict;
 
 /// Longest that an answer takes. `forget` alone waits for the life of the seen-cache, ten seconds.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -73,10 +80,11 @@ pub fn router(state: AdminState) -> Router {
         .layer(from_fn_with_state(state.clone(), access::guard));
     Router::new()
         .merge(Router::from(probes).layer(from_fn(in_time)))
-        .route("/api", get(reading::page))
+        .merge(dashboard::router(&state).layer(from_fn(in_time)))
         .nest("/api/v1", api)
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
+        .layer(map_response(strict))
         .with_state(state)
 }
 
@@ -100,7 +108,9 @@ fn routes() -> Routes {
         .routes(routes!(events::show))
         .routes(routes!(events::payload))
         .routes(routes!(replays::replay_one))
+        .routes(routes!(copies::copy))
         .routes(routes!(conflicts::payload))
+        .routes(routes!(conflicts::compare))
         .routes(routes!(conflicts::release))
         .routes(routes!(replays::list, replays::start))
         .routes(routes!(replays::show, replays::cancel))
@@ -109,6 +119,7 @@ fn routes() -> Routes {
         .routes(routes!(deliveries::discard))
         .routes(routes!(deliveries::restore))
         .routes(routes!(stats::show))
+        .routes(routes!(overview::show))
         .routes(routes!(audit::list))
         // A sender's id may hold anything, slashes too: it is the whole rest of the path.
         .routes(routes!(ledger::show, ledger::forget))

@@ -5,15 +5,16 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hapax_core::store::{EventQuery, EventRecord};
-use hapax_core::{EventId, Headers};
+use hapax_core::{Clock as _, EventId, Headers, SystemClock};
 use hapax_engine::SearchCursor;
 use http::HeaderValue;
 use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 
 use super::extract::{Asked, Named, event_id};
+use super::facts;
 use super::fault::{Answer, Fault, Missing};
 use super::filter::{EventListParameters, search_cursor_text};
-use super::show::{self, Names};
+use super::show;
 use super::state::AdminState;
 use super::views::{EventPageView, EventView};
 
@@ -80,8 +81,7 @@ pub(in crate::http) async fn page(
 /// One event with everything that happened to it.
 pub(in crate::http) async fn one(state: &AdminState, id: EventId) -> Answer<EventView> {
     let record = record(state, id).await?;
-    let settings = state.settings.load();
-    Ok(Names::now(state, &settings).event(&record))
+    facts::event(state, &record, SystemClock::default().now()).await
 }
 
 /// What the store has of an event.

@@ -41,6 +41,38 @@ impl Fault {
         ))
     }
 
+    /// Too many wrong tokens came from this address.
+    pub(in crate::http) fn too_many_attempts(wait: Duration) -> Self {
+        let detail = format!(
+            "too many wrong tokens came from your address; no token is looked at for {} s",
+            wait.as_secs().max(1)
+        );
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        let problem = Problem::new(status, "too_many_attempts", "Too many wrong tokens", detail);
+        Self(problem.retry_after(wait))
+    }
+
+    /// A change, asked for with a token that may only read.
+    pub(in crate::http) fn read_only() -> Self {
+        Self(Problem::new(
+            StatusCode::FORBIDDEN,
+            "read_only",
+            "This token may only read",
+            "the token is one of server.read_tokens, which change nothing; use server.admin_token",
+        ))
+    }
+
+    /// A form without the proof that it came from a page of ours.
+    pub(in crate::http) fn stale_form() -> Self {
+        Self(Problem::new(
+            StatusCode::FORBIDDEN,
+            "stale_form",
+            "The form is from another session",
+            "the form was made before you signed in, or before the service started; go back, load the page again and \
+             send it once more",
+        ))
+    }
+
     /// A path, query or body value that cannot be understood.
     pub(in crate::http) fn invalid_parameter(detail: impl Into<String>) -> Self {
         Self(Problem::new(
@@ -154,6 +186,11 @@ impl Fault {
         let status = StatusCode::SERVICE_UNAVAILABLE;
         let problem = Problem::new(status, "store_unavailable", "The store is unavailable", detail);
         Self(problem.retry_after(RETRY_AFTER))
+    }
+
+    /// The status that it is answered with.
+    pub(in crate::http) const fn status(&self) -> StatusCode {
+        self.0.status()
     }
 
     /// What happened this time.
@@ -300,7 +337,9 @@ impl From<ReleaseError> for Fault {
 impl IntoResponse for Fault {
     fn into_response(self) -> Response {
         let status = self.0.status();
-        let mut response: Response = self.0.into_response();
+        let mut response: Response = self.0.clone().into_response();
+        // The dashboard shows it as a page.
+        response.extensions_mut().insert(self.0);
         if status == StatusCode::UNAUTHORIZED {
             let challenge = HeaderValue::from_static("Bearer realm=\"hapax\"");
             response.headers_mut().insert(WWW_AUTHENTICATE, challenge);

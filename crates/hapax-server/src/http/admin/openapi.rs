@@ -34,8 +34,9 @@ const TAGS: [(&str, &str); 12] = [
 ];
 
 /// What any path under `/api/v1` may answer.
-const ANYWHERE: [&str; 6] = [
+const ANYWHERE: [&str; 7] = [
     "unauthorized",
+    "too_many_attempts",
     "forbidden_origin",
     "store_rejected",
     "store_damaged",
@@ -105,14 +106,9 @@ fn finish(document: OpenApi) -> Value {
     let mut finished = serde_json::Map::new();
     for (path, mut item) in paths.as_object().cloned().unwrap_or_default() {
         let is_api = path.starts_with("/api/");
-        for operation in item
-            .as_object_mut()
-            .into_iter()
-            .flatten()
-            .map(|(_, operation)| operation)
-        {
+        for (method, operation) in item.as_object_mut().into_iter().flatten() {
             if is_api {
-                add_problems(operation);
+                add_problems(operation, method);
                 operation["security"] = json!([{ "token": [] }, { "session": [] }]);
             }
         }
@@ -124,9 +120,11 @@ fn finish(document: OpenApi) -> Value {
 }
 
 /// Turns the codes that an operation names into responses, one for each status.
-fn add_problems(operation: &mut Value) {
+fn add_problems(operation: &mut Value, method: &str) {
     let named = operation[PROBLEMS_KEY].as_array().cloned().unwrap_or_default();
     let named = named.iter().filter_map(Value::as_str).chain(ANYWHERE);
+    // A token that may only read is refused whatever else is wrong.
+    let named = named.chain((method != "get").then_some("read_only"));
     let mut by_status: BTreeMap<u16, Vec<(&str, &str)>> = BTreeMap::new();
     for code in named {
         if let Some((code, status, meaning)) = problem_codes().find(|(known, ..)| *known == code) {

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 
+use super::facts;
 use super::state::AdminState;
 use super::views::SourcesView;
 
@@ -13,9 +14,12 @@ pub(super) async fn list(State(state): State<AdminState>) -> Json<SourcesView> {
     Json(all(&state))
 }
 
-/// Every source.
+/// Every source, with what was refused lately.
 pub(in crate::http) fn all(state: &AdminState) -> SourcesView {
-    SourcesView {
-        sources: state.settings.load().sources.clone(),
+    let mut sources = state.settings.load().sources.clone();
+    for source in &mut sources {
+        let refusals = state.meter.refusals(&source.name).into_iter();
+        source.refusals = refusals.map(facts::refusal).collect();
     }
+    SourcesView { sources }
 }

@@ -111,7 +111,7 @@ fn source(settings: &Settings, arrivals: Arrivals, counts: &Counts) -> SourceSta
     }
 }
 
-fn destination(place: DestinationView, counts: &Counts) -> DestinationStatsView {
+pub(super) fn destination(place: DestinationView, counts: &Counts) -> DestinationStatsView {
     let mine: Vec<&Backlog> = counts
         .backlog
         .iter()

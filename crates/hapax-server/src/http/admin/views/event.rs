@@ -4,7 +4,7 @@ use hapax_core::{EventId, EventStatus, SourceName, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{AttemptView, DeliveryView};
+use super::{AttemptView, DeliveryView, IdentityView, VerificationView};
 use crate::http::admin::schemas;
 
 /// One page of events, newest first.
@@ -112,6 +112,12 @@ pub struct EventView {
     /// An earlier event with the same body under another id, where ids are not signed.
     #[schema(value_type = Option<String>, format = "uuid")]
     pub same_body_as: Option<EventId>,
+    /// Which event it is, and why a copy of it is one.
+    #[serde(default)]
+    pub identity: Option<IdentityView>,
+    /// How it proved that it is genuine.
+    #[serde(default)]
+    pub verification: Option<VerificationView>,
 }
 
 /// A header as it arrived; bytes that are not UTF-8 are replaced.

@@ -4,6 +4,8 @@ use hapax_core::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::RefusalView;
+
 /// Every source.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SourcesView {
@@ -30,6 +32,21 @@ pub struct SourceView {
     pub payload_retention_seconds: u64,
     /// How long the payload of a dead letter is kept.
     pub dead_retention_seconds: u64,
+    /// How it proves that its requests are genuine, in words; null for an outbox.
+    #[serde(default)]
+    pub scheme: Option<String>,
+    /// Where the id of an event is found; null for an outbox.
+    #[serde(default)]
+    pub event_id_rule: Option<String>,
+    /// The URL to enter at the sender; null without `server.public_url`.
+    #[serde(default)]
+    pub console_url: Option<String>,
+    /// Whether its sender hands over the secret that it signs with.
+    #[serde(default)]
+    pub takes_registrations: bool,
+    /// The last requests of it that this process refused, newest first.
+    #[serde(default)]
+    pub refusals: Vec<RefusalView>,
 }
 
 /// A registration that is open.

@@ -1,39 +1,19 @@
 //! `/api`: the description of the API as a page to read. It shows nothing that the public documentation does not.
 
-use axum::response::{IntoResponse as _, Response};
-use http::header::{CONTENT_SECURITY_POLICY, X_CONTENT_TYPE_OPTIONS};
-use maud::{DOCTYPE, Markup, html};
+use axum::response::Response;
+use maud::{Markup, html};
 
-use super::openapi::document;
-use super::openapi::outline::{Chapter, Field, Need, Operation, chapters};
+use super::frame::{self, Here};
+use super::viewer::Viewer;
+use crate::http::admin::openapi::document;
+use crate::http::admin::openapi::outline::{Chapter, Field, Need, Operation, chapters};
 
-/// Nothing on the page needs anything from anywhere.
-const POLICY: &str = "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'";
-
-pub(super) async fn page() -> Response {
-    let headers = [
-        (CONTENT_SECURITY_POLICY, POLICY),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    ];
-    (headers, axum::response::Html(whole().into_string())).into_response()
-}
-
-fn whole() -> Markup {
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { "Admin API · Hapax" }
-            }
-            body { main { h1 { "Admin API" } (content()) } }
-        }
-    }
+pub(super) async fn page(viewer: Viewer) -> Response {
+    frame::page(&viewer, Here::Api, "Admin API", content())
 }
 
 /// What stands under the heading.
-pub(in crate::http) fn content() -> Markup {
+fn content() -> Markup {
     let document = document();
     let chapters = chapters(&document);
     html! {
