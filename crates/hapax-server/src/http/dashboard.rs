@@ -7,16 +7,19 @@
 mod api;
 pub(in crate::http) mod assets;
 pub(in crate::http) mod done;
+mod events;
 pub(in crate::http) mod form;
 pub(in crate::http) mod frame;
+mod live;
 mod login;
 mod logout;
 pub(in crate::http) mod moment;
 pub(in crate::http) mod next;
 pub(in crate::http) mod number;
 pub(in crate::http) mod status;
-mod theme;
+pub(in crate::http) mod theme;
 pub(in crate::http) mod viewer;
+mod views;
 mod wrap;
 
 use axum::Router;
@@ -36,6 +39,10 @@ pub(super) fn router(state: &AdminState) -> Router<AdminState> {
 
 fn pages() -> Router<AdminState> {
     Router::new()
+        .route("/events", get(events::page))
+        .route("/events/live", get(live::tail))
+        .route("/views", post(views::save))
+        .route("/views/delete", post(views::delete))
         .route("/login", get(login::page).post(login::sign_in))
         .route("/api", get(api::page))
         .route("/logout", post(logout::sign_out))

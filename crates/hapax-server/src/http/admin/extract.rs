@@ -16,7 +16,7 @@ pub(in crate::http) const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// Most items on a page.
 pub(in crate::http) const PAGE_MAX: u32 = 200;
 /// Items on a page, unless asked otherwise.
-const PAGE_DEFAULT: u32 = 50;
+pub(in crate::http) const PAGE_DEFAULT: u32 = 50;
 
 /// A path's parameters, percent-decoded.
 pub(in crate::http) struct Named<T>(pub(in crate::http) T);

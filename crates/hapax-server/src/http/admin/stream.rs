@@ -26,7 +26,7 @@ use super::state::{AdminState, Settings};
 /// Most live tails at once.
 pub(super) const STREAMS_MAX: usize = 64;
 /// A silent stream says this often that it lives, so that proxies keep it.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+pub(in crate::http) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Which arrivals; everything given must match.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -58,12 +58,7 @@ pub(super) async fn tail(
     State(state): State<AdminState>,
     Asked(wanted): Asked<TailParameters>,
 ) -> Answer<Sse<impl Stream<Item = Result<Event, Infallible>>>> {
-    let permit = match state.streams.clone().try_acquire_owned() {
-        Ok(permit) => permit,
-        Err(TryAcquireError::NoPermits | TryAcquireError::Closed) => {
-            return Err(Fault::too_many_streams(STREAMS_MAX));
-        }
-    };
+    let permit = permit(&state)?;
     let tail = Tail {
         wanted: wanted.into_query(&state.settings.load())?,
         notices: state.engine.tail(),
@@ -114,15 +109,7 @@ impl TailParameters {
         filter::both(&mut query.source, self.source.map(Into::into), "source")?;
         filter::both(&mut query.event_type, self.event_type, "type")?;
         filter::both(&mut query.event_id, self.event_id, "event_id")?;
-        let seen_at_arrival = EventQuery {
-            source: query.source.clone(),
-            event_type: query.event_type.clone(),
-            event_id: query.event_id.clone(),
-            // What arrives now is after any moment that has passed.
-            since: query.since,
-            ..EventQuery::default()
-        };
-        if query == seen_at_arrival {
+        if is_seen_at_arrival(&query) {
             return Ok(query);
         }
         Err(Fault::invalid_parameter(
@@ -132,7 +119,31 @@ impl TailParameters {
     }
 }
 
-fn fits(wanted: &EventQuery, notice: &Notice) -> bool {
+/// Whether a query asks only for what is known of an event when it arrives.
+pub(in crate::http) fn is_seen_at_arrival(query: &EventQuery) -> bool {
+    let known = EventQuery {
+        source: query.source.clone(),
+        event_type: query.event_type.clone(),
+        event_id: query.event_id.clone(),
+        // What arrives now is after any moment that has passed.
+        since: query.since,
+        ..EventQuery::default()
+    };
+    *query == known
+}
+
+/// A permit for one more live tail.
+pub(in crate::http) fn permit(state: &AdminState) -> Answer<OwnedSemaphorePermit> {
+    match state.streams.clone().try_acquire_owned() {
+        Ok(permit) => Ok(permit),
+        Err(TryAcquireError::NoPermits | TryAcquireError::Closed) => {
+            Err(Fault::too_many_streams(STREAMS_MAX))
+        }
+    }
+}
+
+/// Whether an arrival is one of those that are wanted.
+pub(in crate::http) fn fits(wanted: &EventQuery, notice: &Notice) -> bool {
     let is_source = wanted
         .source
         .as_ref()

@@ -132,8 +132,34 @@ fn foot(theme: Theme, here: Here) -> Markup {
             button class="button quiet" type="button" data-help hidden { "Keyboard " kbd { "?" } }
             span class="muted" { "Hapax " (env!("CARGO_PKG_VERSION")) }
         }
+        (keys())
     }
 }
+
+/// What the keyboard does; opened by `?` or by the button in the footer.
+fn keys() -> Markup {
+    html! {
+        dialog id="help" aria-labelledby="help-title" {
+            h2 id="help-title" { "Keyboard" }
+            dl class="keys" {
+                @for (key, does) in KEYS {
+                    dt { @for one in key.split(' ') { kbd { (one) } " " } }
+                    dd { (does) }
+                }
+            }
+            button class="button" type="button" data-close { "Close" }
+        }
+    }
+}
+
+const KEYS: [(&str, &str); 6] = [
+    ("j k", "the next and the previous row"),
+    ("Enter", "open the row"),
+    ("/", "search"),
+    ("r", "replay the event of the row; it asks first"),
+    ("?", "show these keys"),
+    ("Esc", "close, or leave the row or the search"),
+];
 
 /// Two copies of an event, of which one counts.
 fn mark() -> Markup {
