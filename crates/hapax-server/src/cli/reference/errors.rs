@@ -144,13 +144,18 @@ const ADMIN: [(&str, u16, &str); 19] = [
     ),
     ("replay_over", 409, "The replay is over, and cannot be cancelled."),
     ("store_rejected", 422, "The store refuses this."),
-    ("too_many_streams", 429, "Too many live tails at once."),
+    ("too_many_streams", 503, "Too many live tails at once."),
     (
         "store_damaged",
         500,
         "The store's file is damaged; it is left as it is.",
     ),
 ];
+
+/// Every code with its status and meaning.
+pub(super) fn codes() -> impl Iterator<Item = (&'static str, u16, &'static str)> {
+    INGEST.into_iter().chain(ADMIN)
+}
 
 const EXITS: [(Exit, &str); 6] = [
     (Exit::Done, "done"),

@@ -2,13 +2,41 @@
 
 mod attention;
 
+use axum::Json;
+use axum::extract::State;
 use hapax_core::store::{Span, Subject, Traffic, TrafficRow};
 use hapax_core::{Clock as _, SystemClock};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
+use super::extract::Asked;
 use super::fault::Answer;
 use super::state::AdminState;
 use super::views::OverviewView;
 use super::{destinations, stats, traffic};
+
+/// How far to look back.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct OverviewParameters {
+    /// The last hour, day or week; a day unless said.
+    #[param(schema_with = super::schemas::span)]
+    over: Option<Span>,
+}
+
+/// Shows the whole at a glance: the figures of a span, and what needs attention, the most pressing first.
+#[utoipa::path(get, path = "/overview", operation_id = "getOverview", tag = "stats",
+    params(OverviewParameters),
+    responses((status = 200, description = "The overview.", body = OverviewView)),
+    extensions(("x-problems" = json!(["invalid_parameter"])))
+)]
+pub(super) async fn show(
+    State(state): State<AdminState>,
+    Asked(asked): Asked<OverviewParameters>,
+) -> Answer<Json<OverviewView>> {
+    over(&state, asked.over.unwrap_or(Span::Day)).await.map(Json)
+}
 
 /// A span at a glance.
 pub(in crate::http) async fn over(state: &AdminState, span: Span) -> Answer<OverviewView> {

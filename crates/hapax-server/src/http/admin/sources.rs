@@ -7,6 +7,9 @@ use super::facts;
 use super::state::AdminState;
 use super::views::SourcesView;
 
+/// Lists the sources as they are configured, without their secrets.
+#[utoipa::path(get, path = "/sources", operation_id = "listSources", tag = "sources",
+    responses((status = 200, description = "Every source.", body = SourcesView)))]
 pub(super) async fn list(State(state): State<AdminState>) -> Json<SourcesView> {
     Json(all(&state))
 }

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::{DestinationStatsView, PercentilesView, TrafficView};
 
 /// A span at a glance, over all sources and destinations.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct OverviewView {
     /// What needs attention, the most pressing first.
     pub attention: Vec<AttentionView>,

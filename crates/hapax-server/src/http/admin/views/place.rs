@@ -2,18 +2,19 @@
 
 use hapax_core::Timestamp;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::RefusalView;
 
 /// Every source.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SourcesView {
     /// In order of their names.
     pub sources: Vec<SourceView>,
 }
 
 /// A source as it is configured.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SourceView {
     /// Its name; webhooks arrive at `/in/NAME`.
     pub name: String,
@@ -49,23 +50,24 @@ pub struct SourceView {
 }
 
 /// A registration that is open.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct RegistrationView {
     /// The source that takes a secret.
     pub source: String,
     /// Until when.
+    #[schema(value_type = String, format = DateTime)]
     pub open_until: Timestamp,
 }
 
 /// Every destination, also one that is not configured any more and still has work.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DestinationsView {
     /// In order of their names.
     pub destinations: Vec<DestinationView>,
 }
 
 /// A destination and how it is doing.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DestinationView {
     /// Its name; its id, where it is not configured any more.
     pub name: String,
@@ -88,11 +90,12 @@ pub struct DestinationView {
 }
 
 /// A pause.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PauseView {
     /// The destination's stable id.
     pub destination_id: String,
     /// Since when.
+    #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
     /// Who said so.
     pub by: String,
@@ -101,7 +104,7 @@ pub struct PauseView {
 }
 
 /// A destination that gets work again.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ResumedView {
     /// The destination's stable id.
     pub destination_id: String,
