@@ -20,6 +20,7 @@ pub mod man;
 pub mod option;
 pub mod outbox;
 pub mod pause;
+pub mod print;
 pub mod providers;
 pub mod reference;
 pub mod register;
@@ -124,6 +125,7 @@ enum Verb {
     Stats(stats::Args),
     Store(store::Args),
     Twice(twice::Args),
+    Print(print::Args),
     Bench(bench::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
@@ -190,6 +192,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Verb::Stats(args) => stats::run(args, globals).await,
         Verb::Store(args) => store::run(args, globals).await,
         Verb::Twice(args) => twice::run(args, globals).await,
+        Verb::Print(args) => print::run(&args),
         Verb::Bench(args) => bench::run(args, globals).await,
         Verb::Doctor(args) => doctor::run(args, globals).await,
         Verb::Completions(args) => completions::run(&args),

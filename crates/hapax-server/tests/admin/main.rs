@@ -14,6 +14,7 @@ mod ledger;
 mod places;
 mod probes;
 mod replays;
+mod search;
 mod site;
 mod stream;
 mod verbs;
