@@ -20,7 +20,7 @@ use crate::{DestinationId, EventId, Generation, IdempotencyKey, StoredEvent, Tim
 pub struct Token(pub u64);
 
 /// Who holds a lease: a fresh random number for each start of a process, never a host name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Owner(pub u64);
 
 /// What a worker must show to write about a delivery it runs.

@@ -56,6 +56,11 @@ impl EventId {
         timestamp.as_millis() << Self::COUNTER_BITS
     }
 
+    /// No id with this [`EventId::order`] is less, and every id with a lower one is.
+    pub fn least_of(order: u64) -> Self {
+        Self::compose(order, 0, 0)
+    }
+
     /// The bucket of the ledger key this id was made for.
     pub const fn bucket(&self) -> u8 {
         (self.0.as_u64_pair().1 & 0x3f) as u8

@@ -8,6 +8,7 @@
 mod files;
 pub(crate) mod signals;
 mod store;
+mod traffic;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -83,6 +84,7 @@ pub struct Server {
     settings: Arc<ArcSwap<Settings>>,
     readiness: Readiness,
     clock: Arc<dyn Clock>,
+    traffic: traffic::Writer,
     config: Mutex<Config>,
     ingest_listener: Listener,
     admin_listener: Listener,
@@ -233,6 +235,7 @@ impl Server {
             tokio::spawn(listen::serve(socket, tuning.listen, ingest_service, stop))
         })?;
         outboxes.reconfigure(&config);
+        let traffic = traffic::Writer::start(store.backend(), Arc::clone(&metrics));
         readiness.enter(Phase::Serving);
         Ok(Self {
             engine,
@@ -245,6 +248,7 @@ impl Server {
             settings,
             readiness,
             clock,
+            traffic,
             config: Mutex::new(config),
             ingest_listener,
             admin_listener,
@@ -331,6 +335,7 @@ impl Server {
             "attempts ended"
         );
         self.admin_listener.stop().await;
+        self.traffic.stop().await;
         self.store.close().await;
     }
 }

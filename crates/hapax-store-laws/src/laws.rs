@@ -4,12 +4,14 @@
 
 pub mod claims;
 pub mod counting;
+pub mod dead_groups;
 pub mod durability;
 pub mod fencing;
 pub mod finishing;
 pub mod forgetting;
 pub mod hastening;
 pub mod identities;
+pub mod indexes;
 pub mod jobs;
 pub mod lane_ends;
 pub mod lanes;
@@ -26,5 +28,7 @@ pub mod requests;
 pub mod rescue;
 pub mod source_states;
 pub mod tallies;
+pub mod traffic;
 pub mod transfer;
 mod transfer_looks;
+pub mod views;

@@ -243,12 +243,31 @@ registry! {
         a_job_is_driven_by_one_at_a_time,
         a_job_that_is_given_up_is_free,
         unfinished_jobs_are_listed_oldest_first,
+        all_jobs_are_listed_newest_first,
     }
     tallies {
         copies_add_up,
+        copies_are_listed_and_outlive_the_payload,
         only_the_newest_gaps_are_kept,
         an_event_with_an_earlier_events_body_is_flagged,
         same_bodies_in_one_call_are_flagged,
+    }
+    dead_groups {
+        dead_letters_are_grouped_by_destination_and_error,
+        only_what_is_dead_now_is_in_a_group,
+    }
+    views {
+        views_are_kept_by_name_over_a_restart,
+        a_view_is_deleted_once,
+        at_most_so_many_views_are_kept,
+    }
+    traffic {
+        a_row_of_traffic_replaces_itself_alone,
+        traffic_comes_by_slot_with_its_sums,
+        traffic_that_is_not_shown_any_more_goes,
+    }
+    indexes {
+        a_field_is_indexed_since_it_was_declared_without_interruption,
     }
     transfer {
         what_was_copied_looks_the_same,

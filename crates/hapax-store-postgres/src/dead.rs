@@ -1,5 +1,7 @@
 //! Dead letters: finding finished deliveries, and deciding that they do not matter, or do.
 
+mod groups;
+
 use std::collections::BTreeSet;
 
 use hapax_core::store::{Cursor, DeadQuery, DeliveryView, Disposal};
@@ -11,6 +13,8 @@ use crate::failure::Failure;
 use crate::lanes::{self, Place};
 use crate::rows::{bucket_of, outcome_view, outcome_view_columns, state_code, uuid_of};
 use crate::session::Session;
+
+pub(crate) use groups::dead_groups;
 
 /// Deliveries on one page at most.
 const PAGE_MAX: u32 = 1_000;

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hapax_core::store::{DuplicateNote, DuplicateTally, GAPS_MAX};
-use hapax_core::{Key, Timestamp};
+use hapax_core::{Identity, Key, Timestamp};
 use tokio_postgres::Row;
 
 use crate::batch::Batch;
+use crate::bind::bind;
 use crate::failure::Failure;
 use crate::rows::{key_at, key_bucket, key_uuid, time_at};
 use crate::session::Session;
@@ -25,6 +26,21 @@ const ADD: &str = "
     SET copies = d.copies + excluded.copies, last_at = greatest(d.last_at, excluded.last_at),
         gaps = substring(d.gaps || excluded.gaps
                          FROM greatest(octet_length(d.gaps) + octet_length(excluded.gaps) - $6::int4 + 1, 1))";
+
+const SELECT: &str = "
+    SELECT copies, last_at, gaps FROM hapax.duplicates WHERE bucket = $1::int2 AND key = $2::uuid";
+
+/// The tally of an identity, for whoever looks.
+pub(crate) async fn copies(
+    session: &Session,
+    identity: &Identity,
+) -> Result<Option<DuplicateTally>, Failure> {
+    let key = identity.key();
+    let found = session
+        .optional(SELECT, bind![key_bucket(key), key_uuid(key)])
+        .await?;
+    found.as_ref().map(tally_at).transpose()
+}
 
 /// Adds copies.
 pub(crate) async fn note_duplicates(session: &Session, notes: &[DuplicateNote]) -> Result<(), Failure> {

@@ -1,7 +1,7 @@
 //! Bulk replays: stored, so that they go on after a restart, on whichever replica.
 
-use hapax_core::Owner;
-use hapax_core::store::{Driver, JobHold, ReplayJob, ReplayJobId, ReplayJobState};
+use hapax_core::store::{Cursor, Driver, JobHold, ReplayJob, ReplayJobId, ReplayJobState};
+use hapax_core::{EventId, Owner};
 
 use crate::bind::bind;
 use crate::failure::Failure;
@@ -11,11 +11,17 @@ use crate::session::Session;
 /// Jobs that are not over, at most: each runs at a rate, and more would only queue up.
 const UNFINISHED_MAX: i64 = 1_000;
 
+/// Jobs on one page at most.
+const PAGE_MAX: u32 = 1_000;
+
 const UPSERT: &str = "
     INSERT INTO hapax.replays (id, state, changed_at, job) VALUES ($1::uuid, $2::text, $3::int8, $4::text)
     ON CONFLICT (id) DO UPDATE SET state = excluded.state, changed_at = excluded.changed_at, job = excluded.job";
 
 const SELECT: &str = "SELECT job FROM hapax.replays WHERE id = $1::uuid";
+
+const PAGE: &str = "
+    SELECT job FROM hapax.replays WHERE $1::uuid IS NULL OR id < $1::uuid ORDER BY id DESC LIMIT $2::int8";
 
 const LOCK: &str = "SELECT job, owner, until FROM hapax.replays WHERE id = $1::uuid FOR UPDATE";
 
@@ -35,6 +41,23 @@ pub(crate) async fn create_replay(session: &Session, job: &ReplayJob) -> Result<
 pub(crate) async fn replay_job(session: &Session, id: ReplayJobId) -> Result<Option<ReplayJob>, Failure> {
     let row = session.optional(SELECT, bind![uuid_of(id.0)]).await?;
     row.map(|row| parse(row.try_get(0)?)).transpose()
+}
+
+/// A page of jobs, newest first.
+pub(crate) async fn replay_jobs(
+    session: &Session,
+    (after, limit): &(Option<Cursor>, u32),
+) -> Result<(Vec<ReplayJob>, Option<Cursor>), Failure> {
+    let limit = (*limit).min(PAGE_MAX) as usize;
+    let before = after.map(|Cursor(order)| uuid_of(EventId::least_of(order)));
+    let rows = session.rows(PAGE, bind![before, limit as i64 + 1]).await?;
+    let jobs: Vec<ReplayJob> = rows
+        .iter()
+        .take(limit)
+        .map(|row| parse(row.try_get(0)?))
+        .collect::<Result<_, Failure>>()?;
+    let last = jobs.last().map(|job| Cursor(job.id.0.order()));
+    Ok((jobs, last.filter(|_| rows.len() > limit)))
 }
 
 /// Jobs that are not over, oldest first.

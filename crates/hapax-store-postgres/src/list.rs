@@ -1,10 +1,12 @@
 //! Events, newest first. A page looks at a bounded number of rows, whatever the filters: where
 //! they let little through, it ends early with a cursor.
 
+mod copies;
 mod found;
 mod named;
 mod status;
 
+use futures_util::future::join;
 use hapax_core::store::{Cursor, EventPage, EventQuery};
 use hapax_core::{EventStatus, Timestamp};
 
@@ -135,7 +137,8 @@ async fn fill(
     result: &mut EventPage,
 ) -> Result<bool, Failure> {
     let fitting: Vec<Found> = rows.into_iter().filter(|row| row.fits).collect();
-    let statuses = status::of(session, &fitting).await?;
+    let (statuses, copies) = join(status::of(session, &fitting), copies::of(session, &fitting)).await;
+    let (statuses, copies) = (statuses?, copies?);
     for row in fitting {
         let known = statuses.get(&row.id).copied();
         let status = known.unwrap_or_else(|| EventStatus::without_deliveries(&row.event_id));
@@ -146,7 +149,8 @@ async fn fill(
             return Ok(true);
         }
         result.next = Some(Cursor(row.number as u64));
-        result.events.push(row.summary(status));
+        let copies = copies.get(&row.key).copied().unwrap_or(0);
+        result.events.push(row.summary(status, copies));
     }
     Ok(false)
 }

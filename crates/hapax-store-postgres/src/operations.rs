@@ -3,12 +3,16 @@
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use hapax_core::store::{
-    AuditEntry, AuditRecord, BodyNote, Cursor, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote,
-    Error, Pause, ReplayJob, ReplayJobId, SourceState, Variant,
+    AuditEntry, AuditRecord, BodyNote, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal, Driver,
+    DuplicateNote, DuplicateTally, Error, IndexedField, Pause, ReplayJob, ReplayJobId, SavedView,
+    SourceState, Span, TrafficRow, Variant,
 };
-use hapax_core::{BodyHash, DestinationId, EventId, Operations, SourceName};
+use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, SourceName, Timestamp};
 
-use crate::{PostgresStore, audit, bodies, conflicts, dead, duplicates, jobs, pauses, probe, source_state};
+use crate::{
+    PostgresStore, audit, bodies, conflicts, dead, duplicates, indexed, jobs, pauses, probe, source_state,
+    traffic, views,
+};
 
 #[async_trait]
 impl Operations for PostgresStore {
@@ -82,6 +86,11 @@ impl Operations for PostgresStore {
         .await
     }
 
+    async fn dead_groups(&self, limit: u32) -> Result<Vec<DeadGroup>, Error> {
+        self.run(limit, |session, limit| dead::dead_groups(session, *limit).boxed())
+            .await
+    }
+
     async fn dispose(
         &self,
         deliveries: Vec<(EventId, DestinationId)>,
@@ -101,6 +110,17 @@ impl Operations for PostgresStore {
     async fn replay_job(&self, id: ReplayJobId) -> Result<Option<ReplayJob>, Error> {
         self.run(id, |session, id| jobs::replay_job(session, *id).boxed())
             .await
+    }
+
+    async fn replay_jobs(
+        &self,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<(Vec<ReplayJob>, Option<Cursor>), Error> {
+        self.run((after, limit), |session, page| {
+            jobs::replay_jobs(session, page).boxed()
+        })
+        .await
     }
 
     async fn unfinished_replays(&self) -> Result<Vec<ReplayJob>, Error> {
@@ -132,6 +152,49 @@ impl Operations for PostgresStore {
             duplicates::note_duplicates(session, notes).boxed()
         })
         .await
+    }
+
+    async fn copies(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
+        self.run(identity.clone(), |session, identity| {
+            duplicates::copies(session, identity).boxed()
+        })
+        .await
+    }
+
+    async fn declare_indexes(
+        &self,
+        fields: Vec<IndexedField>,
+    ) -> Result<Vec<(IndexedField, Timestamp)>, Error> {
+        self.run(fields, |session, fields| {
+            indexed::declare(session, fields).boxed()
+        })
+        .await
+    }
+
+    async fn put_traffic(&self, rows: Vec<TrafficRow>) -> Result<(), Error> {
+        self.run(rows, |session, rows| traffic::put(session, rows).boxed())
+            .await
+    }
+
+    async fn traffic(&self, span: Span) -> Result<Vec<TrafficRow>, Error> {
+        self.run(span, |session, span| traffic::list(session, *span).boxed())
+            .await
+    }
+
+    async fn put_view(&self, view: SavedView) -> Result<bool, Error> {
+        self.run(view, |session, view| views::put(session, view).boxed())
+            .await
+    }
+
+    async fn delete_view(&self, name: &str) -> Result<bool, Error> {
+        self.run(name.to_owned(), |session, name| {
+            views::delete(session, name).boxed()
+        })
+        .await
+    }
+
+    async fn views(&self) -> Result<Vec<SavedView>, Error> {
+        self.run((), |session, ()| views::list(session).boxed()).await
     }
 
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {

@@ -6,9 +6,10 @@ use crate::OpenError;
 use crate::bind::bind;
 
 /// Migrations in order; the first makes version 1.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     include_str!("migrations/0001_initial.sql"),
     include_str!("migrations/0002_source_states.sql"),
+    include_str!("migrations/0003_looking.sql"),
 ];
 
 /// The schema this program writes.

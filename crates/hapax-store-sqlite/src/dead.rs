@@ -1,5 +1,7 @@
 //! Dead letters: finding finished deliveries, and deciding that they do not matter, or do.
 
+mod groups;
+
 use hapax_core::store::{Cursor, DeadQuery, DeliveryView, Disposal};
 use hapax_core::{DeliveryState, DestinationId, EventId};
 use rusqlite::OptionalExtension;
@@ -9,6 +11,8 @@ use crate::failure::Failure;
 use crate::lanes;
 use crate::reader::ReadDesk;
 use crate::rows::{OUTCOME_VIEW, event_id_of, outcome_view, state_code};
+
+pub(crate) use groups::dead_groups;
 
 /// Deliveries on one page at most.
 const PAGE_MAX: u32 = 1_000;

@@ -1,11 +1,12 @@
 //! Tallies of copies, gathered above and added here: off the hot path, lossy by design.
 
 use hapax_core::store::{DuplicateNote, DuplicateTally, GAPS_MAX};
-use hapax_core::{Key, Timestamp};
+use hapax_core::{Identity, Key, Timestamp};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::desk::Desk;
 use crate::failure::Failure;
+use crate::reader::ReadDesk;
 
 /// Adds copies. A key that the ledger has forgotten meanwhile is left out: nothing would ever
 /// delete its tally.
@@ -39,6 +40,20 @@ pub(crate) fn note_duplicates(desk: &mut Desk<'_>, notes: &[DuplicateNote]) -> R
             ))?;
     }
     Ok(())
+}
+
+/// The tally of an identity, for whoever looks.
+pub(crate) fn copies(desk: &mut ReadDesk, identity: &Identity) -> Result<Option<DuplicateTally>, Failure> {
+    read_tally(&desk.connection, identity.key())
+}
+
+/// How many copies an identity has.
+pub(crate) fn count(connection: &Connection, key: Key) -> Result<u64, Failure> {
+    let found: Option<i64> = connection
+        .prepare_cached("SELECT copies FROM duplicates WHERE key = ?1")?
+        .query_row([key.as_bytes()], |row| row.get(0))
+        .optional()?;
+    Ok(found.unwrap_or(0) as u64)
 }
 
 /// The tally of an identity.

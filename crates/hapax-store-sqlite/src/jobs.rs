@@ -1,7 +1,7 @@
 //! Bulk replays: stored, so that they go on after a restart.
 
 use hapax_core::EventId;
-use hapax_core::store::{Driver, ReplayJob, ReplayJobId, ReplayJobState};
+use hapax_core::store::{Cursor, Driver, ReplayJob, ReplayJobId, ReplayJobState};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::desk::Desk;
@@ -11,6 +11,9 @@ use crate::reader::ReadDesk;
 /// Jobs that are not over, at most: each runs at a rate, and more would only queue up.
 const UNFINISHED_MAX: u32 = 1_000;
 
+/// Jobs on one page at most.
+const PAGE_MAX: u32 = 1_000;
+
 /// Stores a new job.
 pub(crate) fn create_replay(desk: &mut Desk<'_>, job: &ReplayJob) -> Result<(), Failure> {
     write(desk, job)
@@ -19,6 +22,32 @@ pub(crate) fn create_replay(desk: &mut Desk<'_>, job: &ReplayJob) -> Result<(), 
 /// One job.
 pub(crate) fn replay_job(desk: &mut ReadDesk, id: ReplayJobId) -> Result<Option<ReplayJob>, Failure> {
     read(&desk.connection, id.0)
+}
+
+/// A page of jobs, newest first.
+pub(crate) fn replay_jobs(
+    desk: &mut ReadDesk,
+    after: Option<Cursor>,
+    limit: u32,
+) -> Result<(Vec<ReplayJob>, Option<Cursor>), Failure> {
+    let limit = limit.min(PAGE_MAX) as usize;
+    let before = after.map_or(i64::MAX, |Cursor(number)| {
+        i64::try_from(number).unwrap_or(i64::MAX)
+    });
+    let mut select = desk
+        .connection
+        .prepare_cached("SELECT no, job FROM replays WHERE no < ?1 ORDER BY no DESC LIMIT ?2")?;
+    let mut rows = select.query((before, limit as i64 + 1))?;
+    let mut jobs = Vec::new();
+    let mut last = None;
+    while let Some(row) = rows.next()? {
+        if jobs.len() == limit {
+            return Ok((jobs, last));
+        }
+        jobs.push(parse(&row.get::<_, String>(1)?)?);
+        last = Some(Cursor(row.get::<_, i64>(0)? as u64));
+    }
+    Ok((jobs, None))
 }
 
 /// Jobs that are not over, oldest first.

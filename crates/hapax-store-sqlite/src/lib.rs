@@ -25,6 +25,7 @@ mod finish;
 mod forget;
 mod get;
 mod hasten;
+mod indexed;
 mod jobs;
 mod lanes;
 mod lease;
@@ -49,7 +50,9 @@ mod source_state;
 mod store;
 mod tallies;
 mod tokens;
+mod traffic;
 mod transfer;
+mod views;
 mod writer;
 
 pub use open::OpenError;

@@ -6,6 +6,7 @@ use hapax_core::{EventId, EventStatus, Identity, Timestamp};
 use rusqlite::Connection;
 
 use crate::desk::{find_event, read_skew_ms};
+use crate::duplicates;
 use crate::failure::Failure;
 use crate::forget::earlier;
 use crate::get::status;
@@ -131,16 +132,16 @@ fn by_event_id(desk: &mut ReadDesk, event_id: &str, range: &Range) -> Result<Vec
 
 fn fitting(desk: &mut ReadDesk, query: &EventQuery, seq: i64) -> Result<Option<EventSummary>, Failure> {
     let mut select = desk.connection.prepare_cached(
-        "SELECT id, source, event_id, type, received_at, length(body) FROM events WHERE seq = ?1",
+        "SELECT id, source, event_id, type, received_at, length(body), scope FROM events WHERE seq = ?1",
     )?;
     let mut rows = select.query([seq])?;
     let Some(row) = rows.next()? else {
         return Ok(None);
     };
-    let source = &desk.names.named(&desk.connection, row.get(1)?)?.source;
+    let source = desk.names.named(&desk.connection, row.get(1)?)?.source.clone();
     let event_type: Option<String> = row.get(3)?;
     let received_at = time_at(row, 4)?;
-    let fits = query.source.as_ref().is_none_or(|wanted| wanted == source)
+    let fits = query.source.as_ref().is_none_or(|wanted| *wanted == source)
         && query.fits_type(event_type.as_deref())
         && query.since.is_none_or(|since| received_at >= since)
         && query.until.is_none_or(|until| received_at < until);
@@ -152,14 +153,16 @@ fn fitting(desk: &mut ReadDesk, query: &EventQuery, seq: i64) -> Result<Option<E
     if query.status.is_some_and(|wanted| wanted != status) {
         return Ok(None);
     }
+    let scope = desk.names.named(&desk.connection, row.get(6)?)?.scope.clone();
+    let key = Identity::new(scope, event_id.as_str()).key();
     Ok(Some(EventSummary {
         id: id_at(row, 0)?,
-        source: source.clone(),
+        source,
         event_id,
         event_type,
         received_at,
         status,
         body_bytes: row.get::<_, i64>(5)? as u64,
-        copies: 0,
+        copies: duplicates::count(&desk.connection, key)?,
     }))
 }

@@ -2,12 +2,16 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AuditEntry, AuditRecord, BodyNote, Cursor, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote,
-    Error, Pause, ReplayJob, ReplayJobId, SourceState, Variant,
+    AuditEntry, AuditRecord, BodyNote, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal, Driver,
+    DuplicateNote, DuplicateTally, Error, IndexedField, Pause, ReplayJob, ReplayJobId, SavedView,
+    SourceState, Span, TrafficRow, Variant,
 };
-use hapax_core::{BodyHash, DestinationId, EventId, Operations, SourceName};
+use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, SourceName, Timestamp};
 
-use crate::{SqliteStore, audit, bodies, conflicts, dead, duplicates, jobs, pauses, probe, source_state};
+use crate::{
+    SqliteStore, audit, bodies, conflicts, dead, duplicates, indexed, jobs, pauses, probe, source_state,
+    traffic, views,
+};
 
 #[async_trait]
 impl Operations for SqliteStore {
@@ -68,6 +72,10 @@ impl Operations for SqliteStore {
             .await
     }
 
+    async fn dead_groups(&self, limit: u32) -> Result<Vec<DeadGroup>, Error> {
+        self.read(move |desk| dead::dead_groups(desk, limit)).await
+    }
+
     async fn dispose(
         &self,
         deliveries: Vec<(EventId, DestinationId)>,
@@ -83,6 +91,14 @@ impl Operations for SqliteStore {
 
     async fn replay_job(&self, id: ReplayJobId) -> Result<Option<ReplayJob>, Error> {
         self.read(move |desk| jobs::replay_job(desk, id)).await
+    }
+
+    async fn replay_jobs(
+        &self,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<(Vec<ReplayJob>, Option<Cursor>), Error> {
+        self.read(move |desk| jobs::replay_jobs(desk, after, limit)).await
     }
 
     async fn unfinished_replays(&self) -> Result<Vec<ReplayJob>, Error> {
@@ -108,6 +124,41 @@ impl Operations for SqliteStore {
             duplicates::note_duplicates(desk, notes)
         })
         .await
+    }
+
+    async fn copies(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
+        let identity = identity.clone();
+        self.read(move |desk| duplicates::copies(desk, &identity)).await
+    }
+
+    async fn declare_indexes(
+        &self,
+        fields: Vec<IndexedField>,
+    ) -> Result<Vec<(IndexedField, Timestamp)>, Error> {
+        self.write(fields, 1, 0, |desk, fields| indexed::declare(desk, fields))
+            .await
+    }
+
+    async fn put_traffic(&self, rows: Vec<TrafficRow>) -> Result<(), Error> {
+        let items = rows.len();
+        self.write(rows, items, 0, |desk, rows| traffic::put(desk, rows))
+            .await
+    }
+
+    async fn traffic(&self, span: Span) -> Result<Vec<TrafficRow>, Error> {
+        self.read(move |desk| traffic::list(desk, span)).await
+    }
+
+    async fn put_view(&self, view: SavedView) -> Result<bool, Error> {
+        self.write(view, 1, 0, views::put).await
+    }
+
+    async fn delete_view(&self, name: &str) -> Result<bool, Error> {
+        self.write(name.to_owned(), 1, 0, views::delete).await
+    }
+
+    async fn views(&self) -> Result<Vec<SavedView>, Error> {
+        self.read(views::list).await
     }
 
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {

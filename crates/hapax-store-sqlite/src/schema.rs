@@ -5,9 +5,10 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::OpenError;
 
 /// Migrations in order; the first makes version 1.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     include_str!("migrations/0001_initial.sql"),
     include_str!("migrations/0002_source_states.sql"),
+    include_str!("migrations/0003_looking.sql"),
 ];
 
 /// The schema this program writes.

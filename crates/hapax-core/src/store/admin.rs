@@ -62,10 +62,7 @@ pub trait Operations: Send + Sync + 'static {
     ) -> Result<(Vec<DeliveryView>, Option<Cursor>), Error>;
 
     /// Dead deliveries by destination and error, the most first, at most `limit` groups.
-    async fn dead_groups(&self, limit: u32) -> Result<Vec<DeadGroup>, Error> {
-        let _ = limit;
-        Ok(Vec::new())
-    }
+    async fn dead_groups(&self, limit: u32) -> Result<Vec<DeadGroup>, Error>;
 
     /// Turns dead deliveries into discarded ones ([`Disposal::Discard`]), which lets their lane go
     /// on, or back ([`Disposal::Restore`]). Returns how many changed.
@@ -86,10 +83,7 @@ pub trait Operations: Send + Sync + 'static {
         &self,
         after: Option<Cursor>,
         limit: u32,
-    ) -> Result<(Vec<ReplayJob>, Option<Cursor>), Error> {
-        let _ = (after, limit);
-        Ok((Vec::new(), None))
-    }
+    ) -> Result<(Vec<ReplayJob>, Option<Cursor>), Error>;
 
     /// Bulk replays that are not over, oldest first.
     async fn unfinished_replays(&self) -> Result<Vec<ReplayJob>, Error>;
@@ -109,50 +103,30 @@ pub trait Operations: Send + Sync + 'static {
     async fn note_duplicates(&self, notes: Vec<DuplicateNote>) -> Result<(), Error>;
 
     /// The copies of an identity, as far as they were flushed, also after its payload has expired.
-    async fn copies(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
-        let _ = identity;
-        Ok(None)
-    }
+    async fn copies(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error>;
 
     /// Declares which fields of which sources are indexed from now on, instead of what was declared before. For each,
     /// since when its source has it indexed without interruption.
     async fn declare_indexes(
         &self,
         fields: Vec<IndexedField>,
-    ) -> Result<Vec<(IndexedField, Timestamp)>, Error> {
-        let _ = fields;
-        Ok(Vec::new())
-    }
+    ) -> Result<Vec<(IndexedField, Timestamp)>, Error>;
 
     /// Writes rows of traffic, each instead of the one with the same span, slot, subject and owner; rows that are
     /// older than their span shows are deleted.
-    async fn put_traffic(&self, rows: Vec<TrafficRow>) -> Result<(), Error> {
-        let _ = rows;
-        Ok(())
-    }
+    async fn put_traffic(&self, rows: Vec<TrafficRow>) -> Result<(), Error>;
 
-    /// Every row of a span that is still shown, by slot.
-    async fn traffic(&self, span: Span) -> Result<Vec<TrafficRow>, Error> {
-        let _ = span;
-        Ok(Vec::new())
-    }
+    /// Every row of a span that is kept, by slot.
+    async fn traffic(&self, span: Span) -> Result<Vec<TrafficRow>, Error>;
 
     /// Keeps a view, instead of what has its name; whether there is room: at most [`SAVED_VIEWS_MAX`] are kept.
-    async fn put_view(&self, view: SavedView) -> Result<bool, Error> {
-        let _ = view;
-        Ok(true)
-    }
+    async fn put_view(&self, view: SavedView) -> Result<bool, Error>;
 
     /// Deletes a view; whether there was one.
-    async fn delete_view(&self, name: &str) -> Result<bool, Error> {
-        let _ = name;
-        Ok(false)
-    }
+    async fn delete_view(&self, name: &str) -> Result<bool, Error>;
 
     /// Every view, by name.
-    async fn views(&self) -> Result<Vec<SavedView>, Error> {
-        Ok(Vec::new())
-    }
+    async fn views(&self) -> Result<Vec<SavedView>, Error>;
 
     /// Remembers bodies whose id is not signed and flags an event whose body came before under
     /// another id.

@@ -4,6 +4,7 @@
 //! behind [`viewer`]; what goes wrong is the API's problem, shown as a page by [`wrap`]. Text of senders only ever
 //! becomes text: the templates escape all of it, and the headers forbid any script but our own file.
 
+mod api;
 pub(in crate::http) mod assets;
 pub(in crate::http) mod done;
 mod events;
@@ -43,6 +44,7 @@ fn pages() -> Router<AdminState> {
         .route("/views", post(views::save))
         .route("/views/delete", post(views::delete))
         .route("/login", get(login::page).post(login::sign_in))
+        .route("/api", get(api::page))
         .route("/logout", post(logout::sign_out))
         .route("/theme", post(theme::choose))
 }

@@ -253,7 +253,7 @@ async fn a_live_tail_refuses_terms_that_nobody_knows_when_an_event_arrives() {
     site.accept("evt_1").await;
     for q in [
         "status:dead",
-        "copies:>1",
+        "copies:%3E1",
         "body:/a=1",
         "to:billing",
         "has:conflict",

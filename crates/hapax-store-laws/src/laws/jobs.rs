@@ -146,6 +146,35 @@ pub async fn unfinished_jobs_are_listed_oldest_first(bench: &mut Bench) {
     assert_eq!(bench.store.unfinished_replays().await.must(), expected);
 }
 
+/// Every job, over or not, newest first, page by page.
+pub async fn all_jobs_are_listed_newest_first(bench: &mut Bench) {
+    let mut expected = Vec::new();
+    for number in 0..5 {
+        let mut job = job(bench);
+        bench.store.create_replay(job.clone()).await.must();
+        if number % 2 == 0 {
+            job.state = ReplayJobState::Done;
+            assert!(bench.store.advance_replay(&job, ONE).await.must());
+        }
+        expected.insert(0, job);
+        bench.tick().await;
+    }
+    bench.reopen().await;
+    let mut found = Vec::new();
+    let mut after = None;
+    loop {
+        let (jobs, next) = bench.store.replay_jobs(after, 2).await.must();
+        assert!(jobs.len() <= 2);
+        found.extend(jobs);
+        after = next;
+        if after.is_none() {
+            break;
+        }
+        bench.store.create_replay(job(bench)).await.must();
+    }
+    assert_eq!(found, expected);
+}
+
 fn job(bench: &Bench) -> ReplayJob {
     ReplayJob {
         id: ReplayJobId(bench.id()),

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use hapax_core::BodyHash;
-use hapax_core::store::{BodyNote, DuplicateNote, DuplicateTally, GAPS_MAX};
+use hapax_core::store::{
+    BodyNote, DuplicateNote, DuplicateTally, EventQuery, GAPS_MAX, PurgeOrder, PurgeWindow,
+};
+use hapax_core::{BodyHash, Identity};
 
 use crate::Bench;
 use crate::bench::Must;
@@ -41,6 +43,42 @@ pub async fn copies_add_up(bench: &mut Bench) {
     bench.reopen().await;
     assert_eq!(bench.record(event.id).await.duplicates, Some(expected));
     assert_eq!(bench.record(other.id).await.duplicates, None);
+}
+
+/// A list shows copies, and the ledger knows them also when the payload is gone.
+pub async fn copies_are_listed_and_outlive_the_payload(bench: &mut Bench) {
+    let event = bench.event("evt_1").build();
+    bench.stored(event.clone().into()).await;
+    bench.stored(bench.event("evt_2")).await;
+    let note = DuplicateNote {
+        key: event.key,
+        copies: 3,
+        last_at: START,
+        gaps_ms: vec![10],
+    };
+    bench.store.note_duplicates(vec![note]).await.must();
+    let listed = bench.list(&EventQuery::default(), 10).await;
+    let copies: Vec<u64> = listed.iter().map(|summary| summary.copies).collect();
+    assert_eq!(copies, [0, 3]);
+    let window = PurgeWindow {
+        source: "shop".into(),
+        payload_before: START.plus(Duration::from_secs(1)),
+        dead_before: START,
+    };
+    let order = PurgeOrder {
+        windows: vec![window],
+        ledger_before: START,
+        limit: 10,
+    };
+    assert_eq!(bench.purge(&order).await.events, 2);
+    let expected = DuplicateTally {
+        copies: 3,
+        last_at: START,
+        gaps_ms: vec![10],
+    };
+    assert_eq!(bench.store.copies(&event.identity).await.must(), Some(expected));
+    let other = Identity::new("shop", "evt_2");
+    assert_eq!(bench.store.copies(&other).await.must(), None);
 }
 
 /// Of the gaps only the last few stay.

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use hapax_core::store::{
-    Backlog, ConflictView, Counts, Cursor, DeadQuery, DeliveryView, EventPage, EventQuery, EventRecord,
-    EventSummary, LedgerCount,
+    Backlog, ConflictView, Counts, Cursor, DeadGroup, DeadQuery, DeliveryView, EventPage, EventQuery,
+    EventRecord, EventSummary, LedgerCount,
 };
-use hapax_core::{DeliveryState, EventId, Scope, Timestamp};
+use hapax_core::{DeliveryState, ErrorClass, EventId, Scope, Timestamp};
 
 use super::state::{EventRow, State};
 
@@ -77,7 +77,7 @@ impl State {
             received_at: event.received_at,
             status: self.status(event.id),
             body_bytes: event.body.len() as u64,
-            copies: 0,
+            copies: self.duplicates.get(&row.key).map_or(0, |tally| tally.copies),
         }
     }
 
@@ -111,6 +111,36 @@ impl State {
             .map(|((event, destination), delivery)| delivery.view(*event, destination))
             .collect();
         (views, next)
+    }
+
+    pub(super) fn dead_groups(&self, limit: u32) -> Vec<DeadGroup> {
+        let mut dead: Vec<_> = self
+            .deliveries
+            .iter()
+            .filter(|(_, delivery)| delivery.state == DeliveryState::Dead)
+            .collect();
+        dead.sort_unstable_by_key(|(_, delivery)| delivery.finished_sequence);
+        let mut groups: BTreeMap<_, DeadGroup> = BTreeMap::new();
+        for ((event, destination), delivery) in dead {
+            let name = (destination.clone(), delivery.error.map(ErrorClass::as_str));
+            let at = delivery.finished_at.unwrap_or_default();
+            let group = groups.entry(name).or_insert(DeadGroup {
+                destination: destination.clone(),
+                error: delivery.error,
+                count: 0,
+                first_at: at,
+                last_at: at,
+                last: *event,
+            });
+            group.count += 1;
+            group.first_at = group.first_at.min(at);
+            group.last_at = group.last_at.max(at);
+            group.last = *event;
+        }
+        let mut groups: Vec<DeadGroup> = groups.into_values().collect();
+        groups.sort_by_key(|group| std::cmp::Reverse(group.count));
+        groups.truncate(limit as usize);
+        groups
     }
 
     pub(super) fn counts(&self) -> Counts {

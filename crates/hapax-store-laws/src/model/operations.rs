@@ -2,10 +2,13 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AuditEntry, AuditRecord, BodyNote, Cursor, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote,
-    Error, Pause, ReplayJob, ReplayJobId, ReplayJobState, SourceState, Variant,
+    AuditEntry, AuditRecord, BodyNote, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal, Driver,
+    DuplicateNote, DuplicateTally, Error, IndexedField, Pause, ReplayJob, ReplayJobId, ReplayJobState,
+    SAVED_VIEWS_MAX, SavedView, SourceState, Span, TrafficRow, Variant,
 };
-use hapax_core::{BodyHash, DeliveryState, DestinationId, EventId, Operations, SourceName, Timestamp};
+use hapax_core::{
+    BodyHash, DeliveryState, DestinationId, EventId, Identity, Operations, SourceName, Timestamp,
+};
 
 use super::MemoryStore;
 use super::state::State;
@@ -85,6 +88,10 @@ impl Operations for MemoryStore {
         Ok(self.step(|state, _| state.finished(query, after, limit)))
     }
 
+    async fn dead_groups(&self, limit: u32) -> Result<Vec<DeadGroup>, Error> {
+        Ok(self.step(|state, _| state.dead_groups(limit)))
+    }
+
     async fn dispose(
         &self,
         deliveries: Vec<(EventId, DestinationId)>,
@@ -105,6 +112,27 @@ impl Operations for MemoryStore {
 
     async fn replay_job(&self, id: ReplayJobId) -> Result<Option<ReplayJob>, Error> {
         Ok(self.step(|state, _| state.jobs.get(&id).cloned()))
+    }
+
+    async fn replay_jobs(
+        &self,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<(Vec<ReplayJob>, Option<Cursor>), Error> {
+        Ok(self.step(|state, _| {
+            let before = |id: &ReplayJobId| after.is_none_or(|Cursor(order)| id.0.order() < order);
+            let mut jobs: Vec<ReplayJob> = state
+                .jobs
+                .values()
+                .rev()
+                .filter(|job| before(&job.id))
+                .cloned()
+                .collect();
+            let more = jobs.len() > limit as usize;
+            jobs.truncate(limit as usize);
+            let next = jobs.last().filter(|_| more).map(|job| Cursor(job.id.0.order()));
+            (jobs, next)
+        }))
     }
 
     async fn unfinished_replays(&self) -> Result<Vec<ReplayJob>, Error> {
@@ -156,6 +184,71 @@ impl Operations for MemoryStore {
     async fn note_duplicates(&self, notes: Vec<DuplicateNote>) -> Result<(), Error> {
         self.step(|state, _| notes.into_iter().for_each(|note| state.note_duplicates(note)));
         Ok(())
+    }
+
+    async fn copies(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
+        Ok(self.step(|state, _| state.duplicates.get(&identity.key()).cloned()))
+    }
+
+    async fn declare_indexes(
+        &self,
+        fields: Vec<IndexedField>,
+    ) -> Result<Vec<(IndexedField, Timestamp)>, Error> {
+        Ok(self.step(|state, now| {
+            let since = |field: &IndexedField| state.indexes.get(field).copied().unwrap_or(now);
+            let declared: Vec<_> = fields
+                .into_iter()
+                .map(|field| (field.clone(), since(&field)))
+                .collect();
+            state.indexes = declared.iter().cloned().collect();
+            declared
+        }))
+    }
+
+    async fn put_traffic(&self, rows: Vec<TrafficRow>) -> Result<(), Error> {
+        self.step(|state, now| {
+            for row in rows {
+                state
+                    .traffic
+                    .insert((row.span, row.slot, row.subject, row.owner), row.traffic);
+            }
+            state
+                .traffic
+                .retain(|(span, slot, ..), _| *slot >= span.oldest(now));
+        });
+        Ok(())
+    }
+
+    async fn traffic(&self, span: Span) -> Result<Vec<TrafficRow>, Error> {
+        Ok(self.step(|state, _| {
+            let rows = state.traffic.iter().filter(|((of, ..), _)| *of == span);
+            rows.map(|((span, slot, subject, owner), traffic)| TrafficRow {
+                span: *span,
+                slot: *slot,
+                subject: subject.clone(),
+                owner: *owner,
+                traffic: traffic.clone(),
+            })
+            .collect()
+        }))
+    }
+
+    async fn put_view(&self, view: SavedView) -> Result<bool, Error> {
+        Ok(self.step(|state, _| {
+            let has_room = state.views.len() < SAVED_VIEWS_MAX || state.views.contains_key(&view.name);
+            if has_room {
+                state.views.insert(view.name.clone(), view);
+            }
+            has_room
+        }))
+    }
+
+    async fn delete_view(&self, name: &str) -> Result<bool, Error> {
+        Ok(self.step(|state, _| state.views.remove(name).is_some()))
+    }
+
+    async fn views(&self) -> Result<Vec<SavedView>, Error> {
+        Ok(self.step(|state, _| state.views.values().cloned().collect()))
     }
 
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {

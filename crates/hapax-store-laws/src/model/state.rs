@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use hapax_core::store::{
-    AttemptView, AuditRecord, DeliveryView, DuplicateTally, ImportMark, JobHold, LedgerEntry, Origin, Pause,
-    ReplayJob, ReplayJobId, SourceState, Variant,
+    AttemptView, AuditRecord, DeliveryView, DuplicateTally, ImportMark, IndexedField, JobHold, LedgerEntry,
+    Origin, Pause, ReplayJob, ReplayJobId, SavedView, SourceState, Span, Subject, Traffic, Variant,
 };
 use hapax_core::{
     DeliveryState, DestinationId, ErrorClass, EventId, EventStatus, Generation, Hold, IdempotencyKey,
-    Identity, Key, Lane, Scope, SourceName, StoredEvent, Timestamp, Token,
+    Identity, Key, Lane, Owner, Scope, SourceName, StoredEvent, Timestamp, Token,
 };
 
 #[derive(Debug, Default)]
@@ -24,6 +24,10 @@ pub(super) struct State {
     pub(super) bodies: BTreeMap<(Scope, [u8; 32]), Vec<BodyRow>>,
     pub(super) pauses: BTreeMap<DestinationId, Pause>,
     pub(super) source_states: BTreeMap<(SourceName, String), SourceState>,
+    pub(super) views: BTreeMap<String, SavedView>,
+    pub(super) traffic: BTreeMap<(Span, Timestamp, Subject, Owner), Traffic>,
+    /// Since when each field is indexed.
+    pub(super) indexes: BTreeMap<IndexedField, Timestamp>,
     pub(super) audit: Vec<AuditRecord>,
     pub(super) jobs: BTreeMap<ReplayJobId, ReplayJob>,
     pub(super) origin: Option<Origin>,

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AcceptRequest, AuditEntry, AuditRecord, BodyNote, Census, Claim, Counts, Cursor, DeadQuery, DeliveryView,
-    Disposal, Driver, DuplicateNote, Error, EventPage, EventQuery, EventRecord, Forgotten, ImportBegun,
-    ImportMark, LeaseBatch, LeaseOrder, LedgerEntry, Origin, Pause, PurgeOrder, Purged, Quarantined, Record,
-    ReplayJob, ReplayJobId, ReplayOrder, Replayed, Report, Rescued, SourceState, TransferCursor,
-    TransferPage, Variant, Written,
+    AcceptRequest, AuditEntry, AuditRecord, BodyNote, Census, Claim, Counts, Cursor, DeadGroup, DeadQuery,
+    DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Error, EventPage, EventQuery, EventRecord,
+    Forgotten, ImportBegun, ImportMark, IndexedField, LeaseBatch, LeaseOrder, LedgerEntry, Origin, Pause,
+    PurgeOrder, Purged, Quarantined, Record, ReplayJob, ReplayJobId, ReplayOrder, Replayed, Report, Rescued,
+    SavedView, SourceState, Span, TrafficRow, TransferCursor, TransferPage, Variant, Written,
 };
 use hapax_core::{
     Backend, BodyHash, DestinationId, EventId, Generation, Hold, Identity, Key, Operations, SourceName,
@@ -323,6 +323,10 @@ impl Operations for Broken {
         self.inner.deliveries(query, after, limit).await
     }
 
+    async fn dead_groups(&self, limit: u32) -> Result<Vec<DeadGroup>, Error> {
+        self.inner.dead_groups(limit).await
+    }
+
     async fn dispose(
         &self,
         deliveries: Vec<(EventId, DestinationId)>,
@@ -337,6 +341,14 @@ impl Operations for Broken {
 
     async fn replay_job(&self, id: ReplayJobId) -> Result<Option<ReplayJob>, Error> {
         self.inner.replay_job(id).await
+    }
+
+    async fn replay_jobs(
+        &self,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<(Vec<ReplayJob>, Option<Cursor>), Error> {
+        self.inner.replay_jobs(after, limit).await
     }
 
     async fn unfinished_replays(&self) -> Result<Vec<ReplayJob>, Error> {
@@ -364,6 +376,37 @@ impl Operations for Broken {
 
     async fn note_duplicates(&self, notes: Vec<DuplicateNote>) -> Result<(), Error> {
         self.inner.note_duplicates(notes).await
+    }
+
+    async fn copies(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
+        self.inner.copies(identity).await
+    }
+
+    async fn declare_indexes(
+        &self,
+        fields: Vec<IndexedField>,
+    ) -> Result<Vec<(IndexedField, Timestamp)>, Error> {
+        self.inner.declare_indexes(fields).await
+    }
+
+    async fn put_traffic(&self, rows: Vec<TrafficRow>) -> Result<(), Error> {
+        self.inner.put_traffic(rows).await
+    }
+
+    async fn traffic(&self, span: Span) -> Result<Vec<TrafficRow>, Error> {
+        self.inner.traffic(span).await
+    }
+
+    async fn put_view(&self, view: SavedView) -> Result<bool, Error> {
+        self.inner.put_view(view).await
+    }
+
+    async fn delete_view(&self, name: &str) -> Result<bool, Error> {
+        self.inner.delete_view(name).await
+    }
+
+    async fn views(&self) -> Result<Vec<SavedView>, Error> {
+        self.inner.views().await
     }
 
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {

@@ -8,12 +8,12 @@ use uuid::Uuid;
 use crate::failure::Failure;
 use crate::rows::time_at;
 
-/// The columns that [`Found::read`] reads; the last says whether source and type fit.
+/// The columns that [`Found::read`] reads; the ninth says whether source and type fit.
 macro_rules! found_columns {
     () => {
         "e.no, e.bucket, e.id, e.source, e.event_id, e.type, e.received_at, octet_length(e.body)::int8,
          coalesce(($5::text IS NULL OR e.source = $5::text) AND ($6::text IS NULL OR e.type = $6::text)
-                  AND ($7::text IS NULL OR starts_with(e.type, $7::text)), false)"
+                  AND ($7::text IS NULL OR starts_with(e.type, $7::text)), false), e.key"
     };
 }
 pub(super) use found_columns;
@@ -51,6 +51,7 @@ pub(super) struct Found {
     pub(super) bucket: i16,
     pub(super) id: Uuid,
     pub(super) fits: bool,
+    pub(super) key: Uuid,
     source: SourceName,
     pub(super) event_id: String,
     event_type: Option<String>,
@@ -70,10 +71,11 @@ impl Found {
             received_at: time_at(row, 6)?,
             body_bytes: row.try_get::<_, i64>(7)? as u64,
             fits: row.try_get(8)?,
+            key: row.try_get(9)?,
         })
     }
 
-    pub(super) fn summary(self, status: EventStatus) -> EventSummary {
+    pub(super) fn summary(self, status: EventStatus, copies: u64) -> EventSummary {
         EventSummary {
             id: EventId::from_bytes(self.id.into_bytes()),
             source: self.source,
@@ -82,7 +84,7 @@ impl Found {
             received_at: self.received_at,
             status,
             body_bytes: self.body_bytes,
-            copies: 0,
+            copies,
         }
     }
 }

@@ -84,6 +84,17 @@ impl Access {
         }
     }
 
+    /// What a request that was let in may do.
+    fn role(&self, gate: &Gate, headers: &HeaderMap, from: IpAddr) -> Result<Role, Fault> {
+        if self.token.is_none() {
+            return Ok(Role::Admin);
+        }
+        match headers.get(AUTHORIZATION) {
+            Some(value) => gate.try_token(self, token::bearer(value.as_bytes()).unwrap_or_default(), from),
+            None => self.session_role(gate, &Method::GET, headers),
+        }
+    }
+
     fn check_local(&self, method: &Method, headers: &HeaderMap) -> Result<(), Fault> {
         self.check_host(headers)?;
         if method.is_safe() {
@@ -98,6 +109,21 @@ impl Access {
         session.map(|opened| opened.role).ok_or_else(|| {
             Fault::unauthorized("send `Authorization: Bearer TOKEN` with server.admin_token's value")
         })
+    }
+}
+
+/// Who asks, where what is answered depends on what they may do.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asking(pub(super) Role);
+
+impl FromRequestParts<AdminState> for Asking {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AdminState) -> Result<Self, Fault> {
+        let access = &state.settings.load().access;
+        access
+            .role(&state.gate, &parts.headers, peer(&parts.extensions))
+            .map(Self)
     }
 }
 

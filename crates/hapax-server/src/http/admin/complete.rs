@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use hapax_core::store::EventQuery;
 use serde::Deserialize;
+use utoipa::IntoParams;
 
 use super::extract::{Asked, PAGE_MAX};
 use super::fault::{Answer, Fault};
@@ -14,12 +15,21 @@ use super::state::{AdminState, Settings};
 use super::views::{CompletionView, SuggestionView};
 use crate::query::{self, Known, QUERY_BYTES_MAX, Suggestion};
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(in crate::http) struct Typed {
+    /// The query as far as it is typed.
+    #[param(max_length = 2048)]
     q: String,
 }
 
+/// Says how a query that is being typed may go on, and what is wrong with it.
+#[utoipa::path(get, path = "/query/complete", operation_id = "completeQuery", tag = "queries",
+    params(Typed),
+    responses((status = 200, description = "Ways to end its last term.", body = CompletionView)),
+    extensions(("x-problems" = json!(["invalid_parameter"])))
+)]
 pub(super) async fn complete(
     State(state): State<AdminState>,
     Asked(typed): Asked<Typed>,

@@ -5,6 +5,7 @@ use axum::extract::State;
 use hapax_core::store::{Counts, Pause};
 use hapax_core::{Clock as _, DestinationId, SystemClock};
 use serde::Deserialize;
+use utoipa::ToSchema;
 
 use super::access::Actor;
 use super::extract::{Named, Sent};
@@ -14,16 +15,29 @@ use super::show;
 use super::state::AdminState;
 use super::views::{DestinationView, DestinationsView, PauseView, ResumedView};
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schema(as = PauseReason)]
 pub(super) struct Reason {
+    /// Why; it is kept in the audit trail.
+    #[schema(max_length = 1024)]
     why: String,
 }
 
+/// Lists the destinations: pause, breaker, attempts that run.
+#[utoipa::path(get, path = "/destinations", operation_id = "listDestinations", tag = "destinations",
+    responses((status = 200, description = "Every destination.", body = DestinationsView)))]
 pub(super) async fn list(State(state): State<AdminState>) -> Answer<Json<DestinationsView>> {
     every(&state).await.map(Json)
 }
 
+/// Makes no more attempts until the destination is resumed, also after a restart.
+#[utoipa::path(post, path = "/destinations/{name}/pause", operation_id = "pauseDestination", tag = "destinations",
+    params(("name" = String, Path, description = "The destination's name, or its id.", min_length = 1)),
+    request_body = Reason,
+    responses((status = 200, description = "It is paused.", body = PauseView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "unknown_destination"])))
+)]
 pub(super) async fn pause(
     State(state): State<AdminState>,
     Actor(who): Actor,
@@ -33,6 +47,12 @@ pub(super) async fn pause(
     paused(&state, &name, who, asked.why).await.map(Json)
 }
 
+/// Lets attempts go on.
+#[utoipa::path(post, path = "/destinations/{name}/resume", operation_id = "resumeDestination", tag = "destinations",
+    params(("name" = String, Path, description = "The destination's name, or its id.", min_length = 1)),
+    responses((status = 200, description = "It is not paused any more.", body = ResumedView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "unknown_destination"])))
+)]
 pub(super) async fn resume(
     State(state): State<AdminState>,
     Actor(who): Actor,

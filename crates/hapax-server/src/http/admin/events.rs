@@ -5,18 +5,28 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hapax_core::store::{EventQuery, EventRecord};
-use hapax_core::{EventId, Headers};
+use hapax_core::{Clock as _, EventId, Headers, SystemClock};
 use hapax_engine::SearchCursor;
 use http::HeaderValue;
 use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 
 use super::extract::{Asked, Named, event_id};
+use super::facts;
 use super::fault::{Answer, Fault, Missing};
 use super::filter::{EventListParameters, search_cursor_text};
-use super::show::{self, Names};
+use super::show;
 use super::state::AdminState;
 use super::views::{EventPageView, EventView};
 
+/// Lists events, the newest first.
+///
+/// A value in a body is looked up where the source has that field indexed; otherwise the newest 50,000 bodies are read
+/// over all pages of a search, and `coverage` says so.
+#[utoipa::path(get, path = "/events", operation_id = "listEvents", tag = "events",
+    params(EventListParameters),
+    responses((status = 200, description = "A page of events.", body = EventPageView)),
+    extensions(("x-problems" = json!(["invalid_parameter"])))
+)]
 pub(super) async fn list(
     State(state): State<AdminState>,
     Asked(parameters): Asked<EventListParameters>,
@@ -25,6 +35,14 @@ pub(super) async fn list(
     page(&state, &query, after, limit).await.map(Json)
 }
 
+/// Shows one event.
+///
+/// Its deliveries, every attempt, its copies and conflicts; credentials in headers are hidden.
+#[utoipa::path(get, path = "/events/{id}", operation_id = "getEvent", tag = "events",
+    params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid")),
+    responses((status = 200, description = "The event.", body = EventView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "event_not_found"])))
+)]
 pub(super) async fn show(
     State(state): State<AdminState>,
     Named(id): Named<String>,
@@ -32,6 +50,14 @@ pub(super) async fn show(
     one(&state, event_id(&id)?).await.map(Json)
 }
 
+/// Gives the body of an event, byte for byte.
+///
+/// Under the type that its sender gave, to be saved and never to be run.
+#[utoipa::path(get, path = "/events/{id}/payload", operation_id = "getEventPayload", tag = "events",
+    params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid")),
+    responses((status = 200, description = "The body.", content_type = "*/*", body = Vec<u8>)),
+    extensions(("x-problems" = json!(["invalid_parameter", "event_not_found"])))
+)]
 pub(super) async fn payload(State(state): State<AdminState>, Named(id): Named<String>) -> Answer<Response> {
     let record = record(&state, event_id(&id)?).await?;
     Ok(raw(&record.event.headers, record.event.body))
@@ -55,8 +81,7 @@ pub(in crate::http) async fn page(
 /// One event with everything that happened to it.
 pub(in crate::http) async fn one(state: &AdminState, id: EventId) -> Answer<EventView> {
     let record = record(state, id).await?;
-    let settings = state.settings.load();
-    Ok(Names::now(state, &settings).event(&record))
+    facts::event(state, &record, SystemClock::default().now()).await
 }
 
 /// What the store has of an event.

@@ -7,6 +7,7 @@ use hapax_core::store::{Cursor, EventQuery, POINTER_BYTES_MAX, is_pointer};
 use hapax_core::{Clock as _, ErrorClass, EventStatus, SourceName, SystemClock, Timestamp};
 use hapax_engine::{BODIES_MAX, SearchCursor};
 use serde::Deserialize;
+use utoipa::IntoParams;
 
 use super::extract::{cursor, cursor_text, limit};
 use super::fault::{Answer, Fault};
@@ -14,20 +15,40 @@ use super::state::Settings;
 use crate::query::{self, BODY_TERMS_MAX};
 
 /// The parameters of a list of events.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(in crate::http) struct EventListParameters {
+    /// Which events, in the query language. Beside it the parameters below must match, too.
+    #[param(schema_with = super::schemas::query_text)]
     q: Option<String>,
+    /// Of this source.
+    #[param(value_type = Option<String>)]
     source: Option<SourceName>,
+    /// With this status.
+    #[param(schema_with = super::schemas::event_status)]
     status: Option<EventStatus>,
+    /// Of this type; a trailing `*` matches any rest.
     #[serde(rename = "type")]
     event_type: Option<String>,
+    /// With this id of the sender, or with this id of ours.
     event_id: Option<String>,
+    /// With a delivery to this destination, by its name or its id.
     to: Option<String>,
+    /// With a delivery that was given up for this.
+    #[param(schema_with = super::schemas::error_class)]
     error: Option<ErrorClass>,
+    /// Received at or after this moment.
+    #[param(value_type = Option<String>, format = DateTime)]
     since: Option<Timestamp>,
+    /// Received before this moment.
+    #[param(value_type = Option<String>, format = DateTime)]
     until: Option<Timestamp>,
+    /// Where to go on: the `next` of the page before.
+    #[param(pattern = "^[0-9a-f]{16}(\\.[0-9]{1,5})?$")]
     cursor: Option<String>,
+    /// How many at most; 50 unless said.
+    #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
 }
 

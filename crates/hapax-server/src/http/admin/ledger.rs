@@ -11,6 +11,12 @@ use super::fault::{Answer, Fault, Missing};
 use super::state::AdminState;
 use super::views::{ForgottenView, LedgerView};
 
+/// Says what is remembered of a sender's id: since when, for how long, how many copies came.
+#[utoipa::path(get, path = "/ledger/{source}/{*event_id}", operation_id = "getLedgerEntry", tag = "ledger",
+    params(("source" = String, Path, description = "The source's name.", min_length = 1), ("event_id" = String, Path, description = "The sender's id, percent-encoded; it may hold slashes.", min_length = 1)),
+    responses((status = 200, description = "What the ledger knows.", body = LedgerView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "unknown_source", "ledger_entry_not_found"])))
+)]
 pub(super) async fn show(
     State(state): State<AdminState>,
     Named((source, event_id)): Named<(String, String)>,
@@ -18,6 +24,14 @@ pub(super) async fn show(
     entry(&state, source, event_id).await.map(Json)
 }
 
+/// Forgets a sender's id, so that the next event of that id is new.
+///
+/// Takes ten seconds, the life of every cache that could still answer for the old one.
+#[utoipa::path(delete, path = "/ledger/{source}/{*event_id}", operation_id = "forgetLedgerEntry", tag = "ledger",
+    params(("source" = String, Path, description = "The source's name.", min_length = 1), ("event_id" = String, Path, description = "The sender's id, percent-encoded; it may hold slashes.", min_length = 1)),
+    responses((status = 200, description = "It is forgotten.", body = ForgottenView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "unknown_source", "ledger_entry_not_found", "work_unfinished"])))
+)]
 pub(super) async fn forget(
     State(state): State<AdminState>,
     Actor(who): Actor,

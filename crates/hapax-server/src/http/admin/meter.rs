@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hapax_core::store::Counts;
+use hapax_core::store::{Counts, Span, TrafficRow};
 use hapax_core::{Backend, Timestamp};
 use tokio::sync::Mutex;
 
 use super::views::RetentionView;
+use crate::telemetry::Refusal;
 
 /// How long counts are good for a scrape: counting a large ledger is not free.
 const COUNTS_KEPT: Duration = Duration::from_secs(5);
@@ -21,6 +22,12 @@ pub trait Meter: Send + Sync + 'static {
 
     /// What arrived, for each source that anything came from.
     fn arrivals(&self) -> Vec<Arrivals>;
+
+    /// The rows of a span as they are in the store, with what this process has not written yet.
+    fn traffic_on_top_of(&self, stored: Vec<TrafficRow>, span: Span) -> Vec<TrafficRow>;
+
+    /// The last refusals of a source, newest first.
+    fn refusals(&self, source: &str) -> Vec<Refusal>;
 
     /// What retention deleted.
     fn purged(&self) -> RetentionView;

@@ -15,6 +15,9 @@ use super::views::{OutboxRetriedView, OutboxRowView, OutboxView, OutboxesView};
 use crate::config::Outbox;
 use crate::outbox::{Counts, RefusedRow, Table, TableError};
 
+/// Lists the outboxes: rows of each state, and the first refused ones with the reason.
+#[utoipa::path(get, path = "/outbox", operation_id = "listOutboxes", tag = "outbox",
+    responses((status = 200, description = "Every outbox.", body = OutboxesView)))]
 pub(super) async fn list(State(state): State<AdminState>) -> Json<OutboxesView> {
     Json(all(&state).await)
 }
@@ -30,6 +33,12 @@ pub(in crate::http) async fn all(state: &AdminState) -> OutboxesView {
     }
 }
 
+/// Lets a refused row be tried again.
+#[utoipa::path(post, path = "/outbox/{name}/{id}/retry", operation_id = "retryOutboxRow", tag = "outbox",
+    params(("name" = String, Path, description = "The outbox.", min_length = 1), ("id" = i64, Path, description = "The row.")),
+    responses((status = 200, description = "It is tried again.", body = OutboxRetriedView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "outbox_row_not_found", "outbox_unavailable"])))
+)]
 pub(super) async fn retry(
     State(state): State<AdminState>,
     Actor(who): Actor,

@@ -8,6 +8,7 @@ use hapax_core::store::AuditEntry;
 use hapax_core::{Clock as _, SourceName, SystemClock};
 use hapax_verify::{Handshake, catalogue};
 use serde::Deserialize;
+use utoipa::ToSchema;
 
 use super::access::Actor;
 use super::extract::{Named, Sent};
@@ -21,12 +22,24 @@ const SECONDS_DEFAULT: u64 = 600;
 /// The longest that one is open: until then anybody who knows the URL could be first.
 const SECONDS_MAX: u64 = 24 * 3600;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schema(as = RegistrationWanted)]
 pub(super) struct Wanted {
+    /// How long the registration is open; 600 unless said.
+    #[schema(minimum = 1, maximum = 86400)]
     for_seconds: Option<u64>,
 }
 
+/// Lets a sender hand over the secret that it will sign with, for a while.
+///
+/// Only for senders that do so (Asana).
+#[utoipa::path(post, path = "/sources/{name}/registration", operation_id = "openRegistration", tag = "sources",
+    params(("name" = String, Path, description = "The source's name.", min_length = 1)),
+    request_body = Wanted,
+    responses((status = 200, description = "Until when it is open.", body = RegistrationView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "unknown_source"])))
+)]
 pub(super) async fn open(
     State(state): State<AdminState>,
     Actor(who): Actor,

@@ -13,6 +13,7 @@ use http::header::LOCATION;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use utoipa::ToSchema;
 
 use super::access::Actor;
 use super::audit::PageParameters;
@@ -28,24 +29,41 @@ pub(in crate::http) const RATE_DEFAULT: u32 = 100;
 /// Most events a second that a bulk replay may put back.
 const RATE_MAX: u32 = 10_000;
 /// Longest reason that the audit trail takes.
-pub(super) const WHY_BYTES_MAX: usize = 1_024;
+const WHY_CHARACTERS_MAX: usize = 1_024;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ReplayOne {
+    /// Which of its deliveries; `failed` unless said.
+    #[schema(schema_with = super::schemas::replay_mode_or_null)]
     mode: Option<ReplayMode>,
+    /// Only to this destination, even if it was added after the event.
     to: Option<String>,
+    /// Why; it is kept in the audit trail.
+    #[schema(max_length = 1024)]
     why: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct ReplayMany {
+    /// Which events: a text in the query language, or the same as an object.
+    #[schema(schema_with = super::schemas::which)]
     query: Option<Which>,
+    /// Which of their deliveries; `failed` unless said.
+    #[schema(schema_with = super::schemas::replay_mode_or_null)]
     mode: Option<ReplayMode>,
+    /// Only to this destination, even if it was added after the events.
     to: Option<String>,
+    /// At most this many events a second; 100 unless said.
+    #[schema(minimum = 1, maximum = 10000)]
     rate: Option<u32>,
+    /// Why; it is kept in the audit trail.
+    #[schema(max_length = 1024)]
+    #[serde(default)]
     why: String,
+    /// Count and show a few, and change nothing.
+    #[serde(default)]
     dry_run: bool,
 }
 
@@ -82,6 +100,16 @@ impl<'de> Visitor<'de> for WhichVisitor {
     }
 }
 
+/// Puts one event back to work.
+///
+/// A replay keeps the idempotency key, so that a handler that has seen the event can tell; only mode `force` takes new
+/// ones, under which it takes effect again.
+#[utoipa::path(post, path = "/events/{id}/replay", operation_id = "replayEvent", tag = "replays",
+    params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid")),
+    request_body = ReplayOne,
+    responses((status = 200, description = "What was put back.", body = ReplayedView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "event_not_found", "unknown_destination", "work_unfinished", "nothing_to_replay"])))
+)]
 pub(super) async fn replay_one(
     State(state): State<AdminState>,
     Actor(who): Actor,
@@ -123,6 +151,15 @@ pub(in crate::http) async fn replayed(
     }
 }
 
+/// Starts a bulk replay, or says what it would do.
+///
+/// A replay is a stored job: it goes on after a restart, at its own rate, and can be cancelled. Events with unfinished
+/// work are left alone.
+#[utoipa::path(post, path = "/replays", operation_id = "startReplay", tag = "replays",
+    request_body = ReplayMany,
+    responses((status = 200, description = "With `dry_run`: what it would do.", body = ReplayPreviewView), (status = 202, description = "The replay that was started; `Location` says where it is.", body = ReplayJobView, headers(("location" = String, description = "Its path.")))),
+    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "unknown_destination"])))
+)]
 pub(super) async fn start(
     State(state): State<AdminState>,
     Actor(who): Actor,
@@ -138,6 +175,12 @@ pub(super) async fn start(
     Ok((StatusCode::ACCEPTED, [(LOCATION, location)], Json(job)).into_response())
 }
 
+/// Lists bulk replays, the newest first, over or not.
+#[utoipa::path(get, path = "/replays", operation_id = "listReplays", tag = "replays",
+    params(PageParameters),
+    responses((status = 200, description = "A page of replays.", body = ReplaysView)),
+    extensions(("x-problems" = json!(["invalid_parameter"])))
+)]
 pub(super) async fn list(
     State(state): State<AdminState>,
     Asked(asked): Asked<PageParameters>,
@@ -146,6 +189,12 @@ pub(super) async fn list(
     page(&state, after, limit).await.map(Json)
 }
 
+/// Shows how far a bulk replay is.
+#[utoipa::path(get, path = "/replays/{id}", operation_id = "getReplay", tag = "replays",
+    params(("id" = String, Path, description = "The id of the replay.", format = "uuid")),
+    responses((status = 200, description = "The replay.", body = ReplayJobView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "replay_not_found"])))
+)]
 pub(super) async fn show(
     State(state): State<AdminState>,
     Named(id): Named<String>,
@@ -153,6 +202,14 @@ pub(super) async fn show(
     Ok(Json(find(&state, job_id(&id)?).await?))
 }
 
+/// Cancels a bulk replay.
+///
+/// What it has put back stays so.
+#[utoipa::path(delete, path = "/replays/{id}", operation_id = "cancelReplay", tag = "replays",
+    params(("id" = String, Path, description = "The id of the replay.", format = "uuid")),
+    responses((status = 200, description = "The replay as it ended.", body = ReplayJobView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "replay_not_found", "replay_over"])))
+)]
 pub(super) async fn cancel(
     State(state): State<AdminState>,
     Actor(who): Actor,
@@ -243,12 +300,12 @@ fn target(settings: &Settings, to: Option<&str>) -> Answer<Option<DestinationId>
 
 /// Refuses a reason that the audit trail has no room for.
 pub(super) fn check_why(why: &str) -> Answer<()> {
-    if why.len() <= WHY_BYTES_MAX {
+    let length = why.chars().count();
+    if length <= WHY_CHARACTERS_MAX {
         return Ok(());
     }
     Err(Fault::invalid_parameter(format!(
-        "`why` has {} bytes; at most {WHY_BYTES_MAX} are kept",
-        why.len()
+        "`why` has {length} characters; at most {WHY_CHARACTERS_MAX} are kept"
     )))
 }
 

@@ -7,6 +7,7 @@ use axum::extract::State;
 use hapax_core::store::{AuditEntry, SAVED_VIEWS_MAX, SavedView};
 use hapax_core::{Clock as _, SystemClock};
 use serde::Deserialize;
+use utoipa::ToSchema;
 
 use super::access::Actor;
 use super::extract::{Named, Sent};
@@ -16,20 +17,32 @@ use super::state::AdminState;
 use super::views::{DeletedViewView, SavedViewView, SavedViewsView};
 
 /// Longest name of a view.
-const NAME_BYTES_MAX: usize = 64;
+const NAME_CHARACTERS_MAX: usize = 64;
 
 /// A query to keep.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = ViewQuery)]
 pub(in crate::http) struct Kept {
     /// The query, in the query language.
+    #[schema(schema_with = super::schemas::query_text)]
     query: String,
 }
 
+/// Lists the saved views.
+#[utoipa::path(get, path = "/views", operation_id = "listViews", tag = "queries",
+    responses((status = 200, description = "Every view.", body = SavedViewsView)))]
 pub(super) async fn list(State(state): State<AdminState>) -> Answer<Json<SavedViewsView>> {
     all(&state).await.map(Json)
 }
 
+/// Keeps a query under a name, instead of what has that name.
+#[utoipa::path(put, path = "/views/{name}", operation_id = "saveView", tag = "queries",
+    params(("name" = String, Path, description = "The view's name, 1 to 64 characters.", min_length = 1, max_length = 64)),
+    request_body = Kept,
+    responses((status = 200, description = "The view.", body = SavedViewView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "too_many_views"])))
+)]
 pub(super) async fn put(
     State(state): State<AdminState>,
     Actor(who): Actor,
@@ -39,6 +52,12 @@ pub(super) async fn put(
     save(&state, name, kept.query, who).await.map(Json)
 }
 
+/// Deletes a view.
+#[utoipa::path(delete, path = "/views/{name}", operation_id = "deleteView", tag = "queries",
+    params(("name" = String, Path, description = "The view's name, 1 to 64 characters.", min_length = 1, max_length = 64)),
+    responses((status = 200, description = "It is gone.", body = DeletedViewView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "view_not_found"])))
+)]
 pub(super) async fn delete(
     State(state): State<AdminState>,
     Actor(who): Actor,
@@ -106,13 +125,13 @@ async fn record(state: &AdminState, action: &str, who: &str, name: &str, detail:
 fn check_name(name: &str) -> Answer<()> {
     let is_fine = !name.trim().is_empty()
         && name.trim() == name
-        && name.len() <= NAME_BYTES_MAX
+        && name.chars().count() <= NAME_CHARACTERS_MAX
         && !name.chars().any(char::is_control);
     if is_fine {
         return Ok(());
     }
     Err(Fault::invalid_parameter(format!(
-        "the name of a view has 1 to {NAME_BYTES_MAX} bytes, no space at its ends and no control characters"
+        "the name of a view has 1 to {NAME_CHARACTERS_MAX} characters, no space at its ends and no control characters"
     )))
 }
 
@@ -131,10 +150,10 @@ mod tests {
 
     #[test]
     fn a_name_is_short_and_can_be_read() {
-        for name in ["a", "dead at Stripe", "é", &"x".repeat(NAME_BYTES_MAX)] {
+        for name in ["a", "dead at Stripe", "é", &"x".repeat(NAME_CHARACTERS_MAX)] {
             assert!(check_name(name).is_ok(), "{name}");
         }
-        for name in ["", " ", " a", "a ", "a\nb", &"x".repeat(NAME_BYTES_MAX + 1)] {
+        for name in ["", " ", " a", "a ", "a\nb", &"x".repeat(NAME_CHARACTERS_MAX + 1)] {
             assert!(check_name(name).is_err(), "{name:?}");
         }
     }

@@ -98,6 +98,8 @@ impl<'a> Names<'a> {
             duplicates: record.duplicates.as_ref().map(duplicates),
             conflicts: record.conflicts.iter().map(conflict).collect(),
             same_body_as: record.same_body_as,
+            identity: None,
+            verification: None,
         }
     }
 
@@ -209,12 +211,16 @@ pub(super) fn no_event(id: EventId) -> String {
     format!("there is no event {id}, or its payload has outlived the source's payload_retention")
 }
 
+/// Whether the values of a header are credentials.
+pub(super) fn is_hidden(name: &str) -> bool {
+    HIDDEN_HEADERS
+        .iter()
+        .any(|hidden| name.eq_ignore_ascii_case(hidden))
+}
+
 fn headers(headers: &Headers) -> Vec<HeaderView> {
     let shown = headers.iter().map(|(name, value)| {
-        let hidden = HIDDEN_HEADERS
-            .iter()
-            .any(|hidden| name.eq_ignore_ascii_case(hidden));
-        let value = if hidden {
+        let value = if is_hidden(name) {
             "***".into()
         } else {
             String::from_utf8_lossy(value)

@@ -1,10 +1,12 @@
 //! What every handler of the admin port is given.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use hapax_core::{DestinationId, Timestamp};
+use hapax_core::{DestinationId, Secret, Timestamp};
 use hapax_engine::Engine;
+use hapax_verify::{Options, Recipe};
 use tokio::sync::Semaphore;
 
 use super::access::{Access, Gate};
@@ -69,7 +71,8 @@ impl AdminState {
     }
 }
 
-/// The part of the configuration that the admin port shows or needs; without any secret but its own.
+/// The part of the configuration that the admin port shows or needs. Of secrets it has its own, and one of each source
+/// to sign a copy with; neither is ever shown.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Who may use the API.
@@ -78,6 +81,28 @@ pub struct Settings {
     pub sources: Vec<SourceView>,
     /// Every configured destination, by name.
     pub destinations: Vec<DestinationSettings>,
+    /// How the requests of each source are judged, and made.
+    pub facts: BTreeMap<String, SourceFacts>,
+}
+
+/// How the requests of a source are judged, and how one like them is made.
+#[derive(Clone, Debug)]
+pub struct SourceFacts {
+    /// How they are judged.
+    pub recipe: Recipe,
+    /// What its sender needs besides a secret.
+    pub options: Options,
+    /// The first of its secrets.
+    pub secret: Option<Secret>,
+    /// Where its webhooks go: by the public URL, or where the service listens.
+    pub url: String,
+}
+
+impl SourceFacts {
+    /// Where the id of an event is, in words.
+    pub fn rule(&self) -> String {
+        self.recipe.identity.event_id.to_string()
+    }
 }
 
 /// A destination as it is configured.

@@ -5,6 +5,7 @@ use axum::extract::State;
 use hapax_core::store::{Backlog, Counts, Span};
 use hapax_core::{Clock as _, DeliveryState, SystemClock};
 use serde::Deserialize;
+use utoipa::IntoParams;
 
 use super::destinations;
 use super::extract::Asked;
@@ -15,12 +16,21 @@ use super::traffic;
 use super::views::{DestinationStatsView, DestinationView, SourceStatsView, StatsView, StoreView};
 
 /// How far to look back.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct StatsParameters {
+    /// Adds the traffic of the last hour, day or week.
+    #[param(schema_with = super::schemas::span)]
     over: Option<Span>,
 }
 
+/// Counts everything: arrivals by source, work by destination, the store.
+#[utoipa::path(get, path = "/stats", operation_id = "getStats", tag = "stats",
+    params(StatsParameters),
+    responses((status = 200, description = "The counts.", body = StatsView)),
+    extensions(("x-problems" = json!(["invalid_parameter"])))
+)]
 pub(super) async fn show(
     State(state): State<AdminState>,
     Asked(asked): Asked<StatsParameters>,
@@ -101,7 +111,7 @@ fn source(settings: &Settings, arrivals: Arrivals, counts: &Counts) -> SourceSta
     }
 }
 
-fn destination(place: DestinationView, counts: &Counts) -> DestinationStatsView {
+pub(super) fn destination(place: DestinationView, counts: &Counts) -> DestinationStatsView {
     let mine: Vec<&Backlog> = counts
         .backlog
         .iter()

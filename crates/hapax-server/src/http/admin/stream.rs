@@ -15,6 +15,7 @@ use serde::Deserialize;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
+use utoipa::IntoParams;
 
 use super::extract::Asked;
 use super::fault::{Answer, Fault};
@@ -28,16 +29,31 @@ pub(super) const STREAMS_MAX: usize = 64;
 pub(in crate::http) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Which arrivals; everything given must match.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct TailParameters {
+    /// Which arrivals, in the query language; only `source:`, `type:`, `id:` and `since:` are known at arrival.
+    #[param(schema_with = super::schemas::query_text)]
     q: Option<String>,
+    /// Of this source.
     source: Option<String>,
+    /// Of this type; a trailing `*` matches any rest.
     #[serde(rename = "type")]
     event_type: Option<String>,
+    /// With this id of the sender.
     event_id: Option<String>,
 }
 
+/// Streams arrivals as they happen (server-sent events).
+///
+/// Each `arrival` holds `id`, `source`, `event_id`, `type`, `received_at` and `status` (accepted, duplicate or conflict).
+/// A reader that is too slow gets `lagged` with the number it missed. 64 may be open.
+#[utoipa::path(get, path = "/events/stream", operation_id = "streamEvents", tag = "events",
+    params(TailParameters),
+    responses((status = 200, description = "Arrivals, without an end.", content_type = "text/event-stream", body = String)),
+    extensions(("x-problems" = json!(["invalid_parameter", "too_many_streams"])))
+)]
 pub(super) async fn tail(
     State(state): State<AdminState>,
     Asked(wanted): Asked<TailParameters>,

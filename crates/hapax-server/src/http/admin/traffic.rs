@@ -15,16 +15,17 @@ use super::views::{
 
 /// The traffic of a span.
 pub(in crate::http) async fn over(state: &AdminState, span: Span) -> Answer<TrafficView> {
-    let rows = state.engine.store().traffic(span).await?;
-    Ok(sum(
-        &state.settings.load(),
-        span,
-        SystemClock::default().now(),
-        rows,
-    ))
+    let (rows, now) = (rows(state, span).await?, SystemClock::default().now());
+    Ok(sum(&state.settings.load(), span, now, rows))
 }
 
-fn sum(settings: &Settings, span: Span, now: Timestamp, rows: Vec<TrafficRow>) -> TrafficView {
+/// The rows of all processes, with what this one has not written yet.
+pub(super) async fn rows(state: &AdminState, span: Span) -> Answer<Vec<TrafficRow>> {
+    let stored = state.engine.store().traffic(span).await?;
+    Ok(state.meter.traffic_on_top_of(stored, span))
+}
+
+pub(super) fn sum(settings: &Settings, span: Span, now: Timestamp, rows: Vec<TrafficRow>) -> TrafficView {
     let slots = slots(span, now);
     let mut sources: BTreeMap<String, Series> = settings
         .sources
@@ -132,7 +133,7 @@ impl Series {
     }
 }
 
-fn percentiles(durations: &Durations) -> PercentilesView {
+pub(super) fn percentiles(durations: &Durations) -> PercentilesView {
     let millis = |share| durations.percentile(share).map(in_millis);
     PercentilesView {
         count: durations.len(),

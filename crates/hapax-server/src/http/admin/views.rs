@@ -5,8 +5,10 @@
 
 mod delivery;
 mod event;
+mod fact;
 mod operation;
 mod outbox;
+mod overview;
 mod place;
 mod saved;
 mod stats;
@@ -20,11 +22,13 @@ pub use event::{
     BatchView, ConflictView, CoverageView, DuplicatesView, EventPageView, EventSummaryView, EventView,
     HeaderView,
 };
+pub use fact::{DiffKind, DiffLineView, DiffSide, DiffView, IdentityView, RefusalView, VerificationView};
 pub use operation::{
     AuditPageView, AuditView, DisposedView, ForgottenView, LedgerView, ReleasedView, ReplayJobView,
     ReplayPreviewView, ReplayedView, ReplaysView, TallyView,
 };
 pub use outbox::{OutboxRetriedView, OutboxRowView, OutboxView, OutboxesView};
+pub use overview::{AttentionKind, AttentionView, OverviewView};
 pub use place::{
     DestinationView, DestinationsView, PauseView, RegistrationView, ResumedView, SourceView, SourcesView,
 };

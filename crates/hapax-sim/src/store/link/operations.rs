@@ -2,11 +2,11 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AuditEntry, AuditRecord, BodyNote, Census, Cursor, DeadQuery, DeliveryView, Disposal, Driver,
-    DuplicateNote, Error, ImportBegun, ImportMark, Origin, Pause, Record, ReplayJob, ReplayJobId,
-    SourceState, TransferCursor, TransferPage, Variant,
+    AuditEntry, AuditRecord, BodyNote, Census, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal, Driver,
+    DuplicateNote, DuplicateTally, Error, ImportBegun, ImportMark, IndexedField, Origin, Pause, Record,
+    ReplayJob, ReplayJobId, SavedView, SourceState, Span, TrafficRow, TransferCursor, TransferPage, Variant,
 };
-use hapax_core::{BodyHash, DestinationId, EventId, Operations, SourceName, Transfer};
+use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, SourceName, Timestamp, Transfer};
 
 use super::Link;
 
@@ -79,6 +79,11 @@ impl Operations for Link {
             .await
     }
 
+    async fn dead_groups(&self, limit: u32) -> Result<Vec<DeadGroup>, Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.dead_groups(limit).await }).await
+    }
+
     async fn dispose(
         &self,
         deliveries: Vec<(EventId, DestinationId)>,
@@ -97,6 +102,16 @@ impl Operations for Link {
     async fn replay_job(&self, id: ReplayJobId) -> Result<Option<ReplayJob>, Error> {
         let model = self.vault.model.clone();
         self.call(async move { model.replay_job(id).await }).await
+    }
+
+    async fn replay_jobs(
+        &self,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<(Vec<ReplayJob>, Option<Cursor>), Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.replay_jobs(after, limit).await })
+            .await
     }
 
     async fn unfinished_replays(&self) -> Result<Vec<ReplayJob>, Error> {
@@ -124,6 +139,45 @@ impl Operations for Link {
     async fn note_duplicates(&self, notes: Vec<DuplicateNote>) -> Result<(), Error> {
         let model = self.vault.model.clone();
         self.call(async move { model.note_duplicates(notes).await }).await
+    }
+
+    async fn copies(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
+        let (model, identity) = (self.vault.model.clone(), identity.clone());
+        self.call(async move { model.copies(&identity).await }).await
+    }
+
+    async fn declare_indexes(
+        &self,
+        fields: Vec<IndexedField>,
+    ) -> Result<Vec<(IndexedField, Timestamp)>, Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.declare_indexes(fields).await })
+            .await
+    }
+
+    async fn put_traffic(&self, rows: Vec<TrafficRow>) -> Result<(), Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.put_traffic(rows).await }).await
+    }
+
+    async fn traffic(&self, span: Span) -> Result<Vec<TrafficRow>, Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.traffic(span).await }).await
+    }
+
+    async fn put_view(&self, view: SavedView) -> Result<bool, Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.put_view(view).await }).await
+    }
+
+    async fn delete_view(&self, name: &str) -> Result<bool, Error> {
+        let (model, name) = (self.vault.model.clone(), name.to_owned());
+        self.call(async move { model.delete_view(&name).await }).await
+    }
+
+    async fn views(&self) -> Result<Vec<SavedView>, Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.views().await }).await
     }
 
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {

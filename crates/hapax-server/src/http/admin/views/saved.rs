@@ -2,16 +2,17 @@
 
 use hapax_core::Timestamp;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// Every saved view.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct SavedViewsView {
     /// In order of their names.
     pub views: Vec<SavedViewView>,
 }
 
 /// A query with a name.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SavedViewView {
     /// Its name.
     pub name: String,
@@ -20,18 +21,19 @@ pub struct SavedViewView {
     /// Who saved it.
     pub by: String,
     /// When.
+    #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
 }
 
 /// A view that is gone.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DeletedViewView {
     /// Its name.
     pub name: String,
 }
 
 /// Ways to end the last term of a query.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct CompletionView {
     /// The best first.
     pub suggestions: Vec<SuggestionView>,
@@ -40,7 +42,7 @@ pub struct CompletionView {
 }
 
 /// A text that may stand instead of the last term.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SuggestionView {
     /// The whole term.
     pub term: String,

@@ -3,15 +3,20 @@
 use hapax_core::Timestamp;
 use hapax_core::store::Span;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::http::admin::schemas;
 
 /// What came and went in the last hour, day or week, over all processes.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct TrafficView {
     /// How far it looks back.
+    #[schema(schema_with = schemas::span)]
     pub over: Span,
     /// The length of one slot.
     pub step_seconds: u64,
     /// The beginning of every slot, oldest first; every series has a number for each.
+    #[schema(value_type = Vec<String>)]
     pub slots: Vec<Timestamp>,
     /// By source, in order of their names.
     pub sources: Vec<SourceTrafficView>,
@@ -20,7 +25,7 @@ pub struct TrafficView {
 }
 
 /// What a source received.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SourceTrafficView {
     /// Its name.
     pub source: String,
@@ -45,7 +50,7 @@ pub struct SourceTrafficView {
 }
 
 /// Counts of a source, slot by slot.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct SourceSeriesView {
     /// New events.
     pub accepted: Vec<u64>,
@@ -58,7 +63,7 @@ pub struct SourceSeriesView {
 }
 
 /// What a destination answered.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DestinationTrafficView {
     /// Its name; its id, where it is not configured any more.
     pub destination: String,
@@ -79,7 +84,7 @@ pub struct DestinationTrafficView {
 }
 
 /// Counts of a destination, slot by slot.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct DestinationSeriesView {
     /// Attempts that succeeded.
     pub completed: Vec<u64>,
@@ -90,7 +95,7 @@ pub struct DestinationSeriesView {
 }
 
 /// Percentiles in milliseconds, right to within 10%; null where nothing was counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PercentilesView {
     /// How many were counted.
     pub count: u64,

@@ -1,0 +1,92 @@
+//! Traffic over time: each process writes its own rows, whole.
+
+use std::time::Duration;
+
+use hapax_core::store::{Span, Subject, Traffic, TrafficRow};
+use hapax_core::{Owner, Timestamp};
+
+use crate::Bench;
+use crate::bench::Must;
+
+/// A row that is written again replaces itself and nothing else, over restarts.
+pub async fn a_row_of_traffic_replaces_itself_alone(bench: &mut Bench) {
+    let slot = Span::Hour.slot_of(bench.now().await);
+    let shop = Subject::Source("shop".into());
+    let billing = Subject::Destination("shop".into());
+    let rows = [
+        row(Span::Hour, slot, &shop, 1, 5),
+        row(Span::Hour, slot, &shop, 2, 6),
+        row(Span::Hour, slot, &billing, 1, 7),
+        row(Span::Day, Span::Day.slot_of(slot), &shop, 1, 8),
+    ];
+    bench.store.put_traffic(rows.to_vec()).await.must();
+    bench.store.put_traffic(rows.to_vec()).await.must();
+    let newer = row(Span::Hour, slot, &shop, 1, 9);
+    bench.store.put_traffic(vec![newer.clone()]).await.must();
+    bench.reopen().await;
+    let hour = bench.store.traffic(Span::Hour).await.must();
+    assert_eq!(
+        sorted(hour),
+        sorted(vec![newer, rows[1].clone(), rows[2].clone()])
+    );
+    assert_eq!(bench.store.traffic(Span::Day).await.must(), [rows[3].clone()]);
+    assert_eq!(bench.store.traffic(Span::Week).await.must(), []);
+}
+
+/// Rows come by slot, and sums come back as they were.
+pub async fn traffic_comes_by_slot_with_its_sums(bench: &mut Bench) {
+    let shop = Subject::Source("shop".into());
+    let newest = Span::Week.slot_of(bench.now().await);
+    let slots: Vec<Timestamp> = (0..4)
+        .map(|back| newest.minus(Span::Week.step() * back))
+        .collect();
+    let mut full = row(Span::Week, newest, &shop, u64::MAX, 1);
+    full.traffic.gap_ms_max = 77;
+    full.traffic.took.count(Duration::from_millis(12));
+    let mut rows = vec![full.clone()];
+    rows.extend(slots[1..].iter().map(|slot| row(Span::Week, *slot, &shop, 1, 2)));
+    bench.store.put_traffic(rows).await.must();
+    let found = bench.store.traffic(Span::Week).await.must();
+    let order: Vec<Timestamp> = found.iter().map(|row| row.slot).collect();
+    assert_eq!(order, slots.into_iter().rev().collect::<Vec<_>>());
+    assert_eq!(found.last().must(), &full);
+}
+
+/// What no span shows any more goes with the next write.
+pub async fn traffic_that_is_not_shown_any_more_goes(bench: &mut Bench) {
+    let shop = Subject::Source("shop".into());
+    let now = bench.now().await;
+    let rows: Vec<TrafficRow> = Span::ALL
+        .into_iter()
+        .flat_map(|span| {
+            let old = span.oldest(now).minus(span.step());
+            [
+                row(span, old, &shop, 1, 1),
+                row(span, span.slot_of(now), &shop, 1, 1),
+            ]
+        })
+        .collect();
+    bench.store.put_traffic(rows).await.must();
+    for span in Span::ALL {
+        let kept = bench.store.traffic(span).await.must();
+        assert_eq!(kept, [row(span, span.slot_of(now), &shop, 1, 1)]);
+    }
+}
+
+fn row(span: Span, slot: Timestamp, subject: &Subject, owner: u64, accepted: u64) -> TrafficRow {
+    TrafficRow {
+        span,
+        slot,
+        subject: subject.clone(),
+        owner: Owner(owner),
+        traffic: Traffic {
+            accepted,
+            ..Traffic::default()
+        },
+    }
+}
+
+fn sorted(mut rows: Vec<TrafficRow>) -> Vec<TrafficRow> {
+    rows.sort_by_key(|row| row.traffic.accepted);
+    rows
+}

@@ -1,0 +1,64 @@
+//! Fields of bodies that sources have indexed: which they are, and since when.
+
+use std::collections::BTreeMap;
+
+use hapax_core::Timestamp;
+use hapax_core::store::IndexedField;
+
+use crate::bind::bind;
+use crate::failure::Failure;
+use crate::rows::time_at;
+use crate::session::Session;
+
+// Replicas that start at once declare one after the other.
+const LOCK: &str = "LOCK TABLE hapax.indexed_fields IN SHARE ROW EXCLUSIVE MODE";
+
+const KNOWN: &str = "SELECT source, pointer, since FROM hapax.indexed_fields";
+
+const DELETE: &str = "DELETE FROM hapax.indexed_fields WHERE source = $1::text AND pointer = $2::text";
+
+const INSERT: &str = "
+    INSERT INTO hapax.indexed_fields (source, pointer, since) VALUES ($1::text, $2::text, $3::int8)
+    ON CONFLICT (source, pointer) DO NOTHING";
+
+/// Declares the fields, instead of those before; since when each is indexed.
+pub(crate) async fn declare(
+    session: &Session,
+    fields: &[IndexedField],
+) -> Result<Vec<(IndexedField, Timestamp)>, Failure> {
+    session.begin().await?;
+    session.execute(LOCK, &[]).await?;
+    let mut known = known(session).await?;
+    // After the lock: whoever had it may have changed what is indexed.
+    let now = session.now().await?;
+    let mut declared = Vec::with_capacity(fields.len());
+    for field in fields {
+        let since = known.get(field).copied().unwrap_or(now);
+        let (source, pointer) = (field.source.as_str(), field.pointer.as_str());
+        session
+            .execute(INSERT, bind![source, pointer, since.as_micros()])
+            .await?;
+        declared.push((field.clone(), since));
+    }
+    known.retain(|field, _| !fields.contains(field));
+    for field in known.keys() {
+        session
+            .execute(DELETE, bind![field.source.as_str(), field.pointer.as_str()])
+            .await?;
+    }
+    session.commit().await?;
+    Ok(declared)
+}
+
+async fn known(session: &Session) -> Result<BTreeMap<IndexedField, Timestamp>, Failure> {
+    let rows = session.rows(KNOWN, &[]).await?;
+    rows.iter()
+        .map(|row| {
+            let field = IndexedField {
+                source: row.try_get::<_, &str>(0)?.into(),
+                pointer: row.try_get(1)?,
+            };
+            Ok((field, time_at(row, 2)?))
+        })
+        .collect()
+}
