@@ -174,12 +174,9 @@ fn text(folder: &Path, url: &str, door: Door) -> String {
 }
 
 fn serialized(fields: &[(&str, &str)]) -> String {
-    let mut text = String::new();
-    for (name, value) in fields {
-        let encode = |text: &str| -> String { text.bytes().map(|byte| format!("%{byte:02X}")).collect() };
-        text.push_str(&format!("{}={}&", encode(name), encode(value)));
-    }
-    text
+    let mut pairs = form_urlencoded::Serializer::new(String::new());
+    pairs.extend_pairs(fields);
+    pairs.finish()
 }
 
 /// The number that a card of the overview shows under this name.
