@@ -206,7 +206,8 @@ impl Server {
             limits: tuning.ingest,
             keys,
         });
-        let settings = Arc::new(ArcSwap::from_pointee(Settings::from(&config)));
+        let listen = ingest_socket.local_addr().map_err(StartError::Address)?;
+        let settings = Arc::new(ArcSwap::from_pointee(shown(&config, listen)));
         let readiness = Readiness::default();
         let meter = metrics.clone();
         let state = AdminState::new(
@@ -304,7 +305,7 @@ impl Server {
         self.engine.reconfigure(routing(&config));
         self.ingest.reconfigure(Sources::of(&config, &self.metrics));
         self.outboxes.reconfigure(&config);
-        let mut settings = Settings::from(&config);
+        let mut settings = shown(&config, self.ingest_address());
         settings.access.listen = self.admin_address();
         self.settings.store(Arc::new(settings));
         *current = Config {
@@ -367,6 +368,13 @@ fn clock() -> Arc<dyn Clock> {
 #[cfg(feature = "fail-points")]
 fn clock() -> Arc<dyn Clock> {
     Arc::new(crate::fail_points::MovableClock::default())
+}
+
+/// What the admin port shows of a configuration: with the address that was really bound, for whoever copies a request.
+fn shown(config: &Config, listen: SocketAddr) -> Settings {
+    let mut config = config.clone();
+    config.server.listen = listen;
+    Settings::from(&config)
 }
 
 /// Counts begin at zero for everything that is configured.

@@ -6,16 +6,25 @@
 
 mod api;
 pub(in crate::http) mod assets;
+mod audit;
+mod chart;
+mod dead;
+mod destinations;
 pub(in crate::http) mod done;
+mod event;
 mod events;
 pub(in crate::http) mod form;
 pub(in crate::http) mod frame;
+mod link;
 mod live;
 mod login;
 mod logout;
 pub(in crate::http) mod moment;
 pub(in crate::http) mod next;
 pub(in crate::http) mod number;
+mod overview;
+mod replays;
+mod sources;
 pub(in crate::http) mod status;
 pub(in crate::http) mod theme;
 pub(in crate::http) mod viewer;
@@ -41,6 +50,28 @@ fn pages() -> Router<AdminState> {
     Router::new()
         .route("/events", get(events::page))
         .route("/events/live", get(live::tail))
+        .route("/", get(overview::page))
+        .route("/events/{id}", get(event::page))
+        .route("/events/{id}/payload", get(event::payload_text))
+        .route("/events/{id}/copy", get(event::copy))
+        .route("/events/{id}/replay", post(event::replay))
+        .route("/events/{id}/conflicts/{hash}/release", post(event::release))
+        .route("/ledger/forget", post(event::forget))
+        .route("/dead", get(dead::page))
+        .route("/dead/replay", post(dead::ask))
+        .route("/dead/replay/start", post(dead::start))
+        .route("/dead/discard", post(dead::discard))
+        .route("/dead/restore", post(dead::restore))
+        .route("/replays", get(replays::page))
+        .route("/replays/{id}", get(replays::one))
+        .route("/replays/{id}/cancel", post(replays::cancel))
+        .route("/sources", get(sources::page))
+        .route("/sources/{name}/registration", post(sources::register))
+        .route("/outbox/{name}/rows/{id}/retry", post(sources::retry))
+        .route("/destinations", get(destinations::page))
+        .route("/destinations/{name}/pause", post(destinations::pause))
+        .route("/destinations/{name}/resume", post(destinations::resume))
+        .route("/audit", get(audit::page))
         .route("/views", post(views::save))
         .route("/views/delete", post(views::delete))
         .route("/login", get(login::page).post(login::sign_in))

@@ -38,7 +38,7 @@ const OF_CONNECTION: [&str; 12] = [
 /// What to make of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum CopyAs {
+pub(in crate::http) enum CopyAs {
     /// A shell script that delivers it to this service, signed now. It holds a signature, so only an admin gets it.
     Curl,
     /// A test in Rust, with the standard library alone.

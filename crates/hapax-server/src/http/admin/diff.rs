@@ -78,7 +78,10 @@ pub(in crate::http) fn cut(text: &str, bytes_max: usize) -> (&str, bool) {
     if text.len() <= bytes_max {
         return (text, false);
     }
-    let end = text.floor_char_boundary(bytes_max);
+    let end = (0..=bytes_max)
+        .rev()
+        .find(|end| text.is_char_boundary(*end))
+        .unwrap_or(0);
     (&text[..end], true)
 }
 

@@ -36,7 +36,7 @@ fn identity(
     now: Timestamp,
 ) -> IdentityView {
     let identity = &record.event.identity;
-    let rule = facts.map(|facts| facts.rule());
+    let rule = facts.map(SourceFacts::rule);
     let left = entry.map(|entry| entry.expires_at.since(now));
     IdentityView {
         key: format!("{:?}", identity.key()),

@@ -44,13 +44,23 @@ pub(super) async fn retry(
     Actor(who): Actor,
     Named((name, id)): Named<(String, i64)>,
 ) -> Answer<Json<OutboxRetriedView>> {
+    retried(&state, name, id, who).await.map(Json)
+}
+
+/// Tries a refused row again.
+pub(in crate::http) async fn retried(
+    state: &AdminState,
+    name: String,
+    id: i64,
+    who: String,
+) -> Answer<OutboxRetriedView> {
     let missing = || {
         let detail = format!(
             "the outbox `{name}` has no refused row {id}; `hapax outbox list` shows the outboxes and their refused rows"
         );
         Fault::not_found(Missing::OutboxRow, detail)
     };
-    let found = tables(&state).into_iter().find(|(outbox, _)| outbox.name == name);
+    let found = tables(state).into_iter().find(|(outbox, _)| outbox.name == name);
     let (_, table) = found.ok_or_else(missing)?;
     if !table.retry(id).await.map_err(|error| unavailable(&error))? {
         return Err(missing());
@@ -62,7 +72,7 @@ pub(super) async fn retry(
         detail: String::new(),
     };
     state.engine.store().record(entry).await?;
-    Ok(Json(OutboxRetriedView { outbox: name, id }))
+    Ok(OutboxRetriedView { outbox: name, id })
 }
 
 fn tables(state: &AdminState) -> Vec<(Outbox, Arc<dyn Table>)> {

@@ -46,8 +46,18 @@ pub(super) async fn open(
     Named(name): Named<String>,
     Sent(wanted): Sent<Wanted>,
 ) -> Answer<Json<RegistrationView>> {
+    opened(&state, name, wanted.for_seconds, who).await.map(Json)
+}
+
+/// Lets the sender of a source hand its secret over, for a while.
+pub(in crate::http) async fn opened(
+    state: &AdminState,
+    name: String,
+    for_seconds: Option<u64>,
+    who: String,
+) -> Answer<RegistrationView> {
     check(state.settings.load().source(&name)?)?;
-    let seconds = wanted.for_seconds.unwrap_or(SECONDS_DEFAULT);
+    let seconds = for_seconds.unwrap_or(SECONDS_DEFAULT);
     if !(1..=SECONDS_MAX).contains(&seconds) {
         return Err(Fault::invalid_parameter(format!(
             "`for_seconds` is {seconds}; a registration is open between 1 s and {SECONDS_MAX} s"
@@ -63,10 +73,10 @@ pub(super) async fn open(
         detail: format!("until {open_until}"),
     };
     store.record(entry).await?;
-    Ok(Json(RegistrationView {
+    Ok(RegistrationView {
         source: name,
         open_until,
-    }))
+    })
 }
 
 /// Only a sender that hands its secret over has anything to register.

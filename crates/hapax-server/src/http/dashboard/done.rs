@@ -21,12 +21,20 @@ pub(in crate::http) enum Done {
     Released,
     /// An id was forgotten.
     Forgotten,
+    /// A dead letter was discarded.
+    Discarded,
+    /// A discarded one is a dead letter again.
+    Restored,
+    /// A sender may hand its secret over.
+    RegistrationOpened,
+    /// A refused row of an outbox is tried again.
+    OutboxRetried,
     /// Nobody is signed in any more.
     SignedOut,
 }
 
 impl Done {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 14] = [
         Self::Replayed,
         Self::ReplayStarted,
         Self::ReplayCancelled,
@@ -36,6 +44,10 @@ impl Done {
         Self::ViewDeleted,
         Self::Released,
         Self::Forgotten,
+        Self::Discarded,
+        Self::Restored,
+        Self::RegistrationOpened,
+        Self::OutboxRetried,
         Self::SignedOut,
     ];
 
@@ -51,6 +63,10 @@ impl Done {
             Self::ViewDeleted => "view-deleted",
             Self::Released => "released",
             Self::Forgotten => "forgotten",
+            Self::Discarded => "discarded",
+            Self::Restored => "restored",
+            Self::RegistrationOpened => "registration-opened",
+            Self::OutboxRetried => "outbox-retried",
             Self::SignedOut => "signed-out",
         }
     }
@@ -67,6 +83,12 @@ impl Done {
             Self::ViewDeleted => "The view was deleted.",
             Self::Released => "The other body was released as an event of its own.",
             Self::Forgotten => "The id was forgotten. The next event with it counts as new.",
+            Self::Discarded => "The dead letter was discarded. It can be restored until its payload expires.",
+            Self::Restored => "The delivery is a dead letter again.",
+            Self::RegistrationOpened => {
+                "The registration is open for ten minutes: create the webhook at the sender now."
+            }
+            Self::OutboxRetried => "The row is tried again.",
             Self::SignedOut => "You have signed out.",
         }
     }

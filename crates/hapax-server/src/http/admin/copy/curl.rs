@@ -18,18 +18,14 @@ pub(super) fn text(event: &StoredEvent, request: &Resigned, now: Timestamp) -> S
         ),
     ];
     lines.extend(request.notes.iter().map(|note| format!("# {note}")));
-    match plain(&request.body).filter(|text| text.len() <= INLINE_BYTES_MAX) {
-        Some(text) => {
-            lines.push(format!("printf '%s' {} |", shell(text)));
-            lines.extend(command(request));
-        }
-        None => {
-            lines.push("base64 -d <<'END_OF_BODY' |".to_owned());
-            lines.extend(base64_lines(&request.body));
-            lines.push("END_OF_BODY".to_owned());
-            lines.extend(command(request));
-        }
+    if let Some(text) = plain(&request.body).filter(|text| text.len() <= INLINE_BYTES_MAX) {
+        lines.push(format!("printf '%s' {} |", shell(text)));
+    } else {
+        lines.push("base64 -d <<'END_OF_BODY' |".to_owned());
+        lines.extend(base64_lines(&request.body));
+        lines.push("END_OF_BODY".to_owned());
     }
+    lines.extend(command(request));
     lines.join("\n") + "\n"
 }
 

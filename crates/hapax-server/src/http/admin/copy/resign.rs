@@ -26,13 +26,13 @@ pub(super) fn request(event: &StoredEvent, facts: Option<&SourceFacts>, now: Tim
         ))
     })?;
     let secret = facts.secret.as_ref().map_or("", |secret| secret.expose());
-    let signer = ProviderSigner::of_proof(&facts.recipe.proof, secret, &facts.options).map_err(|_| {
+    let proof = ProviderSigner::of_proof(&facts.recipe.proof, secret, &facts.options).map_err(|_| {
         Fault::invalid_parameter(format!(
             "what `{}` has in `secrets` verifies and cannot sign; copy it as a test instead",
             event.source
         ))
     })?;
-    let signed = signer.sign(Delivery {
+    let signed = proof.sign(Delivery {
         id: event.identity.event_id.clone(),
         timestamp: now.as_seconds(),
         url: facts.url.clone(),

@@ -128,20 +128,20 @@ fn run(folder: &Path, name: &str, text: &str, command: &[&str], address: SocketA
 fn delivers_twice(name: &str, text: impl Fn(&Copy<'_>) -> String, commands: &[&[&str]]) {
     let folder = tempfile::tempdir().unwrap();
     for body in bodies() {
-        let (address, heard) = handler();
+        let (address, requests) = handler();
         let text = text(&Copy::of(&record(&body)));
         for command in commands {
             run(folder.path(), name, &text, command, address);
         }
         for _ in 0..2 {
-            let (head, got) = heard.recv_timeout(PATIENCE).unwrap();
+            let (head, got) = requests.recv_timeout(PATIENCE).unwrap();
             assert!(head.starts_with("post /hook http/1.1\r\n"), "{head}");
             assert!(head.contains("x-note: it's \"quoted\" \\ $home\r\n"), "{head}");
             assert!(head.contains("idempotency-key: "), "{head}");
             assert!(!head.contains("hidden"), "{head}");
             assert_eq!(got, body, "{}", String::from_utf8_lossy(&got));
         }
-        assert!(heard.try_recv().is_err(), "twice and no more");
+        assert!(requests.try_recv().is_err(), "twice and no more");
     }
 }
 
@@ -191,13 +191,13 @@ fn the_script_delivers_the_exact_body_with_a_signature_of_now() {
     let now = Timestamp::from_seconds(1_767_225_999);
     let folder = tempfile::tempdir().unwrap();
     for body in bodies() {
-        let (address, heard) = handler();
+        let (address, requests) = handler();
         let record = record(&body);
         let request = resign::request(&record.event, Some(&facts(address)), now).unwrap();
         let text = curl::text(&record.event, &request, now);
         assert!(!text.contains(SECRET));
         run(folder.path(), "deliver.sh", &text, &["sh", "deliver.sh"], address);
-        let (head, got) = heard.recv_timeout(PATIENCE).unwrap();
+        let (head, got) = requests.recv_timeout(PATIENCE).unwrap();
         assert_eq!(got, body);
         assert!(head.contains("stripe-signature: t=1767225999,v1="), "{head}");
         assert!(!head.contains("v1=00"), "the old signature is gone: {head}");

@@ -9,16 +9,7 @@ pub(super) fn text(copy: &Copy<'_>) -> String {
         .iter()
         .map(|(name, value)| format!("  [{}, {}],", javascript(name), javascript(value)))
         .collect();
-    let body = match plain(&copy.event.body) {
-        Some(text) => format!("Buffer.from({}, \"utf8\")", javascript(text)),
-        None => {
-            let lines: Vec<String> = base64_lines(&copy.event.body)
-                .iter()
-                .map(|line| format!("  \"{line}\","))
-                .collect();
-            format!("Buffer.from([\n{}\n].join(\"\"), \"base64\")", lines.join("\n"))
-        }
-    };
+    let body = plain(&copy.event.body).map_or_else(|| encoded(&copy.event.body), written);
     format!(
         r#"// {title}, delivered twice: both are answered 2xx.
 // Add what your handler must have done exactly once. Run: WEBHOOK_URL=http://127.0.0.1:3000/ node --test
@@ -45,4 +36,14 @@ test("delivered twice", async () => {{
         title = copy.title(),
         headers = headers.join("\n"),
     )
+}
+
+fn written(text: &str) -> String {
+    format!("Buffer.from({}, \"utf8\")", javascript(text))
+}
+
+fn encoded(body: &[u8]) -> String {
+    let lines = base64_lines(body);
+    let lines: Vec<String> = lines.iter().map(|line| format!("  \"{line}\",")).collect();
+    format!("Buffer.from([\n{}\n].join(\"\"), \"base64\")", lines.join("\n"))
 }

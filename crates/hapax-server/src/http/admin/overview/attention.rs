@@ -9,6 +9,7 @@ use super::super::state::AdminState;
 use super::super::views::{
     AttentionKind, AttentionView, DestinationStatsView, PauseView, SourceTrafficView, TrafficView,
 };
+use crate::client::Parameters;
 use crate::query;
 
 /// How long a refusal is worth a line.
@@ -98,7 +99,7 @@ fn conflicts(source: &SourceTrafficView) -> Option<AttentionView> {
             "{} from {name}: a body that differs from the first one under its id was kept aside.",
             counted(count, "conflict")
         ),
-        link: events_link(EventQuery {
+        link: events_link(&EventQuery {
             source: Some(SourceName::from(name.as_str())),
             has: Some(Has::Conflict),
             ..EventQuery::default()
@@ -143,12 +144,9 @@ fn refused(state: &AdminState, source: &str, now: Timestamp) -> Option<Attention
 }
 
 /// The list of events that fit a query.
-fn events_link(query: EventQuery) -> String {
-    let text = query::print(&query);
-    let pairs = form_urlencoded::Serializer::new(String::new())
-        .append_pair("q", &text)
-        .finish();
-    format!("/events?{pairs}")
+fn events_link(query: &EventQuery) -> String {
+    let text = query::print(query);
+    Parameters::default().with("q", Some(text)).on("/events")
 }
 
 fn counted(count: u64, what: &str) -> String {
