@@ -90,12 +90,27 @@ const INGEST: [(&str, u16, &str); 21] = [
 ];
 
 /// What the admin API answers besides 2xx and the codes above.
-const ADMIN: [(&str, u16, &str); 19] = [
+const ADMIN: [(&str, u16, &str); 22] = [
     ("unauthorized", 401, "The bearer token is missing or wrong."),
     (
         "forbidden_origin",
         403,
         "Without a token, the admin API answers only this machine.",
+    ),
+    (
+        "read_only",
+        403,
+        "The token may look at everything and change nothing.",
+    ),
+    (
+        "stale_form",
+        403,
+        "A form of the dashboard was not made by a page of this session.",
+    ),
+    (
+        "too_many_attempts",
+        429,
+        "Too many wrong tokens came from this address; `Retry-After` says when one is looked at again.",
     ),
     (
         "invalid_parameter",

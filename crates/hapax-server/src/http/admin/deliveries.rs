@@ -49,6 +49,7 @@ impl FinishedStatus {
 #[into_params(parameter_in = Query)]
 pub(super) struct ListParameters {
     /// In which of the two finished states; `dead` unless said.
+    #[param(inline)]
     status: FinishedStatus,
     /// To this destination, by its name or its id.
     destination: Option<String>,

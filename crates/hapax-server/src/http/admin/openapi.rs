@@ -225,6 +225,9 @@ mod tests {
                 }
             }
         }
+        for code in ANYWHERE.into_iter().chain(["read_only"]) {
+            assert!(problem_codes().any(|(known, ..)| known == code), "{code}");
+        }
         assert!(seen > 30, "the codes are not where this test looks: {seen}");
     }
 
