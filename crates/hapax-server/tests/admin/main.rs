@@ -11,6 +11,7 @@ mod access;
 mod deliveries;
 mod events;
 mod ledger;
+mod pages;
 mod places;
 mod probes;
 mod replays;
