@@ -81,6 +81,12 @@ async fn copy(places: &Places, page: u32) -> Result<Copied, CliError> {
         for state in source.source_states().await? {
             target.put_source_state(state).await?;
         }
+        for view in source.views().await? {
+            target.put_view(view).await?;
+        }
+        for span in Span::ALL {
+            target.put_traffic(source.traffic(span).await?).await?;
+        }
         target.finish_import().await?;
     }
     Ok(Copied {
