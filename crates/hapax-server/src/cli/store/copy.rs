@@ -7,7 +7,7 @@ mod verify;
 
 use std::sync::Arc;
 
-use hapax_core::store::{Census, Error, ImportMark, Record, TransferCursor};
+use hapax_core::store::{Census, Error, ImportMark, Record, Span, TransferCursor};
 use hapax_core::{Backend, Clock, SystemClock};
 use serde_json::json;
 
