@@ -9,6 +9,7 @@
 
 mod access;
 mod deliveries;
+mod described;
 mod events;
 mod ledger;
 mod pages;

@@ -90,7 +90,7 @@ const INGEST: [(&str, u16, &str); 21] = [
 ];
 
 /// What the admin API answers besides 2xx and the codes above.
-const ADMIN: [(&str, u16, &str); 22] = [
+const ADMIN: [(&str, u16, &str); 23] = [
     ("unauthorized", 401, "The bearer token is missing or wrong."),
     (
         "forbidden_origin",
@@ -158,6 +158,11 @@ const ADMIN: [(&str, u16, &str); 22] = [
         "No delivery of the event fits the mode.",
     ),
     ("replay_over", 409, "The replay is over, and cannot be cancelled."),
+    (
+        "no_registration",
+        409,
+        "The sender of the source hands over no secret.",
+    ),
     ("store_rejected", 422, "The store refuses this."),
     ("too_many_streams", 503, "Too many live tails at once."),
     (
