@@ -48,6 +48,30 @@ function askReplay(row) {
     dialog.showModal();
 }
 
+// Copying ---------------------------------------------------------------------------------------------------------
+// Without a script the link shows the text, and a field can be marked and copied.
+
+async function copy(button, text) {
+    const before = button.textContent;
+    const isDone = await navigator.clipboard?.writeText(text).then(() => true, () => false);
+    button.textContent = isDone ? "Copied" : "Copying is not allowed here";
+    setTimeout(() => { button.textContent = before; }, 1_500);
+}
+for (const line of all("[data-copy]")) {
+    const button = element("button", { class: "button quiet", type: "button" }, "Copy");
+    button.addEventListener("click", () => copy(button, line.textContent));
+    line.after(button);
+}
+for (const link of navigator.clipboard ? all("a[data-copy-from]") : []) {
+    link.addEventListener("click", async (event) => {
+        if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+        event.preventDefault();
+        const answer = await fetch(link.href).catch(() => null);
+        if (answer?.ok) return copy(link, await answer.text());
+        location.assign(link.href);
+    });
+}
+
 // Keyboard --------------------------------------------------------------------------------------------------------
 
 const links = () => all("[data-rows] tbody tr").map((row) => one("a", row)).filter(Boolean);
@@ -73,7 +97,7 @@ document.addEventListener("keydown", (event) => {
     const does = {
         j: () => move(1),
         k: () => move(-1),
-        r: () => askReplay(currentRow()),
+        r: () => (one("[data-key=r]") ? one("[data-key=r]").focus() : askReplay(currentRow())),
         "?": () => one("#help")?.showModal(),
         "/": () => (one("#q") ? (one("#q").focus(), one("#q").select()) : location.assign("/events")),
     }[event.key];
