@@ -38,8 +38,10 @@ for (const button of all("dialog [data-close]")) {
 }
 
 function askReplay(row) {
+    // On the page of one event its form is what the key leads to.
+    if (!row) return one("[data-key=r]")?.focus();
     const dialog = one("#replay");
-    if (!dialog || !row) return;
+    if (!dialog) return;
     const { id } = row.dataset;
     one("form", dialog).action = `/events/${id}/replay`;
     one("[data-replay-id]", dialog).textContent = one("a", row)?.textContent ?? id;
@@ -308,3 +310,30 @@ function live(line) {
     });
 }
 for (const line of all("[data-live]")) live(line);
+
+// Copies: what a link shows can be taken to the clipboard at once ---------------------------------------------------
+
+function copyButton(after, name, text) {
+    const button = element("button", { type: "button", class: "button quiet copied", "aria-label": `Copy ${name}` });
+    button.textContent = "Copy";
+    button.addEventListener("click", async () => {
+        try {
+            await navigator.clipboard.writeText(await text());
+            button.textContent = "Copied";
+        } catch {
+            button.textContent = "Not copied: open it instead";
+        }
+    });
+    after.after(button);
+}
+
+if (navigator.clipboard) {
+    for (const link of all("[data-copy-from]")) {
+        copyButton(link, link.textContent, async () => {
+            const answer = await fetch(link.href);
+            if (!answer.ok) throw new Error(String(answer.status));
+            return answer.text();
+        });
+    }
+    for (const code of all("[data-copy]")) copyButton(code, code.textContent, async () => code.textContent);
+}
