@@ -123,7 +123,9 @@ fn finish(document: OpenApi) -> Value {
 /// A body none of whose fields must be there may be left out.
 fn relax_body(document: &Value, operation: &mut Value) {
     let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
-    let pointer = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
+    let pointer = schema["$ref"]
+        .as_str()
+        .and_then(|reference| reference.strip_prefix('#'));
     let Some(schema) = pointer.and_then(|pointer| document.pointer(pointer)) else {
         return;
     };
