@@ -53,7 +53,7 @@ pub(in crate::cli) fn looked_at(coverage: CoverageView) -> Option<String> {
 
 fn table(page: &EventPageView, reader: Reader) -> String {
     let mut table = Table::new([
-        "id", "source", "event id", "type", "status", "copies", "received", "size",
+        "id", "source", "event id", "type", "status", "received", "size", "copies",
     ]);
     for event in &page.events {
         table.row([
@@ -62,9 +62,9 @@ fn table(page: &EventPageView, reader: Reader) -> String {
             event.event_id.clone(),
             event.event_type.clone().unwrap_or_else(|| "-".to_owned()),
             event.status.to_string(),
-            event.copies.to_string(),
             reader.moments().show(event.received_at),
             moment::bytes(event.body_bytes),
+            event.copies.to_string(),
         ]);
     }
     table.render(reader)
@@ -91,14 +91,14 @@ mod tests {
         .unwrap();
         let moments = Moments::Relative(Timestamp::from_seconds(1_767_225_603));
         insta::assert_snapshot!(table(&page, Reader::Person { width: Some(120), moments }), @r"
-        ID                                    SOURCE  EVENT ID  TYPE          STATUS     COPIES  RECEIVED  SIZE
-        01940000-0000-7000-8000-000000000001  stripe  evt_1     invoice.paid  completed  1       3s ago    2.0 KiB
-        01940000-0000-7000-8000-000000000002  github  a/b%3A    -             dead       0       2h ago    17 B
+        ID                                    SOURCE  EVENT ID  TYPE          STATUS     RECEIVED  SIZE     COPIES
+        01940000-0000-7000-8000-000000000001  stripe  evt_1     invoice.paid  completed  3s ago    2.0 KiB  1
+        01940000-0000-7000-8000-000000000002  github  a/b%3A    -             dead       2h ago    17 B     0
         ");
         insta::assert_snapshot!(table(&page, Reader::Program).replace('\t', "→"), @r"
-        id→source→event id→type→status→copies→received→size
-        01940000-0000-7000-8000-000000000001→stripe→evt_1→invoice.paid→completed→1→2026-01-01T00:00:00.000000Z→2.0 KiB
-        01940000-0000-7000-8000-000000000002→github→a/b%3A→-→dead→0→2025-12-31T22:00:00.000000Z→17 B
+        id→source→event id→type→status→received→size→copies
+        01940000-0000-7000-8000-000000000001→stripe→evt_1→invoice.paid→completed→2026-01-01T00:00:00.000000Z→2.0 KiB→1
+        01940000-0000-7000-8000-000000000002→github→a/b%3A→-→dead→2025-12-31T22:00:00.000000Z→17 B→0
         ");
     }
 }

@@ -7,6 +7,10 @@ const fault = (kind, element, more = "") => {
 const all = (selector) => [...document.querySelectorAll(selector)];
 const isShown = (element) => element.checkVisibility({ visibilityProperty: true }) && element.getClientRects().length > 0;
 
+// What fades is looked at when it is done.
+document.body.getBoundingClientRect();
+for (const animation of document.getAnimations()) animation.finish();
+
 // Structure.
 if (document.documentElement.lang !== "en") fault("the page has no language");
 if (!document.title.trim()) fault("the page has no title");
@@ -88,7 +92,8 @@ for (let node = texts.nextNode(); node; node = texts.nextNode()) {
 // Focus.
 for (const control of all("a[href], button, input:not([type=hidden]), select, textarea, summary").filter(isShown)) {
     if (control.matches(":disabled")) continue;
-    control.focus({ focusVisible: true, preventScroll: true });
+    control.focus({ preventScroll: true });
+    for (const animation of document.getAnimations()) animation.finish();
     const { outlineStyle, outlineWidth } = getComputedStyle(control);
     if (outlineStyle === "none" || parseFloat(outlineWidth) < 2) fault("the focus is not seen", control, `${outlineStyle} ${outlineWidth}`);
 }

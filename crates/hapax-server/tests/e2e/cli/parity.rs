@@ -73,6 +73,30 @@ async fn a_query_finds_a_value_in_bodies_and_a_view_keeps_it() {
 }
 
 #[tokio::test]
+async fn a_field_that_its_source_has_indexed_is_looked_up_and_completed() {
+    let service = Setup::new()
+        .source("stripe", "stripe", "indexed = [\"/data/object/id\"]")
+        .start()
+        .await;
+    let stripe = Sender::of("stripe");
+    for (id, order) in [("evt_1", "ord_1"), ("evt_2", "ord_2")] {
+        let event = stripe.stripe_event(id, "invoice.paid", &json!({ "id": order }));
+        service.deliver_twice(&event).await;
+    }
+    let query = "source:stripe body:/data/object/id=ord_2";
+    let found = service
+        .hapax(&["events", "list", "--json", "-q", query])
+        .await
+        .json();
+    assert_eq!(ids(&found), ["evt_2"]);
+    assert_eq!(found["coverage"]["kind"], "indexed", "{found}");
+    let text = service.hapax(&["events", "list", "-q", query]).await;
+    assert!(text.stderr.contains("indexed since"), "{text:#?}");
+    let completion = service.api("query/complete?q=body:/d").await;
+    assert_eq!(completion["suggestions"][0]["term"], "body:/data/object/id=");
+}
+
+#[tokio::test]
 async fn a_group_of_dead_letters_is_replayed_by_its_query_and_the_replay_is_listed() {
     let sink = Sink::that(|_| Reply::Status(410)).await;
     let service = Setup::stripe_to(&sink).start().await;
