@@ -116,6 +116,8 @@ pub(crate) struct Inner {
     pub(crate) finish_queue: mpsc::Sender<Finished>,
     pub(crate) dispatch: Notify,
     pub(crate) replays: Notify,
+    /// Whether the fields that are indexed may have changed.
+    pub(crate) declare: Notify,
     pub(crate) tail: broadcast::Sender<Notice>,
     /// Whether a delivery whose lease was lost before is under way: only one at a time.
     pub(crate) suspects: AtomicBool,
@@ -184,6 +186,7 @@ impl Engine {
             finish_queue,
             dispatch: Notify::new(),
             replays: Notify::new(),
+            declare: Notify::new(),
             tail: broadcast::channel(TAIL_LINES).0,
             suspects: AtomicBool::new(false),
             suspects_wait: AtomicBool::new(true),
@@ -206,6 +209,7 @@ impl Engine {
         inner.spawn_loop(Inner::flush_loop(Arc::clone(&inner)));
         inner.spawn_loop(Inner::retain_loop(Arc::clone(&inner)));
         inner.spawn_loop(Inner::replay_loop(Arc::clone(&inner)));
+        inner.spawn_loop(Inner::indexes_loop(Arc::clone(&inner)));
         Ok(Self(inner))
     }
 
@@ -214,8 +218,10 @@ impl Engine {
     pub fn reconfigure(&self, routing: Routing) {
         let old = self.0.plan.load();
         let plan = Plan::new(routing, &old, &self.0.pauses);
+        self.0.drop_indexes(&plan);
         self.0.plan.store(Arc::new(plan));
         self.0.dispatch.notify_one();
+        self.0.declare.notify_one();
     }
 
     /// The store.

@@ -18,6 +18,7 @@ mod engine;
 mod finish;
 mod gather;
 mod heartbeat;
+mod indexes;
 mod observe;
 mod operate;
 mod pauses;

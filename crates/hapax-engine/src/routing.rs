@@ -36,6 +36,8 @@ pub struct Route {
     pub rate: Option<Rate>,
     /// Whether the signature covers the id. Where it does not, the same body under another id is flagged.
     pub id_is_signed: bool,
+    /// JSON pointers into bodies whose values are indexed, so that a search finds them among all events.
+    pub indexed: Vec<String>,
 }
 
 /// A destination.

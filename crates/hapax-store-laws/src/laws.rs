@@ -26,6 +26,7 @@ pub mod replay;
 pub mod replay_reach;
 pub mod requests;
 pub mod rescue;
+pub mod searching;
 pub mod source_states;
 pub mod tallies;
 pub mod traffic;

@@ -192,6 +192,16 @@ registry! {
         filters_match_what_they_say,
         odd_characters_in_a_type_are_plain,
     }
+    searching {
+        events_are_found_by_where_they_went,
+        events_are_found_by_why_they_were_given_up,
+        events_are_found_by_their_copies,
+        events_are_found_by_their_conflicts,
+        events_are_found_by_either_id,
+        events_are_found_by_values_in_their_bodies,
+        indexed_values_are_found_without_reading_other_bodies,
+        sources_and_types_are_found_alone_and_together,
+    }
     counting {
         a_status_follows_from_the_deliveries,
         an_event_without_an_id_is_quarantined_until_it_is_sent_somewhere,

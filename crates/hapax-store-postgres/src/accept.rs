@@ -15,9 +15,11 @@ use hapax_core::store::{AcceptRequest, Claim, Error, LedgerEntry};
 use hapax_core::{Generation, Key, NewEvent, Timestamp};
 
 use crate::failure::{self, Failure, Remedy};
+use crate::rows::{key_bucket, key_uuid};
 use crate::session::Session;
 use crate::step::Runner;
 use crate::tallies::Tallies;
+use crate::{indexed, noted};
 
 /// How often a batch is written whose commit got no answer.
 const UNSURE_MAX: u32 = 3;
@@ -230,8 +232,21 @@ async fn store(
     )
     .await;
     failure::all(vec![payloads, enqueued, counted])?;
+    indexed::insert(session, winners, &work.numbers).await?;
+    note_copies(session, winners).await?;
     session.commit().await?;
     Ok(work.handed)
+}
+
+/// Of identities that were forgotten and are taken again: copies that came before count for the new event, too.
+async fn note_copies(session: &Session, winners: &[(&NewEvent, Generation)]) -> Result<(), Failure> {
+    let again = winners.iter().filter(|(_, generation)| generation.0 > 0);
+    let keys: Vec<_> = again
+        .map(|(event, _)| (key_bucket(event.key), key_uuid(event.key)))
+        .collect();
+    let copied = noted::copied(session, &keys).await?;
+    let keys: Vec<_> = keys.into_iter().filter(|(_, key)| copied.contains(key)).collect();
+    noted::note_copies(session, &keys).await
 }
 
 /// What the ledger keeps of an event that was just accepted.

@@ -22,3 +22,5 @@ SELECT create_distributed_table('hapax.duplicates', 'bucket', colocate_with => '
 SELECT create_distributed_table('hapax.conflicts', 'bucket', colocate_with => 'hapax.ledger');
 SELECT create_distributed_table('hapax.bodies', 'bucket', colocate_with => 'hapax.ledger');
 SELECT create_distributed_table('hapax.same_body', 'bucket', colocate_with => 'hapax.ledger');
+SELECT create_distributed_table('hapax.noted', 'bucket', colocate_with => 'hapax.ledger');
+SELECT create_distributed_table('hapax.indexed', 'bucket', colocate_with => 'hapax.ledger');

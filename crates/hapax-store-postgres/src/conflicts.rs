@@ -7,6 +7,7 @@ use hapax_core::{BodyHash, EventId, Headers};
 use crate::batch::Batch;
 use crate::bind::bind;
 use crate::failure::Failure;
+use crate::noted::{self, Noted};
 use crate::rows::{bucket_of, key_at, key_bucket, key_uuid, time_at, uuid_of};
 use crate::session::Session;
 
@@ -47,6 +48,12 @@ pub(crate) async fn quarantine(session: &Session, variants: &[Variant]) -> Resul
     for variant in variants {
         answers.push(keep(session, variant).await?);
     }
+    let kept = variants.iter().zip(&answers);
+    let kept: Vec<_> = kept
+        .filter(|(_, answer)| **answer == Quarantined::Kept)
+        .map(|(variant, _)| (bucket_of(variant.first), uuid_of(variant.first)))
+        .collect();
+    noted::note(session, Noted::Conflict, &kept).await?;
     session.commit().await?;
     Ok(answers)
 }

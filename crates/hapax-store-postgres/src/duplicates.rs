@@ -9,6 +9,7 @@ use tokio_postgres::Row;
 use crate::batch::Batch;
 use crate::bind::bind;
 use crate::failure::Failure;
+use crate::noted;
 use crate::rows::{key_at, key_bucket, key_uuid, time_at};
 use crate::session::Session;
 
@@ -68,6 +69,16 @@ pub(crate) async fn note_duplicates(session: &Session, notes: &[DuplicateNote]) 
         known.insert(key_at(row, 0)?);
     }
     sums.retain(|key, _| known.contains(key));
+    let names: Vec<_> = sums
+        .keys()
+        .map(|key| (key_bucket(*key), key_uuid(*key)))
+        .collect();
+    let copied = noted::copied(session, &names).await?;
+    let first: Vec<_> = names
+        .into_iter()
+        .filter(|(_, key)| !copied.contains(key))
+        .collect();
+    noted::note_copies(session, &first).await?;
     let count = |tally: &DuplicateTally| i64::try_from(tally.copies).unwrap_or(i64::MAX);
     let batch = Batch::in_buckets(sums.keys().map(|key| key_bucket(*key)))
         .column("key", sums.keys().map(|key| key_uuid(*key)))

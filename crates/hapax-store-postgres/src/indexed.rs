@@ -1,13 +1,14 @@
-//! Fields of bodies that sources have indexed: which they are, and since when.
+//! Fields of bodies that sources have indexed: which they are, since when, and the values of events.
 
 use std::collections::BTreeMap;
 
-use hapax_core::Timestamp;
 use hapax_core::store::IndexedField;
+use hapax_core::{Generation, NewEvent, Timestamp};
 
+use crate::batch::Batch;
 use crate::bind::bind;
 use crate::failure::Failure;
-use crate::rows::time_at;
+use crate::rows::{bucket_of, time_at, uuid_of};
 use crate::session::Session;
 
 // Replicas that start at once declare one after the other.
@@ -20,6 +21,8 @@ const DELETE: &str = "DELETE FROM hapax.indexed_fields WHERE source = $1::text A
 const INSERT: &str = "
     INSERT INTO hapax.indexed_fields (source, pointer, since) VALUES ($1::text, $2::text, $3::int8)
     ON CONFLICT (source, pointer) DO NOTHING";
+
+const VALUES: &str = "INSERT INTO hapax.indexed {rows} ON CONFLICT (bucket, id, pointer, digest) DO NOTHING";
 
 /// Declares the fields, instead of those before; since when each is indexed.
 pub(crate) async fn declare(
@@ -48,6 +51,25 @@ pub(crate) async fn declare(
     }
     session.commit().await?;
     Ok(declared)
+}
+
+/// Keeps the values of events, under their numbers. Where none is declared, nothing is asked of the database.
+pub(crate) async fn insert(
+    session: &Session,
+    winners: &[(&NewEvent, Generation)],
+    numbers: &[i64],
+) -> Result<(), Failure> {
+    let values = winners.iter().zip(numbers).flat_map(|((event, _), number)| {
+        let values = event.indexed.iter();
+        values.map(move |value| (event.id, *number, value))
+    });
+    let values: Vec<_> = values.collect();
+    let batch = Batch::in_buckets(values.iter().map(|(id, ..)| bucket_of(*id)))
+        .column("id", values.iter().map(|(id, ..)| uuid_of(*id)))
+        .column("digest", values.iter().map(|(.., value)| value.digest))
+        .column("no", values.iter().map(|(_, number, _)| *number))
+        .column("pointer", values.iter().map(|(.., value)| value.pointer.as_str()));
+    session.write(VALUES, &batch).await
 }
 
 async fn known(session: &Session) -> Result<BTreeMap<IndexedField, Timestamp>, Failure> {

@@ -36,6 +36,7 @@ mod lanes;
 mod lease;
 mod list;
 mod look_up;
+mod noted;
 mod open;
 mod operations;
 mod options;

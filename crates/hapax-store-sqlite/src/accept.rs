@@ -7,9 +7,12 @@ use hapax_core::{DeliveryState, EventId, Generation, NewEvent, Timestamp};
 use rusqlite::params;
 
 use crate::desk::{Care, Desk, PROBES, find_event};
+use crate::duplicates;
 use crate::failure::Failure;
+use crate::indexed;
 use crate::lanes::{self, Place};
 use crate::look_up::{self, Holder};
+use crate::noted::{self, Noted};
 use crate::rows::{Class, on_dead_code, state_code};
 use crate::tallies;
 
@@ -75,7 +78,11 @@ fn claim(desk: &mut Desk<'_>, event: &NewEvent) -> Result<Claim, Failure> {
         Some(Holder::Event(entry)) => Ok(Claim::Seen(entry)),
         Some(Holder::Forgotten { last, next }) => {
             take_over(desk, event, last, rule, now)?;
-            store(desk, event, scope, next, now)
+            let claim = store(desk, event, scope, next, now)?;
+            if duplicates::count(desk.connection, event.key)? > 0 {
+                noted::note(desk, Noted::Copies, event.id)?;
+            }
+            Ok(claim)
         }
         None => Err(Failure::Unreadable(
             "a ledger entry is in the way and cannot be read".to_owned(),
@@ -161,6 +168,7 @@ pub(crate) fn append(
         if inserted == 1 {
             desk.state.tallies.add(tallies::EVENTS, 1);
             desk.state.purge.appended(seq);
+            indexed::insert(desk, seq, &event.indexed)?;
             return Ok(seq);
         }
         if crate::rows::event_id_of(desk.connection, seq)? == Some(event.id) {

@@ -7,6 +7,7 @@ use rusqlite::params;
 
 use crate::desk::Desk;
 use crate::failure::Failure;
+use crate::noted::{self, Noted};
 use crate::reader::ReadDesk;
 use crate::rows::{id_at, key_at, time_at};
 
@@ -81,5 +82,6 @@ fn keep(desk: &mut Desk<'_>, variant: &Variant) -> Result<Quarantined, Failure> 
             variant.headers.as_bytes(),
             &variant.body[..],
         ])?;
+    noted::note(desk, Noted::Conflict, variant.first)?;
     Ok(Quarantined::Kept)
 }

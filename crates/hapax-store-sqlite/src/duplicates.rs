@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::desk::Desk;
 use crate::failure::Failure;
+use crate::noted;
 use crate::reader::ReadDesk;
 
 /// Adds copies. A key that the ledger has forgotten meanwhile is left out: nothing would ever
@@ -19,7 +20,11 @@ pub(crate) fn note_duplicates(desk: &mut Desk<'_>, notes: &[DuplicateNote]) -> R
         if !known {
             continue;
         }
-        let mut tally = read_tally(desk.connection, note.key)?.unwrap_or_default();
+        let known = read_tally(desk.connection, note.key)?;
+        if known.is_none() {
+            noted::note_copies(desk, note.key)?;
+        }
+        let mut tally = known.unwrap_or_default();
         tally.copies += note.copies;
         tally.last_at = tally.last_at.max(note.last_at);
         tally.gaps_ms.extend(&note.gaps_ms);

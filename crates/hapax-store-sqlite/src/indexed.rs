@@ -1,12 +1,13 @@
-//! Fields of bodies that sources have indexed: which they are, and since when.
+//! Fields of bodies that sources have indexed: which they are, since when, and the values of events.
 
 use std::collections::BTreeMap;
 
 use hapax_core::Timestamp;
-use hapax_core::store::IndexedField;
+use hapax_core::store::{IndexedField, IndexedValue};
 
 use crate::desk::Desk;
 use crate::failure::Failure;
+use crate::reader::ReadDesk;
 use crate::rows::time_at;
 
 /// Declares the fields, instead of those before; since when each is indexed.
@@ -29,6 +30,35 @@ pub(crate) fn declare(
         declared.push((field.clone(), since));
     }
     Ok(declared)
+}
+
+/// Keeps the values of the event in row `seq`. Where none is declared, there are none.
+pub(crate) fn insert(desk: &mut Desk<'_>, seq: i64, values: &[IndexedValue]) -> Result<(), Failure> {
+    for value in values {
+        let pointer = desk.intern(&value.pointer)?;
+        desk.connection
+            .prepare_cached("INSERT OR IGNORE INTO indexed (pointer, digest, seq) VALUES (?1, ?2, ?3)")?
+            .execute((pointer, value.digest, seq))?;
+    }
+    Ok(())
+}
+
+/// The values of the event in row `seq`.
+pub(crate) fn values(desk: &mut ReadDesk, seq: i64) -> Result<Vec<IndexedValue>, Failure> {
+    let mut select = desk
+        .connection
+        .prepare_cached("SELECT pointer, digest FROM indexed INDEXED BY indexed_seq WHERE seq = ?1")?;
+    let mut rows = select.query([seq])?;
+    let mut values = Vec::new();
+    while let Some(row) = rows.next()? {
+        let named = desk.names.named(&desk.connection, row.get(0)?)?;
+        values.push(IndexedValue {
+            pointer: named.scope.as_str().to_owned(),
+            digest: row.get(1)?,
+        });
+    }
+    values.sort_unstable();
+    Ok(values)
 }
 
 fn known(desk: &Desk<'_>) -> Result<BTreeMap<IndexedField, Timestamp>, Failure> {

@@ -33,6 +33,7 @@ mod list;
 mod lock;
 mod look_up;
 mod names;
+mod noted;
 mod open;
 mod operations;
 mod options;

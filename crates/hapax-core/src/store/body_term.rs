@@ -68,7 +68,7 @@ fn unescape(token: &str) -> Cow<'_, str> {
 }
 
 /// A value of a field that a source has indexed: what an index keeps of it, whatever its length.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IndexedValue {
     /// The JSON pointer.
     pub pointer: String,

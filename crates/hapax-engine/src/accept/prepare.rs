@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::delivery::HandOver;
+use hapax_core::store::IndexedValue;
 use hapax_core::{BodyHash, EventId, Identity, Key, Lane, NewDelivery, NewEvent, is_set_aside};
 
 use super::{Accepted, Arrival};
@@ -95,6 +96,7 @@ impl Inner {
             raw_hash,
         } = keyed;
         let (deliveries, permits) = planned.into_iter().unzip();
+        let indexed = IndexedValue::of_body(&arrival.body, &source.route.indexed);
         let event = NewEvent {
             id: self.ids.next(arrival.received_at, key, &*self.parts.random),
             key,
@@ -110,7 +112,7 @@ impl Inner {
             body: arrival.body,
             batch: arrival.batch,
             ledger_until: arrival.received_at.plus(source.route.ledger_window),
-            indexed: Vec::new(),
+            indexed,
             deliveries,
         };
         Prepared {

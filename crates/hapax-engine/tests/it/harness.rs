@@ -328,6 +328,7 @@ pub(crate) fn route(scope: &str, to: &[&str]) -> Route {
         dead_retention: 30 * day,
         rate: None,
         id_is_signed: true,
+        indexed: Vec::new(),
     }
 }
 

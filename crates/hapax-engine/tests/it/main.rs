@@ -11,4 +11,5 @@ mod operate;
 mod order;
 mod replay;
 mod retain;
+mod search;
 mod shutdown;

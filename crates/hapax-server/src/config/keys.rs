@@ -210,6 +210,12 @@ pub static SOURCE: Table = Table {
             "The most deliveries taken, per replica; more are answered 429.",
         ),
         key(
+            "indexed",
+            "list of JSON pointers",
+            "`[]`",
+            "Fields of bodies by whose value events are found however many are stored, such as `[\"/data/object/id\"]`; at most 8. Counts for events that arrive from then on.",
+        ),
+        key(
             "options",
             "table",
             "`{}`",

@@ -136,6 +136,9 @@ impl Config {
         if let Some(rate) = source.rate_limit {
             values.push(("rate_limit", rate.to_string().into()));
         }
+        if !source.indexed.is_empty() {
+            values.push(("indexed", source.indexed.clone().into()));
+        }
         Shown { path, values }
     }
 

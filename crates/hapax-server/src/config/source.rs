@@ -7,6 +7,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hapax_core::store::is_pointer;
 use hapax_core::{Scope, Secret, SourceName};
 use hapax_verify::{
     CustomScheme, Field, FieldList, Handshake, IdentityRule, Options, Recipe, Scheme, SecretNeed, SetupError,
@@ -35,6 +36,8 @@ const ACK_TIMEOUT_DEFAULT: Duration = Duration::from_millis(1_500);
 const ACK_TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(60);
 /// How many destinations one source may deliver to.
 const DELIVER_TO_MAX: usize = 64;
+/// How many fields one source may have indexed: each costs every event of it a row.
+const INDEXED_MAX: usize = 8;
 
 /// One sender.
 #[derive(Clone, Debug)]
@@ -69,6 +72,8 @@ pub struct Source {
     pub ack: Ack,
     /// The most deliveries taken.
     pub rate_limit: Option<Rate>,
+    /// JSON pointers into bodies whose values are indexed.
+    pub indexed: Vec<String>,
 }
 
 impl Source {
@@ -99,6 +104,7 @@ pub(super) fn read(name: &str, public_url: Option<&str>, mut section: Section<'_
         .parsed("scope", parse_name)
         .unwrap_or_else(|| name.to_owned());
     let rate_limit = section.parsed("rate_limit", str::parse::<Rate>);
+    let indexed = read_indexed(&mut section);
     let ack_status = read_ack_status(&mut section, provider);
     let event_id = read_fields(&mut section, "event_id");
     let event_type = read_fields(&mut section, "event_type");
@@ -162,6 +168,7 @@ pub(super) fn read(name: &str, public_url: Option<&str>, mut section: Section<'_
         ack_status,
         ack,
         rate_limit,
+        indexed,
     })
 }
 
@@ -212,6 +219,28 @@ fn read_deliver_to(section: &mut Section<'_, '_, '_>) -> Vec<String> {
         );
     }
     names
+}
+
+fn read_indexed(section: &mut Section<'_, '_, '_>) -> Vec<String> {
+    let mut pointers: Vec<String> = Vec::new();
+    for (path, pointer) in section.texts("indexed").unwrap_or_default() {
+        if !is_pointer(&pointer) {
+            section.report.problem(
+                &path,
+                format_args!("`{pointer}` is no JSON pointer; write it like \"/data/object/id\""),
+            );
+        } else if pointers.contains(&pointer) {
+            section
+                .report
+                .problem(&path, format_args!("`{pointer}` is listed twice; once is enough"));
+        } else {
+            pointers.push(pointer);
+        }
+    }
+    if pointers.len() > INDEXED_MAX {
+        section.problem("indexed", format_args!("at most {INDEXED_MAX} fields"));
+    }
+    pointers
 }
 
 /// The limit leaves the sender time to hear the answer: at most a quarter of its own, where that is known.

@@ -63,6 +63,7 @@ pub fn routing(config: &Config) -> Routing {
             dead_retention: source.dead_retention,
             rate: source.rate_limit.map(rate),
             id_is_signed: source.verifier.id_is_signed(),
+            indexed: source.indexed.clone(),
         };
         (source.name.clone(), route)
     });

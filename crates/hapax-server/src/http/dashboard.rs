@@ -23,6 +23,7 @@ pub(in crate::http) mod moment;
 pub(in crate::http) mod next;
 pub(in crate::http) mod number;
 mod overview;
+mod prose;
 mod replays;
 mod sources;
 pub(in crate::http) mod status;

@@ -9,8 +9,10 @@
 
 mod access;
 mod deliveries;
+mod described;
 mod events;
 mod ledger;
+mod pages;
 mod places;
 mod probes;
 mod replays;

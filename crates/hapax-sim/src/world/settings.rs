@@ -106,6 +106,7 @@ impl Settings {
             dead_retention: 30 * DAY,
             rate: None,
             id_is_signed: true,
+            indexed: Vec::new(),
         };
         Routing {
             destinations: destinations.collect(),

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use hapax_core::store::{
-    AuditEntry, AuditRecord, Backlog, BodyNote, Claim, DeadQuery, DeliveryView, DuplicateNote, EventQuery,
-    EventRecord, EventSummary, LedgerCount, LedgerEntry, Pause, PurgeOrder, PurgeWindow, ReplayJob,
-    ReplayJobId, ReplayJobState, ReplayMode, ReplayTally, Variant,
+    AuditEntry, AuditRecord, Backlog, BodyNote, BodyTerm, Claim, Copies, DeadQuery, DeliveryView,
+    DuplicateNote, EventQuery, EventRecord, EventSummary, Has, IndexedValue, LedgerCount, LedgerEntry, Pause,
+    PurgeOrder, PurgeWindow, ReplayJob, ReplayJobId, ReplayJobState, ReplayMode, ReplayTally, Variant,
 };
 use hapax_core::{BodyHash, DeliveryState, EventId, Headers, Identity, OnDead, Verdict};
 
@@ -51,6 +51,7 @@ pub(super) struct Looks {
     audit: Vec<AuditRecord>,
     job: Option<ReplayJob>,
     conflict: Option<Variant>,
+    found: Vec<Vec<EventId>>,
 }
 
 impl Looks {
@@ -81,7 +82,41 @@ impl Looks {
                 .conflict(filled.conflict.0, filled.conflict.1)
                 .await
                 .must(),
+            found: found(bench).await,
         }
+    }
+}
+
+/// What is looked up and not read: events with copies, with conflicts, and by an indexed value.
+async fn found(bench: &Bench) -> Vec<Vec<EventId>> {
+    let queries = [
+        EventQuery {
+            copies: Some(Copies { min: 1, max: None }),
+            ..EventQuery::default()
+        },
+        EventQuery {
+            has: Some(Has::Conflict),
+            ..EventQuery::default()
+        },
+        EventQuery {
+            body: vec![indexed_term()],
+            by_index: Some(0),
+            ..EventQuery::default()
+        },
+    ];
+    let mut found = Vec::new();
+    for query in queries {
+        let events = bench.list(&query, 2).await;
+        assert!(!events.is_empty(), "there is something of everything");
+        found.push(events.into_iter().map(|event| event.id).collect());
+    }
+    found
+}
+
+fn indexed_term() -> BodyTerm {
+    BodyTerm {
+        pointer: "/id".to_owned(),
+        value: "open".to_owned(),
     }
 }
 
@@ -112,7 +147,13 @@ pub(super) async fn fill(bench: &Bench) -> Filled {
     bench.run("late", Verdict::Retry { after: LONG }).await;
     events.push(
         bench
-            .stored(bench.event("open").to("open").content_hash("rule", b"content"))
+            .stored(
+                bench
+                    .event("open")
+                    .to("open")
+                    .content_hash("rule", b"content")
+                    .with(|event| event.indexed = vec![IndexedValue::of_term(&indexed_term())]),
+            )
             .await,
     );
     events.push(bench.stored(bench.event("ignored").body(vec![0, 255, 10])).await);

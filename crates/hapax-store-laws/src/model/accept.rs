@@ -40,6 +40,7 @@ impl State {
             accepted_at: now,
             sequence: self.next_sequence(),
             same_body_as: None,
+            indexed: event.indexed.clone(),
             event: StoredEvent::from(event),
         };
         self.events.insert(id, row);

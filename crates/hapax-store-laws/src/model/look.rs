@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use hapax_core::store::{
     Backlog, ConflictView, Counts, Cursor, DeadGroup, DeadQuery, DeliveryView, EventPage, EventQuery,
-    EventRecord, EventSummary, LedgerCount,
+    EventRecord, EventSummary, Has, IndexedValue, LedgerCount,
 };
-use hapax_core::{DeliveryState, ErrorClass, EventId, Scope, Timestamp};
+use hapax_core::{DeliveryState, DestinationId, ErrorClass, EventId, Scope, Timestamp};
 
-use super::state::{EventRow, State};
+use super::state::{Delivery, EventRow, State};
 
 impl State {
     pub(super) fn record(&self, id: EventId) -> Option<EventRecord> {
@@ -45,26 +45,59 @@ impl State {
             .filter(|row| self.fits(query, row))
             .collect();
         rows.sort_unstable_by_key(|row| std::cmp::Reverse(row.sequence));
-        let more = rows.len() > limit as usize;
-        rows.truncate(limit as usize);
-        EventPage {
-            bodies_read: 0,
-            next: rows.last().filter(|_| more).map(|row| Cursor(row.sequence)),
-            events: rows.into_iter().map(|row| self.summary(row)).collect(),
+        let mut page = EventPage::default();
+        let mut last = None;
+        for row in rows {
+            if page.events.len() == limit as usize {
+                page.next = last;
+                break;
+            }
+            if query.by_index.is_none() && !query.body.is_empty() {
+                page.bodies_read += 1;
+            }
+            if query.fits_body(&row.event.body) {
+                page.events.push(self.summary(row));
+            }
+            last = Some(Cursor(row.sequence));
         }
+        page
     }
 
+    /// Whether everything but the body fits.
     fn fits(&self, query: &EventQuery, row: &EventRow) -> bool {
         let event = &row.event;
+        let is_named =
+            |name: &String| *name == event.identity.event_id || name.parse().ok() == Some(event.id);
         query.source.as_ref().is_none_or(|source| *source == event.source)
             && query.status.is_none_or(|status| status == self.status(event.id))
             && query.fits_type(event.event_type.as_deref())
-            && query
-                .event_id
-                .as_ref()
-                .is_none_or(|event_id| *event_id == event.identity.event_id)
+            && query.event_id.as_ref().is_none_or(is_named)
+            && self.fits_delivery(query, event.id)
+            && query.copies.is_none_or(|copies| copies.fits(self.copies(row)))
+            && query.has.is_none_or(|Has::Conflict| self.has_conflict(row))
+            && fits_index(query, row)
             && query.since.is_none_or(|since| event.received_at >= since)
             && query.until.is_none_or(|until| event.received_at < until)
+    }
+
+    fn fits_delivery(&self, query: &EventQuery, event: EventId) -> bool {
+        let fits = |(destination, delivery): (&DestinationId, &Delivery)| {
+            let is_dead = delivery.state == DeliveryState::Dead;
+            query.to.as_ref().is_none_or(|to| to == destination)
+                && query
+                    .error
+                    .is_none_or(|error| is_dead && delivery.error == Some(error))
+        };
+        (query.to.is_none() && query.error.is_none()) || self.deliveries_of(event).any(fits)
+    }
+
+    fn copies(&self, row: &EventRow) -> u64 {
+        self.duplicates.get(&row.key).map_or(0, |tally| tally.copies)
+    }
+
+    fn has_conflict(&self, row: &EventRow) -> bool {
+        let mut conflicts = self.conflicts.get(&row.key).into_iter().flatten();
+        conflicts.any(|conflict| conflict.variant.first == row.event.id)
     }
 
     fn summary(&self, row: &EventRow) -> EventSummary {
@@ -77,7 +110,7 @@ impl State {
             received_at: event.received_at,
             status: self.status(event.id),
             body_bytes: event.body.len() as u64,
-            copies: self.duplicates.get(&row.key).map_or(0, |tally| tally.copies),
+            copies: self.copies(row),
         }
     }
 
@@ -180,4 +213,10 @@ impl State {
             store_bytes: bodies as u64,
         }
     }
+}
+
+/// Whether the value that is looked up in an index was put there when the event came.
+fn fits_index(query: &EventQuery, row: &EventRow) -> bool {
+    let term = query.by_index.and_then(|place| query.body.get(place));
+    term.is_none_or(|term| row.indexed.contains(&IndexedValue::of_term(term)))
 }

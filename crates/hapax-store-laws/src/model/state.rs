@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use hapax_core::store::{
-    AttemptView, AuditRecord, DeliveryView, DuplicateTally, ImportMark, IndexedField, JobHold, LedgerEntry,
-    Origin, Pause, ReplayJob, ReplayJobId, SavedView, SourceState, Span, Subject, Traffic, Variant,
+    AttemptView, AuditRecord, DeliveryView, DuplicateTally, ImportMark, IndexedField, IndexedValue, JobHold,
+    LedgerEntry, Origin, Pause, ReplayJob, ReplayJobId, SavedView, SourceState, Span, Subject, Traffic,
+    Variant,
 };
 use hapax_core::{
     DeliveryState, DestinationId, ErrorClass, EventId, EventStatus, Generation, Hold, IdempotencyKey,
@@ -62,6 +63,7 @@ pub(super) struct EventRow {
     /// Orders events by acceptance.
     pub(super) sequence: u64,
     pub(super) same_body_as: Option<EventId>,
+    pub(super) indexed: Vec<IndexedValue>,
 }
 
 #[derive(Clone, Debug)]

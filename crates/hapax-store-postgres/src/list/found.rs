@@ -56,7 +56,7 @@ pub(super) struct Found {
     pub(super) event_id: String,
     event_type: Option<String>,
     received_at: Timestamp,
-    body_bytes: u64,
+    pub(super) body_bytes: u64,
 }
 
 impl Found {

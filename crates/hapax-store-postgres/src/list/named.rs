@@ -1,15 +1,16 @@
-//! Events by the sender's id: looked up in the ledger, in every scope there is.
+//! Events by the sender's id, looked up in the ledger, in every scope there is, or by ours.
 
 use hapax_core::store::EventPage;
-use hapax_core::{Identity, Timestamp};
+use hapax_core::{EventId, Identity, Timestamp};
 use uuid::Uuid;
 
+use super::Page;
+use super::filling::Filling;
 use super::found::{Filter, Found, found_columns, in_time};
-use super::{Page, fill};
 use crate::batch::Batch;
 use crate::bind::bind;
 use crate::failure::Failure;
-use crate::rows::{key_bucket, key_uuid};
+use crate::rows::{bucket_of, key_bucket, key_uuid, uuid_of};
 use crate::session::Session;
 use crate::tallies::LEDGER;
 
@@ -46,14 +47,14 @@ pub(super) async fn list(session: &Session, page: &Page, event_id: &str) -> Resu
     let rows = session.over(EVENTS, &batch).await?;
     let mut found: Vec<Found> = rows.iter().map(Found::read).collect::<Result<_, Failure>>()?;
     found.sort_unstable_by_key(|event| std::cmp::Reverse(event.number));
-    let mut result = EventPage::default();
-    if !fill(session, page, found, &mut result).await? {
-        result.next = None;
+    let mut filling = Filling::of(page);
+    if !filling.add(session, found).await? {
+        filling.result.next = None;
     }
-    Ok(result)
+    Ok(filling.result)
 }
 
-/// Buckets and ids of all events that have or had the sender's id.
+/// Buckets and ids of all events that have or had the sender's id, or that have it as ours.
 async fn ids(session: &Session, event_id: &str) -> Result<Vec<(i16, Uuid)>, Failure> {
     let mut keys: Vec<(i16, Uuid)> = Vec::new();
     for row in &session.rows(SCOPES, bind![LEDGER, SCOPES_MAX]).await? {
@@ -63,7 +64,13 @@ async fn ids(session: &Session, event_id: &str) -> Result<Vec<(i16, Uuid)>, Fail
     let batch = Batch::in_buckets(keys.iter().map(|(bucket, _)| *bucket))
         .column("key", keys.iter().map(|(_, key)| *key));
     let rows = session.over(IDS, &batch).await?;
-    rows.iter()
+    let mut found: Vec<(i16, Uuid)> = rows
+        .iter()
         .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
-        .collect()
+        .collect::<Result<_, Failure>>()?;
+    let ours: Option<EventId> = event_id.parse().ok();
+    found.extend(ours.map(|id| (bucket_of(id), uuid_of(id))));
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
 }

@@ -46,11 +46,13 @@ macro_rules! delete {
 }
 
 /// Everything of an event, its row last.
-const DELETES: [&str; 5] = [
+const DELETES: [&str; 7] = [
     delete!("outcomes", "id"),
     delete!("attempts", "id"),
     delete!("conflicts", "first"),
     delete!("same_body", "id"),
+    delete!("noted", "id"),
+    delete!("indexed", "id"),
     delete!("events", "id"),
 ];
 

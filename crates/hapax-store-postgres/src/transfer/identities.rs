@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use super::tables::{
-    AttemptRow, Binary, ConflictRow, DuplicateRow, EventRow, LedgerRow, OutcomeRow, SameBodyRow, WorkRow,
-    hash_of, id,
+    AttemptRow, Binary, ConflictRow, DuplicateRow, EventRow, IndexedRow, LedgerRow, OutcomeRow, SameBodyRow,
+    WorkRow, hash_of, id,
 };
 use crate::bind::{Column, bind};
 use crate::failure::Failure;
@@ -152,6 +152,12 @@ async fn events(session: &Session, names: &Names) -> Result<HashMap<Uuid, Vec<Ev
             of.same_body_as = Some(id(row.earlier));
         }
     }
+    let sql = rows_by!("indexed", "id", "t.id, t.pointer, t.digest");
+    for row in rows::<IndexedRow>(session, sql, ids()).await? {
+        if let Some((_, of)) = contents.get_mut(&row.id) {
+            of.indexed.push(row.value());
+        }
+    }
     let mut by_key: HashMap<Uuid, Vec<EventContents>> = HashMap::new();
     for (key, of) in contents.into_values() {
         by_key.entry(key).or_default().push(of);
@@ -165,6 +171,7 @@ fn event(row: EventRow) -> Result<EventContents, Failure> {
         generation: Generation(row.generation),
         accepted_at: Timestamp::from_micros(row.accepted_at),
         same_body_as: None,
+        indexed: Vec::new(),
         work: Vec::new(),
         outcomes: Vec::new(),
         attempts: Vec::new(),

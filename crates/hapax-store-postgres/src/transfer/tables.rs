@@ -1,7 +1,7 @@
 //! A row of each table, as JSON has it: read with `to_jsonb`, written with `jsonb_populate_recordset`.
 
 use hapax_core::store::{
-    AttemptView, DuplicateTally, InLane, LedgerEntry, OutcomeRecord, ReplayJobId, WorkRecord,
+    AttemptView, DuplicateTally, InLane, IndexedValue, LedgerEntry, OutcomeRecord, ReplayJobId, WorkRecord,
 };
 use hapax_core::{
     Attempt, BodyHash, ContentHash, ErrorClass, EventId, Generation, IdempotencyKey, Timestamp, Token,
@@ -92,6 +92,34 @@ pub(super) struct EventRow {
     pub(super) raw_hash: Binary,
     pub(super) headers: Binary,
     pub(super) body: Binary,
+}
+
+/// Of `hapax.indexed`.
+#[derive(Serialize, Deserialize)]
+pub(super) struct IndexedRow {
+    pub(super) bucket: i16,
+    pub(super) id: Uuid,
+    pub(super) digest: i64,
+    pub(super) no: i64,
+    pub(super) pointer: String,
+}
+
+impl IndexedRow {
+    pub(super) fn value(self) -> IndexedValue {
+        IndexedValue {
+            pointer: self.pointer,
+            digest: self.digest,
+        }
+    }
+}
+
+/// Of `hapax.noted`.
+#[derive(Serialize)]
+pub(super) struct NotedRow {
+    pub(super) bucket: i16,
+    pub(super) id: Uuid,
+    pub(super) what: i16,
+    pub(super) no: i64,
 }
 
 /// Of `hapax.work`.

@@ -9,14 +9,15 @@ use uuid::Uuid;
 
 use super::mark;
 use super::tables::{
-    AttemptRow, AuditRow, Binary, BodyRow, ConflictRow, DuplicateRow, EarlierRow, EventRow, LedgerRow,
-    OutcomeRow, PauseRow, SameBodyRow, WorkRow,
+    AttemptRow, AuditRow, Binary, BodyRow, ConflictRow, DuplicateRow, EarlierRow, EventRow, IndexedRow,
+    LedgerRow, NotedRow, OutcomeRow, PauseRow, SameBodyRow, WorkRow,
 };
 use super::to_rows::{error, event_row, ledger_row, outcome_row, places, work_row};
 use crate::bind::bind;
 use crate::failure::Failure;
 use crate::jobs;
 use crate::lanes::{self, Place, Standing};
+use crate::noted::Noted;
 use crate::rows::{bucket_by, key_at, key_bucket, key_uuid, uuid_of};
 use crate::session::{Numbers, Session};
 use crate::tallies::Tallies;
@@ -145,6 +146,8 @@ struct Rows {
     duplicates: Vec<DuplicateRow>,
     conflicts: Vec<ConflictRow>,
     same_body: Vec<SameBodyRow>,
+    indexed: Vec<IndexedRow>,
+    noted: Vec<NotedRow>,
     places: Vec<(Place, Standing)>,
 }
 
@@ -157,6 +160,7 @@ impl Rows {
                 self.earlier.push(EarlierRow { bucket, key, id });
             }
             self.add_event(contents, bucket, key);
+            self.add_noted(record, contents, bucket);
         }
         if let Some(tally) = &record.duplicates {
             self.duplicates.push(DuplicateRow {
@@ -225,6 +229,33 @@ impl Rows {
         self.attempts.extend(attempts);
     }
 
+    /// What a list looks up is derived: copies are of all events of the identity, conflicts of the one they came under.
+    fn add_noted(&mut self, record: &IdentityRecord, contents: &EventContents, bucket: i16) {
+        let event = contents.event.id;
+        let has_conflict = record.conflicts.iter().any(|one| one.variant.first == event);
+        for (what, is_so) in [
+            (Noted::Copies, record.duplicates.is_some()),
+            (Noted::Conflict, has_conflict),
+        ] {
+            if is_so {
+                self.noted.push(NotedRow {
+                    bucket,
+                    id: uuid_of(event),
+                    what: what.code(),
+                    no: contents.order as i64,
+                });
+            }
+        }
+        let indexed = contents.indexed.iter().map(|value| IndexedRow {
+            bucket,
+            id: uuid_of(event),
+            digest: value.digest,
+            no: contents.order as i64,
+            pointer: value.pointer.clone(),
+        });
+        self.indexed.extend(indexed);
+    }
+
     async fn write(&self, session: &Session) -> Result<(), Failure> {
         write(session, insert!("earlier"), &self.earlier).await?;
         write(session, insert!("events"), &self.events).await?;
@@ -234,6 +265,8 @@ impl Rows {
         write(session, insert!("duplicates"), &self.duplicates).await?;
         write(session, insert!("conflicts"), &self.conflicts).await?;
         write(session, insert!("same_body"), &self.same_body).await?;
+        write(session, insert!("indexed"), &self.indexed).await?;
+        write(session, insert!("noted"), &self.noted).await?;
         lanes::join(session, &self.places).await
     }
 }

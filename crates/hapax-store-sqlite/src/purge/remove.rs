@@ -8,6 +8,7 @@ use crate::desk::{Desk, find_event};
 use crate::failure::Failure;
 use crate::forget::has_unfinished;
 use crate::lanes;
+use crate::noted;
 use crate::rows::{id_at, key_at};
 use crate::tallies;
 
@@ -45,10 +46,12 @@ pub(super) fn remove(desk: &mut Desk<'_>, seq: i64) -> Result<bool, Failure> {
     for sql in [
         "DELETE FROM outcomes WHERE seq = ?1",
         "DELETE FROM attempts WHERE seq = ?1",
+        "DELETE FROM indexed WHERE seq = ?1",
         "DELETE FROM events WHERE seq = ?1",
     ] {
         desk.connection.prepare_cached(sql)?.execute([seq])?;
     }
+    noted::remove(desk, seq)?;
     for sql in [
         "DELETE FROM conflicts WHERE first = ?1",
         "DELETE FROM same_body WHERE id = ?1",

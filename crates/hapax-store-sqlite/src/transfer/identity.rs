@@ -15,6 +15,7 @@ use crate::duplicates::read_tally;
 use crate::failure::Failure;
 use crate::forget::earlier;
 use crate::get;
+use crate::indexed;
 use crate::reader::ReadDesk;
 use crate::rows::{
     Class, bytes_at, error_at, hash_at, id_at, lane_of, optional_bytes_at, optional_id_at, read_event,
@@ -83,6 +84,7 @@ fn contents(desk: &mut ReadDesk, id: EventId, seq: i64) -> Result<EventContents,
         generation,
         accepted_at,
         same_body_as: get::same_body(desk, id)?,
+        indexed: indexed::values(desk, seq)?,
         work: work(desk, seq, accepted_at)?,
         outcomes: outcomes(desk, seq)?,
         attempts: get::attempts(desk, seq)?,

@@ -13,6 +13,7 @@ use super::mark;
 use crate::accept;
 use crate::desk::Desk;
 use crate::failure::Failure;
+use crate::noted::{self, Noted};
 
 /// Takes records in, and notes how far the copy has come.
 pub(super) fn take_in(
@@ -81,9 +82,11 @@ fn identity(desk: &mut Desk<'_>, record: &IdentityRecord) -> Result<(), Failure>
     }
     if let Some(tally) = &record.duplicates {
         duplicates(desk, record.key, tally)?;
+        noted::note_copies(desk, record.key)?;
     }
     for one in &record.conflicts {
         conflict(desk, one)?;
+        noted::note(desk, Noted::Conflict, one.variant.first)?;
     }
     Ok(())
 }
@@ -139,7 +142,7 @@ fn as_new(record: &IdentityRecord, contents: &EventContents) -> NewEvent {
         body: event.body,
         batch: event.batch,
         ledger_until: record.entry.expires_at,
-        indexed: Vec::new(),
+        indexed: contents.indexed.clone(),
         deliveries: Vec::new(),
     }
 }

@@ -64,16 +64,25 @@ async fn a_list_looks_at_a_bounded_number_of_rows_and_goes_on_with_a_cursor() {
         ..bench.options()
     };
     let store = SqliteStore::open(&bench.path(), options).unwrap();
-    accept(&store, bench.event("wanted").of_type("rare").build())
-        .await
-        .unwrap();
+    accept(
+        &store,
+        bench.event("wanted").of_type("rare").to("billing").build(),
+    )
+    .await
+    .unwrap();
     for number in 0..95 {
         accept(&store, bench.event(&number.to_string()).build())
             .await
             .unwrap();
     }
-    let query = EventQuery {
+    let rare = EventQuery {
         event_type: Some("rare".to_owned()),
+        ..EventQuery::default()
+    };
+    let page = store.list(&rare, None, 5).await.unwrap();
+    assert_eq!((page.events.len(), page.next), (1, None), "an index leads to it");
+    let query = EventQuery {
+        to: Some("billing".into()),
         ..EventQuery::default()
     };
     let mut after = None;

@@ -120,6 +120,10 @@ fn add_event(parts: &mut Parts, contents: &EventContents) {
     parts.number(contents.generation.0);
     parts.time(contents.accepted_at);
     parts.optional_id(contents.same_body_as);
+    parts.each(&contents.indexed, |parts, value| {
+        parts.text(&value.pointer);
+        parts.bytes(&value.digest.to_be_bytes());
+    });
     parts.each(&contents.work, add_work);
     parts.each(&contents.outcomes, add_outcome);
     parts.each(&contents.attempts, add_attempt);

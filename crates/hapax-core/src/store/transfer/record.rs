@@ -6,7 +6,8 @@ use crate::{
 };
 
 use super::super::{
-    AttemptView, AuditRecord, BodyNote, DuplicateTally, LedgerEntry, Pause, ReplayJob, ReplayJobId, Variant,
+    AttemptView, AuditRecord, BodyNote, DuplicateTally, IndexedValue, LedgerEntry, Pause, ReplayJob,
+    ReplayJobId, Variant,
 };
 
 /// One thing to take over, whole.
@@ -112,6 +113,8 @@ pub struct EventContents {
     pub accepted_at: Timestamp,
     /// An earlier event with the same body under another id.
     pub same_body_as: Option<EventId>,
+    /// Its values of indexed fields, by pointer.
+    pub indexed: Vec<IndexedValue>,
     /// Unfinished deliveries, by destination.
     pub work: Vec<WorkRecord>,
     /// Finished ones, history included, by destination and token.

@@ -7,7 +7,7 @@ mod verify;
 
 use std::sync::Arc;
 
-use hapax_core::store::{Census, Error, ImportMark, Record, TransferCursor};
+use hapax_core::store::{Census, Error, ImportMark, Record, Span, TransferCursor};
 use hapax_core::{Backend, Clock, SystemClock};
 use serde_json::json;
 
@@ -80,6 +80,12 @@ async fn copy(places: &Places, page: u32) -> Result<Copied, CliError> {
         // Few and small, and written alike however often: they need no place in the pages.
         for state in source.source_states().await? {
             target.put_source_state(state).await?;
+        }
+        for view in source.views().await? {
+            target.put_view(view).await?;
+        }
+        for span in Span::ALL {
+            target.put_traffic(source.traffic(span).await?).await?;
         }
         target.finish_import().await?;
     }

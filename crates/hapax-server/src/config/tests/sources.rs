@@ -267,3 +267,20 @@ fn small_values_are_checked_too() {
         ["hapax.toml:4:22: sources.stripe.deliver_to.1: `app` is listed twice; an event goes there once"]
     );
 }
+
+#[test]
+fn indexed_fields_are_pointers_each_once_and_not_too_many() {
+    assert_eq!(stripe_with("indexed = [\"/data/object/id\", \"/a~1b\"]"), [""; 0]);
+    assert_eq!(
+        stripe_with("indexed = [\"data.id\", \"/id\", \"/id\"]"),
+        [
+            "hapax.toml:5:12: sources.stripe.indexed.0: `data.id` is no JSON pointer; write it like \"/data/object/id\"",
+            "hapax.toml:5:30: sources.stripe.indexed.2: `/id` is listed twice; once is enough",
+        ]
+    );
+    let nine: Vec<String> = (0..9).map(|number| format!("\"/{number}\"")).collect();
+    assert_eq!(
+        stripe_with(&format!("indexed = [{}]", nine.join(", "))),
+        ["hapax.toml:5:1: sources.stripe.indexed: at most 8 fields"]
+    );
+}

@@ -37,6 +37,7 @@ pub(super) fn route(config: &Config, routing: &mut Routing) {
             rate: None,
             // Whoever writes the row chooses its key: the same body under another one is another call.
             id_is_signed: true,
+            indexed: Vec::new(),
         };
         routing.sources.insert(name.into(), route);
     }

@@ -71,8 +71,18 @@ fn names(settings: &Settings) -> Known {
             .iter()
             .map(|destination| destination.name.clone())
             .collect(),
+        pointers: pointers(settings),
         ..Known::default()
     }
+}
+
+/// What some source has indexed.
+fn pointers(settings: &Settings) -> Vec<String> {
+    let indexed = settings
+        .sources
+        .iter()
+        .flat_map(|source| source.indexed.iter().cloned());
+    indexed.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
 /// The types of the newest events: what somebody looks for is mostly among them.

@@ -15,7 +15,7 @@ use super::views::{DiffView, ReleasedView};
 /// Gives another body that came under the id of an event, byte for byte.
 #[utoipa::path(get, path = "/events/{id}/conflicts/{hash}/payload", operation_id = "getConflictPayload", tag = "events",
     params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid"), ("hash" = String, Path, description = "SHA-256 of the other body, in hexadecimal.", pattern = "^[0-9a-f]{64}$")),
-    responses((status = 200, description = "The body.", content_type = "*/*", body = Vec<u8>)),
+    responses((status = 200, description = "The body.", content_type = "*/*", body = Value)),
     extensions(("x-problems" = json!(["invalid_parameter", "conflict_not_found"])))
 )]
 pub(super) async fn payload(

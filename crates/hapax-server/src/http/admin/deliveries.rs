@@ -49,6 +49,7 @@ impl FinishedStatus {
 #[into_params(parameter_in = Query)]
 pub(super) struct ListParameters {
     /// In which of the two finished states; `dead` unless said.
+    #[param(inline)]
     status: FinishedStatus,
     /// To this destination, by its name or its id.
     destination: Option<String>,
@@ -63,12 +64,13 @@ pub(super) struct ListParameters {
 /// Which deliveries: named one by one, or all of a destination.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schema(as = DeliveryChoice)]
+#[schema(as = DeliveryChoice, min_properties = 1, max_properties = 1)]
 pub(super) struct Choice {
     /// These deliveries, one by one.
-    #[schema(max_items = 1000)]
+    #[schema(min_items = 1, max_items = 1000)]
     deliveries: Vec<Named>,
     /// Or all of a destination, at most 10,000 in one request.
+    #[schema(value_type = Query, required = false)]
     query: Option<Query>,
 }
 

@@ -117,7 +117,7 @@ pub(in crate::http) async fn resumed(state: &AdminState, name: &str, who: &str) 
 }
 
 /// Every destination that is configured, and every other that still has work or is paused.
-pub(super) fn all(state: &AdminState, counts: &Counts, pauses: &[Pause]) -> Vec<DestinationView> {
+pub(in crate::http) fn all(state: &AdminState, counts: &Counts, pauses: &[Pause]) -> Vec<DestinationView> {
     let settings = state.settings.load();
     let mut views: Vec<DestinationView> = settings
         .destinations

@@ -55,7 +55,7 @@ pub(super) async fn show(
 /// Under the type that its sender gave, to be saved and never to be run.
 #[utoipa::path(get, path = "/events/{id}/payload", operation_id = "getEventPayload", tag = "events",
     params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid")),
-    responses((status = 200, description = "The body.", content_type = "*/*", body = Vec<u8>)),
+    responses((status = 200, description = "The body.", content_type = "*/*", body = Value)),
     extensions(("x-problems" = json!(["invalid_parameter", "event_not_found"])))
 )]
 pub(super) async fn payload(State(state): State<AdminState>, Named(id): Named<String>) -> Answer<Response> {

@@ -140,6 +140,16 @@ impl Fault {
         ))
     }
 
+    /// A source whose sender hands over no secret.
+    pub(in crate::http) fn no_registration(detail: impl Into<String>) -> Self {
+        Self(Problem::new(
+            StatusCode::CONFLICT,
+            "no_registration",
+            "The source takes no registration",
+            detail,
+        ))
+    }
+
     /// A job that is over cannot be cancelled.
     pub(in crate::http) fn replay_over(detail: impl Into<String>) -> Self {
         Self(Problem::new(

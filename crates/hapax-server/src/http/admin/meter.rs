@@ -35,10 +35,10 @@ pub trait Meter: Send + Sync + 'static {
 
 /// The store's counts for scrapes. Metrics must answer above all when the store does not.
 #[derive(Clone, Debug, Default)]
-pub(super) struct KnownCounts(Arc<Mutex<Option<(Instant, Counts)>>>);
+pub(in crate::http) struct KnownCounts(Arc<Mutex<Option<(Instant, Counts)>>>);
 
 impl KnownCounts {
-    pub(super) async fn read(&self, store: &dyn Backend) -> Counts {
+    pub(in crate::http) async fn read(&self, store: &dyn Backend) -> Counts {
         let mut known = self.0.lock().await;
         let is_fresh = known.as_ref().is_some_and(|(at, _)| at.elapsed() < COUNTS_KEPT);
         if !is_fresh && let Ok(Ok(counts)) = tokio::time::timeout(COUNTS_TIMEOUT, store.counts()).await {

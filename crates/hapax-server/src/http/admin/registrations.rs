@@ -38,7 +38,7 @@ pub(super) struct Wanted {
     params(("name" = String, Path, description = "The source's name.", min_length = 1)),
     request_body = Wanted,
     responses((status = 200, description = "Until when it is open.", body = RegistrationView)),
-    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "unknown_source"])))
+    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "unknown_source", "no_registration"])))
 )]
 pub(super) async fn open(
     State(state): State<AdminState>,
@@ -85,7 +85,7 @@ fn check(source: &SourceView) -> Answer<()> {
     if provider.is_some_and(|provider| provider.handshakes.contains(&Handshake::AsanaSecret)) {
         return Ok(());
     }
-    Err(Fault::invalid_parameter(format!(
+    Err(Fault::no_registration(format!(
         "the sender of `{}` hands over no secret; its secrets are those of the configuration",
         source.name
     )))

@@ -48,7 +48,7 @@ pub(super) struct ReplayOne {
 #[serde(deny_unknown_fields)]
 pub(super) struct ReplayMany {
     /// Which events: a text in the query language, or the same as an object.
-    #[schema(schema_with = super::schemas::which)]
+    #[schema(schema_with = super::schemas::which, required)]
     query: Option<Which>,
     /// Which of their deliveries; `failed` unless said.
     #[schema(schema_with = super::schemas::replay_mode_or_null)]

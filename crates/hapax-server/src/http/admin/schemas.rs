@@ -67,12 +67,14 @@ pub(super) fn query_text() -> Object {
 
 /// A query as text or as an object.
 pub(super) fn which() -> RefOr<Schema> {
+    // A query that says nothing is refused: it would mean every event ever.
+    let fields = ObjectBuilder::from(event_query()).min_properties(Some(1));
     let both = AnyOfBuilder::new()
         .description(Some(
             "Which events: a text in the query language, or the same as an object.",
         ))
         .item(query_text())
-        .item(event_query());
+        .item(fields);
     RefOr::T(Schema::AnyOf(both.build()))
 }
 

@@ -79,6 +79,7 @@ fn source(config: &Config, source: &Source) -> SourceView {
         ledger_window_seconds: source.ledger_window.as_secs(),
         payload_retention_seconds: source.payload_retention.as_secs(),
         dead_retention_seconds: source.dead_retention.as_secs(),
+        indexed: source.indexed.clone(),
         scheme: Some(source.recipe.proof.summary()),
         event_id_rule: Some(source.recipe.identity.event_id.to_string()),
         console_url: config
@@ -102,6 +103,7 @@ fn outbox_source(outbox: &Outbox) -> SourceView {
         ledger_window_seconds: OUTBOX_LEDGER_WINDOW.as_secs(),
         payload_retention_seconds: OUTBOX_PAYLOAD_RETENTION.as_secs(),
         dead_retention_seconds: OUTBOX_LEDGER_WINDOW.as_secs(),
+        indexed: Vec::new(),
         scheme: None,
         event_id_rule: None,
         console_url: None,

@@ -33,7 +33,7 @@ pub struct AdminState {
     /// Permits for live tails.
     pub(in crate::http) streams: Arc<Semaphore>,
     /// What a scrape shows of the store.
-    pub(super) counts: KnownCounts,
+    pub(in crate::http) counts: KnownCounts,
     /// What access remembers.
     pub(in crate::http) gate: Arc<Gate>,
     /// The outboxes that are relayed.

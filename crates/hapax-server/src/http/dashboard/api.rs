@@ -54,7 +54,7 @@ fn article(operation: &Operation) -> Markup {
 
 fn fields(title: &str, fields: &[Field]) -> Markup {
     html! {
-        table class="table" {
+        div class="table" { table {
             caption { (title) }
             thead { tr { th scope="col" { "name" } th scope="col" { "where" } th scope="col" { "what" } th scope="col" { "meaning" } } }
             tbody {
@@ -67,13 +67,13 @@ fn fields(title: &str, fields: &[Field]) -> Markup {
                     }
                 }
             }
-        }
+        } }
     }
 }
 
 fn answers(operation: &Operation) -> Markup {
     html! {
-        table class="table" {
+        div class="table" { table {
             caption { "Answers" }
             thead { tr { th scope="col" { "status" } th scope="col" { "when" } } }
             tbody {
@@ -87,6 +87,6 @@ fn answers(operation: &Operation) -> Markup {
                     }
                 }
             }
-        }
+        } }
     }
 }

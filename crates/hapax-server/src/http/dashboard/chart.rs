@@ -34,7 +34,7 @@ pub(in crate::http) fn bars(label: &str, span: &str, layers: &[Layer<'_>]) -> Ma
             text x="0" y=(HEIGHT + 13.0) { (span) " ago" }
             text x=(WIDTH) y=(HEIGHT + 13.0) text-anchor="end" { "now" }
             @if top > 0 {
-                text x=(WIDTH) y="10" text-anchor="end" { "most in a slot: " (number::count(top)) }
+                text x="0" y="10" { "most at once: " (number::count(top)) }
             }
         }
     }

@@ -11,11 +11,9 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::done::Done;
-use super::event::tone;
 use super::form::{Fields, form};
 use super::frame::{self, Here};
 use super::moment::moment;
-use super::status::badge;
 use super::viewer::{Changing, Viewer};
 use super::{link, number};
 use crate::client::Parameters as Query;
@@ -142,7 +140,7 @@ fn one_by_one(viewer: &Viewer, list: List, found: &DeliveriesView, now: Timestam
                 table {
                     thead {
                         tr {
-                            th scope="col" { "Event" } th scope="col" { "Destination" } th scope="col" { "Status" } th scope="col" { "Error" }
+                            th scope="col" { "Event" } th scope="col" { "Destination" } th scope="col" { "Error" }
                             th scope="col" class="number" { "Attempts" } th scope="col" { "Given up" } th scope="col" { "Decide" }
                         }
                     }
@@ -163,7 +161,6 @@ fn delivery_row(viewer: &Viewer, list: List, delivery: &DeliveryView, now: Times
         tr {
             th scope="row" { a href=(link::event(delivery.event)) { (delivery.event) } }
             td { (delivery.destination) }
-            td { (badge(tone(delivery.status), delivery.status.as_str())) }
             td { (delivery.error.as_deref().unwrap_or("–")) }
             td class="number" { (delivery.attempts) }
             td { @match delivery.finished_at { Some(at) => (moment(at, now)), None => "–" } }

@@ -21,7 +21,9 @@ use crate::http::admin::{AdminState, destinations, overview};
 const PATH: &str = "/destinations";
 
 pub(super) async fn page(State(state): State<AdminState>, viewer: Viewer) -> Answer<Response> {
-    let configured = destinations::every(&state).await?.destinations;
+    let store = state.engine.store();
+    let (counts, pauses) = (state.counts.read(store.as_ref()).await, store.pauses().await?);
+    let configured = destinations::all(&state, &counts, &pauses);
     let view = overview::over(&state, Span::Day).await?;
     let now = SystemClock::default().now();
     let work_of = |id: &str| view.destinations.iter().find(|one| one.destination_id == id);
@@ -127,7 +129,7 @@ fn switch(viewer: &Viewer, place: &DestinationView, now: Timestamp) -> Markup {
                 html! {
                     div class="row" {
                         label for=(field) { "Why pause" }
-                        input class="short" id=(field) name="why" maxlength="1024" placeholder="deploy of billing";
+                        input class="short" id=(field) name="why" maxlength="1024" placeholder="a deploy";
                         button class="button" type="submit" { "Pause " (place.name) }
                     }
                 },

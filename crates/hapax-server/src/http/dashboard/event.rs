@@ -26,7 +26,6 @@ pub(super) use actions::{forget, replay};
 pub(super) use conflicts::release;
 pub(super) use copy::copy;
 pub(super) use payload::text as payload_text;
-pub(super) use timeline::tone;
 
 use payload::Shown;
 
@@ -58,6 +57,7 @@ pub(super) async fn page(
     let content = html! {
         (summary(&view, now))
         (timeline::section(&view, now))
+        h2 { "Why it is this event" }
         (identity::section(&view, now))
         (conflicts)
         (payload::section(&view, &record.event.body, asked.shown))

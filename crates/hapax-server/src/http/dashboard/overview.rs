@@ -12,6 +12,7 @@ use super::frame::{self, Here};
 use super::link;
 use super::moment::moment;
 use super::number;
+use super::prose::prose;
 use super::status::{Tone, badge};
 use super::viewer::Viewer;
 use crate::http::admin::AdminState;
@@ -36,7 +37,7 @@ pub(super) async fn page(
     viewer: Viewer,
     Asked(asked): Asked<Parameters>,
 ) -> Answer<Response> {
-    let span = asked.span.unwrap_or(Span::Day);
+    let span = asked.span.unwrap_or(Span::Hour);
     let view = overview::over(&state, span).await?;
     let now = SystemClock::default().now();
     let content = html! {
@@ -51,6 +52,7 @@ pub(super) async fn page(
         div class="grid" { @for source in &view.traffic.sources { (source_card(source, &view.traffic)) } }
         h2 { "Destinations" }
         (destinations(&view, now))
+        p class="muted small" { "Backlogs and dead letters are counted every few seconds; the rest is of now." }
     };
     Ok(frame::page(&viewer, Here::Overview, "Overview", content))
 }
@@ -62,11 +64,12 @@ fn attention(found: &[AttentionView]) -> Markup {
             @if found.is_empty() {
                 p class="card" { (badge(Tone::Good, "Nothing")) " No dead letters, open breakers, conflicts, late copies or refused requests." }
             } @else {
-                ul class="attention stack" {
+                ul class="attention" {
                     @for one in found {
                         li class="card" {
-                            (badge(tone(one.kind), words(one.kind))) " "
-                            a href=(one.link) { (one.sentence) }
+                            (badge(tone(one.kind), words(one.kind)))
+                            p { (prose(&one.sentence)) }
+                            a class="button" href=(one.link) aria-label={ "Look at " (words(one.kind)) " of " (one.subject) } { "Look" }
                         }
                     }
                 }

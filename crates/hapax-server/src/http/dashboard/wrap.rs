@@ -7,6 +7,7 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use maud::{Markup, html};
 
 use super::frame::{self, Here};
+use super::prose::prose;
 use super::viewer::Viewer;
 use crate::http::admin::AdminState;
 use crate::http::problem::Problem;
@@ -47,17 +48,9 @@ fn in_words(viewer: Option<&Viewer>, response: Response) -> Response {
 fn explained(problem: &Problem) -> Markup {
     html! {
         div class="notice bad" role="alert" {
-            p { (sentence(problem.detail())) }
+            p { (prose(problem.detail())) }
             p class="muted small" { "Status " (problem.status().as_u16()) ", code " code { (problem.code()) } "." }
         }
         p { a href="/" { "Go to the overview" } }
     }
-}
-
-/// Details begin small and without a full stop, as log lines do.
-fn sentence(detail: &str) -> String {
-    let mut letters = detail.chars();
-    let first = letters.next().map(|letter| letter.to_uppercase().to_string());
-    let end = if detail.ends_with('.') { "" } else { "." };
-    format!("{}{}{end}", first.unwrap_or_default(), letters.as_str())
 }

@@ -1,8 +1,9 @@
 //! Handing over: counts, and pages of everything.
 
 use hapax_core::store::{
-    AuditNumbered, BodyNote, Census, ConflictRecord, EventContents, IdentityRecord, InLane, JobRecord,
-    OutcomeRecord, PAGE_BYTES_MAX, Record, ReplayJobState, TransferCursor, TransferPage, WorkRecord,
+    AuditNumbered, BodyNote, Census, ConflictRecord, EventContents, IdentityRecord, InLane, IndexedValue,
+    JobRecord, OutcomeRecord, PAGE_BYTES_MAX, Record, ReplayJobState, TransferCursor, TransferPage,
+    WorkRecord,
 };
 use hapax_core::{DeliveryState, DestinationId, Key, Timestamp};
 
@@ -156,6 +157,7 @@ impl State {
             generation: row.generation,
             accepted_at: row.accepted_at,
             same_body_as: row.same_body_as,
+            indexed: sorted(&row.indexed),
             work: self
                 .deliveries_of(id)
                 .filter_map(|(destination, delivery)| work(row.accepted_at, destination, delivery))
@@ -177,6 +179,13 @@ impl State {
             attempts: self.attempts.get(&id).cloned().unwrap_or_default(),
         }
     }
+}
+
+/// Values by pointer, as every store hands them over.
+fn sorted(values: &[IndexedValue]) -> Vec<IndexedValue> {
+    let mut values = values.to_vec();
+    values.sort_unstable();
+    values
 }
 
 fn page(records: Vec<Record>, next: Option<TransferCursor>) -> TransferPage {

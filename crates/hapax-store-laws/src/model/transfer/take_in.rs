@@ -70,6 +70,7 @@ impl State {
             accepted_at: contents.accepted_at,
             sequence: contents.order,
             same_body_as: contents.same_body_as,
+            indexed: contents.indexed,
         };
         self.events.insert(id, row);
     }

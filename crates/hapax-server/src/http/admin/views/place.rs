@@ -32,6 +32,9 @@ pub struct SourceView {
     pub payload_retention_seconds: u64,
     /// How long the payload of a dead letter is kept.
     pub dead_retention_seconds: u64,
+    /// JSON pointers into its bodies whose values a search looks up.
+    #[serde(default)]
+    pub indexed: Vec<String>,
     /// How it proves that its requests are genuine, in words; null for an outbox.
     #[serde(default)]
     pub scheme: Option<String>,

@@ -38,12 +38,38 @@ for (const button of all("dialog [data-close]")) {
 }
 
 function askReplay(row) {
+    // On the page of one event its form is what the key leads to.
+    if (!row) return one("[data-key=r]")?.focus();
     const dialog = one("#replay");
-    if (!dialog || !row) return;
+    if (!dialog) return;
     const { id } = row.dataset;
     one("form", dialog).action = `/events/${id}/replay`;
     one("[data-replay-id]", dialog).textContent = one("a", row)?.textContent ?? id;
     dialog.showModal();
+}
+
+// Copying ---------------------------------------------------------------------------------------------------------
+// Without a script the link shows the text, and a field can be marked and copied.
+
+async function copy(button, text) {
+    const before = button.textContent;
+    const isDone = await navigator.clipboard?.writeText(text).then(() => true, () => false);
+    button.textContent = isDone ? "Copied" : "Copying is not allowed here";
+    setTimeout(() => { button.textContent = before; }, 1_500);
+}
+for (const line of all("[data-copy]")) {
+    const button = element("button", { class: "button quiet", type: "button" }, "Copy");
+    button.addEventListener("click", () => copy(button, line.textContent));
+    line.after(button);
+}
+for (const link of navigator.clipboard ? all("a[data-copy-from]") : []) {
+    link.addEventListener("click", async (event) => {
+        if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+        event.preventDefault();
+        const answer = await fetch(link.href).catch(() => null);
+        if (answer?.ok) return copy(link, await answer.text());
+        location.assign(link.href);
+    });
 }
 
 // Keyboard --------------------------------------------------------------------------------------------------------
@@ -71,7 +97,7 @@ document.addEventListener("keydown", (event) => {
     const does = {
         j: () => move(1),
         k: () => move(-1),
-        r: () => askReplay(currentRow()),
+        r: () => (one("[data-key=r]") ? one("[data-key=r]").focus() : askReplay(currentRow())),
         "?": () => one("#help")?.showModal(),
         "/": () => (one("#q") ? (one("#q").focus(), one("#q").select()) : location.assign("/events")),
     }[event.key];
@@ -284,3 +310,30 @@ function live(line) {
     });
 }
 for (const line of all("[data-live]")) live(line);
+
+// Copies: what a link shows can be taken to the clipboard at once ---------------------------------------------------
+
+function copyButton(after, name, text) {
+    const button = element("button", { type: "button", class: "button quiet copied", "aria-label": `Copy ${name}` });
+    button.textContent = "Copy";
+    button.addEventListener("click", async () => {
+        try {
+            await navigator.clipboard.writeText(await text());
+            button.textContent = "Copied";
+        } catch {
+            button.textContent = "Not copied: open it instead";
+        }
+    });
+    after.after(button);
+}
+
+if (navigator.clipboard) {
+    for (const link of all("[data-copy-from]")) {
+        copyButton(link, link.textContent, async () => {
+            const answer = await fetch(link.href);
+            if (!answer.ok) throw new Error(String(answer.status));
+            return answer.text();
+        });
+    }
+    for (const code of all("[data-copy]")) copyButton(code, code.textContent, async () => code.textContent);
+}

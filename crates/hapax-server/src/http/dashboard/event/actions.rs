@@ -32,7 +32,7 @@ pub(super) fn section(viewer: &Viewer, view: &EventView, destinations: &[String]
     html! {
         section aria-labelledby="replay" {
             h2 id="replay" { "Deliver again" }
-            div class="card stack" {
+            div class="card spaced" {
                 (form(viewer, &format!("{}/replay", link::event(view.id)), replay_fields(destinations)))
             }
             details {

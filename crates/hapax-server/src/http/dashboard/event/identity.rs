@@ -7,6 +7,7 @@ use maud::{Markup, html};
 
 use super::super::moment::{moment, span};
 use super::super::number;
+use super::super::prose::{marked, prose};
 use crate::http::admin::views::{DuplicatesView, EventView, IdentityView, VerificationView};
 
 pub(super) fn section(view: &EventView, now: Timestamp) -> Markup {
@@ -22,8 +23,8 @@ pub(super) fn section(view: &EventView, now: Timestamp) -> Markup {
 fn why(identity: &IdentityView, now: Timestamp) -> Markup {
     html! {
         section class="card stack" aria-labelledby="identity" {
-            h2 id="identity" { "Identity" }
-            p { (identity.sentence) }
+            h3 id="identity" { "Identity" }
+            p { (prose(&identity.sentence)) }
             dl class="kv" {
                 dt { "Sender's id" } dd { code { (identity.event_id) } }
                 @if let Some(rule) = &identity.rule { dt { "Found at" } dd { code { (rule) } } }
@@ -40,10 +41,10 @@ fn why(identity: &IdentityView, now: Timestamp) -> Markup {
 fn verified(verification: &VerificationView) -> Markup {
     html! {
         section class="card stack" aria-labelledby="verification" {
-            h2 id="verification" { "Verification" }
-            p { (verification.sentence) }
+            h3 id="verification" { "Verification" }
+            p { (prose(&verification.sentence)) }
             dl class="kv" {
-                @if let Some(scheme) = &verification.scheme { dt { "Scheme" } dd { (scheme) } }
+                @if let Some(scheme) = &verification.scheme { dt { "Scheme" } dd { (marked(scheme)) } }
                 @if let Some(at) = verification.signed_at { dt { "Signed at" } dd { (at) } }
                 @if let Some(after) = verification.arrived_after_ms { dt { "Arrived after" } dd { (after) " ms" } }
                 @if let Some(number) = verification.secret_number { dt { "Secret" } dd { "number " (number) " of the source's secrets" } }
@@ -56,7 +57,7 @@ fn copies(tally: Option<&DuplicatesView>, first: Timestamp, now: Timestamp) -> M
     let tally = tally.filter(|tally| tally.copies > 0);
     html! {
         section class="card stack" aria-labelledby="copies" {
-            h2 id="copies" { "Copies" }
+            h3 id="copies" { "Copies" }
             @match tally {
                 None => p class="muted" { "No copy has come. Copies of the last seconds may not be counted yet." },
                 Some(tally) => {
@@ -79,7 +80,7 @@ fn last_copies(tally: &DuplicatesView, first: Timestamp) -> Markup {
                 thead { tr { th scope="col" { "Came" } th scope="col" class="number" { "After the first" } } }
                 tbody {
                     @for gap in tally.gaps_ms.iter().rev().map(|millis| Duration::from_millis(*millis)) {
-                        tr { td { (first.plus(gap)) } td class="number" { (span(gap)) } }
+                        tr { td class="when" { (first.plus(gap)) } td class="number" { (span(gap)) } }
                     }
                 }
             }

@@ -22,7 +22,9 @@ const ATTEMPTS_MAX: usize = 200;
 
 pub(super) fn section(view: &EventView, now: Timestamp) -> Markup {
     let cut = view.attempts.len().saturating_sub(ATTEMPTS_MAX);
-    let attempts = view.attempts.get(cut..).unwrap_or_default();
+    let mut attempts = view.attempts.clone();
+    attempts.sort_by_key(|attempt| attempt.started_at);
+    let attempts = attempts.get(cut..).unwrap_or_default();
     html! {
         section aria-labelledby="deliveries" {
             h2 id="deliveries" { "Deliveries" }
@@ -124,7 +126,7 @@ fn deliveries(deliveries: &[DeliveryView], now: Timestamp) -> Markup {
     }
 }
 
-pub(in crate::http::dashboard) const fn tone(status: DeliveryStatus) -> Tone {
+const fn tone(status: DeliveryStatus) -> Tone {
     match status {
         DeliveryStatus::Completed => Tone::Good,
         DeliveryStatus::Pending | DeliveryStatus::Running => Tone::Busy,

@@ -1,0 +1,178 @@
+//! Which way a list goes: along whatever is likely to have the fewest events besides those that are asked for.
+
+use hapax_core::store::{EventQuery, Has, IndexedValue};
+use hapax_core::{DestinationId, ErrorClass, EventStatus, Timestamp};
+
+use super::Page;
+use super::found::{Filter, Found, found_columns, in_time};
+use crate::bind::{Param, bind};
+use crate::failure::Failure;
+use crate::noted::Noted;
+use crate::session::Session;
+
+/// The newest rows of some before a number.
+macro_rules! scan {
+    ($from:literal, $among:literal) => {
+        concat!(
+            "SELECT ",
+            found_columns!(),
+            " FROM ",
+            $from,
+            " /* every bucket */ WHERE ",
+            in_time!(),
+            $among,
+            " DESC LIMIT $2::int8"
+        )
+    };
+}
+
+const ALL: &str = scan!("hapax.events e", " AND e.no < $1::int8 ORDER BY e.no");
+
+// Sorted after they were found by their source: walking by number, the server might look at everything.
+const OF_SOURCE: &str = scan!(
+    "(SELECT * FROM hapax.events WHERE source = $5::text OFFSET 0) AS e",
+    " AND e.no < $1::int8 ORDER BY e.no"
+);
+
+const UNFINISHED: &str = scan!(
+    "hapax.events e",
+    " AND e.no < $1::int8
+      AND EXISTS (SELECT 1 FROM hapax.work w WHERE w.bucket = e.bucket AND w.id = e.id) ORDER BY e.no"
+);
+
+const DEAD: &str = scan!(
+    "hapax.events e",
+    " AND e.no < $1::int8
+      AND EXISTS (SELECT 1 FROM hapax.outcomes o WHERE o.bucket = e.bucket AND o.id = e.id
+                    AND o.is_current AND o.state = 4 AND o.state >= 4
+                    AND ($8::text IS NULL OR o.destination = $8::text)
+                    AND ($9::text IS NULL OR o.error = $9::text)) ORDER BY e.no"
+);
+
+const NOTED: &str = scan!(
+    "hapax.noted n JOIN hapax.events e ON e.bucket = n.bucket AND e.id = n.id",
+    " AND n.what = $8::int2 AND n.no < $1::int8 ORDER BY n.no"
+);
+
+const INDEXED: &str = scan!(
+    "hapax.indexed n JOIN hapax.events e ON e.bucket = n.bucket AND e.id = n.id",
+    " AND n.pointer = $8::text AND n.digest = $9::int8 AND n.no < $1::int8 ORDER BY n.no"
+);
+
+const HOW_MANY: &str = "
+    SELECT count(*) FROM (SELECT 1 FROM hapax.events e /* every bucket */
+                          WHERE e.source = $1::text AND ($2::int8 IS NULL OR e.received_at >= $2::int8)
+                            AND ($3::int8 IS NULL OR e.received_at < $3::int8) LIMIT $4::int8) AS few";
+
+/// A way past events, newest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// All of them.
+    All,
+    /// Those of the source that is asked for, which has few.
+    OfSource,
+    /// Those with unfinished work.
+    Unfinished,
+    /// Those with a dead delivery, to this destination and for this reason.
+    Dead(Option<DestinationId>, Option<ErrorClass>),
+    /// Those with something that few have.
+    Noted(Noted),
+    /// Those with this value in an index.
+    Indexed(IndexedValue),
+}
+
+impl Way {
+    pub(super) async fn choose(session: &Session, page: &Page) -> Result<Self, Failure> {
+        let query = &page.query;
+        if let Some(term) = query.by_index.and_then(|place| query.body.get(place)) {
+            return Ok(Self::Indexed(IndexedValue::of_term(term)));
+        }
+        if query.error.is_some() || query.status == Some(EventStatus::Dead) {
+            return Ok(Self::Dead(query.to.clone(), query.error));
+        }
+        if let Some(Has::Conflict) = query.has {
+            return Ok(Self::Noted(Noted::Conflict));
+        }
+        if query.copies.is_some_and(|copies| copies.min > 0) {
+            return Ok(Self::Noted(Noted::Copies));
+        }
+        match query.status {
+            Some(EventStatus::Pending | EventStatus::Failed) => Ok(Self::Unfinished),
+            Some(
+                EventStatus::Completed | EventStatus::Ignored | EventStatus::Quarantined | EventStatus::Dead,
+            )
+            | None
+                if is_rare(session, query, page.scan_max).await? =>
+            {
+                Ok(Self::OfSource)
+            }
+            Some(
+                EventStatus::Completed | EventStatus::Ignored | EventStatus::Quarantined | EventStatus::Dead,
+            )
+            | None => Ok(Self::All),
+        }
+    }
+
+    /// The next rows before a number.
+    pub(super) async fn scan(
+        &self,
+        session: &Session,
+        page: &Page,
+        before: i64,
+        count: usize,
+    ) -> Result<Vec<Found>, Failure> {
+        let filter = Filter::of(&page.query);
+        let (since, until) = times(&page.query);
+        let count = count as i64;
+        let common: &[Param<'_>] = bind![
+            before,
+            count,
+            since,
+            until,
+            filter.source,
+            filter.exact,
+            filter.prefix
+        ];
+        let rows = match self {
+            Self::All => session.rows(ALL, common).await?,
+            Self::OfSource => session.rows(OF_SOURCE, common).await?,
+            Self::Unfinished => session.rows(UNFINISHED, common).await?,
+            Self::Dead(to, error) => {
+                let to = to.as_ref().map(DestinationId::as_str);
+                let error = error.map(ErrorClass::as_str);
+                session.rows(DEAD, &[common, bind![to, error]].concat()).await?
+            }
+            Self::Noted(what) => {
+                session
+                    .rows(NOTED, &[common, bind![what.code()]].concat())
+                    .await?
+            }
+            Self::Indexed(value) => {
+                let (pointer, digest) = (value.pointer.as_str(), value.digest);
+                let params = [common, bind![pointer, digest]].concat();
+                session.rows(INDEXED, &params).await?
+            }
+        };
+        rows.iter().map(Found::read).collect()
+    }
+}
+
+/// Whether the source that is asked for has so few events that all of them can be looked at.
+async fn is_rare(session: &Session, query: &EventQuery, scan_max: usize) -> Result<bool, Failure> {
+    let Some(source) = &query.source else {
+        return Ok(false);
+    };
+    let (since, until) = times(query);
+    let most = scan_max as i64 + 1;
+    let row = session
+        .one(HOW_MANY, bind![source.as_str(), since, until, most])
+        .await?;
+    Ok(row.try_get::<_, i64>(0)? < most)
+}
+
+fn times(query: &EventQuery) -> (Option<i64>, Option<i64>) {
+    (
+        query.since.map(Timestamp::as_micros),
+        query.until.map(Timestamp::as_micros),
+    )
+}

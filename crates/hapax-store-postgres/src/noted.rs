@@ -1,0 +1,73 @@
+//! Events that have something few have: kept apart, so that a list finds them among a million others.
+
+use uuid::Uuid;
+
+use crate::batch::Batch;
+use crate::failure::Failure;
+use crate::session::Session;
+
+const IDS: &str = "
+    SELECT l.bucket, l.id FROM {n} JOIN hapax.ledger l ON l.bucket = {bucket} AND l.key = n.key
+    UNION
+    SELECT r.bucket, r.id FROM {n} JOIN hapax.earlier r ON r.bucket = {bucket} AND r.key = n.key";
+
+const STORED: &str = "
+    SELECT e.bucket, e.id, e.no FROM {n} JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id";
+
+const COPIED: &str = "
+    SELECT d.key FROM {n} JOIN hapax.duplicates d ON d.bucket = {bucket} AND d.key = n.key";
+
+const INSERT: &str = "INSERT INTO hapax.noted {sorted rows} ON CONFLICT (bucket, id, what) DO NOTHING";
+
+/// What an event has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Noted {
+    /// Copies.
+    Copies,
+    /// Another body under the same id.
+    Conflict,
+}
+
+impl Noted {
+    pub(crate) const fn code(self) -> i16 {
+        match self {
+            Self::Copies => 0,
+            Self::Conflict => 1,
+        }
+    }
+}
+
+/// Notes it of those of these events that are stored.
+pub(crate) async fn note(session: &Session, what: Noted, events: &[(i16, Uuid)]) -> Result<(), Failure> {
+    let mut stored: Vec<(i16, Uuid, i64)> = Vec::new();
+    for row in &session.over(STORED, &named("id", events)).await? {
+        stored.push((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?));
+    }
+    // In one order for everybody: two that note the same events do not wait for each other.
+    stored.sort_unstable();
+    let batch = Batch::in_buckets(stored.iter().map(|(bucket, ..)| *bucket))
+        .column("id", stored.iter().map(|(_, id, _)| *id))
+        .same("what", what.code())
+        .column("no", stored.iter().map(|(.., no)| *no));
+    session.write(INSERT, &batch).await
+}
+
+/// Notes copies of every stored event of these identities: they are counted for all of them.
+pub(crate) async fn note_copies(session: &Session, keys: &[(i16, Uuid)]) -> Result<(), Failure> {
+    let mut events: Vec<(i16, Uuid)> = Vec::new();
+    for row in &session.over(IDS, &named("key", keys)).await? {
+        events.push((row.try_get(0)?, row.try_get(1)?));
+    }
+    note(session, Noted::Copies, &events).await
+}
+
+/// Those of these identities that have copies.
+pub(crate) async fn copied(session: &Session, keys: &[(i16, Uuid)]) -> Result<Vec<Uuid>, Failure> {
+    let rows = session.over(COPIED, &named("key", keys)).await?;
+    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+}
+
+fn named<'n>(column: &'static str, rows: &'n [(i16, Uuid)]) -> Batch<'n> {
+    Batch::in_buckets(rows.iter().map(|(bucket, _)| *bucket))
+        .column(column, rows.iter().map(|(_, name)| *name))
+}

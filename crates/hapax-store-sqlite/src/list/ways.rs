@@ -1,0 +1,167 @@
+//! Which way a list goes: along whatever is likely to have the fewest events besides those that are asked for.
+
+use hapax_core::store::{BodyTerm, EventQuery, Has, IndexedValue};
+use hapax_core::{ErrorClass, EventId, EventStatus, Identity};
+use rusqlite::OptionalExtension;
+use rusqlite::types::Value;
+
+use super::Range;
+use super::kinds;
+use super::trails::{Trail, Trails};
+use crate::desk::find_event;
+use crate::failure::Failure;
+use crate::forget::earlier;
+use crate::look_up::{self, Holder};
+use crate::noted::Noted;
+use crate::reader::ReadDesk;
+
+/// Scopes tried for a sender's id.
+const SCOPES_MAX: u32 = 10_000;
+/// Trails walked at once; where there would be more, all events are looked at instead.
+pub(super) const TRAILS_MAX: usize = 256;
+
+const ALL: &str = "SELECT seq FROM events WHERE seq >= ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3";
+
+const UNFINISHED: &str =
+    "SELECT DISTINCT seq FROM work WHERE seq >= ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3";
+
+const DEAD: &str = "
+    SELECT DISTINCT seq FROM outcomes INDEXED BY outcomes_dead
+    WHERE current = 1 AND state = 4 AND seq >= ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3";
+
+const DEAD_FOR: &str = "
+    SELECT seq FROM outcomes INDEXED BY outcomes_why
+    WHERE current = 1 AND state = 4 AND destination = ?4 AND error IS ?5 AND seq >= ?1 AND seq < ?2
+    ORDER BY seq DESC LIMIT ?3";
+
+const NOTED: &str =
+    "SELECT seq FROM noted WHERE what = ?4 AND seq >= ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3";
+
+const INDEXED: &str = "
+    SELECT seq FROM indexed WHERE pointer = ?4 AND digest = ?5 AND seq >= ?1 AND seq < ?2
+    ORDER BY seq DESC LIMIT ?3";
+
+/// The way for a query.
+pub(super) fn choose(desk: &mut ReadDesk, query: &EventQuery, range: Range) -> Result<Trails, Failure> {
+    if let Some(event_id) = &query.event_id {
+        return Ok(Trails::of_rows(range, named(desk, event_id)?));
+    }
+    let trails = match query.by_index.and_then(|place| query.body.get(place)) {
+        Some(term) => indexed(desk, term)?,
+        None => beside(desk, query)?,
+    };
+    Ok(Trails::through(range, trails))
+}
+
+fn beside(desk: &mut ReadDesk, query: &EventQuery) -> Result<Vec<Trail>, Failure> {
+    let of_dead = query.to.is_some() && query.status == Some(EventStatus::Dead);
+    if (query.error.is_some() || of_dead)
+        && let Some(trails) = dead_for(desk, query)?
+    {
+        return Ok(trails);
+    }
+    if let Some(Has::Conflict) = query.has {
+        return Ok(vec![noted(Noted::Conflict)]);
+    }
+    if query.copies.is_some_and(|copies| copies.min > 0) {
+        return Ok(vec![noted(Noted::Copies)]);
+    }
+    match query.status {
+        Some(EventStatus::Pending | EventStatus::Failed) => return Ok(vec![plain(UNFINISHED)]),
+        Some(EventStatus::Dead) => return Ok(vec![plain(DEAD)]),
+        Some(EventStatus::Completed | EventStatus::Ignored | EventStatus::Quarantined) | None => {}
+    }
+    Ok(kinds::trails(desk, query)?.unwrap_or_else(|| vec![plain(ALL)]))
+}
+
+fn plain(sql: &'static str) -> Trail {
+    Trail::new(sql, Vec::new())
+}
+
+fn noted(what: Noted) -> Trail {
+    Trail::new(NOTED, vec![Value::Integer(what.code())])
+}
+
+fn indexed(desk: &mut ReadDesk, term: &BodyTerm) -> Result<Vec<Trail>, Failure> {
+    let value = IndexedValue::of_term(term);
+    let pointer = desk.names.find(&desk.connection, &value.pointer)?;
+    let trail = |pointer| {
+        Trail::new(
+            INDEXED,
+            vec![Value::Integer(pointer), Value::Integer(value.digest)],
+        )
+    };
+    Ok(pointer.map(trail).into_iter().collect())
+}
+
+/// Dead letters of one destination or of each, for one reason or for any.
+fn dead_for(desk: &mut ReadDesk, query: &EventQuery) -> Result<Option<Vec<Trail>>, Failure> {
+    let destinations: Vec<i64> = match &query.to {
+        Some(to) => {
+            let number = desk.names.find(&desk.connection, to.as_str())?;
+            number.into_iter().collect()
+        }
+        None => dead_destinations(desk)?,
+    };
+    let errors: Vec<Value> = match query.error {
+        Some(error) => vec![Value::Text(error.as_str().to_owned())],
+        None => ErrorClass::ALL
+            .into_iter()
+            .map(|error| Value::Text(error.as_str().to_owned()))
+            .chain([Value::Null])
+            .collect(),
+    };
+    if destinations.len() * errors.len() > TRAILS_MAX {
+        return Ok(None);
+    }
+    let of = |destination: i64| {
+        let errors = errors.iter().cloned();
+        errors.map(move |error| Trail::new(DEAD_FOR, vec![Value::Integer(destination), error]))
+    };
+    Ok(Some(destinations.into_iter().flat_map(of).collect()))
+}
+
+/// The destinations that have dead letters, each found by one step through the index.
+fn dead_destinations(desk: &ReadDesk) -> Result<Vec<i64>, Failure> {
+    let mut select = desk.connection.prepare_cached(
+        "SELECT destination FROM outcomes INDEXED BY outcomes_why
+         WHERE current = 1 AND state = 4 AND destination > ?1 ORDER BY destination LIMIT 1",
+    )?;
+    let mut found = Vec::new();
+    let mut after = i64::MIN;
+    while found.len() <= TRAILS_MAX {
+        let next: Option<i64> = select.query_row([after], |row| row.get(0)).optional()?;
+        let Some(destination) = next else {
+            break;
+        };
+        found.push(destination);
+        after = destination;
+    }
+    Ok(found)
+}
+
+/// A sender's id is looked up in the ledger, in every scope there is; an id of ours among the events.
+fn named(desk: &mut ReadDesk, event_id: &str) -> Result<Vec<i64>, Failure> {
+    let mut scopes = desk
+        .connection
+        .prepare_cached("SELECT scope FROM tallies WHERE scope > 0 LIMIT ?1")?;
+    let scopes: Vec<i64> = scopes
+        .query_map([SCOPES_MAX], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    let mut ids: Vec<EventId> = event_id.parse().ok().into_iter().collect();
+    for scope in scopes {
+        let scope = desk.names.named(&desk.connection, scope)?.scope.clone();
+        let key = Identity::new(scope, event_id).key();
+        ids.extend(earlier(&desk.connection, key)?);
+        match look_up::holder(&desk.connection, &mut desk.names, key)? {
+            Some(Holder::Event(entry)) => ids.push(entry.id),
+            Some(Holder::Forgotten { last, .. }) => ids.push(last),
+            None => {}
+        }
+    }
+    let mut found = Vec::new();
+    for id in ids {
+        found.extend(find_event(&desk.connection, id)?);
+    }
+    Ok(found)
+}
