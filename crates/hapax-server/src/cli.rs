@@ -2,37 +2,46 @@
 //!
 //! Each verb has its own file with its own `Args` and `run`.
 
+pub mod audit;
 pub mod bench;
 pub mod body;
 pub mod ceiling;
 pub mod completions;
 pub mod config;
+pub mod conflicts;
 pub mod dead;
 pub mod demo;
+pub mod destinations;
 pub mod dev;
 pub mod doctor;
 pub mod events;
 pub mod filter;
 pub mod forget;
 pub mod init;
+pub mod ledger;
 pub mod load;
 pub mod man;
 pub mod option;
 pub mod outbox;
+pub mod overview;
 pub mod pause;
+pub mod print;
 pub mod providers;
 pub mod reference;
 pub mod register;
 pub mod replay;
+pub mod replays;
 pub mod resume;
 pub mod send;
 pub mod serve;
 pub mod sink;
 pub mod soak;
+pub mod sources;
 pub mod stats;
 pub mod store;
 pub mod twice;
 pub mod verify;
+pub mod views;
 pub mod when;
 
 use std::path::PathBuf;
@@ -115,15 +124,24 @@ enum Verb {
     Verify(verify::Args),
     Events(events::Args),
     Replay(replay::Args),
+    Replays(replays::Args),
     Dead(dead::Args),
+    Conflicts(conflicts::Args),
+    Views(views::Args),
     Outbox(outbox::Args),
+    Ledger(ledger::Args),
     Forget(forget::Args),
+    Sources(sources::Args),
+    Destinations(destinations::Args),
     Pause(pause::Args),
     Resume(resume::Args),
     Register(register::Args),
+    Overview(overview::Args),
     Stats(stats::Args),
+    Audit(audit::Args),
     Store(store::Args),
     Twice(twice::Args),
+    Print(print::Args),
     Bench(bench::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
@@ -181,15 +199,24 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Verb::Verify(args) => verify::run(args, globals).await,
         Verb::Events(args) => events::run(args, globals).await,
         Verb::Replay(args) => replay::run(args, globals).await,
+        Verb::Replays(args) => replays::run(args, globals).await,
+        Verb::Conflicts(args) => conflicts::run(args, globals).await,
+        Verb::Views(args) => views::run(args, globals).await,
         Verb::Dead(args) => dead::run(args, globals).await,
         Verb::Outbox(args) => outbox::run(args, globals).await,
+        Verb::Ledger(args) => ledger::run(args, globals).await,
+        Verb::Sources(args) => sources::run(args, globals).await,
+        Verb::Destinations(args) => destinations::run(args, globals).await,
         Verb::Forget(args) => forget::run(args, globals).await,
         Verb::Pause(args) => pause::run(args, globals).await,
         Verb::Resume(args) => resume::run(args, globals).await,
         Verb::Register(args) => register::run(args, globals).await,
+        Verb::Overview(args) => overview::run(args, globals).await,
+        Verb::Audit(args) => audit::run(args, globals).await,
         Verb::Stats(args) => stats::run(args, globals).await,
         Verb::Store(args) => store::run(args, globals).await,
         Verb::Twice(args) => twice::run(args, globals).await,
+        Verb::Print(args) => print::run(&args),
         Verb::Bench(args) => bench::run(args, globals).await,
         Verb::Doctor(args) => doctor::run(args, globals).await,
         Verb::Completions(args) => completions::run(&args),
@@ -200,6 +227,12 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Verb::Ceiling(args) => ceiling::run(args).await,
         Verb::Sink(args) => sink::run(args).await,
     }
+}
+
+/// A value as the API writes it, where that is one word.
+fn word(value: &impl serde::Serialize) -> String {
+    let value = serde_json::to_value(value).unwrap_or_default();
+    value.as_str().unwrap_or_default().to_owned()
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "a clap value parser returns a Result")]

@@ -6,6 +6,7 @@ mod error;
 pub mod moment;
 mod pages;
 mod path;
+pub mod spark;
 pub mod sse;
 pub mod table;
 mod target;
@@ -95,6 +96,14 @@ impl Client {
             message: error.to_string(),
         })?;
         self.document(Method::POST, path, Bytes::from(body)).await
+    }
+
+    /// Puts something in its place.
+    pub async fn put<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, Error> {
+        let body = serde_json::to_vec(body).map_err(|error| Error::Setup {
+            message: error.to_string(),
+        })?;
+        self.document(Method::PUT, path, Bytes::from(body)).await
     }
 
     /// Takes something away.

@@ -1,6 +1,7 @@
 //! HTTP: the ingest listener, the admin listener, and what both share.
 
 pub mod admin;
+mod dashboard;
 pub mod ingest;
 mod json;
 pub mod listen;

@@ -8,6 +8,7 @@
 mod files;
 pub(crate) mod signals;
 mod store;
+mod traffic;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -83,6 +84,7 @@ pub struct Server {
     settings: Arc<ArcSwap<Settings>>,
     readiness: Readiness,
     clock: Arc<dyn Clock>,
+    traffic: traffic::Writer,
     config: Mutex<Config>,
     ingest_listener: Listener,
     admin_listener: Listener,
@@ -204,7 +206,8 @@ impl Server {
             limits: tuning.ingest,
             keys,
         });
-        let settings = Arc::new(ArcSwap::from_pointee(Settings::from(&config)));
+        let listen = ingest_socket.local_addr().map_err(StartError::Address)?;
+        let settings = Arc::new(ArcSwap::from_pointee(shown(&config, listen)));
         let readiness = Readiness::default();
         let meter = metrics.clone();
         let state = AdminState::new(
@@ -222,13 +225,18 @@ impl Server {
         };
         let admin_service = TowerToHyperService::new(admin::router(state));
         let admin_listener = Listener::start(admin_socket, |socket, stop| {
-            tokio::spawn(listen::serve(socket, admin_limits, admin_service, stop))
+            let service = move |peer| listen::WithPeer {
+                service: admin_service.clone(),
+                peer,
+            };
+            tokio::spawn(listen::serve_each(socket, admin_limits, service, stop))
         })?;
         let ingest_service = ingest.service();
         let ingest_listener = Listener::start(ingest_socket, |socket, stop| {
             tokio::spawn(listen::serve(socket, tuning.listen, ingest_service, stop))
         })?;
         outboxes.reconfigure(&config);
+        let traffic = traffic::Writer::start(store.backend(), Arc::clone(&metrics));
         readiness.enter(Phase::Serving);
         Ok(Self {
             engine,
@@ -241,6 +249,7 @@ impl Server {
             settings,
             readiness,
             clock,
+            traffic,
             config: Mutex::new(config),
             ingest_listener,
             admin_listener,
@@ -296,7 +305,7 @@ impl Server {
         self.engine.reconfigure(routing(&config));
         self.ingest.reconfigure(Sources::of(&config, &self.metrics));
         self.outboxes.reconfigure(&config);
-        let mut settings = Settings::from(&config);
+        let mut settings = shown(&config, self.ingest_address());
         settings.access.listen = self.admin_address();
         self.settings.store(Arc::new(settings));
         *current = Config {
@@ -327,6 +336,7 @@ impl Server {
             "attempts ended"
         );
         self.admin_listener.stop().await;
+        self.traffic.stop().await;
         self.store.close().await;
     }
 }
@@ -358,6 +368,13 @@ fn clock() -> Arc<dyn Clock> {
 #[cfg(feature = "fail-points")]
 fn clock() -> Arc<dyn Clock> {
     Arc::new(crate::fail_points::MovableClock::default())
+}
+
+/// What the admin port shows of a configuration: with the address that was really bound, for whoever copies a request.
+fn shown(config: &Config, listen: SocketAddr) -> Settings {
+    let mut config = config.clone();
+    config.server.listen = listen;
+    Settings::from(&config)
 }
 
 /// Counts begin at zero for everything that is configured.

@@ -6,14 +6,18 @@ mod lines;
 pub mod logging;
 pub mod metrics;
 mod ratio;
+mod refusals;
 mod source;
+mod traffic;
 
 use std::sync::Arc;
 
 use hapax_engine::{Observation, Observer};
 
 pub use metrics::Metrics;
+pub use refusals::{REFUSALS_MAX, Refusal, Refusals};
 pub use source::SourceMeter;
+pub use traffic::{Tally, TrafficBook};
 
 /// Hears what the engine does, counts it and writes it down.
 #[derive(Debug)]

@@ -18,6 +18,7 @@ mod service {
     mod keys;
     mod life;
     mod limits;
+    mod pages;
     mod reload;
     mod site;
     mod sql_destination;

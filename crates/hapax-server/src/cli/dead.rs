@@ -1,5 +1,7 @@
 //! `hapax dead`: deliveries that were given up.
 
+mod groups;
+
 use hapax_core::EventId;
 use serde_json::json;
 
@@ -17,6 +19,7 @@ use crate::output;
 #[command(after_help = "\
 Examples:
   hapax dead list --destination billing
+  hapax dead groups
   hapax dead discard 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10
   hapax dead discard --all --destination billing
   hapax dead restore 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10")]
@@ -31,6 +34,8 @@ pub struct Args {
 pub enum Command {
     /// List dead deliveries, the newest first
     List(ListArgs),
+    /// Count dead deliveries by destination and error, the most first
+    Groups,
     /// Say that they do not matter; a lane that waited for them goes on
     Discard(ChoiceArgs),
     /// Take a discard back
@@ -86,6 +91,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
     match args.command {
         Command::List(args) => list(&client, &args, globals).await,
+        Command::Groups => groups::run(&client, globals).await,
         Command::Discard(args) => {
             let changed = dispose(&client, "discard", &args, globals).await?;
             if changed > 0 && !globals.json {

@@ -1,6 +1,7 @@
 //! `hapax events`: look at what was received.
 
-mod list;
+mod copy;
+pub(super) mod list;
 mod show;
 mod tail;
 
@@ -18,6 +19,7 @@ use crate::output;
 #[command(after_help = "\
 Examples:
   hapax events list --source stripe --status dead --since 2d
+  hapax events list -q 'type:invoice.* copies:>1 body:/data/object/id=ord_1'
   hapax events show 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10
   hapax events tail --json | jq .event_id
   hapax events payload 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10 > body.json")]
@@ -38,6 +40,37 @@ pub enum Command {
     Tail(TailArgs),
     /// Write the body of one event to stdout, byte for byte
     Payload(IdArgs),
+    /// Make a re-signed request or a regression test of one event
+    Copy(CopyArgs),
+}
+
+/// The flags of `events copy`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hapax events copy 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10 --as curl | sh
+  hapax events copy 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10 --as rust > tests/delivered_twice.rs")]
+pub struct CopyArgs {
+    /// The id that Hapax gave the event
+    #[arg(value_name = "ID")]
+    pub id: EventId,
+
+    /// What to make of it
+    #[arg(long = "as", value_enum, value_name = "KIND")]
+    pub kind: CopyKind,
+}
+
+/// What to make of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum CopyKind {
+    /// A shell script that delivers it again, signed now
+    Curl,
+    /// A test in Rust that delivers it twice
+    Rust,
+    /// A test for pytest that delivers it twice
+    Python,
+    /// A test for `node --test` that delivers it twice
+    Typescript,
 }
 
 /// The flags of `events list`.
@@ -45,7 +78,9 @@ pub enum Command {
 #[command(after_help = "\
 Examples:
   hapax events list --status dead
-  hapax events list --source stripe --type 'invoice.*' --since 2h --limit 500")]
+  hapax events list --source stripe --type 'invoice.*' --since 2h --limit 500
+  hapax events list --query 'to:billing error:timeout' --json
+  hapax events list --view 'dead today'")]
 pub struct ListArgs {
     /// Which events.
     #[command(flatten)]
@@ -65,8 +100,17 @@ pub struct ListArgs {
 #[command(after_help = "\
 Examples:
   hapax events tail --source stripe
+  hapax events tail -q 'type:invoice.*'
   hapax events tail --json")]
 pub struct TailArgs {
+    /// Only what this query finds; a tail knows `source:`, `type:`, `id:` and `since:`
+    #[arg(short, long, value_name = "QUERY")]
+    pub query: Option<String>,
+
+    /// Only what this saved view finds
+    #[arg(long, value_name = "NAME")]
+    pub view: Option<String>,
+
     /// Only of this source
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
@@ -108,5 +152,6 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
                 .map_err(Error::into_cli)?;
             Ok(output::raw(&body)?)
         }
+        Command::Copy(args) => copy::run(&client, &args, globals).await,
     }
 }

@@ -1,12 +1,27 @@
-//! The filters that `events` and `replay` share.
+//! The filters that `events` and `replay` share: flags, a text in the query language, a saved view.
+//!
+//! All of them become one text, so that the service reads what the dashboard's search box would hold.
 
-use hapax_core::EventStatus;
+use hapax_core::store::EventQuery;
+use hapax_core::{Clock as _, EventStatus, SystemClock};
 
 use super::when::When;
+use crate::client::{Client, Error};
+use crate::exit::CliError;
+use crate::http::admin::views::SavedViewsView;
+use crate::query;
 
 /// Which events.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct EventFilter {
+    /// Only what this query finds, such as `status:dead copies:>1 body:/data/id=7` (docs/reference/query.md)
+    #[arg(short, long, value_name = "QUERY")]
+    pub query: Option<String>,
+
+    /// Only what this saved view finds
+    #[arg(long, value_name = "NAME")]
+    pub view: Option<String>,
+
     /// Only of this source
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
@@ -33,21 +48,47 @@ pub struct EventFilter {
 }
 
 impl EventFilter {
-    /// Whether nothing is filtered.
-    pub fn is_empty(&self) -> bool {
-        let Self {
-            source,
-            status,
-            event_type,
-            event_id,
-            since,
-            until,
-        } = self;
-        source.is_none()
-            && status.is_none()
-            && event_type.is_none()
-            && event_id.is_none()
-            && since.is_none()
-            && until.is_none()
+    /// All of it as one text in the query language.
+    ///
+    /// # Errors
+    /// When there is no such view, or the service does not answer.
+    pub async fn text(&self, client: &Client) -> Result<String, CliError> {
+        let now = SystemClock::default().now();
+        let flags = EventQuery {
+            source: self.source.as_deref().map(Into::into),
+            status: self.status,
+            event_type: self.event_type.clone(),
+            event_id: self.event_id.clone(),
+            since: self.since.map(|when| when.resolve(now)),
+            until: self.until.map(|when| when.resolve(now)),
+            ..EventQuery::default()
+        };
+        whole(client, &flags, self.view.as_deref(), self.query.as_deref()).await
     }
+}
+
+/// Flags, a view and a query as one text.
+pub(super) async fn whole(
+    client: &Client,
+    flags: &EventQuery,
+    view: Option<&str>,
+    query: Option<&str>,
+) -> Result<String, CliError> {
+    let mut parts = vec![query::print(flags)];
+    if let Some(name) = view {
+        parts.push(query_of(client, name).await?);
+    }
+    parts.extend(query.map(str::to_owned));
+    parts.retain(|part| !part.trim().is_empty());
+    Ok(parts.join(" "))
+}
+
+async fn query_of(client: &Client, name: &str) -> Result<String, CliError> {
+    let saved: SavedViewsView = client.get("views").await.map_err(Error::into_cli)?;
+    let found = saved.views.into_iter().find(|view| view.name == name);
+    found.map(|view| view.query).ok_or_else(|| {
+        CliError::not_found(format!(
+            "there is no view `{name}`; `hapax views list` shows those that there are"
+        ))
+    })
 }

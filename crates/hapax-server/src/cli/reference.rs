@@ -1,9 +1,11 @@
 //! `hapax reference`: the pages under `docs/reference/`, printed from the code so that they cannot drift.
 
+mod api;
 mod cli;
 mod config;
 mod errors;
 mod providers;
+mod query;
 
 use clap::ValueEnum;
 
@@ -24,6 +26,8 @@ pub struct Args {
 /// A page of the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Page {
+    /// Every path of the admin API
+    Api,
     /// Every key of hapax.toml
     Config,
     /// Every verb and flag
@@ -32,17 +36,26 @@ pub enum Page {
     Errors,
     /// Every provider of the catalogue
     Providers,
+    /// The query language
+    Query,
 }
 
 /// Runs the verb.
 pub fn run(args: &Args) -> Result<(), CliError> {
     let page = match args.page {
+        Page::Api => api::page(),
         Page::Config => config::page(),
         Page::Cli => cli::page(),
         Page::Errors => errors::page(),
         Page::Providers => providers::page(),
+        Page::Query => query::page(),
     };
     Ok(output::raw(page.as_bytes())?)
+}
+
+/// Every problem code with its status and meaning.
+pub(crate) fn problem_codes() -> impl Iterator<Item = (&'static str, u16, &'static str)> {
+    errors::codes()
 }
 
 /// The first lines of every page.

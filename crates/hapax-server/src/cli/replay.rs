@@ -12,6 +12,18 @@ use super::filter::EventFilter;
 use crate::client::Client;
 use crate::exit::CliError;
 
+/// The flags of which one is enough, instead of an id.
+const FILTERS: [&str; 8] = [
+    "query",
+    "view",
+    "source",
+    "status",
+    "event_type",
+    "event_id",
+    "since",
+    "until",
+];
+
 /// Deliver events again.
 ///
 /// Names events, or describes them by filters. A replay keeps the idempotency key, so that a handler that has
@@ -21,11 +33,11 @@ use crate::exit::CliError;
 Examples:
   hapax replay 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10
   hapax replay --status dead --source stripe --since 2d --dry-run
+  hapax replay --query 'to:billing error:timeout' --to billing --yes
   hapax replay --source stripe --since 7d --to ledger --mode all --why 'ledger was added'")]
 pub struct Args {
     /// The ids that Hapax gave the events
-    #[arg(value_name = "ID", required_unless_present_any = ["source", "status", "event_type", "event_id", "since", "until"],
-          conflicts_with_all = ["source", "status", "event_type", "event_id", "since", "until"])]
+    #[arg(value_name = "ID", required_unless_present_any = FILTERS, conflicts_with_all = FILTERS)]
     pub ids: Vec<EventId>,
 
     /// Which events.

@@ -1,10 +1,14 @@
 //! `hapax stats`: counts, backlogs and duplicates of a running service.
 
+pub(super) mod traffic;
+
 use std::time::Duration;
+
+use hapax_core::store::Span;
 
 use super::Globals;
 use crate::client::table::{Reader, Table};
-use crate::client::{Client, Error, moment};
+use crate::client::{Client, Error, Parameters, moment};
 use crate::exit::CliError;
 use crate::http::admin::views::{DestinationStatsView, SourceStatsView, StatsView};
 use crate::output;
@@ -17,17 +21,28 @@ use crate::output;
 #[command(after_help = "\
 Examples:
   hapax stats
+  hapax stats --over 24h
   hapax stats --json")]
-pub struct Args {}
+pub struct Args {
+    /// Show what came and went in the last hour, day or week as well: 1h, 24h or 7d
+    #[arg(long, value_name = "SPAN")]
+    pub over: Option<Span>,
+}
 
 /// Runs the verb.
-pub async fn run(_args: Args, globals: &Globals) -> Result<(), CliError> {
+pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
-    let stats: StatsView = client.get("stats").await.map_err(Error::into_cli)?;
+    let path = Parameters::default()
+        .with("over", args.over.map(Span::as_str))
+        .on("stats");
+    let stats: StatsView = client.get(&path).await.map_err(Error::into_cli)?;
     if globals.json {
         output::json(&stats)?;
     } else {
         output::line(text(&stats, Reader::of_stdout()))?;
+        if let Some(traffic) = &stats.traffic {
+            output::line(format_args!("\n{}", traffic::text(traffic, Reader::of_stdout())))?;
+        }
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 
 use super::{Client, Error, Parameters};
-use crate::http::admin::views::{DeliveriesView, EventPageView};
+use crate::http::admin::views::{AuditPageView, DeliveriesView, EventPageView, ReplaysView};
 use crate::output;
 
 /// Items that are asked for at once: the server's limit.
@@ -67,6 +67,7 @@ impl Page for EventPageView {
     fn append(&mut self, page: Self) {
         self.events.extend(page.events);
         self.next = page.next;
+        self.coverage = page.coverage;
     }
 
     fn next(&self) -> Option<&String> {
@@ -81,6 +82,36 @@ impl Page for DeliveriesView {
 
     fn append(&mut self, page: Self) {
         self.deliveries.extend(page.deliveries);
+        self.next = page.next;
+    }
+
+    fn next(&self) -> Option<&String> {
+        self.next.as_ref()
+    }
+}
+
+impl Page for AuditPageView {
+    fn count(&self) -> usize {
+        self.audit.len()
+    }
+
+    fn append(&mut self, page: Self) {
+        self.audit.extend(page.audit);
+        self.next = page.next;
+    }
+
+    fn next(&self) -> Option<&String> {
+        self.next.as_ref()
+    }
+}
+
+impl Page for ReplaysView {
+    fn count(&self) -> usize {
+        self.replays.len()
+    }
+
+    fn append(&mut self, page: Self) {
+        self.replays.extend(page.replays);
         self.next = page.next;
     }
 

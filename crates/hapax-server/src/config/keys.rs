@@ -81,6 +81,12 @@ pub static SERVER: Table = Table {
             "The bearer token of the admin API. Required where `admin_listen` is not a loopback address.",
         ),
         key(
+            "read_tokens",
+            "secrets",
+            NONE,
+            "Tokens that look at everything and change nothing, on the API and in the dashboard; up to 16. Needs `admin_token`.",
+        ),
+        key(
             "state_key",
             SECRET,
             NONE,

@@ -77,6 +77,11 @@ impl Config {
         if server.admin_token.is_some() {
             values.push(("admin_token", self.hidden("server.admin_token")));
         }
+        if !server.read_tokens.is_empty() {
+            let tokens = (0..server.read_tokens.len())
+                .map(|index| self.hidden(&format!("server.read_tokens.{index}")));
+            values.push(("read_tokens", Value::Array(tokens.collect())));
+        }
         if server.state_key.is_some() {
             values.push(("state_key", self.hidden("server.state_key")));
         }

@@ -5,100 +5,146 @@
 //! is behind `access`. Every answer has a limit in time and every body one in size; the live tail is
 //! the one answer without an end, and has a limit in number.
 
-mod access;
-mod audit;
-mod conflicts;
-mod deliveries;
-mod destinations;
-mod events;
-mod extract;
-mod fault;
-mod ledger;
+pub(in crate::http) mod access;
+pub(in crate::http) mod audit;
+pub(in crate::http) mod complete;
+pub(in crate::http) mod conflicts;
+mod copies;
+pub(in crate::http) mod copy;
+pub(in crate::http) mod deliveries;
+pub(in crate::http) mod destinations;
+pub(in crate::http) mod diff;
+pub(in crate::http) mod events;
+pub(in crate::http) mod extract;
+pub(in crate::http) mod facts;
+pub(in crate::http) mod fault;
+pub(in crate::http) mod filter;
+pub(in crate::http) mod ledger;
 mod meter;
-mod outbox;
-mod readiness;
-mod registrations;
-mod replays;
+pub mod openapi;
+pub(in crate::http) mod outbox;
+pub(in crate::http) mod overview;
+pub(in crate::http) mod pretty;
+pub(in crate::http) mod readiness;
+pub(in crate::http) mod registrations;
+pub(in crate::http) mod replays;
+pub(in crate::http) mod saved;
+mod schemas;
 mod settings;
-mod show;
-mod sources;
-mod state;
-mod stats;
-mod stream;
+pub(in crate::http) mod show;
+pub(in crate::http) mod sources;
+pub(in crate::http) mod state;
+pub(in crate::http) mod stats;
+pub(in crate::http) mod stream;
+mod strict;
+pub(in crate::http) mod traffic;
 pub mod views;
 
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post};
 use hapax_core::{Clock as _, SystemClock};
 use http::header::CONTENT_TYPE;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 pub use access::{ACTOR_HEADER, Access};
 pub use meter::{Arrivals, Meter};
 pub use readiness::{CheckView, ChecksView, Phase, Readiness, ReadyView};
 pub use state::{AdminState, DestinationSettings, Settings};
 
+use super::dashboard;
 use extract::BODY_BYTES_MAX;
 use fault::{Fault, Missing};
+use strict::strict;
 
 /// Longest that an answer takes. `forget` alone waits for the life of the seen-cache, ten seconds.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Everything that the admin port answers.
 pub fn router(state: AdminState) -> Router {
-    let timed = api().layer(from_fn(in_time));
-    let api = timed
-        .route("/events/stream", get(stream::tail))
+    let Routes {
+        probes,
+        timed,
+        streams,
+    } = routes();
+    let api = Router::from(timed)
+        .layer(from_fn(in_time))
+        .merge(Router::from(streams))
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(from_fn_with_state(state.clone(), access::guard));
-    let probes = Router::new()
-        .route("/healthz", get(readiness::healthz))
-        .route("/readyz", get(readiness::readyz))
-        .route("/metrics", get(metrics))
-        .layer(from_fn(in_time));
     Router::new()
-        .merge(probes)
+        .merge(Router::from(probes).layer(from_fn(in_time)))
+        .merge(dashboard::router(&state).layer(from_fn(in_time)))
         .nest("/api/v1", api)
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
+        .layer(map_response(strict))
         .with_state(state)
 }
 
-fn api() -> Router<AdminState> {
-    Router::new()
-        .route("/events", get(events::list))
-        .route("/events/{id}", get(events::show))
-        .route("/events/{id}/payload", get(events::payload))
-        .route("/events/{id}/replay", post(replays::replay_one))
-        .route("/events/{id}/conflicts/{hash}/payload", get(conflicts::payload))
-        .route("/events/{id}/conflicts/{hash}/release", post(conflicts::release))
-        .route("/replays", post(replays::start))
-        .route("/replays/{id}", get(replays::show).delete(replays::cancel))
-        .route("/deliveries", get(deliveries::list))
-        .route("/deliveries/discard", post(deliveries::discard))
-        .route("/deliveries/restore", post(deliveries::restore))
-        .route("/stats", get(stats::show))
-        .route("/audit", get(audit::list))
-        // A sender's id may hold anything, slashes too: it is the whole rest of the path.
-        .route(
-            "/ledger/{source}/{*event_id}",
-            get(ledger::show).merge(delete(ledger::forget)),
-        )
-        .route("/outbox", get(outbox::list))
-        .route("/outbox/{name}/{id}/retry", post(outbox::retry))
-        .route("/sources", get(sources::list))
-        .route("/sources/{name}/registration", post(registrations::open))
-        .route("/destinations", get(destinations::list))
-        .route("/destinations/{name}/pause", post(destinations::pause))
-        .route("/destinations/{name}/resume", post(destinations::resume))
+/// What is described in the OpenAPI document: a handler without a description has no place in here.
+struct Routes {
+    /// Outside the API.
+    probes: OpenApiRouter<AdminState>,
+    /// Answers with an end.
+    timed: OpenApiRouter<AdminState>,
+    /// Answers without one.
+    streams: OpenApiRouter<AdminState>,
 }
 
+fn routes() -> Routes {
+    let probes = OpenApiRouter::new()
+        .routes(routes!(readiness::healthz))
+        .routes(routes!(readiness::readyz))
+        .routes(routes!(metrics));
+    let timed = OpenApiRouter::new()
+        .routes(routes!(events::list))
+        .routes(routes!(events::show))
+        .routes(routes!(events::payload))
+        .routes(routes!(replays::replay_one))
+        .routes(routes!(copies::copy))
+        .routes(routes!(conflicts::payload))
+        .routes(routes!(conflicts::compare))
+        .routes(routes!(conflicts::release))
+        .routes(routes!(replays::list, replays::start))
+        .routes(routes!(replays::show, replays::cancel))
+        .routes(routes!(deliveries::list))
+        .routes(routes!(deliveries::groups))
+        .routes(routes!(deliveries::discard))
+        .routes(routes!(deliveries::restore))
+        .routes(routes!(stats::show))
+        .routes(routes!(overview::show))
+        .routes(routes!(audit::list))
+        // A sender's id may hold anything, slashes too: it is the whole rest of the path.
+        .routes(routes!(ledger::show, ledger::forget))
+        .routes(routes!(complete::complete))
+        .routes(routes!(saved::list))
+        .routes(routes!(saved::put, saved::delete))
+        .routes(routes!(outbox::list))
+        .routes(routes!(outbox::retry))
+        .routes(routes!(sources::list))
+        .routes(routes!(registrations::open))
+        .routes(routes!(destinations::list))
+        .routes(routes!(destinations::pause))
+        .routes(routes!(destinations::resume))
+        .routes(routes!(openapi::serve));
+    let streams = OpenApiRouter::new().routes(routes!(stream::tail));
+    Routes {
+        probes,
+        timed,
+        streams,
+    }
+}
+
+/// Counts everything for Prometheus.
+#[utoipa::path(get, path = "/metrics", operation_id = "metrics", tag = "probes",
+    responses((status = 200, description = "The counts.", content_type = "application/openmetrics-text", body = String)))]
 async fn metrics(State(state): State<AdminState>) -> Response {
     let counts = state.counts.read(state.engine.store().as_ref()).await;
     let text = state.meter.render(&counts, SystemClock::default().now());

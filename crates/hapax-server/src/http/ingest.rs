@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use hapax_core::{Clock, EventIds, Headers, Random};
+use hapax_core::{Clock, EventIds, Headers, Random, Timestamp};
 use hapax_engine::{Accepted, Engine, Processed};
 use hapax_verify::Verdict;
 use http::{Request, Response};
@@ -31,8 +31,8 @@ use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 
 use crate::config::Ack;
-use crate::telemetry::Metrics;
 use crate::telemetry::metrics::UNKNOWN_SOURCE;
+use crate::telemetry::{Metrics, Refusal};
 
 use super::problem::Problem;
 use budget::Budget;
@@ -142,7 +142,9 @@ impl Inner {
                 return problem.into_response();
             }
         };
-        let outcome = self.receive(&source, request).await;
+        // The time of arrival is that of the head: a slow body must not make a fresh signature old.
+        let received_at = self.clock.now();
+        let outcome = self.receive(&source, request, received_at).await;
         match outcome {
             Ok(answer) => {
                 source
@@ -151,7 +153,7 @@ impl Inner {
                 answer
             }
             Err(problem) => {
-                self.note(&source, &problem);
+                self.note(&source, &problem, received_at);
                 answer::refused(problem, &source.answer)
             }
         }
@@ -168,9 +170,12 @@ impl Inner {
     }
 
     /// One delivery: read, verify, identify, accept, answer.
-    async fn receive(&self, source: &Source, request: Request<Incoming>) -> Result<Answer, Problem> {
-        // The time of arrival is that of the head: a slow body must not make a fresh signature old.
-        let received_at = self.clock.now();
+    async fn receive(
+        &self,
+        source: &Source,
+        request: Request<Incoming>,
+        received_at: Timestamp,
+    ) -> Result<Answer, Problem> {
         let (head, incoming) = request.into_parts();
         judge::check_method(&head.method)?;
         // Held until the answer: what waits to be written counts too.
@@ -221,8 +226,15 @@ impl Inner {
         }
     }
 
-    fn note(&self, source: &Source, problem: &Problem) {
+    fn note(&self, source: &Source, problem: &Problem, received_at: Timestamp) {
         self.metrics.rejected(source.name.as_str(), problem.code());
+        source.meter.refused(Refusal {
+            at: received_at,
+            status: problem.status().as_u16(),
+            code: problem.code(),
+            detail: problem.detail().to_owned(),
+            likely: None,
+        });
         if problem.status().is_server_error() {
             self.metrics.unavailable(problem.code());
         }

@@ -3,6 +3,7 @@
 //! Everything a stranger can use up is bounded here by [`Limits`]; what bounds a body is in `ingest`.
 
 mod activity;
+mod peer;
 mod refuse;
 
 use std::collections::HashMap;
@@ -25,6 +26,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout, timeout_at}
 use tokio_util::sync::CancellationToken;
 
 use activity::Activity;
+pub use peer::{Peer, WithPeer};
 
 /// After a failed accept (no file descriptor left, most often) the loop rests this long instead of spinning.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
@@ -81,15 +83,33 @@ where
     B::Data: Buf + Send,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
 {
+    serve_each(listener, limits, |_| service.clone(), stop).await;
+}
+
+/// The same, with a service made for each connection from who is at its other end.
+pub async fn serve_each<S, B>(
+    listener: TcpListener,
+    limits: Limits,
+    service: impl Fn(Peer) -> S,
+    stop: CancellationToken,
+) where
+    S: Service<Request<Incoming>, Response = Response<B>> + Send + Sync + 'static,
+    S::Future: Send,
+    S::Error: Into<Box<dyn StdError + Send + Sync>>,
+    B: Body + Send + Unpin + 'static,
+    B::Data: Buf + Send,
+    B::Error: Into<Box<dyn StdError + Send + Sync>>,
+{
     let mut connections = JoinSet::new();
     let mut drains: HashMap<Id, oneshot::Sender<()>> = HashMap::new();
     let mut refusals = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) if connections.len() < limits.connections_max => {
+                Ok((stream, from)) if connections.len() < limits.connections_max => {
                     let (drain, draining) = oneshot::channel();
-                    let task = connections.spawn(connection(stream, limits, service.clone(), draining));
+                    let service = service(Peer(from.ip()));
+                    let task = connections.spawn(connection(stream, limits, service, draining));
                     drains.insert(task.id(), drain);
                 }
                 Ok((stream, _)) => refuse::refuse(&mut refusals, stream, limits.connections_max),

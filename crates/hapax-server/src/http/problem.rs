@@ -85,6 +85,11 @@ impl Problem {
         self.code
     }
 
+    /// The title, the same for every occurrence.
+    pub const fn title(&self) -> &'static str {
+        self.title
+    }
+
     /// What happened this time.
     pub fn detail(&self) -> &str {
         &self.detail

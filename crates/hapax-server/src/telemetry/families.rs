@@ -1,5 +1,6 @@
 //! The metrics with labels: their names, their help, and a meter for each source and destination.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
@@ -12,7 +13,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::histogram::{AGES, Histogram, SECONDS};
+use super::refusals::Refusals;
 use super::source::SourceMeter;
+use super::traffic::Tally;
 
 /// What one destination's attempts came to.
 #[derive(Debug)]
@@ -22,6 +25,7 @@ pub(super) struct DestinationMeter {
     dead: Counter,
     released: Counter,
     seconds: Histogram,
+    traffic: Arc<Tally>,
 }
 
 /// Every family, registered once.
@@ -98,6 +102,15 @@ impl DestinationMeter {
             Verdict::Dead { .. } => self.dead.inc(),
             Verdict::Release => self.released.inc(),
         };
+        self.traffic.count(|traffic| {
+            match verdict {
+                Verdict::Completed => traffic.completed += 1,
+                Verdict::Retry { .. } => traffic.failed += 1,
+                Verdict::Dead { .. } => traffic.dead += 1,
+                Verdict::Release => return,
+            }
+            traffic.took.count(took);
+        });
     }
 }
 
@@ -180,7 +193,7 @@ impl Families {
         families
     }
 
-    pub(super) fn source(&self, name: &str) -> SourceMeter {
+    pub(super) fn source(&self, name: &str, traffic: Arc<Tally>) -> SourceMeter {
         let source = name.to_owned();
         let received = |result| {
             let labels = ReceivedLabels {
@@ -201,10 +214,12 @@ impl Families {
             ack_seconds: self.ack_seconds.get_or_create_owned(&label),
             duplicate_age_seconds: self.duplicate_age_seconds.get_or_create_owned(&label),
             window: super::ratio::Window::default(),
+            traffic,
+            refusals: Refusals::default(),
         }
     }
 
-    pub(super) fn destination(&self, id: &str) -> DestinationMeter {
+    pub(super) fn destination(&self, id: &str, traffic: Arc<Tally>) -> DestinationMeter {
         let destination = id.to_owned();
         let attempts = |outcome| {
             let labels = AttemptLabels {
@@ -223,6 +238,7 @@ impl Families {
             dead: attempts("dead"),
             released: attempts("released"),
             seconds: self.attempt_seconds.get_or_create_owned(&label),
+            traffic,
         }
     }
 

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use hapax_core::store::Counts;
-use hapax_core::{Clock, DestinationId, SourceName, Timestamp};
+use hapax_core::store::{Counts, Span, Subject, TrafficRow};
+use hapax_core::{Clock, DestinationId, Owner, Random as _, SourceName, SystemRandom, Timestamp};
 use hapax_engine::Observation;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
@@ -22,7 +22,9 @@ use super::families::{
     DestinationLabel, DestinationMeter, Families, ReasonLabel, ReceivedLabels, RejectedLabels, SourceLabel,
 };
 use super::histogram::{Histogram, SECONDS, SIZES};
+use super::refusals::Refusal;
 use super::source::SourceMeter;
+use super::traffic::{Tally, TrafficBook};
 
 /// The media type of [`Metrics::render`].
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -37,6 +39,7 @@ pub struct Metrics {
     sources: ArcSwap<HashMap<SourceName, Arc<SourceMeter>>>,
     destinations: ArcSwap<HashMap<DestinationId, Arc<DestinationMeter>>>,
     families: Families,
+    traffic: TrafficBook,
     store_batch_size: Histogram,
     store_write_seconds: Histogram,
     purged_events: AtomicU64,
@@ -60,7 +63,9 @@ impl Metrics {
             "Time of one durable write",
             store_write_seconds.clone(),
         );
+        let owner = Owner(SystemRandom::new().next_u64());
         Self {
+            traffic: TrafficBook::new(Arc::clone(&clock), owner),
             clock,
             registry: Mutex::new(registry),
             sources: ArcSwap::default(),
@@ -83,14 +88,15 @@ impl Metrics {
         for name in sources {
             known
                 .entry(name.clone())
-                .or_insert_with(|| Arc::new(self.families.source(name.as_str())));
+                .or_insert_with(|| Arc::new(self.new_source(name)));
         }
         self.sources.store(Arc::new(known));
         let mut known = HashMap::clone(&self.destinations.load());
         for id in destinations {
-            known
-                .entry(id.clone())
-                .or_insert_with(|| Arc::new(self.families.destination(id.as_str())));
+            known.entry(id.clone()).or_insert_with(|| {
+                let tally = self.tally(Subject::Destination(id.clone()));
+                Arc::new(self.families.destination(id.as_str(), tally))
+            });
         }
         self.destinations.store(Arc::new(known));
     }
@@ -104,7 +110,21 @@ impl Metrics {
         self.sources
             .load()
             .get(name)
-            .map_or_else(|| Arc::new(self.families.source(name.as_str())), Arc::clone)
+            .map_or_else(|| Arc::new(self.new_source(name)), Arc::clone)
+    }
+
+    /// What the charts are drawn from.
+    pub const fn traffic(&self) -> &TrafficBook {
+        &self.traffic
+    }
+
+    fn new_source(&self, name: &SourceName) -> SourceMeter {
+        let tally = self.tally(Subject::Source(name.clone()));
+        self.families.source(name.as_str(), tally)
+    }
+
+    fn tally(&self, subject: Subject) -> Arc<Tally> {
+        self.traffic.tally(subject)
     }
 
     /// A request was refused; `source` is a configured name or [`UNKNOWN_SOURCE`], `reason` the problem's code.
@@ -206,6 +226,18 @@ impl Meter for Metrics {
             rejected: meter.rejected.get(),
         });
         arrivals.collect()
+    }
+
+    fn traffic_on_top_of(&self, stored: Vec<TrafficRow>, span: Span) -> Vec<TrafficRow> {
+        self.traffic.on_top_of(stored, span)
+    }
+
+    fn refusals(&self, source: &str) -> Vec<Refusal> {
+        let sources = self.sources.load();
+        let meter = sources.get(&SourceName::from(source));
+        meter
+            .map(|meter| meter.refusals.newest_first())
+            .unwrap_or_default()
     }
 
     fn purged(&self) -> RetentionView {

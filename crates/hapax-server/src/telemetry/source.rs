@@ -1,12 +1,16 @@
 //! The meters of one source, resolved once, so that counting an event is a few additions.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use hapax_core::Timestamp;
 use hapax_engine::Accepted;
 use prometheus_client::metrics::counter::Counter;
 
 use super::histogram::Histogram;
 use super::ratio::{IsCopy, Window};
+use super::refusals::{Refusal, Refusals};
+use super::traffic::Tally;
 
 /// Counts what one source receives.
 #[derive(Debug)]
@@ -19,12 +23,26 @@ pub struct SourceMeter {
     pub(super) ack_seconds: Histogram,
     pub(super) duplicate_age_seconds: Histogram,
     pub(super) window: Window,
+    pub(super) traffic: Arc<Tally>,
+    pub(super) refusals: Refusals,
 }
 
 impl SourceMeter {
     /// A request was answered for good, this long after its head was read.
     pub fn acknowledged(&self, after: Duration) {
         self.ack_seconds.observe(after.as_secs_f64());
+        self.traffic.count(|traffic| traffic.took.count(after));
+    }
+
+    /// A request was refused.
+    pub fn refused(&self, refusal: Refusal) {
+        self.traffic.count(|traffic| traffic.rejected += 1);
+        self.refusals.push(refusal);
+    }
+
+    /// The likely mistake behind a request that is or will be refused, by the moment of its arrival.
+    pub fn explain(&self, received_at: Timestamp, likely: String) {
+        self.refusals.explain(received_at, likely);
     }
 
     pub(super) fn arrived(&self, accepted: &Accepted, age: Duration, elapsed_seconds: u64) {
@@ -48,5 +66,13 @@ impl SourceMeter {
             }
         };
         self.window.count(elapsed_seconds, is_copy);
+        self.traffic.count(|traffic| match accepted {
+            Accepted::New { .. } | Accepted::Quarantined { .. } => traffic.accepted += 1,
+            Accepted::Duplicate { .. } => {
+                traffic.duplicates += 1;
+                traffic.gap_ms_max = traffic.gap_ms_max.max(age.as_millis() as u64);
+            }
+            Accepted::Conflict { .. } => traffic.conflicts += 1,
+        });
     }
 }

@@ -4,7 +4,6 @@ use super::site::{Site, TOKEN};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_right_token_opens_any_path_of_the_api() {
-    let site = Site::start().await;
     let right = format!("Bearer {TOKEN}");
     for path in [
         "/api/v1/events",
@@ -12,6 +11,8 @@ async fn only_the_right_token_opens_any_path_of_the_api() {
         "/api/v1/no-such-path",
         "/api/v1/events/stream",
     ] {
+        // A site for each: one that has seen too many wrong tokens looks at none.
+        let site = Site::start().await;
         for headers in [
             vec![],
             vec![("authorization", "Bearer wrong")],
@@ -22,6 +23,7 @@ async fn only_the_right_token_opens_any_path_of_the_api() {
             assert_eq!(refused.header("www-authenticate"), Some("bearer realm=\"hapax\""));
         }
     }
+    let site = Site::start().await;
     let events = site
         .send("GET", "/api/v1/events", &[("authorization", &right)], "")
         .await;
@@ -139,4 +141,47 @@ async fn bodies_methods_and_parameters_that_make_no_sense_are_refused() {
     site.get("events/stream?since=now")
         .await
         .is_problem(400, "invalid_parameter");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_guesses_waits_and_is_told_how_long() {
+    let site = Site::start().await;
+    let wrong = [("authorization", "Bearer wrong")];
+    for _ in 0..6 {
+        site.send("GET", "/api/v1/events", &wrong, "")
+            .await
+            .is_problem(401, "unauthorized");
+    }
+    let right = format!("Bearer {TOKEN}");
+    let waiting = site
+        .send("GET", "/api/v1/events", &[("authorization", &right)], "")
+        .await;
+    waiting.is_problem(429, "too_many_attempts");
+    assert_eq!(waiting.header("retry-after"), Some("1"));
+    let login = site.send("POST", "/login", &[], &format!("token={TOKEN}")).await;
+    assert_eq!(login.status, 429);
+    assert!(login.header("set-cookie").is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_token_reads_and_changes_nothing() {
+    let site = Site::start().await;
+    let mut settings = site.settings.load().as_ref().clone();
+    settings.access.read_tokens = vec![hapax_core::Secret::new("a-reader-0123456789")];
+    site.settings.store(std::sync::Arc::new(settings));
+    let reader = [("authorization", "Bearer a-reader-0123456789")];
+    let events = site.send("GET", "/api/v1/events", &reader, "").await;
+    assert_eq!(events.status, 200);
+    for (method, path) in [
+        ("POST", "/api/v1/destinations/billing/pause"),
+        ("POST", "/api/v1/replays"),
+        ("DELETE", "/api/v1/ledger/stripe/evt_1"),
+        ("PUT", "/api/v1/views/mine"),
+    ] {
+        site.send(method, path, &reader, "{}")
+            .await
+            .is_problem(403, "read_only");
+    }
+    let places = site.get("destinations").await.ok();
+    assert_eq!(places["destinations"][0]["paused"], serde_json::Value::Null);
 }

@@ -9,11 +9,14 @@
 
 mod access;
 mod deliveries;
+mod described;
 mod events;
 mod ledger;
+mod pages;
 mod places;
 mod probes;
 mod replays;
+mod search;
 mod site;
 mod stream;
 mod verbs;

@@ -106,7 +106,7 @@ async fn a_bulk_replay_is_previewed_started_and_ends_with_a_tally() {
         .await;
     assert_eq!(
         done["tally"],
-        json!({ "matched": 8, "replayed": 8, "unfinished": 0, "skipped": 0 })
+        json!({ "matched": 8, "replayed": 8, "unfinished": 0, "skipped": 0, "bodies_read": 0 })
     );
     for event in ids {
         site.until(event, "completed").await;

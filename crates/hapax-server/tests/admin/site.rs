@@ -217,6 +217,10 @@ impl Site {
         self.api("POST", path, &body.to_string()).await
     }
 
+    pub(crate) async fn put(&self, path: &str, body: impl ToString) -> Response {
+        self.api("PUT", path, &body.to_string()).await
+    }
+
     pub(crate) async fn delete(&self, path: &str) -> Response {
         self.api("DELETE", path, "").await
     }

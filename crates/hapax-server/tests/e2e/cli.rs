@@ -5,6 +5,7 @@ mod catalogue;
 mod conventions;
 mod events;
 mod operate;
+mod parity;
 mod proof;
 mod replay;
 mod send;

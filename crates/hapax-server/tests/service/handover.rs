@@ -57,7 +57,7 @@ async fn a_registration_is_for_senders_that_hand_over_and_has_a_limit() {
     let site = Site::start(ASANA).await;
     register(&site.server, "stripe", "")
         .await
-        .is_problem(400, "invalid_parameter");
+        .is_problem(409, "no_registration");
     register(&site.server, "nobody", "")
         .await
         .is_problem(404, "unknown_source");

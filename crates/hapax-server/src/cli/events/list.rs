@@ -1,46 +1,60 @@
 //! `hapax events list`.
 
-use hapax_core::{Clock as _, SystemClock};
-
 use super::ListArgs;
 use crate::cli::Globals;
 use crate::client::table::{Reader, Table};
 use crate::client::{Client, Error, Page as _, Parameters, moment};
 use crate::exit::CliError;
-use crate::http::admin::views::EventPageView;
+use crate::http::admin::views::{CoverageView, EventPageView};
 use crate::output;
 
 pub(super) async fn run(client: &Client, args: &ListArgs, globals: &Globals) -> Result<(), CliError> {
-    let page = fetch(client, args).await.map_err(Error::into_cli)?;
+    let page = fetch(client, args).await?;
     if globals.json {
         return Ok(output::json(&page)?);
     }
     if page.events.is_empty() {
         output::note("no event matches");
-        return Ok(());
+    } else {
+        output::line(table(&page, Reader::of_stdout()))?;
+        page.note_more();
     }
-    output::line(table(&page, Reader::of_stdout()))?;
-    page.note_more();
+    if let Some(words) = looked_at(page.coverage) {
+        output::note(words);
+    }
     Ok(())
 }
 
-async fn fetch(client: &Client, args: &ListArgs) -> Result<EventPageView, Error> {
-    let now = SystemClock::default().now();
-    let filter = &args.filter;
-    let parameters = Parameters::default()
-        .with("source", filter.source.as_ref())
-        .with("status", filter.status)
-        .with("type", filter.event_type.as_ref())
-        .with("event_id", filter.event_id.as_ref())
-        .with("since", filter.since.map(|when| when.resolve(now)))
-        .with("until", filter.until.map(|when| when.resolve(now)));
+async fn fetch(client: &Client, args: &ListArgs) -> Result<EventPageView, CliError> {
+    let text = args.filter.text(client).await?;
+    let parameters = Parameters::default().with("q", Some(text).filter(|text| !text.is_empty()));
     client
         .pages("events", &parameters, args.cursor.clone(), args.limit)
         .await
+        .map_err(Error::into_cli)
+}
+
+/// What was looked at, where it was not everything.
+pub(in crate::cli) fn looked_at(coverage: CoverageView) -> Option<String> {
+    match coverage {
+        CoverageView::Everything | CoverageView::Newest { is_cut: false, .. } => None,
+        CoverageView::Indexed { since } => Some(format!(
+            "the field is indexed since {since}: what was accepted before was not looked at"
+        )),
+        CoverageView::Newest {
+            bodies_read,
+            is_cut: true,
+        } => Some(format!(
+            "only the newest {bodies_read} bodies were read, which is the limit of a search; name a source that has \
+             the field in `indexed`, or narrow it with source: and until:"
+        )),
+    }
 }
 
 fn table(page: &EventPageView, reader: Reader) -> String {
-    let mut table = Table::new(["id", "source", "event id", "type", "status", "received", "size"]);
+    let mut table = Table::new([
+        "id", "source", "event id", "type", "status", "received", "size", "copies",
+    ]);
     for event in &page.events {
         table.row([
             event.id.to_string(),
@@ -50,6 +64,7 @@ fn table(page: &EventPageView, reader: Reader) -> String {
             event.status.to_string(),
             reader.moments().show(event.received_at),
             moment::bytes(event.body_bytes),
+            event.copies.to_string(),
         ]);
     }
     table.render(reader)
@@ -67,23 +82,23 @@ mod tests {
         let page: EventPageView = serde_json::from_value(serde_json::json!({
             "events": [
                 {"id": "01940000-0000-7000-8000-000000000001", "source": "stripe", "event_id": "evt_1",
-                 "type": "invoice.paid", "status": "completed", "received_at": "2026-01-01T00:00:00Z", "body_bytes": 2048},
+                 "type": "invoice.paid", "status": "completed", "received_at": "2026-01-01T00:00:00Z", "body_bytes": 2048, "copies": 1},
                 {"id": "01940000-0000-7000-8000-000000000002", "source": "github", "event_id": "a/b%3A",
-                 "type": null, "status": "dead", "received_at": "2025-12-31T22:00:00Z", "body_bytes": 17},
+                 "type": null, "status": "dead", "received_at": "2025-12-31T22:00:00Z", "body_bytes": 17, "copies": 0},
             ],
-            "next": null,
+            "next": null, "coverage": {"kind": "everything"},
         }))
         .unwrap();
         let moments = Moments::Relative(Timestamp::from_seconds(1_767_225_603));
         insta::assert_snapshot!(table(&page, Reader::Person { width: Some(120), moments }), @r"
-        ID                                    SOURCE  EVENT ID  TYPE          STATUS     RECEIVED  SIZE
-        01940000-0000-7000-8000-000000000001  stripe  evt_1     invoice.paid  completed  3s ago    2.0 KiB
-        01940000-0000-7000-8000-000000000002  github  a/b%3A    -             dead       2h ago    17 B
+        ID                                    SOURCE  EVENT ID  TYPE          STATUS     RECEIVED  SIZE     COPIES
+        01940000-0000-7000-8000-000000000001  stripe  evt_1     invoice.paid  completed  3s ago    2.0 KiB  1
+        01940000-0000-7000-8000-000000000002  github  a/b%3A    -             dead       2h ago    17 B     0
         ");
         insta::assert_snapshot!(table(&page, Reader::Program).replace('\t', "→"), @r"
-        id→source→event id→type→status→received→size
-        01940000-0000-7000-8000-000000000001→stripe→evt_1→invoice.paid→completed→2026-01-01T00:00:00.000000Z→2.0 KiB
-        01940000-0000-7000-8000-000000000002→github→a/b%3A→-→dead→2025-12-31T22:00:00.000000Z→17 B
+        id→source→event id→type→status→received→size→copies
+        01940000-0000-7000-8000-000000000001→stripe→evt_1→invoice.paid→completed→2026-01-01T00:00:00.000000Z→2.0 KiB→1
+        01940000-0000-7000-8000-000000000002→github→a/b%3A→-→dead→2025-12-31T22:00:00.000000Z→17 B→0
         ");
     }
 }

@@ -1,12 +1,13 @@
 //! `hapax events show`: one event, whole.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use crate::cli::Globals;
 use crate::client::moment;
 use crate::client::table::{Reader, Table, printable};
 use crate::exit::CliError;
-use crate::http::admin::views::{DeliveryView, EventView};
+use crate::http::admin::views::{DeliveryView, DuplicatesView, EventView};
 use crate::output;
 
 /// Longest excerpt of an answer that a table shows.
@@ -48,11 +49,14 @@ fn text(view: &EventView, reader: Reader) -> String {
         field("batch", format!("item {} of request {}", batch.index, batch.id));
     }
     match &view.duplicates {
-        Some(copies) => field(
-            "copies",
-            format!("{}, the last {}", copies.copies, moments.show(copies.last_at)),
-        ),
+        Some(copies) => field("copies", self::copies(copies, reader)),
         None => field("copies", "0".to_owned()),
+    }
+    if let Some(identity) = &view.identity {
+        field("identity", identity.sentence.clone());
+    }
+    if let Some(verification) = &view.verification {
+        field("proof", verification.sentence.clone());
     }
     if let Some(earlier) = view.same_body_as {
         field(
@@ -71,6 +75,20 @@ fn text(view: &EventView, reader: Reader) -> String {
     }
     out.truncate(out.trim_end().len());
     out
+}
+
+/// How many, when the last came, and how long after the first each of the last ones did.
+fn copies(copies: &DuplicatesView, reader: Reader) -> String {
+    let gaps = copies
+        .gaps_ms
+        .iter()
+        .map(|gap| moment::span(Duration::from_millis(*gap)));
+    let gaps: Vec<String> = gaps.collect();
+    let last = reader.moments().show(copies.last_at);
+    match gaps.as_slice() {
+        [] => format!("{}, the last {last}", copies.copies),
+        gaps => format!("{}, the last {last}; after {}", copies.copies, gaps.join(", ")),
+    }
 }
 
 fn deliveries(view: &EventView, reader: Reader) -> Option<String> {
@@ -177,7 +195,7 @@ mod tests {
         signed    5s ago
         secret    number 1 of the source's secrets
         body      17 B, sha256 ab
-        copies    2, the last 2s ago
+        copies    2, the last 2s ago; after 1ms, 2ms
 
         deliveries
         DESTINATION  STATUS    ATTEMPTS  LOST  WHEN       ERROR  IDEMPOTENCY KEY

@@ -1,10 +1,11 @@
 //! `hapax events tail`: what arrives, as it arrives.
 
+use hapax_core::store::EventQuery;
 use hapax_core::{EventId, Timestamp};
 use serde::Deserialize;
 
 use super::TailArgs;
-use crate::cli::Globals;
+use crate::cli::{Globals, filter};
 use crate::client::sse::Message;
 use crate::client::table::printable;
 use crate::client::{Client, Error, Parameters};
@@ -29,10 +30,15 @@ struct Lagged {
 }
 
 pub(super) async fn run(client: &Client, args: &TailArgs, globals: &Globals) -> Result<(), CliError> {
+    let flags = EventQuery {
+        source: args.source.as_deref().map(Into::into),
+        event_type: args.event_type.clone(),
+        event_id: args.event_id.clone(),
+        ..EventQuery::default()
+    };
+    let text = filter::whole(client, &flags, args.view.as_deref(), args.query.as_deref()).await?;
     let path = Parameters::default()
-        .with("source", args.source.as_ref())
-        .with("type", args.event_type.as_ref())
-        .with("event_id", args.event_id.as_ref())
+        .with("q", Some(text).filter(|text| !text.is_empty()))
         .on("events/stream");
     let mut messages = client.stream(&path).await.map_err(Error::into_cli)?;
     if !globals.json {

@@ -90,12 +90,27 @@ const INGEST: [(&str, u16, &str); 21] = [
 ];
 
 /// What the admin API answers besides 2xx and the codes above.
-const ADMIN: [(&str, u16, &str); 17] = [
+const ADMIN: [(&str, u16, &str); 23] = [
     ("unauthorized", 401, "The bearer token is missing or wrong."),
     (
         "forbidden_origin",
         403,
         "Without a token, the admin API answers only this machine.",
+    ),
+    (
+        "read_only",
+        403,
+        "The token may look at everything and change nothing.",
+    ),
+    (
+        "stale_form",
+        403,
+        "A form of the dashboard was not made by a page of this session.",
+    ),
+    (
+        "too_many_attempts",
+        429,
+        "Too many wrong tokens came from this address; `Retry-After` says when one is looked at again.",
     ),
     (
         "invalid_parameter",
@@ -120,6 +135,8 @@ const ADMIN: [(&str, u16, &str); 17] = [
         "The ledger does not know this event id.",
     ),
     ("conflict_not_found", 404, "The event has no such variant."),
+    ("view_not_found", 404, "There is no saved view of this name."),
+    ("too_many_views", 409, "As many views are saved as are kept."),
     (
         "outbox_row_not_found",
         404,
@@ -141,14 +158,24 @@ const ADMIN: [(&str, u16, &str); 17] = [
         "No delivery of the event fits the mode.",
     ),
     ("replay_over", 409, "The replay is over, and cannot be cancelled."),
+    (
+        "no_registration",
+        409,
+        "The sender of the source hands over no secret.",
+    ),
     ("store_rejected", 422, "The store refuses this."),
-    ("too_many_streams", 429, "Too many live tails at once."),
+    ("too_many_streams", 503, "Too many live tails at once."),
     (
         "store_damaged",
         500,
         "The store's file is damaged; it is left as it is.",
     ),
 ];
+
+/// Every code with its status and meaning.
+pub(super) fn codes() -> impl Iterator<Item = (&'static str, u16, &'static str)> {
+    INGEST.into_iter().chain(ADMIN)
+}
 
 const EXITS: [(Exit, &str); 6] = [
     (Exit::Done, "done"),

@@ -3,12 +3,12 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
-use hapax_core::store::{EventQuery, ReplayJobState, ReplayMode};
-use hapax_core::{Clock as _, SystemClock};
+use hapax_core::store::{ReplayJobState, ReplayMode};
 use serde_json::{Value, json};
 
 use super::Args;
 use crate::cli::Globals;
+use crate::cli::events::list::looked_at;
 use crate::client::{Client, Error};
 use crate::exit::{CliError, Exit};
 use crate::http::admin::views::{ReplayJobView, ReplayPreviewView};
@@ -19,7 +19,7 @@ use crate::output;
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 pub(super) async fn run(client: &Client, args: &Args, globals: &Globals) -> Result<(), CliError> {
-    let mut body = request(args);
+    let mut body = request(args, &args.filter.text(client).await?);
     body["dry_run"] = json!(true);
     let preview: ReplayPreviewView = client.post("replays", &body).await.map_err(Error::into_cli)?;
     if args.dry_run {
@@ -40,18 +40,7 @@ pub(super) async fn run(client: &Client, args: &Args, globals: &Globals) -> Resu
     report(&job, globals)
 }
 
-fn request(args: &Args) -> Value {
-    let now = SystemClock::default().now();
-    let filter = &args.filter;
-    let query = EventQuery {
-        source: filter.source.as_deref().map(Into::into),
-        status: filter.status,
-        event_type: filter.event_type.clone(),
-        event_id: filter.event_id.clone(),
-        since: filter.since.map(|when| when.resolve(now)),
-        until: filter.until.map(|when| when.resolve(now)),
-        ..EventQuery::default()
-    };
+fn request(args: &Args, query: &str) -> Value {
     json!({ "query": query, "mode": ReplayMode::from(args.mode), "to": args.to, "rate": args.rate, "why": args.why })
 }
 
@@ -72,6 +61,9 @@ fn show_preview(preview: &ReplayPreviewView, globals: &Globals) -> Result<(), Cl
             "  … and {} more",
             preview.matched - preview.samples.len() as u64
         ));
+    }
+    if let Some(words) = looked_at(preview.coverage) {
+        output::note(words);
     }
     Ok(())
 }
@@ -107,7 +99,7 @@ async fn watch(
             () = tokio::time::sleep(LOOK_EVERY) => {}
             _ = tokio::signal::ctrl_c() => {
                 progress.end();
-                say_how_to_cancel(client, &job);
+                say_how_to_cancel(&job);
                 return Ok(None);
             }
         }
@@ -121,11 +113,9 @@ async fn watch(
     Ok(Some(job))
 }
 
-fn say_how_to_cancel(client: &Client, job: &ReplayJobView) {
-    let url = client.target().shown();
+fn say_how_to_cancel(job: &ReplayJobView) {
     output::note(format_args!(
-        "the replay goes on in the service; to cancel it: curl -X DELETE -H \"Authorization: Bearer \
-         $HAPAX_ADMIN_TOKEN\" {url}/api/v1/replays/{}",
+        "the replay goes on in the service; `hapax replays cancel {}` ends it",
         job.id
     ));
 }

@@ -1,28 +1,33 @@
-//! `GET deliveries?status=dead|discarded`, `POST deliveries/discard`, `POST deliveries/restore`.
+//! `GET deliveries?status=dead|discarded`, `GET deliveries/groups`, `POST deliveries/discard`, `POST deliveries/restore`.
 //!
 //! Discarding says that dead letters do not matter: their lanes go on, and they are not counted any
 //! more. Nothing is deleted before its time, so that restoring undoes it until retention takes them.
 
 use axum::Json;
 use axum::extract::State;
-use hapax_core::store::{DeadQuery, Disposal};
+use hapax_core::store::{Cursor, DeadQuery, Disposal};
 use hapax_core::{DeliveryState, DestinationId, EventId};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use utoipa::IntoParams;
+use utoipa::ToSchema;
 
 use super::access::Actor;
 use super::extract::{Asked, PAGE_MAX, Sent, cursor, cursor_text, limit};
 use super::fault::{Answer, Fault, Missing};
 use super::show::{self, Names};
 use super::state::AdminState;
-use super::views::{DeliveriesView, DisposedView};
+use super::views::{DeadGroupsView, DeliveriesView, DisposedView};
 
 /// Most deliveries that one request names.
 const NAMED_MAX: usize = 1_000;
 /// Most deliveries that one request by query changes; the answer says whether there are more.
 const BY_QUERY_MAX: u64 = 10_000;
 
+/// Most groups of dead letters in one answer: those with the most come first.
+const GROUPS_MAX: u32 = 200;
+
 /// The finished states that people look through.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum FinishedStatus {
     #[default]
@@ -39,38 +44,61 @@ impl FinishedStatus {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct ListParameters {
+    /// In which of the two finished states; `dead` unless said.
+    #[param(inline)]
     status: FinishedStatus,
+    /// To this destination, by its name or its id.
     destination: Option<String>,
+    /// Where to go on: the `next` of the page before.
+    #[param(pattern = "^[0-9a-f]{16}$")]
     cursor: Option<String>,
+    /// How many at most; 50 unless said.
+    #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
 }
 
 /// Which deliveries: named one by one, or all of a destination.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schema(as = DeliveryChoice, min_properties = 1, max_properties = 1)]
 pub(super) struct Choice {
+    /// These deliveries, one by one.
+    #[schema(min_items = 1, max_items = 1000)]
     deliveries: Vec<Named>,
+    /// Or all of a destination, at most 10,000 in one request.
+    #[schema(value_type = Query, required = false)]
     query: Option<Query>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = NamedDelivery)]
 struct Named {
+    /// The event.
+    #[schema(value_type = String, format = "uuid")]
     event: EventId,
     /// Where to; without it, every delivery of the event.
     destination: Option<String>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, Serialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schema(as = DeliveryQuery)]
 struct Query {
     /// Where to; without it, every destination.
     destination: Option<String>,
 }
 
+/// Lists deliveries that are dead, or discarded, the newest first.
+#[utoipa::path(get, path = "/deliveries", operation_id = "listDeliveries", tag = "deliveries",
+    params(ListParameters),
+    responses((status = 200, description = "A page of deliveries.", body = DeliveriesView)),
+    extensions(("x-problems" = json!(["invalid_parameter"])))
+)]
 pub(super) async fn list(
     State(state): State<AdminState>,
     Asked(asked): Asked<ListParameters>,
@@ -81,16 +109,52 @@ pub(super) async fn list(
         state: asked.status.state(),
         destination,
     };
-    let (found, next) = state.engine.store().deliveries(&query, after, limit).await?;
-    let settings = state.settings.load();
-    let names = Names::now(&state, &settings);
-    let deliveries = found.iter().map(|view| names.delivery(view)).collect();
-    Ok(Json(DeliveriesView {
-        deliveries,
-        next: next.map(cursor_text),
-    }))
+    page(&state, &query, after, limit).await.map(Json)
 }
 
+/// Lists dead deliveries by destination and error, the most first.
+///
+/// The `q` of a group with its `destination` as `to` is what a bulk replay of it takes.
+#[utoipa::path(get, path = "/deliveries/groups", operation_id = "listDeadGroups", tag = "deliveries",
+    responses((status = 200, description = "The groups, at most 200.", body = DeadGroupsView)))]
+pub(super) async fn groups(State(state): State<AdminState>) -> Answer<Json<DeadGroupsView>> {
+    dead_groups(&state).await.map(Json)
+}
+
+/// One page of finished deliveries.
+pub(in crate::http) async fn page(
+    state: &AdminState,
+    query: &DeadQuery,
+    after: Option<Cursor>,
+    limit: u32,
+) -> Answer<DeliveriesView> {
+    let (found, next) = state.engine.store().deliveries(query, after, limit).await?;
+    let settings = state.settings.load();
+    let names = Names::now(state, &settings);
+    Ok(DeliveriesView {
+        deliveries: found.iter().map(|view| names.delivery(view)).collect(),
+        next: next.map(cursor_text),
+    })
+}
+
+/// Dead letters by destination and error.
+pub(in crate::http) async fn dead_groups(state: &AdminState) -> Answer<DeadGroupsView> {
+    let groups = state.engine.store().dead_groups(GROUPS_MAX).await?;
+    let settings = state.settings.load();
+    let groups = groups.iter().map(|group| show::dead_group(&settings, group));
+    Ok(DeadGroupsView {
+        groups: groups.collect(),
+    })
+}
+
+/// Says that dead deliveries do not matter.
+///
+/// Their lanes go on. Nothing is deleted before its time, so that restoring undoes it.
+#[utoipa::path(post, path = "/deliveries/discard", operation_id = "discardDeliveries", tag = "deliveries",
+    request_body = Choice,
+    responses((status = 200, description = "How many changed.", body = DisposedView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "event_not_found"])))
+)]
 pub(super) async fn discard(
     State(state): State<AdminState>,
     Actor(who): Actor,
@@ -99,6 +163,12 @@ pub(super) async fn discard(
     dispose(&state, choice, Disposal::Discard, &who).await.map(Json)
 }
 
+/// Undoes a discard, until retention takes them.
+#[utoipa::path(post, path = "/deliveries/restore", operation_id = "restoreDeliveries", tag = "deliveries",
+    request_body = Choice,
+    responses((status = 200, description = "How many changed.", body = DisposedView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "event_not_found"])))
+)]
 pub(super) async fn restore(
     State(state): State<AdminState>,
     Actor(who): Actor,
@@ -186,11 +256,7 @@ async fn dispose_by_query(
     }
 }
 
-/// A removed destination has dead letters too: what is not a name is taken for an id.
+/// A removed destination has dead letters too.
 fn known_or_id(state: &AdminState, name: &str) -> DestinationId {
-    state
-        .settings
-        .load()
-        .destination(name)
-        .unwrap_or_else(|_| DestinationId::from(name))
+    state.settings.load().destination_or_id(name)
 }

@@ -5,6 +5,7 @@ use axum::extract::State;
 use hapax_core::store::{Counts, Pause};
 use hapax_core::{Clock as _, DestinationId, SystemClock};
 use serde::Deserialize;
+use utoipa::ToSchema;
 
 use super::access::Actor;
 use super::extract::{Named, Sent};
@@ -14,29 +15,71 @@ use super::show;
 use super::state::AdminState;
 use super::views::{DestinationView, DestinationsView, PauseView, ResumedView};
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schema(as = PauseReason, example = json!({ "why": "billing is being moved" }))]
 pub(super) struct Reason {
+    /// Why; it is kept in the audit trail.
+    #[schema(max_length = 1024)]
     why: String,
 }
 
+/// Lists the destinations: pause, breaker, attempts that run.
+#[utoipa::path(get, path = "/destinations", operation_id = "listDestinations", tag = "destinations",
+    responses((status = 200, description = "Every destination.", body = DestinationsView)))]
 pub(super) async fn list(State(state): State<AdminState>) -> Answer<Json<DestinationsView>> {
-    let store = state.engine.store();
-    let (counts, pauses) = (store.counts().await?, store.pauses().await?);
-    Ok(Json(DestinationsView {
-        destinations: all(&state, &counts, &pauses),
-    }))
+    every(&state).await.map(Json)
 }
 
+/// Makes no more attempts until the destination is resumed, also after a restart.
+#[utoipa::path(post, path = "/destinations/{name}/pause", operation_id = "pauseDestination", tag = "destinations",
+    params(("name" = String, Path, description = "The destination's name, or its id.", min_length = 1)),
+    request_body = Reason,
+    responses((status = 200, description = "It is paused.", body = PauseView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "unknown_destination"])))
+)]
 pub(super) async fn pause(
     State(state): State<AdminState>,
     Actor(who): Actor,
     Named(name): Named<String>,
     Sent(asked): Sent<Reason>,
 ) -> Answer<Json<PauseView>> {
-    let id = state.settings.load().destination(&name)?;
-    check_why(&asked.why)?;
-    state.engine.pause(id.clone(), &who, &asked.why).await?;
+    paused(&state, &name, who, asked.why).await.map(Json)
+}
+
+/// Lets attempts go on.
+#[utoipa::path(post, path = "/destinations/{name}/resume", operation_id = "resumeDestination", tag = "destinations",
+    params(("name" = String, Path, description = "The destination's name, or its id.", min_length = 1)),
+    responses((status = 200, description = "It is not paused any more.", body = ResumedView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "unknown_destination"])))
+)]
+pub(super) async fn resume(
+    State(state): State<AdminState>,
+    Actor(who): Actor,
+    Named(name): Named<String>,
+) -> Answer<Json<ResumedView>> {
+    resumed(&state, &name, &who).await.map(Json)
+}
+
+/// Every destination and how it is doing.
+pub(in crate::http) async fn every(state: &AdminState) -> Answer<DestinationsView> {
+    let store = state.engine.store();
+    let (counts, pauses) = (store.counts().await?, store.pauses().await?);
+    Ok(DestinationsView {
+        destinations: all(state, &counts, &pauses),
+    })
+}
+
+/// Gives a destination no more work, until it is resumed.
+pub(in crate::http) async fn paused(
+    state: &AdminState,
+    name: &str,
+    who: String,
+    why: String,
+) -> Answer<PauseView> {
+    let id = state.settings.load().destination(name)?;
+    check_why(&why)?;
+    state.engine.pause(id.clone(), &who, &why).await?;
     let pauses = state.engine.store().pauses().await?;
     let stored = pauses
         .into_iter()
@@ -44,20 +87,17 @@ pub(super) async fn pause(
         .map(show::pause);
     // Somebody may have resumed it between the two steps: then this is what was done, just now.
     let at = SystemClock::default().now();
-    Ok(Json(stored.unwrap_or(PauseView {
+    Ok(stored.unwrap_or(PauseView {
         destination_id: id.to_string(),
         at,
         by: who,
-        why: asked.why,
-    })))
+        why,
+    }))
 }
 
-pub(super) async fn resume(
-    State(state): State<AdminState>,
-    Actor(who): Actor,
-    Named(name): Named<String>,
-) -> Answer<Json<ResumedView>> {
-    let known = state.settings.load().destination(&name);
+/// Gives a destination work again.
+pub(in crate::http) async fn resumed(state: &AdminState, name: &str, who: &str) -> Answer<ResumedView> {
+    let known = state.settings.load().destination(name);
     let id = match known {
         Ok(id) => id,
         Err(fault) => {
@@ -69,15 +109,15 @@ pub(super) async fn resume(
             found.map(|pause| pause.destination).ok_or(fault)?
         }
     };
-    let was_paused = state.engine.resume(&id, &who).await?;
-    Ok(Json(ResumedView {
+    let was_paused = state.engine.resume(&id, who).await?;
+    Ok(ResumedView {
         destination_id: id.to_string(),
         was_paused,
-    }))
+    })
 }
 
 /// Every destination that is configured, and every other that still has work or is paused.
-pub(super) fn all(state: &AdminState, counts: &Counts, pauses: &[Pause]) -> Vec<DestinationView> {
+pub(in crate::http) fn all(state: &AdminState, counts: &Counts, pauses: &[Pause]) -> Vec<DestinationView> {
     let settings = state.settings.load();
     let mut views: Vec<DestinationView> = settings
         .destinations

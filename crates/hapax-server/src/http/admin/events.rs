@@ -4,45 +4,90 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use hapax_core::Headers;
+use hapax_core::store::{EventQuery, EventRecord};
+use hapax_core::{Clock as _, EventId, Headers, SystemClock};
+use hapax_engine::SearchCursor;
 use http::HeaderValue;
 use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 
-use super::extract::{Asked, EventListParameters, Named, cursor_text, event_id};
+use super::extract::{Asked, Named, event_id};
+use super::facts;
 use super::fault::{Answer, Fault, Missing};
-use super::show::{self, Names};
+use super::filter::{EventListParameters, search_cursor_text};
+use super::show;
 use super::state::AdminState;
 use super::views::{EventPageView, EventView};
 
+/// Lists events, the newest first.
+///
+/// A value in a body is looked up where the source has that field indexed; otherwise the newest 50,000 bodies are read
+/// over all pages of a search, and `coverage` says so.
+#[utoipa::path(get, path = "/events", operation_id = "listEvents", tag = "events",
+    params(EventListParameters),
+    responses((status = 200, description = "A page of events.", body = EventPageView)),
+    extensions(("x-problems" = json!(["invalid_parameter"])))
+)]
 pub(super) async fn list(
     State(state): State<AdminState>,
     Asked(parameters): Asked<EventListParameters>,
 ) -> Answer<Json<EventPageView>> {
-    let (query, after, limit) = parameters.into_query()?;
-    let page = state.engine.store().list(&query, after, limit).await?;
-    let events = page.events.into_iter().map(show::summary).collect();
-    Ok(Json(EventPageView {
-        events,
-        next: page.next.map(cursor_text),
-    }))
+    let (query, after, limit) = parameters.into_query(&state.settings.load())?;
+    page(&state, &query, after, limit).await.map(Json)
 }
 
+/// Shows one event.
+///
+/// Its deliveries, every attempt, its copies and conflicts; credentials in headers are hidden.
+#[utoipa::path(get, path = "/events/{id}", operation_id = "getEvent", tag = "events",
+    params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid")),
+    responses((status = 200, description = "The event.", body = EventView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "event_not_found"])))
+)]
 pub(super) async fn show(
     State(state): State<AdminState>,
     Named(id): Named<String>,
 ) -> Answer<Json<EventView>> {
-    let id = event_id(&id)?;
-    let record = state.engine.store().get(id).await?;
-    let record = record.ok_or_else(|| Fault::not_found(Missing::Event, show::no_event(id)))?;
-    let settings = state.settings.load();
-    Ok(Json(Names::now(&state, &settings).event(&record)))
+    one(&state, event_id(&id)?).await.map(Json)
 }
 
+/// Gives the body of an event, byte for byte.
+///
+/// Under the type that its sender gave, to be saved and never to be run.
+#[utoipa::path(get, path = "/events/{id}/payload", operation_id = "getEventPayload", tag = "events",
+    params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid")),
+    responses((status = 200, description = "The body.", content_type = "*/*", body = Value)),
+    extensions(("x-problems" = json!(["invalid_parameter", "event_not_found"])))
+)]
 pub(super) async fn payload(State(state): State<AdminState>, Named(id): Named<String>) -> Answer<Response> {
-    let id = event_id(&id)?;
-    let record = state.engine.store().get(id).await?;
-    let record = record.ok_or_else(|| Fault::not_found(Missing::Event, show::no_event(id)))?;
+    let record = record(&state, event_id(&id)?).await?;
     Ok(raw(&record.event.headers, record.event.body))
+}
+
+/// One page of a search.
+pub(in crate::http) async fn page(
+    state: &AdminState,
+    query: &EventQuery,
+    after: Option<SearchCursor>,
+    limit: u32,
+) -> Answer<EventPageView> {
+    let found = state.engine.search(query, after, limit).await?;
+    Ok(EventPageView {
+        events: found.events.into_iter().map(show::summary).collect(),
+        next: found.next.map(search_cursor_text),
+        coverage: show::coverage(found.coverage),
+    })
+}
+
+/// One event with everything that happened to it.
+pub(in crate::http) async fn one(state: &AdminState, id: EventId) -> Answer<EventView> {
+    let record = record(state, id).await?;
+    facts::event(state, &record, SystemClock::default().now()).await
+}
+
+/// What the store has of an event.
+pub(in crate::http) async fn record(state: &AdminState, id: EventId) -> Answer<EventRecord> {
+    let record = state.engine.store().get(id).await?;
+    record.ok_or_else(|| Fault::not_found(Missing::Event, show::no_event(id)))
 }
 
 /// A body as it arrived. A sender chooses both its bytes and its type: a browser must neither guess

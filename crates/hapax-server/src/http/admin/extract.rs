@@ -4,23 +4,23 @@ use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use bytes::Bytes;
-use hapax_core::store::{Cursor, EventQuery};
-use hapax_core::{BodyHash, EventId, EventStatus, SourceName, Timestamp};
+use hapax_core::store::Cursor;
+use hapax_core::{BodyHash, EventId};
 use http::StatusCode;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::fault::{Answer, Fault};
 
 /// Largest body that the admin port reads.
-pub(super) const BODY_BYTES_MAX: usize = 1024 * 1024;
+pub(in crate::http) const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// Most items on a page.
-pub(super) const PAGE_MAX: u32 = 200;
+pub(in crate::http) const PAGE_MAX: u32 = 200;
 /// Items on a page, unless asked otherwise.
-const PAGE_DEFAULT: u32 = 50;
+pub(in crate::http) const PAGE_DEFAULT: u32 = 50;
 
 /// A path's parameters, percent-decoded.
-pub(super) struct Named<T>(pub(super) T);
+pub(in crate::http) struct Named<T>(pub(in crate::http) T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T> {
     type Rejection = Fault;
@@ -37,7 +37,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T
 }
 
 /// A query string. Unknown parameters are refused where `T` refuses them.
-pub(super) struct Asked<T>(pub(super) T);
+pub(in crate::http) struct Asked<T>(pub(in crate::http) T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     type Rejection = Fault;
@@ -51,7 +51,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Asked<T
 }
 
 /// A JSON body; an empty one is `T`'s default.
-pub(super) struct Sent<T>(pub(super) T);
+pub(in crate::http) struct Sent<T>(pub(in crate::http) T);
 
 impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for Sent<T> {
     type Rejection = Fault;
@@ -63,9 +63,42 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for Sent<T> {
         if body.is_empty() {
             return Ok(Self(T::default()));
         }
-        serde_json::from_slice(&body)
-            .map(Self)
-            .map_err(|error| Fault::malformed_body(error.to_string()))
+        read(&body).map(Self)
+    }
+}
+
+/// A document that is an object. A list of its fields in order would be read as one, too, and is none.
+fn read<T: DeserializeOwned>(body: &[u8]) -> Answer<T> {
+    if body.trim_ascii_start().first() != Some(&b'{') {
+        return Err(Fault::malformed_body(
+            "the body has to be a JSON object, such as {}",
+        ));
+    }
+    serde_json::from_slice(body).or_else(|error| {
+        // In JSON 10.0 is the integer 10; some writers know no other.
+        let whole = serde_json::from_slice(body).map(whole_numbers);
+        whole
+            .and_then(serde_json::from_value)
+            .map_err(|_| Fault::malformed_body(error.to_string()))
+    })
+}
+
+fn whole_numbers(value: Value) -> Value {
+    /// From here on not every whole number has a float of its own.
+    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() <= EXACT_MAX => {
+                Value::from(float as i64)
+            }
+            Some(_) | None => Value::Number(number),
+        },
+        Value::Array(values) => values.into_iter().map(whole_numbers).collect(),
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(name, value)| (name, whole_numbers(value)))
+            .collect(),
+        other @ (Value::Null | Value::Bool(_) | Value::String(_)) => other,
     }
 }
 
@@ -76,41 +109,8 @@ fn unreadable(rejection: &BytesRejection) -> Fault {
     Fault::malformed_body(rejection.body_text())
 }
 
-/// The parameters of a list of events.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct EventListParameters {
-    source: Option<SourceName>,
-    status: Option<EventStatus>,
-    #[serde(rename = "type")]
-    event_type: Option<String>,
-    event_id: Option<String>,
-    since: Option<Timestamp>,
-    until: Option<Timestamp>,
-    cursor: Option<String>,
-    limit: Option<u32>,
-}
-
-impl EventListParameters {
-    /// What they ask for.
-    pub(super) fn into_query(self) -> Answer<(EventQuery, Option<Cursor>, u32)> {
-        let cursor = cursor(self.cursor.as_deref())?;
-        let limit = limit(self.limit)?;
-        let query = EventQuery {
-            source: self.source,
-            status: self.status,
-            event_type: self.event_type,
-            event_id: self.event_id,
-            since: self.since,
-            until: self.until,
-            ..EventQuery::default()
-        };
-        Ok((query, cursor, limit))
-    }
-}
-
 /// The size of a page.
-pub(super) fn limit(asked: Option<u32>) -> Answer<u32> {
+pub(in crate::http) fn limit(asked: Option<u32>) -> Answer<u32> {
     match asked {
         None => Ok(PAGE_DEFAULT),
         Some(limit @ 1..=PAGE_MAX) => Ok(limit),
@@ -121,31 +121,36 @@ pub(super) fn limit(asked: Option<u32>) -> Answer<u32> {
 }
 
 /// Where a page begins.
-pub(super) fn cursor(text: Option<&str>) -> Answer<Option<Cursor>> {
+pub(in crate::http) fn cursor(text: Option<&str>) -> Answer<Option<Cursor>> {
     let Some(text) = text else { return Ok(None) };
     // The parser would also take a sign; ours has exactly sixteen digits.
     let is_ours = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     match u64::from_str_radix(text, 16).ok().filter(|_| is_ours) {
         Some(number) => Ok(Some(Cursor(number))),
-        None => Err(Fault::invalid_parameter(format!(
-            "`{text}` is not a cursor: pass what `next` held, unchanged"
-        ))),
+        None => Err(not_a_cursor(text)),
     }
 }
 
+/// A cursor that is not one of ours.
+pub(super) fn not_a_cursor(text: &str) -> Fault {
+    Fault::invalid_parameter(format!(
+        "`{text}` is not a cursor: pass what `next` held, unchanged"
+    ))
+}
+
 /// A cursor as clients see it.
-pub(super) fn cursor_text(cursor: Cursor) -> String {
+pub(in crate::http) fn cursor_text(cursor: Cursor) -> String {
     format!("{:016x}", cursor.0)
 }
 
 /// An event id in a path.
-pub(super) fn event_id(text: &str) -> Answer<EventId> {
+pub(in crate::http) fn event_id(text: &str) -> Answer<EventId> {
     text.parse()
         .map_err(|error: hapax_core::event::NotAnEventId| Fault::invalid_parameter(error.to_string()))
 }
 
 /// The SHA-256 of a body in a path.
-pub(super) fn body_hash(text: &str) -> Answer<BodyHash> {
+pub(in crate::http) fn body_hash(text: &str) -> Answer<BodyHash> {
     let mut bytes = [0; 32];
     hex::decode_to_slice(text, &mut bytes).map_err(|_| {
         Fault::invalid_parameter(format!("`{text}` is not a SHA-256: it has 64 hexadecimal digits"))
@@ -173,6 +178,28 @@ mod tests {
             "+000000000000001",
         ] {
             assert!(cursor(Some(text)).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_body_is_an_object_and_a_whole_number_is_one_however_it_is_written() {
+        #[derive(Debug, serde::Deserialize, PartialEq)]
+        struct Body {
+            rate: Option<u32>,
+        }
+        for text in [r#"{"rate":10}"#, r#" {"rate":10.0}"#, r#"{"rate":1e1}"#] {
+            assert_eq!(read(text.as_bytes()), Ok(Body { rate: Some(10) }), "{text}");
+        }
+        for text in [
+            r#"{"rate":10.5}"#,
+            r#"{"rate":-1.0}"#,
+            "[10]",
+            "null",
+            "10",
+            " ",
+            "{",
+        ] {
+            assert!(read::<Body>(text.as_bytes()).is_err(), "{text}");
         }
     }
 

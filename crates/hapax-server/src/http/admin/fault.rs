@@ -15,14 +15,14 @@ const RETRY_AFTER: Duration = Duration::from_secs(2);
 
 /// A refusal, on its way to being an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fault(Problem);
+pub(in crate::http) struct Fault(Problem);
 
 /// What handlers return.
-pub(super) type Answer<T> = Result<T, Fault>;
+pub(in crate::http) type Answer<T> = Result<T, Fault>;
 
 impl Fault {
     /// No token, or the wrong one.
-    pub(super) fn unauthorized(detail: impl Into<String>) -> Self {
+    pub(in crate::http) fn unauthorized(detail: impl Into<String>) -> Self {
         Self(Problem::new(
             StatusCode::UNAUTHORIZED,
             "unauthorized",
@@ -32,7 +32,7 @@ impl Fault {
     }
 
     /// A request that a web page of somebody else could have caused.
-    pub(super) fn forbidden_origin(detail: impl Into<String>) -> Self {
+    pub(in crate::http) fn forbidden_origin(detail: impl Into<String>) -> Self {
         Self(Problem::new(
             StatusCode::FORBIDDEN,
             "forbidden_origin",
@@ -41,8 +41,40 @@ impl Fault {
         ))
     }
 
+    /// Too many wrong tokens came from this address.
+    pub(in crate::http) fn too_many_attempts(wait: Duration) -> Self {
+        let detail = format!(
+            "too many wrong tokens came from your address; no token is looked at for {} s",
+            wait.as_secs().max(1)
+        );
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        let problem = Problem::new(status, "too_many_attempts", "Too many wrong tokens", detail);
+        Self(problem.retry_after(wait))
+    }
+
+    /// A change, asked for with a token that may only read.
+    pub(in crate::http) fn read_only() -> Self {
+        Self(Problem::new(
+            StatusCode::FORBIDDEN,
+            "read_only",
+            "This token may only read",
+            "the token is one of server.read_tokens, which change nothing; use server.admin_token",
+        ))
+    }
+
+    /// A form without the proof that it came from a page of ours.
+    pub(in crate::http) fn stale_form() -> Self {
+        Self(Problem::new(
+            StatusCode::FORBIDDEN,
+            "stale_form",
+            "The form is from another session",
+            "the form was made before you signed in, or before the service started; go back, load the page again and \
+             send it once more",
+        ))
+    }
+
     /// A path, query or body value that cannot be understood.
-    pub(super) fn invalid_parameter(detail: impl Into<String>) -> Self {
+    pub(in crate::http) fn invalid_parameter(detail: impl Into<String>) -> Self {
         Self(Problem::new(
             StatusCode::BAD_REQUEST,
             "invalid_parameter",
@@ -52,7 +84,7 @@ impl Fault {
     }
 
     /// A body that is not the JSON it has to be.
-    pub(super) fn malformed_body(detail: impl Into<String>) -> Self {
+    pub(in crate::http) fn malformed_body(detail: impl Into<String>) -> Self {
         Self(Problem::new(
             StatusCode::BAD_REQUEST,
             "malformed_body",
@@ -62,14 +94,14 @@ impl Fault {
     }
 
     /// A body over the limit of the admin port.
-    pub(super) fn body_too_large(limit_bytes: usize) -> Self {
+    pub(in crate::http) fn body_too_large(limit_bytes: usize) -> Self {
         let detail = format!("the body is over {limit_bytes} bytes, the limit of the admin API");
         let status = StatusCode::PAYLOAD_TOO_LARGE;
         Self(Problem::new(status, "body_too_large", "The body is too large", detail).closing())
     }
 
     /// No such thing.
-    pub(super) fn not_found(what: Missing, detail: impl Into<String>) -> Self {
+    pub(in crate::http) fn not_found(what: Missing, detail: impl Into<String>) -> Self {
         Self(Problem::new(
             StatusCode::NOT_FOUND,
             what.code(),
@@ -79,7 +111,7 @@ impl Fault {
     }
 
     /// A path that exists, asked in a way that does not.
-    pub(super) fn method_not_allowed() -> Self {
+    pub(in crate::http) fn method_not_allowed() -> Self {
         Self(Problem::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "method_not_allowed",
@@ -89,7 +121,7 @@ impl Fault {
     }
 
     /// Refused because deliveries are unfinished.
-    pub(super) fn work_unfinished(detail: impl Into<String>) -> Self {
+    pub(in crate::http) fn work_unfinished(detail: impl Into<String>) -> Self {
         Self(Problem::new(
             StatusCode::CONFLICT,
             "work_unfinished",
@@ -99,7 +131,7 @@ impl Fault {
     }
 
     /// Refused because no delivery fits the mode.
-    pub(super) fn nothing_to_replay(detail: impl Into<String>) -> Self {
+    pub(in crate::http) fn nothing_to_replay(detail: impl Into<String>) -> Self {
         Self(Problem::new(
             StatusCode::CONFLICT,
             "nothing_to_replay",
@@ -108,8 +140,18 @@ impl Fault {
         ))
     }
 
+    /// A source whose sender hands over no secret.
+    pub(in crate::http) fn no_registration(detail: impl Into<String>) -> Self {
+        Self(Problem::new(
+            StatusCode::CONFLICT,
+            "no_registration",
+            "The source takes no registration",
+            detail,
+        ))
+    }
+
     /// A job that is over cannot be cancelled.
-    pub(super) fn replay_over(detail: impl Into<String>) -> Self {
+    pub(in crate::http) fn replay_over(detail: impl Into<String>) -> Self {
         Self(Problem::new(
             StatusCode::CONFLICT,
             "replay_over",
@@ -118,8 +160,20 @@ impl Fault {
         ))
     }
 
+    /// No room for another saved view.
+    pub(in crate::http) fn too_many_views(limit: usize) -> Self {
+        let detail = format!("{limit} views are saved, which is the limit; delete one and save again");
+        let status = StatusCode::CONFLICT;
+        Self(Problem::new(
+            status,
+            "too_many_views",
+            "Too many saved views",
+            detail,
+        ))
+    }
+
     /// Too many live tails at once.
-    pub(super) fn too_many_streams(limit: usize) -> Self {
+    pub(in crate::http) fn too_many_streams(limit: usize) -> Self {
         let detail = format!("{limit} live tails are open, which is the limit; close one and try again");
         let status = StatusCode::SERVICE_UNAVAILABLE;
         let problem = Problem::new(status, "too_many_streams", "Too many live tails", detail);
@@ -127,14 +181,14 @@ impl Fault {
     }
 
     /// The database of an outbox cannot be used.
-    pub(super) fn outbox_unavailable(detail: impl Into<String>) -> Self {
+    pub(in crate::http) fn outbox_unavailable(detail: impl Into<String>) -> Self {
         let status = StatusCode::SERVICE_UNAVAILABLE;
         let problem = Problem::new(status, "outbox_unavailable", "The outbox is unavailable", detail);
         Self(problem.retry_after(RETRY_AFTER))
     }
 
     /// The store did not answer in time.
-    pub(super) fn timeout(limit: Duration) -> Self {
+    pub(in crate::http) fn timeout(limit: Duration) -> Self {
         let detail = format!(
             "there was no answer within {} s; what was begun may still happen, so look before asking again",
             limit.as_secs()
@@ -144,16 +198,26 @@ impl Fault {
         Self(problem.retry_after(RETRY_AFTER))
     }
 
+    /// The status that it is answered with.
+    pub(in crate::http) const fn status(&self) -> StatusCode {
+        self.0.status()
+    }
+
+    /// What happened this time.
+    pub(in crate::http) fn detail(&self) -> String {
+        self.0.detail().to_owned()
+    }
+
     /// The stable code.
     #[cfg(test)]
-    pub(super) const fn code(&self) -> &'static str {
+    pub(in crate::http) const fn code(&self) -> &'static str {
         self.0.code()
     }
 }
 
 /// What was not found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(in crate::http) enum Missing {
     /// A path.
     Path,
     /// An event, or its payload.
@@ -168,6 +232,8 @@ pub(super) enum Missing {
     LedgerEntry,
     /// A quarantined body.
     Conflict,
+    /// A saved view.
+    View,
     /// A refused row of an outbox.
     OutboxRow,
 }
@@ -182,6 +248,7 @@ impl Missing {
             Self::Replay => "replay_not_found",
             Self::LedgerEntry => "ledger_entry_not_found",
             Self::Conflict => "conflict_not_found",
+            Self::View => "view_not_found",
             Self::OutboxRow => "outbox_row_not_found",
         }
     }
@@ -195,6 +262,7 @@ impl Missing {
             Self::Replay => "No such replay",
             Self::LedgerEntry => "The ledger does not know this id",
             Self::Conflict => "No such quarantined body",
+            Self::View => "No such view",
             Self::OutboxRow => "No such refused row",
         }
     }
@@ -279,7 +347,9 @@ impl From<ReleaseError> for Fault {
 impl IntoResponse for Fault {
     fn into_response(self) -> Response {
         let status = self.0.status();
-        let mut response: Response = self.0.into_response();
+        let mut response: Response = self.0.clone().into_response();
+        // The dashboard shows it as a page.
+        response.extensions_mut().insert(self.0);
         if status == StatusCode::UNAUTHORIZED {
             let challenge = HeaderValue::from_static("Bearer realm=\"hapax\"");
             response.headers_mut().insert(WWW_AUTHENTICATE, challenge);

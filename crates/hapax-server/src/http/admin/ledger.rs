@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
-use hapax_core::Identity;
 use hapax_core::store::Forgotten;
+use hapax_core::{Clock as _, Identity, SystemClock};
 
 use super::access::Actor;
 use super::extract::Named;
@@ -11,14 +11,47 @@ use super::fault::{Answer, Fault, Missing};
 use super::state::AdminState;
 use super::views::{ForgottenView, LedgerView};
 
+/// Says what is remembered of a sender's id: since when, for how long, how many copies came.
+#[utoipa::path(get, path = "/ledger/{source}/{*event_id}", operation_id = "getLedgerEntry", tag = "ledger",
+    params(("source" = String, Path, description = "The source's name.", min_length = 1), ("event_id" = String, Path, description = "The sender's id, percent-encoded; it may hold slashes.", min_length = 1)),
+    responses((status = 200, description = "What the ledger knows.", body = LedgerView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "unknown_source", "ledger_entry_not_found"])))
+)]
 pub(super) async fn show(
     State(state): State<AdminState>,
     Named((source, event_id)): Named<(String, String)>,
 ) -> Answer<Json<LedgerView>> {
-    let identity = identity(&state, &source, event_id)?;
-    let entry = state.engine.store().look_up(&identity).await?;
+    entry(&state, source, event_id).await.map(Json)
+}
+
+/// Forgets a sender's id, so that the next event of that id is new.
+///
+/// Takes ten seconds, the life of every cache that could still answer for the old one.
+#[utoipa::path(delete, path = "/ledger/{source}/{*event_id}", operation_id = "forgetLedgerEntry", tag = "ledger",
+    params(("source" = String, Path, description = "The source's name.", min_length = 1), ("event_id" = String, Path, description = "The sender's id, percent-encoded; it may hold slashes.", min_length = 1)),
+    responses((status = 200, description = "It is forgotten.", body = ForgottenView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "unknown_source", "ledger_entry_not_found", "work_unfinished"])))
+)]
+pub(super) async fn forget(
+    State(state): State<AdminState>,
+    Actor(who): Actor,
+    Named((source, event_id)): Named<(String, String)>,
+) -> Answer<Json<ForgottenView>> {
+    forgotten(&state, source, event_id, &who).await.map(Json)
+}
+
+/// What the ledger knows of a sender's id.
+pub(in crate::http) async fn entry(
+    state: &AdminState,
+    source: String,
+    event_id: String,
+) -> Answer<LedgerView> {
+    let identity = identity(state, &source, event_id)?;
+    let store = state.engine.store();
+    let entry = store.look_up(&identity).await?;
     let entry = entry.ok_or_else(|| unknown(&source, &identity))?;
-    Ok(Json(LedgerView {
+    let copies = store.copies(&identity).await?;
+    Ok(LedgerView {
         source,
         scope: identity.scope.to_string(),
         event_id: identity.event_id,
@@ -26,23 +59,28 @@ pub(super) async fn show(
         generation: entry.generation.0,
         first_seen: entry.first_seen,
         expires_at: entry.expires_at,
+        window_left_seconds: entry.expires_at.since(SystemClock::default().now()).as_secs(),
         body_sha256: entry.raw_hash.to_string(),
-    }))
+        copies: copies.as_ref().map_or(0, |tally| tally.copies),
+        last_at: copies.map(|tally| tally.last_at),
+    })
 }
 
-pub(super) async fn forget(
-    State(state): State<AdminState>,
-    Actor(who): Actor,
-    Named((source, event_id)): Named<(String, String)>,
-) -> Answer<Json<ForgottenView>> {
-    let identity = identity(&state, &source, event_id)?;
-    match state.engine.forget(&identity, &who).await? {
-        Forgotten::Done { next } => Ok(Json(ForgottenView {
+/// Makes the ledger forget an id.
+pub(in crate::http) async fn forgotten(
+    state: &AdminState,
+    source: String,
+    event_id: String,
+    who: &str,
+) -> Answer<ForgottenView> {
+    let identity = identity(state, &source, event_id)?;
+    match state.engine.forget(&identity, who).await? {
+        Forgotten::Done { next } => Ok(ForgottenView {
             source,
             scope: identity.scope.to_string(),
             event_id: identity.event_id,
             next_generation: next.0,
-        })),
+        }),
         Forgotten::Unfinished => Err(Fault::work_unfinished(format!(
             "`{}` has deliveries that are not finished; forgetting it now could make it take effect twice. Wait \
              until they are, or discard them once they are dead",

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hapax_core::store::Counts;
+use hapax_core::store::{Counts, Span, TrafficRow};
 use hapax_core::{Backend, Timestamp};
 use tokio::sync::Mutex;
 
 use super::views::RetentionView;
+use crate::telemetry::Refusal;
 
 /// How long counts are good for a scrape: counting a large ledger is not free.
 const COUNTS_KEPT: Duration = Duration::from_secs(5);
@@ -22,16 +23,22 @@ pub trait Meter: Send + Sync + 'static {
     /// What arrived, for each source that anything came from.
     fn arrivals(&self) -> Vec<Arrivals>;
 
+    /// The rows of a span as they are in the store, with what this process has not written yet.
+    fn traffic_on_top_of(&self, stored: Vec<TrafficRow>, span: Span) -> Vec<TrafficRow>;
+
+    /// The last refusals of a source, newest first.
+    fn refusals(&self, source: &str) -> Vec<Refusal>;
+
     /// What retention deleted.
     fn purged(&self) -> RetentionView;
 }
 
 /// The store's counts for scrapes. Metrics must answer above all when the store does not.
 #[derive(Clone, Debug, Default)]
-pub(super) struct KnownCounts(Arc<Mutex<Option<(Instant, Counts)>>>);
+pub(in crate::http) struct KnownCounts(Arc<Mutex<Option<(Instant, Counts)>>>);
 
 impl KnownCounts {
-    pub(super) async fn read(&self, store: &dyn Backend) -> Counts {
+    pub(in crate::http) async fn read(&self, store: &dyn Backend) -> Counts {
         let mut known = self.0.lock().await;
         let is_fresh = known.as_ref().is_some_and(|(at, _)| at.elapsed() < COUNTS_KEPT);
         if !is_fresh && let Ok(Ok(counts)) = tokio::time::timeout(COUNTS_TIMEOUT, store.counts()).await {

@@ -15,28 +15,52 @@ use super::views::{OutboxRetriedView, OutboxRowView, OutboxView, OutboxesView};
 use crate::config::Outbox;
 use crate::outbox::{Counts, RefusedRow, Table, TableError};
 
+/// Lists the outboxes: rows of each state, and the first refused ones with the reason.
+#[utoipa::path(get, path = "/outbox", operation_id = "listOutboxes", tag = "outbox",
+    responses((status = 200, description = "Every outbox.", body = OutboxesView)))]
 pub(super) async fn list(State(state): State<AdminState>) -> Json<OutboxesView> {
-    let views = tables(&state).into_iter().map(|(outbox, table)| async move {
+    Json(all(&state).await)
+}
+
+/// Every outbox and how it is doing.
+pub(in crate::http) async fn all(state: &AdminState) -> OutboxesView {
+    let views = tables(state).into_iter().map(|(outbox, table)| async move {
         let counted = table.counts().await;
         view(&outbox, counted)
     });
-    Json(OutboxesView {
+    OutboxesView {
         outboxes: join_all(views).await,
-    })
+    }
 }
 
+/// Lets a refused row be tried again.
+#[utoipa::path(post, path = "/outbox/{name}/{id}/retry", operation_id = "retryOutboxRow", tag = "outbox",
+    params(("name" = String, Path, description = "The outbox.", min_length = 1), ("id" = i64, Path, description = "The row.")),
+    responses((status = 200, description = "It is tried again.", body = OutboxRetriedView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "outbox_row_not_found", "outbox_unavailable"])))
+)]
 pub(super) async fn retry(
     State(state): State<AdminState>,
     Actor(who): Actor,
     Named((name, id)): Named<(String, i64)>,
 ) -> Answer<Json<OutboxRetriedView>> {
+    retried(&state, name, id, who).await.map(Json)
+}
+
+/// Tries a refused row again.
+pub(in crate::http) async fn retried(
+    state: &AdminState,
+    name: String,
+    id: i64,
+    who: String,
+) -> Answer<OutboxRetriedView> {
     let missing = || {
         let detail = format!(
             "the outbox `{name}` has no refused row {id}; `hapax outbox list` shows the outboxes and their refused rows"
         );
         Fault::not_found(Missing::OutboxRow, detail)
     };
-    let found = tables(&state).into_iter().find(|(outbox, _)| outbox.name == name);
+    let found = tables(state).into_iter().find(|(outbox, _)| outbox.name == name);
     let (_, table) = found.ok_or_else(missing)?;
     if !table.retry(id).await.map_err(|error| unavailable(&error))? {
         return Err(missing());
@@ -48,7 +72,7 @@ pub(super) async fn retry(
         detail: String::new(),
     };
     state.engine.store().record(entry).await?;
-    Ok(Json(OutboxRetriedView { outbox: name, id }))
+    Ok(OutboxRetriedView { outbox: name, id })
 }
 
 fn tables(state: &AdminState) -> Vec<(Outbox, Arc<dyn Table>)> {

@@ -14,6 +14,7 @@ use hapax_core::Backend;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, watch};
+use utoipa::ToSchema;
 
 use super::state::AdminState;
 
@@ -23,7 +24,7 @@ const PROBE_KEPT: Duration = Duration::from_secs(1);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Where a process is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Not listening for webhooks yet.
@@ -93,7 +94,7 @@ impl Readiness {
 }
 
 /// What `/readyz` answers.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ReadyView {
     /// Whether webhooks should be sent here.
     pub ready: bool,
@@ -104,14 +105,14 @@ pub struct ReadyView {
 }
 
 /// The things that readiness looks at.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ChecksView {
     /// Whether the store can write.
     pub store: CheckView,
 }
 
 /// One thing that was looked at.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct CheckView {
     /// Whether it is as it should be.
     pub ok: bool,
@@ -121,10 +122,16 @@ pub struct CheckView {
     pub took_ms: u64,
 }
 
+/// Says that the process runs.
+#[utoipa::path(get, path = "/healthz", operation_id = "health", tag = "probes",
+    responses((status = 200, description = "It runs.", content_type = "text/plain", body = String)))]
 pub(super) async fn healthz() -> &'static str {
     "ok\n"
 }
 
+/// Says whether webhooks should be sent here, and what is missing if not.
+#[utoipa::path(get, path = "/readyz", operation_id = "readiness", tag = "probes",
+    responses((status = 200, description = "It takes webhooks.", body = ReadyView), (status = 503, description = "It does not.", body = ReadyView)))]
 pub(super) async fn readyz(State(state): State<AdminState>) -> Response {
     let store = state.readiness.check_store(state.engine.store().as_ref()).await;
     let phase = state.readiness.phase();

@@ -8,6 +8,7 @@ use hapax_core::store::AuditEntry;
 use hapax_core::{Clock as _, SourceName, SystemClock};
 use hapax_verify::{Handshake, catalogue};
 use serde::Deserialize;
+use utoipa::ToSchema;
 
 use super::access::Actor;
 use super::extract::{Named, Sent};
@@ -21,20 +22,42 @@ const SECONDS_DEFAULT: u64 = 600;
 /// The longest that one is open: until then anybody who knows the URL could be first.
 const SECONDS_MAX: u64 = 24 * 3600;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schema(as = RegistrationWanted)]
 pub(super) struct Wanted {
+    /// How long the registration is open; 600 unless said.
+    #[schema(minimum = 1, maximum = 86400)]
     for_seconds: Option<u64>,
 }
 
+/// Lets a sender hand over the secret that it will sign with, for a while.
+///
+/// Only for senders that do so (Asana).
+#[utoipa::path(post, path = "/sources/{name}/registration", operation_id = "openRegistration", tag = "sources",
+    params(("name" = String, Path, description = "The source's name.", min_length = 1)),
+    request_body = Wanted,
+    responses((status = 200, description = "Until when it is open.", body = RegistrationView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "unknown_source", "no_registration"])))
+)]
 pub(super) async fn open(
     State(state): State<AdminState>,
     Actor(who): Actor,
     Named(name): Named<String>,
     Sent(wanted): Sent<Wanted>,
 ) -> Answer<Json<RegistrationView>> {
+    opened(&state, name, wanted.for_seconds, who).await.map(Json)
+}
+
+/// Lets the sender of a source hand its secret over, for a while.
+pub(in crate::http) async fn opened(
+    state: &AdminState,
+    name: String,
+    for_seconds: Option<u64>,
+    who: String,
+) -> Answer<RegistrationView> {
     check(state.settings.load().source(&name)?)?;
-    let seconds = wanted.for_seconds.unwrap_or(SECONDS_DEFAULT);
+    let seconds = for_seconds.unwrap_or(SECONDS_DEFAULT);
     if !(1..=SECONDS_MAX).contains(&seconds) {
         return Err(Fault::invalid_parameter(format!(
             "`for_seconds` is {seconds}; a registration is open between 1 s and {SECONDS_MAX} s"
@@ -50,10 +73,10 @@ pub(super) async fn open(
         detail: format!("until {open_until}"),
     };
     store.record(entry).await?;
-    Ok(Json(RegistrationView {
+    Ok(RegistrationView {
         source: name,
         open_until,
-    }))
+    })
 }
 
 /// Only a sender that hands its secret over has anything to register.
@@ -62,7 +85,7 @@ fn check(source: &SourceView) -> Answer<()> {
     if provider.is_some_and(|provider| provider.handshakes.contains(&Handshake::AsanaSecret)) {
         return Ok(());
     }
-    Err(Fault::invalid_parameter(format!(
+    Err(Fault::no_registration(format!(
         "the sender of `{}` hands over no secret; its secrets are those of the configuration",
         source.name
     )))

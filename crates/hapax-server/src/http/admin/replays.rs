@@ -1,68 +1,149 @@
-//! `POST events/{id}/replay`, `POST replays`, `GET replays/{id}`, `DELETE replays/{id}`.
+//! `POST events/{id}/replay`, `GET replays`, `POST replays`, `GET replays/{id}`, `DELETE replays/{id}`.
+
+use std::fmt;
 
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use hapax_core::DestinationId;
-use hapax_core::store::{EventQuery, ReplayJobId, ReplayMode, Replayed};
+use hapax_core::store::{Cursor, EventQuery, ReplayJobId, ReplayMode, Replayed};
+use hapax_core::{DestinationId, EventId};
 use hapax_engine::ReplayRequest;
 use http::StatusCode;
 use http::header::LOCATION;
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use utoipa::ToSchema;
 
 use super::access::Actor;
-use super::extract::{Named, Sent, event_id};
+use super::audit::PageParameters;
+use super::extract::{Asked, Named, Sent, cursor, cursor_text, event_id, limit};
 use super::fault::{Answer, Fault, Missing};
+use super::filter;
 use super::show;
 use super::state::{AdminState, Settings};
-use super::views::{ReplayJobView, ReplayedView};
+use super::views::{ReplayJobView, ReplayPreviewView, ReplayedView, ReplaysView};
 
 /// Events a second that a bulk replay puts back, unless asked otherwise.
-const RATE_DEFAULT: u32 = 100;
+pub(in crate::http) const RATE_DEFAULT: u32 = 100;
 /// Most events a second that a bulk replay may put back.
 const RATE_MAX: u32 = 10_000;
 /// Longest reason that the audit trail takes.
-pub(super) const WHY_BYTES_MAX: usize = 1_024;
+const WHY_CHARACTERS_MAX: usize = 1_024;
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schema(example = json!({ "mode": "all", "to": "billing", "why": "billing lost a day" }))]
 pub(super) struct ReplayOne {
+    /// Which of its deliveries; `failed` unless said.
+    #[schema(schema_with = super::schemas::replay_mode_or_null)]
     mode: Option<ReplayMode>,
+    /// Only to this destination, even if it was added after the event.
     to: Option<String>,
+    /// Why; it is kept in the audit trail.
+    #[schema(max_length = 1024)]
     why: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "query": "source:stripe status:dead since:2h", "mode": "failed", "why": "billing is fixed", "dry_run": true }))]
 pub(super) struct ReplayMany {
-    query: Option<EventQuery>,
+    /// Which events: a text in the query language, or the same as an object.
+    #[schema(schema_with = super::schemas::which, required)]
+    query: Option<Which>,
+    /// Which of their deliveries; `failed` unless said.
+    #[schema(schema_with = super::schemas::replay_mode_or_null)]
     mode: Option<ReplayMode>,
+    /// Only to this destination, even if it was added after the events.
     to: Option<String>,
+    /// At most this many events a second; 100 unless said.
+    #[schema(minimum = 1, maximum = 10000)]
     rate: Option<u32>,
+    /// Why; it is kept in the audit trail.
+    #[schema(max_length = 1024)]
+    #[serde(default)]
     why: String,
+    /// Count and show a few, and change nothing.
+    #[serde(default)]
     dry_run: bool,
 }
 
+/// Which events: a text in the query language, or the same as an object.
+#[derive(Debug)]
+enum Which {
+    Text(String),
+    Fields(Box<EventQuery>),
+}
+
+impl<'de> Deserialize<'de> for Which {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(WhichVisitor)
+    }
+}
+
+/// By hand, so that an unknown field is refused with its name.
+struct WhichVisitor;
+
+impl<'de> Visitor<'de> for WhichVisitor {
+    type Value = Which;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a query as text, such as \"status:dead\", or as an object")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Which, E> {
+        Ok(Which::Text(text.to_owned()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Which, A::Error> {
+        let query = EventQuery::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Which::Fields(Box::new(query)))
+    }
+}
+
+/// Puts one event back to work.
+///
+/// A replay keeps the idempotency key, so that a handler that has seen the event can tell; only mode `force` takes new
+/// ones, under which it takes effect again.
+#[utoipa::path(post, path = "/events/{id}/replay", operation_id = "replayEvent", tag = "replays",
+    params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid")),
+    request_body = ReplayOne,
+    responses((status = 200, description = "What was put back.", body = ReplayedView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "event_not_found", "unknown_destination", "work_unfinished", "nothing_to_replay"])))
+)]
 pub(super) async fn replay_one(
     State(state): State<AdminState>,
     Actor(who): Actor,
     Named(id): Named<String>,
     Sent(asked): Sent<ReplayOne>,
 ) -> Answer<Json<ReplayedView>> {
-    let event = event_id(&id)?;
     let mode = asked.mode.unwrap_or(ReplayMode::Failed);
     let to = target(&state.settings.load(), asked.to.as_deref())?;
-    check_why(&asked.why)?;
-    match state.engine.replay(event, mode, to, &who, &asked.why).await? {
+    replayed(&state, event_id(&id)?, mode, to, (&who, &asked.why))
+        .await
+        .map(Json)
+}
+
+/// Puts one event back to work; `by` is who and why.
+pub(in crate::http) async fn replayed(
+    state: &AdminState,
+    event: EventId,
+    mode: ReplayMode,
+    to: Option<DestinationId>,
+    (who, why): (&str, &str),
+) -> Answer<ReplayedView> {
+    check_why(why)?;
+    match state.engine.replay(event, mode, to, who, why).await? {
         Replayed::Again {
             deliveries,
             generation,
-        } => Ok(Json(ReplayedView {
+        } => Ok(ReplayedView {
             event,
             mode,
             deliveries,
             generation: generation.0,
-        })),
+        }),
         Replayed::Unfinished => Err(Fault::work_unfinished(format!(
             "event {event} has deliveries that are not finished; wait until they are, or pause their destination \
              and look at `hapax events show {event}`"
@@ -72,6 +153,15 @@ pub(super) async fn replay_one(
     }
 }
 
+/// Starts a bulk replay, or says what it would do.
+///
+/// A replay is a stored job: it goes on after a restart, at its own rate, and can be cancelled. Events with unfinished
+/// work are left alone.
+#[utoipa::path(post, path = "/replays", operation_id = "startReplay", tag = "replays",
+    request_body = ReplayMany,
+    responses((status = 200, description = "With `dry_run`: what it would do.", body = ReplayPreviewView), (status = 202, description = "The replay that was started; `Location` says where it is.", body = ReplayJobView, headers(("location" = String, description = "Its path.")))),
+    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "unknown_destination"])))
+)]
 pub(super) async fn start(
     State(state): State<AdminState>,
     Actor(who): Actor,
@@ -80,14 +170,33 @@ pub(super) async fn start(
     let dry_run = asked.dry_run;
     let request = request(&state.settings.load(), asked, who)?;
     if dry_run {
-        let preview = state.engine.preview_replay(&request).await?;
-        return Ok(Json(show::preview(preview)).into_response());
+        return Ok(Json(preview(&state, &request).await?).into_response());
     }
-    let job = show::job(state.engine.start_replay(request).await?);
+    let job = started(&state, request).await?;
     let location = format!("/api/v1/replays/{}", job.id);
     Ok((StatusCode::ACCEPTED, [(LOCATION, location)], Json(job)).into_response())
 }
 
+/// Lists bulk replays, the newest first, over or not.
+#[utoipa::path(get, path = "/replays", operation_id = "listReplays", tag = "replays",
+    params(PageParameters),
+    responses((status = 200, description = "A page of replays.", body = ReplaysView)),
+    extensions(("x-problems" = json!(["invalid_parameter"])))
+)]
+pub(super) async fn list(
+    State(state): State<AdminState>,
+    Asked(asked): Asked<PageParameters>,
+) -> Answer<Json<ReplaysView>> {
+    let (after, limit) = (cursor(asked.cursor.as_deref())?, limit(asked.limit)?);
+    page(&state, after, limit).await.map(Json)
+}
+
+/// Shows how far a bulk replay is.
+#[utoipa::path(get, path = "/replays/{id}", operation_id = "getReplay", tag = "replays",
+    params(("id" = String, Path, description = "The id of the replay.", format = "uuid")),
+    responses((status = 200, description = "The replay.", body = ReplayJobView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "replay_not_found"])))
+)]
 pub(super) async fn show(
     State(state): State<AdminState>,
     Named(id): Named<String>,
@@ -95,33 +204,80 @@ pub(super) async fn show(
     Ok(Json(find(&state, job_id(&id)?).await?))
 }
 
+/// Cancels a bulk replay.
+///
+/// What it has put back stays so.
+#[utoipa::path(delete, path = "/replays/{id}", operation_id = "cancelReplay", tag = "replays",
+    params(("id" = String, Path, description = "The id of the replay.", format = "uuid")),
+    responses((status = 200, description = "The replay as it ended.", body = ReplayJobView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "replay_not_found", "replay_over"])))
+)]
 pub(super) async fn cancel(
     State(state): State<AdminState>,
     Actor(who): Actor,
     Named(id): Named<String>,
 ) -> Answer<Json<ReplayJobView>> {
-    let id = job_id(&id)?;
-    if state.engine.cancel_replay(id, &who).await? {
-        return Ok(Json(find(&state, id).await?));
+    cancelled(&state, job_id(&id)?, &who).await.map(Json)
+}
+
+/// What a bulk replay would do.
+pub(in crate::http) async fn preview(
+    state: &AdminState,
+    request: &ReplayRequest,
+) -> Answer<ReplayPreviewView> {
+    Ok(show::preview(state.engine.preview_replay(request).await?))
+}
+
+/// Starts a bulk replay.
+pub(in crate::http) async fn started(state: &AdminState, request: ReplayRequest) -> Answer<ReplayJobView> {
+    Ok(show::job(state.engine.start_replay(request).await?))
+}
+
+/// One page of bulk replays.
+pub(in crate::http) async fn page(
+    state: &AdminState,
+    after: Option<Cursor>,
+    limit: u32,
+) -> Answer<ReplaysView> {
+    let (jobs, next) = state.engine.store().replay_jobs(after, limit).await?;
+    Ok(ReplaysView {
+        replays: jobs.into_iter().map(show::job).collect(),
+        next: next.map(cursor_text),
+    })
+}
+
+/// Cancels a bulk replay.
+pub(in crate::http) async fn cancelled(
+    state: &AdminState,
+    id: ReplayJobId,
+    who: &str,
+) -> Answer<ReplayJobView> {
+    if state.engine.cancel_replay(id, who).await? {
+        return find(state, id).await;
     }
-    find(&state, id).await?;
+    find(state, id).await?;
     Err(Fault::replay_over(format!(
         "replay {id} is over; there is nothing to cancel"
     )))
 }
 
-async fn find(state: &AdminState, id: ReplayJobId) -> Answer<ReplayJobView> {
+/// One bulk replay.
+pub(in crate::http) async fn find(state: &AdminState, id: ReplayJobId) -> Answer<ReplayJobView> {
     let job = state.engine.store().replay_job(id).await?;
     let missing = || Fault::not_found(Missing::Replay, format!("there is no replay {id}"));
     job.map(show::job).ok_or_else(missing)
 }
 
 fn request(settings: &Settings, asked: ReplayMany, who: String) -> Answer<ReplayRequest> {
-    let query = asked.query.unwrap_or_default();
+    let query = match asked.query {
+        None => EventQuery::default(),
+        Some(Which::Text(text)) => filter::read(settings, &text)?,
+        Some(Which::Fields(query)) => filter::check(settings, *query)?,
+    };
     if query == EventQuery::default() {
         return Err(Fault::invalid_parameter(
-            "`query` is empty, which means every event ever; name at least one of source, status, type, event_id, \
-             since, until",
+            "`query` is empty, which means every event ever; name at least one term, such as source:stripe or \
+             status:dead",
         ));
     }
     let rate_per_second = asked.rate.unwrap_or(RATE_DEFAULT);
@@ -146,16 +302,17 @@ fn target(settings: &Settings, to: Option<&str>) -> Answer<Option<DestinationId>
 
 /// Refuses a reason that the audit trail has no room for.
 pub(super) fn check_why(why: &str) -> Answer<()> {
-    if why.len() <= WHY_BYTES_MAX {
+    let length = why.chars().count();
+    if length <= WHY_CHARACTERS_MAX {
         return Ok(());
     }
     Err(Fault::invalid_parameter(format!(
-        "`why` has {} bytes; at most {WHY_BYTES_MAX} are kept",
-        why.len()
+        "`why` has {length} characters; at most {WHY_CHARACTERS_MAX} are kept"
     )))
 }
 
-fn job_id(text: &str) -> Answer<ReplayJobId> {
+/// The id of a bulk replay in a path.
+pub(in crate::http) fn job_id(text: &str) -> Answer<ReplayJobId> {
     let id = text.parse().map_err(|_| {
         Fault::invalid_parameter(format!(
             "`{text}` is not the id of a replay: it is a UUID, as `POST replays` answered"

@@ -1,9 +1,11 @@
-//! From the configuration to what the admin port shows of it. No secret crosses over but the port's own.
+//! From the configuration to what the admin port shows of it, and what it needs to sign a copy of an event.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use http::Uri;
 
 use super::access::Access;
-use super::state::{DestinationSettings, Settings};
+use super::state::{DestinationSettings, Settings, SourceFacts};
 use super::views::SourceView;
 use crate::config::{Config, Destination, Kind, Outbox, Source};
 use crate::destination::{OUTBOX_LEDGER_WINDOW, OUTBOX_PAYLOAD_RETENTION};
@@ -14,12 +16,13 @@ impl From<&Config> for Settings {
         Self {
             access: Access {
                 token: config.server.admin_token.clone(),
+                read_tokens: config.server.read_tokens.clone(),
                 listen: config.server.admin_listen,
             },
             sources: config
                 .sources
                 .values()
-                .map(source)
+                .map(|one| source(config, one))
                 .chain(config.outboxes.values().map(outbox_source))
                 .collect(),
             destinations: config
@@ -28,11 +31,45 @@ impl From<&Config> for Settings {
                 .map(destination)
                 .chain(config.outboxes.values().map(outbox_destination))
                 .collect(),
+            facts: config
+                .sources
+                .iter()
+                .map(|(name, source)| (name.clone(), facts(config, source)))
+                .collect(),
         }
     }
 }
 
-fn source(source: &Source) -> SourceView {
+fn facts(config: &Config, source: &Source) -> SourceFacts {
+    SourceFacts {
+        recipe: source.recipe.clone(),
+        options: source.options.clone(),
+        secret: source.secrets.first().cloned(),
+        url: url(config, source.name.as_str()),
+    }
+}
+
+/// What to enter at the sender, or, without a public URL, what works on this machine.
+fn url(config: &Config, source: &str) -> String {
+    match &config.server.public_url {
+        Some(_) => config.public_url_of(source),
+        None => format!("http://{}/in/{source}", reachable(config.server.listen)),
+    }
+}
+
+/// A service that listens on every address is reached on this machine's own.
+fn reachable(listen: SocketAddr) -> SocketAddr {
+    if !listen.ip().is_unspecified() {
+        return listen;
+    }
+    let ip = match listen.ip() {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::LOCALHOST),
+    };
+    SocketAddr::new(ip, listen.port())
+}
+
+fn source(config: &Config, source: &Source) -> SourceView {
     SourceView {
         name: source.name.to_string(),
         provider: source.provider.map(|provider| provider.name.clone()),
@@ -42,6 +79,16 @@ fn source(source: &Source) -> SourceView {
         ledger_window_seconds: source.ledger_window.as_secs(),
         payload_retention_seconds: source.payload_retention.as_secs(),
         dead_retention_seconds: source.dead_retention.as_secs(),
+        indexed: source.indexed.clone(),
+        scheme: Some(source.recipe.proof.summary()),
+        event_id_rule: Some(source.recipe.identity.event_id.to_string()),
+        console_url: config
+            .server
+            .public_url
+            .as_ref()
+            .map(|_| url(config, source.name.as_str())),
+        takes_registrations: source.hands_secrets_over(),
+        refusals: Vec::new(),
     }
 }
 
@@ -56,6 +103,12 @@ fn outbox_source(outbox: &Outbox) -> SourceView {
         ledger_window_seconds: OUTBOX_LEDGER_WINDOW.as_secs(),
         payload_retention_seconds: OUTBOX_PAYLOAD_RETENTION.as_secs(),
         dead_retention_seconds: OUTBOX_LEDGER_WINDOW.as_secs(),
+        indexed: Vec::new(),
+        scheme: None,
+        event_id_rule: None,
+        console_url: None,
+        takes_registrations: false,
+        refusals: Vec::new(),
     }
 }
 

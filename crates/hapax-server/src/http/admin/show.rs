@@ -2,16 +2,18 @@
 
 use std::collections::HashSet;
 
-use hapax_core::store::{self, EventRecord, EventSummary, Pause, ReplayJob};
-use hapax_core::{DestinationId, EventId, Headers, StoredEvent};
-use hapax_engine::ReplayPreview;
+use hapax_core::store::{self, DeadGroup, EventQuery, EventRecord, EventSummary, Pause, ReplayJob};
+use hapax_core::{DestinationId, EventId, EventStatus, Headers, StoredEvent};
+use hapax_engine::{Coverage, ReplayPreview};
 
 use super::state::{AdminState, Settings};
 use super::views::{
-    AttemptView, BatchView, ConflictView, DeliveryStatus, DeliveryView, DuplicatesView, EventSummaryView,
-    EventView, HeaderView, Intake, PauseView, ReplayJobView, ReplayPreviewView, TallyView,
+    AttemptView, BatchView, ConflictView, CoverageView, DeadGroupView, DeliveryStatus, DeliveryView,
+    DuplicatesView, EventSummaryView, EventView, HeaderView, Intake, PauseView, ReplayJobView,
+    ReplayPreviewView, TallyView,
 };
 use crate::outbox::own_key;
+use crate::query;
 
 /// Headers whose values are credentials; they are kept for no reader.
 const HIDDEN_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
@@ -96,6 +98,8 @@ impl<'a> Names<'a> {
             duplicates: record.duplicates.as_ref().map(duplicates),
             conflicts: record.conflicts.iter().map(conflict).collect(),
             same_body_as: record.same_body_as,
+            identity: None,
+            verification: None,
         }
     }
 
@@ -124,6 +128,37 @@ pub(super) fn summary(event: EventSummary) -> EventSummaryView {
         status: event.status,
         received_at: event.received_at,
         body_bytes: event.body_bytes,
+        copies: event.copies,
+    }
+}
+
+/// What a search looked at.
+pub(super) const fn coverage(coverage: Coverage) -> CoverageView {
+    match coverage {
+        Coverage::Everything => CoverageView::Everything,
+        Coverage::IndexedSince(since) => CoverageView::Indexed { since },
+        Coverage::Newest { bodies_read, is_cut } => CoverageView::Newest { bodies_read, is_cut },
+    }
+}
+
+/// Dead letters that have much in common.
+pub(super) fn dead_group(settings: &Settings, group: &DeadGroup) -> DeadGroupView {
+    let query = EventQuery {
+        // An error belongs to a dead delivery already; without one the status has to say it.
+        status: group.error.is_none().then_some(EventStatus::Dead),
+        to: Some(settings.name_of(&group.destination).as_str().into()),
+        error: group.error,
+        ..EventQuery::default()
+    };
+    DeadGroupView {
+        destination: settings.name_of(&group.destination),
+        destination_id: group.destination.to_string(),
+        error: group.error.map(|class| class.to_string()),
+        count: group.count,
+        first_at: group.first_at,
+        last_at: group.last_at,
+        last_event: group.last,
+        q: query::print(&query),
     }
 }
 
@@ -142,6 +177,7 @@ pub(super) fn job(job: ReplayJob) -> ReplayJobView {
     ReplayJobView {
         id: job.id.to_string(),
         state: job.state,
+        q: query::print(&job.query),
         query: job.query,
         mode: job.mode,
         to: job.to.map(|destination| destination.to_string()),
@@ -154,6 +190,7 @@ pub(super) fn job(job: ReplayJob) -> ReplayJobView {
             replayed: job.tally.replayed,
             unfinished: job.tally.unfinished,
             skipped: job.tally.skipped,
+            bodies_read: job.tally.bodies_read,
         },
     }
 }
@@ -165,6 +202,7 @@ pub(super) fn preview(preview: ReplayPreview) -> ReplayPreviewView {
         dry_run: true,
         matched: preview.matched,
         samples,
+        coverage: coverage(preview.coverage),
     }
 }
 
@@ -173,12 +211,16 @@ pub(super) fn no_event(id: EventId) -> String {
     format!("there is no event {id}, or its payload has outlived the source's payload_retention")
 }
 
+/// Whether the values of a header are credentials.
+pub(super) fn is_hidden(name: &str) -> bool {
+    HIDDEN_HEADERS
+        .iter()
+        .any(|hidden| name.eq_ignore_ascii_case(hidden))
+}
+
 fn headers(headers: &Headers) -> Vec<HeaderView> {
     let shown = headers.iter().map(|(name, value)| {
-        let hidden = HIDDEN_HEADERS
-            .iter()
-            .any(|hidden| name.eq_ignore_ascii_case(hidden));
-        let value = if hidden {
+        let value = if is_hidden(name) {
             "***".into()
         } else {
             String::from_utf8_lossy(value)

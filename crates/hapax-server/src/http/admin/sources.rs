@@ -3,11 +3,23 @@
 use axum::Json;
 use axum::extract::State;
 
+use super::facts;
 use super::state::AdminState;
 use super::views::SourcesView;
 
+/// Lists the sources as they are configured, without their secrets.
+#[utoipa::path(get, path = "/sources", operation_id = "listSources", tag = "sources",
+    responses((status = 200, description = "Every source.", body = SourcesView)))]
 pub(super) async fn list(State(state): State<AdminState>) -> Json<SourcesView> {
-    Json(SourcesView {
-        sources: state.settings.load().sources.clone(),
-    })
+    Json(all(&state))
+}
+
+/// Every source, with what was refused lately.
+pub(in crate::http) fn all(state: &AdminState) -> SourcesView {
+    let mut sources = state.settings.load().sources.clone();
+    for source in &mut sources {
+        let refusals = state.meter.refusals(&source.name).into_iter();
+        source.refusals = refusals.map(facts::refusal).collect();
+    }
+    SourcesView { sources }
 }

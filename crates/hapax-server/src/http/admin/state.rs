@@ -1,13 +1,15 @@
 //! What every handler of the admin port is given.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use hapax_core::{DestinationId, Timestamp};
+use hapax_core::{DestinationId, Secret, Timestamp};
 use hapax_engine::Engine;
+use hapax_verify::{Options, Recipe};
 use tokio::sync::Semaphore;
 
-use super::access::Access;
+use super::access::{Access, Gate};
 use super::fault::{Fault, Missing};
 use super::meter::{KnownCounts, Meter};
 use super::readiness::Readiness;
@@ -29,11 +31,13 @@ pub struct AdminState {
     /// When it started.
     pub started_at: Timestamp,
     /// Permits for live tails.
-    pub(super) streams: Arc<Semaphore>,
+    pub(in crate::http) streams: Arc<Semaphore>,
     /// What a scrape shows of the store.
-    pub(super) counts: KnownCounts,
+    pub(in crate::http) counts: KnownCounts,
+    /// What access remembers.
+    pub(in crate::http) gate: Arc<Gate>,
     /// The outboxes that are relayed.
-    pub(super) outboxes: Option<Arc<Outboxes>>,
+    pub(in crate::http) outboxes: Option<Arc<Outboxes>>,
 }
 
 impl AdminState {
@@ -61,12 +65,14 @@ impl AdminState {
             started_at,
             streams,
             counts: KnownCounts::default(),
+            gate: Arc::new(Gate::new()),
             outboxes: None,
         }
     }
 }
 
-/// The part of the configuration that the admin port shows or needs; without any secret but its own.
+/// The part of the configuration that the admin port shows or needs. Of secrets it has its own, and one of each source
+/// to sign a copy with; neither is ever shown.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Who may use the API.
@@ -75,6 +81,28 @@ pub struct Settings {
     pub sources: Vec<SourceView>,
     /// Every configured destination, by name.
     pub destinations: Vec<DestinationSettings>,
+    /// How the requests of each source are judged, and made.
+    pub facts: BTreeMap<String, SourceFacts>,
+}
+
+/// How the requests of a source are judged, and how one like them is made.
+#[derive(Clone, Debug)]
+pub struct SourceFacts {
+    /// How they are judged.
+    pub recipe: Recipe,
+    /// What its sender needs besides a secret.
+    pub options: Options,
+    /// The first of its secrets.
+    pub secret: Option<Secret>,
+    /// Where its webhooks go: by the public URL, or where the service listens.
+    pub url: String,
+}
+
+impl SourceFacts {
+    /// Where the id of an event is, in words.
+    pub fn rule(&self) -> String {
+        self.recipe.identity.event_id.to_string()
+    }
 }
 
 /// A destination as it is configured.
@@ -92,7 +120,7 @@ pub struct DestinationSettings {
 
 impl Settings {
     /// The source of this name.
-    pub(super) fn source(&self, name: &str) -> Result<&SourceView, Fault> {
+    pub(in crate::http) fn source(&self, name: &str) -> Result<&SourceView, Fault> {
         self.sources
             .iter()
             .find(|source| source.name == name)
@@ -103,7 +131,7 @@ impl Settings {
     }
 
     /// The id of the destination that is called this, or has this id.
-    pub(super) fn destination(&self, name: &str) -> Result<DestinationId, Fault> {
+    pub(in crate::http) fn destination(&self, name: &str) -> Result<DestinationId, Fault> {
         let by_name = self
             .destinations
             .iter()
@@ -118,13 +146,19 @@ impl Settings {
         })
     }
 
+    /// The same for what may be removed from the configuration: a name that is unknown is taken for an id.
+    pub(in crate::http) fn destination_or_id(&self, name: &str) -> DestinationId {
+        self.destination(name)
+            .unwrap_or_else(|_| DestinationId::from(name))
+    }
+
     /// The configured destination with this id.
-    pub(super) fn by_id(&self, id: &DestinationId) -> Option<&DestinationSettings> {
+    pub(in crate::http) fn by_id(&self, id: &DestinationId) -> Option<&DestinationSettings> {
         self.destinations.iter().find(|destination| destination.id == *id)
     }
 
     /// What people call the destination with this id.
-    pub(super) fn name_of(&self, id: &DestinationId) -> String {
+    pub(in crate::http) fn name_of(&self, id: &DestinationId) -> String {
         self.by_id(id)
             .map_or_else(|| id.to_string(), |destination| destination.name.clone())
     }
@@ -146,7 +180,7 @@ fn known_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
 
 impl DestinationSettings {
     /// The view of it before anything is known about its work.
-    pub(super) fn view(&self) -> DestinationView {
+    pub(in crate::http) fn view(&self) -> DestinationView {
         DestinationView {
             name: self.name.clone(),
             id: self.id.to_string(),

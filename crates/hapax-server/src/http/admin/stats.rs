@@ -2,21 +2,53 @@
 
 use axum::Json;
 use axum::extract::State;
-use hapax_core::store::{Backlog, Counts};
+use hapax_core::store::{Backlog, Counts, Span};
 use hapax_core::{Clock as _, DeliveryState, SystemClock};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 use super::destinations;
+use super::extract::Asked;
 use super::fault::Answer;
 use super::meter::Arrivals;
 use super::state::{AdminState, Settings};
+use super::traffic;
 use super::views::{DestinationStatsView, DestinationView, SourceStatsView, StatsView, StoreView};
 
-pub(super) async fn show(State(state): State<AdminState>) -> Answer<Json<StatsView>> {
+/// How far to look back.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct StatsParameters {
+    /// Adds the traffic of the last hour, day or week.
+    #[param(schema_with = super::schemas::span)]
+    over: Option<Span>,
+}
+
+/// Counts everything: arrivals by source, work by destination, the store.
+#[utoipa::path(get, path = "/stats", operation_id = "getStats", tag = "stats",
+    params(StatsParameters),
+    responses((status = 200, description = "The counts.", body = StatsView)),
+    extensions(("x-problems" = json!(["invalid_parameter"])))
+)]
+pub(super) async fn show(
+    State(state): State<AdminState>,
+    Asked(asked): Asked<StatsParameters>,
+) -> Answer<Json<StatsView>> {
+    now(&state, asked.over).await.map(Json)
+}
+
+/// How much of everything there is, and the traffic of a span if one is asked for.
+pub(in crate::http) async fn now(state: &AdminState, over: Option<Span>) -> Answer<StatsView> {
     let store = state.engine.store();
     let (counts, pauses) = (store.counts().await?, store.pauses().await?);
-    let places = destinations::all(&state, &counts, &pauses);
+    let places = destinations::all(state, &counts, &pauses);
     let now = SystemClock::default().now();
-    Ok(Json(StatsView {
+    let traffic = match over {
+        Some(span) => Some(traffic::over(state, span).await?),
+        None => None,
+    };
+    Ok(StatsView {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started_at: state.started_at,
         uptime_seconds: now.since(state.started_at).as_secs(),
@@ -31,7 +63,8 @@ pub(super) async fn show(State(state): State<AdminState>) -> Answer<Json<StatsVi
             bytes: counts.store_bytes,
         },
         retention: state.meter.purged(),
-    }))
+        traffic,
+    })
 }
 
 /// Every configured source, and every other that something came from.
@@ -78,7 +111,7 @@ fn source(settings: &Settings, arrivals: Arrivals, counts: &Counts) -> SourceSta
     }
 }
 
-fn destination(place: DestinationView, counts: &Counts) -> DestinationStatsView {
+pub(super) fn destination(place: DestinationView, counts: &Counts) -> DestinationStatsView {
     let mine: Vec<&Backlog> = counts
         .backlog
         .iter()

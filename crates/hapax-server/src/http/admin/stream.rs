@@ -15,39 +15,52 @@ use serde::Deserialize;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
+use utoipa::IntoParams;
 
 use super::extract::Asked;
 use super::fault::{Answer, Fault};
+use super::filter;
 use super::readiness::Readiness;
-use super::state::AdminState;
+use super::state::{AdminState, Settings};
 
 /// Most live tails at once.
 pub(super) const STREAMS_MAX: usize = 64;
 /// A silent stream says this often that it lives, so that proxies keep it.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+pub(in crate::http) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Which arrivals; everything given must match.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct TailParameters {
+    /// Which arrivals, in the query language; only `source:`, `type:`, `id:` and `since:` are known at arrival.
+    #[param(schema_with = super::schemas::query_text)]
+    q: Option<String>,
+    /// Of this source.
     source: Option<String>,
+    /// Of this type; a trailing `*` matches any rest.
     #[serde(rename = "type")]
     event_type: Option<String>,
+    /// With this id of the sender.
     event_id: Option<String>,
 }
 
+/// Streams arrivals as they happen (server-sent events).
+///
+/// Each `arrival` holds `id`, `source`, `event_id`, `type`, `received_at` and `status` (accepted, duplicate or conflict).
+/// A reader that is too slow gets `lagged` with the number it missed. 64 may be open.
+#[utoipa::path(get, path = "/events/stream", operation_id = "streamEvents", tag = "events",
+    params(TailParameters),
+    responses((status = 200, description = "Arrivals, without an end.", content_type = "text/event-stream", body = String)),
+    extensions(("x-problems" = json!(["invalid_parameter", "too_many_streams"])))
+)]
 pub(super) async fn tail(
     State(state): State<AdminState>,
     Asked(wanted): Asked<TailParameters>,
 ) -> Answer<Sse<impl Stream<Item = Result<Event, Infallible>>>> {
-    let permit = match state.streams.clone().try_acquire_owned() {
-        Ok(permit) => permit,
-        Err(TryAcquireError::NoPermits | TryAcquireError::Closed) => {
-            return Err(Fault::too_many_streams(STREAMS_MAX));
-        }
-    };
+    let permit = permit(&state)?;
     let tail = Tail {
-        wanted,
+        wanted: wanted.into_query(&state.settings.load())?,
         notices: state.engine.tail(),
         readiness: state.readiness,
         _permit: permit,
@@ -60,7 +73,7 @@ pub(super) async fn tail(
 }
 
 struct Tail {
-    wanted: TailParameters,
+    wanted: EventQuery,
     notices: Receiver<Notice>,
     readiness: Readiness,
     _permit: OwnedSemaphorePermit,
@@ -75,7 +88,7 @@ impl Tail {
                 () = self.readiness.stopping() => return None,
             };
             match received {
-                Ok(notice) if self.wanted.fits(&notice) => return Some(arrival(&notice)),
+                Ok(notice) if fits(&self.wanted, &notice) => return Some(arrival(&notice)),
                 Ok(_) => {}
                 Err(RecvError::Lagged(missed)) => {
                     return Some(
@@ -91,20 +104,55 @@ impl Tail {
 }
 
 impl TailParameters {
-    fn fits(&self, notice: &Notice) -> bool {
-        let pattern = EventQuery {
-            event_type: self.event_type.clone(),
-            ..EventQuery::default()
-        };
-        self.source
-            .as_deref()
-            .is_none_or(|source| source == notice.source.as_str())
-            && self
-                .event_id
-                .as_deref()
-                .is_none_or(|event_id| event_id == notice.event_id)
-            && pattern.fits_type(notice.event_type.as_deref())
+    fn into_query(self, settings: &Settings) -> Answer<EventQuery> {
+        let mut query = filter::read(settings, self.q.as_deref().unwrap_or_default())?;
+        filter::both(&mut query.source, self.source.map(Into::into), "source")?;
+        filter::both(&mut query.event_type, self.event_type, "type")?;
+        filter::both(&mut query.event_id, self.event_id, "event_id")?;
+        if is_seen_at_arrival(&query) {
+            return Ok(query);
+        }
+        Err(Fault::invalid_parameter(
+            "a live tail shows events at the moment they arrive, when only their source, type and id are known; \
+             leave the other terms out, or look with `GET events`",
+        ))
     }
+}
+
+/// Whether a query asks only for what is known of an event when it arrives.
+pub(in crate::http) fn is_seen_at_arrival(query: &EventQuery) -> bool {
+    let known = EventQuery {
+        source: query.source.clone(),
+        event_type: query.event_type.clone(),
+        event_id: query.event_id.clone(),
+        // What arrives now is after any moment that has passed.
+        since: query.since,
+        ..EventQuery::default()
+    };
+    *query == known
+}
+
+/// A permit for one more live tail.
+pub(in crate::http) fn permit(state: &AdminState) -> Answer<OwnedSemaphorePermit> {
+    match state.streams.clone().try_acquire_owned() {
+        Ok(permit) => Ok(permit),
+        Err(TryAcquireError::NoPermits | TryAcquireError::Closed) => {
+            Err(Fault::too_many_streams(STREAMS_MAX))
+        }
+    }
+}
+
+/// Whether an arrival is one of those that are wanted.
+pub(in crate::http) fn fits(wanted: &EventQuery, notice: &Notice) -> bool {
+    let is_source = wanted
+        .source
+        .as_ref()
+        .is_none_or(|source| *source == notice.source);
+    let is_id = wanted
+        .event_id
+        .as_deref()
+        .is_none_or(|id| id == notice.event_id || id == notice.id.to_string());
+    is_source && is_id && wanted.fits_type(notice.event_type.as_deref())
 }
 
 fn arrival(notice: &Notice) -> Event {

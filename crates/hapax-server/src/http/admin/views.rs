@@ -5,22 +5,36 @@
 
 mod delivery;
 mod event;
+mod fact;
 mod operation;
 mod outbox;
+mod overview;
 mod place;
+mod saved;
 mod stats;
+mod traffic;
 
 pub(crate) use delivery::Intake;
-pub use delivery::{AttemptView, DeliveriesView, DeliveryStatus, DeliveryView};
-pub use event::{
-    BatchView, ConflictView, DuplicatesView, EventPageView, EventSummaryView, EventView, HeaderView,
+pub use delivery::{
+    AttemptView, DeadGroupView, DeadGroupsView, DeliveriesView, DeliveryStatus, DeliveryView,
 };
+pub use event::{
+    BatchView, ConflictView, CoverageView, DuplicatesView, EventPageView, EventSummaryView, EventView,
+    HeaderView,
+};
+pub use fact::{DiffKind, DiffLineView, DiffSide, DiffView, IdentityView, RefusalView, VerificationView};
 pub use operation::{
     AuditPageView, AuditView, DisposedView, ForgottenView, LedgerView, ReleasedView, ReplayJobView,
-    ReplayPreviewView, ReplayedView, TallyView,
+    ReplayPreviewView, ReplayedView, ReplaysView, TallyView,
 };
 pub use outbox::{OutboxRetriedView, OutboxRowView, OutboxView, OutboxesView};
+pub use overview::{AttentionKind, AttentionView, OverviewView};
 pub use place::{
     DestinationView, DestinationsView, PauseView, RegistrationView, ResumedView, SourceView, SourcesView,
 };
+pub use saved::{CompletionView, DeletedViewView, SavedViewView, SavedViewsView, SuggestionView};
 pub use stats::{DestinationStatsView, RetentionView, SourceStatsView, StatsView, StoreView};
+pub use traffic::{
+    DestinationSeriesView, DestinationTrafficView, PercentilesView, SourceSeriesView, SourceTrafficView,
+    TrafficView,
+};

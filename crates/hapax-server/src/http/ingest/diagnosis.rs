@@ -1,4 +1,4 @@
-//! The likely mistake behind a refusal, for the log.
+//! The likely mistake behind a refusal, for the log and for those who operate the service.
 //!
 //! It is never told to whoever sent the request. Strangers can cause refusals at will, and a diagnosis costs some hundred
 //! verifications: it is made after the answer, beside the requests, and once in a while.
@@ -14,6 +14,7 @@ use hapax_verify::{Rejection, Verifier};
 use http::request::Parts;
 
 use super::source::Sources;
+use crate::telemetry::SourceMeter;
 
 /// The least time between two diagnoses.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -43,6 +44,7 @@ pub(super) fn is_open(rejection: &Rejection, body: &Bytes) -> bool {
 pub(super) struct Case {
     pub(super) sources: Arc<Sources>,
     pub(super) source: SourceName,
+    pub(super) meter: Arc<SourceMeter>,
     pub(super) verifier: Arc<Verifier>,
     pub(super) url: String,
     pub(super) head: Parts,
@@ -52,10 +54,11 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// Writes the likely mistake to the log, from a thread that serves no requests.
+    /// Writes the likely mistake to the log and beside the refusal, from a thread that serves no requests.
     pub(super) fn explain_later(self) {
         tokio::task::spawn_blocking(move || {
             if let Some(likely) = self.likely() {
+                self.meter.explain(self.received_at, likely.to_string());
                 tracing::warn!(
                     source = %self.source,
                     code = self.code,

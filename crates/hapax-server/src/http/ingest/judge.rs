@@ -100,6 +100,7 @@ impl Inner {
         let case = Case {
             sources: self.sources.load_full(),
             source: source.name.clone(),
+            meter: Arc::clone(&source.meter),
             verifier: source.verifier(),
             url: source.url(&head.uri).into_owned(),
             head: head.clone(),

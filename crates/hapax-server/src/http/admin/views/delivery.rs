@@ -4,9 +4,10 @@ use std::fmt;
 
 use hapax_core::{DeliveryState, EventId, Timestamp};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// One page of finished deliveries, newest first.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct DeliveriesView {
     /// The deliveries.
     pub deliveries: Vec<DeliveryView>,
@@ -14,10 +15,42 @@ pub struct DeliveriesView {
     pub next: Option<String>,
 }
 
+/// Dead deliveries by destination and error, the most first.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct DeadGroupsView {
+    /// The groups.
+    pub groups: Vec<DeadGroupView>,
+}
+
+/// Dead deliveries that have a destination and an error in common.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct DeadGroupView {
+    /// The destination's name; its id, where it is not configured any more.
+    pub destination: String,
+    /// The destination's stable id.
+    pub destination_id: String,
+    /// Why they were given up.
+    pub error: Option<String>,
+    /// How many.
+    pub count: u64,
+    /// When the first of them died.
+    #[schema(value_type = String, format = DateTime)]
+    pub first_at: Timestamp,
+    /// When the last did.
+    #[schema(value_type = String, format = DateTime)]
+    pub last_at: Timestamp,
+    /// The event of the last.
+    #[schema(value_type = String, format = "uuid")]
+    pub last_event: EventId,
+    /// Their events in the query language: what to replay, together with `to`.
+    pub q: String,
+}
+
 /// One event on its way to one destination.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DeliveryView {
     /// The event.
+    #[schema(value_type = String, format = "uuid")]
     pub event: EventId,
     /// The destination's name; its id, where it is not configured any more.
     pub destination: String,
@@ -34,8 +67,10 @@ pub struct DeliveryView {
     /// Leases lost.
     pub lost: u32,
     /// When it is due; null while it waits in its lane.
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub due_at: Option<Timestamp>,
     /// When it finished.
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub finished_at: Option<Timestamp>,
     /// Why it is dead.
     pub error: Option<String>,
@@ -46,13 +81,14 @@ pub struct DeliveryView {
 }
 
 /// One try.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AttemptView {
     /// The destination's name; its id, where it is not configured any more.
     pub destination: String,
     /// Which generation of the event.
     pub generation: u32,
     /// When it began.
+    #[schema(value_type = String, format = DateTime)]
     pub started_at: Timestamp,
     /// How long it took.
     pub duration_ms: u32,
@@ -67,7 +103,7 @@ pub struct AttemptView {
 }
 
 /// Where a delivery stands. The store's states, and `held`, which follows from the configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryStatus {
     /// Waits for its first attempt, or behind another in its lane.

@@ -2,24 +2,52 @@
 
 use hapax_core::{EventId, EventStatus, SourceName, Timestamp};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-use super::{AttemptView, DeliveryView};
+use super::{AttemptView, DeliveryView, IdentityView, VerificationView};
+use crate::http::admin::schemas;
 
 /// One page of events, newest first.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct EventPageView {
     /// The events.
     pub events: Vec<EventSummaryView>,
-    /// What to pass as `cursor` to go on; null at the end.
+    /// What to pass as `cursor` to go on; null at the end. A page may hold fewer than asked for and still go on.
     pub next: Option<String>,
+    /// What of the store was looked at.
+    pub coverage: CoverageView,
+}
+
+/// What of the store a search looks at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum CoverageView {
+    /// Everything that is stored.
+    #[default]
+    Everything,
+    /// The query asks for a value in bodies, and its source has that field indexed.
+    Indexed {
+        /// Everything that was accepted since this moment was looked at.
+        #[schema(value_type = String, format = DateTime)]
+        since: Timestamp,
+    },
+    /// The query asks for a value in bodies that no index has: the newest bodies were read, one after the other.
+    Newest {
+        /// Bodies read by all pages so far.
+        bodies_read: u64,
+        /// Whether the limit of one search ended it before everything was looked at.
+        is_cut: bool,
+    },
 }
 
 /// An event in a list.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct EventSummaryView {
     /// Our id.
+    #[schema(value_type = String, format = "uuid")]
     pub id: EventId,
     /// The source.
+    #[schema(value_type = String)]
     pub source: SourceName,
     /// The sender's id.
     pub event_id: String,
@@ -27,19 +55,25 @@ pub struct EventSummaryView {
     #[serde(rename = "type")]
     pub event_type: Option<String>,
     /// What has become of it.
+    #[schema(schema_with = schemas::event_status)]
     pub status: EventStatus,
     /// When it arrived.
+    #[schema(value_type = String, format = DateTime)]
     pub received_at: Timestamp,
     /// Size of its body.
     pub body_bytes: u64,
+    /// Copies that came after the first, as far as they were flushed.
+    pub copies: u64,
 }
 
 /// One event with everything that happened to it. Its body is at `events/{id}/payload`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct EventView {
     /// Our id.
+    #[schema(value_type = String, format = "uuid")]
     pub id: EventId,
     /// The source.
+    #[schema(value_type = String)]
     pub source: SourceName,
     /// Where its id is unique.
     pub scope: String,
@@ -49,10 +83,13 @@ pub struct EventView {
     #[serde(rename = "type")]
     pub event_type: Option<String>,
     /// What has become of it.
+    #[schema(schema_with = schemas::event_status)]
     pub status: EventStatus,
     /// When it arrived.
+    #[schema(value_type = String, format = DateTime)]
     pub received_at: Timestamp,
     /// The timestamp under the signature.
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub signed_at: Option<Timestamp>,
     /// Which of the source's secrets matched, counted from 0.
     pub secret_index: Option<u16>,
@@ -73,11 +110,18 @@ pub struct EventView {
     /// Other bodies that came under the same id.
     pub conflicts: Vec<ConflictView>,
     /// An earlier event with the same body under another id, where ids are not signed.
+    #[schema(value_type = Option<String>, format = "uuid")]
     pub same_body_as: Option<EventId>,
+    /// Which event it is, and why a copy of it is one.
+    #[serde(default)]
+    pub identity: Option<IdentityView>,
+    /// How it proved that it is genuine.
+    #[serde(default)]
+    pub verification: Option<VerificationView>,
 }
 
 /// A header as it arrived; bytes that are not UTF-8 are replaced.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct HeaderView {
     /// Its name.
     pub name: String,
@@ -86,36 +130,40 @@ pub struct HeaderView {
 }
 
 /// An item's place in the request it came with.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 pub struct BatchView {
     /// The id of the request.
+    #[schema(value_type = String, format = "uuid")]
     pub id: EventId,
     /// The place in it, counted from 0.
     pub index: u32,
 }
 
 /// Copies of an event. Gathered in memory and flushed: a crash forgets the last few.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DuplicatesView {
     /// How many came after the first.
     pub copies: u64,
     /// When the last did.
+    #[schema(value_type = String, format = DateTime)]
     pub last_at: Timestamp,
     /// Milliseconds from the first to each of the last copies, newest last.
     pub gaps_ms: Vec<u64>,
 }
 
 /// Another body under the same id.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ConflictView {
     /// SHA-256 of it, in hexadecimal: its name in the API.
     pub body_sha256: String,
     /// How often it came.
     pub seen: u64,
     /// When it came first.
+    #[schema(value_type = String, format = DateTime)]
     pub received_at: Timestamp,
     /// Its size.
     pub body_bytes: u64,
     /// The event it was released as.
+    #[schema(value_type = Option<String>, format = "uuid")]
     pub released_as: Option<EventId>,
 }

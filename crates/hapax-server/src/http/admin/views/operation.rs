@@ -3,15 +3,19 @@
 use hapax_core::store::{EventQuery, ReplayJobState, ReplayMode};
 use hapax_core::{EventId, Timestamp};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-use super::EventSummaryView;
+use super::{CoverageView, EventSummaryView};
+use crate::http::admin::schemas;
 
 /// A single event that was put back to work.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ReplayedView {
     /// The event.
+    #[schema(value_type = String, format = "uuid")]
     pub event: EventId,
     /// Which of its deliveries were asked for.
+    #[schema(schema_with = schemas::replay_mode)]
     pub mode: ReplayMode,
     /// How many deliveries were put back.
     pub deliveries: u32,
@@ -20,7 +24,7 @@ pub struct ReplayedView {
 }
 
 /// What a bulk replay would do.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ReplayPreviewView {
     /// Always true: nothing was changed.
     pub dry_run: bool,
@@ -28,24 +32,41 @@ pub struct ReplayPreviewView {
     pub matched: u64,
     /// A few of them, newest first.
     pub samples: Vec<EventSummaryView>,
+    /// What of the store was looked at, and would be.
+    pub coverage: CoverageView,
+}
+
+/// One page of bulk replays, newest first, over or not.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct ReplaysView {
+    /// The replays.
+    pub replays: Vec<ReplayJobView>,
+    /// What to pass as `cursor` to go on; null at the end.
+    pub next: Option<String>,
 }
 
 /// A bulk replay: a stored job that goes on after a restart.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ReplayJobView {
     /// Its id.
     pub id: String,
     /// Where it stands.
+    #[schema(schema_with = schemas::replay_state)]
     pub state: ReplayJobState,
     /// Which events.
+    #[schema(schema_with = schemas::event_query)]
     pub query: EventQuery,
+    /// The same in the query language.
+    pub q: String,
     /// Which of their deliveries.
+    #[schema(schema_with = schemas::replay_mode)]
     pub mode: ReplayMode,
     /// Only this destination (its stable id).
     pub to: Option<String>,
     /// At most this many events a second.
     pub rate_per_second: u32,
     /// Only events accepted before.
+    #[schema(value_type = String, format = DateTime)]
     pub as_of: Timestamp,
     /// Who asked.
     pub who: String,
@@ -56,7 +77,7 @@ pub struct ReplayJobView {
 }
 
 /// What a bulk replay did so far.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct TallyView {
     /// Events looked at.
     pub matched: u64,
@@ -66,10 +87,12 @@ pub struct TallyView {
     pub unfinished: u64,
     /// Events where nothing fitted the mode, or that were gone.
     pub skipped: u64,
+    /// Bodies read because the query asks for values in them; a walk ends after 50,000.
+    pub bodies_read: u64,
 }
 
 /// What became of dead letters.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DisposedView {
     /// How many deliveries changed.
     pub changed: u64,
@@ -78,7 +101,7 @@ pub struct DisposedView {
 }
 
 /// What the ledger knows of an id.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct LedgerView {
     /// The source that was asked about.
     pub source: String,
@@ -87,19 +110,29 @@ pub struct LedgerView {
     /// The sender's id.
     pub event_id: String,
     /// Our id of the first event; its payload may have expired.
+    #[schema(value_type = String, format = "uuid")]
     pub id: EventId,
     /// Its generation.
     pub generation: u32,
     /// When the first was committed.
+    #[schema(value_type = String, format = DateTime)]
     pub first_seen: Timestamp,
     /// When the ledger may forget it.
+    #[schema(value_type = String, format = DateTime)]
     pub expires_at: Timestamp,
+    /// Seconds until then; 0 once it may.
+    pub window_left_seconds: u64,
     /// SHA-256 of the first one's body, in hexadecimal.
     pub body_sha256: String,
+    /// Copies that came after the first, as far as they were flushed.
+    pub copies: u64,
+    /// When the last copy came; null before there is one.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub last_at: Option<Timestamp>,
 }
 
 /// An id that the ledger forgot on demand.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ForgottenView {
     /// The source.
     pub source: String,
@@ -112,18 +145,20 @@ pub struct ForgottenView {
 }
 
 /// A quarantined body that is an event of its own now.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ReleasedView {
     /// The event whose id it came under.
+    #[schema(value_type = String, format = "uuid")]
     pub first: EventId,
     /// SHA-256 of the body, in hexadecimal.
     pub body_sha256: String,
     /// The new event.
+    #[schema(value_type = String, format = "uuid")]
     pub id: EventId,
 }
 
 /// One page of the audit trail, newest first.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct AuditPageView {
     /// The entries.
     pub audit: Vec<AuditView>,
@@ -132,9 +167,10 @@ pub struct AuditPageView {
 }
 
 /// Something an operator did.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AuditView {
     /// When.
+    #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
     /// Who.
     pub who: String,

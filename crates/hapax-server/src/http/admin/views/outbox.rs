@@ -2,16 +2,17 @@
 
 use hapax_core::Timestamp;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// Every outbox that this process relays.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct OutboxesView {
     /// In order of their names.
     pub outboxes: Vec<OutboxView>,
 }
 
 /// An outbox and its rows.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct OutboxView {
     /// Its name.
     pub name: String,
@@ -26,6 +27,7 @@ pub struct OutboxView {
     /// Rows that cannot become events.
     pub refused: u64,
     /// When the oldest row was written that is not relayed.
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub oldest_at: Option<Timestamp>,
     /// The first of the refused rows.
     pub refused_rows: Vec<OutboxRowView>,
@@ -34,7 +36,7 @@ pub struct OutboxView {
 }
 
 /// A row that was refused.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct OutboxRowView {
     /// Its id.
     pub id: i64,
@@ -47,7 +49,7 @@ pub struct OutboxRowView {
 }
 
 /// A refused row that is tried again.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct OutboxRetriedView {
     /// The outbox.
     pub outbox: String,

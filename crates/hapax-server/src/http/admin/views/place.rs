@@ -2,16 +2,19 @@
 
 use hapax_core::Timestamp;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::RefusalView;
 
 /// Every source.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SourcesView {
     /// In order of their names.
     pub sources: Vec<SourceView>,
 }
 
 /// A source as it is configured.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SourceView {
     /// Its name; webhooks arrive at `/in/NAME`.
     pub name: String,
@@ -29,26 +32,45 @@ pub struct SourceView {
     pub payload_retention_seconds: u64,
     /// How long the payload of a dead letter is kept.
     pub dead_retention_seconds: u64,
+    /// JSON pointers into its bodies whose values a search looks up.
+    #[serde(default)]
+    pub indexed: Vec<String>,
+    /// How it proves that its requests are genuine, in words; null for an outbox.
+    #[serde(default)]
+    pub scheme: Option<String>,
+    /// Where the id of an event is found; null for an outbox.
+    #[serde(default)]
+    pub event_id_rule: Option<String>,
+    /// The URL to enter at the sender; null without `server.public_url`.
+    #[serde(default)]
+    pub console_url: Option<String>,
+    /// Whether its sender hands over the secret that it signs with.
+    #[serde(default)]
+    pub takes_registrations: bool,
+    /// The last requests of it that this process refused, newest first.
+    #[serde(default)]
+    pub refusals: Vec<RefusalView>,
 }
 
 /// A registration that is open.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct RegistrationView {
     /// The source that takes a secret.
     pub source: String,
     /// Until when.
+    #[schema(value_type = String, format = DateTime)]
     pub open_until: Timestamp,
 }
 
 /// Every destination, also one that is not configured any more and still has work.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DestinationsView {
     /// In order of their names.
     pub destinations: Vec<DestinationView>,
 }
 
 /// A destination and how it is doing.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DestinationView {
     /// Its name; its id, where it is not configured any more.
     pub name: String,
@@ -71,11 +93,12 @@ pub struct DestinationView {
 }
 
 /// A pause.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PauseView {
     /// The destination's stable id.
     pub destination_id: String,
     /// Since when.
+    #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
     /// Who said so.
     pub by: String,
@@ -84,7 +107,7 @@ pub struct PauseView {
 }
 
 /// A destination that gets work again.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ResumedView {
     /// The destination's stable id.
     pub destination_id: String,

@@ -2,15 +2,17 @@
 
 use hapax_core::Timestamp;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-use super::PauseView;
+use super::{PauseView, TrafficView};
 
 /// The whole of it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct StatsView {
     /// The version that answers.
     pub version: String,
     /// When this process started: counts of arrivals begin here.
+    #[schema(value_type = String, format = DateTime)]
     pub started_at: Timestamp,
     /// The same as a duration.
     pub uptime_seconds: u64,
@@ -22,10 +24,13 @@ pub struct StatsView {
     pub store: StoreView,
     /// What was deleted since the start because its window had passed.
     pub retention: RetentionView,
+    /// What came and went over time; null unless `over` asks for it.
+    #[serde(default)]
+    pub traffic: Option<TrafficView>,
 }
 
 /// What came from a source since the start.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SourceStatsView {
     /// Its name.
     pub source: String,
@@ -46,7 +51,7 @@ pub struct SourceStatsView {
 }
 
 /// The work of a destination.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DestinationStatsView {
     /// Its name; its id, where it is not configured any more.
     pub destination: String,
@@ -65,6 +70,7 @@ pub struct DestinationStatsView {
     /// Given up.
     pub dead: u64,
     /// When the oldest unfinished one was accepted.
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub oldest_unfinished_at: Option<Timestamp>,
     /// Who paused it, when and why.
     pub paused: Option<PauseView>,
@@ -73,7 +79,7 @@ pub struct DestinationStatsView {
 }
 
 /// What the store holds.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct StoreView {
     /// Events whose payload is kept.
     pub events: u64,
@@ -84,7 +90,7 @@ pub struct StoreView {
 }
 
 /// What retention deleted.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct RetentionView {
     /// Events with their payloads.
     pub events_deleted: u64,

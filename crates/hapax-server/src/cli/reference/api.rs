@@ -1,0 +1,129 @@
+//! The page of the admin API, from the OpenAPI document that the service itself serves.
+
+use std::fmt::Write as _;
+
+use crate::http::admin::openapi::document;
+use crate::http::admin::openapi::outline::{Chapter, Field, Need, Operation, chapters};
+
+const INTRODUCTION: &str = "
+On `server.admin_listen` (`127.0.0.1:8081` unless configured). The command line and the dashboard use nothing else.
+
+```sh
+curl -s -H \"Authorization: Bearer $HAPAX_ADMIN_TOKEN\" 'http://127.0.0.1:8081/api/v1/events?q=status:dead' | jq
+```
+
+The same as an OpenAPI 3.1 document: [openapi.json](openapi.json), served at `/api/v1/openapi.json` and printed by
+`hapax print openapi`; as a page to read: `/api`.
+
+## Access
+
+- With `server.admin_token`, every path under `/api/v1` needs `Authorization: Bearer TOKEN`. A token of
+  `server.read_tokens` opens what only reads; a change asked for with it is `read_only`. After several wrong tokens an
+  address has to wait (`too_many_attempts`).
+- A session of the dashboard opens what only reads, too: the live tail and the completion of queries are read by its
+  script.
+- Without one the address must be loopback. Then the `Host` must be a loopback name or the admin address itself, and a
+  request that changes something must not come from a web page of another origin.
+- `Hapax-Actor: NAME` says who acts; the audit trail keeps it.
+- `/healthz`, `/readyz` and `/metrics` need no token. They show names and numbers, never what is inside an event.
+
+## Conventions
+
+- Lists have pages: `limit` (50, at most 200) and `cursor`, which is the `next` of the page before; `next` is null at the
+  end. A page never skips or repeats an event because others arrive meanwhile.
+- `q` is a text in the [query language](query.md).
+- Times are RFC 3339 in UTC. Ids are our UUIDs, except `event_id`, which is the sender's.
+- Unknown parameters and fields are refused, so that a misspelt filter never selects everything.
+- Errors are `application/problem+json` with a stable `code`; [errors.md](errors.md) lists them. Any path may answer 401,
+  403, 422, 500 and 503 besides what stands below.
+- An answer takes at most 60 seconds, a body at most 1 MiB, and 64 live tails may be open.
+";
+
+pub(super) fn page() -> String {
+    let mut page = super::heading("Admin API", "api");
+    page.push_str(INTRODUCTION);
+    let chapters = chapters(&document());
+    page.push_str("\n## Paths\n\n| path | |\n|---|---|\n");
+    for operation in chapters.iter().flat_map(|chapter| &chapter.operations) {
+        let _ = writeln!(
+            page,
+            "| [`{} {}`](#{}) | {} |",
+            operation.method,
+            operation.path,
+            operation.id.to_ascii_lowercase(),
+            operation.summary
+        );
+    }
+    for chapter in &chapters {
+        push_chapter(&mut page, chapter);
+    }
+    page
+}
+
+// Writing to a String cannot fail, here and below.
+fn push_chapter(page: &mut String, chapter: &Chapter) {
+    let _ = write!(page, "\n## {}\n\n{}\n", chapter.name, chapter.about);
+    for operation in &chapter.operations {
+        push_operation(page, operation);
+    }
+}
+
+fn push_operation(page: &mut String, operation: &Operation) {
+    let _ = write!(
+        page,
+        "\n### {}\n\n`{} {}`\n\n{}\n",
+        operation.id, operation.method, operation.path, operation.summary
+    );
+    if !operation.description.is_empty() {
+        let _ = write!(page, "\n{}\n", operation.description);
+    }
+    let fields: Vec<&Field> = operation.parameters.iter().chain(&operation.body).collect();
+    if !fields.is_empty() {
+        page.push_str("\n| name | where | what | |\n|---|---|---|---|\n");
+    }
+    for field in fields {
+        let need = match field.need {
+            Need::Required => ", required",
+            Need::Optional => "",
+        };
+        let _ = writeln!(
+            page,
+            "| `{}` | {}{need} | {} | {} |",
+            field.name, field.place, field.kind, field.help
+        );
+    }
+    page.push('\n');
+    for answer in &operation.answers {
+        push_answer(page, &answer.status, &answer.help, answer.schema.as_deref());
+    }
+}
+
+/// Problems by their codes alone: what each means is on the page of errors.
+fn push_answer(page: &mut String, status: &str, help: &str, schema: Option<&str>) {
+    let codes: Vec<String> = help
+        .split("\n\n")
+        .filter_map(|line| line.strip_prefix('`')?.split_once('`'))
+        .map(|(code, _)| format!("[`{code}`](../errors/{code}.md)"))
+        .collect();
+    let _ = match (codes.is_empty(), schema) {
+        (false, _) => writeln!(page, "- {status}: {}", codes.join(", ")),
+        (true, Some(schema)) => writeln!(page, "- {status}: {help} `{schema}`"),
+        (true, None) => writeln!(page, "- {status}: {help}"),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_path_is_on_the_page_with_its_codes() {
+        let page = super::page();
+        for line in [
+            "### listEvents",
+            "`GET /api/v1/ledger/{source}/{event_id}`",
+            "[`replay_over`](../errors/replay_over.md)",
+            "| `cursor` | query |",
+        ] {
+            assert!(page.contains(line), "{line}");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! `GET events/{id}/copy`: an event as something to run.
+
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use hapax_core::{Clock as _, SystemClock};
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::access::{Asking, Role};
+use super::copy::{self, CopyAs};
+use super::events;
+use super::extract::{Asked, Named, event_id};
+use super::fault::{Answer, Fault};
+use super::state::AdminState;
+
+/// What to make of it.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct CopyParameters {
+    /// What to make of it: a shell script that delivers it again, signed now, or a test in a language.
+    #[serde(rename = "as")]
+    #[param(inline)]
+    copy_as: CopyAs,
+}
+
+/// Makes a request of an event that is signed anew, or a test that delivers it twice.
+///
+/// The body is exact to the byte. The re-signed request holds a signature, so that only the admin token gets it.
+#[utoipa::path(get, path = "/events/{id}/copy", operation_id = "copyEvent", tag = "events",
+    params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid"), CopyParameters),
+    responses((status = 200, description = "The text of it.", content_type = "text/plain", body = String)),
+    extensions(("x-problems" = json!(["invalid_parameter", "event_not_found", "read_only"])))
+)]
+pub(super) async fn copy(
+    State(state): State<AdminState>,
+    Asking(role): Asking,
+    Named(id): Named<String>,
+    Asked(asked): Asked<CopyParameters>,
+) -> Answer<Response> {
+    if asked.copy_as == CopyAs::Curl && role == Role::ReadOnly {
+        return Err(Fault::read_only());
+    }
+    let record = events::record(&state, event_id(&id)?).await?;
+    let text = copy::text(&state, &record, asked.copy_as, SystemClock::default().now())?;
+    let headers = [
+        (CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()),
+        (
+            CONTENT_DISPOSITION,
+            format!("attachment; filename=\"{}\"", asked.copy_as.file_name()),
+        ),
+    ];
+    Ok((headers, text).into_response())
+}

@@ -1,0 +1,83 @@
+//! A sender's bytes inside a program: quoted so that they stay bytes, whatever they are.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+/// Characters of a sender's text in a comment.
+const COMMENT_CHARACTERS_MAX: usize = 80;
+/// Characters of base64 on one line.
+const BASE64_LINE: usize = 76;
+
+/// Text that a comment can hold: one line of plain characters.
+pub(super) fn in_comment(text: &str) -> String {
+    let plain = |letter: char| {
+        if letter == ' ' || letter.is_ascii_graphic() {
+            letter
+        } else {
+            '?'
+        }
+    };
+    text.chars().take(COMMENT_CHARACTERS_MAX).map(plain).collect()
+}
+
+/// The body as text, where every character of it can be seen.
+pub(super) fn plain(body: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(body).ok()?;
+    let is_seen = |letter: char| matches!(letter, '\n' | '\t') || !(letter.is_control() || reorders(letter));
+    text.chars().all(is_seen).then_some(text)
+}
+
+/// Whether it makes text look like something else than it is.
+const fn reorders(letter: char) -> bool {
+    matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// One word of a shell.
+pub(super) fn shell(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// A byte string of Rust or Python: every byte that is not a plain character is written by its number.
+pub(super) fn byte_string(body: &[u8]) -> String {
+    format!("b\"{}\"", body.escape_ascii())
+}
+
+/// A string of JavaScript.
+pub(super) fn javascript(text: &str) -> String {
+    serde_json::Value::String(text.to_owned()).to_string()
+}
+
+/// Base64 in lines.
+pub(super) fn base64_lines(body: &[u8]) -> Vec<String> {
+    let encoded = STANDARD.encode(body);
+    let lines = encoded.as_bytes().chunks(BASE64_LINE);
+    lines
+        .map(|line| String::from_utf8_lossy(line).into_owned())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comment_has_no_end_of_line_in_it() {
+        assert_eq!(in_comment("a\nb\u{2028}c*/\r"), "a?b?c*/?");
+        assert_eq!(in_comment(&"x".repeat(1_000)).len(), COMMENT_CHARACTERS_MAX);
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_not_plain() {
+        assert_eq!(plain("{\"ä\": 1}\n".as_bytes()), Some("{\"ä\": 1}\n"));
+        for body in ["a\u{202e}b", "a\0", "a\rb", "a\u{1b}[0m"] {
+            assert_eq!(plain(body.as_bytes()), None, "{body:?}");
+        }
+        assert_eq!(plain(b"\xff"), None);
+    }
+
+    #[test]
+    fn quotes_do_not_end_a_word() {
+        assert_eq!(shell("it's"), r"'it'\''s'");
+        assert_eq!(byte_string(b"\"\\\n\xff"), r#"b"\"\\\n\xff""#);
+    }
+}

@@ -1,0 +1,79 @@
+//! The whole at a glance: the figures of a span, the work of each destination, and what needs attention.
+
+mod attention;
+
+use axum::Json;
+use axum::extract::State;
+use hapax_core::store::{Span, Subject, Traffic, TrafficRow};
+use hapax_core::{Clock as _, SystemClock};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::extract::Asked;
+use super::fault::Answer;
+use super::state::AdminState;
+use super::views::OverviewView;
+use super::{destinations, stats, traffic};
+
+/// How far to look back.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct OverviewParameters {
+    /// The last hour, day or week; a day unless said.
+    #[param(schema_with = super::schemas::span)]
+    over: Option<Span>,
+}
+
+/// Shows the whole at a glance: the figures of a span, and what needs attention, the most pressing first.
+#[utoipa::path(get, path = "/overview", operation_id = "getOverview", tag = "stats",
+    params(OverviewParameters),
+    responses((status = 200, description = "The overview.", body = OverviewView)),
+    extensions(("x-problems" = json!(["invalid_parameter"])))
+)]
+pub(super) async fn show(
+    State(state): State<AdminState>,
+    Asked(asked): Asked<OverviewParameters>,
+) -> Answer<Json<OverviewView>> {
+    over(&state, asked.over.unwrap_or(Span::Day)).await.map(Json)
+}
+
+/// A span at a glance.
+pub(in crate::http) async fn over(state: &AdminState, span: Span) -> Answer<OverviewView> {
+    let now = SystemClock::default().now();
+    let store = state.engine.store();
+    let rows = traffic::rows(state, span).await?;
+    let (counts, pauses) = (state.counts.read(store.as_ref()).await, store.pauses().await?);
+    let places: Vec<_> = destinations::all(state, &counts, &pauses)
+        .into_iter()
+        .map(|place| stats::destination(place, &counts))
+        .collect();
+    let (arrived, attempted) = totals(&rows);
+    let traffic = traffic::sum(&state.settings.load(), span, now, rows);
+    let genuine = arrived.accepted + arrived.duplicates + arrived.conflicts;
+    Ok(OverviewView {
+        attention: attention::of(state, &traffic, &places, now),
+        received: genuine + arrived.rejected,
+        accepted: arrived.accepted,
+        duplicates: arrived.duplicates,
+        conflicts: arrived.conflicts,
+        rejected: arrived.rejected,
+        dedupe_ratio: (genuine > 0).then(|| arrived.duplicates as f64 / genuine as f64),
+        ack: traffic::percentiles(&arrived.took),
+        handler: traffic::percentiles(&attempted.took),
+        destinations: places,
+        traffic,
+    })
+}
+
+/// Of all sources, and of all destinations.
+fn totals(rows: &[TrafficRow]) -> (Traffic, Traffic) {
+    let mut totals = (Traffic::default(), Traffic::default());
+    for row in rows {
+        match row.subject {
+            Subject::Source(_) => totals.0.add(&row.traffic),
+            Subject::Destination(_) => totals.1.add(&row.traffic),
+        }
+    }
+    totals
+}

@@ -1,0 +1,63 @@
+//! `GET /audit`: who did what, newest first.
+
+use axum::extract::State;
+use axum::response::Response;
+use hapax_core::{Clock as _, SystemClock};
+use maud::html;
+use serde::Deserialize;
+
+use super::frame::{self, Here};
+use super::link;
+use super::moment::moment;
+use super::viewer::Viewer;
+use crate::http::admin::AdminState;
+use crate::http::admin::audit;
+use crate::http::admin::extract::{Asked, cursor, limit};
+use crate::http::admin::fault::Answer;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Parameters {
+    cursor: Option<String>,
+}
+
+pub(super) async fn page(
+    State(state): State<AdminState>,
+    viewer: Viewer,
+    Asked(asked): Asked<Parameters>,
+) -> Answer<Response> {
+    let found = audit::page(&state, cursor(asked.cursor.as_deref())?, limit(None)?).await?;
+    let now = SystemClock::default().now();
+    let content = html! {
+        p class="muted" { "Everything that people did to this service, by the dashboard, the API or the command line." }
+        @if found.audit.is_empty() {
+            p class="card empty" { "Nobody has done anything yet." }
+        } @else {
+            div class="table" {
+                table {
+                    thead {
+                        tr {
+                            th scope="col" { "When" } th scope="col" { "Who" } th scope="col" { "What" }
+                            th scope="col" { "To what" } th scope="col" { "Detail" }
+                        }
+                    }
+                    tbody {
+                        @for entry in &found.audit {
+                            tr {
+                                td { (moment(entry.at, now)) }
+                                td { (entry.who) }
+                                td { code { (entry.action) } }
+                                td class="wrap" { (entry.subject) }
+                                td class="wrap" { (entry.detail) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        @if let Some(next) = &found.next {
+            p { a class="button" rel="next" href=(link::next("/audit", next)) { "Older" } }
+        }
+    };
+    Ok(frame::page(&viewer, Here::Audit, "Audit", content))
+}

@@ -1,0 +1,140 @@
+//! `GET /destinations`, and the forms that pause and resume one.
+
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Redirect, Response};
+use hapax_core::store::Span;
+use hapax_core::{Clock as _, SystemClock, Timestamp};
+use maud::{Markup, html};
+
+use super::done::Done;
+use super::frame::{self, Here};
+use super::moment::moment;
+use super::number;
+use super::overview::{percentiles, state_badge};
+use super::viewer::{Changing, Viewer};
+use super::{form::form, link};
+use crate::http::admin::extract::Named;
+use crate::http::admin::fault::Answer;
+use crate::http::admin::views::{DestinationStatsView, DestinationTrafficView, DestinationView};
+use crate::http::admin::{AdminState, destinations, overview};
+
+const PATH: &str = "/destinations";
+
+pub(super) async fn page(State(state): State<AdminState>, viewer: Viewer) -> Answer<Response> {
+    let store = state.engine.store();
+    let (counts, pauses) = (state.counts.read(store.as_ref()).await, store.pauses().await?);
+    let configured = destinations::all(&state, &counts, &pauses);
+    let view = overview::over(&state, Span::Day).await?;
+    let now = SystemClock::default().now();
+    let work_of = |id: &str| view.destinations.iter().find(|one| one.destination_id == id);
+    let traffic_of = |id: &str| {
+        view.traffic
+            .destinations
+            .iter()
+            .find(|one| one.destination_id == id)
+    };
+    let content = html! {
+        @if configured.is_empty() {
+            p class="card empty" { "No destination is configured: events are kept, and go nowhere." }
+        }
+        div class="stack" {
+            @for place in &configured {
+                (card(&viewer, place, work_of(&place.id), traffic_of(&place.id), now))
+            }
+        }
+    };
+    Ok(frame::page(&viewer, Here::Destinations, "Destinations", content))
+}
+
+pub(super) async fn pause(
+    State(state): State<AdminState>,
+    Named(name): Named<String>,
+    Changing(viewer, fields): Changing,
+) -> Answer<Response> {
+    let why = fields.filled("why").unwrap_or_default().to_owned();
+    destinations::paused(&state, &name, viewer.who, why).await?;
+    Ok(Redirect::to(&link::done(PATH, Done::Paused)).into_response())
+}
+
+pub(super) async fn resume(
+    State(state): State<AdminState>,
+    Named(name): Named<String>,
+    Changing(viewer, _): Changing,
+) -> Answer<Response> {
+    destinations::resumed(&state, &name, &viewer.who).await?;
+    Ok(Redirect::to(&link::done(PATH, Done::Resumed)).into_response())
+}
+
+fn card(
+    viewer: &Viewer,
+    place: &DestinationView,
+    work: Option<&DestinationStatsView>,
+    traffic: Option<&DestinationTrafficView>,
+    now: Timestamp,
+) -> Markup {
+    html! {
+        section class="card stack" id={ "destination-" (place.name) } {
+            div class="row spread" {
+                h2 { (place.name) }
+                @if let Some(work) = work { (state_badge(work)) }
+            }
+            dl class="kv" {
+                @if place.id != place.name { dt { "Id" } dd { code { (place.id) } } }
+                dt { "Kind" } dd { (place.kind.as_deref().unwrap_or("not configured any more; its work waits until it is again")) }
+                @if let Some(target) = &place.target { dt { "Leads to" } dd { code { (target) } } }
+                dt { "Running" } dd { (number::count(place.running.into())) " of at most " (number::count(place.concurrency.into())) " in this process" }
+                @if let Some(open_ms) = place.breaker_open_ms {
+                    dt { "Breaker" } dd { "open for another " (open_ms.div_ceil(1_000)) " s; then one delivery tries whether it works again" }
+                }
+                @if let Some(work) = work { (backlog(work, now)) }
+                @if let Some(traffic) = traffic {
+                    dt { "Last 24 h" }
+                    dd { (number::count(traffic.completed)) " completed, " (number::count(traffic.failed)) " failed, " (number::count(traffic.dead)) " given up; took " (percentiles(traffic.took)) " (p50 / p95 / p99)" }
+                }
+            }
+            (switch(viewer, place, now))
+        }
+    }
+}
+
+fn backlog(work: &DestinationStatsView, now: Timestamp) -> Markup {
+    html! {
+        dt { "Backlog" }
+        dd {
+            (number::count(work.pending)) " pending, " (number::count(work.retrying)) " retrying, "
+            (number::count(work.held)) " held"
+            @if let Some(at) = work.oldest_unfinished_at { ", the oldest accepted " (moment(at, now)) }
+        }
+        dt { "Dead letters" }
+        dd { @if work.dead > 0 { a href="/dead" { (number::count(work.dead)) } } @else { "none" } }
+    }
+}
+
+fn switch(viewer: &Viewer, place: &DestinationView, now: Timestamp) -> Markup {
+    match &place.paused {
+        Some(pause) => html! {
+            p class="notice warn" {
+                "Paused by " (pause.by) " " (moment(pause.at, now)) ": "
+                @if pause.why.is_empty() { "no reason given." } @else { (pause.why) }
+            }
+            (form(viewer, &link::under("destinations", &place.name, "resume"), html! {
+                button class="button primary" type="submit" { "Resume " (place.name) }
+            }))
+        },
+        None if place.configured => {
+            let field = format!("why-{}", place.id);
+            form(
+                viewer,
+                &link::under("destinations", &place.name, "pause"),
+                html! {
+                    div class="row" {
+                        label for=(field) { "Why pause" }
+                        input class="short" id=(field) name="why" maxlength="1024" placeholder="a deploy";
+                        button class="button" type="submit" { "Pause " (place.name) }
+                    }
+                },
+            )
+        }
+        None => html! {},
+    }
+}

@@ -1,0 +1,100 @@
+//! `GET /events/{id}`: one event with its payload, why it is itself, and everything that happened to it.
+
+mod actions;
+mod conflicts;
+mod copy;
+mod identity;
+mod payload;
+mod timeline;
+
+use axum::extract::State;
+use axum::response::Response;
+use hapax_core::{Clock as _, EventStatus, SystemClock, Timestamp};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::frame::{self, Here};
+use super::moment::moment;
+use super::viewer::Viewer;
+use super::{link, number, status};
+use crate::http::admin::extract::{Asked, Named, event_id};
+use crate::http::admin::fault::Answer;
+use crate::http::admin::views::EventView;
+use crate::http::admin::{AdminState, events, facts};
+
+pub(super) use actions::{forget, replay};
+pub(super) use conflicts::release;
+pub(super) use copy::copy;
+pub(super) use payload::text as payload_text;
+
+use payload::Shown;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Parameters {
+    #[serde(rename = "as")]
+    shown: Shown,
+}
+
+pub(super) async fn page(
+    State(state): State<AdminState>,
+    viewer: Viewer,
+    Named(id): Named<String>,
+    Asked(asked): Asked<Parameters>,
+) -> Answer<Response> {
+    let record = events::record(&state, event_id(&id)?).await?;
+    let now = SystemClock::default().now();
+    let view = facts::event(&state, &record, now).await?;
+    let conflicts = conflicts::section(&state, &viewer, &record, &view, now).await?;
+    let destinations: Vec<String> = {
+        let settings = state.settings.load();
+        settings
+            .destinations
+            .iter()
+            .map(|place| place.name.clone())
+            .collect()
+    };
+    let content = html! {
+        (summary(&view, now))
+        (timeline::section(&view, now))
+        h2 { "Why it is this event" }
+        (identity::section(&view, now))
+        (conflicts)
+        (payload::section(&view, &record.event.body, asked.shown))
+        (copy::section(&viewer, &view))
+        (actions::section(&viewer, &view, &destinations))
+    };
+    let title = format!("Event {}", view.event_id);
+    Ok(frame::page(&viewer, Here::Events, &title, content))
+}
+
+fn summary(view: &EventView, now: Timestamp) -> Markup {
+    html! {
+        @if let Some(earlier) = view.same_body_as {
+            p class="notice warn" {
+                "The same body came before under another id, as " a href=(link::event(earlier)) { (earlier) }
+                ". Ids of this sender are not signed, so somebody may have sent it again."
+            }
+        }
+        dl class="kv card" {
+            dt { "Status" } dd { (status::status(view.status)) " " span class="muted" { (meaning(view.status)) } }
+            dt { "Source" } dd { a href=(link::search(&format!("source:{}", view.source))) { (view.source) } }
+            dt { "Type" } dd { (view.event_type.as_deref().unwrap_or("none")) }
+            dt { "Received" } dd { (moment(view.received_at, now)) " " span class="muted" { (view.received_at) } }
+            dt { "Id here" } dd { code { (view.id) } }
+            dt { "Body" } dd { (number::size(view.body_bytes)) ", SHA-256 " code class="wrap" { (view.body_sha256) } }
+            @if let Some(batch) = view.batch { dt { "Batch" } dd { "item " (batch.index) " of request " code { (batch.id) } } }
+        }
+    }
+}
+
+const fn meaning(status: EventStatus) -> &'static str {
+    match status {
+        EventStatus::Completed => "every destination has done its work",
+        EventStatus::Pending => "work is under way",
+        EventStatus::Failed => "an attempt failed and is made again",
+        EventStatus::Quarantined => "it has no id of its own and is delivered to nobody",
+        EventStatus::Dead => "a destination was given up",
+        EventStatus::Ignored => "it is delivered to nobody",
+    }
+}

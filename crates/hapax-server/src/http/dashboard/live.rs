@@ -1,0 +1,124 @@
+//! `GET /events/live`: arrivals for the events page, gathered into few messages.
+//!
+//! A page cannot draw thousands of rows a second, and a task that wakes for each of them would slow the accepts that it
+//! watches. So this one sleeps, and takes what has come meanwhile in one go.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::extract::{Query, State};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures_util::Stream;
+use hapax_core::store::EventQuery;
+use hapax_engine::Notice;
+use serde::{Deserialize, Serialize};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::TryRecvError;
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use super::viewer::Viewer;
+use crate::http::admin::AdminState;
+use crate::http::admin::fault::{Answer, Fault};
+use crate::http::admin::filter;
+use crate::http::admin::readiness::Readiness;
+use crate::http::admin::stream::{KEEP_ALIVE, fits, is_seen_at_arrival, permit};
+
+/// How often a page hears of arrivals, at most.
+const BATCH_EVERY: Duration = Duration::from_millis(250);
+/// Arrivals in one message, the newest; as many rows as a page keeps.
+const BATCH_MAX: usize = 200;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Asked {
+    q: String,
+}
+
+/// The stream. A viewer who has signed out keeps what is open until it ends, and cannot open another.
+pub(super) async fn tail(
+    _: Viewer,
+    State(state): State<AdminState>,
+    Query(asked): Query<Asked>,
+) -> Answer<Sse<impl Stream<Item = Result<Event, Infallible>>>> {
+    let wanted = filter::read(&state.settings.load(), &asked.q)?;
+    if !is_seen_at_arrival(&wanted) {
+        return Err(Fault::invalid_parameter(NOT_LIVE));
+    }
+    let mut ticks = interval(BATCH_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let tail = Tail {
+        wanted,
+        notices: state.engine.tail(),
+        ticks,
+        _permit: permit(&state)?,
+        readiness: state.readiness,
+    };
+    let stream = futures_util::stream::unfold(tail, |mut tail| async {
+        let event = tail.next().await?;
+        Some((Ok(event), tail))
+    });
+    Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
+}
+
+/// Why a search is not live.
+pub(super) const NOT_LIVE: &str =
+    "the search asks for more than is known when an event arrives: its source, type and id";
+
+struct Tail {
+    wanted: EventQuery,
+    notices: Receiver<Notice>,
+    ticks: Interval,
+    readiness: Readiness,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// What came since the last message.
+#[derive(Debug, Default, Serialize)]
+struct Batch {
+    /// The newest, oldest first.
+    events: Vec<Notice>,
+    /// Those that came too and found no room here.
+    more: u64,
+    /// Those that were gone before they were looked at; nobody knows whether they fit.
+    missed: u64,
+}
+
+impl Tail {
+    /// The next message; none when the stream is over.
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            tokio::select! {
+                _ = self.ticks.tick() => {}
+                () = self.readiness.stopping() => return None,
+            }
+            let batch = self.gather()?;
+            if !batch.is_empty() {
+                return Event::default().event("arrivals").json_data(batch).ok();
+            }
+        }
+    }
+
+    fn gather(&mut self) -> Option<Batch> {
+        let mut batch = Batch::default();
+        loop {
+            match self.notices.try_recv() {
+                Ok(notice) if fits(&self.wanted, &notice) => batch.events.push(notice),
+                Ok(_) => {}
+                Err(TryRecvError::Lagged(missed)) => batch.missed += missed,
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Closed) => return None,
+            }
+        }
+        let over = batch.events.len().saturating_sub(BATCH_MAX);
+        batch.events.drain(..over);
+        batch.more = over as u64;
+        Some(batch)
+    }
+}
+
+impl Batch {
+    const fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.missed == 0
+    }
+}

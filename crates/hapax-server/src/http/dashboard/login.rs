@@ -1,0 +1,116 @@
+//! `/login`: a token for a session.
+
+use axum::extract::{Query, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use http::header::SET_COOKIE;
+use http::{Extensions, HeaderMap, StatusCode};
+use maud::html;
+use serde::Deserialize;
+
+use super::done::Done;
+use super::form::Fields;
+use super::frame;
+use super::next::local;
+use super::theme::Theme;
+use super::viewer::Viewer;
+use crate::http::admin::AdminState;
+use crate::http::admin::access::{
+    COOKIE_NAME, NAME_BYTES_MAX, SESSION_LIFE, check_origin, is_from_https, peer,
+};
+use crate::http::admin::fault::{Answer, Fault};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Asked {
+    next: String,
+    done: String,
+}
+
+/// The form. Who is signed in already goes on.
+pub(super) async fn page(
+    viewer: Result<Viewer, Response>,
+    headers: HeaderMap,
+    Query(asked): Query<Asked>,
+) -> Response {
+    if viewer.is_ok() {
+        return Redirect::to(local(&asked.next)).into_response();
+    }
+    let said = Done::of(Some(&format!("done={}", asked.done)));
+    show(
+        Theme::of(&headers),
+        &asked.next,
+        said.map_or(Said::Nothing, |done| Said::Done(done.words())),
+    )
+}
+
+/// Takes the token. A wrong one shows the form again and says so.
+pub(super) async fn sign_in(
+    State(state): State<AdminState>,
+    headers: HeaderMap,
+    extensions: Extensions,
+    fields: Fields,
+) -> Answer<Response> {
+    check_origin(&headers)?;
+    let next = local(fields.get("next").unwrap_or_default());
+    let access = &state.settings.load().access;
+    if access.token.is_none() {
+        return Ok(Redirect::to(next).into_response());
+    }
+    let name = name(fields.get("name").unwrap_or_default())?;
+    let token = fields.get("token").unwrap_or_default().trim();
+    let value = match state.gate.sign_in(access, token, name, peer(&extensions)) {
+        Ok(value) => value,
+        Err(fault) if fault.status() == StatusCode::UNAUTHORIZED => {
+            let again = show(Theme::of(&headers), next, Said::WrongToken);
+            return Ok((StatusCode::UNAUTHORIZED, again).into_response());
+        }
+        Err(fault) => return Err(fault),
+    };
+    let secure = if is_from_https(&headers) { "; Secure" } else { "" };
+    let cookie = format!(
+        "{COOKIE_NAME}={value}; Path=/; Max-Age={}; HttpOnly; SameSite=Strict{secure}",
+        SESSION_LIFE.as_secs()
+    );
+    Ok(([(SET_COOKIE, cookie)], Redirect::to(next)).into_response())
+}
+
+/// What the form says above its fields.
+#[derive(Clone, Copy)]
+enum Said {
+    Nothing,
+    Done(&'static str),
+    WrongToken,
+}
+
+fn show(theme: Theme, next: &str, said: Said) -> Response {
+    let content = html! {
+        @match said {
+            Said::Nothing => {},
+            Said::Done(words) => p class="notice good" role="status" { (words) },
+            Said::WrongToken => p id="wrong" class="notice bad" role="alert" {
+                "This is not a token of this service. The admin token is " code { "server.admin_token" }
+                " in its configuration; tokens that only read are in " code { "server.read_tokens" } "."
+            },
+        }
+        form class="card stack" method="post" action="/login" {
+            input type="hidden" name="next" value=(local(next));
+            label for="token" { "Token" }
+            input id="token" name="token" type="password" required autofocus autocomplete="current-password"
+                aria-describedby=[matches!(said, Said::WrongToken).then_some("wrong")];
+            label for="name" { "Your name " span class="muted" { "(optional, for the audit trail)" } }
+            input id="name" name="name" type="text" maxlength=(NAME_BYTES_MAX) autocomplete="username";
+            button class="button primary" type="submit" { "Sign in" }
+        }
+    };
+    frame::bare(theme, "Sign in", &content)
+}
+
+fn name(typed: &str) -> Answer<&str> {
+    let name = typed.trim();
+    if name.len() <= NAME_BYTES_MAX && !name.chars().any(char::is_control) {
+        return Ok(name);
+    }
+    Err(Fault::invalid_parameter(format!(
+        "the name has to be at most {NAME_BYTES_MAX} bytes without control characters"
+    )))
+}

@@ -1,0 +1,56 @@
+//! Around every page: finds out who looks, and turns problems into pages.
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use maud::{Markup, html};
+
+use super::frame::{self, Here};
+use super::prose::prose;
+use super::viewer::Viewer;
+use crate::http::admin::AdminState;
+use crate::http::problem::Problem;
+
+/// The middleware.
+pub(super) async fn wrap(State(state): State<AdminState>, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let viewer = match Viewer::find(&state, &parts) {
+        Ok(viewer) => viewer,
+        // Somebody else's page asks for a name that is not ours: it gets no page.
+        Err(fault) => return fault.into_response(),
+    };
+    if let Some(viewer) = &viewer {
+        parts.extensions.insert(viewer.clone());
+    }
+    let response = next.run(Request::from_parts(parts, body)).await;
+    in_words(viewer.as_ref(), response)
+}
+
+fn in_words(viewer: Option<&Viewer>, response: Response) -> Response {
+    let Some(problem) = response.extensions().get::<Problem>() else {
+        return response;
+    };
+    let page = match viewer {
+        Some(viewer) => frame::page(viewer, Here::None, problem.title(), explained(problem)),
+        None => frame::bare(super::theme::Theme::Auto, problem.title(), &explained(problem)),
+    };
+    // What the problem says in its head (how long to wait, for one) still holds.
+    let (mut head, _) = response.into_parts();
+    let (page_head, body) = page.into_parts();
+    head.headers.remove(CONTENT_LENGTH);
+    if let Some(kind) = page_head.headers.get(CONTENT_TYPE) {
+        head.headers.insert(CONTENT_TYPE, kind.clone());
+    }
+    Response::from_parts(head, body)
+}
+
+fn explained(problem: &Problem) -> Markup {
+    html! {
+        div class="notice bad" role="alert" {
+            p { (prose(problem.detail())) }
+            p class="muted small" { "Status " (problem.status().as_u16()) ", code " code { (problem.code()) } "." }
+        }
+        p { a href="/" { "Go to the overview" } }
+    }
+}

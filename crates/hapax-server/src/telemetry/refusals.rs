@@ -1,0 +1,106 @@
+//! The last refusals of a source, for whoever looks why nothing arrives. In memory only: strangers can cause them at will.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use hapax_core::Timestamp;
+
+/// Refusals that are kept for each source.
+pub const REFUSALS_MAX: usize = 20;
+
+/// A request that was refused. It holds nothing of the request itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// When the request arrived.
+    pub at: Timestamp,
+    /// The status of the answer.
+    pub status: u16,
+    /// The code of the problem.
+    pub code: &'static str,
+    /// The problem in words, as the sender was told.
+    pub detail: String,
+    /// The likely mistake, where it was looked for and found.
+    pub likely: Option<String>,
+}
+
+/// The last of them.
+#[derive(Debug, Default)]
+pub struct Refusals(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    last: VecDeque<Refusal>,
+    /// A likely mistake that was found before its refusal got here: both are made at one time.
+    early: Option<(Timestamp, String)>,
+}
+
+impl Refusals {
+    /// Keeps one more.
+    pub fn push(&self, mut refusal: Refusal) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, likely)) = kept.early.take_if(|(at, _)| *at == refusal.at) {
+            refusal.likely = Some(likely);
+        }
+        if kept.last.len() == REFUSALS_MAX {
+            kept.last.pop_front();
+        }
+        kept.last.push_back(refusal);
+    }
+
+    /// The likely mistake behind the request that arrived at this moment.
+    pub fn explain(&self, at: Timestamp, likely: String) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match kept.last.iter_mut().rev().find(|refusal| refusal.at == at) {
+            Some(refusal) => refusal.likely = Some(likely),
+            None => kept.early = Some((at, likely)),
+        }
+    }
+
+    /// All that are kept, newest first.
+    pub fn newest_first(&self) -> Vec<Refusal> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.last.iter().rev().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(seconds: i64) -> Refusal {
+        Refusal {
+            at: Timestamp::from_seconds(seconds),
+            status: 401,
+            code: "signature_invalid",
+            detail: "the signature does not match".to_owned(),
+            likely: None,
+        }
+    }
+
+    #[test]
+    fn only_the_last_ones_are_kept_newest_first() {
+        let refusals = Refusals::default();
+        for seconds in 0..100 {
+            refusals.push(refusal(seconds));
+        }
+        let kept = refusals.newest_first();
+        assert_eq!(kept.len(), REFUSALS_MAX);
+        assert_eq!(kept[0].at, Timestamp::from_seconds(99));
+    }
+
+    #[test]
+    fn a_likely_mistake_finds_its_refusal_whichever_comes_first() {
+        let refusals = Refusals::default();
+        refusals.push(refusal(1));
+        refusals.explain(Timestamp::from_seconds(1), "late".to_owned());
+        refusals.explain(Timestamp::from_seconds(2), "early".to_owned());
+        refusals.push(refusal(3));
+        refusals.push(refusal(2));
+        let likely: Vec<_> = refusals
+            .newest_first()
+            .into_iter()
+            .map(|refusal| refusal.likely)
+            .collect();
+        assert_eq!(likely, [Some("early".to_owned()), None, Some("late".to_owned())]);
+    }
+}

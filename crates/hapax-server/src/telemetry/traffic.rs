@@ -1,0 +1,148 @@
+//! Traffic of this process over time, for the charts: counted by the minute, kept in slots until the store has them.
+//!
+//! Counting locks one small mutex of one source or destination and allocates nothing but, now and then, a class of
+//! durations. Every few seconds the minutes are added to the slots of each span; a slot is forgotten here once it is
+//! over and written.
+
+mod tally;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hapax_core::store::{Span, Subject, Traffic, TrafficRow};
+use hapax_core::{Clock, Owner, Timestamp};
+
+pub use tally::Tally;
+
+/// Everything that this process counted and the store may not have yet.
+pub struct TrafficBook {
+    clock: Arc<dyn Clock>,
+    owner: Owner,
+    tallies: Mutex<HashMap<Subject, Arc<Tally>>>,
+    slots: Mutex<Slots>,
+}
+
+type Slots = BTreeMap<(Subject, Span, Timestamp), Slot>;
+
+/// One slot, whole: all that this process counted in it since it began or the process did.
+#[derive(Debug, Default)]
+struct Slot {
+    traffic: Traffic,
+    is_changed: bool,
+}
+
+impl TrafficBook {
+    /// An empty book of a process that nobody else is.
+    pub fn new(clock: Arc<dyn Clock>, owner: Owner) -> Self {
+        Self {
+            clock,
+            owner,
+            tallies: Mutex::default(),
+            slots: Mutex::default(),
+        }
+    }
+
+    /// Where a source or destination is counted, to be kept by whoever counts often.
+    pub fn tally(&self, subject: Subject) -> Arc<Tally> {
+        let mut tallies = lock(&self.tallies);
+        let tally = tallies
+            .entry(subject)
+            .or_insert_with(|| Arc::new(Tally::new(Arc::clone(&self.clock))));
+        Arc::clone(tally)
+    }
+
+    /// The rows that the store does not have as they are now. They count as written; if they could not be, tell
+    /// [`Self::was_not_written`].
+    pub fn take_changed(&self) -> Vec<TrafficRow> {
+        let mut slots = self.gathered();
+        let changed = slots.iter_mut().filter(|(_, slot)| slot.is_changed);
+        let rows = changed.map(|(key, slot)| {
+            slot.is_changed = false;
+            self.row(key, slot)
+        });
+        rows.collect()
+    }
+
+    /// These rows have to be written again.
+    pub fn was_not_written(&self, rows: &[TrafficRow]) {
+        let mut slots = lock(&self.slots);
+        for row in rows {
+            let key = (row.subject.clone(), row.span, row.slot);
+            let slot = slots.entry(key).or_insert_with(|| Slot {
+                traffic: row.traffic.clone(),
+                is_changed: true,
+            });
+            slot.is_changed = true;
+        }
+    }
+
+    /// Rows of a span with what this process has on top of them: its own rows in the store may be a little old.
+    pub fn on_top_of(&self, stored: Vec<TrafficRow>, span: Span) -> Vec<TrafficRow> {
+        let mine: Vec<TrafficRow> = self
+            .gathered()
+            .iter()
+            .filter(|((_, of, _), _)| *of == span)
+            .map(|(key, slot)| self.row(key, slot))
+            .collect();
+        let is_newer_here = |row: &TrafficRow| {
+            row.owner == self.owner
+                && mine
+                    .iter()
+                    .any(|own| own.slot == row.slot && own.subject == row.subject)
+        };
+        let mut rows: Vec<TrafficRow> = stored.into_iter().filter(|row| !is_newer_here(row)).collect();
+        rows.extend(mine);
+        rows
+    }
+
+    fn row(&self, (subject, span, slot): &(Subject, Span, Timestamp), kept: &Slot) -> TrafficRow {
+        TrafficRow {
+            span: *span,
+            slot: *slot,
+            subject: subject.clone(),
+            owner: self.owner,
+            traffic: kept.traffic.clone(),
+        }
+    }
+
+    /// The slots with everything that was counted until now, without those that nobody needs any more.
+    fn gathered(&self) -> MutexGuard<'_, Slots> {
+        let now = self.clock.now();
+        let mut slots = lock(&self.slots);
+        for (subject, tally) in lock(&self.tallies).iter() {
+            for (minute, counted) in tally.take() {
+                add(&mut slots, subject, minute, &counted);
+            }
+        }
+        slots.retain(|(_, span, at), slot| {
+            let is_over = *at < span.slot_of(now);
+            *at >= span.oldest(now) && (slot.is_changed || !is_over)
+        });
+        slots
+    }
+}
+
+fn add(slots: &mut Slots, subject: &Subject, minute: Timestamp, counted: &Traffic) {
+    for span in Span::ALL {
+        let slot = slots
+            .entry((subject.clone(), span, span.slot_of(minute)))
+            .or_default();
+        slot.traffic.add(counted);
+        slot.is_changed = true;
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl std::fmt::Debug for TrafficBook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TrafficBook")
+            .field("owner", &self.owner)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! What one source or destination did in the minutes that are not yet gathered.
+
+use std::collections::VecDeque;
+use std::mem::take;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hapax_core::store::{Span, Traffic};
+use hapax_core::{Clock, Timestamp};
+
+/// Minutes that wait to be gathered; older ones are dropped, since an hour is all that is shown by the minute.
+const MINUTES_MAX: usize = 60;
+
+/// Counts by the minute.
+pub struct Tally {
+    clock: Arc<dyn Clock>,
+    minutes: Mutex<Minutes>,
+}
+
+#[derive(Debug, Default)]
+struct Minutes {
+    /// The one that `open` belongs to.
+    now: Timestamp,
+    open: Traffic,
+    over: VecDeque<(Timestamp, Traffic)>,
+}
+
+impl Tally {
+    /// Nothing yet.
+    pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            clock,
+            minutes: Mutex::default(),
+        }
+    }
+
+    /// Counts something that happens now.
+    pub fn count(&self, counted: impl FnOnce(&mut Traffic)) {
+        let minute = Span::Hour.slot_of(self.clock.now());
+        let mut minutes = self.minutes.lock().unwrap_or_else(PoisonError::into_inner);
+        if minutes.now != minute {
+            minutes.turn(minute);
+        }
+        counted(&mut minutes.open);
+    }
+
+    /// Takes everything that was counted away, by minute.
+    pub(super) fn take(&self) -> Vec<(Timestamp, Traffic)> {
+        let mut minutes = self.minutes.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = minutes.now;
+        minutes.turn(now);
+        take(&mut minutes.over).into()
+    }
+}
+
+impl Minutes {
+    fn turn(&mut self, to: Timestamp) {
+        let open = take(&mut self.open);
+        if open != Traffic::default() {
+            if self.over.len() == MINUTES_MAX {
+                self.over.pop_front();
+            }
+            self.over.push_back((self.now, open));
+        }
+        self.now = to;
+    }
+}
+
+impl std::fmt::Debug for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tally").finish_non_exhaustive()
+    }
+}

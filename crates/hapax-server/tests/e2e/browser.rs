@@ -1,0 +1,12 @@
+//! One module for each thing that people do with the dashboard.
+
+mod accessible;
+mod chromium;
+mod doors;
+mod journey;
+mod keyboard;
+mod pictures;
+mod plain;
+mod safe;
+mod site;
+mod tail;

@@ -1,0 +1,10 @@
+//! The pages of the dashboard, as a browser without a script gets them from a real service. Every event is delivered
+//! twice.
+
+mod copies;
+mod dead;
+mod desk;
+mod event;
+mod overview;
+mod places;
+mod roles;

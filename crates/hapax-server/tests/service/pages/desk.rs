@@ -1,0 +1,200 @@
+//! Somebody at the dashboard: reads pages and sends their forms.
+
+use std::path::Path;
+use std::time::Duration;
+
+use hapax_server::config::{self, Environment};
+use hapax_server::serve::{Server, Tuning};
+use tokio::time::{Instant, sleep};
+
+use crate::service::site::{OTHER_SECRET, SECRET, stripe_headers};
+use crate::service::wire::{self, PATIENCE, Reply, Wire};
+
+/// The token of whoever may change things.
+pub(super) const ADMIN: &str = "0123456789abcdef0123456789abcdef";
+/// The token of whoever may only read.
+pub(super) const READER: &str = "fedcba9876543210fedcba9876543210";
+/// How often a condition is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Whether somebody has to sign in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Door {
+    Open,
+    Locked,
+}
+
+/// A service and a person who looks at it.
+pub(super) struct Desk {
+    pub(super) server: Server,
+    pub(super) folder: tempfile::TempDir,
+    cookie: Option<String>,
+}
+
+impl Desk {
+    /// With the source `shop`, which delivers to `app` at this URL, and the source `quiet`.
+    pub(super) async fn start(url: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self::start_in(folder, url, Door::Open).await
+    }
+
+    /// The same with more in the configuration; `FOLDER` in it is the site's own.
+    pub(super) async fn start_with(url: &str, more: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let more = more.replace("FOLDER", &folder.path().display().to_string());
+        let config = format!("{}{more}", text(folder.path(), url, Door::Open));
+        Self::start_as(folder, &config).await
+    }
+
+    pub(super) async fn start_in(folder: tempfile::TempDir, url: &str, door: Door) -> Self {
+        let config = text(folder.path(), url, door);
+        Self::start_as(folder, &config).await
+    }
+
+    async fn start_as(folder: tempfile::TempDir, config: &str) -> Self {
+        let environment = Environment::with([
+            ("SECRET", SECRET),
+            ("OTHER_SECRET", OTHER_SECRET),
+            ("ADMIN", ADMIN),
+            ("READER", READER),
+            ("STATE_KEY", ADMIN),
+        ]);
+        let config = config::parse(config, Path::new("hapax.toml"), &environment, &[]).unwrap();
+        let mut tuning = Tuning::default();
+        tuning.engine.flush_every = Duration::from_millis(20);
+        tuning.engine.seen_for = Duration::from_millis(50);
+        Self {
+            server: Server::start(config, tuning).await.unwrap(),
+            folder,
+            cookie: None,
+        }
+    }
+
+    /// Delivers a body to `shop`, signed now.
+    pub(super) async fn deliver(&self, body: &str) -> Reply {
+        self.deliver_with(body, &[]).await
+    }
+
+    pub(super) async fn deliver_with(&self, body: &str, headers: &[(&str, &str)]) -> Reply {
+        let mut all = stripe_headers(body.as_bytes());
+        all.extend(
+            headers
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
+        );
+        wire::post(self.server.ingest_address(), "/in/shop", &all, body.as_bytes()).await
+    }
+
+    /// Delivers an event twice; its id here.
+    pub(super) async fn twice(&self, body: &str) -> String {
+        let first = self.deliver(body).await.json();
+        assert_eq!(first["status"], "accepted", "{first}");
+        let second = self.deliver(body).await.json();
+        assert_eq!(second["status"], "duplicate", "{second}");
+        first["id"].as_str().unwrap().to_owned()
+    }
+
+    pub(super) async fn sign_in(&mut self, token: &str) {
+        let reply = self.send("POST", "/login", &[], &format!("token={token}")).await;
+        assert_eq!(reply.status, 303, "{reply:?}");
+        let cookie = reply.header("set-cookie").unwrap();
+        self.cookie = Some(cookie.split(';').next().unwrap().to_owned());
+    }
+
+    /// A page, which has to be there.
+    pub(super) async fn page(&self, path: &str) -> String {
+        let reply = self.send("GET", path, &[], "").await;
+        assert_eq!(reply.status, 200, "{path}: {reply:?}");
+        assert!(
+            reply.header("content-type").unwrap().starts_with("text/html"),
+            "{reply:?}"
+        );
+        reply.body
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Reply {
+        self.send("GET", path, &[], "").await
+    }
+
+    /// Sends a form as a page of ours would: with the token that stands in the page.
+    pub(super) async fn form(&self, page: &str, action: &str, fields: &[(&str, &str)]) -> Reply {
+        let page = self.page(page).await;
+        let mark = "name=\"csrf\" value=\"";
+        let from = page.find(mark).expect("the page has a form") + mark.len();
+        let csrf = page[from..].split('"').next().unwrap().to_owned();
+        self.raw_form(action, &[&[("csrf", csrf.as_str())], fields].concat())
+            .await
+    }
+
+    /// Sends exactly these fields.
+    pub(super) async fn raw_form(&self, action: &str, fields: &[(&str, &str)]) -> Reply {
+        let body = serialized(fields);
+        self.send("POST", action, &[], &body).await
+    }
+
+    pub(super) async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
+        let mut all: Vec<(String, String)> = Vec::new();
+        if method == "POST" {
+            all.push(("content-type".into(), "application/x-www-form-urlencoded".into()));
+        }
+        all.extend(
+            self.cookie
+                .iter()
+                .map(|cookie| ("cookie".to_owned(), cookie.clone())),
+        );
+        all.extend(
+            headers
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
+        );
+        let asked = String::from_utf8(wire::request(method, path, &all, body.as_bytes())).unwrap();
+        let mut wire = Wire::open(self.server.admin_address()).await;
+        wire.say(asked.replacen("host: test", "host: 127.0.0.1", 1).as_bytes())
+            .await;
+        wire.hear().await
+    }
+
+    /// The page, once this stands in it.
+    pub(super) async fn until(&self, path: &str, text: &str) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let page = self.page(path).await;
+            if page.contains(text) {
+                return page;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "`{text}` never stood in {path}:\n{page}"
+            );
+            sleep(LOOK_EVERY).await;
+        }
+    }
+}
+
+fn text(folder: &Path, url: &str, door: Door) -> String {
+    let tokens = match door {
+        Door::Open => "",
+        Door::Locked => "admin_token = \"env:ADMIN\"\nread_tokens = [\"env:READER\"]\n",
+    };
+    format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\nstate_key = \"env:STATE_KEY\"\n{tokens}\
+         [store]\nurl = \"sqlite:{}\"\n\
+         [sources.shop]\nprovider = \"stripe\"\nsecrets = [\"env:SECRET\"]\ndeliver_to = [\"app\"]\n\
+         [sources.quiet]\nprovider = \"stripe\"\nsecrets = [\"env:OTHER_SECRET\"]\ndeliver_to = []\n\
+         [destinations.app]\nkind = \"http\"\nurl = \"{url}\"\nmax_attempts = 1\n",
+        folder.join("hapax.db").display()
+    )
+}
+
+fn serialized(fields: &[(&str, &str)]) -> String {
+    let mut pairs = form_urlencoded::Serializer::new(String::new());
+    pairs.extend_pairs(fields);
+    pairs.finish()
+}
+
+/// The number that a card of the overview shows under this name.
+pub(super) fn figure(page: &str, name: &str) -> String {
+    let mark = format!("<dt>{name}</dt><dd>");
+    let from = page.find(&mark).unwrap_or_else(|| panic!("{name} in {page}")) + mark.len();
+    page[from..].split('<').next().unwrap().to_owned()
+}

@@ -1,0 +1,67 @@
+//! The overview and the audit trail.
+
+use super::desk::{Desk, Door, figure};
+use crate::service::site::{OTHER_SECRET, now, stripe_headers_with};
+use crate::service::wire::{self, Sink};
+
+const BODY: &str = r#"{"id":"evt_1","type":"invoice.paid"}"#;
+
+#[tokio::test]
+async fn the_overview_counts_events_copies_and_refused_requests() {
+    let mut sink = Sink::start().await;
+    let desk = Desk::start(&sink.url()).await;
+    desk.twice(BODY).await;
+    sink.next().await;
+    let headers = stripe_headers_with(OTHER_SECRET, now(), BODY.as_bytes());
+    wire::post(
+        desk.server.ingest_address(),
+        "/in/shop",
+        &headers,
+        BODY.as_bytes(),
+    )
+    .await;
+    let page = desk.until("/?span=1h", "<dd>3</dd>").await;
+    assert_eq!(figure(&page, "Received"), "3");
+    assert_eq!(figure(&page, "Accepted"), "1");
+    assert_eq!(figure(&page, "Duplicates"), "1");
+    assert_eq!(figure(&page, "Dedupe rate"), "50.0%");
+    assert_eq!(figure(&page, "Rejected"), "1");
+    assert!(figure(&page, "Ack p50 / p95 / p99").ends_with(" ms"));
+    assert!(page.contains("shop over the last 1h: 1 accepted, 1 duplicates, 0 conflicts, 1 rejected"));
+    assert!(
+        page.contains("1 refused request from shop within the hour"),
+        "{page}"
+    );
+    for span in ["24h", "7d"] {
+        assert_eq!(
+            figure(&desk.page(&format!("/?span={span}")).await, "Received"),
+            "3"
+        );
+    }
+    assert_eq!(desk.get("/?span=2h").await.status, 400);
+}
+
+#[tokio::test]
+async fn what_was_counted_is_shown_after_a_restart() {
+    let mut sink = Sink::start().await;
+    let mut desk = Desk::start(&sink.url()).await;
+    desk.twice(BODY).await;
+    sink.next().await;
+    desk.until("/", "<td class=\"number\">1</td>").await;
+    desk.server.stop().await;
+    desk = Desk::start_in(desk.folder, &sink.url(), Door::Open).await;
+    let page = desk.page("/?span=7d").await;
+    assert_eq!(
+        (figure(&page, "Accepted"), figure(&page, "Duplicates")),
+        ("1".into(), "1".into())
+    );
+}
+
+#[tokio::test]
+async fn a_quiet_service_says_that_nothing_needs_attention() {
+    let sink = Sink::start().await;
+    let desk = Desk::start(&sink.url()).await;
+    let page = desk.page("/").await;
+    assert!(page.contains("No dead letters, open breakers"), "{page}");
+    assert_eq!(figure(&page, "Received"), "0");
+}
