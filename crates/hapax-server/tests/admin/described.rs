@@ -106,3 +106,99 @@ async fn the_document_says_which_codes_an_operation_answers() {
     assert_eq!(codes("403"), json!(["forbidden_origin", "read_only"]));
     assert_eq!(document["openapi"], "3.1.0");
 }
+
+// What schemathesis found, pinned.
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_holds_nothing_required_may_be_left_out_and_the_document_says_so() {
+    let site = Site::start().await;
+    site.accept_until("evt_1", "completed").await;
+    site.accept("evt_1").await;
+    let document = site.get("openapi.json").await.ok();
+    let body = |path: &str, method: &str| document["paths"][path][method]["requestBody"]["required"].clone();
+    assert_eq!(body("/api/v1/destinations/{name}/pause", "post"), json!(false));
+    assert_eq!(body("/api/v1/views/{name}", "put"), json!(true));
+    assert_eq!(body("/api/v1/replays", "post"), json!(true));
+    assert_eq!(body("/api/v1/deliveries/discard", "post"), json!(true));
+    site.post("destinations/billing/pause", "").await.ok();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_in_place_of_an_object_is_refused_and_replays_nothing() {
+    let site = Site::start().await;
+    let id = site.accept_until("evt_1", "completed").await;
+    site.accept("evt_1").await;
+    for body in ["[null,null]", "[\"all\"]", "null", "7"] {
+        site.post(&format!("events/{id}/replay"), body)
+            .await
+            .is_problem(400, "malformed_body");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_whole_number_may_be_written_with_a_point() {
+    let site = Site::start().await;
+    site.accept_until("evt_1", "completed").await;
+    site.accept("evt_1").await;
+    let body = r#"{"query":"source:stripe","rate":151.0,"dry_run":true}"#;
+    assert_eq!(site.post("replays", body).await.ok()["matched"], 1);
+    let body = r#"{"query":"source:stripe","rate":151.5,"dry_run":true}"#;
+    site.post("replays", body).await.is_problem(400, "malformed_body");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_choice_of_dead_letters_is_made_in_exactly_one_way() {
+    let site = Site::start().await;
+    let id = site.accept_until("evt_1", "completed").await;
+    site.accept("evt_1").await;
+    let both = json!({ "deliveries": [{ "event": id }], "query": {} });
+    for body in [
+        json!({}),
+        json!({ "deliveries": [] }),
+        json!({ "query": null }),
+        both,
+    ] {
+        let refused = site.post("deliveries/discard", body).await;
+        refused.is_problem(400, "invalid_parameter");
+    }
+    let document = site.get("openapi.json").await.ok();
+    let choice = &document["components"]["schemas"]["DeliveryChoice"];
+    assert_eq!(
+        (&choice["minProperties"], &choice["maxProperties"]),
+        (&json!(1), &json!(1))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_of_bytes_is_described_without_a_schema_that_it_would_break() {
+    let site = Site::start().await;
+    site.accept("evt_1").await;
+    site.accept("evt_1").await;
+    let document = site.get("openapi.json").await.ok();
+    for path in [
+        "/api/v1/events/{id}/payload",
+        "/api/v1/events/{id}/conflicts/{hash}/payload",
+    ] {
+        let schema = &document["paths"][path]["get"]["responses"]["200"]["content"]["*/*"]["schema"];
+        assert!(schema["type"].is_null(), "{schema}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_name_of_a_view_is_described_as_it_is_checked() {
+    let site = Site::start().await;
+    site.accept("evt_1").await;
+    site.accept("evt_1").await;
+    let query = json!({ "query": "status:dead" });
+    for name in ["x%C2%82", "%20x", "x%20", "%7F"] {
+        let refused = site.put(&format!("views/{name}"), &query).await;
+        refused.is_problem(400, "invalid_parameter");
+    }
+    site.put("views/a%20b", &query).await.ok();
+    let document = site.get("openapi.json").await.ok();
+    let name = &document["paths"]["/api/v1/views/{name}"]["put"]["parameters"][0]["schema"];
+    assert!(
+        name["pattern"].as_str().unwrap().contains("\\x7f-\\x9f"),
+        "{name}"
+    );
+}

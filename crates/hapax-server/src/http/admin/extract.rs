@@ -8,6 +8,7 @@ use hapax_core::store::Cursor;
 use hapax_core::{BodyHash, EventId};
 use http::StatusCode;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::fault::{Answer, Fault};
 
@@ -62,9 +63,42 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for Sent<T> {
         if body.is_empty() {
             return Ok(Self(T::default()));
         }
-        serde_json::from_slice(&body)
-            .map(Self)
-            .map_err(|error| Fault::malformed_body(error.to_string()))
+        read(&body).map(Self)
+    }
+}
+
+/// A document that is an object. A list of its fields in order would be read as one, too, and is none.
+fn read<T: DeserializeOwned>(body: &[u8]) -> Answer<T> {
+    if body.trim_ascii_start().first() != Some(&b'{') {
+        return Err(Fault::malformed_body(
+            "the body has to be a JSON object, such as {}",
+        ));
+    }
+    serde_json::from_slice(body).or_else(|error| {
+        // In JSON 10.0 is the integer 10; some writers know no other.
+        let whole = serde_json::from_slice(body).map(whole_numbers);
+        whole
+            .and_then(serde_json::from_value)
+            .map_err(|_| Fault::malformed_body(error.to_string()))
+    })
+}
+
+fn whole_numbers(value: Value) -> Value {
+    /// From here on not every whole number has a float of its own.
+    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() <= EXACT_MAX => {
+                Value::from(float as i64)
+            }
+            Some(_) | None => Value::Number(number),
+        },
+        Value::Array(values) => values.into_iter().map(whole_numbers).collect(),
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(name, value)| (name, whole_numbers(value)))
+            .collect(),
+        other @ (Value::Null | Value::Bool(_) | Value::String(_)) => other,
     }
 }
 
@@ -144,6 +178,28 @@ mod tests {
             "+000000000000001",
         ] {
             assert!(cursor(Some(text)).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_body_is_an_object_and_a_whole_number_is_one_however_it_is_written() {
+        #[derive(Debug, serde::Deserialize, PartialEq)]
+        struct Body {
+            rate: Option<u32>,
+        }
+        for text in [r#"{"rate":10}"#, r#" {"rate":10.0}"#, r#"{"rate":1e1}"#] {
+            assert_eq!(read(text.as_bytes()), Ok(Body { rate: Some(10) }), "{text}");
+        }
+        for text in [
+            r#"{"rate":10.5}"#,
+            r#"{"rate":-1.0}"#,
+            "[10]",
+            "null",
+            "10",
+            " ",
+            "{",
+        ] {
+            assert!(read::<Body>(text.as_bytes()).is_err(), "{text}");
         }
     }
 

@@ -22,7 +22,7 @@ const NAME_CHARACTERS_MAX: usize = 64;
 /// A query to keep.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = ViewQuery)]
+#[schema(as = ViewQuery, example = json!({ "query": "status:dead since:24h" }))]
 pub(in crate::http) struct Kept {
     /// The query, in the query language.
     #[schema(schema_with = super::schemas::query_text)]
@@ -38,7 +38,7 @@ pub(super) async fn list(State(state): State<AdminState>) -> Answer<Json<SavedVi
 
 /// Keeps a query under a name, instead of what has that name.
 #[utoipa::path(put, path = "/views/{name}", operation_id = "saveView", tag = "queries",
-    params(("name" = String, Path, description = "The view's name, 1 to 64 characters.", min_length = 1, max_length = 64)),
+    params(("name" = String, Path, description = "The view's name, 1 to 64 characters.", min_length = 1, max_length = 64, pattern = "^[^\\s\\x00-\\x1f\\x7f-\\x9f]([^\\x00-\\x1f\\x7f-\\x9f]*[^\\s\\x00-\\x1f\\x7f-\\x9f])?$")),
     request_body = Kept,
     responses((status = 200, description = "The view.", body = SavedViewView)),
     extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "too_many_views"])))
@@ -54,7 +54,7 @@ pub(super) async fn put(
 
 /// Deletes a view.
 #[utoipa::path(delete, path = "/views/{name}", operation_id = "deleteView", tag = "queries",
-    params(("name" = String, Path, description = "The view's name, 1 to 64 characters.", min_length = 1, max_length = 64)),
+    params(("name" = String, Path, description = "The view's name, 1 to 64 characters.", min_length = 1, max_length = 64, pattern = "^[^\\s\\x00-\\x1f\\x7f-\\x9f]([^\\x00-\\x1f\\x7f-\\x9f]*[^\\s\\x00-\\x1f\\x7f-\\x9f])?$")),
     responses((status = 200, description = "It is gone.", body = DeletedViewView)),
     extensions(("x-problems" = json!(["invalid_parameter", "view_not_found"])))
 )]

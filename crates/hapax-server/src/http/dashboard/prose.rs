@@ -5,7 +5,11 @@ use maud::{Markup, html};
 
 /// A sentence.
 pub(in crate::http) fn prose(text: &str) -> Markup {
-    let text = sentence(text);
+    marked(&sentence(text))
+}
+
+/// Words of the service that are no sentence.
+pub(in crate::http) fn marked(text: &str) -> Markup {
     html! {
         @for (place, part) in text.split('`').enumerate() {
             @if place % 2 == 1 { code { (part) } } @else { (part) }

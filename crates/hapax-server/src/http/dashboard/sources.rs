@@ -12,7 +12,7 @@ use super::done::Done;
 use super::form::form;
 use super::frame::{self, Here};
 use super::moment::{moment, span};
-use super::prose::prose;
+use super::prose::{marked, prose};
 use super::viewer::{Changing, Viewer};
 use super::{link, number, overview};
 use crate::http::admin::extract::Named;
@@ -100,7 +100,7 @@ fn configured(source: &SourceView) -> Markup {
     html! {
         dl class="kv" {
             dt { "Preset" } dd { (source.provider.as_deref().unwrap_or("none; it says itself how it signs")) }
-            @if let Some(scheme) = &source.scheme { dt { "Verified by" } dd { (prose(scheme)) } }
+            @if let Some(scheme) = &source.scheme { dt { "Verified by" } dd { (marked(scheme)) } }
             @if let Some(rule) = &source.event_id_rule { dt { "Event id" } dd { code { (rule) } ", unique in scope " code { (source.scope) } } }
             dt { "Secrets" } dd { (source.secrets) " configured, never shown" }
             dt { "Delivers to" }

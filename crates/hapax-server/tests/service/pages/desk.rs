@@ -38,15 +38,28 @@ impl Desk {
         Self::start_in(folder, url, Door::Open).await
     }
 
+    /// The same with more in the configuration; `FOLDER` in it is the site's own.
+    pub(super) async fn start_with(url: &str, more: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let more = more.replace("FOLDER", &folder.path().display().to_string());
+        let config = format!("{}{more}", text(folder.path(), url, Door::Open));
+        Self::start_as(folder, &config).await
+    }
+
     pub(super) async fn start_in(folder: tempfile::TempDir, url: &str, door: Door) -> Self {
         let config = text(folder.path(), url, door);
+        Self::start_as(folder, &config).await
+    }
+
+    async fn start_as(folder: tempfile::TempDir, config: &str) -> Self {
         let environment = Environment::with([
             ("SECRET", SECRET),
             ("OTHER_SECRET", OTHER_SECRET),
             ("ADMIN", ADMIN),
             ("READER", READER),
+            ("STATE_KEY", ADMIN),
         ]);
-        let config = config::parse(&config, Path::new("hapax.toml"), &environment, &[]).unwrap();
+        let config = config::parse(config, Path::new("hapax.toml"), &environment, &[]).unwrap();
         let mut tuning = Tuning::default();
         tuning.engine.flush_every = Duration::from_millis(20);
         tuning.engine.seen_for = Duration::from_millis(50);
@@ -164,7 +177,7 @@ fn text(folder: &Path, url: &str, door: Door) -> String {
         Door::Locked => "admin_token = \"env:ADMIN\"\nread_tokens = [\"env:READER\"]\n",
     };
     format!(
-        "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\n{tokens}\
+        "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\nstate_key = \"env:STATE_KEY\"\n{tokens}\
          [store]\nurl = \"sqlite:{}\"\n\
          [sources.shop]\nprovider = \"stripe\"\nsecrets = [\"env:SECRET\"]\ndeliver_to = [\"app\"]\n\
          [sources.quiet]\nprovider = \"stripe\"\nsecrets = [\"env:OTHER_SECRET\"]\ndeliver_to = []\n\

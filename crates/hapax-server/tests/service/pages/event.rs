@@ -14,12 +14,12 @@ async fn the_page_says_why_a_copy_is_one_and_shows_the_attempt() {
     let page = desk
         .until(
             &format!("/events/{id}"),
-            "1 later delivery was a duplicate because the id `evt_1`",
+            "1 later delivery was a duplicate because the id <code>evt_1</code>",
         )
         .await;
     for text in [
         "found at body:/id",
-        "in scope `shop` was already first committed at ",
+        "in scope <code>shop</code> was already first committed at ",
         "with secret number 1 of its source, signed ",
         "copy came after the first",
         "The last 1, newest first",
@@ -165,7 +165,7 @@ async fn an_event_is_delivered_again_and_its_id_forgotten_by_forms() {
     assert!(
         desk.page(&path)
             .await
-            .contains("The ledger has forgotten the id `evt_1`")
+            .contains("The ledger has forgotten the id <code>evt_1</code>")
     );
     assert_eq!(desk.deliver(BODY).await.json()["status"], "accepted");
     let page = desk.page("/audit").await;

@@ -22,7 +22,7 @@ async fn a_refused_request_is_shown_with_the_likely_mistake_and_without_a_secret
         .await;
         assert_eq!(reply.status, 401);
     }
-    let page = desk.until("/sources", "quiet`").await;
+    let page = desk.until("/sources", "<code>quiet</code>").await;
     assert!(
         page.contains("signature_invalid") && page.contains("The last 2 refused requests"),
         "{page}"
@@ -79,13 +79,62 @@ async fn a_destination_is_paused_with_a_reason_and_resumed() {
     );
     let id = desk.twice(BODY).await;
     desk.until(&format!("/events/{id}"), "○</span> held").await;
-    assert!(desk.page("/").await.contains("app is paused by local"));
+    assert!(
+        desk.page("/")
+            .await
+            .contains("The destination app is paused by local")
+    );
     assert!(sink.rest().is_empty());
     desk.form("/destinations", "/destinations/app/resume", &[]).await;
     sink.next().await;
     desk.until(&format!("/events/{id}"), "✓</span> completed").await;
     assert_eq!(
         desk.form("/destinations", "/destinations/none/pause", &[])
+            .await
+            .status,
+        404
+    );
+}
+
+#[tokio::test]
+async fn a_sender_that_hands_its_secret_over_is_let_in_by_a_form() {
+    let sink = Sink::start().await;
+    let asana = "[sources.tasks]\nprovider = \"asana\"\n";
+    let desk = Desk::start_with(&sink.url(), asana).await;
+    desk.twice(BODY).await;
+    assert!(
+        desk.page("/sources")
+            .await
+            .contains("/sources/tasks/registration")
+    );
+    let reply = desk.form("/sources", "/sources/tasks/registration", &[]).await;
+    assert_eq!(
+        reply.header("location").unwrap(),
+        "/sources?done=registration-opened"
+    );
+    let audit = desk.page("/audit").await;
+    assert!(audit.contains("register") && audit.contains("tasks"), "{audit}");
+    assert_eq!(
+        desk.form("/sources", "/sources/shop/registration", &[])
+            .await
+            .status,
+        409
+    );
+}
+
+#[tokio::test]
+async fn an_outbox_that_cannot_be_read_says_so_beside_the_sources() {
+    let sink = Sink::start().await;
+    let outbox = "[outbox.shop]\nurl = \"sqlite:FOLDER/app.db\"\n";
+    let desk = Desk::start_with(&sink.url(), outbox).await;
+    desk.twice(BODY).await;
+    let page = desk.page("/sources").await;
+    assert!(
+        page.contains("<h2>Outboxes</h2>") && page.contains("Its table cannot be read"),
+        "{page}"
+    );
+    assert_eq!(
+        desk.form("/destinations", "/outbox/none/rows/1/retry", &[])
             .await
             .status,
         404

@@ -73,6 +73,12 @@ async fn a_token_that_only_reads_sees_forms_and_can_use_none() {
     }
     assert_eq!(desk.get(&format!("{event}/copy?as=curl")).await.status, 403);
     assert_eq!(desk.get(&format!("{event}/copy?as=python")).await.status, 200);
+    let payload = desk.get(&format!("/api/v1/events/{id}/payload")).await;
+    assert_eq!(
+        (payload.status, payload.body.as_str()),
+        (200, BODY),
+        "the download works"
+    );
     assert!(sink.rest().is_empty());
     assert!(desk.page("/audit").await.contains("Nobody has done anything yet"));
 }

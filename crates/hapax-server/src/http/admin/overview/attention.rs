@@ -65,7 +65,7 @@ fn breaker(place: &DestinationStatsView) -> Option<AttentionView> {
         subject: place.destination.clone(),
         count: 1,
         sentence: format!(
-            "{} keeps failing, so it gets nothing for another {} s and is then tried with one delivery.",
+            "The destination {} keeps failing, so it gets nothing for another {} s and is then tried with one delivery.",
             place.destination,
             open_ms.div_ceil(1_000)
         ),
@@ -84,7 +84,10 @@ fn paused(place: &DestinationStatsView) -> Option<AttentionView> {
         kind: AttentionKind::Paused,
         subject: place.destination.clone(),
         count: 1,
-        sentence: format!("{} is paused by {}: {why}.", place.destination, pause.by),
+        sentence: format!(
+            "The destination {} is paused by {}: {why}.",
+            place.destination, pause.by
+        ),
         link: "/destinations".to_owned(),
     })
 }
@@ -153,5 +156,60 @@ fn counted(count: u64, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),
         many => format!("{many} {what}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::views::{PercentilesView, SourceSeriesView};
+    use super::*;
+
+    fn source(gap_ms_max: u64) -> SourceTrafficView {
+        SourceTrafficView {
+            source: "shop".to_owned(),
+            received: 4,
+            accepted: 1,
+            duplicates: 1,
+            conflicts: 2,
+            rejected: 0,
+            dedupe_ratio: Some(0.25),
+            gap_ms_max,
+            ack: PercentilesView::default(),
+            series: SourceSeriesView::default(),
+        }
+    }
+
+    #[test]
+    fn a_copy_after_more_than_half_of_the_window_is_a_warning() {
+        let window_seconds = 1_000;
+        assert_eq!(gap(&source(500_000), window_seconds), None);
+        let warning = gap(&source(510_000), window_seconds).unwrap();
+        assert!(
+            warning.sentence.contains("after 51% of its ledger_window"),
+            "{warning:?}"
+        );
+        assert_eq!(
+            gap(&source(510_000), 0),
+            None,
+            "a source that is not configured has no window"
+        );
+    }
+
+    #[test]
+    fn conflicts_lead_to_the_events_that_have_them() {
+        let attention = conflicts(&source(0)).unwrap();
+        assert_eq!(attention.link, "/events?q=source%3Ashop%20has%3Aconflict");
+        assert!(
+            attention.sentence.starts_with("2 conflicts from shop"),
+            "{attention:?}"
+        );
+    }
+
+    #[test]
+    fn one_is_one_and_two_are_several() {
+        assert_eq!(
+            [counted(1, "thing"), counted(2, "thing")],
+            ["1 thing", "2 things"]
+        );
     }
 }

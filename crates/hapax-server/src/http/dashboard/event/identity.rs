@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use super::super::moment::{moment, span};
 use super::super::number;
-use super::super::prose::prose;
+use super::super::prose::{marked, prose};
 use crate::http::admin::views::{DuplicatesView, EventView, IdentityView, VerificationView};
 
 pub(super) fn section(view: &EventView, now: Timestamp) -> Markup {
@@ -44,7 +44,7 @@ fn verified(verification: &VerificationView) -> Markup {
             h3 id="verification" { "Verification" }
             p { (prose(&verification.sentence)) }
             dl class="kv" {
-                @if let Some(scheme) = &verification.scheme { dt { "Scheme" } dd { (prose(scheme)) } }
+                @if let Some(scheme) = &verification.scheme { dt { "Scheme" } dd { (marked(scheme)) } }
                 @if let Some(at) = verification.signed_at { dt { "Signed at" } dd { (at) } }
                 @if let Some(after) = verification.arrived_after_ms { dt { "Arrived after" } dd { (after) " ms" } }
                 @if let Some(number) = verification.secret_number { dt { "Secret" } dd { "number " (number) " of the source's secrets" } }
@@ -80,7 +80,7 @@ fn last_copies(tally: &DuplicatesView, first: Timestamp) -> Markup {
                 thead { tr { th scope="col" { "Came" } th scope="col" class="number" { "After the first" } } }
                 tbody {
                     @for gap in tally.gaps_ms.iter().rev().map(|millis| Duration::from_millis(*millis)) {
-                        tr { td { (first.plus(gap)) } td class="number" { (span(gap)) } }
+                        tr { td class="when" { (first.plus(gap)) } td class="number" { (span(gap)) } }
                     }
                 }
             }
