@@ -434,7 +434,9 @@ impl Operations for Broken {
     async fn put_traffic(&self, rows: Vec<TrafficRow>) -> Result<(), Error> {
         let mut rows = rows;
         if self.has(Fault::MixesTraffic) {
-            rows.iter_mut().for_each(|row| row.owner = Owner(1));
+            for row in &mut rows {
+                row.owner = Owner(1);
+            }
         }
         self.inner.put_traffic(rows).await
     }

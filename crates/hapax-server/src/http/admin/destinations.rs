@@ -17,7 +17,7 @@ use super::views::{DestinationView, DestinationsView, PauseView, ResumedView};
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schema(as = PauseReason)]
+#[schema(as = PauseReason, example = json!({ "why": "billing is being moved" }))]
 pub(super) struct Reason {
     /// Why; it is kept in the audit trail.
     #[schema(max_length = 1024)]
