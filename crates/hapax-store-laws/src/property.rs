@@ -4,6 +4,7 @@
 mod driver;
 mod operate;
 mod picture;
+mod search;
 mod step;
 mod turn;
 

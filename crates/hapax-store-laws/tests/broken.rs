@@ -8,8 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use hapax_store_laws::laws::{
-    claims, durability, fencing, finishing, identities, jobs, lane_ends, lanes, leasing, purging,
-    purging_ledger, rescue, transfer,
+    claims, dead_groups, durability, fencing, finishing, identities, indexes, jobs, lane_ends, lanes,
+    leasing, purging, purging_ledger, rescue, searching, traffic, transfer, views,
 };
 use hapax_store_laws::property::{behaves_like_the_model, behaves_like_the_model_over};
 use hapax_store_laws::{Bench, Subject, check};
@@ -142,6 +142,37 @@ fn a_store_that_copies_badly_is_caught() {
 #[test]
 fn a_store_that_lets_everybody_drive_a_job_is_caught() {
     is_caught(Fault::SharesJobs, jobs::a_job_is_driven_by_one_at_a_time);
+}
+
+#[test]
+fn a_store_that_ignores_filters_is_caught() {
+    let fault = Fault::IgnoresFilters;
+    is_caught(fault, searching::events_are_found_by_where_they_went);
+    is_caught(fault, searching::events_are_found_by_why_they_were_given_up);
+    is_caught(fault, searching::events_are_found_by_their_copies);
+    is_caught(fault, searching::events_are_found_by_their_conflicts);
+    is_caught(fault, searching::events_are_found_by_values_in_their_bodies);
+    is_caught(
+        fault,
+        searching::indexed_values_are_found_without_reading_other_bodies,
+    );
+}
+
+#[test]
+fn a_store_that_keeps_what_people_look_at_badly_is_caught() {
+    is_caught(
+        Fault::MixesTraffic,
+        traffic::a_row_of_traffic_replaces_itself_alone,
+    );
+    is_caught(Fault::KeepsEveryView, views::at_most_so_many_views_are_kept);
+    is_caught(
+        Fault::ForgetsIndexes,
+        indexes::a_field_is_indexed_since_it_was_declared_without_interruption,
+    );
+    is_caught(
+        Fault::GroupsDiscarded,
+        dead_groups::only_what_is_dead_now_is_in_a_group,
+    );
 }
 
 #[test]

@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use hapax_core::Timestamp;
 use hapax_core::store::{Backlog, Counts, LedgerCount};
+use hapax_core::{DeliveryState, Timestamp};
 use rusqlite::OptionalExtension;
 
 use crate::failure::Failure;
 use crate::lock::beside;
 use crate::reader::ReadDesk;
-use crate::rows::state_of;
+use crate::rows::{state_code, state_of};
 use crate::tallies::EVENTS;
 
 /// Counts.
@@ -42,25 +42,10 @@ pub(crate) fn counts(desk: &mut ReadDesk) -> Result<Counts, Failure> {
     Ok(counts)
 }
 
-/// Sums in one walk over the backlog, in order of acceptance: grouping in SQL would sort it first.
+/// Unfinished work and dead letters by destination and state.
 fn backlog(desk: &mut ReadDesk) -> Result<Vec<Backlog>, Failure> {
-    let mut sums: HashMap<(i64, i64), Sum> = HashMap::new();
-    for sql in [
-        "SELECT destination, state, seq FROM work",
-        "SELECT destination, state, seq FROM outcomes INDEXED BY outcomes_ended
-         WHERE current = 1 AND state >= 4 AND state = 4",
-    ] {
-        let mut select = desk.connection.prepare_cached(sql)?;
-        let mut rows = select.query([])?;
-        while let Some(row) = rows.next()? {
-            let seq: i64 = row.get(2)?;
-            let sum = sums
-                .entry((row.get(0)?, row.get(1)?))
-                .or_insert(Sum { count: 0, first: seq });
-            sum.count += 1;
-            sum.first = sum.first.min(seq);
-        }
-    }
+    let mut sums = unfinished(desk)?;
+    sums.extend(dead(desk)?);
     let mut backlog = Vec::with_capacity(sums.len());
     for ((destination, state), sum) in sums {
         backlog.push(Backlog {
@@ -76,6 +61,42 @@ fn backlog(desk: &mut ReadDesk) -> Result<Vec<Backlog>, Failure> {
     }
     backlog.sort_by(|one, other| (&one.destination, one.state).cmp(&(&other.destination, other.state)));
     Ok(backlog)
+}
+
+/// By destination and state.
+type Sums = HashMap<(i64, i64), Sum>;
+
+/// Sums in one walk over the backlog, in order of acceptance: grouping in SQL would sort it first.
+fn unfinished(desk: &ReadDesk) -> Result<Sums, Failure> {
+    let mut sums = Sums::new();
+    let mut select = desk
+        .connection
+        .prepare_cached("SELECT destination, state, seq FROM work")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let seq: i64 = row.get(2)?;
+        let sum = sums
+            .entry((row.get(0)?, row.get(1)?))
+            .or_insert(Sum { count: 0, first: seq });
+        sum.count += 1;
+    }
+    Ok(sums)
+}
+
+/// Sums of dead letters, from an index that has them by destination.
+fn dead(desk: &ReadDesk) -> Result<Sums, Failure> {
+    let mut select = desk.connection.prepare_cached(
+        "SELECT destination, count(*), min(seq) FROM outcomes INDEXED BY outcomes_why
+         WHERE current = 1 AND state = 4 GROUP BY destination",
+    )?;
+    let rows = select.query_map([], |row| {
+        let sum = Sum {
+            count: row.get::<_, i64>(1)? as u64,
+            first: row.get(2)?,
+        };
+        Ok(((row.get(0)?, state_code(DeliveryState::Dead)), sum))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 struct Sum {

@@ -12,6 +12,7 @@ mod deliveries;
 mod described;
 mod events;
 mod ledger;
+mod live;
 mod pages;
 mod places;
 mod probes;

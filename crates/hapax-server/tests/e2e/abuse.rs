@@ -6,4 +6,5 @@ mod heads;
 mod idle;
 mod ids;
 mod logs;
+mod ports;
 mod slow;

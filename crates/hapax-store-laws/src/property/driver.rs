@@ -83,6 +83,7 @@ impl Driver {
             let found = finished(&*self.bench.store, state).await;
             assert_eq!(found, finished(&self.model, state).await);
         }
+        self.compare_searches().await;
     }
 
     /// What the model's ledger knows.

@@ -13,8 +13,8 @@ use hapax_core::store::{
     SavedView, SourceState, Span, TrafficRow, TransferCursor, TransferPage, Variant, Written,
 };
 use hapax_core::{
-    Backend, BodyHash, DestinationId, EventId, Generation, Hold, Identity, Key, Operations, SourceName,
-    Store, Timestamp, Token, Transfer, Verdict,
+    Backend, BodyHash, DeliveryState, DestinationId, EventId, Generation, Hold, Identity, Key, Operations,
+    Owner, SourceName, Store, Timestamp, Token, Transfer, Verdict,
 };
 use hapax_store_laws::bench::Must;
 use hapax_store_laws::model::{MemorySubject, Restart};
@@ -57,6 +57,16 @@ pub(crate) enum Fault {
     CopiesIntoAnything,
     /// Lets everybody drive a job.
     SharesJobs,
+    /// Lists by source, status, type and time alone.
+    IgnoresFilters,
+    /// Takes the rows of all processes for those of one.
+    MixesTraffic,
+    /// Begins an index anew with every declaration.
+    ForgetsIndexes,
+    /// Counts what was discarded as dead.
+    GroupsDiscarded,
+    /// Says that it keeps any number of views.
+    KeepsEveryView,
 }
 
 pub(crate) struct BrokenSubject {
@@ -240,7 +250,19 @@ impl Store for Broken {
     }
 
     async fn list(&self, query: &EventQuery, after: Option<Cursor>, limit: u32) -> Result<EventPage, Error> {
-        self.inner.list(query, after, limit).await
+        let mut query = query.clone();
+        if self.has(Fault::IgnoresFilters) {
+            query = EventQuery {
+                source: query.source,
+                status: query.status,
+                event_type: query.event_type,
+                event_id: query.event_id,
+                since: query.since,
+                until: query.until,
+                ..EventQuery::default()
+            };
+        }
+        self.inner.list(&query, after, limit).await
     }
 
     async fn counts(&self) -> Result<Counts, Error> {
@@ -324,7 +346,24 @@ impl Operations for Broken {
     }
 
     async fn dead_groups(&self, limit: u32) -> Result<Vec<DeadGroup>, Error> {
-        self.inner.dead_groups(limit).await
+        let mut groups = self.inner.dead_groups(limit).await?;
+        if self.has(Fault::GroupsDiscarded) {
+            let query = DeadQuery {
+                state: DeliveryState::Discarded,
+                destination: None,
+            };
+            for view in self.inner.deliveries(&query, None, limit).await?.0 {
+                groups.push(DeadGroup {
+                    destination: view.destination,
+                    error: view.error,
+                    count: 1,
+                    first_at: Timestamp::default(),
+                    last_at: Timestamp::default(),
+                    last: view.event,
+                });
+            }
+        }
+        Ok(groups)
     }
 
     async fn dispose(
@@ -386,10 +425,19 @@ impl Operations for Broken {
         &self,
         fields: Vec<IndexedField>,
     ) -> Result<Vec<(IndexedField, Timestamp)>, Error> {
+        if self.has(Fault::ForgetsIndexes) {
+            self.inner.declare_indexes(Vec::new()).await?;
+        }
         self.inner.declare_indexes(fields).await
     }
 
     async fn put_traffic(&self, rows: Vec<TrafficRow>) -> Result<(), Error> {
+        let mut rows = rows;
+        if self.has(Fault::MixesTraffic) {
+            for row in &mut rows {
+                row.owner = Owner(1);
+            }
+        }
         self.inner.put_traffic(rows).await
     }
 
@@ -398,7 +446,8 @@ impl Operations for Broken {
     }
 
     async fn put_view(&self, view: SavedView) -> Result<bool, Error> {
-        self.inner.put_view(view).await
+        let kept = self.inner.put_view(view).await?;
+        Ok(kept || self.has(Fault::KeepsEveryView))
     }
 
     async fn delete_view(&self, name: &str) -> Result<bool, Error> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hapax_core::store::Error;
+use hapax_core::store::{BodyTerm, Error, EventQuery};
 use hapax_core::{Operations, Store};
 use hapax_store_postgres::{Options, PostgresStore};
 use hapax_test_postgres::Server;
@@ -95,4 +95,46 @@ async fn a_dropped_call_leaves_no_transaction_behind() {
     // The only connection still works, and what was stored was stored whole.
     let leased = lease(&store, 100, LONG).await.leased;
     assert_eq!(leased.len() as u64, store.counts().await.unwrap().events);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_reads_a_bounded_number_of_bodies_and_says_how_many() {
+    let database = Server::shared().unwrap().database().await.unwrap();
+    let mut options = Options::new(database.url());
+    options.list_scan_max = 10;
+    let store = PostgresStore::open(options).await.unwrap();
+    let maker = Maker::default();
+    for number in 0..25 {
+        let mut event = maker.event(&number.to_string());
+        event.body = format!("{{\"id\":{number}}}").into();
+        for _ in 0..2 {
+            accept(&store, event.clone()).await.unwrap();
+        }
+    }
+    let query = EventQuery {
+        body: vec![BodyTerm {
+            pointer: "/id".to_owned(),
+            value: "3".to_owned(),
+        }],
+        ..EventQuery::default()
+    };
+    let mut read = Vec::new();
+    let mut found = 0;
+    let mut after = None;
+    loop {
+        let page = store.list(&query, after, 5).await.unwrap();
+        read.push(page.bodies_read);
+        found += page.events.len();
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!((read, found), (vec![10, 10, 5], 1));
+    let rare = EventQuery {
+        source: Some("nobody".into()),
+        ..EventQuery::default()
+    };
+    let page = store.list(&rare, None, 5).await.unwrap();
+    assert_eq!((page.events.len(), page.next), (0, None), "an index leads to it");
 }

@@ -26,7 +26,7 @@ const EVERY_BUCKET: &str = "/* every bucket */";
 
 /// Beginnings of statements, each of which must have been seen: those on the way of an event, and
 /// those that lock or delete.
-const HOT: [&str; 36] = [
+const HOT: [&str; 40] = [
     "INSERT INTO hapax.ledger",
     "INSERT INTO hapax.events",
     "INSERT INTO hapax.work",
@@ -40,6 +40,8 @@ const HOT: [&str; 36] = [
     "INSERT INTO hapax.bodies",
     "INSERT INTO hapax.same_body",
     "INSERT INTO hapax.earlier",
+    "INSERT INTO hapax.noted",
+    "INSERT INTO hapax.indexed",
     "UPDATE hapax.ledger AS l SET id",
     "UPDATE hapax.ledger AS l SET stored",
     "UPDATE hapax.ledger SET forgotten",
@@ -58,6 +60,8 @@ const HOT: [&str; 36] = [
     "DELETE FROM hapax.outcomes AS t",
     "DELETE FROM hapax.ledger AS t",
     "DELETE FROM hapax.earlier AS t",
+    "DELETE FROM hapax.noted AS t",
+    "DELETE FROM hapax.indexed AS t",
     "SELECT e.bucket, e.id, e.key FROM unnest",
     "SELECT l.key, l.id, l.generation",
     "SELECT l.bucket, l.key, l.scope FROM unnest",
@@ -110,6 +114,15 @@ fn go_through(server: &Arc<Server>) {
         laws::forgetting::a_forgotten_identity_is_new_again_as_its_next_generation,
         laws::quarantine::a_released_variant_is_marked,
         laws::looking::filters_match_what_they_say,
+        laws::searching::events_are_found_by_where_they_went,
+        laws::searching::events_are_found_by_why_they_were_given_up,
+        laws::searching::events_are_found_by_their_copies,
+        laws::searching::events_are_found_by_their_conflicts,
+        laws::searching::events_are_found_by_either_id,
+        laws::searching::events_are_found_by_values_in_their_bodies,
+        laws::searching::indexed_values_are_found_without_reading_other_bodies,
+        laws::searching::sources_and_types_are_found_alone_and_together,
+        laws::dead_groups::dead_letters_are_grouped_by_destination_and_error,
         laws::counting::counts_of_the_ledger_are_by_scope,
         laws::purging::a_purged_dead_head_lets_its_lane_go_on,
         laws::purging_ledger::a_purge_leaves_nothing_behind,

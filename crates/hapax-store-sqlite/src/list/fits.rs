@@ -1,7 +1,7 @@
 //! Whether an event is one of those that are asked for: what costs least is asked first, its body last.
 
 use hapax_core::store::{EventQuery, EventSummary, Has};
-use hapax_core::{EventId, Identity};
+use hapax_core::{EventId, Identity, Scope, SourceName, Timestamp};
 
 use crate::duplicates;
 use crate::failure::Failure;
@@ -32,19 +32,52 @@ pub(super) fn fitting(
     seq: i64,
     reading: &mut Reading,
 ) -> Result<Option<EventSummary>, Failure> {
-    let Some(summary) = read(desk, query, seq)? else {
+    let Some(row) = read(desk, query, seq)? else {
         return Ok(None);
     };
-    let fits = query.status.is_none_or(|wanted| wanted == summary.status)
-        && query.copies.is_none_or(|wanted| wanted.fits(summary.copies))
-        && fits_delivery(desk, query, seq)?
-        && fits_conflict(desk, query, summary.id)?
+    let connection = &desk.connection;
+    let key = Identity::new(row.scope, row.event_id.as_str()).key();
+    if let Some(wanted) = query.status
+        && status(connection, seq, &row.event_id)? != wanted
+    {
+        return Ok(None);
+    }
+    if let Some(wanted) = query.copies
+        && !wanted.fits(duplicates::count(connection, key)?)
+    {
+        return Ok(None);
+    }
+    let fits = fits_delivery(desk, query, seq)?
+        && fits_conflict(desk, query, row.id)?
         && fits_body(desk, query, seq, reading)?;
-    Ok(fits.then_some(summary))
+    if !fits {
+        return Ok(None);
+    }
+    Ok(Some(EventSummary {
+        id: row.id,
+        source: row.source,
+        status: status(&desk.connection, seq, &row.event_id)?,
+        event_id: row.event_id,
+        event_type: row.event_type,
+        received_at: row.received_at,
+        body_bytes: row.body_bytes,
+        copies: duplicates::count(&desk.connection, key)?,
+    }))
 }
 
-/// The event, if what its own row says fits.
-fn read(desk: &mut ReadDesk, query: &EventQuery, seq: i64) -> Result<Option<EventSummary>, Failure> {
+/// What an event's own row says.
+struct EventRow {
+    id: EventId,
+    source: SourceName,
+    scope: Scope,
+    event_id: String,
+    event_type: Option<String>,
+    received_at: Timestamp,
+    body_bytes: u64,
+}
+
+/// The row, if what it says fits.
+fn read(desk: &mut ReadDesk, query: &EventQuery, seq: i64) -> Result<Option<EventRow>, Failure> {
     let mut select = desk.connection.prepare_cached(
         "SELECT id, source, event_id, type, received_at, length(body), scope FROM events WHERE seq = ?1",
     )?;
@@ -62,18 +95,14 @@ fn read(desk: &mut ReadDesk, query: &EventQuery, seq: i64) -> Result<Option<Even
     if !fits {
         return Ok(None);
     }
-    let event_id: String = row.get(2)?;
-    let scope = desk.names.named(&desk.connection, row.get(6)?)?.scope.clone();
-    let key = Identity::new(scope, event_id.as_str()).key();
-    Ok(Some(EventSummary {
+    Ok(Some(EventRow {
         id: id_at(row, 0)?,
         source,
-        status: status(&desk.connection, seq, &event_id)?,
-        event_id,
+        scope: desk.names.named(&desk.connection, row.get(6)?)?.scope.clone(),
+        event_id: row.get(2)?,
         event_type,
         received_at,
         body_bytes: row.get::<_, i64>(5)? as u64,
-        copies: duplicates::count(&desk.connection, key)?,
     }))
 }
 

@@ -56,7 +56,7 @@ impl Trail {
 /// Several ways at once.
 #[derive(Debug)]
 pub(super) struct Trails {
-    trails: Vec<Trail>,
+    all: Vec<Trail>,
     from: i64,
     ahead: usize,
 }
@@ -70,7 +70,7 @@ impl Trails {
         Self {
             from: range.from,
             ahead: (AHEAD / trails.len().max(1)).max(AHEAD_MIN),
-            trails,
+            all: trails,
         }
     }
 
@@ -84,7 +84,7 @@ impl Trails {
         let mut known = Trail::new("", Vec::new());
         known.ahead = rows.into();
         Self {
-            trails: vec![known],
+            all: vec![known],
             from: range.from,
             ahead: AHEAD,
         }
@@ -93,10 +93,10 @@ impl Trails {
     /// The next row, once, whichever trails lead to it.
     pub(super) fn next(&mut self, connection: &Connection) -> Result<Option<i64>, Failure> {
         let mut highest = None;
-        for trail in &mut self.trails {
+        for trail in &mut self.all {
             highest = highest.max(trail.head(connection, self.from, self.ahead)?);
         }
-        for trail in &mut self.trails {
+        for trail in &mut self.all {
             while trail.ahead.front().copied() == highest && highest.is_some() {
                 trail.ahead.pop_front();
             }

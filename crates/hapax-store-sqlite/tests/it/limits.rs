@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hapax_core::Store;
-use hapax_core::store::{AcceptRequest, Error, EventQuery};
+use hapax_core::store::{AcceptRequest, BodyTerm, Error, EventQuery};
 use hapax_store_sqlite::{Options, SqliteStore};
 
 use crate::bench::{Bench, accept};
@@ -99,4 +99,41 @@ async fn a_list_looks_at_a_bounded_number_of_rows_and_goes_on_with_a_cursor() {
     }
     assert_eq!(found.len(), 1);
     assert_eq!(pages, 10, "ten rows for each page");
+}
+
+#[tokio::test]
+async fn a_page_reads_a_bounded_number_of_bodies_and_says_how_many() {
+    let bench = Bench::new();
+    let options = Options {
+        list_scan_max: 10,
+        ..bench.options()
+    };
+    let store = SqliteStore::open(&bench.path(), options).unwrap();
+    for number in 0..25 {
+        for _ in 0..2 {
+            accept(&store, bench.event(&number.to_string()).build())
+                .await
+                .unwrap();
+        }
+    }
+    let query = EventQuery {
+        body: vec![BodyTerm {
+            pointer: "/id".to_owned(),
+            value: "3".to_owned(),
+        }],
+        ..EventQuery::default()
+    };
+    let mut read = Vec::new();
+    let mut found = 0;
+    let mut after = None;
+    loop {
+        let page = store.list(&query, after, 5).await.unwrap();
+        read.push(page.bodies_read);
+        found += page.events.len();
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!((read, found), (vec![10, 10, 5], 1));
 }

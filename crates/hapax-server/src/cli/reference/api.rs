@@ -17,7 +17,11 @@ The same as an OpenAPI 3.1 document: [openapi.json](openapi.json), served at `/a
 
 ## Access
 
-- With `server.admin_token`, every path under `/api/v1` needs `Authorization: Bearer TOKEN`.
+- With `server.admin_token`, every path under `/api/v1` needs `Authorization: Bearer TOKEN`. A token of
+  `server.read_tokens` opens what only reads; a change asked for with it is `read_only`. After several wrong tokens an
+  address has to wait (`too_many_attempts`).
+- A session of the dashboard opens what only reads, too: the live tail and the completion of queries are read by its
+  script.
 - Without one the address must be loopback. Then the `Host` must be a loopback name or the admin address itself, and a
   request that changes something must not come from a web page of another origin.
 - `Hapax-Actor: NAME` says who acts; the audit trail keeps it.
@@ -50,9 +54,9 @@ pub(super) fn page() -> String {
             operation.summary
         );
     }
-    chapters
-        .iter()
-        .for_each(|chapter| push_chapter(&mut page, chapter));
+    for chapter in &chapters {
+        push_chapter(&mut page, chapter);
+    }
     page
 }
 

@@ -33,6 +33,36 @@ fn a_token_that_can_be_guessed_is_refused_where_others_can_try() {
 }
 
 #[test]
+fn tokens_that_only_read_stand_beside_an_admin_token_and_differ_from_it() {
+    let admin = "[server]\nadmin_token = \"0123456789abcdef\"\nread_tokens = ";
+    assert!(
+        problems(&format!(
+            "{admin}[\"fedcba9876543210\", \"another-0123456789\"]\n"
+        ))
+        .is_empty()
+    );
+    for (tokens, problem) in [
+        ("[\"0123456789abcdef\"]", "this is the admin token"),
+        ("[\"short\"]", "can be guessed"),
+        ("[\"env:NOPE\"]", "the environment variable NOPE is not set"),
+        ("\"fedcba9876543210\"", "expected a list of texts"),
+    ] {
+        let found = problems(&format!("{admin}{tokens}\n"));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].contains("server.read_tokens") && found[0].contains(problem),
+            "{found:?}"
+        );
+    }
+    let many = format!("{admin}{:?}\n", vec!["fedcba9876543210"; 17]);
+    assert!(problems(&many)[0].contains("at most 16"));
+    let alone = problems("[server]\nread_tokens = [\"fedcba9876543210\"]\n");
+    assert!(alone[0].contains("without `admin_token`"), "{alone:?}");
+    let config = parsed(&format!("{admin}[\"fedcba9876543210\"]\n"));
+    assert!(!format!("{config:?}{}", config.to_toml()).contains("fedcba"));
+}
+
+#[test]
 fn the_two_listeners_cannot_share_a_socket() {
     for (listen, admin) in [
         ("127.0.0.1:8081", "127.0.0.1:8081"),

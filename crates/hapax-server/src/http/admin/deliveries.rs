@@ -141,7 +141,7 @@ pub(in crate::http) async fn page(
 pub(in crate::http) async fn dead_groups(state: &AdminState) -> Answer<DeadGroupsView> {
     let groups = state.engine.store().dead_groups(GROUPS_MAX).await?;
     let settings = state.settings.load();
-    let groups = groups.into_iter().map(|group| show::dead_group(&settings, group));
+    let groups = groups.iter().map(|group| show::dead_group(&settings, group));
     Ok(DeadGroupsView {
         groups: groups.collect(),
     })

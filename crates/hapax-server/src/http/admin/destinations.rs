@@ -17,7 +17,7 @@ use super::views::{DestinationView, DestinationsView, PauseView, ResumedView};
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schema(as = PauseReason)]
+#[schema(as = PauseReason, example = json!({ "why": "billing is being moved" }))]
 pub(super) struct Reason {
     /// Why; it is kept in the audit trail.
     #[schema(max_length = 1024)]
@@ -64,7 +64,7 @@ pub(super) async fn resume(
 /// Every destination and how it is doing.
 pub(in crate::http) async fn every(state: &AdminState) -> Answer<DestinationsView> {
     let store = state.engine.store();
-    let (counts, pauses) = (store.counts().await?, store.pauses().await?);
+    let (counts, pauses) = (state.recent.read(&**store).await?, store.pauses().await?);
     Ok(DestinationsView {
         destinations: all(state, &counts, &pauses),
     })

@@ -33,6 +33,7 @@ const WHY_CHARACTERS_MAX: usize = 1_024;
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schema(example = json!({ "mode": "all", "to": "billing", "why": "billing lost a day" }))]
 pub(super) struct ReplayOne {
     /// Which of its deliveries; `failed` unless said.
     #[schema(schema_with = super::schemas::replay_mode_or_null)]
@@ -46,6 +47,7 @@ pub(super) struct ReplayOne {
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({ "query": "source:stripe status:dead since:2h", "mode": "failed", "why": "billing is fixed", "dry_run": true }))]
 pub(super) struct ReplayMany {
     /// Which events: a text in the query language, or the same as an object.
     #[schema(schema_with = super::schemas::which, required)]

@@ -22,7 +22,7 @@ const NAME_CHARACTERS_MAX: usize = 64;
 /// A query to keep.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = ViewQuery)]
+#[schema(as = ViewQuery, example = json!({ "query": "status:dead since:24h" }))]
 pub(in crate::http) struct Kept {
     /// The query, in the query language.
     #[schema(schema_with = super::schemas::query_text)]

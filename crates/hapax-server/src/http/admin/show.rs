@@ -142,7 +142,7 @@ pub(super) const fn coverage(coverage: Coverage) -> CoverageView {
 }
 
 /// Dead letters that have much in common.
-pub(super) fn dead_group(settings: &Settings, group: DeadGroup) -> DeadGroupView {
+pub(super) fn dead_group(settings: &Settings, group: &DeadGroup) -> DeadGroupView {
     let query = EventQuery {
         // An error belongs to a dead delivery already; without one the status has to say it.
         status: group.error.is_none().then_some(EventStatus::Dead),

@@ -194,7 +194,7 @@ async fn the_ledger_says_how_often_an_id_came_and_a_conflict_is_compared_and_rel
     assert_eq!(ids(&listed), ["evt_1"]);
     let diff = service.hapax(&["conflicts", "diff", &id, &hash]).await;
     assert!(
-        diff.stdout.contains("-") && diff.stdout.contains("\"amount\": 2"),
+        diff.stdout.contains("\n-") && diff.stdout.contains("\"amount\": 2"),
         "{diff:#?}"
     );
     let first = service

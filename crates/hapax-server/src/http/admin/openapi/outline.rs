@@ -132,8 +132,8 @@ fn body(document: &Value, operation: &Value) -> Vec<Field> {
 
 /// What is said of a field itself, else of its schema.
 fn help(field: &Value, schema: &Value) -> String {
-    let either = schema["oneOf"].as_array().into_iter().flatten();
-    let of_either = either.filter_map(|one| one["description"].as_str()).next();
+    let mut either = schema["oneOf"].as_array().into_iter().flatten();
+    let of_either = either.find_map(|one| one["description"].as_str());
     let own = field["description"].as_str().or(schema["description"].as_str());
     own.or(of_either).unwrap_or_default().replace('\n', " ")
 }

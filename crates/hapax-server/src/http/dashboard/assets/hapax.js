@@ -192,8 +192,8 @@ function complete(input) {
 for (const input of all("[data-complete]")) complete(input);
 
 // Live tail -------------------------------------------------------------------------------------------------------
-// Arrivals come a few times a second and are drawn at once, as what is known of them then. When it is quiet for a
-// moment the table is asked for again, so that statuses, sizes and copies become what the store has.
+// Arrivals come a few times a second and are drawn at once, as what is known of them then. A moment later the table is
+// asked for again, so that statuses, sizes and copies become what the store has.
 
 const ROWS_MAX = 200;
 const SETTLE_MS = 1_500;
@@ -208,6 +208,7 @@ function live(line) {
     let unseen = 0;
     let missed = 0;
     let settling = 0;
+    let drawn = 0;
     let lastSaid = 0;
     let toSay = 0;
 
@@ -264,15 +265,19 @@ function live(line) {
         unseen = 0;
         one("[data-empty]")?.remove();
         for (const extra of [...body.rows].slice(ROWS_MAX)) extra.remove();
-        clearTimeout(settling);
-        settling = setTimeout(settle, SETTLE_MS);
+        drawn += 1;
+        settling ||= setTimeout(settle, SETTLE_MS);
     };
     async function settle() {
+        settling = 0;
+        const before = drawn;
         const answer = await fetch(location.href).catch(() => null);
         if (!answer?.ok || isBusy()) return;
         const page = new DOMParser().parseFromString(await answer.text(), "text/html");
         const rows = one("[data-events]", page);
-        if (rows && !isBusy() && !waiting.length) body.replaceChildren(...rows.rows);
+        // What came meanwhile is not in the answer: it must not vanish for a moment.
+        if (drawn !== before) return void (settling ||= setTimeout(settle, SETTLE_MS));
+        if (rows && !isBusy()) body.replaceChildren(...rows.rows);
     }
     const look = () => {
         if (!isBusy()) flush();
