@@ -25,6 +25,10 @@ const ALL: &str = "SELECT seq FROM events WHERE seq >= ?1 AND seq < ?2 ORDER BY 
 const UNFINISHED: &str =
     "SELECT DISTINCT seq FROM work WHERE seq >= ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3";
 
+// Whatever ended has an outcome; where most is still waiting, these are few.
+const ENDED: &str =
+    "SELECT DISTINCT seq FROM outcomes WHERE seq >= ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3";
+
 const DEAD: &str = "
     SELECT DISTINCT seq FROM outcomes INDEXED BY outcomes_dead
     WHERE current = 1 AND state = 4 AND seq >= ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3";
@@ -71,7 +75,11 @@ fn beside(desk: &mut ReadDesk, query: &EventQuery) -> Result<Vec<Trail>, Failure
         Some(EventStatus::Dead) => return Ok(vec![plain(DEAD)]),
         Some(EventStatus::Completed | EventStatus::Ignored | EventStatus::Quarantined) | None => {}
     }
-    Ok(kinds::trails(desk, query)?.unwrap_or_else(|| vec![plain(ALL)]))
+    if let Some(trails) = kinds::trails(desk, query)? {
+        return Ok(trails);
+    }
+    let is_ended = query.status == Some(EventStatus::Completed);
+    Ok(vec![plain(if is_ended { ENDED } else { ALL })])
 }
 
 fn plain(sql: &'static str) -> Trail {

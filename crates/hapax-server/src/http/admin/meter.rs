@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hapax_core::store::{Counts, Span, TrafficRow};
+use hapax_core::store::{Counts, Error, Span, TrafficRow};
 use hapax_core::{Backend, Timestamp};
 use tokio::sync::Mutex;
 
@@ -52,6 +52,48 @@ impl KnownCounts {
     }
 }
 
+/// The store's counts for pages: exact, unless counting takes long; then those of a moment ago.
+#[derive(Clone, Debug, Default)]
+pub(in crate::http) struct RecentCounts(Arc<Mutex<Option<Counted>>>);
+
+/// Counts, when they were counted, and how long that took.
+#[derive(Debug)]
+struct Counted {
+    at: Instant,
+    took: Duration,
+    counts: Counts,
+}
+
+/// Counting that takes no longer is done for each page.
+const COUNTING_QUICK: Duration = Duration::from_millis(50);
+/// How many times as long as it took to count, the counts stand: so little of the time goes into counting.
+const COUNTS_STAND: u32 = 20;
+
+impl RecentCounts {
+    /// Pages that are asked for at once wait for one count.
+    pub(in crate::http) async fn read(&self, store: &dyn Backend) -> Result<Counts, Error> {
+        let mut known = self.0.lock().await;
+        if let Some(counted) = known.as_ref().filter(|counted| counted.stands()) {
+            return Ok(counted.counts.clone());
+        }
+        let started = Instant::now();
+        let counts = store.counts().await?;
+        *known = Some(Counted {
+            at: Instant::now(),
+            took: started.elapsed(),
+            counts: counts.clone(),
+        });
+        Ok(counts)
+    }
+}
+
+impl Counted {
+    fn stands(&self) -> bool {
+        let stands_for = (self.took * COUNTS_STAND).min(COUNTS_KEPT);
+        self.took > COUNTING_QUICK && self.at.elapsed() < stands_for
+    }
+}
+
 /// What arrived from one source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrivals {
@@ -65,4 +107,26 @@ pub struct Arrivals {
     pub conflicts: u64,
     /// Refused requests.
     pub rejected: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_stand_for_a_moment_only_where_counting_takes_long() {
+        let after = |took| Counted {
+            at: Instant::now(),
+            took,
+            counts: Counts::default(),
+        };
+        assert!(!after(Duration::from_millis(1)).stands());
+        assert!(after(Duration::from_secs(1)).stands());
+        let old = Instant::now().checked_sub(COUNTS_KEPT).unwrap();
+        let aged = Counted {
+            at: old,
+            ..after(Duration::from_secs(1))
+        };
+        assert!(!aged.stands());
+    }
 }

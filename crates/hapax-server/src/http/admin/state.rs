@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::access::{Access, Gate};
 use super::fault::{Fault, Missing};
-use super::meter::{KnownCounts, Meter};
+use super::meter::{KnownCounts, Meter, RecentCounts};
 use super::readiness::Readiness;
 use super::stream::STREAMS_MAX;
 use super::views::{DestinationView, SourceView};
@@ -34,6 +34,7 @@ pub struct AdminState {
     pub(in crate::http) streams: Arc<Semaphore>,
     /// What a scrape shows of the store.
     pub(in crate::http) counts: KnownCounts,
+    pub(in crate::http) recent: RecentCounts,
     /// What access remembers.
     pub(in crate::http) gate: Arc<Gate>,
     /// The outboxes that are relayed.
@@ -65,6 +66,7 @@ impl AdminState {
             started_at,
             streams,
             counts: KnownCounts::default(),
+            recent: RecentCounts::default(),
             gate: Arc::new(Gate::new()),
             outboxes: None,
         }
