@@ -1,5 +1,6 @@
 //! The effective configuration, for people and programs: every value, and where it came from. Secrets are `***`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use hapax_verify::{OptionKind, OptionSpec, OptionValue};
@@ -11,6 +12,8 @@ use super::{Ack, Config, Destination, Events, Kind, Outbox, Source, Sql, Stateme
 
 /// What a secret looks like.
 const HIDDEN: &str = "***";
+/// Keys whose values may hold credentials that nobody marked as secret: they stay off the admin port.
+const LOCAL_KEYS: [&str; 2] = ["command", "url"];
 
 struct Shown {
     path: String,
@@ -26,10 +29,25 @@ impl Config {
                 text.push('\n');
             }
             let _ = writeln!(text, "[{}]", section.path);
-            for (key, value) in &section.values {
-                let origin = self.origins.place(&format!("{}.{key}", section.path));
-                let _ = writeln!(text, "{key} = {value} # {origin}");
-            }
+            text.push_str(&self.lines(&section));
+        }
+        text
+    }
+
+    /// The effective values of each section, for the admin port: without those that may hold credentials.
+    pub fn to_sections(&self) -> BTreeMap<String, String> {
+        let sections = self.sections().into_iter().map(|mut section| {
+            section.values.retain(|(key, _)| !LOCAL_KEYS.contains(key));
+            (section.path.clone(), self.lines(&section))
+        });
+        sections.collect()
+    }
+
+    fn lines(&self, section: &Shown) -> String {
+        let mut text = String::new();
+        for (key, value) in &section.values {
+            let origin = self.origins.place(&format!("{}.{key}", section.path));
+            let _ = writeln!(text, "{key} = {value} # {origin}");
         }
         text
     }

@@ -31,6 +31,7 @@ pub(in crate::http) mod theme;
 pub(in crate::http) mod viewer;
 mod views;
 mod wrap;
+mod written;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;

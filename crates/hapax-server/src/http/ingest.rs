@@ -138,7 +138,7 @@ impl Inner {
         let source = match self.find(request.uri().path()) {
             Ok(source) => source,
             Err(problem) => {
-                self.metrics.rejected(UNKNOWN_SOURCE, problem.code());
+                self.note_stranger(&problem);
                 return problem.into_response();
             }
         };
@@ -226,15 +226,17 @@ impl Inner {
         }
     }
 
+    /// A URL that is wrong by a letter is a common mistake; what else is asked for on this port is noise.
+    fn note_stranger(&self, problem: &Problem) {
+        self.metrics.rejected(UNKNOWN_SOURCE, problem.code());
+        if problem.code() == refused::UNKNOWN_SOURCE_CODE {
+            self.metrics.strange(refusal(problem, self.clock.now()));
+        }
+    }
+
     fn note(&self, source: &Source, problem: &Problem, received_at: Timestamp) {
         self.metrics.rejected(source.name.as_str(), problem.code());
-        source.meter.refused(Refusal {
-            at: received_at,
-            status: problem.status().as_u16(),
-            code: problem.code(),
-            detail: problem.detail().to_owned(),
-            likely: None,
-        });
+        source.meter.refused(refusal(problem, received_at));
         if problem.status().is_server_error() {
             self.metrics.unavailable(problem.code());
         }
@@ -245,6 +247,16 @@ impl Inner {
             detail = problem.detail(),
             "request refused"
         );
+    }
+}
+
+fn refusal(problem: &Problem, received_at: Timestamp) -> Refusal {
+    Refusal {
+        at: received_at,
+        status: problem.status().as_u16(),
+        code: problem.code(),
+        detail: problem.detail().to_owned(),
+        likely: None,
     }
 }
 

@@ -22,7 +22,7 @@ use super::families::{
     DestinationLabel, DestinationMeter, Families, ReasonLabel, ReceivedLabels, RejectedLabels, SourceLabel,
 };
 use super::histogram::{Histogram, SECONDS, SIZES};
-use super::refusals::Refusal;
+use super::refusals::{Refusal, Refusals};
 use super::source::SourceMeter;
 use super::traffic::{Tally, TrafficBook};
 
@@ -40,6 +40,7 @@ pub struct Metrics {
     destinations: ArcSwap<HashMap<DestinationId, Arc<DestinationMeter>>>,
     families: Families,
     traffic: TrafficBook,
+    strangers: Refusals,
     store_batch_size: Histogram,
     store_write_seconds: Histogram,
     purged_events: AtomicU64,
@@ -71,6 +72,7 @@ impl Metrics {
             sources: ArcSwap::default(),
             destinations: ArcSwap::default(),
             families,
+            strangers: Refusals::default(),
             store_batch_size,
             store_write_seconds,
             purged_events: AtomicU64::new(0),
@@ -111,6 +113,11 @@ impl Metrics {
             .load()
             .get(name)
             .map_or_else(|| Arc::new(self.new_source(name)), Arc::clone)
+    }
+
+    /// A request went to a name that no source has.
+    pub fn strange(&self, refusal: Refusal) {
+        self.strangers.push(refusal);
     }
 
     /// What the charts are drawn from.
@@ -233,6 +240,9 @@ impl Meter for Metrics {
     }
 
     fn refusals(&self, source: &str) -> Vec<Refusal> {
+        if source == UNKNOWN_SOURCE {
+            return self.strangers.newest_first();
+        }
         let sources = self.sources.load();
         let meter = sources.get(&SourceName::from(source));
         meter

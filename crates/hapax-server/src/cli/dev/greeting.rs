@@ -34,7 +34,7 @@ pub(super) fn print(server: &Server, folder: &Folder, forward: Option<&str>) {
         ));
     }
     note("");
-    note(format_args!("  {:18} http://{admin}", "admin API".bold()));
+    note(format_args!("  {:18} http://{admin}", "dashboard".bold()));
     match forward {
         Some(url) => note(format_args!("  {:18} {url}", "delivers to".bold())),
         None => note(format_args!(
@@ -57,6 +57,7 @@ pub(super) fn print(server: &Server, folder: &Folder, forward: Option<&str>) {
         note("And look at it:");
         note("");
         note(format_args!("  {hapax} events list --admin http://{admin}"));
+        note(format_args!("  http://{admin}/events"));
     }
     note("");
     note("Events appear below as they arrive. Ctrl-C ends.");

@@ -68,6 +68,7 @@ fn text(view: &EventView, reader: Reader) -> String {
         ("deliveries", deliveries(view, reader)),
         ("attempts", attempts(view, reader)),
         ("conflicts", conflicts(view, reader)),
+        ("headers", headers(view, reader)),
     ] {
         if let Some(table) = table {
             let _ = write!(out, "\n{title}\n{table}\n");
@@ -158,6 +159,14 @@ fn conflicts(view: &EventView, reader: Reader) -> Option<String> {
     (!view.conflicts.is_empty()).then(|| table.render(reader))
 }
 
+fn headers(view: &EventView, reader: Reader) -> Option<String> {
+    let mut table = Table::new(["name", "value"]);
+    for header in &view.headers {
+        table.row([header.name.clone(), header.value.clone()]);
+    }
+    (!view.headers.is_empty()).then(|| table.render(reader))
+}
+
 #[cfg(test)]
 mod tests {
     use hapax_core::Timestamp;
@@ -171,7 +180,7 @@ mod tests {
             "id": "01940000-0000-7000-8000-000000000001", "source": "stripe", "scope": "stripe", "event_id": "evt_1",
             "type": "invoice.paid", "status": "failed", "received_at": "2026-01-01T00:00:00Z",
             "signed_at": "2025-12-31T23:59:59Z", "secret_index": 0, "body_bytes": 17, "body_sha256": "ab",
-            "headers": [], "batch": null,
+            "headers": [{"name": "content-type", "value": "application/json"}], "batch": null,
             "deliveries": [{"event": "01940000-0000-7000-8000-000000000001", "destination": "billing",
                 "destination_id": "billing", "status": "retrying", "generation": 0, "idempotency_key": "f78f",
                 "attempts": 1, "lost": 0, "due_at": "2026-01-01T00:00:09Z", "finished_at": null, "error": null,
@@ -208,6 +217,10 @@ mod tests {
         conflicts
         BODY SHA256  SEEN  FIRST   SIZE  RELEASED AS
         cd           1     2s ago  3 B   -
+
+        headers
+        NAME          VALUE
+        content-type  application/json
         ");
     }
 }

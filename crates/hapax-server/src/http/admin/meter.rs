@@ -26,7 +26,8 @@ pub trait Meter: Send + Sync + 'static {
     /// The rows of a span as they are in the store, with what this process has not written yet.
     fn traffic_on_top_of(&self, stored: Vec<TrafficRow>, span: Span) -> Vec<TrafficRow>;
 
-    /// The last refusals of a source, newest first.
+    /// The last refusals of a source, newest first; of
+    /// [`UNKNOWN_SOURCE`](crate::telemetry::metrics::UNKNOWN_SOURCE) those of names that no source has.
     fn refusals(&self, source: &str) -> Vec<Refusal>;
 
     /// What retention deleted.

@@ -31,6 +31,7 @@ impl From<&Config> for Settings {
                 .map(destination)
                 .chain(config.outboxes.values().map(outbox_destination))
                 .collect(),
+            written: config.to_sections(),
             facts: config
                 .sources
                 .iter()

@@ -83,6 +83,8 @@ pub struct Settings {
     pub sources: Vec<SourceView>,
     /// Every configured destination, by name.
     pub destinations: Vec<DestinationSettings>,
+    /// The effective configuration by section, such as `sources.shop`, without secrets.
+    pub written: BTreeMap<String, String>,
     /// How the requests of each source are judged, and made.
     pub facts: BTreeMap<String, SourceFacts>,
 }

@@ -12,6 +12,7 @@ use super::moment::moment;
 use super::number;
 use super::overview::{percentiles, state_badge};
 use super::viewer::{Changing, Viewer};
+use super::written::written;
 use super::{form::form, link};
 use crate::http::admin::extract::Named;
 use crate::http::admin::fault::Answer;
@@ -33,13 +34,18 @@ pub(super) async fn page(State(state): State<AdminState>, viewer: Viewer) -> Ans
             .iter()
             .find(|one| one.destination_id == id)
     };
+    let settings = state.settings.load();
     let content = html! {
         @if configured.is_empty() {
             p class="card empty" { "No destination is configured: events are kept, and go nowhere." }
         }
         div class="stack" {
             @for place in &configured {
-                (card(&viewer, place, work_of(&place.id), traffic_of(&place.id), now))
+                section class="card stack" id={ "destination-" (place.name) } {
+                    (card(place, work_of(&place.id), traffic_of(&place.id), now))
+                    (written(&settings, &format!("destinations.{}", place.name)))
+                    (switch(&viewer, place, now))
+                }
             }
         }
     };
@@ -66,33 +72,29 @@ pub(super) async fn resume(
 }
 
 fn card(
-    viewer: &Viewer,
     place: &DestinationView,
     work: Option<&DestinationStatsView>,
     traffic: Option<&DestinationTrafficView>,
     now: Timestamp,
 ) -> Markup {
     html! {
-        section class="card stack" id={ "destination-" (place.name) } {
-            div class="row spread" {
-                h2 { (place.name) }
-                @if let Some(work) = work { (state_badge(work)) }
+        div class="row spread" {
+            h2 { (place.name) }
+            @if let Some(work) = work { (state_badge(work)) }
+        }
+        dl class="kv" {
+            @if place.id != place.name { dt { "Id" } dd { code { (place.id) } } }
+            dt { "Kind" } dd { (place.kind.as_deref().unwrap_or("not configured any more; its work waits until it is again")) }
+            @if let Some(target) = &place.target { dt { "Leads to" } dd { code { (target) } } }
+            dt { "Running" } dd { (number::count(place.running.into())) " of at most " (number::count(place.concurrency.into())) " in this process" }
+            @if let Some(open_ms) = place.breaker_open_ms {
+                dt { "Breaker" } dd { "open for another " (open_ms.div_ceil(1_000)) " s; then one delivery tries whether it works again" }
             }
-            dl class="kv" {
-                @if place.id != place.name { dt { "Id" } dd { code { (place.id) } } }
-                dt { "Kind" } dd { (place.kind.as_deref().unwrap_or("not configured any more; its work waits until it is again")) }
-                @if let Some(target) = &place.target { dt { "Leads to" } dd { code { (target) } } }
-                dt { "Running" } dd { (number::count(place.running.into())) " of at most " (number::count(place.concurrency.into())) " in this process" }
-                @if let Some(open_ms) = place.breaker_open_ms {
-                    dt { "Breaker" } dd { "open for another " (open_ms.div_ceil(1_000)) " s; then one delivery tries whether it works again" }
-                }
-                @if let Some(work) = work { (backlog(work, now)) }
-                @if let Some(traffic) = traffic {
-                    dt { "Last 24 h" }
-                    dd { (number::count(traffic.completed)) " completed, " (number::count(traffic.failed)) " failed, " (number::count(traffic.dead)) " given up; took " (percentiles(traffic.took)) " (p50 / p95 / p99)" }
-                }
+            @if let Some(work) = work { (backlog(work, now)) }
+            @if let Some(traffic) = traffic {
+                dt { "Last 24 h" }
+                dd { (number::count(traffic.completed)) " completed, " (number::count(traffic.failed)) " failed, " (number::count(traffic.dead)) " given up; took " (percentiles(traffic.took)) " (p50 / p95 / p99)" }
             }
-            (switch(viewer, place, now))
         }
     }
 }

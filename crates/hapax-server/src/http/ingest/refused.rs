@@ -11,6 +11,8 @@ use super::body::BodyError;
 use crate::handover::NotTaken;
 use crate::http::problem::Problem;
 
+/// The code of a name that no source has.
+pub(super) const UNKNOWN_SOURCE_CODE: &str = "unknown_source";
 /// The methods of `/in/<source>`.
 const METHODS: &str = "POST";
 /// When to ask again how the work ended.
@@ -35,7 +37,7 @@ pub(super) fn unknown_path(path: &str) -> Problem {
 pub(super) fn unknown_source(name: &str) -> Problem {
     Problem::new(
         StatusCode::NOT_FOUND,
-        "unknown_source",
+        UNKNOWN_SOURCE_CODE,
         "Unknown source",
         format!(
             "no source is named `{}`; add [sources.<name>] to the configuration, or correct the URL at the sender",

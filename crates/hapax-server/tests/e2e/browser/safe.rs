@@ -17,10 +17,19 @@ async fn a_payload_of_script_is_shown_as_text_and_nothing_of_it_runs() {
     browse(&site.url(), Kind::Usual, async |browser| {
         browser.sign_in(TOKEN, "/events").await;
         browser.until_shown("New events appear on top.").await;
-        // Drawn by the script as it arrives, then by the server.
+        // Drawn by the script as it arrives, then by the server. The watch sees what is gone again by then.
+        browser
+            .run(
+                "window.foreign = 0;\
+                 const look = (node) => node.querySelector?.('img, script') && (window.foreign += 1);\
+                 const watch = new MutationObserver((all) => all.forEach((one) => one.addedNodes.forEach(look)));\
+                 watch.observe(document.body, { childList: true, subtree: true });",
+            )
+            .await;
         let id = site.service.deliver_twice(&delivery).await;
         browser.until_shown("evt_<script>").await;
         assert_eq!(browser.ask("typeof window.owned").await, "undefined");
+        assert_eq!(browser.ask("window.foreign").await, 0);
         for page in [
             format!("/events/{id}"),
             format!("/events/{id}?as=raw"),

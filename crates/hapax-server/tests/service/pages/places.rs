@@ -140,3 +140,36 @@ async fn an_outbox_that_cannot_be_read_says_so_beside_the_sources() {
         404
     );
 }
+
+#[tokio::test]
+async fn the_effective_configuration_is_shown_without_credentials() {
+    let sink = Sink::start().await;
+    let url = format!("{}?token=hunter2", sink.url());
+    let desk = Desk::start(&url).await;
+    desk.twice(BODY).await;
+    let page = desk.page("/sources").await;
+    assert!(
+        page.contains("secrets = [&quot;*** (env:SECRET)&quot;]"),
+        "{page}"
+    );
+    assert!(page.contains("ack = &quot;stored&quot; # default"), "{page}");
+    let page = desk.page("/destinations").await;
+    assert!(page.contains("max_attempts = 1 # line "), "{page}");
+    assert!(!page.contains("hunter2"), "{page}");
+}
+
+#[tokio::test]
+async fn a_request_to_a_name_that_no_source_has_is_shown() {
+    let sink = Sink::start().await;
+    let desk = Desk::start(&sink.url()).await;
+    desk.twice(BODY).await;
+    assert!(!desk.page("/sources").await.contains("Names that no source has"));
+    for path in ["/in/shopp", "/in/shopp", "/wp-login.php"] {
+        let reply = wire::post(desk.server.ingest_address(), path, &[], b"{}").await;
+        assert_eq!(reply.status, 404);
+    }
+    let page = desk.page("/sources").await;
+    assert!(page.contains("No source is named <code>shopp</code>"), "{page}");
+    assert!(page.contains("The last 2 refused requests"), "{page}");
+    assert!(!page.contains("wp-login"), "{page}");
+}
