@@ -8,8 +8,6 @@ use super::number;
 
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 110.0;
-/// Room for the labels below the bars.
-const FOOT: f64 = 16.0;
 /// The least height of a bar that is not nothing.
 const BAR_MIN: f64 = 1.5;
 
@@ -24,18 +22,19 @@ pub(in crate::http) struct Layer<'a> {
 /// The bars, the first layer at the bottom.
 pub(in crate::http) fn bars(label: &str, span: &str, layers: &[Layer<'_>]) -> Markup {
     let top = highest(layers);
-    let view = format!("0 0 {WIDTH} {}", HEIGHT + FOOT);
+    let view = format!("0 0 {WIDTH} {HEIGHT}");
     html! {
         svg class="chart" viewBox=(view) role="img" aria-label=(label) {
             line class="axis" x1="0" x2=(WIDTH) y1=(HEIGHT) y2=(HEIGHT) {}
             @for (place, layer) in layers.iter().enumerate() {
                 path class=(layer.name) d=(outline(layers, place, top)) {}
             }
-            text x="0" y=(HEIGHT + 13.0) { (span) " ago" }
-            text x=(WIDTH) y=(HEIGHT + 13.0) text-anchor="end" { "now" }
-            @if top > 0 {
-                text x="0" y="10" { "most at once: " (number::count(top)) }
-            }
+        }
+        // Beside the picture, so that they keep their size when it shrinks.
+        div class="chart-foot muted small" aria-hidden="true" {
+            span { (span) " ago" }
+            span { "most at once: " (number::count(top)) }
+            span { "now" }
         }
     }
 }
