@@ -62,7 +62,8 @@ fn cost() -> String {
         "
 ## What a search costs
 
-Every key but `body:` is answered from an index of the store, whatever is stored.
+A page looks at a bounded number of events, whatever is asked and whatever is stored. Where few events fit many others it
+may hold fewer than asked for and still go on: `next` is null only at the end. Every key but `body:` is looked up.
 
 A value in bodies is the one thing that no store finds by itself:
 
