@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::http::admin::openapi::document;
+use crate::http::admin::openapi::documents::{Document, documents};
 use crate::http::admin::openapi::outline::{Chapter, Field, Need, Operation, chapters};
+use crate::http::admin::openapi::{ANYWHERE, document};
 
 const INTRODUCTION: &str = "
 On `server.admin_listen` (`127.0.0.1:8081` unless configured). The command line and the dashboard use nothing else.
@@ -20,10 +21,10 @@ The same as an OpenAPI 3.1 document: [openapi.json](openapi.json), served at `/a
 - With `server.admin_token`, every path under `/api/v1` needs `Authorization: Bearer TOKEN`. A token of
   `server.read_tokens` opens what only reads; a change asked for with it is `read_only`. After several wrong tokens an
   address has to wait (`too_many_attempts`).
+- Without a token the address must be loopback. Then the `Host` must be a loopback name or the admin address itself, and a
+  request that changes something must not come from a web page of another origin.
 - A session of the dashboard opens what only reads, too: the live tail and the completion of queries are read by its
   script.
-- Without one the address must be loopback. Then the `Host` must be a loopback name or the admin address itself, and a
-  request that changes something must not come from a web page of another origin.
 - `Hapax-Actor: NAME` says who acts; the audit trail keeps it.
 - `/healthz`, `/readyz` and `/metrics` need no token. They show names and numbers, never what is inside an event.
 
@@ -34,15 +35,17 @@ The same as an OpenAPI 3.1 document: [openapi.json](openapi.json), served at `/a
 - `q` is a text in the [query language](query.md).
 - Times are RFC 3339 in UTC. Ids are our UUIDs, except `event_id`, which is the sender's.
 - Unknown parameters and fields are refused, so that a misspelt filter never selects everything.
-- Errors are `application/problem+json` with a stable `code`; [errors.md](errors.md) lists them. Any path may answer 401,
-  403, 422, 500 and 503 besides what stands below.
+- Errors are `application/problem+json` with a stable `code`; [errors.md](errors.md) lists them. Besides what stands
+  below, any path under `/api/v1` may answer `unauthorized`, `too_many_attempts`, `forbidden_origin`, `store_rejected`,
+  `store_damaged`, `store_unavailable` and `overloaded`.
 - An answer takes at most 60 seconds, a body at most 1 MiB, and 64 live tails may be open.
 ";
 
 pub(super) fn page() -> String {
     let mut page = super::heading("Admin API", "api");
     page.push_str(INTRODUCTION);
-    let chapters = chapters(&document());
+    let described = document();
+    let chapters = chapters(&described);
     page.push_str("\n## Paths\n\n| path | |\n|---|---|\n");
     for operation in chapters.iter().flat_map(|chapter| &chapter.operations) {
         let _ = writeln!(
@@ -56,6 +59,10 @@ pub(super) fn page() -> String {
     }
     for chapter in &chapters {
         push_chapter(&mut page, chapter);
+    }
+    page.push_str("\n## Documents\n");
+    for one in documents(&described) {
+        push_document(&mut page, &one);
     }
     page
 }
@@ -98,18 +105,40 @@ fn push_operation(page: &mut String, operation: &Operation) {
     }
 }
 
-/// Problems by their codes alone: what each means is on the page of errors.
+fn push_document(page: &mut String, document: &Document) {
+    let _ = write!(page, "\n### {}\n\n", document.name);
+    if !document.about.is_empty() {
+        let _ = write!(page, "{}\n\n", document.about);
+    }
+    page.push_str("| field | what | |\n|---|---|---|\n");
+    for field in &document.fields {
+        let _ = writeln!(page, "| `{}` | {} | {} |", field.name, field.kind, field.help);
+    }
+}
+
+/// Problems by their codes alone: what each means is on the page of errors, and what any path answers is said above.
 fn push_answer(page: &mut String, status: &str, help: &str, schema: Option<&str>) {
-    let codes: Vec<String> = help
+    let codes: Vec<&str> = help
         .split("\n\n")
         .filter_map(|line| line.strip_prefix('`')?.split_once('`'))
-        .map(|(code, _)| format!("[`{code}`](../errors/{code}.md)"))
+        .map(|(code, _)| code)
         .collect();
-    let _ = match (codes.is_empty(), schema) {
-        (false, _) => writeln!(page, "- {status}: {}", codes.join(", ")),
-        (true, Some(schema)) => writeln!(page, "- {status}: {help} `{schema}`"),
-        (true, None) => writeln!(page, "- {status}: {help}"),
-    };
+    if let Some(schema) = schema {
+        let _ = writeln!(
+            page,
+            "- {status}: {help} [`{schema}`](#{})",
+            schema.to_ascii_lowercase()
+        );
+    } else if codes.is_empty() {
+        let _ = writeln!(page, "- {status}: {help}");
+    }
+    let own = codes.into_iter().filter(|code| !ANYWHERE.contains(code));
+    let links: Vec<String> = own
+        .map(|code| format!("[`{code}`](../errors/{code}.md)"))
+        .collect();
+    if !links.is_empty() {
+        let _ = writeln!(page, "- {status}: {}", links.join(", "));
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! A handler names the codes that it may answer in `x-problems`; what each means and which status it has is in the one
 //! table that the page of errors is made from. Here they become responses, together with those that any path answers.
 
+pub(crate) mod documents;
 pub(crate) mod outline;
 
 use std::collections::BTreeMap;
@@ -34,7 +35,7 @@ const TAGS: [(&str, &str); 12] = [
 ];
 
 /// What any path under `/api/v1` may answer.
-const ANYWHERE: [&str; 7] = [
+pub(crate) const ANYWHERE: [&str; 7] = [
     "unauthorized",
     "too_many_attempts",
     "forbidden_origin",
@@ -76,7 +77,7 @@ impl Modify for Access {
     }
 }
 
-/// The description, as it is served.
+/// Gives this description.
 #[utoipa::path(get, path = "/openapi.json", operation_id = "getDescription", tag = "description",
     responses((status = 200, description = "The document, OpenAPI 3.1.", body = Object)))]
 pub(super) async fn serve() -> Response {

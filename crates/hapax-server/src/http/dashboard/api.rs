@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use super::frame::{self, Here};
 use super::viewer::Viewer;
 use crate::http::admin::openapi::document;
+use crate::http::admin::openapi::documents::{Document, documents};
 use crate::http::admin::openapi::outline::{Chapter, Field, Need, Operation, chapters};
 
 pub(super) async fn page(viewer: Viewer) -> Response {
@@ -26,6 +27,10 @@ fn content() -> Markup {
             ul { @for chapter in &chapters { li { a href={ "#" (chapter.name) } { (chapter.name) } } } }
         }
         @for chapter in &chapters { (section(chapter)) }
+        section id="documents" class="stack" {
+            h2 { "documents" }
+            @for one in documents(&document) { (shape(&one)) }
+        }
     }
 }
 
@@ -48,6 +53,28 @@ fn article(operation: &Operation) -> Markup {
             @if !operation.parameters.is_empty() { (fields("Parameters", &operation.parameters)) }
             @if !operation.body.is_empty() { (fields("Body", &operation.body)) }
             (answers(operation))
+        }
+    }
+}
+
+fn shape(document: &Document) -> Markup {
+    html! {
+        article id=(document.name) class="card" {
+            h3 { code class="mono" { (document.name) } }
+            p { (document.about) }
+            table class="table" {
+                caption { "Fields" }
+                thead { tr { th scope="col" { "name" } th scope="col" { "what" } th scope="col" { "meaning" } } }
+                tbody {
+                    @for field in &document.fields {
+                        tr {
+                            th scope="row" { code { (field.name) } }
+                            td { (field.kind) }
+                            td { (field.help) }
+                        }
+                    }
+                }
+            }
         }
     }
 }
@@ -82,7 +109,7 @@ fn answers(operation: &Operation) -> Markup {
                         th scope="row" { (answer.status) }
                         td {
                             @for line in answer.help.split("\n\n") { p { (line) } }
-                            @if let Some(schema) = &answer.schema { p class="muted" { "Document: " code { (schema) } } }
+                            @if let Some(schema) = &answer.schema { p class="muted" { "Document: " a href={ "#" (schema) } { code { (schema) } } } }
                         }
                     }
                 }

@@ -131,14 +131,14 @@ fn body(document: &Value, operation: &Value) -> Vec<Field> {
 }
 
 /// What is said of a field itself, else of its schema.
-fn help(field: &Value, schema: &Value) -> String {
+pub(super) fn help(field: &Value, schema: &Value) -> String {
     let mut either = schema["oneOf"].as_array().into_iter().flatten();
     let of_either = either.find_map(|one| one["description"].as_str());
     let own = field["description"].as_str().or(schema["description"].as_str());
     own.or(of_either).unwrap_or_default().replace('\n', " ")
 }
 
-const fn need(required: bool) -> Need {
+pub(super) const fn need(required: bool) -> Need {
     if required { Need::Required } else { Need::Optional }
 }
 
@@ -156,7 +156,7 @@ fn answers(operation: &Value) -> Vec<Answer> {
         .collect()
 }
 
-fn resolve<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
+pub(super) fn resolve<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     let target = schema["$ref"]
         .as_str()
         .and_then(|reference| reference.strip_prefix('#'));
@@ -166,8 +166,17 @@ fn resolve<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
 }
 
 /// A schema in a few words.
-fn kind(document: &Value, schema: &Value) -> String {
+pub(super) fn kind(document: &Value, schema: &Value) -> String {
+    let name = schema["$ref"]
+        .as_str()
+        .and_then(|reference| reference.rsplit('/').next());
     let schema = resolve(document, schema);
+    if let Some(name) = name.filter(|_| super::documents::is_described(schema)) {
+        return name.to_owned();
+    }
+    if schema["type"] == "array" {
+        return format!("list of {}", kind(document, &schema["items"]));
+    }
     if let Some(values) = schema["enum"].as_array() {
         let names = values.iter().filter_map(Value::as_str);
         return names.collect::<Vec<_>>().join(", ");
