@@ -69,16 +69,12 @@ pub(crate) async fn note_duplicates(session: &Session, notes: &[DuplicateNote]) 
         known.insert(key_at(row, 0)?);
     }
     sums.retain(|key, _| known.contains(key));
+    // Also where there are copies already: a replica of an earlier version counts them and notes nothing.
     let names: Vec<_> = sums
         .keys()
         .map(|key| (key_bucket(*key), key_uuid(*key)))
         .collect();
-    let copied = noted::copied(session, &names).await?;
-    let first: Vec<_> = names
-        .into_iter()
-        .filter(|(_, key)| !copied.contains(key))
-        .collect();
-    noted::note_copies(session, &first).await?;
+    noted::note_copies(session, &names).await?;
     let count = |tally: &DuplicateTally| i64::try_from(tally.copies).unwrap_or(i64::MAX);
     let batch = Batch::in_buckets(sums.keys().map(|key| key_bucket(*key)))
         .column("key", sums.keys().map(|key| key_uuid(*key)))

@@ -28,5 +28,7 @@ mod poison;
 mod pooled;
 #[path = "it/replicas.rs"]
 mod replicas;
+#[path = "it/upgrading.rs"]
+mod upgrading;
 #[path = "it/vacuuming.rs"]
 mod vacuuming;

@@ -20,3 +20,5 @@ mod limits;
 mod log;
 #[path = "it/opening.rs"]
 mod opening;
+#[path = "it/upgrading.rs"]
+mod upgrading;

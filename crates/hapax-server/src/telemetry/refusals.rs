@@ -7,6 +7,8 @@ use hapax_core::Timestamp;
 
 /// Refusals that are kept for each source.
 pub const REFUSALS_MAX: usize = 20;
+/// Characters of a detail that are kept: part of it may be the sender's.
+const DETAIL_CHARACTERS_MAX: usize = 500;
 
 /// A request that was refused. It holds nothing of the request itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +43,7 @@ impl Refusals {
         if let Some((_, likely)) = kept.early.take_if(|(at, _)| *at == refusal.at) {
             refusal.likely = Some(likely);
         }
+        refusal.detail = refusal.detail.chars().take(DETAIL_CHARACTERS_MAX).collect();
         if kept.last.len() == REFUSALS_MAX {
             kept.last.pop_front();
         }
@@ -86,6 +89,14 @@ mod tests {
         let kept = refusals.newest_first();
         assert_eq!(kept.len(), REFUSALS_MAX);
         assert_eq!(kept[0].at, Timestamp::from_seconds(99));
+        refusals.push(Refusal {
+            detail: "é".repeat(10_000),
+            ..refusal(100)
+        });
+        assert_eq!(
+            refusals.newest_first()[0].detail.chars().count(),
+            DETAIL_CHARACTERS_MAX
+        );
     }
 
     #[test]

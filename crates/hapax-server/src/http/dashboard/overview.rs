@@ -52,7 +52,7 @@ pub(super) async fn page(
         div class="grid" { @for source in &view.traffic.sources { (source_card(source, &view.traffic)) } }
         h2 { "Destinations" }
         (destinations(&view, now))
-        p class="muted small" { "Backlogs and dead letters are counted every few seconds; the rest is of now." }
+        p class="muted small" { "In a large store, backlogs and dead letters are those of a moment ago." }
     };
     Ok(frame::page(&viewer, Here::Overview, "Overview", content))
 }

@@ -1,0 +1,64 @@
+//! A database of an earlier version: what it holds is found in every new way, too.
+
+use hapax_core::store::{Claim, Copies, DuplicateNote, EventQuery, Has, Variant};
+use hapax_core::{BodyHash, EventId, Headers, Operations, Store};
+use hapax_store_postgres::PostgresStore;
+use hapax_test_postgres::Server;
+
+use crate::bench::{Maker, accept, open};
+
+/// Takes the database back to the version before searches.
+const BACK: &str = "
+    DROP TABLE hapax.views, hapax.traffic, hapax.indexed_fields, hapax.noted, hapax.indexed;
+    UPDATE hapax.meta SET value = 2 WHERE key = 'schema_version';";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copies_and_conflicts_from_before_an_upgrade_are_found() {
+    let database = Server::shared().unwrap().database().await.unwrap();
+    let store = open(&database).await;
+    let maker = Maker::default();
+    let event = maker.event("noted");
+    for _ in 0..2 {
+        accept(&store, event.clone()).await.unwrap();
+    }
+    accept(&store, maker.event("plain")).await.unwrap();
+    let note = DuplicateNote {
+        key: event.key,
+        copies: 1,
+        last_at: event.received_at,
+        gaps_ms: vec![3],
+    };
+    store.note_duplicates(vec![note]).await.unwrap();
+    let variant = Variant {
+        key: event.key,
+        first: event.id,
+        source: event.source.clone(),
+        raw_hash: BodyHash::of(b"other"),
+        received_at: event.received_at,
+        headers: Headers::default(),
+        body: b"other"[..].into(),
+    };
+    store.quarantine(vec![variant]).await.unwrap();
+    drop(store);
+    let admin = database.client().await.unwrap();
+    admin.batch_execute(BACK).await.unwrap();
+
+    let store = open(&database).await;
+    let copies = EventQuery {
+        copies: Some(Copies { min: 1, max: None }),
+        ..EventQuery::default()
+    };
+    assert_eq!(found(&store, &copies).await, [event.id]);
+    let conflict = EventQuery {
+        has: Some(Has::Conflict),
+        ..EventQuery::default()
+    };
+    assert_eq!(found(&store, &conflict).await, [event.id]);
+    let claim = accept(&store, event).await.unwrap();
+    assert!(matches!(claim, Claim::Seen(_)));
+}
+
+async fn found(store: &PostgresStore, query: &EventQuery) -> Vec<EventId> {
+    let page = store.list(query, None, 10).await.unwrap();
+    page.events.iter().map(|event| event.id).collect()
+}

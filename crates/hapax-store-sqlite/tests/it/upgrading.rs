@@ -1,0 +1,66 @@
+//! A file of an earlier version: what it holds is found in every new way, too.
+
+use hapax_core::store::{Claim, Copies, DuplicateNote, EventQuery, Has, Variant};
+use hapax_core::{BodyHash, EventId, Headers, Operations, Store};
+use hapax_store_sqlite::SqliteStore;
+use rusqlite::Connection;
+
+use crate::bench::{Bench, accept};
+
+/// Takes the file back to the version before searches.
+const BACK: &str = "
+    DROP INDEX outcomes_why; DROP INDEX events_kind;
+    DROP TABLE views; DROP TABLE traffic; DROP TABLE indexed_fields; DROP TABLE noted; DROP TABLE indexed;
+    PRAGMA user_version = 2;";
+
+#[tokio::test]
+async fn copies_and_conflicts_from_before_an_upgrade_are_found() {
+    let bench = Bench::new();
+    let store = bench.open();
+    let event = bench.event("noted").build();
+    for _ in 0..2 {
+        accept(&store, event.clone()).await.unwrap();
+    }
+    accept(&store, bench.event("plain").build()).await.unwrap();
+    let note = DuplicateNote {
+        key: event.key,
+        copies: 1,
+        last_at: event.received_at,
+        gaps_ms: vec![3],
+    };
+    store.note_duplicates(vec![note]).await.unwrap();
+    let variant = Variant {
+        key: event.key,
+        first: event.id,
+        source: event.source.clone(),
+        raw_hash: BodyHash::of(b"other"),
+        received_at: event.received_at,
+        headers: Headers::default(),
+        body: b"other"[..].into(),
+    };
+    store.quarantine(vec![variant]).await.unwrap();
+    store.close().await;
+    Connection::open(bench.path())
+        .unwrap()
+        .execute_batch(BACK)
+        .unwrap();
+
+    let store = bench.open();
+    let copies = EventQuery {
+        copies: Some(Copies { min: 1, max: None }),
+        ..EventQuery::default()
+    };
+    assert_eq!(found(&store, &copies).await, [event.id]);
+    let conflict = EventQuery {
+        has: Some(Has::Conflict),
+        ..EventQuery::default()
+    };
+    assert_eq!(found(&store, &conflict).await, [event.id]);
+    let claim = accept(&store, event).await.unwrap();
+    assert!(matches!(claim, Claim::Seen(_)));
+}
+
+async fn found(store: &SqliteStore, query: &EventQuery) -> Vec<EventId> {
+    let page = store.list(query, None, 10).await.unwrap();
+    page.events.iter().map(|event| event.id).collect()
+}
