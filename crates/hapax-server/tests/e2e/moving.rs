@@ -17,6 +17,8 @@ const ORDERED: &str =
     "order_by = \"body:/data/object/id\"\nmax_attempts = 100\nbackoff = { first = \"50ms\", cap = \"2s\" }";
 /// Enough that a copy of one record at a time takes a while.
 const DONE: usize = 150;
+/// The name of a saved view.
+const VIEW: &str = "given up";
 
 /// All the events, and the sink they go to.
 struct World {
@@ -75,6 +77,8 @@ impl World {
     async fn filled(&self) -> Setup {
         let mut service = self.setup().start().await;
         self.fill(&service).await;
+        let saved = service.hapax(&["views", "save", VIEW, "status:dead"]).await;
+        saved.assert_code(0);
         service.signal(Signal::TERM);
         assert_eq!(service.ended(LIMIT).await.code(), Some(0));
         service.into_setup()
@@ -160,10 +164,24 @@ async fn a_killed_copy_goes_on_and_postgres_takes_over_without_losing_or_doublin
         "{copied}"
     );
     assert_eq!(copied["counts"]["conflicts"], 1, "{copied}");
+    what_people_look_at_came_along(&database).await;
     let again = run(setup.path(), &arguments).await;
     assert!(again.assert_code(1).stderr.contains("not empty"), "{again:#?}");
 
     serve_on(&world, setup).await;
+}
+
+/// The saved view, the traffic, and what a search looks up.
+async fn what_people_look_at_came_along(database: &Database) {
+    let client = database.client().await.unwrap();
+    for (table, at_least) in [("views", 1), ("traffic", 1), ("noted", 1)] {
+        let count = format!("SELECT count(*) FROM hapax.{table}");
+        let row = client.query_one(count.as_str(), &[]).await.unwrap();
+        assert!(row.get::<_, i64>(0) >= at_least, "{table}");
+    }
+    let query = "SELECT query FROM hapax.views WHERE name = $1";
+    let row = client.query_one(query, &[&VIEW]).await.unwrap();
+    assert_eq!(row.get::<_, &str>(0), "status:dead");
 }
 
 /// Starts the copy, one record at a time, stops it in the middle, and kills it there.

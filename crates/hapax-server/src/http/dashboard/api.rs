@@ -62,7 +62,7 @@ fn shape(document: &Document) -> Markup {
         article id=(document.name) class="card" {
             h3 { code class="mono" { (document.name) } }
             p { (document.about) }
-            table class="table" {
+            div class="table" { table {
                 caption { "Fields" }
                 thead { tr { th scope="col" { "name" } th scope="col" { "what" } th scope="col" { "meaning" } } }
                 tbody {
@@ -74,7 +74,7 @@ fn shape(document: &Document) -> Markup {
                         }
                     }
                 }
-            }
+            } }
         }
     }
 }
