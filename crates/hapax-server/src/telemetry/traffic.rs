@@ -22,7 +22,15 @@ pub struct TrafficBook {
     slots: Mutex<Slots>,
 }
 
-type Slots = BTreeMap<(Subject, Span, Timestamp), Slot>;
+type Key = (Subject, Span, Timestamp);
+
+#[derive(Debug, Default)]
+struct Slots {
+    by_key: BTreeMap<Key, Slot>,
+    /// Until when everything was gathered. Slots that ended before and are not here any more are written and closed:
+    /// a row that began anew would take the place of the whole one.
+    until: Timestamp,
+}
 
 /// One slot, whole: all that this process counted in it since it began or the process did.
 #[derive(Debug, Default)]
@@ -55,7 +63,7 @@ impl TrafficBook {
     /// [`Self::was_not_written`].
     pub fn take_changed(&self) -> Vec<TrafficRow> {
         let mut slots = self.gathered();
-        let changed = slots.iter_mut().filter(|(_, slot)| slot.is_changed);
+        let changed = slots.by_key.iter_mut().filter(|(_, slot)| slot.is_changed);
         let rows = changed.map(|(key, slot)| {
             slot.is_changed = false;
             self.row(key, slot)
@@ -68,7 +76,7 @@ impl TrafficBook {
         let mut slots = lock(&self.slots);
         for row in rows {
             let key = (row.subject.clone(), row.span, row.slot);
-            let slot = slots.entry(key).or_insert_with(|| Slot {
+            let slot = slots.by_key.entry(key).or_insert_with(|| Slot {
                 traffic: row.traffic.clone(),
                 is_changed: true,
             });
@@ -80,6 +88,7 @@ impl TrafficBook {
     pub fn on_top_of(&self, stored: Vec<TrafficRow>, span: Span) -> Vec<TrafficRow> {
         let mine: Vec<TrafficRow> = self
             .gathered()
+            .by_key
             .iter()
             .filter(|((_, of, _), _)| *of == span)
             .map(|(key, slot)| self.row(key, slot))
@@ -95,7 +104,7 @@ impl TrafficBook {
         rows
     }
 
-    fn row(&self, (subject, span, slot): &(Subject, Span, Timestamp), kept: &Slot) -> TrafficRow {
+    fn row(&self, (subject, span, slot): &Key, kept: &Slot) -> TrafficRow {
         TrafficRow {
             span: *span,
             slot: *slot,
@@ -111,10 +120,11 @@ impl TrafficBook {
         let mut slots = lock(&self.slots);
         for (subject, tally) in lock(&self.tallies).iter() {
             for (minute, counted) in tally.take() {
-                add(&mut slots, subject, minute, &counted);
+                slots.add(subject, minute, &counted);
             }
         }
-        slots.retain(|(_, span, at), slot| {
+        slots.until = slots.until.max(now);
+        slots.by_key.retain(|(_, span, at), slot| {
             let is_over = *at < span.slot_of(now);
             *at >= span.oldest(now) && (slot.is_changed || !is_over)
         });
@@ -122,13 +132,16 @@ impl TrafficBook {
     }
 }
 
-fn add(slots: &mut Slots, subject: &Subject, minute: Timestamp, counted: &Traffic) {
-    for span in Span::ALL {
-        let slot = slots
-            .entry((subject.clone(), span, span.slot_of(minute)))
-            .or_default();
-        slot.traffic.add(counted);
-        slot.is_changed = true;
+impl Slots {
+    fn add(&mut self, subject: &Subject, minute: Timestamp, counted: &Traffic) {
+        for span in Span::ALL {
+            let open = (subject.clone(), span, span.slot_of(self.until));
+            let own = (subject.clone(), span, span.slot_of(minute));
+            let is_closed = own.2 < open.2 && !self.by_key.contains_key(&own);
+            let slot = self.by_key.entry(if is_closed { open } else { own }).or_default();
+            slot.traffic.add(counted);
+            slot.is_changed = true;
+        }
     }
 }
 

@@ -74,7 +74,7 @@ fn slots_that_are_over_and_written_or_too_old_are_forgotten() {
         .count(|traffic| traffic.accepted += 1);
     book.take_changed();
     clock.0.store(8 * 24 * 3600, Ordering::Relaxed);
-    assert!(book.gathered().is_empty());
+    assert!(book.gathered().by_key.is_empty());
 }
 
 #[test]
@@ -91,4 +91,20 @@ fn own_rows_in_the_store_are_replaced_and_those_of_others_stay() {
     let mut found = accepted(&book.on_top_of(stored, Span::Hour), Span::Hour);
     found.sort_unstable();
     assert_eq!(found, [1, 2]);
+}
+
+#[test]
+fn a_clock_that_is_set_back_does_not_begin_a_written_slot_anew() {
+    let (clock, book) = book();
+    let tally = book.tally(Subject::Source("stripe".into()));
+    tally.count(|traffic| traffic.accepted += 9);
+    book.take_changed();
+    clock.0.store(3_700, Ordering::Relaxed);
+    book.take_changed();
+    clock.0.store(0, Ordering::Relaxed);
+    tally.count(|traffic| traffic.accepted += 1);
+    let first = Span::Hour.slot_of(clock.now());
+    let rows = book.take_changed();
+    assert_eq!(accepted(&rows, Span::Hour), [1]);
+    assert!(rows.iter().all(|row| row.slot > first), "{rows:?}");
 }
