@@ -87,7 +87,7 @@ fn wave(slot: u64, place: u64, span: Span) -> Traffic {
         ..Traffic::default()
     };
     for step in 0..20 {
-        traffic.took.count(Duration::from_micros(700 + 90 * step * step));
+        traffic.took.count(Duration::from_micros(400 + 9 * step * step));
     }
     traffic
 }
