@@ -146,7 +146,7 @@ fn routes() -> Routes {
 #[utoipa::path(get, path = "/metrics", operation_id = "metrics", tag = "probes",
     responses((status = 200, description = "The counts.", content_type = "application/openmetrics-text", body = String)))]
 async fn metrics(State(state): State<AdminState>) -> Response {
-    let counts = state.counts.read(state.engine.store().as_ref()).await;
+    let counts = state.counts.scrape(state.engine.store()).await;
     let text = state.meter.render(&counts, SystemClock::default().now());
     ([(CONTENT_TYPE, crate::telemetry::metrics::MEDIA_TYPE)], text).into_response()
 }

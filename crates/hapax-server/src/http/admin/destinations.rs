@@ -64,7 +64,7 @@ pub(super) async fn resume(
 /// Every destination and how it is doing.
 pub(in crate::http) async fn every(state: &AdminState) -> Answer<DestinationsView> {
     let store = state.engine.store();
-    let (counts, pauses) = (state.recent.read(&**store).await?, store.pauses().await?);
+    let (counts, pauses) = (state.counts.read(store).await?, store.pauses().await?);
     Ok(DestinationsView {
         destinations: all(state, &counts, &pauses),
     })

@@ -1,6 +1,6 @@
 //! What the admin port reads from the process's counters.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use hapax_core::store::{Counts, Error, Span, TrafficRow};
@@ -14,6 +14,12 @@ use crate::telemetry::Refusal;
 const COUNTS_KEPT: Duration = Duration::from_secs(5);
 /// A scrape waits this long for the store, and then shows what it knew last.
 const COUNTS_TIMEOUT: Duration = Duration::from_secs(2);
+/// Counting that takes no longer is done for each page.
+const COUNTING_QUICK: Duration = Duration::from_millis(50);
+/// How many times as long as it took to count, the counts stand.
+const COUNTS_STAND: u32 = 20;
+/// Counts that are older are not shown: a page waits for new ones.
+const COUNTS_OLD: Duration = Duration::from_secs(60);
 
 /// The counters of this process, since its start.
 pub trait Meter: Send + Sync + 'static {
@@ -34,51 +40,75 @@ pub trait Meter: Send + Sync + 'static {
     fn purged(&self) -> RetentionView;
 }
 
-/// The store's counts for scrapes. Metrics must answer above all when the store does not.
+/// The store's counts. Exact where counting is quick; where it takes long (a backlog of a million), pages show those of
+/// a moment ago at once while somebody counts anew.
 #[derive(Clone, Debug, Default)]
-pub(in crate::http) struct KnownCounts(Arc<Mutex<Option<(Instant, Counts)>>>);
-
-impl KnownCounts {
-    pub(in crate::http) async fn read(&self, store: &dyn Backend) -> Counts {
-        let mut known = self.0.lock().await;
-        let is_fresh = known.as_ref().is_some_and(|(at, _)| at.elapsed() < COUNTS_KEPT);
-        if !is_fresh && let Ok(Ok(counts)) = tokio::time::timeout(COUNTS_TIMEOUT, store.counts()).await {
-            *known = Some((Instant::now(), counts));
-        }
-        known
-            .as_ref()
-            .map(|(_, counts)| counts.clone())
-            .unwrap_or_default()
-    }
+pub(in crate::http) struct StoreCounts {
+    known: Arc<std::sync::Mutex<Option<Counted>>>,
+    /// Held by whoever counts: those that come meanwhile wait for one count, or take what is known.
+    counting: Arc<Mutex<()>>,
 }
 
-/// The store's counts for pages: exact, unless counting takes long; then those of a moment ago.
-#[derive(Clone, Debug, Default)]
-pub(in crate::http) struct RecentCounts(Arc<Mutex<Option<Counted>>>);
-
 /// Counts, when they were counted, and how long that took.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Counted {
     at: Instant,
     took: Duration,
     counts: Counts,
 }
 
-/// Counting that takes no longer is done for each page.
-const COUNTING_QUICK: Duration = Duration::from_millis(50);
-/// How many times as long as it took to count, the counts stand: so little of the time goes into counting.
-const COUNTS_STAND: u32 = 20;
+impl StoreCounts {
+    /// For a page.
+    pub(in crate::http) async fn read(&self, store: &Arc<dyn Backend>) -> Result<Counts, Error> {
+        match self.known() {
+            Some(counted) if counted.is_good() => Ok(counted.counts),
+            Some(counted) if counted.will_do() => {
+                self.refresh(store);
+                Ok(counted.counts)
+            }
+            Some(_) | None => self.count(store).await,
+        }
+    }
 
-impl RecentCounts {
-    /// Pages that are asked for at once wait for one count.
-    pub(in crate::http) async fn read(&self, store: &dyn Backend) -> Result<Counts, Error> {
-        let mut known = self.0.lock().await;
-        if let Some(counted) = known.as_ref().filter(|counted| counted.stands()) {
-            return Ok(counted.counts.clone());
+    /// For a scrape, which must be answered above all when the store does not: with what was known last.
+    pub(in crate::http) async fn scrape(&self, store: &Arc<dyn Backend>) -> Counts {
+        let known = self.known();
+        if let Some(counted) = known
+            .as_ref()
+            .filter(|counted| counted.at.elapsed() < COUNTS_KEPT)
+        {
+            return counted.counts.clone();
+        }
+        match tokio::time::timeout(COUNTS_TIMEOUT, self.count(store)).await {
+            Ok(Ok(counts)) => counts,
+            Ok(Err(_)) | Err(_) => known.map(|counted| counted.counts).unwrap_or_default(),
+        }
+    }
+
+    fn known(&self) -> Option<Counted> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Counts anew beside whoever asked, unless somebody does already.
+    fn refresh(&self, store: &Arc<dyn Backend>) {
+        if self.counting.try_lock().is_err() {
+            return;
+        }
+        let (counts, store) = (self.clone(), Arc::clone(store));
+        // A failure is seen by whoever has to wait for the next count.
+        tokio::spawn(async move { drop(counts.count(&store).await) });
+    }
+
+    async fn count(&self, store: &Arc<dyn Backend>) -> Result<Counts, Error> {
+        let asked = Instant::now();
+        let _one_at_a_time = self.counting.lock().await;
+        // Whoever held the lock may have counted after this one asked.
+        if let Some(counted) = self.known().filter(|counted| counted.at >= asked + counted.took) {
+            return Ok(counted.counts);
         }
         let started = Instant::now();
         let counts = store.counts().await?;
-        *known = Some(Counted {
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(Counted {
             at: Instant::now(),
             took: started.elapsed(),
             counts: counts.clone(),
@@ -88,9 +118,15 @@ impl RecentCounts {
 }
 
 impl Counted {
-    fn stands(&self) -> bool {
+    /// Whether nobody needs to count anew: little of the time should go into counting.
+    fn is_good(&self) -> bool {
         let stands_for = (self.took * COUNTS_STAND).min(COUNTS_KEPT);
         self.took > COUNTING_QUICK && self.at.elapsed() < stands_for
+    }
+
+    /// Whether a page shows it rather than waits.
+    fn will_do(&self) -> bool {
+        self.took > COUNTING_QUICK && self.at.elapsed() < COUNTS_OLD
     }
 }
 
@@ -113,20 +149,40 @@ pub struct Arrivals {
 mod tests {
     use super::*;
 
-    #[test]
-    fn counts_stand_for_a_moment_only_where_counting_takes_long() {
-        let after = |took| Counted {
-            at: Instant::now(),
+    fn counted(took: Duration, ago: Duration) -> Counted {
+        Counted {
+            at: Instant::now().checked_sub(ago).unwrap(),
             took,
             counts: Counts::default(),
-        };
-        assert!(!after(Duration::from_millis(1)).stands());
-        assert!(after(Duration::from_secs(1)).stands());
-        let old = Instant::now().checked_sub(COUNTS_KEPT).unwrap();
-        let aged = Counted {
-            at: old,
-            ..after(Duration::from_secs(1))
-        };
-        assert!(!aged.stands());
+        }
+    }
+
+    #[test]
+    fn counts_stand_for_a_moment_only_where_counting_takes_long() {
+        let (quick, slow) = (Duration::from_millis(1), Duration::from_secs(1));
+        assert!(!counted(quick, Duration::ZERO).is_good());
+        assert!(!counted(quick, Duration::ZERO).will_do());
+        assert!(counted(slow, Duration::ZERO).is_good());
+        assert!(!counted(slow, COUNTS_KEPT).is_good());
+        assert!(counted(slow, COUNTS_KEPT).will_do());
+        assert!(!counted(slow, COUNTS_OLD).will_do());
+    }
+
+    #[tokio::test]
+    async fn a_page_shows_what_is_known_of_a_slow_store_while_somebody_counts_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let clock: Arc<dyn hapax_core::Clock> = Arc::new(hapax_core::SystemClock::default());
+        let options = hapax_store_sqlite::Options::new(clock);
+        let store = hapax_store_sqlite::SqliteStore::open(&folder.path().join("hapax.db"), options).unwrap();
+        let store: Arc<dyn Backend> = Arc::new(store);
+        let counts = StoreCounts::default();
+        let mut old = counted(Duration::from_secs(1), COUNTS_KEPT);
+        old.counts.events = 7;
+        *counts.known.lock().unwrap() = Some(old);
+        assert_eq!(counts.read(&store).await.unwrap().events, 7);
+        while counts.known().unwrap().counts.events == 7 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(counts.read(&store).await.unwrap().events, 0);
     }
 }

@@ -43,7 +43,7 @@ pub(in crate::http) async fn over(state: &AdminState, span: Span) -> Answer<Over
     let now = SystemClock::default().now();
     let store = state.engine.store();
     let rows = traffic::rows(state, span).await?;
-    let (counts, pauses) = (state.counts.read(store.as_ref()).await, store.pauses().await?);
+    let (counts, pauses) = (state.counts.read(store).await?, store.pauses().await?);
     let places: Vec<_> = destinations::all(state, &counts, &pauses)
         .into_iter()
         .map(|place| stats::destination(place, &counts))

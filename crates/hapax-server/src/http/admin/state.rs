@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::access::{Access, Gate};
 use super::fault::{Fault, Missing};
-use super::meter::{KnownCounts, Meter, RecentCounts};
+use super::meter::{Meter, StoreCounts};
 use super::readiness::Readiness;
 use super::stream::STREAMS_MAX;
 use super::views::{DestinationView, SourceView};
@@ -32,9 +32,8 @@ pub struct AdminState {
     pub started_at: Timestamp,
     /// Permits for live tails.
     pub(in crate::http) streams: Arc<Semaphore>,
-    /// What a scrape shows of the store.
-    pub(in crate::http) counts: KnownCounts,
-    pub(in crate::http) recent: RecentCounts,
+    /// How much the store has of everything.
+    pub(in crate::http) counts: StoreCounts,
     /// What access remembers.
     pub(in crate::http) gate: Arc<Gate>,
     /// The outboxes that are relayed.
@@ -65,8 +64,7 @@ impl AdminState {
             readiness,
             started_at,
             streams,
-            counts: KnownCounts::default(),
-            recent: RecentCounts::default(),
+            counts: StoreCounts::default(),
             gate: Arc::new(Gate::new()),
             outboxes: None,
         }

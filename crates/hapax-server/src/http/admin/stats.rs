@@ -41,7 +41,7 @@ pub(super) async fn show(
 /// How much of everything there is, and the traffic of a span if one is asked for.
 pub(in crate::http) async fn now(state: &AdminState, over: Option<Span>) -> Answer<StatsView> {
     let store = state.engine.store();
-    let (counts, pauses) = (state.recent.read(&**store).await?, store.pauses().await?);
+    let (counts, pauses) = (state.counts.read(store).await?, store.pauses().await?);
     let places = destinations::all(state, &counts, &pauses);
     let now = SystemClock::default().now();
     let traffic = match over {

@@ -23,7 +23,7 @@ const PATH: &str = "/destinations";
 
 pub(super) async fn page(State(state): State<AdminState>, viewer: Viewer) -> Answer<Response> {
     let store = state.engine.store();
-    let (counts, pauses) = (state.counts.read(store.as_ref()).await, store.pauses().await?);
+    let (counts, pauses) = (state.counts.read(store).await?, store.pauses().await?);
     let configured = destinations::all(&state, &counts, &pauses);
     let view = overview::over(&state, Span::Day).await?;
     let now = SystemClock::default().now();
