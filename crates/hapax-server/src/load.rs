@@ -17,6 +17,7 @@ pub(crate) mod machine;
 pub(crate) mod memory;
 pub(crate) mod preload;
 pub(crate) mod prepare;
+pub(crate) mod processor;
 pub(crate) mod progress;
 pub(crate) mod report;
 pub(crate) mod service;

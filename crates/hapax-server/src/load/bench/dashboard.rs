@@ -70,7 +70,8 @@ pub(crate) async fn run(plan: &Plan, events: u64) -> anyhow::Result<Results> {
     let site = Site::create(workspace.path(), &settings)?;
     let service = site.start().await?;
     let pages = pages::measure(&site, &landmarks).await?;
-    let tail = tail::measure(&site, &secret, plan).await?;
+    let pid = service.pid().context("the service has no process id")?;
+    let tail = tail::measure(&site, pid, &secret, plan).await?;
     service.end().await.context("the service did not end")?;
     Ok(Results {
         machine,
