@@ -7,6 +7,7 @@ mod filling;
 mod fits;
 mod found;
 mod named;
+mod range;
 mod status;
 mod ways;
 
@@ -15,6 +16,7 @@ use hapax_core::store::{Cursor, EventPage, EventQuery};
 use crate::failure::Failure;
 use crate::session::Session;
 use filling::Filling;
+use range::Range;
 use ways::Way;
 
 /// Events on one page at most, whatever was asked for.
@@ -58,12 +60,12 @@ pub(crate) async fn list(session: &Session, page: &Page) -> Result<EventPage, Fa
 async fn by_number(session: &Session, page: &Page) -> Result<EventPage, Failure> {
     let way = Way::choose(session, page).await?;
     let mut filling = Filling::of(page);
-    let mut before = page.before();
+    let mut range = Range::of(session, page).await?;
     let mut left = page.scan_max.max(1);
     let mut chunk = page.limit() + 1;
     while left > 0 {
         let count = chunk.min(left);
-        let rows = way.scan(session, page, before, count).await?;
+        let rows = way.scan(session, page, range, count).await?;
         let (read, last) = (rows.len(), rows.last().map(|row| row.number));
         if filling.add(session, rows).await? {
             return Ok(filling.result);
@@ -73,7 +75,7 @@ async fn by_number(session: &Session, page: &Page) -> Result<EventPage, Failure>
             filling.result.next = None;
             return Ok(filling.result);
         };
-        before = last;
+        range.before = last;
         left -= count;
         chunk = CHUNK;
         filling.result.next = Some(Cursor(last as u64));

@@ -18,6 +18,8 @@ mod encrypted;
 mod failover;
 #[path = "it/limits.rs"]
 mod limits;
+#[path = "it/looking.rs"]
+mod looking;
 #[path = "it/opening.rs"]
 mod opening;
 #[path = "it/planning.rs"]

@@ -5,6 +5,7 @@ use hapax_core::{DestinationId, ErrorClass, EventStatus, Timestamp};
 
 use super::Page;
 use super::found::{Filter, Found, found_columns, in_time};
+use super::range::Range;
 use crate::bind::{Param, bind};
 use crate::failure::Failure;
 use crate::noted::Noted;
@@ -20,49 +21,75 @@ macro_rules! scan {
             $from,
             " /* every bucket */ WHERE ",
             in_time!(),
+            " AND ",
             $among,
             " DESC LIMIT $2::int8"
         )
     };
 }
 
-const ALL: &str = scan!("hapax.events e", " AND e.no < $1::int8 ORDER BY e.no");
+const ALL: &str = scan!(
+    "hapax.events e",
+    "e.no < $1::int8 AND e.no >= $8::int8 ORDER BY e.no"
+);
 
 // Sorted after they were found by their source: walking by number, the server might look at everything.
 const OF_SOURCE: &str = scan!(
     "(SELECT * FROM hapax.events WHERE source = $5::text OFFSET 0) AS e",
-    " AND e.no < $1::int8 ORDER BY e.no"
+    "e.no < $1::int8 AND e.no >= $8::int8 ORDER BY e.no"
 );
 
 const UNFINISHED: &str = scan!(
     "hapax.events e",
-    " AND e.no < $1::int8
+    "e.no < $1::int8 AND e.no >= $8::int8
       AND EXISTS (SELECT 1 FROM hapax.work w WHERE w.bucket = e.bucket AND w.id = e.id) ORDER BY e.no"
+);
+
+// Sorted after they were found by their work: among many events with little work, the server would look at all.
+const FEW_UNFINISHED: &str = scan!(
+    "(SELECT DISTINCT w.bucket, w.id FROM hapax.work w OFFSET 0) AS w
+     JOIN hapax.events e ON e.bucket = w.bucket AND e.id = w.id",
+    "e.no < $1::int8 AND e.no >= $8::int8 ORDER BY e.no"
+);
+
+// An attempt came to an end: the one that runs has not.
+const FEW_FAILED: &str = scan!(
+    "(SELECT DISTINCT w.bucket, w.id FROM hapax.work w
+      WHERE w.attempts > CASE WHEN w.state = 1 THEN 1 ELSE 0 END OFFSET 0) AS w
+     JOIN hapax.events e ON e.bucket = w.bucket AND e.id = w.id",
+    "e.no < $1::int8 AND e.no >= $8::int8 ORDER BY e.no"
 );
 
 const DEAD: &str = scan!(
     "hapax.events e",
-    " AND e.no < $1::int8
+    "e.no < $1::int8 AND e.no >= $8::int8
       AND EXISTS (SELECT 1 FROM hapax.outcomes o WHERE o.bucket = e.bucket AND o.id = e.id
                     AND o.is_current AND o.state = 4 AND o.state >= 4
-                    AND ($8::text IS NULL OR o.destination = $8::text)
-                    AND ($9::text IS NULL OR o.error = $9::text)) ORDER BY e.no"
+                    AND ($9::text IS NULL OR o.destination = $9::text)
+                    AND ($10::text IS NULL OR o.error = $10::text)) ORDER BY e.no"
 );
 
 const NOTED: &str = scan!(
     "hapax.noted n JOIN hapax.events e ON e.bucket = n.bucket AND e.id = n.id",
-    " AND n.what = $8::int2 AND n.no < $1::int8 ORDER BY n.no"
+    "n.what = $9::int2 AND n.no < $1::int8 AND n.no >= $8::int8 ORDER BY n.no"
 );
 
 const INDEXED: &str = scan!(
     "hapax.indexed n JOIN hapax.events e ON e.bucket = n.bucket AND e.id = n.id",
-    " AND n.pointer = $8::text AND n.digest = $9::int8 AND n.no < $1::int8 ORDER BY n.no"
+    "n.pointer = $9::text AND n.digest = $10::int8 AND n.no < $1::int8 AND n.no >= $8::int8 ORDER BY n.no"
 );
 
 const HOW_MANY: &str = "
     SELECT count(*) FROM (SELECT 1 FROM hapax.events e /* every bucket */
                           WHERE e.source = $1::text AND ($2::int8 IS NULL OR e.received_at >= $2::int8)
                             AND ($3::int8 IS NULL OR e.received_at < $3::int8) LIMIT $4::int8) AS few";
+
+const HOW_MUCH_WORK: &str = "
+    SELECT count(*) FROM (SELECT 1 FROM hapax.work w /* every bucket */ LIMIT $1::int8) AS few";
+
+const HOW_MUCH_FAILED: &str = "
+    SELECT count(*) FROM (SELECT 1 FROM hapax.work w /* every bucket */
+                          WHERE w.attempts > CASE WHEN w.state = 1 THEN 1 ELSE 0 END LIMIT $1::int8) AS few";
 
 /// A way past events, newest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +100,10 @@ pub(super) enum Way {
     OfSource,
     /// Those with unfinished work.
     Unfinished,
+    /// The same, where there is little of it.
+    FewUnfinished,
+    /// Those with work that failed, where there is little of it.
+    FewFailed,
     /// Those with a dead delivery, to this destination and for this reason.
     Dead(Option<DestinationId>, Option<ErrorClass>),
     /// Those with something that few have.
@@ -97,6 +128,12 @@ impl Way {
             return Ok(Self::Noted(Noted::Copies));
         }
         match query.status {
+            Some(EventStatus::Pending) if is_little(session, HOW_MUCH_WORK, page.scan_max).await? => {
+                Ok(Self::FewUnfinished)
+            }
+            Some(EventStatus::Failed) if is_little(session, HOW_MUCH_FAILED, page.scan_max).await? => {
+                Ok(Self::FewFailed)
+            }
             Some(EventStatus::Pending | EventStatus::Failed) => Ok(Self::Unfinished),
             Some(
                 EventStatus::Completed | EventStatus::Ignored | EventStatus::Quarantined | EventStatus::Dead,
@@ -118,25 +155,28 @@ impl Way {
         &self,
         session: &Session,
         page: &Page,
-        before: i64,
+        range: Range,
         count: usize,
     ) -> Result<Vec<Found>, Failure> {
         let filter = Filter::of(&page.query);
         let (since, until) = times(&page.query);
         let count = count as i64;
         let common: &[Param<'_>] = bind![
-            before,
+            range.before,
             count,
             since,
             until,
             filter.source,
             filter.exact,
-            filter.prefix
+            filter.prefix,
+            range.from
         ];
         let rows = match self {
             Self::All => session.rows(ALL, common).await?,
             Self::OfSource => session.rows(OF_SOURCE, common).await?,
             Self::Unfinished => session.rows(UNFINISHED, common).await?,
+            Self::FewUnfinished => session.rows(FEW_UNFINISHED, common).await?,
+            Self::FewFailed => session.rows(FEW_FAILED, common).await?,
             Self::Dead(to, error) => {
                 let to = to.as_ref().map(DestinationId::as_str);
                 let error = error.map(ErrorClass::as_str);
@@ -167,6 +207,13 @@ async fn is_rare(session: &Session, query: &EventQuery, scan_max: usize) -> Resu
     let row = session
         .one(HOW_MANY, bind![source.as_str(), since, until, most])
         .await?;
+    Ok(row.try_get::<_, i64>(0)? < most)
+}
+
+/// Whether there is so little that all of it can be looked at.
+async fn is_little(session: &Session, counting: &'static str, scan_max: usize) -> Result<bool, Failure> {
+    let most = scan_max as i64 + 1;
+    let row = session.one(counting, bind![most]).await?;
     Ok(row.try_get::<_, i64>(0)? < most)
 }
 

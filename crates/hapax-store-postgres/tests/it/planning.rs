@@ -116,7 +116,7 @@ async fn lines(client: &Client, query: &str) -> Vec<String> {
 }
 
 /// Waits for the end of the store's connections: that is when they say what they did.
-async fn until_alone(client: &Client) {
+pub(crate) async fn until_alone(client: &Client) {
     let others = "SELECT count(*) FROM pg_stat_activity
                   WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
     let started = Instant::now();

@@ -1,0 +1,78 @@
+//! The numbers between which events of a time can be.
+//!
+//! Numbers are in the order of acceptance, and an event is accepted moments after it was received: so the numbers of a
+//! time are found by halving, and a search for the last hour never looks at what is older. Clocks of replicas may
+//! disagree by [`SLACK`]; a host that is further off could not check a signature's time either.
+
+use std::time::Duration;
+
+use hapax_core::Timestamp;
+
+use super::Page;
+use crate::bind::bind;
+use crate::failure::Failure;
+use crate::session::Session;
+
+/// By how much the order of acceptance and the order of arrival may differ.
+const SLACK: Duration = Duration::from_secs(3_600);
+/// Numbers that are not worth halving any more.
+const NEAR: i64 = 1_024;
+
+const ENDS: &str =
+    "SELECT coalesce(min(e.no), 0), coalesce(max(e.no), 0) FROM hapax.events e /* every bucket */";
+
+const FROM: &str = "
+    SELECT e.no, e.received_at FROM hapax.events e /* every bucket */ WHERE e.no >= $1::int8 ORDER BY e.no LIMIT 1";
+
+/// From a number on, before another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Range {
+    pub(super) from: i64,
+    pub(super) before: i64,
+}
+
+impl Range {
+    /// Where the events of a page can be.
+    pub(super) async fn of(session: &Session, page: &Page) -> Result<Self, Failure> {
+        let mut range = Self {
+            from: 0,
+            before: page.before(),
+        };
+        let (since, until) = (page.query.since, page.query.until);
+        if since.is_none() && until.is_none() {
+            return Ok(range);
+        }
+        let row = session.one(ENDS, &[]).await?;
+        let all = (row.try_get::<_, i64>(0)?, row.try_get::<_, i64>(1)? + 1);
+        if let Some(since) = since {
+            range.from = border(session, since.minus(SLACK), all).await?.0;
+        }
+        if let Some(until) = until {
+            let (_, above) = border(session, until.plus(SLACK), all).await?;
+            range.before = range.before.min(above);
+        }
+        Ok(range)
+    }
+}
+
+/// Two numbers: what is below the first was received before a moment, what is from the second on was not.
+async fn border(
+    session: &Session,
+    moment: Timestamp,
+    (mut low, mut high): (i64, i64),
+) -> Result<(i64, i64), Failure> {
+    while high - low > NEAR {
+        let middle = low + (high - low) / 2;
+        let found = session.rows(FROM, bind![middle]).await?;
+        let is_before = match found.first() {
+            Some(row) => row.try_get::<_, i64>(1)? < moment.as_micros(),
+            None => false,
+        };
+        if is_before {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Ok((low, high))
+}
