@@ -28,6 +28,16 @@ pub async fn events_are_found_by_where_they_went(bench: &mut Bench) {
         ..to("billing")
     };
     finds(bench, &pending, &[both]).await;
+    // Given up elsewhere and done here: it went here all the same.
+    let reason = ErrorClass::Refused;
+    assert_eq!(bench.run("audit", Verdict::Dead { reason }).await, other);
+    assert_eq!(bench.run("audit", Verdict::Dead { reason }).await, both);
+    assert_eq!(bench.run("billing", Verdict::Completed).await, both);
+    let given_up = EventQuery {
+        status: Some(EventStatus::Dead),
+        ..to("billing")
+    };
+    finds(bench, &given_up, &[both, dead]).await;
 }
 
 /// By why a delivery was given up; together with a destination, that one's delivery.

@@ -118,8 +118,12 @@ impl Way {
         if let Some(term) = query.by_index.and_then(|place| query.body.get(place)) {
             return Ok(Self::Indexed(IndexedValue::of_term(term)));
         }
-        if query.error.is_some() || query.status == Some(EventStatus::Dead) {
+        if query.error.is_some() {
             return Ok(Self::Dead(query.to.clone(), query.error));
+        }
+        if query.status == Some(EventStatus::Dead) {
+            // What is dead need not be the delivery to the destination that is asked for.
+            return Ok(Self::Dead(None, None));
         }
         if let Some(Has::Conflict) = query.has {
             return Ok(Self::Noted(Noted::Conflict));

@@ -1,7 +1,7 @@
 //! Which way a list goes: along whatever is likely to have the fewest events besides those that are asked for.
 
 use hapax_core::store::{BodyTerm, EventQuery, Has, IndexedValue};
-use hapax_core::{ErrorClass, EventId, EventStatus, Identity};
+use hapax_core::{DestinationId, ErrorClass, EventId, EventStatus, Identity};
 use rusqlite::OptionalExtension;
 use rusqlite::types::Value;
 
@@ -58,9 +58,8 @@ pub(super) fn choose(desk: &mut ReadDesk, query: &EventQuery, range: Range) -> R
 }
 
 fn beside(desk: &mut ReadDesk, query: &EventQuery) -> Result<Vec<Trail>, Failure> {
-    let of_dead = query.to.is_some() && query.status == Some(EventStatus::Dead);
-    if (query.error.is_some() || of_dead)
-        && let Some(trails) = dead_for(desk, query)?
+    if let Some(error) = query.error
+        && let Some(trails) = dead_for(desk, query.to.as_ref(), error)?
     {
         return Ok(trails);
     }
@@ -102,31 +101,25 @@ fn indexed(desk: &mut ReadDesk, term: &BodyTerm) -> Result<Vec<Trail>, Failure> 
     Ok(pointer.map(trail).into_iter().collect())
 }
 
-/// Dead letters of one destination or of each, for one reason or for any.
-fn dead_for(desk: &mut ReadDesk, query: &EventQuery) -> Result<Option<Vec<Trail>>, Failure> {
-    let destinations: Vec<i64> = match &query.to {
+/// Dead letters of one destination or of each, for one reason.
+fn dead_for(
+    desk: &mut ReadDesk,
+    to: Option<&DestinationId>,
+    error: ErrorClass,
+) -> Result<Option<Vec<Trail>>, Failure> {
+    let destinations: Vec<i64> = match to {
         Some(to) => {
             let number = desk.names.find(&desk.connection, to.as_str())?;
             number.into_iter().collect()
         }
         None => dead_destinations(desk)?,
     };
-    let errors: Vec<Value> = match query.error {
-        Some(error) => vec![Value::Text(error.as_str().to_owned())],
-        None => ErrorClass::ALL
-            .into_iter()
-            .map(|error| Value::Text(error.as_str().to_owned()))
-            .chain([Value::Null])
-            .collect(),
-    };
-    if destinations.len() * errors.len() > TRAILS_MAX {
+    if destinations.len() > TRAILS_MAX {
         return Ok(None);
     }
-    let of = |destination: i64| {
-        let errors = errors.iter().cloned();
-        errors.map(move |error| Trail::new(DEAD_FOR, vec![Value::Integer(destination), error]))
-    };
-    Ok(Some(destinations.into_iter().flat_map(of).collect()))
+    let error = Value::Text(error.as_str().to_owned());
+    let of = |destination: i64| Trail::new(DEAD_FOR, vec![Value::Integer(destination), error.clone()]);
+    Ok(Some(destinations.into_iter().map(of).collect()))
 }
 
 /// The destinations that have dead letters, each found by one step through the index.
