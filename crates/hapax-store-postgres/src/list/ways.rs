@@ -45,10 +45,11 @@ const UNFINISHED: &str = scan!(
       AND EXISTS (SELECT 1 FROM hapax.work w WHERE w.bucket = e.bucket AND w.id = e.id) ORDER BY e.no"
 );
 
-// Sorted after they were found by their work: among many events with little work, the server would look at all.
+// Sorted after they were found by their work, each by its key: among many events with little work, the server would look
+// at all, since it does not know how little.
 const FEW_UNFINISHED: &str = scan!(
     "(SELECT DISTINCT w.bucket, w.id FROM hapax.work w OFFSET 0) AS w
-     JOIN hapax.events e ON e.bucket = w.bucket AND e.id = w.id",
+     CROSS JOIN LATERAL (SELECT * FROM hapax.events WHERE bucket = w.bucket AND id = w.id OFFSET 0) AS e",
     "e.no < $1::int8 AND e.no >= $8::int8 ORDER BY e.no"
 );
 
@@ -56,7 +57,7 @@ const FEW_UNFINISHED: &str = scan!(
 const FEW_FAILED: &str = scan!(
     "(SELECT DISTINCT w.bucket, w.id FROM hapax.work w
       WHERE w.attempts > CASE WHEN w.state = 1 THEN 1 ELSE 0 END OFFSET 0) AS w
-     JOIN hapax.events e ON e.bucket = w.bucket AND e.id = w.id",
+     CROSS JOIN LATERAL (SELECT * FROM hapax.events WHERE bucket = w.bucket AND id = w.id OFFSET 0) AS e",
     "e.no < $1::int8 AND e.no >= $8::int8 ORDER BY e.no"
 );
 
