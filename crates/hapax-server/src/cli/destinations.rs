@@ -6,7 +6,7 @@ use super::Globals;
 use crate::client::table::{Reader, Table};
 use crate::client::{Client, Error, moment};
 use crate::exit::CliError;
-use crate::http::admin::views::{DestinationView, DestinationsView};
+use crate::http::admin::views::{DestinationsView, PauseView};
 use crate::output;
 
 /// List the destinations of a running service: what each is, whether it is paused, whether it fails.
@@ -48,18 +48,19 @@ pub async fn run(_args: Args, globals: &Globals) -> Result<(), CliError> {
             destination.target.clone().unwrap_or_else(dash),
             destination.running.to_string(),
             destination.concurrency.to_string(),
-            state(destination),
+            state(
+                destination.configured,
+                destination.paused.as_ref(),
+                destination.breaker_open_ms,
+            ),
         ]);
     }
     Ok(output::line(table.render(Reader::of_stdout()))?)
 }
 
-fn state(destination: &DestinationView) -> String {
-    match (
-        destination.configured,
-        &destination.paused,
-        destination.breaker_open_ms,
-    ) {
+/// What a destination is doing, in a few words.
+pub(super) fn state(is_configured: bool, paused: Option<&PauseView>, breaker_open_ms: Option<u64>) -> String {
+    match (is_configured, paused, breaker_open_ms) {
         (false, _, _) => "not configured".to_owned(),
         (true, Some(pause), _) if pause.why.is_empty() => format!("paused by {}", pause.by),
         (true, Some(pause), _) => format!("paused by {}: {}", pause.by, pause.why),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use hapax_core::store::Span;
 
 use super::Globals;
+use super::destinations::state;
 use crate::client::table::{Reader, Table};
 use crate::client::{Client, Error, Parameters, moment};
 use crate::exit::CliError;
@@ -117,29 +118,14 @@ fn destinations(destinations: &[DestinationStatsView], reader: Reader) -> String
             destination.held.to_string(),
             destination.dead.to_string(),
             reader.moments().show_option(destination.oldest_unfinished_at),
-            state(destination),
+            state(
+                destination.configured,
+                destination.paused.as_ref(),
+                destination.breaker_open_ms,
+            ),
         ]);
     }
     table.render(reader)
-}
-
-fn state(destination: &DestinationStatsView) -> String {
-    match (
-        destination.configured,
-        &destination.paused,
-        destination.breaker_open_ms,
-    ) {
-        (false, _, _) => "not configured".to_owned(),
-        (true, Some(pause), _) if pause.why.is_empty() => format!("paused by {}", pause.by),
-        (true, Some(pause), _) => format!("paused by {}: {}", pause.by, pause.why),
-        (true, None, Some(open_ms)) => {
-            format!(
-                "failing, tried again in {}",
-                moment::span(Duration::from_millis(open_ms))
-            )
-        }
-        (true, None, None) => "ok".to_owned(),
-    }
 }
 
 #[cfg(test)]
