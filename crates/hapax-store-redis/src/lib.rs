@@ -13,9 +13,13 @@
 //! can write in the same transaction. `docs/GUARANTEES.md` says it for users.
 
 mod accept;
+mod audit;
+mod bodies;
 mod condition;
 mod conflicts;
 mod counts;
+mod dead;
+mod duplicates;
 mod event;
 mod extend;
 mod failure;
@@ -25,6 +29,9 @@ mod get;
 mod hasten;
 mod identity;
 mod import_mark;
+mod indexed;
+mod jobs;
+mod json;
 mod lanes;
 mod lease;
 mod ledger;
@@ -35,6 +42,8 @@ mod open;
 mod operations;
 mod options;
 mod packed;
+mod pauses;
+mod probe;
 mod purge;
 mod replay;
 mod reply;
@@ -42,10 +51,13 @@ mod rescue;
 mod script;
 mod shards;
 mod snapshot;
+mod source_state;
 mod spread;
 mod store;
+mod traffic;
 mod transfer;
 mod url;
+mod views;
 mod work;
 
 pub use condition::{Condition, Flushed};
