@@ -136,7 +136,7 @@ fn add(args: &mut Vec<Vec<u8>>, event: &NewEvent) -> Result<(), Failure> {
     let indexed: Vec<ByteBuf> = event
         .indexed
         .iter()
-        .map(|value| ByteBuf::from(index_name(&event.source, value)))
+        .map(|value| ByteBuf::from(index_name(value)))
         .collect();
     args.extend([
         event.key.as_bytes().to_vec(),
@@ -153,9 +153,9 @@ fn add(args: &mut Vec<Vec<u8>>, event: &NewEvent) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Under which name an index keeps a value.
-pub(crate) fn index_name(source: &SourceName, value: &IndexedValue) -> Vec<u8> {
-    let mut name = format!("{source}\0{}\0", value.pointer).into_bytes();
+/// Under which name the indexes keep a value: those of all sources together, since a search may name none.
+pub(crate) fn index_name(value: &IndexedValue) -> Vec<u8> {
+    let mut name = format!("{}\0", value.pointer).into_bytes();
     name.extend(value.digest.to_be_bytes());
     name
 }

@@ -14,6 +14,7 @@
 
 mod accept;
 mod conflicts;
+mod copies;
 mod counts;
 mod event;
 mod extend;
