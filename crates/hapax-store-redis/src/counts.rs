@@ -14,6 +14,7 @@ use hapax_core::{DeliveryState, DestinationId, EventId, Timestamp};
 
 use crate::failure::{Failure, damaged};
 use crate::link::{Link, on_each};
+use crate::open::info;
 use crate::reply;
 use crate::shards::Shard;
 use crate::snapshot::Command;
@@ -151,13 +152,10 @@ fn accepted_at(id: EventId) -> Timestamp {
 
 /// Memory that the masters use.
 async fn bytes(link: &Link) -> Result<u64, Failure> {
-    let mut question = redis::cmd("INFO");
-    question.arg("memory");
     let mut bytes = 0;
     for master in link.masters().await? {
-        let answer = reply::text(link.ask(&master, &question).await?)?;
-        let used = answer.lines().find_map(|line| line.strip_prefix("used_memory:"));
-        let used: Option<u64> = used.and_then(|used| used.trim().parse().ok());
+        let facts = info(link, &master).await?;
+        let used: Option<u64> = facts.get("used_memory").and_then(|used| used.parse().ok());
         bytes += used.ok_or_else(|| damaged("the memory that a server uses"))?;
     }
     Ok(bytes)

@@ -40,7 +40,7 @@ impl Trail {
         }
         let indexed = query.by_index.and_then(|place| query.body.get(place));
         let set = match indexed {
-            Some(term) => [b"i", &index_name(&IndexedValue::of_term(term))[..]].concat(),
+            Some(term) => format!("i{}", index_name(&IndexedValue::of_term(term))).into_bytes(),
             None => b"t".to_vec(),
         };
         Ok(Self::Along { set, range })
