@@ -17,6 +17,7 @@ mod audit;
 mod bodies;
 mod condition;
 mod conflicts;
+mod copies;
 mod counts;
 mod dead;
 mod duplicates;
