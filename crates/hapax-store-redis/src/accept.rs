@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hapax_core::store::{AcceptRequest, Claim, Error, Handed, IndexedValue};
-use hapax_core::{EventId, Generation, NewDelivery, NewEvent, OnDead, SourceName, Timestamp, Token};
+use hapax_core::{EventId, Generation, NewDelivery, NewEvent, OnDead, Timestamp, Token};
 use redis::Value;
 use serde::Serialize;
 
