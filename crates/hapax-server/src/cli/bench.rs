@@ -27,9 +27,10 @@ Examples:
   hapax bench --quick
   hapax bench --quick --dashboard
   hapax bench --dir /var/tmp --json > bench.json
-  hapax bench --store postgres://localhost/bench --quick")]
+  hapax bench --store postgres://localhost/bench --quick
+  hapax bench --store redis://localhost/0?prefix=bench --quick")]
 pub struct Args {
-    /// The store to measure; a file must not exist yet, a database must have no tables of Hapax [default: a new SQLite file for each round]
+    /// The store to measure; a file must not exist yet, a database must have no tables of Hapax, a Redis no keys of its prefix [default: a new SQLite file for each round]
     #[arg(long, value_name = "URL")]
     pub store: Option<StoreUrl>,
 

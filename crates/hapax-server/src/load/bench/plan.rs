@@ -20,6 +20,8 @@ pub(crate) enum StoreKind {
     Sqlite,
     /// A database.
     Postgres,
+    /// A server in memory, or a cluster of them.
+    Redis,
 }
 
 /// What to run.
@@ -37,6 +39,8 @@ pub(crate) struct Plan {
     pub(crate) ledger_seconds: u64,
     /// Deliveries of the long backlog; 0: it is not measured.
     pub(crate) backlog: u64,
+    /// Ledger entries whose memory is measured, once for each of these numbers; only where the store is in memory.
+    pub(crate) remembered: Vec<u64>,
     /// A store to use, emptied for each round; none: a new SQLite file for each.
     pub(crate) store: Option<String>,
     /// Where the files go.
@@ -54,6 +58,8 @@ impl Plan {
             preload: 5_000_000,
             ledger_seconds: 60,
             backlog: 1_000_000,
+            // Two sizes: what holds the entries has another form when it is small.
+            remembered: vec![200_000, 1_000_000],
             store: None,
             folder,
         }
@@ -68,6 +74,7 @@ impl Plan {
             preload: 0,
             ledger_seconds: 15,
             backlog: 0,
+            remembered: vec![200_000],
             ..Self::full(folder)
         }
     }
@@ -76,6 +83,7 @@ impl Plan {
     pub(crate) fn kind(&self) -> StoreKind {
         match &self.store {
             Some(url) if url.starts_with("postgres") => StoreKind::Postgres,
+            Some(url) if url.starts_with("redis") => StoreKind::Redis,
             Some(_) | None => StoreKind::Sqlite,
         }
     }
