@@ -1,0 +1,12 @@
+//! The same laws on a real cluster of six servers, where one store's shards are on different masters.
+#![expect(
+    clippy::unwrap_used,
+    reason = "what the tests stand on must work, or they fail"
+)]
+
+#[path = "laws/subject.rs"]
+mod subject;
+
+use subject::RedisSubject;
+
+hapax_store_laws::laws!(RedisSubject::cluster());

@@ -1,0 +1,12 @@
+//! Every law of the store's contract, and the random walk beside the model, on a real server.
+#![expect(
+    clippy::unwrap_used,
+    reason = "what the tests stand on must work, or they fail"
+)]
+
+#[path = "laws/subject.rs"]
+mod subject;
+
+use subject::RedisSubject;
+
+hapax_store_laws::laws!(RedisSubject::one_server());

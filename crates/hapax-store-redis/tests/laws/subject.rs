@@ -1,0 +1,92 @@
+//! A store under a prefix of its own, on the server's clock, for the laws.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use hapax_core::{Backend, Timestamp};
+use hapax_store_laws::Subject;
+use hapax_store_redis::{Options, RedisStore};
+use hapax_test_redis::{Cluster, Connection, Server, fresh_prefix};
+
+/// Shards of a store on the cluster: more than masters, so that each has several.
+const CLUSTER_SHARDS: u8 = 8;
+
+/// Where the stores of the laws are.
+enum Place {
+    Server(Server),
+    Cluster(Cluster),
+}
+
+pub(crate) struct RedisSubject {
+    place: Place,
+    clock: Mutex<Connection>,
+    url: Mutex<String>,
+}
+
+#[allow(dead_code, reason = "each file of tests has the place that it is about")]
+impl RedisSubject {
+    pub(crate) fn one_server() -> Self {
+        Self::new(Place::Server(Server::shared().unwrap()))
+    }
+
+    pub(crate) fn cluster() -> Self {
+        Self::new(Place::Cluster(Cluster::shared().unwrap()))
+    }
+
+    fn new(place: Place) -> Self {
+        let clock = match &place {
+            Place::Server(server) => server.connect(),
+            // All its servers are on this machine, and share its clock.
+            Place::Cluster(cluster) => cluster.nodes()[0].connect(),
+        };
+        Self {
+            place,
+            clock: Mutex::new(clock.unwrap()),
+            url: Mutex::new(String::new()),
+        }
+    }
+
+    async fn open(&self) -> Arc<dyn Backend> {
+        let url = self.url.lock().unwrap().clone();
+        Arc::new(RedisStore::open(Options::new(url)).await.unwrap())
+    }
+}
+
+#[async_trait]
+impl Subject for RedisSubject {
+    async fn fresh(&self) -> Arc<dyn Backend> {
+        let prefix = fresh_prefix();
+        *self.url.lock().unwrap() = match &self.place {
+            Place::Server(server) => server.url_with_prefix(&prefix),
+            Place::Cluster(cluster) => cluster.url_with(&prefix, CLUSTER_SHARDS),
+        };
+        self.open().await
+    }
+
+    async fn reopen(&self, crashed: Arc<dyn Backend>) -> Arc<dyn Backend> {
+        drop(crashed);
+        self.open().await
+    }
+
+    async fn now(&self) -> Timestamp {
+        let time = self.clock.lock().unwrap().call(&["TIME"]).unwrap();
+        let [seconds, micros] = [0, 1].map(|part: usize| time.list()[part].text().parse::<i64>().unwrap());
+        Timestamp::from_micros(seconds * 1_000_000 + micros)
+    }
+
+    async fn pass(&self, duration: Duration) {
+        let until = self.now().await.plus(duration);
+        loop {
+            let now = self.now().await;
+            if now >= until {
+                return;
+            }
+            tokio::time::sleep(until.since(now)).await;
+        }
+    }
+
+    fn short_lease(&self) -> Duration {
+        Duration::from_millis(300)
+    }
+}

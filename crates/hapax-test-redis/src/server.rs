@@ -1,0 +1,48 @@
+//! A single server, with the addresses that a store is opened by.
+
+use std::ops::Deref;
+
+use crate::node::Node;
+use crate::{ServerError, folder, shared};
+
+/// One Redis. What a test can do to it is on [`Node`].
+#[derive(Debug)]
+pub struct Server {
+    node: Node,
+}
+
+impl Server {
+    /// The server that all test processes share. It keeps nothing on disk; each test takes a prefix of its own.
+    pub fn shared() -> Result<Self, ServerError> {
+        let mut nodes = shared::join("server", |folder| {
+            Ok(vec![Node::detached(&folder.join("node-0"), &[])?])
+        })?;
+        let node = nodes.pop().ok_or(ServerError::Shared)?;
+        Ok(Self { node })
+    }
+
+    /// A server of this test alone. `arguments` are as on its command line, such as `--appendonly yes`.
+    pub fn start(arguments: &[&str]) -> Result<Self, ServerError> {
+        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        let node = Node::private(folder::private()?, &arguments)?;
+        Ok(Self { node })
+    }
+
+    /// Where it is.
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}/0", self.port())
+    }
+
+    /// The same, with what every key begins with.
+    pub fn url_with_prefix(&self, prefix: &str) -> String {
+        format!("{}?prefix={prefix}", self.url())
+    }
+}
+
+impl Deref for Server {
+    type Target = Node;
+
+    fn deref(&self) -> &Node {
+        &self.node
+    }
+}
