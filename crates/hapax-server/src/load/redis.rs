@@ -186,3 +186,82 @@ async fn remove(master: &mut MultiplexedConnection, keys: Vec<Vec<u8>>) -> anyho
         .await
         .context("the keys could not be removed")
 }
+
+#[cfg(test)]
+mod tests {
+    use hapax_test_redis::{Cluster, Server, fresh_prefix};
+
+    use super::*;
+
+    const COUNT: usize = 2_500;
+
+    #[tokio::test]
+    async fn every_key_of_the_prefix_goes_and_no_other() {
+        let (server, prefix) = (Server::shared().unwrap(), fresh_prefix());
+        let foreign = format!("{{{prefix}er:0}}kept");
+        server.call(&["SET", &foreign, "1"]).unwrap();
+        let mut redis = Redis::connect(&Secret::new(server.url_with_prefix(&prefix)))
+            .await
+            .unwrap();
+        assert!(!redis.is_used().await.unwrap());
+        for number in 0..COUNT {
+            server
+                .call(&["SET", &format!("{{{prefix}:0}}{number}"), "1"])
+                .unwrap();
+        }
+        assert!(redis.is_used().await.unwrap());
+        redis.empty().await.unwrap();
+        assert!(!redis.is_used().await.unwrap());
+        assert_eq!(server.call(&["EXISTS", &foreign]).unwrap().number(), Some(1));
+    }
+
+    #[tokio::test]
+    async fn a_cluster_is_emptied_on_every_master() {
+        let (cluster, prefix) = (Cluster::shared().unwrap(), fresh_prefix());
+        let mut redis = Redis::connect(&Secret::new(cluster.url_with(&prefix, 8)))
+            .await
+            .unwrap();
+        let mut masters = std::collections::BTreeSet::new();
+        for shard in 0..32 {
+            let key = format!("{{{prefix}:{shard}}}key");
+            let master = cluster.master_of_slot(cluster.slot_of(&key).unwrap()).unwrap();
+            cluster.nodes()[master].call(&["SET", &key, "1"]).unwrap();
+            masters.insert(master);
+        }
+        assert_eq!(masters.len(), 3);
+        assert!(redis.is_used().await.unwrap());
+        redis.empty().await.unwrap();
+        assert!(!redis.is_used().await.unwrap());
+        assert_eq!(redis.persistence().await.unwrap().masters, 3);
+    }
+
+    #[tokio::test]
+    async fn memory_that_a_value_takes_is_seen_and_what_was_freed_is_not() {
+        let server = Server::start(&["--appendonly", "yes", "--appendfsync", "everysec"]).unwrap();
+        let mut redis = Redis::connect(&Secret::new(server.url())).await.unwrap();
+        let empty = redis.used_memory().await.unwrap();
+        let large = "x".repeat(4 << 20);
+        server.call(&["SET", "{hapax:0}large", &large]).unwrap();
+        let filled = redis.used_memory().await.unwrap();
+        assert!(
+            (4 << 20..5 << 20).contains(&(filled - empty)),
+            "{empty} and {filled}"
+        );
+        redis.empty().await.unwrap();
+        let freed = redis.used_memory().await.unwrap();
+        assert!(freed.abs_diff(empty) < 1 << 20, "{empty} and {freed}");
+        assert_eq!(redis.persistence().await.unwrap().problem(), None);
+    }
+
+    #[tokio::test]
+    async fn a_server_without_an_append_only_file_is_warned_of() {
+        let server = Server::start(&["--appendonly", "no"]).unwrap();
+        let mut redis = Redis::connect(&Secret::new(server.url())).await.unwrap();
+        let persistence = redis.persistence().await.unwrap();
+        assert_eq!(
+            persistence.to_string().split(", ").nth(1),
+            Some("append-only file: none")
+        );
+        assert!(persistence.problem().is_some());
+    }
+}

@@ -19,5 +19,6 @@ mod points;
 mod report;
 mod servers;
 mod stores;
+mod torture;
 mod wires;
 mod world;

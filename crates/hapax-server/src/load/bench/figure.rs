@@ -176,13 +176,7 @@ pub(super) fn all(rounds: &[Round], kind: StoreKind) -> Vec<Figure> {
         let name = format!("duplicates, {connections} connections");
         let seen =
             |round: &Round| expected_rate(&round.duplicates, connections, |report| report.counts.duplicate);
-        figures.push(against_ceiling(
-            name,
-            rounds,
-            connections,
-            seen,
-            target,
-        ));
+        figures.push(against_ceiling(name, rounds, connections, seen, target));
         figures.extend(latencies(
             "duplicates",
             connections,

@@ -55,7 +55,8 @@ mod tests {
 
     #[test]
     fn a_server_that_frees_keys_is_busy() {
-        let information = Information("lazyfree_pending_objects:3\r\naof_rewrite_in_progress:0\r\n".to_owned());
+        let information =
+            Information("lazyfree_pending_objects:3\r\naof_rewrite_in_progress:0\r\n".to_owned());
         assert!(information.is_busy());
     }
 }

@@ -102,7 +102,9 @@ fn in_brackets(address: &str) -> String {
 }
 
 fn with_port(host: &str) -> String {
-    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
+    let has_port = host
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| !port.ends_with(']'));
     if has_port {
         host.to_owned()
     } else {
