@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+
+use crate::config::StoreUrl;
 
 /// The loads: few connections, where latency counts, and many, where throughput does.
 pub(crate) const CONNECTIONS: [usize; 2] = [64, 256];
@@ -42,6 +44,7 @@ pub(crate) struct Plan {
     /// Ledger entries whose memory is measured, once for each of these numbers; only where the store is in memory.
     pub(crate) remembered: Vec<u64>,
     /// A store to use, emptied for each round; none: a new SQLite file for each.
+    #[serde(serialize_with = "without_password")]
     pub(crate) store: Option<String>,
     /// Where the files go.
     #[serde(skip)]
@@ -91,5 +94,28 @@ impl Plan {
     /// Measurements in all rounds.
     pub(crate) fn steps(&self) -> u64 {
         (self.rounds * (CONNECTIONS.len() * 3 + 3)) as u64
+    }
+}
+
+/// A report is made to be shown, and a URL may hold a password.
+#[expect(clippy::ref_option, reason = "serde hands a field over in this form")]
+fn without_password<S: Serializer>(store: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    let url = store.as_ref().and_then(|url| url.parse::<StoreUrl>().ok());
+    url.map(|url| url.to_string()).serialize(serializer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_does_not_show_the_password_of_its_store() {
+        let plan = Plan {
+            store: Some("postgres://app:hunter2@db/bench".to_owned()),
+            ..Plan::quick(PathBuf::new())
+        };
+        let shown = serde_json::to_value(&plan).unwrap();
+        assert_eq!(shown["store"], "postgres://db/bench");
+        assert!(!shown.to_string().contains("hunter2"));
     }
 }
