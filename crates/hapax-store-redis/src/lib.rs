@@ -1,5 +1,63 @@
-//! The store of Hapax for very high volume: Redis or Redis Cluster.
+//! The store of Hapax for very high volume: Redis, or Redis Cluster.
+//!
+//! ```text
+//! accept, lease, finish … ──► a task of its own ──► the shard's server ──► one script, run whole
+//! ```
+//!
+//! Everything about an identity is in one shard, and a step on a shard is one script. What is hot is decided in Lua
+//! (`scripts/`); what is rare is read, decided here and written if it is still so ([`mod@snapshot`]). Only lanes reach
+//! over several shards, in steps that may be repeated ([`mod@lanes`]).
+//!
+//! **What it cannot promise.** A replica that takes over may not have what its master answered last. After a failover an
+//! event may be delivered again, and one that was answered may be gone, unless its source waits for replicas. No handler
+//! can write in the same transaction. `docs/GUARANTEES.md` says it for users.
 
+mod accept;
+mod conflicts;
+mod counts;
+mod event;
+mod extend;
+mod failure;
+mod finish;
+mod forget;
+mod get;
+mod hasten;
+mod identity;
+mod import_mark;
+mod lanes;
+mod lease;
+mod ledger;
+mod link;
+mod list;
+mod look_up;
+mod open;
+mod operations;
 mod options;
+mod packed;
+mod purge;
+mod replay;
+mod reply;
+mod rescue;
+mod script;
+mod shards;
+mod snapshot;
+mod spread;
+mod store;
+mod transfer;
+mod url;
+mod work;
 
+pub use open::{OpenError, SCHEMA_VERSION, Warning};
 pub use options::Options;
+pub use store::RedisStore;
+pub use url::UrlError;
+
+/// The longest duration that scripts add to a time without losing microseconds: some 140 years.
+const MICROS_MAX: u64 = 1 << 52;
+
+/// A duration as scripts take it.
+fn micros(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_micros())
+        .unwrap_or(MICROS_MAX)
+        .min(MICROS_MAX)
+}

@@ -1,0 +1,253 @@
+//! Accept: for each shard one call, which claims, stores and enqueues.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hapax_core::store::{AcceptRequest, Claim, Error, Handed, IndexedValue};
+use hapax_core::{EventId, Generation, NewDelivery, NewEvent, OnDead, SourceName, Timestamp, Token};
+use redis::Value;
+use serde::Serialize;
+use serde_bytes::{ByteBuf, Bytes};
+
+use crate::event::{Head, pack_body};
+use crate::failure::{Failure, damaged};
+use crate::lanes::{self, Step};
+use crate::ledger::{self, Entry};
+use crate::link::Link;
+use crate::script::ACCEPT;
+use crate::shards::Shard;
+use crate::{Options, packed, reply};
+
+/// Arguments for each event; `scripts/accept.lua` names them.
+const ARGUMENTS: usize = 10;
+
+/// An event's place: which request, and which of its events.
+type Seat = (usize, usize);
+
+/// The answer to one event, unless its shard failed.
+type Answer = Result<Claim, Error>;
+
+pub(crate) async fn accept(
+    link: &Arc<Link>,
+    options: &Options,
+    requests: Vec<AcceptRequest>,
+) -> Vec<Result<Vec<Claim>, Error>> {
+    let mut answers: Vec<Vec<Option<Answer>>> = requests
+        .iter()
+        .map(|request| request.events.iter().map(|_| None).collect())
+        .collect();
+    let mut by_shard: BTreeMap<Shard, Vec<(Seat, NewEvent)>> = BTreeMap::new();
+    for (place, request) in requests.into_iter().enumerate() {
+        for (number, event) in request.events.into_iter().enumerate() {
+            if event.id.bucket() == event.key.bucket() {
+                let shard = link.shards().of_key(event.key);
+                by_shard.entry(shard).or_default().push(((place, number), event));
+            } else {
+                answers[place][number] = Some(Err(another_events(event.id)));
+            }
+        }
+    }
+    let calls = by_shard
+        .into_iter()
+        .map(|(shard, events)| claim(link, options, shard, events));
+    for (seat, answer) in futures_util::future::join_all(calls).await.into_iter().flatten() {
+        answers[seat.0][seat.1] = Some(answer);
+    }
+    answers.into_iter().map(whole).collect()
+}
+
+/// A request's answer: all of its claims, or what went wrong first.
+fn whole(claims: Vec<Option<Answer>>) -> Result<Vec<Claim>, Error> {
+    let unanswered = || Err(damaged("the answer to an accept").into_error());
+    claims
+        .into_iter()
+        .map(|claim| claim.unwrap_or_else(unanswered))
+        .collect()
+}
+
+/// Claims the events of one shard.
+async fn claim(
+    link: &Arc<Link>,
+    options: &Options,
+    shard: Shard,
+    events: Vec<(Seat, NewEvent)>,
+) -> Vec<(Seat, Answer)> {
+    let claims = match call(link, options, shard, &events).await {
+        Ok(claims) => claims,
+        Err(failure) => {
+            let failure = Arc::new(failure);
+            return events
+                .into_iter()
+                .map(|(seat, _)| (seat, Err(shared(&failure))))
+                .collect();
+        }
+    };
+    let mut answers = Vec::with_capacity(events.len());
+    for ((seat, event), claimed) in events.into_iter().zip(claims) {
+        answers.push((seat, settle(link, event, claimed).await));
+    }
+    answers
+}
+
+/// What the script said of one event.
+enum Claimed {
+    Seen(Box<Entry>),
+    /// The generation, and for each delivery its token and the end of its lease.
+    New(Generation, Vec<(u64, u64)>),
+    /// Its id is another event's.
+    Refused,
+}
+
+async fn call(
+    link: &Link,
+    options: &Options,
+    shard: Shard,
+    events: &[(Seat, NewEvent)],
+) -> Result<Vec<Claimed>, Failure> {
+    let mut args = Vec::with_capacity(1 + events.len() * ARGUMENTS);
+    args.push(link.floor());
+    for (_, event) in events {
+        add(&mut args, event)?;
+    }
+    let wait = |source: &SourceName| options.wait.get(source).copied().unwrap_or(0);
+    let replicas = events
+        .iter()
+        .map(|(_, event)| wait(&event.source))
+        .max()
+        .unwrap_or(0);
+    let answer = link.call_and_wait(shard, &ACCEPT, &args, replicas).await?;
+    let claims: Vec<Claimed> = reply::list(answer)?
+        .into_iter()
+        .map(read)
+        .collect::<Result<_, _>>()?;
+    if claims.len() != events.len() {
+        return Err(damaged("the answer to an accept"));
+    }
+    for claimed in &claims {
+        if let Claimed::New(_, tokens) = claimed {
+            tokens.iter().for_each(|(token, _)| link.seen(*token));
+        }
+    }
+    Ok(claims)
+}
+
+fn add(args: &mut Vec<Vec<u8>>, event: &NewEvent) -> Result<(), Failure> {
+    let deliveries: Vec<Delivery<'_>> = event.deliveries.iter().map(Delivery::of).collect();
+    let indexed: Vec<ByteBuf> = event
+        .indexed
+        .iter()
+        .map(|value| ByteBuf::from(index_name(&event.source, value)))
+        .collect();
+    args.extend([
+        event.key.as_bytes().to_vec(),
+        event.id.as_bytes().to_vec(),
+        event.raw_hash.as_bytes().to_vec(),
+        ledger::time(event.ledger_until).to_vec(),
+        ledger::content(event.content_hash.as_ref()),
+        event.identity.scope.as_str().into(),
+        packed::pack(&Head::of_new(event))?,
+        pack_body(&event.headers, &event.body),
+        packed_unless_empty(&deliveries)?,
+        packed_unless_empty(&indexed)?,
+    ]);
+    Ok(())
+}
+
+/// Under which name an index keeps a value.
+pub(crate) fn index_name(source: &SourceName, value: &IndexedValue) -> Vec<u8> {
+    let mut name = format!("{source}\0{}\0", value.pointer).into_bytes();
+    name.extend(value.digest.to_be_bytes());
+    name
+}
+
+/// A delivery, as the script reads it.
+#[derive(Serialize)]
+struct Delivery<'a> {
+    to: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lane: Option<&'a Bytes>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skip: Option<bool>,
+    /// For how long it is handed over, in microseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lease: Option<u64>,
+}
+
+impl<'a> Delivery<'a> {
+    fn of(new: &'a NewDelivery) -> Self {
+        let lane = new.lane.as_ref();
+        Self {
+            to: new.destination.as_str(),
+            lane: lane.map(|lane| Bytes::new(lane.key.as_bytes())),
+            skip: lane.filter(|lane| lane.on_dead == OnDead::Skip).map(|_| true),
+            lease: new.hand_over.map(|terms| crate::micros(terms.lease_for)),
+        }
+    }
+}
+
+fn packed_unless_empty<T: Serialize>(items: &[T]) -> Result<Vec<u8>, Failure> {
+    if items.is_empty() {
+        return Ok(Vec::new());
+    }
+    packed::pack(&items)
+}
+
+fn read(value: Value) -> Result<Claimed, Failure> {
+    match value {
+        Value::Nil => Ok(Claimed::Refused),
+        Value::BulkString(entry) => Entry::from_bytes(&entry).map(|entry| Claimed::Seen(Box::new(entry))),
+        other => {
+            let mut numbers = reply::list(other)?.into_iter().map(reply::number);
+            let generation = numbers.next().ok_or_else(|| damaged("a claim"))??;
+            let numbers: Vec<u64> = numbers.collect::<Result<_, _>>()?;
+            let tokens = numbers.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+            Ok(Claimed::New(Generation(generation as u32), tokens))
+        }
+    }
+}
+
+/// The claim; its deliveries join their lanes first.
+async fn settle(link: &Arc<Link>, event: NewEvent, claimed: Claimed) -> Answer {
+    let (generation, tokens) = match claimed {
+        Claimed::Seen(entry) => return Ok(Claim::Seen(entry.known)),
+        Claimed::Refused => return Err(another_events(event.id)),
+        Claimed::New(generation, tokens) => (generation, tokens),
+    };
+    for (delivery, (ticket, _)) in event.deliveries.iter().zip(&tokens) {
+        if let Some(lane) = &delivery.lane {
+            let step = Step::join(event.id, &delivery.destination, &lane.key, *ticket);
+            lanes::take(link, &step).await.map_err(Failure::into_error)?;
+        }
+    }
+    let handed = |(token, lease_until): &(u64, u64)| {
+        (*lease_until > 0).then(|| Handed {
+            token: Token(*token),
+            lease_until: Timestamp::from_micros(*lease_until as i64),
+        })
+    };
+    Ok(Claim::New {
+        generation,
+        tokens: tokens.iter().map(handed).collect(),
+    })
+}
+
+fn another_events(id: EventId) -> Error {
+    Error::Rejected {
+        message: format!("the id {id} belongs to another event"),
+    }
+}
+
+/// One failure, told to everybody whom it hit.
+fn shared(failure: &Arc<Failure>) -> Error {
+    match &**failure {
+        Failure::TooMany => Error::Overloaded,
+        Failure::Damaged(message) => Error::Damaged {
+            message: message.clone(),
+            source: None,
+        },
+        other => Error::Unavailable {
+            message: other.to_string(),
+            source: None,
+        },
+    }
+}

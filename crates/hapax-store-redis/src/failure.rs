@@ -1,0 +1,159 @@
+//! What can go wrong between us and a server, and whether the call may be sent again.
+
+use std::fmt;
+
+use hapax_core::store::Error;
+use redis::{ErrorKind, RedisError, ServerErrorKind};
+
+use crate::url::Node;
+
+/// Why a call has no answer.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It never began: nothing was sent, or the server refused it at the door.
+    NotBegun(Cause),
+    /// Nobody knows whether it ran.
+    Unknown(Cause),
+    /// The server has no room, and wrote nothing.
+    NoRoom(RedisError),
+    /// Fewer replicas than asked for have it; the master does.
+    FewReplicas { asked: u8, have: u8 },
+    /// More calls are under way than there may be.
+    TooMany,
+    /// What is stored, or what a script answered, cannot be read.
+    Damaged(String),
+    /// Somebody else changed what was to be changed, again and again.
+    Contended,
+}
+
+/// Where it went wrong.
+#[derive(Debug)]
+pub(crate) enum Cause {
+    /// A server said no, or a connection broke.
+    Server(Box<RedisError>),
+    /// No answer in time.
+    Silent,
+    /// The cluster names no master for a slot.
+    NoMaster(u16),
+}
+
+/// What to do with a call that has not begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Send it to this server, which has the slot now.
+    To(Node),
+    /// Ask who has the slot, and send it again in a moment.
+    Later,
+    /// Send the text of the script.
+    WithText,
+    /// Give up: it would be refused again.
+    Never,
+}
+
+impl Failure {
+    /// What a server's error means.
+    pub(crate) fn of(error: RedisError) -> Self {
+        match error.kind() {
+            ErrorKind::Server(_) | ErrorKind::Extension => match error.code() {
+                Some("OOM") => Self::NoRoom(error),
+                Some("ERR") | None => Self::Damaged(error.to_string()),
+                Some(_) => Self::NotBegun(Cause::Server(Box::new(error))),
+            },
+            ErrorKind::AuthenticationFailed => Self::NotBegun(Cause::Server(Box::new(error))),
+            _ => Self::Unknown(Cause::Server(Box::new(error))),
+        }
+    }
+
+    /// What follows, for a call that has not begun.
+    pub(crate) fn next(&self) -> Next {
+        let Self::NotBegun(cause) = self else {
+            return Next::Never;
+        };
+        let Cause::Server(error) = cause else {
+            return Next::Later;
+        };
+        match error.kind() {
+            ErrorKind::Server(ServerErrorKind::NoScript) => Next::WithText,
+            ErrorKind::Server(ServerErrorKind::Moved) => {
+                let node = error.redirect_node().and_then(|(node, _)| Node::parse(node).ok());
+                node.map_or(Next::Later, Next::To)
+            }
+            ErrorKind::Server(
+                ServerErrorKind::Ask
+                | ServerErrorKind::TryAgain
+                | ServerErrorKind::ClusterDown
+                | ServerErrorKind::BusyLoading
+                | ServerErrorKind::MasterDown
+                | ServerErrorKind::ReadOnly,
+            )
+            | ErrorKind::Io => Next::Later,
+            _ => Next::Never,
+        }
+    }
+
+    /// As the engine hears it.
+    pub(crate) fn into_error(self) -> Error {
+        match self {
+            Self::NotBegun(cause) | Self::Unknown(cause) => cause.into_error(),
+            Self::NoRoom(error) => Error::unavailable(
+                "Redis has no room (`maxmemory`): raise the limit, or shorten `retention`; nothing was stored",
+                error,
+            ),
+            Self::FewReplicas { asked, have } => Error::Unavailable {
+                message: format!(
+                    "only {have} of the {asked} replicas that the source waits for have the event (`redis.wait`)"
+                ),
+                source: None,
+            },
+            Self::TooMany => Error::Overloaded,
+            Self::Damaged(message) => Error::Damaged {
+                message,
+                source: None,
+            },
+            Self::Contended => Error::Unavailable {
+                message: "others changed the same at the same time, again and again".to_owned(),
+                source: None,
+            },
+        }
+    }
+}
+
+impl Cause {
+    fn into_error(self) -> Error {
+        match self {
+            Self::Server(error) => Error::unavailable("Redis did not take it", *error),
+            Self::Silent => Error::Unavailable {
+                message: "Redis did not answer in time".to_owned(),
+                source: None,
+            },
+            Self::NoMaster(slot) => Error::Unavailable {
+                message: format!("the cluster has no master for slot {slot}"),
+                source: None,
+            },
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotBegun(Cause::Server(error)) | Self::Unknown(Cause::Server(error)) => error.fmt(f),
+            Self::NoRoom(error) => error.fmt(f),
+            Self::NotBegun(Cause::Silent) | Self::Unknown(Cause::Silent) => f.write_str("no answer in time"),
+            Self::NotBegun(Cause::NoMaster(slot)) | Self::Unknown(Cause::NoMaster(slot)) => {
+                write!(f, "no master for slot {slot}")
+            }
+            Self::FewReplicas { asked, have } => write!(f, "{have} of {asked} replicas"),
+            Self::TooMany => f.write_str("too many calls"),
+            Self::Damaged(message) => f.write_str(message),
+            Self::Contended => f.write_str("contended"),
+        }
+    }
+}
+
+/// The answer of a script is not what it should be.
+pub(crate) fn damaged(what: &str) -> Failure {
+    Failure::Damaged(format!(
+        "{what} cannot be read: it was written by something else, or by a newer version"
+    ))
+}

@@ -1,0 +1,84 @@
+//! Finish: what became of attempts. A lane whose head is done goes on before the answer.
+
+use std::sync::Arc;
+
+use hapax_core::Verdict;
+use hapax_core::store::{Report, Written};
+use redis::Value;
+
+use crate::failure::{Failure, damaged};
+use crate::lanes::{self, Step};
+use crate::link::Link;
+use crate::script::FINISH;
+use crate::shards::Shard;
+use crate::spread::{by_shard, in_order};
+use crate::{micros, reply};
+
+pub(crate) async fn finish(link: &Arc<Link>, reports: Vec<Report>) -> Result<Vec<Written>, Failure> {
+    let calls = by_shard(reports, |report| link.shards().of_event(report.hold.event));
+    in_order(
+        calls
+            .into_iter()
+            .map(|(shard, reports)| finish_some(link, shard, reports)),
+    )
+    .await
+}
+
+async fn finish_some(
+    link: &Arc<Link>,
+    shard: Shard,
+    reports: Vec<(usize, Report)>,
+) -> Result<Vec<(usize, Written)>, Failure> {
+    let mut args = vec![link.floor()];
+    for (_, report) in &reports {
+        add(&mut args, report)?;
+    }
+    let answers = reply::list(link.call(shard, &FINISH, &args).await?)?;
+    let mut written = Vec::with_capacity(reports.len());
+    for ((place, report), answer) in reports.into_iter().zip(answers) {
+        written.push((place, settle(link, &report, answer).await?));
+    }
+    Ok(written)
+}
+
+fn add(args: &mut Vec<Vec<u8>>, report: &Report) -> Result<(), Failure> {
+    let (verdict, detail) = match report.verdict {
+        Verdict::Completed => ("completed", String::new()),
+        Verdict::Retry { after } => ("retry", micros(after).to_string()),
+        Verdict::Dead { reason } => ("dead", reason.as_str().to_owned()),
+        Verdict::Release => ("release", String::new()),
+    };
+    let attempt = match &report.attempt {
+        Some(attempt) => serde_json::to_vec(attempt).map_err(|_| damaged("an attempt"))?,
+        None => Vec::new(),
+    };
+    let hold = &report.hold;
+    args.extend([
+        hold.event.as_bytes().to_vec(),
+        hold.destination.as_str().into(),
+        hold.token.0.to_string().into(),
+        verdict.into(),
+        detail.into(),
+        attempt,
+    ]);
+    Ok(())
+}
+
+async fn settle(link: &Arc<Link>, report: &Report, answer: Value) -> Result<Written, Failure> {
+    match answer {
+        Value::Int(0) => Ok(Written::LeaseLost),
+        Value::Int(_) => Ok(Written::Applied),
+        leaves => {
+            let [lane, ticket] = reply::exactly(leaves)?;
+            let hold = &report.hold;
+            let step = Step::leave(
+                hold.event,
+                &hold.destination,
+                &reply::text(lane)?,
+                reply::number(ticket)?,
+            );
+            lanes::take(link, &step).await?;
+            Ok(Written::Applied)
+        }
+    }
+}

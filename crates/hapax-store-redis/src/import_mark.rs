@@ -1,0 +1,18 @@
+//! The mark of an unfinished copy, and what tells this store from every other.
+
+use hapax_core::store::ImportMark;
+
+use crate::failure::{Failure, damaged};
+use crate::link::Link;
+use crate::reply;
+use crate::shards::HOME;
+use crate::snapshot::Command;
+
+/// The mark, if the store is an unfinished copy.
+pub(crate) async fn read(link: &Link) -> Result<Option<ImportMark>, Failure> {
+    let command = Command::new("HGET", "m").arg("import");
+    let mark = link.read(HOME, vec![command]).await?.next()?;
+    reply::optional_bytes(mark)?
+        .map(|bytes| serde_json::from_slice(&bytes).map_err(|_| damaged("the mark of an unfinished copy")))
+        .transpose()
+}

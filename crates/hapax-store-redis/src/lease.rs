@@ -1,0 +1,163 @@
+//! Lease: the longest due first, over all shards.
+
+use std::sync::Arc;
+
+use hapax_core::store::{Candidates, LeaseBatch, LeaseOrder};
+use hapax_core::{DestinationId, EventId, Leased, Timestamp};
+use redis::Value;
+
+use crate::event::{Head, sixteen};
+use crate::failure::{Failure, damaged};
+use crate::link::{Link, on_each};
+use crate::script::LEASE;
+use crate::shards::Shard;
+use crate::snapshot::Command;
+use crate::work::Work;
+use crate::{micros, packed, reply};
+
+pub(crate) async fn lease(link: &Arc<Link>, order: LeaseOrder) -> Result<LeaseBatch, Failure> {
+    let mut batch = LeaseBatch::default();
+    let chosen = choose(link, &order).await?;
+    let mut next_due = chosen.next_due;
+    let calls = chosen
+        .shards
+        .iter()
+        .map(|(shard, limit)| lease_some(link, *shard, &order, *limit));
+    for part in futures_util::future::try_join_all(calls).await? {
+        batch.leased.extend(part.leased);
+        next_due = earlier(next_due, part.next_due);
+    }
+    batch.leased.sort_by_key(|leased| leased.token);
+    batch.next_due = next_due;
+    Ok(batch)
+}
+
+/// From which shards how many are taken, and when something is due in one of the others.
+struct Chosen {
+    shards: Vec<(Shard, u32)>,
+    next_due: Option<Timestamp>,
+}
+
+/// One shard is simply asked; several are looked at first.
+async fn choose(link: &Arc<Link>, order: &LeaseOrder) -> Result<Chosen, Failure> {
+    let shards: Vec<Shard> = link.shards().all().collect();
+    if let [only] = shards[..] {
+        return Ok(Chosen {
+            shards: vec![(only, order.limit)],
+            next_due: None,
+        });
+    }
+    let queue = [
+        queue(order.candidates).as_bytes(),
+        order.destination.as_str().as_bytes(),
+    ]
+    .concat();
+    let limit = order.limit;
+    let looks = on_each(link, |link, shard| look(link, shard, queue.clone(), limit)).await?;
+    let now = looks.iter().map(|look| look.now).max().unwrap_or_default();
+    let mut due: Vec<(Timestamp, Shard)> = looks
+        .into_iter()
+        .zip(shards)
+        .flat_map(|(look, shard)| look.due.into_iter().map(move |at| (at, shard)))
+        .collect();
+    due.sort_unstable();
+    let taken = due
+        .iter()
+        .take_while(|(at, _)| *at <= now)
+        .count()
+        .min(limit as usize);
+    let next_due = due.get(taken).map(|(at, _)| *at);
+    due.truncate(taken);
+    let mut chosen: Vec<(Shard, u32)> = Vec::new();
+    for (_, shard) in due {
+        match chosen.iter_mut().find(|(known, _)| *known == shard) {
+            Some((_, count)) => *count += 1,
+            None => chosen.push((shard, 1)),
+        }
+    }
+    Ok(Chosen {
+        shards: chosen,
+        next_due,
+    })
+}
+
+struct Look {
+    now: Timestamp,
+    /// When the next ones are due, one more than may be taken.
+    due: Vec<Timestamp>,
+}
+
+async fn look(link: Arc<Link>, shard: Shard, queue: Vec<u8>, limit: u32) -> Result<Look, Failure> {
+    let command = Command::new("ZRANGE", queue)
+        .number(0)
+        .number(limit)
+        .arg("WITHSCORES");
+    let mut snapshot = link.read(shard, vec![command]).await?;
+    let scores = reply::list(snapshot.next()?)?.into_iter().skip(1).step_by(2);
+    Ok(Look {
+        now: snapshot.now,
+        due: scores.map(time).collect::<Result<_, _>>()?,
+    })
+}
+
+async fn lease_some(
+    link: &Arc<Link>,
+    shard: Shard,
+    order: &LeaseOrder,
+    limit: u32,
+) -> Result<LeaseBatch, Failure> {
+    let args = [
+        link.floor(),
+        order.destination.as_str().into(),
+        queue(order.candidates).into(),
+        limit.to_string().into(),
+        micros(order.lease_for).to_string().into(),
+    ];
+    let mut answer = reply::list(link.call(shard, &LEASE, &args).await?)?.into_iter();
+    let next_due = match answer.next() {
+        None | Some(Value::Nil) => None,
+        Some(score) => Some(time(score)?),
+    };
+    let leased: Vec<Leased> = answer
+        .map(|value| read(value, &order.destination))
+        .collect::<Result<_, _>>()?;
+    if let Some(last) = leased.last() {
+        link.seen(last.token.0);
+    }
+    Ok(LeaseBatch { leased, next_due })
+}
+
+fn read(value: Value, to: &DestinationId) -> Result<Leased, Failure> {
+    let [id, work, head, body, _] = reply::exactly(value)?;
+    let id = EventId::from_bytes(sixteen(&reply::bytes(id)?)?);
+    let work: Work = packed::unpack(&reply::bytes(work)?, "work")?;
+    let head: Head = packed::unpack(&reply::bytes(head)?, "the head of an event")?;
+    let idempotency_key = head.identity().idempotency_key(work.generation(), to);
+    let lease_until = work.lease.ok_or_else(|| damaged("a lease"))?;
+    Ok(Leased {
+        event: head.event(id, reply::bytes(body)?)?,
+        destination: to.clone(),
+        token: work.token(),
+        lease_until: Timestamp::from_micros(lease_until),
+        generation: work.generation(),
+        idempotency_key,
+        attempt: work.attempts,
+        lost: work.lost,
+        lane: work.stay.lane(),
+    })
+}
+
+const fn queue(candidates: Candidates) -> &'static str {
+    match candidates {
+        Candidates::Fresh => "q",
+        Candidates::Suspect => "s",
+    }
+}
+
+fn time(score: Value) -> Result<Timestamp, Failure> {
+    Ok(Timestamp::from_micros(reply::number(score)? as i64))
+}
+
+fn earlier(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
+    [one, other].into_iter().flatten().min()
+}

@@ -1,0 +1,159 @@
+//! An entry of the ledger as bytes: 64 of them, unless the identity was forgotten or its content has a hash of its own.
+//! `scripts/ledger.lua` writes the same.
+
+use hapax_core::store::LedgerEntry;
+use hapax_core::{BodyHash, ContentHash, EventId, Generation, Key, Timestamp};
+
+use crate::failure::{Failure, damaged};
+
+/// Bytes that every entry has.
+const BASE: usize = 64;
+/// The greatest time that seven bytes hold.
+const TIME_MAX: i64 = (1 << 56) - 1;
+
+/// An entry with what only the store knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) known: LedgerEntry,
+    pub(crate) scope: u16,
+    pub(crate) is_forgotten: bool,
+}
+
+/// In which of the ledger's hashes a key is. They follow each other as keys do.
+pub(crate) fn bucket(key: Key) -> String {
+    hex::encode(&key.as_bytes()[..2])[..3].to_owned()
+}
+
+/// A time in seven bytes.
+pub(crate) fn time(time: Timestamp) -> [u8; 7] {
+    let mut seven = [0; 7];
+    seven.copy_from_slice(&time.as_micros().clamp(0, TIME_MAX).to_be_bytes()[1..]);
+    seven
+}
+
+/// What follows flag and generation.
+pub(crate) fn content(hash: Option<&ContentHash>) -> Vec<u8> {
+    hash.map(|content| [content.hash.as_bytes(), content.rule.as_bytes()].concat())
+        .unwrap_or_default()
+}
+
+impl Entry {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, Failure> {
+        parse(bytes).ok_or_else(|| damaged("an entry of the ledger"))
+    }
+
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let known = &self.known;
+        let mut bytes = Vec::with_capacity(BASE);
+        bytes.extend(known.id.as_bytes());
+        bytes.extend(known.raw_hash.as_bytes());
+        bytes.extend(time(known.first_seen));
+        bytes.extend(time(known.expires_at));
+        bytes.extend(self.scope.to_be_bytes());
+        let content = content(known.content_hash.as_ref());
+        if self.is_forgotten || known.generation != Generation::default() || !content.is_empty() {
+            bytes.push(u8::from(self.is_forgotten));
+            bytes.extend(known.generation.0.to_be_bytes());
+            bytes.extend(content);
+        }
+        bytes
+    }
+}
+
+fn parse(bytes: &[u8]) -> Option<Entry> {
+    let (id, rest) = bytes.split_first_chunk()?;
+    let (raw_hash, rest) = rest.split_first_chunk()?;
+    let (first_seen, rest) = rest.split_first_chunk()?;
+    let (expires_at, rest) = rest.split_first_chunk()?;
+    let (scope, rest) = rest.split_first_chunk()?;
+    let (is_forgotten, generation, content_hash) = match rest.split_first() {
+        None => (false, 0, None),
+        Some((flag, rest)) => {
+            let (generation, content) = rest.split_first_chunk()?;
+            (
+                *flag == 1,
+                u32::from_be_bytes(*generation),
+                read_content(content)?,
+            )
+        }
+    };
+    Some(Entry {
+        known: LedgerEntry {
+            id: EventId::from_bytes(*id),
+            generation: Generation(generation),
+            first_seen: read_time(*first_seen),
+            expires_at: read_time(*expires_at),
+            raw_hash: BodyHash::from_bytes(*raw_hash),
+            content_hash,
+        },
+        scope: u16::from_be_bytes(*scope),
+        is_forgotten,
+    })
+}
+
+fn read_time(seven: [u8; 7]) -> Timestamp {
+    let mut eight = [0; 8];
+    eight[1..].copy_from_slice(&seven);
+    Timestamp::from_micros(i64::from_be_bytes(eight))
+}
+
+fn read_content(bytes: &[u8]) -> Option<Option<ContentHash>> {
+    if bytes.is_empty() {
+        return Some(None);
+    }
+    let (hash, rule) = bytes.split_first_chunk()?;
+    Some(Some(ContentHash {
+        hash: BodyHash::from_bytes(*hash),
+        rule: String::from_utf8(rule.to_vec()).ok()?,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(generation: u32, content_hash: Option<ContentHash>) -> Entry {
+        Entry {
+            known: LedgerEntry {
+                id: EventId::from_bytes([7; 16]),
+                generation: Generation(generation),
+                first_seen: Timestamp::from_micros(1_767_225_600_123_456),
+                expires_at: Timestamp::from_micros(1_769_817_600_654_321),
+                raw_hash: BodyHash::of(b"body"),
+                content_hash,
+            },
+            scope: 3,
+            is_forgotten: generation == 2,
+        }
+    }
+
+    #[test]
+    fn a_plain_entry_fits_a_packed_hash() {
+        let bytes = entry(0, None).to_bytes();
+        assert_eq!(bytes.len(), 64, "longer values make Redis unpack the whole hash");
+    }
+
+    #[test]
+    fn every_entry_reads_back() {
+        let content = ContentHash {
+            hash: BodyHash::of(b"content"),
+            rule: "v1:/attempt".to_owned(),
+        };
+        for entry in [
+            entry(0, None),
+            entry(1, None),
+            entry(2, None),
+            entry(0, Some(content.clone())),
+            entry(2, Some(content)),
+        ] {
+            assert_eq!(Entry::from_bytes(&entry.to_bytes()).unwrap(), entry);
+        }
+    }
+
+    #[test]
+    fn what_is_no_entry_is_damage() {
+        for bytes in [&b""[..], &[0; 63], &[0; 66]] {
+            assert!(Entry::from_bytes(bytes).is_err());
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Connections to servers: some for each, made when they are needed and again when they broke.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, IntoConnectionInfo, Pipeline, RedisConnectionInfo,
+    Value,
+};
+use tokio::sync::Mutex as AsyncMutex;
+use tokio::time::{Instant, timeout_at};
+
+use crate::Options;
+use crate::failure::{Cause, Failure};
+use crate::url::{Encrypted, Node, Place};
+
+/// Calls that wait in one connection.
+const CALLS_IN_A_CONNECTION: usize = 256;
+
+pub(super) struct Connections {
+    login: Login,
+    of_each: usize,
+    connect_timeout: Duration,
+    nodes: Mutex<HashMap<Node, Arc<Vec<Slot>>>>,
+    turn: AtomicUsize,
+    epoch: Arc<AtomicU64>,
+}
+
+struct Login {
+    user: Option<String>,
+    password: Option<String>,
+    database: i64,
+    encrypted: Encrypted,
+}
+
+/// A place for one connection.
+#[derive(Default)]
+struct Slot(AsyncMutex<Option<Open>>);
+
+#[derive(Clone)]
+struct Open {
+    connection: MultiplexedConnection,
+    /// Tells it from the one that follows when it broke.
+    number: u64,
+}
+
+/// A connection for one call.
+pub(super) struct Lent {
+    open: Open,
+    nodes: Arc<Vec<Slot>>,
+    place: usize,
+    epoch: Arc<AtomicU64>,
+}
+
+impl Connections {
+    pub(super) fn new(place: &Place, options: &Options) -> Self {
+        Self {
+            login: Login {
+                user: place.user.clone(),
+                password: place.password.clone(),
+                database: place.database,
+                encrypted: place.encrypted,
+            },
+            of_each: options.connections.max(1),
+            connect_timeout: options.connect_timeout,
+            nodes: Mutex::default(),
+            turn: AtomicUsize::new(0),
+            epoch: Arc::default(),
+        }
+    }
+
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::SeqCst)
+    }
+
+    /// The next connection to a server, made if it is not there.
+    pub(super) async fn get(&self, node: &Node, deadline: Instant) -> Result<Lent, Failure> {
+        let nodes = self.slots(node);
+        let place = self.turn.fetch_add(1, Ordering::Relaxed) % nodes.len();
+        let silent = |_| Failure::NotBegun(Cause::Silent);
+        let mut slot = timeout_at(deadline, nodes[place].0.lock())
+            .await
+            .map_err(silent)?;
+        let open = match &*slot {
+            Some(open) => open.clone(),
+            None => {
+                let connection = timeout_at(deadline, self.connect(node)).await.map_err(silent)??;
+                let number = self.epoch.load(Ordering::SeqCst);
+                slot.insert(Open { connection, number }).clone()
+            }
+        };
+        drop(slot);
+        let epoch = Arc::clone(&self.epoch);
+        Ok(Lent {
+            open,
+            nodes,
+            place,
+            epoch,
+        })
+    }
+
+    fn slots(&self, node: &Node) -> Arc<Vec<Slot>> {
+        let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let slots = nodes
+            .entry(node.clone())
+            .or_insert_with(|| Arc::new((0..self.of_each).map(|_| Slot::default()).collect()));
+        Arc::clone(slots)
+    }
+
+    async fn connect(&self, node: &Node) -> Result<MultiplexedConnection, Failure> {
+        let refused = |error| Failure::NotBegun(Cause::Server(Box::new(error)));
+        let client = self.login.client(node).map_err(refused)?;
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(self.connect_timeout))
+            .set_response_timeout(None)
+            .set_pipeline_buffer_size(CALLS_IN_A_CONNECTION);
+        let connection = client.get_multiplexed_async_connection_with_config(&config).await;
+        connection.map_err(refused)
+    }
+}
+
+impl Login {
+    fn client(&self, node: &Node) -> redis::RedisResult<Client> {
+        let address = match self.encrypted {
+            Encrypted::No => ConnectionAddr::Tcp(node.host.clone(), node.port),
+            Encrypted::Yes => ConnectionAddr::TcpTls {
+                host: node.host.clone(),
+                port: node.port,
+                insecure: false,
+                tls_params: None,
+            },
+        };
+        let mut settings = RedisConnectionInfo::default().set_db(self.database);
+        if let Some(user) = &self.user {
+            settings = settings.set_username(user);
+        }
+        if let Some(password) = &self.password {
+            settings = settings.set_password(password);
+        }
+        Client::open(address.into_connection_info()?.set_redis_settings(settings))
+    }
+}
+
+impl Lent {
+    /// One command and its answer.
+    pub(super) async fn send(mut self, command: &Cmd, deadline: Instant) -> Result<Value, Failure> {
+        let mut connection = self.open.connection.clone();
+        match timeout_at(deadline, connection.send_packed_command(command)).await {
+            Ok(Ok(Value::ServerError(error))) => Err(Failure::of(error.into())),
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(self.failed(error).await),
+            Err(_) => Err(self.silent().await),
+        }
+    }
+
+    /// Two commands, one right behind the other.
+    pub(super) async fn send_both(
+        mut self,
+        first: &Cmd,
+        second: &Cmd,
+        deadline: Instant,
+    ) -> Result<[Value; 2], Failure> {
+        let mut pipeline = Pipeline::with_capacity(2);
+        pipeline.add_command(first.clone()).add_command(second.clone());
+        let mut connection = self.open.connection.clone();
+        let sent = timeout_at(deadline, connection.send_packed_commands(&pipeline, 0, 2)).await;
+        let values = match sent {
+            Ok(Ok(values)) => values,
+            Ok(Err(error)) => return Err(self.failed(error).await),
+            Err(_) => return Err(self.silent().await),
+        };
+        let mut answers = Vec::with_capacity(2);
+        for value in values {
+            match value {
+                Value::ServerError(error) => return Err(Failure::of(error.into())),
+                value => answers.push(value),
+            }
+        }
+        answers
+            .try_into()
+            .map_err(|_| crate::failure::damaged("the answer to two commands"))
+    }
+
+    async fn failed(&mut self, error: redis::RedisError) -> Failure {
+        let failure = Failure::of(error);
+        if matches!(failure, Failure::Unknown(_)) {
+            self.discard().await;
+        }
+        failure
+    }
+
+    /// A connection that does not answer is not used again: what it says later belongs to nobody.
+    async fn silent(&mut self) -> Failure {
+        self.discard().await;
+        Failure::Unknown(Cause::Silent)
+    }
+
+    async fn discard(&self) {
+        self.epoch.fetch_add(1, Ordering::SeqCst);
+        let mut slot = self.nodes[self.place].0.lock().await;
+        if slot.as_ref().is_some_and(|open| open.number == self.open.number) {
+            *slot = None;
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Opening: what kind of server it is, whether it may lose what was answered, and how many shards the store has.
+
+mod server;
+
+use std::sync::Arc;
+
+use redis::Value;
+
+use crate::failure::{Cause, Failure};
+use crate::link::{Link, on_each};
+use crate::shards::{HOME, Shard, Shards};
+use crate::snapshot::{Change, Command, Made, Room};
+use crate::url::{Kind, Place, UrlError};
+use crate::{Options, import_mark, reply};
+use hapax_core::store::Purpose;
+
+pub use server::Warning;
+
+/// The layout of keys that this program writes.
+pub const SCHEMA_VERSION: u64 = 1;
+
+/// The store cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The URL is none.
+    #[error(transparent)]
+    Url(#[from] UrlError),
+    /// No answer.
+    #[error("Redis cannot be reached at {place}: {why}")]
+    Unreachable {
+        /// Where it should be.
+        place: String,
+        /// What went wrong.
+        why: String,
+    },
+    /// The password is wrong.
+    #[error("Redis at {place} refuses the user or the password: {why}")]
+    Login {
+        /// Where it is.
+        place: String,
+        /// What it said.
+        why: String,
+    },
+    /// Scripts need commands that it does not have.
+    #[error("Redis {found} at {node} is too old: Hapax needs 6.2 or newer")]
+    TooOld {
+        /// Which server.
+        node: String,
+        /// Its version.
+        found: String,
+    },
+    /// It throws away what was acknowledged when memory runs out.
+    #[error(
+        "Redis at {node} has `maxmemory-policy {policy}`: it would throw ledger entries away, and their events would \
+         take effect twice; run `redis-cli CONFIG SET maxmemory-policy noeviction` and put it into its configuration"
+    )]
+    Evicts {
+        /// Which server.
+        node: String,
+        /// Its policy.
+        policy: String,
+    },
+    /// One server was meant.
+    #[error("Redis at {0} is a part of a cluster: write \"redis-cluster://\" instead of \"redis://\"")]
+    IsACluster(String),
+    /// A cluster was meant.
+    #[error("Redis at {0} is not a cluster: write \"redis://\" instead of \"redis-cluster://\"")]
+    IsNoCluster(String),
+    /// The number is fixed when a store is made.
+    #[error(
+        "the store has {stored} shards and the URL asks for {asked}: the number is fixed; leave `shards` out, or copy \
+         the store into a new one (`hapax store copy`)"
+    )]
+    OtherShards {
+        /// What it has.
+        stored: u64,
+        /// What the URL says.
+        asked: u8,
+    },
+    /// A newer program has written it.
+    #[error(
+        "the store was written by a newer Hapax (layout {found}, this one knows {SCHEMA_VERSION}): upgrade this one"
+    )]
+    Newer {
+        /// Its layout.
+        found: u64,
+    },
+    /// Half of a ledger is worse than none.
+    #[error(
+        "the store is an unfinished copy: finish it with `hapax store copy`, or delete its keys and begin again"
+    )]
+    UnfinishedCopy,
+    /// It answers, but not with a store.
+    #[error("the store cannot be read: {0}")]
+    Unreadable(String),
+}
+
+/// An open store.
+pub(crate) struct Opened {
+    pub(crate) link: Arc<Link>,
+    pub(crate) kind: Kind,
+    pub(crate) warnings: Vec<Warning>,
+}
+
+pub(crate) async fn open(options: &Options) -> Result<Opened, OpenError> {
+    let place = Place::parse(options.url.expose())?;
+    let failed = |failure| refused(&place, &failure);
+    let first_look = Link::new(&place, Shards::first_look(&place.prefix), options);
+    server::check_kind(&place, &first_look).await?;
+    let count = shape(&place, &first_look).await?;
+    let link = Arc::new(Link::new(&place, Shards::new(&place.prefix, count), options));
+    let warnings = server::check(&place, &link, options).await?;
+    on_each(&link, make).await.map_err(failed)?;
+    if options.purpose == Purpose::Serve && import_mark::read(&link).await.map_err(failed)?.is_some() {
+        return Err(OpenError::UnfinishedCopy);
+    }
+    Ok(Opened {
+        link,
+        kind: place.kind,
+        warnings,
+    })
+}
+
+/// The number of shards: the store's own, or a new one's.
+async fn shape(place: &Place, link: &Link) -> Result<u8, OpenError> {
+    let failed = |failure| refused(place, &failure);
+    let new = place.shards_of_a_new_store();
+    let mut change = Change::default().when("m", "shards", "");
+    change.then(
+        Command::new("HSET", "m")
+            .arg("shards")
+            .number(new)
+            .arg("schema")
+            .number(SCHEMA_VERSION),
+    );
+    let made = link.apply(HOME, &[change], Room::Needed).await.map_err(failed)?;
+    if made == [Made::Yes] {
+        return Ok(new);
+    }
+    let look = Command::new("HMGET", "m").arg("shards").arg("schema");
+    let mut snapshot = link.read(HOME, vec![look]).await.map_err(failed)?;
+    let [shards, schema]: [Value; 2] = snapshot.next().and_then(reply::exactly).map_err(failed)?;
+    let stored = reply::number(shards).map_err(failed)?;
+    let schema = reply::number(schema).map_err(failed)?;
+    if schema > SCHEMA_VERSION {
+        return Err(OpenError::Newer { found: schema });
+    }
+    match place.shards {
+        Some(asked) if u64::from(asked) != stored => Err(OpenError::OtherShards { stored, asked }),
+        Some(_) | None => Ok(stored as u8),
+    }
+}
+
+/// Every shard has the first key of its door.
+async fn make(link: Arc<Link>, shard: Shard) -> Result<(), Failure> {
+    let mut change = Change::default().when("m", "shard", "");
+    change.then(Command::new("HSET", "m").arg("shard").number(shard.0));
+    link.apply_one(shard, change).await?;
+    Ok(())
+}
+
+fn refused(place: &Place, failure: &Failure) -> OpenError {
+    let why = failure.to_string();
+    let place = place.to_string();
+    match failure {
+        Failure::NotBegun(Cause::Server(error)) | Failure::Unknown(Cause::Server(error)) => {
+            let is_login = error.kind() == redis::ErrorKind::AuthenticationFailed
+                || matches!(error.code(), Some("NOAUTH" | "WRONGPASS" | "NOPERM"));
+            if is_login {
+                OpenError::Login { place, why }
+            } else {
+                OpenError::Unreachable { place, why }
+            }
+        }
+        Failure::NotBegun(_) | Failure::Unknown(_) | Failure::TooMany => {
+            OpenError::Unreachable { place, why }
+        }
+        Failure::NoRoom(_) | Failure::FewReplicas { .. } | Failure::Damaged(_) | Failure::Contended => {
+            OpenError::Unreadable(why)
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! MessagePack, which scripts read and write as well as we do.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::failure::{Failure, damaged};
+
+/// Structs as maps, so that scripts can name their fields.
+pub(crate) fn pack<T: Serialize>(value: &T) -> Result<Vec<u8>, Failure> {
+    rmp_serde::to_vec_named(value).map_err(|error| Failure::Damaged(error.to_string()))
+}
+
+pub(crate) fn unpack<T: DeserializeOwned>(bytes: &[u8], what: &str) -> Result<T, Failure> {
+    rmp_serde::from_slice(bytes).map_err(|_| damaged(what))
+}

@@ -1,0 +1,57 @@
+//! Rescue: takes expired leases back, and steps between shards that somebody has left.
+
+use std::sync::Arc;
+
+use hapax_core::EventId;
+use hapax_core::store::{LOST_MAX, Rescued};
+use redis::Value;
+
+use crate::event::{destination, sixteen};
+use crate::failure::{Failure, damaged};
+use crate::lanes::{self, Step};
+use crate::link::Link;
+use crate::reply;
+use crate::script::RESCUE;
+use crate::shards::Shard;
+
+pub(crate) async fn rescue(link: &Arc<Link>, limit: u32) -> Result<Vec<Rescued>, Failure> {
+    let mut rescued = Vec::new();
+    for shard in link.shards().all() {
+        lanes::take_left(link, shard).await?;
+        let room = limit - rescued.len() as u32;
+        if room > 0 {
+            rescued.extend(rescue_some(link, shard, room).await?);
+        }
+    }
+    Ok(rescued)
+}
+
+async fn rescue_some(link: &Arc<Link>, shard: Shard, limit: u32) -> Result<Vec<Rescued>, Failure> {
+    let args = [
+        link.floor(),
+        limit.to_string().into(),
+        LOST_MAX.to_string().into(),
+    ];
+    let answers = reply::list(link.call(shard, &RESCUE, &args).await?)?;
+    let mut rescued = Vec::with_capacity(answers.len());
+    for answer in answers {
+        rescued.push(settle(link, answer).await?);
+    }
+    Ok(rescued)
+}
+
+async fn settle(link: &Arc<Link>, answer: Value) -> Result<Rescued, Failure> {
+    let mut parts = reply::list(answer)?.into_iter();
+    let mut next = || parts.next().ok_or_else(|| damaged("the answer to a rescue"));
+    let rescued = Rescued {
+        event: EventId::from_bytes(sixteen(&reply::bytes(next()?)?)?),
+        destination: destination(&reply::bytes(next()?)?)?,
+        lost: reply::number(next()?)? as u32,
+    };
+    if let (Some(lane), Some(ticket)) = (parts.next(), parts.next()) {
+        let (lane, ticket) = (reply::text(lane)?, reply::number(ticket)?);
+        let step = Step::leave(rescued.event, &rescued.destination, &lane, ticket);
+        lanes::take(link, &step).await?;
+    }
+    Ok(rescued)
+}

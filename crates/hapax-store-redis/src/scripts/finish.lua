@@ -1,0 +1,32 @@
+-- Records what became of attempts.
+--   floor | then for each report: id, destination, token, verdict, wait or reason, attempt
+-- Answers for each: 0, lost; 1, written; 2, written, and its lane goes on: with the lane and its ticket.
+
+even_without_room()
+local answers = {}
+for at = 2, #ARGV, 6 do
+    local id, to, verdict, detail, attempt = ARGV[at], ARGV[at + 1], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]
+    local work = held(id, to, ARGV[at + 2])
+    if not work then
+        table.insert(answers, 0)
+    else
+        local leaves = false
+        if verdict == 'completed' then
+            leaves = finish(id, to, work, 'completed', nil)
+        elseif verdict == 'dead' then
+            leaves = finish(id, to, work, 'dead', detail)
+        elseif verdict == 'retry' then
+            wait_until(id, to, work, now + detail)
+        else
+            work.attempts = math.max(work.attempts - 1, 0)
+            wait_until(id, to, work, now)
+        end
+        if #attempt > 0 then
+            local name = 'a' .. text(work.token) .. '\0' .. to .. '\0' .. work.generation
+            redis.call('HSET', tag .. 'e' .. id, name, attempt)
+        end
+        table.insert(answers, leaves and { work.lane, work.ticket } or 1)
+    end
+end
+keep_numbers()
+return answers

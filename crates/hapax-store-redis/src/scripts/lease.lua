@@ -1,0 +1,29 @@
+-- Leases due deliveries, the longest due first.
+--   floor | destination | `q` or `s`, fresh ones or suspects | at most so many | for how long
+-- Answers: when the next is due, and then for each delivery its id, its work, and the event's head, body and acceptance.
+
+local to, queue = ARGV[2], tag .. ARGV[3] .. ARGV[2]
+if redis.call('HEXISTS', tag .. 'p', to) == 1 then
+    return { false }
+end
+local answer = { false }
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', queue, '-inf', text(now), 'LIMIT', 0, ARGV[4])) do
+    local work = work_of(id, to)
+    redis.call('ZREM', queue, id)
+    if work then
+        count(state_of(work), to, -1)
+        work.attempts = work.attempts + 1
+        work.token = next_number(floor)
+        work.due = nil
+        work.lease = now + ARGV[5]
+        count('running', to, 1)
+        redis.call('ZADD', tag .. 'r', text(work.lease), id .. to)
+        put(id, to, work)
+        local event = redis.call('HMGET', tag .. 'e' .. id, 'h', 'b', 'm')
+        table.insert(answer, { id, cmsgpack.pack(work), event[1], event[2], event[3] })
+    end
+end
+local next_due = redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES')
+answer[1] = next_due[2] or false
+keep_numbers()
+return answer

@@ -1,0 +1,169 @@
+//! Reading several things of a shard at one moment, and writing if they are still so.
+//!
+//! What is rare is decided here and not in a script: read, decide, apply; and again, if somebody was faster.
+
+use hapax_core::Timestamp;
+use redis::Value;
+use serde::Serialize;
+use serde_bytes::ByteBuf;
+
+use crate::failure::{Failure, damaged};
+use crate::link::Link;
+use crate::script::{APPLY, READ};
+use crate::shards::Shard;
+use crate::{packed, reply};
+
+/// How often a step is begun again because somebody was faster.
+pub(crate) const ROUNDS_MAX: u32 = 20;
+
+/// A command: its name, its key without the shard's tag, its arguments.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Command(Vec<ByteBuf>);
+
+impl Command {
+    pub(crate) fn new(name: &str, key: impl Into<Vec<u8>>) -> Self {
+        Self(vec![ByteBuf::from(name), ByteBuf::from(key)])
+    }
+
+    #[must_use]
+    pub(crate) fn arg(mut self, arg: impl Into<Vec<u8>>) -> Self {
+        self.0.push(ByteBuf::from(arg));
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn number(self, number: impl std::fmt::Display) -> Self {
+        self.arg(number.to_string())
+    }
+}
+
+/// What was read.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    /// The server's time.
+    pub(crate) now: Timestamp,
+    /// The first of the numbers that were taken.
+    pub(crate) number: u64,
+    /// One answer for each command.
+    pub(crate) answers: std::vec::IntoIter<Value>,
+}
+
+impl Snapshot {
+    /// The next answer.
+    pub(crate) fn next(&mut self) -> Result<Value, Failure> {
+        self.answers.next().ok_or_else(|| damaged("a snapshot"))
+    }
+}
+
+/// Something to write.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Change {
+    conditions: Vec<(ByteBuf, ByteBuf, ByteBuf)>,
+    commands: Vec<Command>,
+}
+
+impl Change {
+    /// Only if a field of a hash still has this value; empty: if it is not there.
+    #[must_use]
+    pub(crate) fn when(
+        mut self,
+        key: impl Into<Vec<u8>>,
+        field: impl Into<Vec<u8>>,
+        is: impl Into<Vec<u8>>,
+    ) -> Self {
+        let condition = (ByteBuf::from(key), ByteBuf::from(field), ByteBuf::from(is));
+        self.conditions.push(condition);
+        self
+    }
+
+    pub(crate) fn then(&mut self, command: Command) -> &mut Self {
+        self.commands.push(command);
+        self
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.commands.is_empty()
+    }
+}
+
+/// Whether a change may be written where there is no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// It takes some, and is refused.
+    Needed,
+    /// It takes hardly any, or makes some.
+    NotNeeded,
+}
+
+/// Whether a change was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Made {
+    Yes,
+    /// Somebody was faster.
+    No,
+}
+
+impl Link {
+    /// Runs commands that only read, all at one moment.
+    pub(crate) async fn read(&self, shard: Shard, commands: Vec<Command>) -> Result<Snapshot, Failure> {
+        self.read_and_take(shard, commands, 0).await
+    }
+
+    /// The same, and takes so many numbers.
+    pub(crate) async fn read_and_take(
+        &self,
+        shard: Shard,
+        commands: Vec<Command>,
+        numbers: u64,
+    ) -> Result<Snapshot, Failure> {
+        let args = [
+            self.floor(),
+            numbers.to_string().into_bytes(),
+            packed::pack(&commands)?,
+        ];
+        let [now, number, answers] = reply::exactly(self.call(shard, &READ, &args).await?)?;
+        let number = reply::number(number)?;
+        self.seen(number + numbers);
+        Ok(Snapshot {
+            now: Timestamp::from_micros(reply::number(now)? as i64),
+            number,
+            answers: reply::list(answers)?.into_iter(),
+        })
+    }
+
+    /// Makes changes, each by itself.
+    pub(crate) async fn apply(
+        &self,
+        shard: Shard,
+        changes: &[Change],
+        room: Room,
+    ) -> Result<Vec<Made>, Failure> {
+        if changes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let full = match room {
+            Room::Needed => "",
+            Room::NotNeeded => "full",
+        };
+        let packed: Vec<_> = changes
+            .iter()
+            .map(|change| (&change.conditions, &change.commands))
+            .collect();
+        let args = [self.floor(), full.into(), packed::pack(&packed)?];
+        let answers = reply::list(self.call(shard, &APPLY, &args).await?)?;
+        let made = |value| match reply::number(value)? {
+            0 => Ok(Made::No),
+            _ => Ok(Made::Yes),
+        };
+        answers.into_iter().map(made).collect()
+    }
+
+    /// Makes one change that needs hardly any room.
+    pub(crate) async fn apply_one(&self, shard: Shard, change: Change) -> Result<Made, Failure> {
+        let made = self.apply(shard, &[change], Room::NotNeeded).await?;
+        made.first()
+            .copied()
+            .ok_or_else(|| damaged("the answer to a change"))
+    }
+}

@@ -1,0 +1,185 @@
+//! The store itself: hands inputs to tasks and answers back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use hapax_core::store::{
+    AcceptRequest, Claim, Counts, Cursor, Error, EventPage, EventQuery, EventRecord, Forgotten, LeaseBatch,
+    LeaseOrder, LedgerEntry, PurgeOrder, Purged, Quarantined, ReplayOrder, Replayed, Report, Rescued,
+    Variant, Written,
+};
+use hapax_core::{EventId, Hold, Identity, Store};
+
+use crate::failure::Failure;
+use crate::link::Link;
+use crate::open::{self, OpenError, Warning};
+use crate::purge::Progress;
+use crate::url::Kind;
+use crate::{
+    Options, accept, conflicts, counts, extend, finish, forget, get, hasten, lease, list, look_up, purge,
+    replay, rescue,
+};
+
+/// The store for very high volume: a Redis server or a Redis Cluster, shared with any number of other processes.
+///
+/// A server that is replaced by its replica may have answered what the replica has not: after a failover an event may be
+/// delivered again, and without `WAIT` one that was answered may be gone. There is no transaction that a handler could
+/// write in together with it.
+pub struct RedisStore {
+    pub(crate) link: Arc<Link>,
+    pub(crate) options: Arc<Options>,
+    progress: Arc<Progress>,
+    kind: Kind,
+    warnings: Vec<Warning>,
+}
+
+impl RedisStore {
+    /// Connects, and makes what is not there yet. Leases of other processes stay.
+    ///
+    /// # Errors
+    /// When the server or cluster cannot be reached, may throw entries away, or holds a store of another shape.
+    pub async fn open(options: Options) -> Result<Self, OpenError> {
+        let opened = open::open(&options).await?;
+        Ok(Self {
+            link: opened.link,
+            options: Arc::new(options),
+            progress: Arc::default(),
+            kind: opened.kind,
+            warnings: opened.warnings,
+        })
+    }
+
+    /// In how many parts it is kept.
+    pub fn shards(&self) -> u8 {
+        self.link.shards().count()
+    }
+
+    /// Whether it is kept on a cluster.
+    pub fn is_cluster(&self) -> bool {
+        self.kind == Kind::Cluster
+    }
+
+    /// What a crash or a failover would cost, as the servers are set up.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// Runs a step in a task of its own: it comes to its end even if nobody waits for it any more.
+    pub(crate) async fn run<T, F>(&self, step: impl FnOnce(Arc<Link>, Arc<Options>) -> F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Failure>> + Send + 'static,
+    {
+        let step = step(Arc::clone(&self.link), Arc::clone(&self.options));
+        let link = Arc::clone(&self.link);
+        let task = tokio::spawn(async move {
+            let _place = link.admit()?;
+            step.await
+        });
+        match task.await {
+            Ok(outcome) => outcome.map_err(Failure::into_error),
+            Err(error) => Err(Error::unavailable("the step was stopped", error)),
+        }
+    }
+}
+
+impl std::fmt::Debug for RedisStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RedisStore").finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Store for RedisStore {
+    async fn accept(&self, requests: Vec<AcceptRequest>) -> Vec<Result<Vec<Claim>, Error>> {
+        let asked = requests.len();
+        let link = Arc::clone(&self.link);
+        let options = Arc::clone(&self.options);
+        let task = tokio::spawn(async move {
+            match link.admit() {
+                Ok(_place) => accept::accept(&link, &options, requests).await,
+                Err(_) => (0..asked).map(|_| Err(Error::Overloaded)).collect(),
+            }
+        });
+        task.await.unwrap_or_else(|_| {
+            let stopped = || Error::Unavailable {
+                message: "the step was stopped".to_owned(),
+                source: None,
+            };
+            (0..asked).map(|_| Err(stopped())).collect()
+        })
+    }
+
+    async fn quarantine(&self, variants: Vec<Variant>) -> Result<Vec<Quarantined>, Error> {
+        self.run(|link, _| async move { conflicts::quarantine(&link, variants).await })
+            .await
+    }
+
+    async fn lease(&self, order: LeaseOrder) -> Result<LeaseBatch, Error> {
+        self.run(|link, _| async move { lease::lease(&link, order).await })
+            .await
+    }
+
+    async fn extend(&self, holds: Vec<Hold>, lease_for: Duration) -> Result<Vec<Written>, Error> {
+        self.run(|link, _| async move { extend::extend(&link, holds, lease_for).await })
+            .await
+    }
+
+    async fn finish(&self, reports: Vec<Report>) -> Result<Vec<Written>, Error> {
+        self.run(|link, _| async move { finish::finish(&link, reports).await })
+            .await
+    }
+
+    async fn rescue(&self, limit: u32) -> Result<Vec<Rescued>, Error> {
+        self.run(|link, _| async move { rescue::rescue(&link, limit).await })
+            .await
+    }
+
+    async fn hasten(&self, event: EventId) -> Result<u32, Error> {
+        self.run(|link, _| async move { hasten::hasten(&link, event).await })
+            .await
+    }
+
+    async fn replay(&self, orders: Vec<ReplayOrder>) -> Result<Vec<Replayed>, Error> {
+        self.run(|link, _| async move { replay::replay(&link, orders).await })
+            .await
+    }
+
+    async fn forget(&self, identity: &Identity) -> Result<Forgotten, Error> {
+        let key = identity.key();
+        self.run(|link, _| async move { forget::forget(&link, key).await })
+            .await
+    }
+
+    async fn look_up(&self, identity: &Identity) -> Result<Option<LedgerEntry>, Error> {
+        let key = identity.key();
+        self.run(|link, _| async move { look_up::look_up(&link, key).await })
+            .await
+    }
+
+    async fn get(&self, id: EventId) -> Result<Option<EventRecord>, Error> {
+        self.run(|link, _| async move { get::get(&link, id).await }).await
+    }
+
+    async fn list(&self, query: &EventQuery, after: Option<Cursor>, limit: u32) -> Result<EventPage, Error> {
+        let query = query.clone();
+        self.run(|link, options| async move { list::list(&link, &options, &query, after, limit).await })
+            .await
+    }
+
+    async fn counts(&self) -> Result<Counts, Error> {
+        self.run(|link, _| async move { counts::counts(&link).await })
+            .await
+    }
+
+    async fn purge(&self, order: PurgeOrder) -> Result<Purged, Error> {
+        let progress = Arc::clone(&self.progress);
+        self.run(|link, options| async move { purge::purge(&link, &options, &progress, &order).await })
+            .await
+    }
+
+    fn connection_epoch(&self) -> u64 {
+        self.link.epoch()
+    }
+}
