@@ -204,12 +204,15 @@ mod tests {
             .await
             .unwrap();
         assert!(!redis.is_used().await.unwrap());
+        server
+            .call(&["SET", &format!("{{{prefix}}}shards"), "1"])
+            .unwrap();
+        assert!(redis.is_used().await.unwrap());
         for number in 0..COUNT {
             server
                 .call(&["SET", &format!("{{{prefix}:0}}{number}"), "1"])
                 .unwrap();
         }
-        assert!(redis.is_used().await.unwrap());
         redis.empty().await.unwrap();
         assert!(!redis.is_used().await.unwrap());
         assert_eq!(server.call(&["EXISTS", &foreign]).unwrap().number(), Some(1));

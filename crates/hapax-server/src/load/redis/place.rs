@@ -64,7 +64,7 @@ impl Place {
         Secret::new(format!("{scheme}://{credentials}{host}/{database}"))
     }
 
-    /// A pattern for the keys of this store: each begins with a tag that begins with the prefix.
+    /// A pattern for the keys of this store: each begins with the tag of a shard, or with the one of the whole store.
     pub(super) fn pattern(&self) -> String {
         let mut pattern = String::from("{");
         for character in self.prefix.chars() {
@@ -73,7 +73,7 @@ impl Place {
             }
             pattern.push(character);
         }
-        pattern.push_str(":*");
+        pattern.push_str("[:}]*");
         pattern
     }
 }
@@ -119,20 +119,20 @@ mod tests {
     #[test]
     fn a_url_is_taken_apart() {
         for (url, seed, is_cluster, pattern) in [
-            ("redis://cache", "redis://cache:6379/", false, "{hapax:*"),
+            ("redis://cache", "redis://cache:6379/", false, "{hapax[:}]*"),
             (
                 "rediss://app:s@cache:7/3?shards=2&prefix=shop",
                 "rediss://app:s@cache:7/3",
                 false,
-                "{shop:*",
+                "{shop[:}]*",
             ),
             (
                 "redis-cluster://:p@q@a:1,b:2?prefix=a*%5D",
                 "redis://:p@q@a:1/",
                 true,
-                "{a\\*\\]:*",
+                "{a\\*\\][:}]*",
             ),
-            ("redis://[::1]", "redis://[::1]:6379/", false, "{hapax:*"),
+            ("redis://[::1]", "redis://[::1]:6379/", false, "{hapax[:}]*"),
         ] {
             let place = Place::of(url).unwrap();
             assert_eq!(place.seed().expose(), seed);

@@ -10,7 +10,7 @@ mod crowd;
 mod site;
 mod slots;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::report::{self, Line};
 use crowd::{Crowd, Tally};
@@ -24,37 +24,44 @@ const EVENTS_MOVED: usize = 6_000;
 const SLOTS_MOVED: usize = 3;
 /// How long a sender waits for an answer: what GitHub gives.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// A short lease, so that what a failover took from its worker is soon another's.
+const SHORT: &str = "max_attempts = 100\nlease = \"6s\"\ntimeout = \"5s\"";
+/// A long one: nothing is taken from anybody while a slot moves.
+const LONG: &str = "max_attempts = 100\nlease = \"120s\"\ntimeout = \"5s\"";
 const STORE: &str = "Redis Cluster, two replicas";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nothing_answered_2xx_is_lost_when_a_master_is_killed_and_its_replica_takes_over() {
-    let site = Site::start().await;
+    let site = Site::start(SHORT).await;
     let crowd = Crowd::start(EVENTS, site.addresses());
     crowd.until_durable(EVENTS / 2).await;
+    let begun = Instant::now();
     let killed = site.cluster.kill_master(1).unwrap();
+    site.until_agreed();
+    let promoted = begun.elapsed().as_secs_f64();
+    // The new master has no replica: what is to be on one is refused until the old master is back as such.
+    crowd.until_refused().await;
+    site.restart(killed);
     let tally = crowd.end().await;
     let effects = site.until_worked_off(EVENTS).await;
-    let interrupted = tally.longest_wait().as_secs_f64();
-    report(
-        &format!("a master killed, its replica promoted; longest wait for a 2xx {interrupted:.1} s"),
-        1,
-        &tally,
-        &effects,
+    let waited = tally.longest_wait().as_secs_f64();
+    let fault = format!(
+        "a master killed, its replica promoted after {promoted:.1} s, longest wait for a 2xx {waited:.1} s"
     );
+    report(&fault, 1, &tally, &effects);
     assert!(
         effects.lost.is_empty(),
         "answered 2xx and lost: {:?}",
         effects.lost
     );
     tally.assert_within(TIMEOUT);
-    site.restart(killed);
     site.assert_whole();
     site.assert_copies_are_known(EVENTS).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn slots_that_move_to_another_master_under_load_lose_and_double_nothing() {
-    let site = Site::start().await;
+    let site = Site::start(LONG).await;
     let crowd = Crowd::start(EVENTS_MOVED, site.addresses());
     crowd.until_durable(EVENTS_MOVED / 10).await;
     let moved = slots::move_some(&site.cluster, SLOTS_MOVED, &crowd).await;

@@ -69,6 +69,11 @@ impl Crowd {
         self.until_durable(self.tally.events() + events).await;
     }
 
+    /// Waits until one more delivery was refused.
+    pub(super) async fn until_refused(&self) {
+        within("a sender is refused", LIMIT, self.tally.until_refused()).await;
+    }
+
     /// Waits until every event was answered 2xx.
     pub(super) async fn end(self) -> Arc<Tally> {
         within("every delivery is answered 2xx", LIMIT, self.tasks.join_all()).await;

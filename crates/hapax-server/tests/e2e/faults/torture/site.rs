@@ -15,8 +15,6 @@ const REPLICAS: usize = 2;
 const SHARDS: u8 = 16;
 /// Nothing takes longer to be worked off: a failover, a lease that ends, and the rest of the events.
 const LIMIT: Duration = Duration::from_secs(120);
-/// A short lease, so that what a failover took from its worker is soon another's.
-const DESTINATION: &str = "max_attempts = 100\nlease = \"6s\"\ntimeout = \"5s\"";
 /// Copies that are sent at the end.
 const SAMPLE: usize = 500;
 
@@ -28,12 +26,15 @@ pub(super) struct Site {
 }
 
 impl Site {
-    pub(super) async fn start() -> Self {
+    /// With more lines for the destination.
+    pub(super) async fn start(destination: &str) -> Self {
         let cluster =
             block_in_place(|| Cluster::start(&["--appendonly", "yes", "--appendfsync", "always"])).unwrap();
         let sink = Sink::start().await;
         let url = cluster.url_with("torture", SHARDS);
-        let mut services: Vec<Service> = (0..REPLICAS).map(|_| setup(&sink, &url).spawn()).collect();
+        let mut services: Vec<Service> = (0..REPLICAS)
+            .map(|_| setup(&sink, &url, destination).spawn())
+            .collect();
         for service in &mut services {
             service.until_ready().await;
         }
@@ -64,9 +65,14 @@ impl Site {
         block_in_place(|| self.cluster.restart_node(node)).unwrap();
     }
 
+    /// Waits until the nodes that run agree that each slot has a master that runs.
+    pub(super) fn until_agreed(&self) {
+        block_in_place(|| self.cluster.wait_until_ok()).unwrap();
+    }
+
     /// Six nodes that run and agree, and a replica behind each master.
     pub(super) fn assert_whole(&self) {
-        block_in_place(|| self.cluster.wait_until_ok()).unwrap();
+        self.until_agreed();
         let nodes = self.cluster.nodes();
         assert!(nodes.iter().all(hapax_test_redis::Node::is_running));
         let role = |role: &str| {
@@ -93,11 +99,11 @@ impl Site {
     }
 }
 
-fn setup(sink: &Sink, url: &str) -> Setup {
+fn setup(sink: &Sink, url: &str, destination: &str) -> Setup {
     Setup::new()
         .database(url)
         .source(SOURCE, "github", "deliver_to = [\"app\"]\nredis = { wait = 1 }")
-        .http("app", &sink.url(), DESTINATION)
+        .http("app", &sink.url(), destination)
 }
 
 /// What the destination saw.

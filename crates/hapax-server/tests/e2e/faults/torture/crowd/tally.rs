@@ -11,7 +11,7 @@ use tokio::sync::watch;
 pub(in super::super) struct Tally {
     events: watch::Sender<usize>,
     durable: AtomicUsize,
-    refused: AtomicUsize,
+    refused: watch::Sender<usize>,
     unanswered: AtomicUsize,
     timed_out: AtomicUsize,
     longest_answer_us: AtomicU64,
@@ -50,14 +50,22 @@ impl Tally {
         let _ = changes.wait_for(|count| *count >= events).await;
     }
 
+    pub(super) async fn until_refused(&self) {
+        let mut changes = self.refused.subscribe();
+        let before = *changes.borrow_and_update();
+        let _ = changes.wait_for(|count| *count > before).await;
+    }
+
     pub(super) fn event_is_durable(&self) {
         self.events.send_modify(|count| *count += 1);
     }
 
     pub(super) fn answered(&self, status: u16, took: Duration) {
-        let is_durable = (200..300).contains(&status);
-        let counted = if is_durable { &self.durable } else { &self.refused };
-        counted.fetch_add(1, Ordering::Relaxed);
+        if (200..300).contains(&status) {
+            self.durable.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.refused.send_modify(|count| *count += 1);
+        }
         self.longest_answer_us
             .fetch_max(took.as_micros() as u64, Ordering::Relaxed);
     }
@@ -85,7 +93,7 @@ impl fmt::Display for Tally {
              longest wait for a 2xx {:.1} s",
             self.events(),
             count(&self.durable),
-            count(&self.refused),
+            self.refused.borrow(),
             count(&self.unanswered),
             count(&self.timed_out),
             Duration::from_micros(self.longest_answer_us.load(Ordering::Relaxed)).as_secs_f64(),
