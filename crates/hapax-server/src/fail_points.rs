@@ -29,7 +29,7 @@ pub struct FailPoint {
 }
 
 /// Every point there is, in the order of an event's way.
-pub const ALL: [FailPoint; 19] = [
+pub const ALL: [FailPoint; 21] = [
     point(
         "accept.before_store",
         "nothing: the sender has no answer and comes again",
@@ -44,6 +44,11 @@ pub const ALL: [FailPoint; 19] = [
         "a transaction that the server rolls back",
     ),
     point("postgres.after_commit", "a transaction that nobody was told of"),
+    point("redis.before_script", "nothing: the script was not sent"),
+    point(
+        "redis.after_script",
+        "everything that the script wrote, and nobody was told of it",
+    ),
     point(
         "accept.after_store",
         "the event and its work; the sender comes again and is told `duplicate`",

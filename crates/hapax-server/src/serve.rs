@@ -172,7 +172,10 @@ impl Server {
         let started_at = clock.now();
         let ingest_socket = listen::bind(config.server.listen, "server.listen").await?;
         let admin_socket = listen::bind(config.server.admin_listen, "server.admin_listen").await?;
-        let store = OpenStore::open(&config.store.url, &clock).await?;
+        let store = OpenStore::open_to_serve(&config, &clock).await?;
+        for warning in store.warnings() {
+            tracing::warn!("{warning}");
+        }
         let metrics = Arc::new(Metrics::new(Arc::clone(&clock)));
         know(&metrics, &config);
         let keys = KeyFetcher::new(
@@ -300,6 +303,7 @@ impl Server {
             );
         }
         know(&self.metrics, &config);
+        self.store.reconfigure(&config);
         // Where it goes comes before who may send: an event must never find a source without its destinations.
         self.destinations.reconfigure(targets);
         self.engine.reconfigure(routing(&config));

@@ -13,6 +13,7 @@
 //! can write in the same transaction. `docs/GUARANTEES.md` says it for users.
 
 mod accept;
+mod condition;
 mod conflicts;
 mod counts;
 mod event;
@@ -47,10 +48,11 @@ mod transfer;
 mod url;
 mod work;
 
+pub use condition::{Condition, Flushed};
 pub use open::{OpenError, SCHEMA_VERSION, Warning};
 pub use options::Options;
 pub use store::RedisStore;
-pub use url::UrlError;
+pub use url::{UrlError, check as check_url};
 
 /// The longest duration that scripts add to a time without losing microseconds: some 140 years.
 const MICROS_MAX: u64 = 1 << 52;

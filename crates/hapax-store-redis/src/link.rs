@@ -95,9 +95,13 @@ impl Link {
     ) -> Result<Value, Failure> {
         let deadline = Instant::now() + self.call_timeout;
         let mut command = script.by_hash(&self.shards, shard, args);
+        fail::fail_point!("redis.before_script");
         loop {
             let failure = match self.once(shard, &command, replicas, deadline).await {
-                Ok(value) => return Ok(value),
+                Ok(value) => {
+                    fail::fail_point!("redis.after_script");
+                    return Ok(value);
+                }
                 Err(failure) => failure,
             };
             if Instant::now() >= deadline {

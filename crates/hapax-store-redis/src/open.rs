@@ -15,6 +15,7 @@ use crate::{Options, import_mark, reply};
 use hapax_core::store::Purpose;
 
 pub use server::Warning;
+pub(crate) use server::{info, setting};
 
 /// The layout of keys that this program writes.
 pub const SCHEMA_VERSION: u64 = 1;

@@ -1,15 +1,17 @@
 //! The store itself: hands inputs to tasks and answers back.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use hapax_core::store::{
     AcceptRequest, Claim, Counts, Cursor, Error, EventPage, EventQuery, EventRecord, Forgotten, LeaseBatch,
     LeaseOrder, LedgerEntry, PurgeOrder, Purged, Quarantined, ReplayOrder, Replayed, Report, Rescued,
     Variant, Written,
 };
-use hapax_core::{EventId, Hold, Identity, Store};
+use hapax_core::{EventId, Hold, Identity, SourceName, Store};
 
 use crate::failure::Failure;
 use crate::link::Link;
@@ -28,7 +30,7 @@ use crate::{
 /// write in together with it.
 pub struct RedisStore {
     pub(crate) link: Arc<Link>,
-    pub(crate) options: Arc<Options>,
+    options: ArcSwap<Options>,
     progress: Arc<Progress>,
     kind: Kind,
     warnings: Vec<Warning>,
@@ -43,7 +45,7 @@ impl RedisStore {
         let opened = open::open(&options).await?;
         Ok(Self {
             link: opened.link,
-            options: Arc::new(options),
+            options: ArcSwap::from_pointee(options),
             progress: Arc::default(),
             kind: opened.kind,
             warnings: opened.warnings,
@@ -65,13 +67,20 @@ impl RedisStore {
         &self.warnings
     }
 
+    /// From now on each source waits for so many replicas; those that are not named wait for none.
+    pub fn set_wait(&self, wait: BTreeMap<SourceName, u8>) {
+        let mut options = Options::clone(&self.options.load());
+        options.wait = wait;
+        self.options.store(Arc::new(options));
+    }
+
     /// Runs a step in a task of its own: it comes to its end even if nobody waits for it any more.
     pub(crate) async fn run<T, F>(&self, step: impl FnOnce(Arc<Link>, Arc<Options>) -> F) -> Result<T, Error>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Failure>> + Send + 'static,
     {
-        let step = step(Arc::clone(&self.link), Arc::clone(&self.options));
+        let step = step(Arc::clone(&self.link), self.options.load_full());
         let link = Arc::clone(&self.link);
         let task = tokio::spawn(async move {
             let _place = link.admit()?;
@@ -95,7 +104,7 @@ impl Store for RedisStore {
     async fn accept(&self, requests: Vec<AcceptRequest>) -> Vec<Result<Vec<Claim>, Error>> {
         let asked = requests.len();
         let link = Arc::clone(&self.link);
-        let options = Arc::clone(&self.options);
+        let options = self.options.load_full();
         let task = tokio::spawn(async move {
             match link.admit() {
                 Ok(_place) => accept::accept(&link, &options, requests).await,

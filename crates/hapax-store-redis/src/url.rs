@@ -87,6 +87,14 @@ pub enum UrlError {
     Escape,
 }
 
+/// Whether a text is the URL of a store on Redis.
+///
+/// # Errors
+/// When it is not, with the reason.
+pub fn check(url: &str) -> Result<(), UrlError> {
+    Place::parse(url).map(drop)
+}
+
 impl Place {
     pub(crate) fn parse(url: &str) -> Result<Self, UrlError> {
         let (scheme, rest) = url.split_once("://").ok_or(UrlError::Scheme)?;

@@ -136,6 +136,7 @@ async fn refuse_used(store: Option<&StoreUrl>) -> Result<(), CliError> {
         None => false,
         Some(StoreUrl::Sqlite(path)) => path.exists(),
         Some(StoreUrl::Postgres(url)) => has_tables(url).await?,
+        Some(StoreUrl::Redis(_)) => false,
     };
     match store {
         Some(store) if used => Err(CliError::usage(format!(

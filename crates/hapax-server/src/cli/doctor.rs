@@ -7,6 +7,7 @@ mod destinations;
 mod disk;
 mod limits;
 mod ports;
+mod redis;
 mod service;
 mod signatures;
 mod store;
@@ -69,6 +70,7 @@ async fn examine(globals: &Globals) -> Vec<Check> {
     checks.push(clock::check(Some(&config.store.url)));
     checks.push(limits::files());
     checks.extend(store::check(&config.store.url, &service).await);
+    checks.extend(redis::check(&config).await);
     checks.extend(disk::check(&config.store.url));
     checks.extend(ports::check(&config, &service).await);
     checks.extend(destinations::check(&config).await);

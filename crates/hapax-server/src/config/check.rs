@@ -13,8 +13,43 @@ pub(super) fn check(config: &Config, declared: &BTreeSet<&str>, report: &mut Rep
     destination_ids(config, report);
     shared_scopes(config, report);
     inboxes(config, report);
+    only_on_redis(config, report);
+    never_on_a_cluster(config, report);
     handed_over(config, report);
     leftovers(config, report);
+}
+
+/// Only Redis answers before its replicas have an event.
+fn only_on_redis(config: &Config, report: &mut Report<'_>) {
+    let why = match &config.store.url {
+        StoreUrl::Redis(_) => return,
+        StoreUrl::Sqlite(_) => "the store is a file, which has no replicas: what is answered is on its disk",
+        StoreUrl::Postgres(_) => {
+            "the store is PostgreSQL, which waits for its standbys by its own setting `synchronous_standby_names`"
+        }
+    };
+    for (name, source) in &config.sources {
+        if source.redis_wait > 0 {
+            report.problem(&format!("sources.{name}.redis"), format_args!("{why}; remove it"));
+        }
+    }
+}
+
+/// Lanes join shards that are on different masters. A failover may lose the last moments of one and not of the other.
+fn never_on_a_cluster(config: &Config, report: &mut Report<'_>) {
+    if !config.store.url.is_redis_cluster() {
+        return;
+    }
+    for (name, destination) in &config.destinations {
+        if destination.order_by.is_some() {
+            report.problem(
+                &format!("destinations.{name}.order_by"),
+                "a Redis Cluster cannot promise an order: a lane's events are on several masters, and a failover may \
+                 lose the last moments of one of them and not of the others; remove it, or use one Redis server, \
+                 PostgreSQL or SQLite",
+            );
+        }
+    }
 }
 
 /// A secret that a sender hands over is stored, and never as it is.

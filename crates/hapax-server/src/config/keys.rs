@@ -121,7 +121,7 @@ pub static STORE: Table = Table {
         "url",
         "URL",
         "`sqlite:hapax.db`",
-        "`sqlite:PATH`, where a relative path begins at the working directory; or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with `?sslmode=verify-full` and the like, for any number of replicas.",
+        "`sqlite:PATH`, where a relative path begins at the working directory; or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with `?sslmode=verify-full` and the like, for any number of replicas; or `redis://USER:PASSWORD@HOST:PORT/DATABASE` or `redis-cluster://HOST:PORT,HOST:PORT`, or either with `rediss` for TLS, with `?prefix=` and `shards=`, for very high volume.",
     )],
 };
 
@@ -221,7 +221,25 @@ pub static SOURCE: Table = Table {
             "`{}`",
             "What a preset needs besides its secrets, such as `{ verify_token = \"env:NAME\" }`; `hapax providers NAME` lists them.",
         ),
+        key(
+            "redis",
+            "table",
+            "`{}`",
+            "What holds only with a store on Redis; see `[sources.NAME.redis]`.",
+        ),
     ],
+};
+
+/// `[sources.NAME.redis]`.
+pub static REDIS: Table = Table {
+    header: "[sources.NAME.redis]",
+    help: "What a source asks of a store on Redis.",
+    keys: &[key(
+        "wait",
+        "0 to 5",
+        "`0`",
+        "How many replicas must have an event before it is answered 2xx; if they take too long, the answer is 503. It makes losing an event by a failover unlikely, and does not rule it out.",
+    )],
 };
 
 /// `[sources.NAME.verify]`.
@@ -505,11 +523,12 @@ pub static OUTBOX: Table = Table {
 };
 
 /// Every table, in the order of the reference page.
-pub static ALL: [&Table; 8] = [
+pub static ALL: [&Table; 9] = [
     &SERVER,
     &STORE,
     &SOURCE,
     &VERIFY,
+    &REDIS,
     &DESTINATION,
     &PARAM,
     &BACKOFF,

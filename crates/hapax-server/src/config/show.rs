@@ -157,6 +157,10 @@ impl Config {
         if !source.indexed.is_empty() {
             values.push(("indexed", source.indexed.clone().into()));
         }
+        if source.redis_wait > 0 {
+            let wait = ("wait".to_owned(), i64::from(source.redis_wait).into());
+            values.push(("redis", Value::Table(toml::Table::from_iter([wait]))));
+        }
         Shown { path, values }
     }
 

@@ -17,7 +17,7 @@ use http::StatusCode;
 use serde::Deserialize as _;
 
 use super::duration::format_duration;
-use super::keys::VERIFY;
+use super::keys::{REDIS, VERIFY};
 use super::name::parse_name;
 use super::nearest::suggestion;
 use super::rate::Rate;
@@ -38,6 +38,9 @@ const ACK_TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(10)..=Durati
 const DELIVER_TO_MAX: usize = 64;
 /// How many fields one source may have indexed: each costs every event of it a row.
 const INDEXED_MAX: usize = 8;
+
+/// How many replicas an event may be waited for: a cluster has few of them for each master.
+const WAIT: RangeInclusive<u32> = 0..=5;
 
 /// One sender.
 #[derive(Clone, Debug)]
@@ -74,6 +77,8 @@ pub struct Source {
     pub rate_limit: Option<Rate>,
     /// JSON pointers into bodies whose values are indexed.
     pub indexed: Vec<String>,
+    /// On a store on Redis: how many replicas must have an event before it is answered.
+    pub redis_wait: u8,
 }
 
 impl Source {
@@ -111,6 +116,7 @@ pub(super) fn read(name: &str, public_url: Option<&str>, mut section: Section<'_
     let windows = read_windows(&mut section, provider);
     let ack = read_ack(&mut section, provider);
     let options = options::read(&mut section, provider);
+    let redis_wait = read_redis_wait(&mut section);
     let custom = read_verify(&mut section);
     let (recipe, verify) = match (provider, custom) {
         (Some(provider), _) => {
@@ -169,6 +175,7 @@ pub(super) fn read(name: &str, public_url: Option<&str>, mut section: Section<'_
         ack,
         rate_limit,
         indexed,
+        redis_wait,
     })
 }
 
@@ -241,6 +248,15 @@ fn read_indexed(section: &mut Section<'_, '_, '_>) -> Vec<String> {
         section.problem("indexed", format_args!("at most {INDEXED_MAX} fields"));
     }
     pointers
+}
+
+fn read_redis_wait(section: &mut Section<'_, '_, '_>) -> u8 {
+    let path = section.path("redis");
+    let table = section
+        .table("redis")
+        .and_then(|value| value.get_ref().as_table());
+    let mut section = Section::open(path, &REDIS, table, BTreeMap::new(), section.report);
+    section.integer("wait", 0, &WAIT) as u8
 }
 
 /// The limit leaves the sender time to hear the answer: at most a quarter of its own, where that is known.

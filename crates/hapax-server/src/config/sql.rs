@@ -122,7 +122,8 @@ pub(super) fn read_url(section: &mut Section<'_, '_, '_>, text: &str) -> Option<
     match secret.expose().parse() {
         Ok(StoreUrl::Postgres(url)) => Some(SqlUrl::Postgres(url)),
         Ok(StoreUrl::Sqlite(path)) => Some(SqlUrl::Sqlite(path)),
-        Err(_) => {
+        // A Redis has no transaction that an effect and its row of the inbox could share.
+        Ok(StoreUrl::Redis(_)) | Err(_) => {
             section.problem(
                 "url",
                 "this is not a database: write \"postgres://user@host/database\" or \"sqlite:\" and a path, such as \

@@ -1,4 +1,4 @@
-//! Where the store is: `sqlite:hapax.db` or `postgres://…`.
+//! Where the store is: `sqlite:hapax.db`, `postgres://…`, `redis://…` or `redis-cluster://…`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,17 +13,17 @@ pub enum StoreUrl {
     Sqlite(PathBuf),
     /// A PostgreSQL database. The URL may hold a password.
     Postgres(Secret),
+    /// One Redis server or a Redis Cluster. The URL may hold a password.
+    Redis(Secret),
 }
 
-/// Why a text is no store for this build. The text itself is not printed: it may contain a password.
+/// Why a text is no store. The text itself is not printed: it may contain a password.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreUrlError {
-    /// A backend that exists, elsewhere.
-    #[error("{0} stores are not supported by this build; use \"sqlite:hapax.db\" or \"postgres://…\"")]
-    NotInThisBuild(&'static str),
     /// No backend at all.
     #[error(
-        "this is not a store: write \"sqlite:\" and a path, such as \"sqlite:hapax.db\", or \"postgres://user@host/database\""
+        "this is not a store: write \"sqlite:\" and a path, such as \"sqlite:hapax.db\", \"postgres://user@host/database\", \
+         \"redis://host:6379\" or \"redis-cluster://host:6379,host:6379\""
     )]
     Unknown,
     /// A path is missing.
@@ -40,14 +40,25 @@ pub enum StoreUrlError {
     /// A database's URL without a host.
     #[error("the host is missing: write \"postgres://user:password@host:5432/database\"")]
     HostMissing,
+    /// The address of a Redis cannot be used.
+    #[error(transparent)]
+    Redis(#[from] hapax_store_redis::UrlError),
 }
 
 impl StoreUrl {
+    /// Whether it is a Redis Cluster.
+    pub fn is_redis_cluster(&self) -> bool {
+        match self {
+            Self::Redis(url) => scheme(url.expose()).ends_with("-cluster"),
+            Self::Sqlite(_) | Self::Postgres(_) => false,
+        }
+    }
+
     /// The whole URL, password included, for a process that runs in another folder.
     pub(crate) fn absolute(&self) -> std::io::Result<String> {
         match self {
             Self::Sqlite(path) => Ok(format!("sqlite:{}", std::path::absolute(path)?.display())),
-            Self::Postgres(url) => Ok(url.expose().to_owned()),
+            Self::Postgres(url) | Self::Redis(url) => Ok(url.expose().to_owned()),
         }
     }
 }
@@ -60,9 +71,7 @@ impl FromStr for StoreUrl {
         match scheme {
             "sqlite" => sqlite(rest),
             "postgres" | "postgresql" => postgres(text, rest),
-            "redis" | "rediss" | "redis-cluster" | "rediss-cluster" => {
-                Err(StoreUrlError::NotInThisBuild("Redis"))
-            }
+            "redis" | "rediss" | "redis-cluster" | "rediss-cluster" => redis(text),
             _ => Err(StoreUrlError::Unknown),
         }
     }
@@ -73,6 +82,12 @@ impl fmt::Display for StoreUrl {
         match self {
             Self::Sqlite(path) => write!(formatter, "sqlite:{}", path.display()),
             Self::Postgres(url) => write!(formatter, "postgres://{}", place(url.expose())),
+            Self::Redis(url) => {
+                let url = url.expose();
+                write!(formatter, "{}://{}", scheme(url), place(url))?;
+                // Stores on one server are told apart by it.
+                prefix(url).map_or(Ok(()), |prefix| write!(formatter, "?prefix={prefix}"))
+            }
         }
     }
 }
@@ -99,6 +114,23 @@ fn postgres(text: &str, rest: &str) -> Result<StoreUrl, StoreUrlError> {
     }
 }
 
+fn redis(text: &str) -> Result<StoreUrl, StoreUrlError> {
+    hapax_store_redis::check_url(text)?;
+    Ok(StoreUrl::Redis(Secret::new(text)))
+}
+
+fn scheme(url: &str) -> &str {
+    url.split_once("://").map_or("", |(scheme, _)| scheme)
+}
+
+/// The prefix that a URL gives to the store's keys.
+fn prefix(url: &str) -> Option<&str> {
+    let (_, options) = url.split_once('?')?;
+    options
+        .split('&')
+        .find_map(|option| option.strip_prefix("prefix="))
+}
+
 /// Host, port and database of a URL: what may be printed.
 fn place(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -109,6 +141,8 @@ fn place(url: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use hapax_store_redis::UrlError;
+
     use super::*;
 
     #[test]
@@ -137,12 +171,42 @@ mod tests {
     }
 
     #[test]
-    fn other_stores_are_known_and_refused_without_printing_their_passwords() {
+    fn a_redis_is_shown_with_its_prefix_and_without_its_password() {
+        for (text, shown, is_cluster) in [
+            ("redis://app:hunter2@cache:6380/2", "redis://cache:6380/2", false),
+            (
+                "rediss://:hunter2@cache?shards=4&prefix=shop",
+                "rediss://cache?prefix=shop",
+                false,
+            ),
+            (
+                "redis-cluster://:hunter2@a:1,b:2?shards=8",
+                "redis-cluster://a:1,b:2",
+                true,
+            ),
+            ("rediss-cluster://:hunter2@a:1", "rediss-cluster://a:1", true),
+        ] {
+            let url: StoreUrl = text.parse().unwrap();
+            assert_eq!(url.to_string(), shown);
+            assert_eq!(url.is_redis_cluster(), is_cluster, "{text}");
+            assert!(!format!("{url:?}").contains("hunter2"));
+        }
+    }
+
+    #[test]
+    fn what_is_no_store_is_refused_without_printing_its_password() {
         for (text, error) in [
             ("postgres:hunter2", StoreUrlError::HostMissing),
             ("postgres://", StoreUrlError::HostMissing),
-            ("redis://:hunter2@cache", StoreUrlError::NotInThisBuild("Redis")),
-            ("redis-cluster://a:1,b:2", StoreUrlError::NotInThisBuild("Redis")),
+            ("redis://:hunter2@", StoreUrlError::Redis(UrlError::HostMissing)),
+            (
+                "redis://:hunter2@a:1,b:2",
+                StoreUrlError::Redis(UrlError::SeveralHosts),
+            ),
+            (
+                "redis-cluster://:hunter2@a:1?shards=3",
+                StoreUrlError::Redis(UrlError::Shards),
+            ),
             ("mysql://root:hunter2@db", StoreUrlError::Unknown),
             ("hapax.db", StoreUrlError::Unknown),
             ("sqlite:", StoreUrlError::PathMissing),

@@ -1,20 +1,24 @@
 //! Opening and closing the store that the configuration names.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::store::Purpose;
-use hapax_core::{Backend, Clock};
+use hapax_core::{Backend, Clock, SourceName};
 use hapax_store_postgres::PostgresStore;
+use hapax_store_redis::RedisStore;
 use hapax_store_sqlite::SqliteStore;
 
-use crate::config::StoreUrl;
+use crate::config::{Config, StoreUrl};
 
 /// Batches of accepts under way at once on a store that many connections write to.
 const ACCEPTS_IN_FLIGHT: usize = 4;
 /// How long one step of a copy may take: it counts whole tables.
 const COPY_STEP_TIMEOUT: Duration = Duration::from_secs(3_600);
+/// The same on Redis, where no step counts a whole store: as long as a failover and a slow server may take together.
+const COPY_CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The store cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +39,14 @@ pub enum StoreError {
         /// Why.
         source: hapax_store_postgres::OpenError,
     },
+    /// Redis says why and what to do.
+    #[error("the store {place} cannot be opened")]
+    Redis {
+        /// Where it is, without its password.
+        place: String,
+        /// Why.
+        source: hapax_store_redis::OpenError,
+    },
     /// The thread that opens it is gone.
     #[error("the store {} was not opened: its thread ended", path.display())]
     Aborted {
@@ -50,6 +62,8 @@ pub enum OpenStore {
     Sqlite(Arc<SqliteStore>),
     /// A database for many.
     Postgres(Arc<PostgresStore>),
+    /// One Redis server or a cluster, for many.
+    Redis(Arc<RedisStore>),
 }
 
 impl OpenStore {
@@ -69,7 +83,22 @@ impl OpenStore {
                     }),
                 }
             }
+            StoreUrl::Redis(secret) => {
+                let options = hapax_store_redis::Options::new(secret.expose());
+                redis(url, options).await
+            }
         }
+    }
+
+    /// Opens it with what its configuration asks of it.
+    pub(super) async fn open_to_serve(config: &Config, clock: &Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let url = &config.store.url;
+        let StoreUrl::Redis(secret) = url else {
+            return Self::open(url, clock).await;
+        };
+        let mut options = hapax_store_redis::Options::new(secret.expose());
+        options.wait = waits(config);
+        redis(url, options).await
     }
 
     /// Opens it to copy from it or into it: with time to count everything, and few connections.
@@ -91,6 +120,12 @@ impl OpenStore {
                     .map(|store| Self::Postgres(Arc::new(store)))
                     .map_err(|source| StoreError::Postgres { place, source })
             }
+            StoreUrl::Redis(secret) => {
+                let mut options = hapax_store_redis::Options::new(secret.expose());
+                options.purpose = purpose;
+                options.call_timeout = COPY_CALL_TIMEOUT;
+                redis(url, options).await
+            }
         }
     }
 
@@ -99,6 +134,23 @@ impl OpenStore {
         match self {
             Self::Sqlite(store) => Arc::clone(store) as Arc<dyn Backend>,
             Self::Postgres(store) => Arc::clone(store) as Arc<dyn Backend>,
+            Self::Redis(store) => Arc::clone(store) as Arc<dyn Backend>,
+        }
+    }
+
+    /// Takes over what another configuration asks of the store.
+    pub(super) fn reconfigure(&self, config: &Config) {
+        match self {
+            Self::Sqlite(_) | Self::Postgres(_) => {}
+            Self::Redis(store) => store.set_wait(waits(config)),
+        }
+    }
+
+    /// What works, and promises less than it could: said once, at the start.
+    pub fn warnings(&self) -> Vec<String> {
+        match self {
+            Self::Sqlite(_) | Self::Postgres(_) => Vec::new(),
+            Self::Redis(store) => store.warnings().iter().map(ToString::to_string).collect(),
         }
     }
 
@@ -106,7 +158,7 @@ impl OpenStore {
     pub(super) const fn accepts_in_flight(&self) -> usize {
         match self {
             Self::Sqlite(_) => 1,
-            Self::Postgres(_) => ACCEPTS_IN_FLIGHT,
+            Self::Postgres(_) | Self::Redis(_) => ACCEPTS_IN_FLIGHT,
         }
     }
 
@@ -115,9 +167,27 @@ impl OpenStore {
         match self {
             Self::Sqlite(store) => store.close().await,
             // Every answered step is committed; its connections end with the process.
-            Self::Postgres(_) => {}
+            Self::Postgres(_) | Self::Redis(_) => {}
         }
     }
+}
+
+async fn redis(url: &StoreUrl, options: hapax_store_redis::Options) -> Result<OpenStore, StoreError> {
+    match RedisStore::open(options).await {
+        Ok(store) => Ok(OpenStore::Redis(Arc::new(store))),
+        Err(source) => Err(StoreError::Redis {
+            place: url.to_string(),
+            source,
+        }),
+    }
+}
+
+/// How many replicas each source waits for; those that wait for none are left out.
+fn waits(config: &Config) -> BTreeMap<SourceName, u8> {
+    let sources = config.sources.values().filter(|source| source.redis_wait > 0);
+    sources
+        .map(|source| (source.name.clone(), source.redis_wait))
+        .collect()
 }
 
 async fn sqlite(

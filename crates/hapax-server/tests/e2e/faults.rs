@@ -16,6 +16,7 @@ mod limits;
 mod link;
 mod load;
 mod points;
+mod redis;
 mod report;
 mod servers;
 mod stores;

@@ -22,6 +22,7 @@ mod examples;
 mod footprint;
 mod moving;
 mod outbox;
+mod redis;
 mod replicas;
 mod shutdown;
 mod store_trouble;

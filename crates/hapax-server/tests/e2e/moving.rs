@@ -1,10 +1,12 @@
-//! Moving up: a store that a service has filled goes to Postgres, through a kill in the middle, and is served there.
+//! Moving up: a store that a service has filled goes to Postgres, through a kill in the middle, or to Redis, and is served
+//! there.
 
 use std::process::Stdio;
 use std::time::Duration;
 
 use hapax_core::store::Census;
 use hapax_test_postgres::{Database, Server};
+use hapax_test_redis::{Server as Redis, fresh_prefix};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -169,6 +171,28 @@ async fn a_killed_copy_goes_on_and_postgres_takes_over_without_losing_or_doublin
     assert!(again.assert_code(1).stderr.contains("not empty"), "{again:#?}");
 
     serve_on(&world, setup).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_takes_over_from_a_file_without_losing_or_doubling_and_goes_back_to_one() {
+    let world = World::new().await;
+    let url = Redis::shared().unwrap().url_with_prefix(&fresh_prefix());
+    let setup = world.filled().await;
+    let arguments = [
+        "store",
+        "copy",
+        "--from",
+        "sqlite:hapax.db",
+        "--to",
+        &url,
+        "--json",
+    ];
+    let copied = run(setup.path(), &arguments).await.json();
+    assert_eq!(copied["verified"], true, "{copied}");
+    assert_eq!(copied["counts"]["identities"], world.all().len(), "{copied}");
+    let again = run(setup.path(), &arguments).await;
+    assert!(again.assert_code(1).stderr.contains("not empty"), "{again:#?}");
+    serve_on(&world, setup.database(&url)).await;
 }
 
 /// The saved view, the traffic, and what a search looks up.

@@ -135,7 +135,7 @@ fn version(text: &str) -> Option<(u64, u64)> {
 }
 
 /// What `INFO` says, by name.
-async fn info(link: &Link, node: &Node) -> Result<BTreeMap<String, String>, Failure> {
+pub(crate) async fn info(link: &Link, node: &Node) -> Result<BTreeMap<String, String>, Failure> {
     let answer = link.ask(node, &redis::cmd("INFO")).await?;
     let text = match answer {
         redis::Value::VerbatimString { text, .. } => text,
@@ -148,7 +148,7 @@ async fn info(link: &Link, node: &Node) -> Result<BTreeMap<String, String>, Fail
 }
 
 /// A setting, where the server lets us ask: services that are managed for their users often do not.
-async fn setting(link: &Link, node: &Node, name: &str) -> Option<String> {
+pub(crate) async fn setting(link: &Link, node: &Node, name: &str) -> Option<String> {
     let mut command = redis::cmd("CONFIG");
     command.arg("GET").arg(name);
     let answer = link.ask(node, &command).await.ok()?;

@@ -23,7 +23,7 @@ pub(super) async fn check(store: &StoreUrl, service: &Service) -> Vec<Check> {
             let fix = "stop the other process, or restore a backup if the file is damaged; keep a copy of the file first";
             open(store, fix).await
         }
-        (_, StoreUrl::Postgres(_)) => {
+        (_, StoreUrl::Postgres(_) | StoreUrl::Redis(_)) => {
             let fix = "start the database, or correct `store.url`; what is missing is in the message";
             open(store, fix).await
         }

@@ -29,6 +29,7 @@ use crate::output;
 #[command(after_help = "\
 Examples:
   hapax store copy --to postgres://hapax@db.internal/hapax
+  hapax store copy --to redis-cluster://a.internal:6379,b.internal:6379
   hapax store copy --from sqlite:old.db --to sqlite:new.db --json")]
 pub struct Args {
     /// The store to fill
@@ -196,7 +197,7 @@ fn differs(verdict: &Verdict, globals: &Globals) -> CliError {
 fn say_what_is_hidden(to: &StoreUrl) {
     match to {
         StoreUrl::Sqlite(_) => {}
-        StoreUrl::Postgres(_) => output::note(
+        StoreUrl::Postgres(_) | StoreUrl::Redis(_) => output::note(
             "with the user, password and options that you gave to --to, which are not shown here; or set HAPAX_STORE__URL",
         ),
     }

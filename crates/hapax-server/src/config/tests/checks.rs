@@ -112,12 +112,68 @@ fn the_server_has_limits_and_a_public_url_is_plain() {
 }
 
 #[test]
-fn stores_of_other_builds_are_known_and_refused() {
+fn a_redis_that_cannot_be_is_refused_with_the_reason() {
     assert_eq!(
-        problems("[store]\nurl = \"redis://cache\"\n"),
+        problems("[store]\nurl = \"redis://:hunter2@cache?shards=3\"\n"),
+        ["hapax.toml:2:1: store.url: the number of shards is 1, 2, 4, 8, 16, 32 or 64"]
+    );
+}
+
+/// A store, a source with these lines, and a destination with those.
+fn on(store: &str, source: &str, destination: &str) -> String {
+    format!(
+        "[store]\nurl = \"{store}\"\n[sources.stripe]\nprovider = \"stripe\"\nsecrets = [\"env:STRIPE_NEW\"]\n\
+         deliver_to = [\"app\"]\n{source}\n[destinations.app]\nkind = \"http\"\nurl = \"http://127.0.0.1:3000/\"\n\
+         {destination}\n"
+    )
+}
+
+#[test]
+fn a_cluster_keeps_no_order_and_one_redis_does() {
+    let order = "order_by = \"body:/id\"";
+    assert_eq!(problems(&on("redis://cache", "", order)), [""; 0]);
+    for store in ["redis-cluster://a:1,b:2", "rediss-cluster://a:1"] {
+        assert_eq!(
+            problems(&on(store, "", order)),
+            [
+                "hapax.toml:11:1: destinations.app.order_by: a Redis Cluster cannot promise an order: a lane's events \
+                 are on several masters, and a failover may lose the last moments of one of them and not of the \
+                 others; remove it, or use one Redis server, PostgreSQL or SQLite"
+            ]
+        );
+        assert_eq!(problems(&on(store, "", "")), [""; 0]);
+    }
+}
+
+#[test]
+fn replicas_are_waited_for_on_redis_alone() {
+    let wait = "redis = { wait = 2 }";
+    let config = parsed(&on("redis-cluster://a:1", wait, ""));
+    assert_eq!(config.sources["stripe"].redis_wait, 2);
+    assert!(
+        config.to_toml().contains("redis = { wait = 2 } # line 7"),
+        "{}",
+        config.to_toml()
+    );
+    assert_eq!(
+        problems(&on("sqlite:hapax.db", wait, "")),
         [
-            "hapax.toml:2:1: store.url: Redis stores are not supported by this build; use \"sqlite:hapax.db\" or \
-             \"postgres://…\""
+            "hapax.toml:7:1: sources.stripe.redis: the store is a file, which has no replicas: what is answered is on \
+             its disk; remove it"
+        ]
+    );
+    assert_eq!(
+        problems(&on("postgres://db/app", wait, "")),
+        [
+            "hapax.toml:7:1: sources.stripe.redis: the store is PostgreSQL, which waits for its standbys by its own \
+             setting `synchronous_standby_names`; remove it"
+        ]
+    );
+    assert_eq!(
+        problems(&on("redis://a", "redis = { wait = 6, waits = 1 }", "")),
+        [
+            "hapax.toml:7:11: sources.stripe.redis.wait: 6 is not between 0 and 5",
+            "hapax.toml:7:21: [sources.stripe.redis] has no key `waits`; did you mean `wait`?",
         ]
     );
 }

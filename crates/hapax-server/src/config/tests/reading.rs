@@ -7,7 +7,7 @@ use hapax_core::OnDead;
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::keys::{ALL, BACKOFF, DESTINATION, OUTBOX, PARAM, SERVER, SOURCE, STORE};
+use crate::config::keys::{ALL, BACKOFF, DESTINATION, OUTBOX, PARAM, REDIS, SERVER, SOURCE, STORE};
 
 #[test]
 fn the_documented_file_is_understood() {
@@ -172,13 +172,22 @@ fn the_reader_asks_for_exactly_the_keys_of_the_table() {
         let of_table = report.asked.iter().filter(|(table, _)| *table == header);
         of_table.map(|(_, name)| name.clone()).collect()
     };
-    for table in [&SERVER, &STORE, &SOURCE, &DESTINATION, &PARAM, &BACKOFF, &OUTBOX] {
+    for table in [
+        &SERVER,
+        &STORE,
+        &SOURCE,
+        &REDIS,
+        &DESTINATION,
+        &PARAM,
+        &BACKOFF,
+        &OUTBOX,
+    ] {
         let known: BTreeSet<String> = table.names().map(str::to_owned).collect();
         assert_eq!(asked(table.header), known, "{}", table.header);
     }
     assert_eq!(
         ALL.len(),
-        8,
+        9,
         "`verify` is read by the verifier, and compared with its keys elsewhere"
     );
 }

@@ -23,6 +23,11 @@ async fn a_clock_that_jumps_loses_and_doubles_nothing_on_postgres() {
     jump(World::on_postgres(Server::shared().unwrap()).await).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_clock_that_jumps_loses_and_doubles_nothing_on_redis() {
+    jump(World::on_shared_redis().await).await;
+}
+
 async fn jump(world: World) {
     let jumps = [HOURS, -HOURS, WEEKS, 0];
     for seconds in jumps {

@@ -22,6 +22,11 @@ async fn a_destination_that_lies_and_dawdles_gets_one_key_for_each_event_on_post
     deceive(World::on_postgres(Server::shared().unwrap()).await).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_destination_that_lies_and_dawdles_gets_one_key_for_each_event_on_redis() {
+    deceive(World::on_shared_redis().await).await;
+}
+
 async fn deceive(world: World) {
     world.sink.behave(untrustworthy);
     let load = world.load();

@@ -18,7 +18,15 @@ const FROZEN: Duration = Duration::from_millis(2_500);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_replica_that_wakes_past_its_leases_loses_and_doubles_nothing_on_postgres() {
-    let world = World::on_postgres(Server::shared().unwrap()).await;
+    freeze(World::on_postgres(Server::shared().unwrap()).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_that_wakes_past_its_leases_loses_and_doubles_nothing_on_redis() {
+    freeze(World::on_shared_redis().await).await;
+}
+
+async fn freeze(world: World) {
     for round in 0..ROUNDS {
         let zombie = round % world.replicas.len();
         let load = world.load();

@@ -71,6 +71,19 @@ impl State {
         }
     }
 
+    /// As Redis has it.
+    pub(super) fn named(name: &str) -> Self {
+        match name {
+            "pending" => Self::Pending,
+            "running" => Self::Running,
+            "retrying" => Self::Retrying,
+            "completed" => Self::Completed,
+            "dead" => Self::Dead,
+            "discarded" => Self::Discarded,
+            other => panic!("the store has a state `{other}`"),
+        }
+    }
+
     pub(super) const fn is_finished(self) -> bool {
         match self {
             Self::Pending | Self::Running | Self::Retrying => false,

@@ -17,6 +17,8 @@ const REACHED: std::ops::RangeInclusive<u32> = 1..=6;
 /// After how many answers of a round a process dies at a moment of nobody's choice.
 const ANSWERS: std::ops::RangeInclusive<usize> = 10..=120;
 const SIGKILL: i32 = 9;
+/// How the points of each store begin.
+const STORES: [&str; 3] = ["sqlite.", "postgres.", "redis."];
 
 fn kills() -> usize {
     let given = std::env::var("HAPAX_FAULT_KILLS").ok();
@@ -25,12 +27,17 @@ fn kills() -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_at_every_fail_point_loses_and_doubles_nothing_on_sqlite() {
-    at_every_point(World::on_sqlite().await, "postgres.").await;
+    at_every_point(World::on_sqlite().await, "sqlite.").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_at_every_fail_point_loses_and_doubles_nothing_on_postgres() {
-    at_every_point(World::on_postgres(Server::shared().unwrap()).await, "sqlite.").await;
+    at_every_point(World::on_postgres(Server::shared().unwrap()).await, "postgres.").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kill_at_every_fail_point_loses_and_doubles_nothing_on_redis() {
+    at_every_point(World::on_shared_redis().await, "redis.").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -43,13 +50,18 @@ async fn kills_at_random_moments_lose_and_double_nothing_on_postgres() {
     at_random(World::on_postgres(Server::shared().unwrap()).await).await;
 }
 
-/// Every point but those of another store, as often as it takes.
-async fn at_every_point(mut world: World, of_another_store: &str) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kills_at_random_moments_lose_and_double_nothing_on_redis() {
+    at_random(World::on_shared_redis().await).await;
+}
+
+/// Every point but those of other stores, as often as it takes.
+async fn at_every_point(mut world: World, of_this_store: &str) {
     let mut random = fastrand::Rng::with_seed(seed());
     let points: Vec<&str> = ALL
         .iter()
         .map(|point| point.name)
-        .filter(|name| !name.starts_with(of_another_store))
+        .filter(|name| is_reached(name, of_this_store))
         .collect();
     let rounds = points.len().max(kills() * 2 / 5);
     for round in 0..rounds {
@@ -62,6 +74,10 @@ async fn at_every_point(mut world: World, of_another_store: &str) {
         mend(&mut world, replica, round, load).await;
     }
     world.verdict("SIGKILL at each fail point", rounds).await;
+}
+
+fn is_reached(point: &str, of_this_store: &str) -> bool {
+    point.starts_with(of_this_store) || !STORES.iter().any(|store| point.starts_with(store))
 }
 
 async fn until_dead(world: &mut World, replica: usize, point: &str, load: &Load) {

@@ -61,6 +61,11 @@ async fn a_replica_without_descriptors_loses_and_doubles_nothing() {
     without_descriptors(World::on_postgres(Server::shared().unwrap()).await).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_on_redis_without_descriptors_loses_and_doubles_nothing() {
+    without_descriptors(World::on_shared_redis().await).await;
+}
+
 async fn without_descriptors(world: World) {
     for round in 0..ROUNDS {
         let process = world.replicas[round % world.replicas.len()].service.pid();
@@ -84,6 +89,11 @@ async fn a_process_without_memory_aborts_and_loses_and_doubles_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_replica_without_memory_aborts_and_loses_and_doubles_nothing() {
     without_memory(World::on_postgres(Server::shared().unwrap()).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_on_redis_without_memory_aborts_and_loses_and_doubles_nothing() {
+    without_memory(World::on_shared_redis().await).await;
 }
 
 async fn without_memory(mut world: World) {

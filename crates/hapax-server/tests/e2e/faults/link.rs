@@ -1,4 +1,4 @@
-//! The wire to PostgreSQL, in our hands: cut, slow, dead without a word, or gone at the worst moment.
+//! The wire to a database, in our hands: cut, slow, dead without a word, or gone at the worst moment.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -11,10 +11,24 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
+/// What writes are on a wire, and what says that one is done.
+#[derive(Clone, Copy)]
+pub(super) struct Language {
+    write: &'static [u8],
+    written: &'static [u8],
+}
+
 /// A simple query `COMMIT`, as it is on the wire: what both the store and `tokio-postgres` send.
-const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
-/// The server's word that it is done.
-const COMMITTED: &[u8] = b"COMMIT\0";
+pub(super) const POSTGRES: Language = Language {
+    write: b"Q\0\0\0\x0bCOMMIT\0",
+    written: b"COMMIT\0",
+};
+
+/// A call of a script, and whatever is answered to it.
+pub(super) const REDIS: Language = Language {
+    write: b"EVALSHA",
+    written: b"\r\n",
+};
 
 /// What goes through at a time.
 const PIECE_BYTES: usize = 64 << 10;
@@ -29,8 +43,8 @@ pub(super) enum Mood {
     Slow(Duration),
     /// Connections stay open, and nothing goes through.
     HalfOpen,
-    /// The next COMMIT reaches the server and is done; its answer does not come back, and the connection ends.
-    LoseCommitAnswer,
+    /// The next write reaches the server and is done; its answer does not come back, and the connection ends.
+    LoseAnswer,
 }
 
 /// A proxy on a port of its own. It ends when dropped.
@@ -41,15 +55,17 @@ pub(super) struct Link {
 }
 
 struct Shared {
+    language: Language,
     mood: watch::Sender<Mood>,
     answers_lost: AtomicUsize,
 }
 
 impl Link {
-    pub(super) async fn to_port(server: u16) -> Self {
+    pub(super) async fn to_port(server: u16, language: Language) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let shared = Arc::new(Shared {
+            language,
             mood: watch::Sender::new(Mood::Through),
             answers_lost: AtomicUsize::new(0),
         });
@@ -66,11 +82,16 @@ impl Link {
         )
     }
 
+    /// The port of a server through this.
+    pub(super) const fn port(&self) -> u16 {
+        self.port
+    }
+
     pub(super) fn set(&self, mood: Mood) {
         self.shared.mood.send_replace(mood);
     }
 
-    /// How many answers to COMMIT never came.
+    /// How many answers never came.
     pub(super) fn answers_lost(&self) -> usize {
         self.shared.answers_lost.load(Ordering::SeqCst)
     }
@@ -122,7 +143,7 @@ async fn requests(
             return;
         }
         // Whoever is first has its answer lost; the others go on.
-        if contains(&bytes, COMMIT) && take_loss(shared) {
+        if contains(&bytes, shared.language.write) && take_loss(shared) {
             committing.store(1, Ordering::SeqCst);
         }
         if to.write_all(&bytes).await.is_err() {
@@ -139,7 +160,7 @@ async fn answers(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, shared: &Share
             return;
         }
         if committing.load(Ordering::SeqCst) == 1 {
-            if contains(&bytes, COMMITTED) {
+            if contains(&bytes, shared.language.written) {
                 shared.answers_lost.fetch_add(1, Ordering::SeqCst);
                 return;
             }
@@ -165,14 +186,14 @@ async fn passable(shared: &Shared) -> Result<(), Swallowed> {
             drop(mood.wait_for(|mood| *mood != Mood::HalfOpen).await);
             return Err(Swallowed);
         }
-        Mood::Through | Mood::Cut | Mood::LoseCommitAnswer => {}
+        Mood::Through | Mood::Cut | Mood::LoseAnswer => {}
     }
     Ok(())
 }
 
 fn take_loss(shared: &Shared) -> bool {
     shared.mood.send_if_modified(|mood| {
-        let takes = *mood == Mood::LoseCommitAnswer;
+        let takes = *mood == Mood::LoseAnswer;
         if takes {
             *mood = Mood::Through;
         }

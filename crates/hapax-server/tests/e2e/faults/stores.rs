@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hapax_test_postgres::Database;
+use hapax_test_redis::Reply;
 use rusqlite::{Connection, OpenFlags};
 
 use super::history::{Place, Seen, State, Stored};
@@ -24,7 +25,12 @@ const POSTGRES: &str = "
           WHERE is_current) d
     JOIN hapax.events e USING (bucket, id)";
 
-type Row = (String, String, i64, i64, i64, String, Option<String>);
+/// The same for one shard. A script is one moment, too.
+const REDIS: &str = include_str!("look.lua");
+/// What it answers for each delivery.
+const REDIS_FIELDS: usize = 6;
+
+type Row = (String, String, i64, i64, State, String, Option<String>);
 
 /// Everything in a store's file, while its service runs.
 pub(super) fn look_at_file(path: &Path) -> Seen {
@@ -37,7 +43,7 @@ pub(super) fn look_at_file(path: &Path) -> Seen {
             row.get(1)?,
             row.get(2)?,
             row.get(3)?,
-            row.get(4)?,
+            State::of(row.get(4)?),
             row.get(5)?,
             row.get(6)?,
         ))
@@ -54,9 +60,31 @@ pub(super) async fn look_at_database(database: &Database) -> Seen {
             row.get(1),
             row.get(2),
             row.get(3),
-            row.get(4),
+            State::of(row.get(4)),
             row.get(5),
             row.get(6),
+        )
+    });
+    seen(rows)
+}
+
+/// Everything under a prefix, on a server of one shard.
+pub(super) fn look_at_redis(server: &hapax_test_redis::Server, prefix: &str) -> Seen {
+    let tag = format!("{{{prefix}:0.0}}");
+    let found = server.call(&["EVAL", REDIS, "1", &tag]).unwrap();
+    let rows = found.list().chunks_exact(REDIS_FIELDS).map(|fields| {
+        let text = |at: usize| Reply::text(&fields[at]);
+        let number = |at: usize| text(at).parse().unwrap();
+        // Redis does not store a delivery's key, which follows from the rest; those that arrive are compared anyway.
+        let key = String::new();
+        (
+            text(0),
+            text(1),
+            number(2),
+            number(3),
+            State::named(&text(4)),
+            key,
+            Some(text(5)),
         )
     });
     seen(rows)
@@ -68,7 +96,7 @@ fn seen(rows: impl Iterator<Item = Row>) -> Seen {
         let stored = Stored {
             generation,
             token,
-            state: State::of(state),
+            state,
             key,
             replay: replay.filter(|replay| !replay.is_empty()),
         };

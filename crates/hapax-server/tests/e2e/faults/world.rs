@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use hapax_server::fail_points::{FOLDER, KILL_FILE};
 use hapax_test_postgres::{Database, Server};
+use hapax_test_redis::{Server as Redis, fresh_prefix};
 
 use super::books::Books;
 use super::checker::{self, Findings};
 use super::history::{Place, Seen};
-use super::link::Link;
+use super::link::{self, Link};
 use super::load::{Load, Log};
 use super::{report, stores};
 use crate::harness::{Received, Reply, Service, Setup, Sink, eventually};
@@ -19,7 +20,7 @@ pub(super) const LIMIT: Duration = Duration::from_secs(90);
 /// Short, so that another worker takes over soon. Every failure is a fault of ours: no attempt limit may be in reach.
 const DESTINATION: &str = "max_attempts = 100\nlease = \"2s\"\ntimeout = \"1500ms\"\n\
                            backoff = { first = \"20ms\", cap = \"200ms\" }";
-/// Replicas on PostgreSQL. SQLite has one process.
+/// Replicas on a server. SQLite has one process.
 const REPLICAS: usize = 2;
 
 /// One process, and its wire to the database.
@@ -41,6 +42,7 @@ pub(super) struct World {
 enum Ground {
     Sqlite,
     Postgres { store: Database, server: Server },
+    Redis { prefix: String, server: Redis },
 }
 
 impl World {
@@ -56,6 +58,19 @@ impl World {
         Self::build(Ground::Postgres { store, server }, books).await
     }
 
+    /// Two processes on a Redis, each by a wire of its own; the application's database is a PostgreSQL.
+    pub(super) async fn on_redis(server: Redis) -> Self {
+        let books = Server::shared().unwrap().database().await.unwrap();
+        let books = Books::postgres(books).await;
+        let prefix = fresh_prefix();
+        Self::build(Ground::Redis { prefix, server }, books).await
+    }
+
+    /// The same on the server that all tests share.
+    pub(super) async fn on_shared_redis() -> Self {
+        Self::on_redis(Redis::shared().unwrap()).await
+    }
+
     async fn build(ground: Ground, books: Books) -> Self {
         let sink = Sink::that(unreliable).await;
         let mut replicas = Vec::new();
@@ -69,13 +84,23 @@ impl World {
             }
             Ground::Postgres { store, server } => {
                 for _ in 0..REPLICAS {
-                    let link = Link::to_port(server.port()).await;
+                    let link = Link::to_port(server.port(), link::POSTGRES).await;
                     let Books::Postgres(database) = &books else {
                         unreachable!("both are on one server");
                     };
                     let setup = setup(&sink, &link.url(database.name())).database(&link.url(store.name()));
                     replicas.push(Replica {
                         service: setup.spawn(),
+                        link: Some(link),
+                    });
+                }
+            }
+            Ground::Redis { prefix, server } => {
+                for _ in 0..REPLICAS {
+                    let link = Link::to_port(server.port(), link::REDIS).await;
+                    let store = format!("redis://127.0.0.1:{}/0?prefix={prefix}", link.port());
+                    replicas.push(Replica {
+                        service: setup(&sink, &books.url()).database(&store).spawn(),
                         link: Some(link),
                     });
                 }
@@ -113,7 +138,15 @@ impl World {
     pub(super) fn server(&self) -> &Server {
         match &self.ground {
             Ground::Postgres { server, .. } => server,
-            Ground::Sqlite => panic!("a file has no server"),
+            Ground::Sqlite | Ground::Redis { .. } => panic!("the store is not on PostgreSQL"),
+        }
+    }
+
+    /// The Redis, to be broken.
+    pub(super) fn redis(&self) -> &Redis {
+        match &self.ground {
+            Ground::Redis { server, .. } => server,
+            Ground::Sqlite | Ground::Postgres { .. } => panic!("the store is not on Redis"),
         }
     }
 
@@ -121,6 +154,7 @@ impl World {
         match self.ground {
             Ground::Sqlite => "SQLite",
             Ground::Postgres { .. } => "PostgreSQL, two replicas",
+            Ground::Redis { .. } => "Redis, two replicas",
         }
     }
 
@@ -140,6 +174,7 @@ impl World {
         match &self.ground {
             Ground::Sqlite => stores::look_at_file(&self.replicas[0].service.setup.store_path()),
             Ground::Postgres { store, .. } => stores::look_at_database(store).await,
+            Ground::Redis { prefix, server } => stores::look_at_redis(server, prefix),
         }
     }
 
