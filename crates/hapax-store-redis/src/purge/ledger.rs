@@ -1,0 +1,262 @@
+//! Ledger entries that have expired and whose events are gone.
+
+use std::collections::HashMap;
+
+use hapax_core::store::{PurgeOrder, Purged};
+use hapax_core::{EventId, Key, Timestamp};
+use redis::Value;
+
+use super::Budget;
+use super::events::conflict_key;
+use crate::event::sixteen;
+use crate::failure::Failure;
+use crate::identity::{earlier, event_key};
+use crate::ledger::{self, Entry};
+use crate::link::Link;
+use crate::reply;
+use crate::script::LOOK;
+use crate::shards::Shard;
+use crate::snapshot::{Change, Command, Made, Room};
+
+/// Entries that are looked at in one call of the server.
+const AT_ONCE: usize = 200;
+const MICROS_OF_AN_HOUR: i64 = 3_600_000_000;
+/// The list of an hour that is this long past and empty gets no more entries.
+const HOURS_KEPT: i64 = 24;
+
+/// How far a walk came: an hour, and how many of its entries stay.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reached {
+    hour: i64,
+    kept: usize,
+}
+
+/// Walks through the entries of a shard by the hour of their expiry; how far it came, unless it came to the end.
+pub(super) async fn purge(
+    link: &Link,
+    shard: Shard,
+    order: &PurgeOrder,
+    from: Reached,
+    budget: &mut Budget,
+    purged: &mut Purged,
+) -> Result<Option<Reached>, Failure> {
+    let (hours, scopes) = plan(link, shard, order.ledger_before).await?;
+    let mut reached = from;
+    for hour in hours.into_iter().filter(|hour| *hour >= from.hour) {
+        if hour != reached.hour {
+            reached = Reached { hour, kept: 0 };
+        }
+        loop {
+            let keys = page(link, shard, reached, AT_ONCE.min(budget.looks.max(1))).await?;
+            if keys.is_empty() {
+                break;
+            }
+            if budget.is_spent() {
+                return Ok(Some(reached));
+            }
+            budget.looks = budget.looks.saturating_sub(keys.len());
+            let looked_at = keys.len().min(budget.rows);
+            let gone = entries(
+                link,
+                shard,
+                &keys[..looked_at],
+                hour,
+                order.ledger_before,
+                &scopes,
+            )
+            .await?;
+            budget.rows -= gone.entries;
+            purged.ledger += gone.entries as u64;
+            reached.kept += looked_at - gone.entries - gone.stale;
+        }
+    }
+    Ok(None)
+}
+
+/// The hours that have expired, and the names of scopes by number. Hours that are long empty are forgotten.
+async fn plan(
+    link: &Link,
+    shard: Shard,
+    before: Timestamp,
+) -> Result<(Vec<i64>, HashMap<u16, String>), Failure> {
+    let last = before.as_micros().div_euclid(MICROS_OF_AN_HOUR);
+    let commands = vec![
+        Command::new("ZRANGEBYSCORE", "h").arg("-inf").number(last),
+        Command::new("HGETALL", "o"),
+    ];
+    let mut snapshot = link.read(shard, commands).await?;
+    let now = snapshot.now.as_micros().div_euclid(MICROS_OF_AN_HOUR);
+    let mut hours = Vec::new();
+    for hour in reply::list(snapshot.next()?)? {
+        hours.push(reply::number(hour)? as i64);
+    }
+    let mut scopes = HashMap::new();
+    for (name, number) in reply::pairs(snapshot.next()?)? {
+        let number = reply::number(Value::BulkString(number))? as u16;
+        scopes.insert(number, String::from_utf8_lossy(&name).into_owned());
+    }
+    let past: Vec<i64> = hours
+        .iter()
+        .copied()
+        .filter(|hour| *hour < now - HOURS_KEPT)
+        .collect();
+    forget_empty(link, shard, &past).await?;
+    Ok((hours, scopes))
+}
+
+async fn forget_empty(link: &Link, shard: Shard, hours: &[i64]) -> Result<(), Failure> {
+    let lengths = hours
+        .iter()
+        .map(|hour| Command::new("LLEN", format!("x{hour}")))
+        .collect();
+    let mut snapshot = link.read(shard, lengths).await?;
+    let mut change = Change::default();
+    for hour in hours {
+        if reply::number(snapshot.next()?)? == 0 {
+            change.then(Command::new("ZREM", "h").number(hour));
+        }
+    }
+    if !change.is_empty() {
+        link.apply_one(shard, change).await?;
+    }
+    Ok(())
+}
+
+/// The next keys of an hour, behind those that stay.
+async fn page(link: &Link, shard: Shard, reached: Reached, limit: usize) -> Result<Vec<Key>, Failure> {
+    let command = Command::new("LRANGE", format!("x{}", reached.hour))
+        .number(reached.kept)
+        .number(reached.kept + limit - 1);
+    let keys = reply::list(link.read(shard, vec![command]).await?.next()?)?;
+    keys.into_iter()
+        .map(|key| Ok(Key::from_bytes(sixteen(&reply::bytes(key)?)?)))
+        .collect()
+}
+
+/// How many entries went, and how many places in the list had none.
+struct Gone {
+    entries: usize,
+    stale: usize,
+}
+
+async fn entries(
+    link: &Link,
+    shard: Shard,
+    keys: &[Key],
+    hour: i64,
+    before: Timestamp,
+    scopes: &HashMap<u16, String>,
+) -> Result<Gone, Failure> {
+    let mut commands = Vec::with_capacity(keys.len() * 2);
+    for key in keys {
+        commands.push(Command::new("HGET", ledger_key(*key)).arg(*key.as_bytes()));
+        commands.push(Command::new("HGET", "k").arg(*key.as_bytes()));
+    }
+    let mut snapshot = link.read(shard, commands).await?;
+    let mut stale = Vec::new();
+    let mut expired = Vec::new();
+    for key in keys {
+        let entry = reply::optional_bytes(snapshot.next()?)?;
+        let mut ids = earlier(&reply::optional_bytes(snapshot.next()?)?.unwrap_or_default());
+        let entry = entry.map(|bytes| Entry::from_bytes(&bytes)).transpose()?;
+        // An identity that was forgotten and came again expires with its later entry.
+        let entry = entry.filter(|entry| hour_of(entry.known.expires_at) == hour);
+        match entry {
+            None => stale.push(out_of_list(Change::default(), hour, *key)),
+            Some(entry) if entry.known.expires_at < before => {
+                ids.push(entry.known.id);
+                let key = *key;
+                expired.push(Expired { key, entry, ids });
+            }
+            Some(_) => {}
+        }
+    }
+    link.apply(shard, &stale, Room::NotNeeded).await?;
+    let entries = remove(link, shard, hour, expired, scopes).await?;
+    Ok(Gone {
+        entries,
+        stale: stale.len(),
+    })
+}
+
+/// An entry that has expired, with the ids of all events that ever had its identity.
+struct Expired {
+    key: Key,
+    entry: Entry,
+    ids: Vec<EventId>,
+}
+
+async fn remove(
+    link: &Link,
+    shard: Shard,
+    hour: i64,
+    expired: Vec<Expired>,
+    scopes: &HashMap<u16, String>,
+) -> Result<usize, Failure> {
+    let ids = expired.iter().flat_map(|expired| &expired.ids);
+    let mut args = vec![link.floor()];
+    args.extend(ids.map(|id| id.as_bytes().to_vec()));
+    let mut events = reply::list(link.call(shard, &LOOK, &args).await?)?.into_iter();
+    let mut changes = Vec::with_capacity(expired.len());
+    for expired in &expired {
+        let fields: Vec<Fields> = events
+            .by_ref()
+            .take(expired.ids.len())
+            .map(reply::pairs)
+            .collect::<Result<_, _>>()?;
+        changes.extend(expired.removal(hour, &fields, scopes));
+    }
+    let made = link.apply(shard, &changes, Room::NotNeeded).await?;
+    Ok(made.into_iter().filter(|made| *made == Made::Yes).count())
+}
+
+type Fields = Vec<(Vec<u8>, Vec<u8>)>;
+
+impl Expired {
+    /// Its end, unless one of its events is there.
+    fn removal(&self, hour: i64, events: &[Fields], scopes: &HashMap<u16, String>) -> Option<Change> {
+        let (key, entry) = (self.key, &self.entry);
+        let mut change = Change::default().when(ledger_key(key), *key.as_bytes(), entry.to_bytes());
+        for (id, fields) in self.ids.iter().zip(events) {
+            if fields.iter().any(|(name, _)| name == b"h") {
+                return None;
+            }
+            change = change.when(event_key(*id), "h", "");
+            // Other bodies that came when the first one had gone already.
+            for (name, _) in fields.iter().filter(|(name, _)| name.first() == Some(&b'c')) {
+                change.then(Command::new("UNLINK", conflict_key(*id, &name[1..])));
+            }
+            if !fields.is_empty() {
+                change.then(Command::new("UNLINK", event_key(*id)));
+            }
+        }
+        change.then(Command::new("HDEL", ledger_key(key)).arg(*key.as_bytes()));
+        change.then(Command::new("HDEL", "k").arg(*key.as_bytes()));
+        change.then(Command::new("HDEL", format!("c{}", ledger::bucket(key))).arg(*key.as_bytes()));
+        if let Some(scope) = scopes.get(&entry.scope) {
+            change.then(
+                Command::new("HINCRBY", "n")
+                    .arg(format!("ledger:{scope}"))
+                    .number(-1),
+            );
+        }
+        Some(out_of_list(change, hour, key))
+    }
+}
+
+fn out_of_list(mut change: Change, hour: i64, key: Key) -> Change {
+    change.then(
+        Command::new("LREM", format!("x{hour}"))
+            .number(1)
+            .arg(*key.as_bytes()),
+    );
+    change
+}
+
+fn ledger_key(key: Key) -> String {
+    format!("l{}", ledger::bucket(key))
+}
+
+const fn hour_of(time: Timestamp) -> i64 {
+    time.as_micros().div_euclid(MICROS_OF_AN_HOUR)
+}
