@@ -93,7 +93,7 @@ impl fmt::Display for Tally {
              longest wait for a 2xx {:.1} s",
             self.events(),
             count(&self.durable),
-            self.refused.borrow(),
+            *self.refused.borrow(),
             count(&self.unanswered),
             count(&self.timed_out),
             Duration::from_micros(self.longest_answer_us.load(Ordering::Relaxed)).as_secs_f64(),
