@@ -15,7 +15,7 @@ use crate::failure::{Failure, damaged};
 use crate::packed;
 use crate::work::{Outcome, Work};
 
-pub(crate) use head::{Head, pack_body};
+pub(crate) use head::{Head, pack_body, unpack_body};
 
 /// The fields of an event's hash.
 pub(crate) struct EventRow {
