@@ -7,7 +7,6 @@ use hapax_core::store::{AcceptRequest, Claim, Error, Handed, IndexedValue};
 use hapax_core::{EventId, Generation, NewDelivery, NewEvent, OnDead, SourceName, Timestamp, Token};
 use redis::Value;
 use serde::Serialize;
-use serde_bytes::{ByteBuf, Bytes};
 
 use crate::event::{Head, pack_body};
 use crate::failure::{Failure, damaged};
@@ -133,11 +132,7 @@ async fn call(
 
 fn add(args: &mut Vec<Vec<u8>>, event: &NewEvent) -> Result<(), Failure> {
     let deliveries: Vec<Delivery<'_>> = event.deliveries.iter().map(Delivery::of).collect();
-    let indexed: Vec<ByteBuf> = event
-        .indexed
-        .iter()
-        .map(|value| ByteBuf::from(index_name(&event.source, value)))
-        .collect();
+    let indexed: Vec<String> = event.indexed.iter().map(index_name).collect();
     args.extend([
         event.key.as_bytes().to_vec(),
         event.id.as_bytes().to_vec(),
@@ -153,11 +148,9 @@ fn add(args: &mut Vec<Vec<u8>>, event: &NewEvent) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Under which name an index keeps a value.
-pub(crate) fn index_name(source: &SourceName, value: &IndexedValue) -> Vec<u8> {
-    let mut name = format!("{source}\0{}\0", value.pointer).into_bytes();
-    name.extend(value.digest.to_be_bytes());
-    name
+/// Under which name indexes keep a value, those of all sources together: a search may name none.
+pub(crate) fn index_name(value: &IndexedValue) -> String {
+    format!("{} {:016x}", value.pointer, value.digest)
 }
 
 /// A delivery, as the script reads it.
@@ -165,7 +158,7 @@ pub(crate) fn index_name(source: &SourceName, value: &IndexedValue) -> Vec<u8> {
 struct Delivery<'a> {
     to: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    lane: Option<&'a Bytes>,
+    lane: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     skip: Option<bool>,
     /// For how long it is handed over, in microseconds.
@@ -178,7 +171,7 @@ impl<'a> Delivery<'a> {
         let lane = new.lane.as_ref();
         Self {
             to: new.destination.as_str(),
-            lane: lane.map(|lane| Bytes::new(lane.key.as_bytes())),
+            lane: lane.map(|lane| lane.key.as_str()),
             skip: lane.filter(|lane| lane.on_dead == OnDead::Skip).map(|_| true),
             lease: new.hand_over.map(|terms| crate::micros(terms.lease_for)),
         }

@@ -15,7 +15,7 @@ use crate::failure::{Failure, damaged};
 use crate::packed;
 use crate::work::{Outcome, Work};
 
-pub(crate) use head::{Head, pack_body};
+pub(crate) use head::{Head, pack_body, unpack_body};
 
 /// The fields of an event's hash.
 pub(crate) struct EventRow {
@@ -36,7 +36,7 @@ pub(crate) struct EventRow {
     pub(crate) conflicts: Vec<(BodyHash, Conflict)>,
     pub(crate) same_body_as: Option<EventId>,
     /// Names in indexes.
-    pub(crate) indexed: Vec<Vec<u8>>,
+    pub(crate) indexed: Vec<String>,
 }
 
 /// Another body under the event's identity. The body itself has a key of its own.
@@ -101,10 +101,7 @@ impl EventRow {
             b'a' => self.attempts.push(attempt(rest, &value)?),
             b'c' => self.conflicts.push(conflict(rest, &value)?),
             b's' => self.same_body_as = Some(EventId::from_bytes(sixteen(&value)?)),
-            b'i' => {
-                let names: Vec<serde_bytes::ByteBuf> = packed::unpack(&value, "indexed values")?;
-                self.indexed = names.into_iter().map(serde_bytes::ByteBuf::into_vec).collect();
-            }
+            b'i' => self.indexed = packed::unpack(&value, "indexed values")?,
             _ => {}
         }
         Ok(())

@@ -197,6 +197,12 @@ pub(crate) async fn take_left(link: &Link, shard: Shard) -> Result<(), Failure> 
     Ok(())
 }
 
+/// The event that is on its way into a lane of a destination, if that is what a step is about.
+pub(crate) fn joining(step: &[u8], to: &DestinationId) -> Result<Option<EventId>, Failure> {
+    let step = Step::from_bytes(step)?;
+    Ok((step.kind == Kind::Join && step.to == *to).then_some(step.id))
+}
+
 /// The key of a lane, without its shard's tag and kind.
 pub(crate) fn name(to: &DestinationId, lane: &[u8]) -> Vec<u8> {
     [to.as_str().as_bytes(), &[0], lane].concat()

@@ -15,6 +15,7 @@
 mod accept;
 mod condition;
 mod conflicts;
+mod copies;
 mod counts;
 mod event;
 mod extend;

@@ -1,15 +1,57 @@
-//! List.
+//! List: events, newest first. A page looks at a bounded number of them, whatever the filters: where they let little
+//! through, it ends early with a cursor.
+//!
+//! Every shard has its events in a sorted set by id, and ids are in the order of acceptance; so a page merges the newest
+//! of all shards, and reads the events themselves only then. A cursor is the order of an id. Two processes may give two
+//! events the same order, so a page has all of an order or none of it.
+
+mod bodies;
+mod filling;
+mod fits;
+mod look;
+mod named;
+mod range;
+mod trail;
+
+use std::sync::Arc;
+
+use hapax_core::store::{Cursor, EventPage, EventQuery};
+
 use crate::Options;
 use crate::failure::Failure;
 use crate::link::Link;
-use hapax_core::store::{Cursor, EventPage, EventQuery};
-use std::sync::Arc;
+use filling::{Filling, Room};
+use trail::Trail;
+
+/// Events on one page at most, whatever was asked for; more only if they share an order.
+const PAGE_MAX: u32 = 1_000;
+/// Events looked at in one go, once the first of them did not fill the page.
+const CHUNK: usize = 1_000;
+
 pub(crate) async fn list(
-    _: &Arc<Link>,
-    _: &Options,
-    _: &EventQuery,
-    _: Option<Cursor>,
-    _: u32,
+    link: &Arc<Link>,
+    options: &Options,
+    query: &EventQuery,
+    after: Option<Cursor>,
+    limit: u32,
 ) -> Result<EventPage, Failure> {
-    Err(Failure::Damaged("not yet".to_owned()))
+    let limit = limit.clamp(1, PAGE_MAX) as usize;
+    let mut trail = Trail::choose(link, query, after).await?;
+    let mut filling = Filling::new(query, limit);
+    let mut left = options.list_scan_max.max(1);
+    let mut count = limit + 1;
+    while left > 0 {
+        let ids = trail.next(link, count.min(left)).await?;
+        if ids.is_empty() {
+            filling.page.next = None;
+            break;
+        }
+        left = left.saturating_sub(ids.len());
+        count = CHUNK;
+        match filling.add(link, &ids).await? {
+            Room::Left => {}
+            Room::None => break,
+        }
+    }
+    Ok(filling.page)
 }

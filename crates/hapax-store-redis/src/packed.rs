@@ -1,4 +1,4 @@
-//! MessagePack, which scripts read and write as well as we do.
+//! MessagePack, which scripts read and write as well as we do. They know texts, but no bytes.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

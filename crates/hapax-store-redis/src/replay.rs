@@ -183,7 +183,7 @@ impl<'a> Again<'a> {
             generation: plan.generation.0,
             token,
             ticket: token,
-            replay: work::job_bytes(self.order.job),
+            replay: work::job_text(self.order.job),
             ..Work::default()
         };
         // A dead head that still holds its lane is replayed where it stands.

@@ -4,37 +4,40 @@
 
 use hapax_core::Timestamp;
 use redis::Value;
-use serde::Serialize;
-use serde_bytes::ByteBuf;
 
 use crate::failure::{Failure, damaged};
 use crate::link::Link;
+use crate::reply;
 use crate::script::{APPLY, READ};
 use crate::shards::Shard;
-use crate::{packed, reply};
 
 /// How often a step is begun again because somebody was faster.
 pub(crate) const ROUNDS_MAX: u32 = 20;
 
 /// A command: its name, its key without the shard's tag, its arguments.
-#[derive(Clone, Debug, Serialize)]
-#[serde(transparent)]
-pub(crate) struct Command(Vec<ByteBuf>);
+#[derive(Clone, Debug)]
+pub(crate) struct Command(Vec<Vec<u8>>);
 
 impl Command {
     pub(crate) fn new(name: &str, key: impl Into<Vec<u8>>) -> Self {
-        Self(vec![ByteBuf::from(name), ByteBuf::from(key)])
+        Self(vec![name.into(), key.into()])
     }
 
     #[must_use]
     pub(crate) fn arg(mut self, arg: impl Into<Vec<u8>>) -> Self {
-        self.0.push(ByteBuf::from(arg));
+        self.0.push(arg.into());
         self
     }
 
     #[must_use]
     pub(crate) fn number(self, number: impl std::fmt::Display) -> Self {
         self.arg(number.to_string())
+    }
+
+    /// How many parts, and the parts.
+    fn add_to(&self, args: &mut Vec<Vec<u8>>) {
+        args.push(self.0.len().to_string().into());
+        args.extend(self.0.iter().cloned());
     }
 }
 
@@ -57,9 +60,9 @@ impl Snapshot {
 }
 
 /// Something to write.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Change {
-    conditions: Vec<(ByteBuf, ByteBuf, ByteBuf)>,
+    conditions: Vec<[Vec<u8>; 3]>,
     commands: Vec<Command>,
 }
 
@@ -72,8 +75,7 @@ impl Change {
         field: impl Into<Vec<u8>>,
         is: impl Into<Vec<u8>>,
     ) -> Self {
-        let condition = (ByteBuf::from(key), ByteBuf::from(field), ByteBuf::from(is));
-        self.conditions.push(condition);
+        self.conditions.push([key.into(), field.into(), is.into()]);
         self
     }
 
@@ -84,6 +86,15 @@ impl Change {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.commands.is_empty()
+    }
+
+    fn add_to(&self, args: &mut Vec<Vec<u8>>) {
+        args.push(self.conditions.len().to_string().into());
+        args.extend(self.conditions.iter().flatten().cloned());
+        args.push(self.commands.len().to_string().into());
+        for command in &self.commands {
+            command.add_to(args);
+        }
     }
 }
 
@@ -117,11 +128,10 @@ impl Link {
         commands: Vec<Command>,
         numbers: u64,
     ) -> Result<Snapshot, Failure> {
-        let args = [
-            self.floor(),
-            numbers.to_string().into_bytes(),
-            packed::pack(&commands)?,
-        ];
+        let mut args = vec![self.floor(), numbers.to_string().into()];
+        for command in &commands {
+            command.add_to(&mut args);
+        }
         let [now, number, answers] = reply::exactly(self.call(shard, &READ, &args).await?)?;
         let number = reply::number(number)?;
         self.seen(number + numbers);
@@ -146,11 +156,10 @@ impl Link {
             Room::Needed => "",
             Room::NotNeeded => "full",
         };
-        let packed: Vec<_> = changes
-            .iter()
-            .map(|change| (&change.conditions, &change.commands))
-            .collect();
-        let args = [self.floor(), full.into(), packed::pack(&packed)?];
+        let mut args = vec![self.floor(), full.into()];
+        for change in changes {
+            change.add_to(&mut args);
+        }
         let answers = reply::list(self.call(shard, &APPLY, &args).await?)?;
         let made = |value| match reply::number(value)? {
             0 => Ok(Made::No),

@@ -5,7 +5,6 @@ use hapax_core::{
     DeliveryState, DestinationId, ErrorClass, EventId, Generation, Lane, OnDead, Timestamp, Token,
 };
 use serde::{Deserialize, Serialize};
-use serde_bytes::ByteBuf;
 
 use crate::failure::{Failure, damaged};
 
@@ -27,7 +26,7 @@ pub(crate) struct Work {
     #[serde(flatten)]
     pub(crate) stay: Stay,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) replay: Option<ByteBuf>,
+    pub(crate) replay: Option<String>,
 }
 
 /// A finished delivery.
@@ -45,7 +44,7 @@ pub(crate) struct Outcome {
     #[serde(flatten)]
     pub(crate) stay: Stay,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) replay: Option<ByteBuf>,
+    pub(crate) replay: Option<String>,
     /// Whether it is a dead head that keeps its lane waiting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) holds: Option<bool>,
@@ -55,7 +54,7 @@ pub(crate) struct Outcome {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stay {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    lane: Option<ByteBuf>,
+    lane: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     skip: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,14 +128,14 @@ impl Outcome {
 impl Stay {
     pub(crate) fn in_lane(lane: Option<&Lane>, place: Option<u64>) -> Self {
         Self {
-            lane: lane.map(|lane| ByteBuf::from(lane.key.as_bytes())),
+            lane: lane.map(|lane| lane.key.clone()),
             skip: lane.filter(|lane| lane.on_dead == OnDead::Skip).map(|_| true),
             place,
         }
     }
 
     pub(crate) fn lane(&self) -> Option<Lane> {
-        let key = String::from_utf8_lossy(self.lane.as_ref()?).into_owned();
+        let key = self.lane.clone()?;
         let on_dead = match self.skip {
             Some(true) => OnDead::Skip,
             Some(false) | None => OnDead::Hold,
@@ -145,13 +144,13 @@ impl Stay {
     }
 }
 
-pub(crate) fn job_bytes(job: Option<ReplayJobId>) -> Option<ByteBuf> {
-    job.map(|job| ByteBuf::from(job.0.as_bytes()))
+/// A job's id as text: what scripts read holds no other bytes.
+pub(crate) fn job_text(job: Option<ReplayJobId>) -> Option<String> {
+    job.map(|job| job.to_string())
 }
 
-fn job(bytes: Option<&ByteBuf>) -> Option<ReplayJobId> {
-    let bytes: [u8; 16] = bytes?.as_slice().try_into().ok()?;
-    Some(ReplayJobId(EventId::from_bytes(bytes)))
+fn job(text: Option<&String>) -> Option<ReplayJobId> {
+    text?.parse().ok().map(ReplayJobId)
 }
 
 /// A delivery among those that run.

@@ -120,7 +120,7 @@ fn removal(row: &EventRow) -> Result<Removal, Failure> {
     change.then(Command::new("UNLINK", event_key(id)));
     change.then(Command::new("ZREM", "t").arg(*id.as_bytes()));
     for name in &row.indexed {
-        change.then(Command::new("ZREM", [b"i", &name[..]].concat()).arg(*id.as_bytes()));
+        change.then(Command::new("ZREM", format!("i{name}")).arg(*id.as_bytes()));
     }
     for (hash, _) in &row.conflicts {
         change.then(Command::new("UNLINK", conflict_key(id, hash.as_bytes())));

@@ -10,8 +10,12 @@ if work then
     local is_due = ARGV[6] == 'head' and not work.lease and not work.due
     work.place = tonumber(place) or work.place
     if is_due then
+        redis.call('ZREM', tag .. 'w' .. to, id)
         work.due = now
         redis.call('ZADD', queue_of(work, to), text(now), id)
+    end
+    if #place > 0 and not work.lease and not work.due then
+        redis.call('ZADD', tag .. 'w' .. to, 0, id)
     end
     if is_due or #place > 0 then
         put(id, to, work)

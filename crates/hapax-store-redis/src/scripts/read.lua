@@ -1,5 +1,5 @@
 -- Reads several things at one moment, and takes numbers for what is written next.
---   floor | how many numbers | commands, packed: for each its name, its key without the tag, its arguments
+--   floor | how many numbers | then for each command: how many parts, its name, its key without the tag, its arguments
 -- Answers: the time, the first number, and the answers.
 
 local taken = tonumber(ARGV[2])
@@ -11,7 +11,10 @@ if taken > 0 then
     keep_numbers()
 end
 local answers = {}
-for place, command in ipairs(cmsgpack.unpack(ARGV[3])) do
-    answers[place] = redis.call(command[1], tag .. command[2], unpack(command, 3))
+local at = 3
+while at <= #ARGV do
+    local last = at + ARGV[at]
+    table.insert(answers, redis.call(ARGV[at + 1], tag .. ARGV[at + 2], unpack(ARGV, at + 3, last)))
+    at = last + 1
 end
 return { text(now), text(first), answers }

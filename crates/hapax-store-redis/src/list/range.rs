@@ -1,0 +1,54 @@
+//! The ids between which events of a time can be.
+//!
+//! An id carries the host's time of acceptance, and an event is accepted moments after it was received. Clocks of
+//! replicas may disagree by [`SLACK`]; a host that is further off could not check a signature's time either.
+
+use std::time::Duration;
+
+use hapax_core::store::{Cursor, EventQuery};
+use hapax_core::{EventId, Timestamp};
+
+use crate::snapshot::Command;
+
+/// By how much the order of acceptance and the order of arrival may differ.
+const SLACK: Duration = Duration::from_secs(3_600);
+/// Later than any event; its order still fits a number.
+const FAR: Timestamp = Timestamp::from_seconds(8_000_000_000);
+
+/// From an order on, before another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Range {
+    from: u64,
+    pub(super) before: u64,
+}
+
+impl Range {
+    /// Where the events of a page can be.
+    pub(super) fn of(query: &EventQuery, after: Option<Cursor>) -> Self {
+        let order = |moment: Timestamp| EventId::order_at(moment.min(FAR));
+        let until = query.until.map_or(u64::MAX, |until| order(until.plus(SLACK)));
+        let cursor = after.map_or(u64::MAX, |Cursor(order)| order);
+        Self {
+            from: query.since.map_or(0, |since| order(since.minus(SLACK))),
+            before: until.min(cursor),
+        }
+    }
+
+    /// Reads the newest in it of a sorted set.
+    pub(super) fn newest(self, set: &[u8], count: usize) -> Command {
+        let before = match self.before {
+            u64::MAX => b"+".to_vec(),
+            order => [b"(", &EventId::least_of(order).as_bytes()[..]].concat(),
+        };
+        let from = match self.from {
+            0 => b"-".to_vec(),
+            order => [b"[", &EventId::least_of(order).as_bytes()[..]].concat(),
+        };
+        Command::new("ZREVRANGEBYLEX", set)
+            .arg(before)
+            .arg(from)
+            .arg("LIMIT")
+            .number(0)
+            .number(count)
+    }
+}

@@ -1,0 +1,127 @@
+//! The ids that a list goes past, newest first, of all shards.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use hapax_core::EventId;
+use hapax_core::store::{Cursor, EventQuery, IndexedValue};
+
+use super::named;
+use super::range::Range;
+use crate::accept::index_name;
+use crate::event::sixteen;
+use crate::failure::Failure;
+use crate::link::{Link, on_each};
+use crate::reply;
+
+/// Ids read from a shard at least: more than processes can give the same order.
+const SHARE_MIN: usize = 128;
+
+/// Where a list goes.
+pub(super) enum Trail {
+    /// Along a sorted set that every shard has.
+    Along { set: Vec<u8>, range: Range },
+    /// Past these few, newest first.
+    Past(Vec<EventId>),
+}
+
+impl Trail {
+    /// The way past the fewest events besides those that are asked for.
+    pub(super) async fn choose(
+        link: &Arc<Link>,
+        query: &EventQuery,
+        after: Option<Cursor>,
+    ) -> Result<Self, Failure> {
+        let range = Range::of(query, after);
+        if let Some(event_id) = &query.event_id {
+            let mut ids = named::ids(link, event_id).await?;
+            ids.retain(|id| id.order() < range.before);
+            return Ok(Self::Past(ids));
+        }
+        let indexed = query.by_index.and_then(|place| query.body.get(place));
+        let set = match indexed {
+            Some(term) => format!("i{}", index_name(&IndexedValue::of_term(term))).into_bytes(),
+            None => b"t".to_vec(),
+        };
+        Ok(Self::Along { set, range })
+    }
+
+    /// The next ids: about so many, and all that share an order with one of them; none at the end.
+    pub(super) async fn next(&mut self, link: &Arc<Link>, count: usize) -> Result<Vec<EventId>, Failure> {
+        match self {
+            Self::Past(ids) => {
+                let rest = ids.split_off(whole_orders(ids, count));
+                Ok(std::mem::replace(ids, rest))
+            }
+            Self::Along { set, range } => {
+                let mut ids = newest(link, set, *range, count.max(SHARE_MIN)).await?;
+                ids.truncate(whole_orders(&ids, count));
+                range.before = ids.last().map_or(range.before, EventId::order);
+                Ok(ids)
+            }
+        }
+    }
+}
+
+/// How many of the first make up whole orders: at most so many, or the first order.
+fn whole_orders(ids: &[EventId], count: usize) -> usize {
+    let Some(next) = ids.get(count).map(EventId::order) else {
+        return ids.len();
+    };
+    match ids.partition_point(|id| id.order() > next) {
+        0 => ids.partition_point(|id| id.order() >= next),
+        whole => whole,
+    }
+}
+
+/// The newest ids of all shards, as far as all are known.
+async fn newest(link: &Arc<Link>, set: &[u8], range: Range, count: usize) -> Result<Vec<EventId>, Failure> {
+    let command = range.newest(set, count);
+    let shares = on_each(link, |link, shard| {
+        let command = command.clone();
+        async move { read(link.read(shard, vec![command]).await?.next()?) }
+    })
+    .await?;
+    let cut = shares.iter().filter(|share| share.len() == count);
+    // What a shard has not told yet may have the order of the last that it told.
+    let border = cut.filter_map(|share| share.last()).map(EventId::order).max();
+    let mut ids: Vec<EventId> = shares.iter().flatten().copied().collect();
+    ids.sort_unstable_by_key(|id| Reverse(*id));
+    let known = ids.partition_point(|id| border.is_none_or(|border| id.order() > border));
+    if known > 0 {
+        ids.truncate(known);
+    }
+    Ok(ids)
+}
+
+fn read(ids: redis::Value) -> Result<Vec<EventId>, Failure> {
+    let ids = reply::list(ids)?.into_iter();
+    ids.map(|id| Ok(EventId::from_bytes(sixteen(&reply::bytes(id)?)?)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(orders: &[u64]) -> Vec<EventId> {
+        orders.iter().map(|order| EventId::least_of(*order)).collect()
+    }
+
+    #[test]
+    fn an_order_is_taken_whole_or_not_at_all() {
+        let ids = ids(&[9, 8, 8, 7]);
+        assert_eq!(whole_orders(&ids, 1), 1);
+        assert_eq!(whole_orders(&ids, 2), 1, "the second eight would be left behind");
+        assert_eq!(whole_orders(&ids, 3), 3);
+        assert_eq!(whole_orders(&ids, 4), 4);
+        assert_eq!(whole_orders(&ids, 9), 4);
+    }
+
+    #[test]
+    fn the_first_order_is_taken_however_many_share_it() {
+        let ids = ids(&[8, 8, 8, 7]);
+        assert_eq!(whole_orders(&ids, 1), 3);
+        assert_eq!(whole_orders(&ids, 2), 3);
+    }
+}
