@@ -13,10 +13,14 @@
 //! can write in the same transaction. `docs/GUARANTEES.md` says it for users.
 
 mod accept;
+mod audit;
+mod bodies;
 mod condition;
 mod conflicts;
 mod copies;
 mod counts;
+mod dead;
+mod duplicates;
 mod event;
 mod extend;
 mod failure;
@@ -26,6 +30,9 @@ mod get;
 mod hasten;
 mod identity;
 mod import_mark;
+mod indexed;
+mod jobs;
+mod json;
 mod lanes;
 mod lease;
 mod ledger;
@@ -36,6 +43,8 @@ mod open;
 mod operations;
 mod options;
 mod packed;
+mod pauses;
+mod probe;
 mod purge;
 mod replay;
 mod reply;
@@ -43,10 +52,13 @@ mod rescue;
 mod script;
 mod shards;
 mod snapshot;
+mod source_state;
 mod spread;
 mod store;
+mod traffic;
 mod transfer;
 mod url;
+mod views;
 mod work;
 
 pub use condition::{Condition, Flushed};

@@ -11,7 +11,7 @@ use crate::link::{Link, on_each};
 use crate::shards::{HOME, Shard, Shards};
 use crate::snapshot::{Change, Command, Made, Room};
 use crate::url::{Kind, Place, UrlError};
-use crate::{Options, import_mark, reply};
+use crate::{Options, import_mark, pauses, reply};
 use hapax_core::store::Purpose;
 
 pub use server::Warning;
@@ -112,6 +112,7 @@ pub(crate) async fn open(options: &Options) -> Result<Opened, OpenError> {
     let link = Arc::new(Link::new(&place, Shards::new(&place.prefix, count), options));
     let warnings = server::check(&place, &link, options).await?;
     on_each(&link, make).await.map_err(failed)?;
+    pauses::align_all(&link).await.map_err(failed)?;
     if options.purpose == Purpose::Serve && import_mark::read(&link).await.map_err(failed)?.is_some() {
         return Err(OpenError::UnfinishedCopy);
     }

@@ -1,158 +1,196 @@
-//! The store's second half.
-use crate::RedisStore;
+//! The store's second half, in tasks of its own like the first.
+
 use async_trait::async_trait;
-use hapax_core::store::*;
-use hapax_core::*;
+use hapax_core::store::{
+    AuditEntry, AuditRecord, BodyNote, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal, Driver,
+    DuplicateNote, DuplicateTally, Error, IndexedField, Pause, ReplayJob, ReplayJobId, SavedView,
+    SourceState, Span, TrafficRow, Variant,
+};
+use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, SourceName, Timestamp};
+
+use crate::{
+    RedisStore, audit, bodies, conflicts, dead, duplicates, indexed, jobs, pauses, probe, source_state,
+    traffic, views,
+};
 
 #[async_trait]
 impl Operations for RedisStore {
     async fn probe(&self) -> Result<(), Error> {
-        Err(Error::Overloaded)
+        self.run(|link, _| async move { probe::probe(&link).await }).await
     }
 
-    async fn pause(&self, _pause: Pause) -> Result<(), Error> {
-        Err(Error::Overloaded)
+    async fn pause(&self, pause: Pause) -> Result<(), Error> {
+        self.run(|link, _| async move { pauses::pause(&link, &pause).await })
+            .await
     }
 
-    async fn resume(&self, _destination: &DestinationId) -> Result<bool, Error> {
-        Err(Error::Overloaded)
+    async fn resume(&self, destination: &DestinationId) -> Result<bool, Error> {
+        let destination = destination.clone();
+        self.run(|link, _| async move { pauses::resume(&link, &destination).await })
+            .await
     }
 
     async fn pauses(&self) -> Result<Vec<Pause>, Error> {
-        Err(Error::Overloaded)
+        self.run(|link, _| async move { pauses::pauses(&link).await })
+            .await
     }
 
-    async fn put_source_state(&self, _state: SourceState) -> Result<(), Error> {
-        Err(Error::Overloaded)
+    async fn put_source_state(&self, state: SourceState) -> Result<(), Error> {
+        self.run(|link, _| async move { source_state::put(&link, &state).await })
+            .await
     }
 
     async fn take_source_state(
         &self,
-        _source: &SourceName,
-        _name: &str,
-        _put: Option<SourceState>,
+        source: &SourceName,
+        name: &str,
+        put: Option<SourceState>,
     ) -> Result<bool, Error> {
-        Err(Error::Overloaded)
+        let (source, name) = (source.clone(), name.to_owned());
+        self.run(|link, _| async move { source_state::take(&link, &source, &name, put.as_ref()).await })
+            .await
     }
 
     async fn source_states(&self) -> Result<Vec<SourceState>, Error> {
-        Err(Error::Overloaded)
+        self.run(|link, _| async move { source_state::list(&link).await })
+            .await
     }
 
-    async fn record(&self, _entry: AuditEntry) -> Result<(), Error> {
-        Err(Error::Overloaded)
+    async fn record(&self, entry: AuditEntry) -> Result<(), Error> {
+        self.run(|link, _| async move { audit::record(&link, entry).await })
+            .await
     }
 
     async fn audit(
         &self,
-        _after: Option<Cursor>,
-        _limit: u32,
+        after: Option<Cursor>,
+        limit: u32,
     ) -> Result<(Vec<AuditRecord>, Option<Cursor>), Error> {
-        Err(Error::Overloaded)
+        self.run(|link, _| async move { audit::audit(&link, after, limit).await })
+            .await
     }
 
     async fn deliveries(
         &self,
-        _query: &DeadQuery,
-        _after: Option<Cursor>,
-        _limit: u32,
+        query: &DeadQuery,
+        after: Option<Cursor>,
+        limit: u32,
     ) -> Result<(Vec<DeliveryView>, Option<Cursor>), Error> {
-        Err(Error::Overloaded)
+        let query = query.clone();
+        self.run(|link, _| async move { dead::deliveries(&link, &query, after, limit).await })
+            .await
     }
 
-    async fn dead_groups(&self, _limit: u32) -> Result<Vec<DeadGroup>, Error> {
-        Err(Error::Overloaded)
+    async fn dead_groups(&self, limit: u32) -> Result<Vec<DeadGroup>, Error> {
+        self.run(|link, _| async move { dead::dead_groups(&link, limit).await })
+            .await
     }
 
     async fn dispose(
         &self,
-        _deliveries: Vec<(EventId, DestinationId)>,
-        _disposal: Disposal,
+        deliveries: Vec<(EventId, DestinationId)>,
+        disposal: Disposal,
     ) -> Result<u64, Error> {
-        Err(Error::Overloaded)
+        self.run(|link, _| async move { dead::dispose(&link, &deliveries, disposal).await })
+            .await
     }
 
-    async fn create_replay(&self, _job: ReplayJob) -> Result<(), Error> {
-        Err(Error::Overloaded)
+    async fn create_replay(&self, job: ReplayJob) -> Result<(), Error> {
+        self.run(|link, _| async move { jobs::create(&link, job).await })
+            .await
     }
 
-    async fn replay_job(&self, _id: ReplayJobId) -> Result<Option<ReplayJob>, Error> {
-        Err(Error::Overloaded)
+    async fn replay_job(&self, id: ReplayJobId) -> Result<Option<ReplayJob>, Error> {
+        self.run(|link, _| async move { jobs::get(&link, id).await })
+            .await
     }
 
     async fn replay_jobs(
         &self,
-        _after: Option<Cursor>,
-        _limit: u32,
+        after: Option<Cursor>,
+        limit: u32,
     ) -> Result<(Vec<ReplayJob>, Option<Cursor>), Error> {
-        Err(Error::Overloaded)
+        self.run(|link, _| async move { jobs::list(&link, after, limit).await })
+            .await
     }
 
     async fn unfinished_replays(&self) -> Result<Vec<ReplayJob>, Error> {
-        Err(Error::Overloaded)
+        self.run(|link, _| async move { jobs::unfinished(&link).await })
+            .await
     }
 
-    async fn claim_replay(&self, _id: ReplayJobId, _driver: Driver) -> Result<Option<ReplayJob>, Error> {
-        Err(Error::Overloaded)
+    async fn claim_replay(&self, id: ReplayJobId, driver: Driver) -> Result<Option<ReplayJob>, Error> {
+        self.run(|link, _| async move { jobs::claim(&link, id, driver).await })
+            .await
     }
 
-    async fn advance_replay(&self, _job: &ReplayJob, _driver: Driver) -> Result<bool, Error> {
-        Err(Error::Overloaded)
+    async fn advance_replay(&self, job: &ReplayJob, driver: Driver) -> Result<bool, Error> {
+        let job = job.clone();
+        self.run(|link, _| async move { jobs::advance(&link, &job, driver).await })
+            .await
     }
 
-    async fn cancel_replay(&self, _id: ReplayJobId) -> Result<bool, Error> {
-        Err(Error::Overloaded)
+    async fn cancel_replay(&self, id: ReplayJobId) -> Result<bool, Error> {
+        self.run(|link, _| async move { jobs::cancel(&link, id).await })
+            .await
     }
 
-    async fn note_duplicates(&self, _notes: Vec<DuplicateNote>) -> Result<(), Error> {
-        Err(Error::Overloaded)
+    async fn note_duplicates(&self, notes: Vec<DuplicateNote>) -> Result<(), Error> {
+        self.run(|link, _| async move { duplicates::note(&link, notes).await })
+            .await
     }
 
-    async fn copies(&self, _identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
-        Err(Error::Overloaded)
+    async fn copies(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
+        let key = identity.key();
+        self.run(|link, _| async move { duplicates::copies(&link, key).await })
+            .await
     }
 
     async fn declare_indexes(
         &self,
-        _fields: Vec<IndexedField>,
+        fields: Vec<IndexedField>,
     ) -> Result<Vec<(IndexedField, Timestamp)>, Error> {
-        Err(Error::Overloaded)
+        self.run(|link, _| async move { indexed::declare(&link, &fields).await })
+            .await
     }
 
-    async fn put_traffic(&self, _rows: Vec<TrafficRow>) -> Result<(), Error> {
-        Err(Error::Overloaded)
+    async fn put_traffic(&self, rows: Vec<TrafficRow>) -> Result<(), Error> {
+        self.run(|link, _| async move { traffic::put(&link, &rows).await })
+            .await
     }
 
-    async fn traffic(&self, _span: Span) -> Result<Vec<TrafficRow>, Error> {
-        Err(Error::Overloaded)
+    async fn traffic(&self, span: Span) -> Result<Vec<TrafficRow>, Error> {
+        self.run(|link, _| async move { traffic::list(&link, span).await })
+            .await
     }
 
-    async fn put_view(&self, _view: SavedView) -> Result<bool, Error> {
-        Err(Error::Overloaded)
+    async fn put_view(&self, view: SavedView) -> Result<bool, Error> {
+        self.run(|link, _| async move { views::put(&link, &view).await })
+            .await
     }
 
-    async fn delete_view(&self, _name: &str) -> Result<bool, Error> {
-        Err(Error::Overloaded)
+    async fn delete_view(&self, name: &str) -> Result<bool, Error> {
+        let name = name.to_owned();
+        self.run(|link, _| async move { views::delete(&link, &name).await })
+            .await
     }
 
     async fn views(&self) -> Result<Vec<SavedView>, Error> {
-        Err(Error::Overloaded)
+        self.run(|link, _| async move { views::list(&link).await }).await
     }
 
-    async fn note_bodies(&self, _notes: Vec<BodyNote>) -> Result<(), Error> {
-        Err(Error::Overloaded)
+    async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {
+        self.run(|link, _| async move { bodies::note(&link, notes).await })
+            .await
     }
 
-    async fn conflict(&self, _first: EventId, _raw_hash: BodyHash) -> Result<Option<Variant>, Error> {
-        Err(Error::Overloaded)
+    async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {
+        self.run(|link, _| async move { conflicts::conflict(&link, first, raw_hash).await })
+            .await
     }
 
-    async fn mark_released(
-        &self,
-        _first: EventId,
-        _raw_hash: BodyHash,
-        _event: EventId,
-    ) -> Result<(), Error> {
-        Err(Error::Overloaded)
+    async fn mark_released(&self, first: EventId, raw_hash: BodyHash, event: EventId) -> Result<(), Error> {
+        self.run(|link, _| async move { conflicts::mark_released(&link, first, raw_hash, event).await })
+            .await
     }
 }

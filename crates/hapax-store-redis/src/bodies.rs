@@ -1,0 +1,153 @@
+//! Bodies whose sender does not sign the id: the same body under another id is flagged.
+//!
+//! A body is in the shard that its hash says, the event that is flagged in its own. A note that came only half way is
+//! finished when it is repeated.
+
+use hapax_core::store::BodyNote;
+use hapax_core::{BodyHash, EventId, Scope, Timestamp};
+
+use crate::event::split;
+use crate::failure::{Failure, damaged};
+use crate::identity::event_key;
+use crate::link::Link;
+use crate::reply;
+use crate::shards::Shard;
+use crate::snapshot::{Change, Command, Made, Room};
+use crate::spread::by_shard;
+
+/// Bodies by the time when they may be forgotten.
+const EXPIRING: &str = "X";
+
+/// Remembers the first event of each body and flags the later ones.
+pub(crate) async fn note(link: &Link, notes: Vec<BodyNote>) -> Result<(), Failure> {
+    let calls = by_shard(notes, |note| shard_of(link, note.raw_hash));
+    let calls = calls
+        .into_iter()
+        .map(|(shard, notes)| note_some(link, shard, notes));
+    futures_util::future::try_join_all(calls).await?;
+    Ok(())
+}
+
+async fn note_some(link: &Link, shard: Shard, notes: Vec<(usize, BodyNote)>) -> Result<(), Failure> {
+    let changes: Vec<Change> = notes.iter().map(|(_, note)| keep(note)).collect();
+    let made = link.apply(shard, &changes, Room::Needed).await?;
+    for ((_, note), made) in notes.iter().zip(made) {
+        if made == Made::No
+            && let Some(first) = first(link, shard, note).await?
+        {
+            flag(link, note.id, first).await?;
+        }
+    }
+    Ok(())
+}
+
+/// What keeps a body, unless it is known.
+pub(crate) fn keep(note: &BodyNote) -> Change {
+    let key = key(&note.scope, note.raw_hash);
+    let mut change = Change::default().when(key.clone(), *note.raw_hash.as_bytes(), "");
+    let value = [&note.id.as_bytes()[..], &note.until.as_micros().to_be_bytes()].concat();
+    change.then(
+        Command::new("HSET", key)
+            .arg(*note.raw_hash.as_bytes())
+            .arg(value),
+    );
+    change.then(
+        Command::new("ZADD", EXPIRING)
+            .number(note.until.as_micros())
+            .arg(name(note)),
+    );
+    change
+}
+
+/// In which shard a body is: the same for all whose hashes begin with the same byte.
+pub(crate) fn shard_of(link: &Link, hash: BodyHash) -> Shard {
+    Shard(hash.as_bytes()[0] % link.shards().count())
+}
+
+/// The hash that a body is in: they follow each other as the hashes of bodies do.
+pub(crate) fn key(scope: &Scope, hash: BodyHash) -> String {
+    format!("B{scope}\0{:02x}", hash.as_bytes()[0])
+}
+
+/// A body as it is kept: its hash, and the first event's id and the end of the note.
+pub(crate) fn read(scope: &Scope, hash: &[u8], value: &[u8]) -> Result<BodyNote, Failure> {
+    let unreadable = || damaged("a body that is remembered");
+    let hash: [u8; 32] = hash.try_into().map_err(|_| unreadable())?;
+    let (id, until) = value.split_first_chunk().ok_or_else(unreadable)?;
+    let until = until.try_into().map_err(|_| unreadable())?;
+    Ok(BodyNote {
+        scope: scope.clone(),
+        raw_hash: BodyHash::from_bytes(hash),
+        id: EventId::from_bytes(*id),
+        until: Timestamp::from_micros(i64::from_be_bytes(until)),
+    })
+}
+
+/// The first event with this body, if it is another.
+async fn first(link: &Link, shard: Shard, note: &BodyNote) -> Result<Option<EventId>, Failure> {
+    let command = Command::new("HGET", key(&note.scope, note.raw_hash)).arg(*note.raw_hash.as_bytes());
+    let Some(value) = reply::optional_bytes(link.read(shard, vec![command]).await?.next()?)? else {
+        return Ok(None);
+    };
+    let first = read(&note.scope, note.raw_hash.as_bytes(), &value)?.id;
+    Ok(Some(first).filter(|first| *first != note.id))
+}
+
+/// Flags an event that is still stored, once.
+async fn flag(link: &Link, id: EventId, earlier: EventId) -> Result<(), Failure> {
+    let shard = link.shards().of_event(id);
+    let command = Command::new("HGET", event_key(id)).arg("h");
+    let Some(head) = reply::optional_bytes(link.read(shard, vec![command]).await?.next()?)? else {
+        return Ok(());
+    };
+    let mut change = Change::default()
+        .when(event_key(id), "h", head)
+        .when(event_key(id), "s", "");
+    change.then(
+        Command::new("HSET", event_key(id))
+            .arg("s")
+            .arg(*earlier.as_bytes()),
+    );
+    // Whoever was faster has flagged it, or deleted it.
+    link.apply_one(shard, change).await?;
+    Ok(())
+}
+
+/// Forgets bodies whose time is over; how many, at most `limit` in each shard.
+pub(crate) async fn purge(link: &Link, now: Timestamp, limit: usize) -> Result<u64, Failure> {
+    let mut purged = 0;
+    for shard in link.shards().all() {
+        purged += purge_some(link, shard, now, limit).await?;
+    }
+    Ok(purged)
+}
+
+async fn purge_some(link: &Link, shard: Shard, now: Timestamp, limit: usize) -> Result<u64, Failure> {
+    let command = Command::new("ZRANGEBYSCORE", EXPIRING)
+        .arg("-inf")
+        .arg(format!("({}", now.as_micros()))
+        .arg("LIMIT")
+        .number(0)
+        .number(limit);
+    let mut changes = Vec::new();
+    for name in reply::list(link.read(shard, vec![command]).await?.next()?)? {
+        let name = reply::bytes(name)?;
+        let (scope, hash) = split(&name)?;
+        let key = [
+            b"B",
+            scope,
+            format!("\0{:02x}", hash.first().unwrap_or(&0)).as_bytes(),
+        ]
+        .concat();
+        let mut change = Change::default();
+        change.then(Command::new("HDEL", key).arg(hash));
+        change.then(Command::new("ZREM", EXPIRING).arg(name.clone()));
+        changes.push(change);
+    }
+    link.apply(shard, &changes, Room::NotNeeded).await?;
+    Ok(changes.len() as u64)
+}
+
+fn name(note: &BodyNote) -> Vec<u8> {
+    [note.scope.as_str().as_bytes(), &[0], note.raw_hash.as_bytes()].concat()
+}

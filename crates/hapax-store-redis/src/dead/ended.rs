@@ -1,0 +1,177 @@
+//! The lists of deliveries that ended badly: one of the dead and one of the discarded in each shard, by the order of
+//! their end.
+
+use hapax_core::store::{Cursor, DeliveryView};
+use hapax_core::{DeliveryState, DestinationId, ErrorClass, EventId, Timestamp};
+use redis::Value;
+
+use crate::event::{EventRow, destination, split};
+use crate::failure::{Failure, damaged};
+use crate::link::Link;
+use crate::reply;
+use crate::shards::{SHARDS_MAX, Shard};
+use crate::snapshot::Command;
+use crate::work::Outcome;
+
+/// Members of a list that one call reads.
+pub(super) const AT_ONCE: usize = 1_000;
+/// Members of a shard's list that are looked at for one page, whatever fits.
+const LOOKS_MAX: usize = 10_000;
+
+/// The list of a state, where there is one.
+pub(super) const fn list(state: DeliveryState) -> Option<&'static str> {
+    match state {
+        DeliveryState::Dead => Some("d"),
+        DeliveryState::Discarded => Some("g"),
+        // Only what ended badly is kept in order of its end.
+        DeliveryState::Completed
+        | DeliveryState::Pending
+        | DeliveryState::Running
+        | DeliveryState::Retrying => None,
+    }
+}
+
+/// Orders ends. Two shards may give out the same number: the shard tells them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    order: u64,
+    shard: Shard,
+}
+
+impl Place {
+    pub(super) fn from_cursor(Cursor(number): Cursor) -> Self {
+        Self {
+            order: number / u64::from(SHARDS_MAX),
+            shard: Shard((number % u64::from(SHARDS_MAX)) as u8),
+        }
+    }
+
+    pub(super) fn to_cursor(self) -> Cursor {
+        Cursor(self.order * u64::from(SHARDS_MAX) + u64::from(self.shard.0))
+    }
+
+    /// The bound of what is before it in a shard's list.
+    fn bound(self, shard: Shard) -> String {
+        let open = if shard < self.shard { "" } else { "(" };
+        format!("{open}{}", self.order)
+    }
+}
+
+/// A member of a list.
+#[derive(Clone, Debug)]
+pub(super) struct Ended {
+    pub(super) place: Place,
+    pub(super) id: EventId,
+    pub(super) to: DestinationId,
+    pub(super) error: Option<ErrorClass>,
+}
+
+impl Ended {
+    fn read(shard: Shard, member: &[u8], order: Vec<u8>) -> Result<Self, Failure> {
+        let (id, rest) = member
+            .split_first_chunk()
+            .ok_or_else(|| damaged("a dead letter"))?;
+        let (to, error) = split(rest)?;
+        let error = std::str::from_utf8(error).map_err(|_| damaged("the error of a dead letter"))?;
+        let order = reply::number(Value::BulkString(order))?;
+        Ok(Self {
+            place: Place { order, shard },
+            id: EventId::from_bytes(*id),
+            to: destination(to)?,
+            error: ErrorClass::from_name(error),
+        })
+    }
+
+    /// The outcome that put it into the list, if it is still the last.
+    fn outcome<'a>(&self, row: &'a EventRow) -> Option<&'a Outcome> {
+        let last = row.last_outcomes().find(|(to, ..)| **to == self.to);
+        last.map(|(_, _, outcome)| outcome)
+            .filter(|outcome| outcome.order == self.place.order)
+    }
+
+    pub(super) fn view(&self, row: &EventRow) -> Result<Option<DeliveryView>, Failure> {
+        self.outcome(row)
+            .map(|outcome| row.finished(&row.identity(), &self.to, outcome))
+            .transpose()
+    }
+
+    pub(super) fn finished_at(&self, row: &EventRow) -> Option<Timestamp> {
+        self.outcome(row).map(Outcome::finished_at)
+    }
+}
+
+/// What was found in a shard.
+pub(super) struct Walk {
+    /// Newest first.
+    pub(super) found: Vec<Ended>,
+    /// The last that was looked at, unless it was the end of the list.
+    pub(super) stopped_at: Option<Place>,
+}
+
+/// Walks through a list, newest first, for those to one destination or to all.
+pub(super) async fn walk(
+    link: &Link,
+    shard: Shard,
+    list: &str,
+    to: Option<&DestinationId>,
+    before: Option<Place>,
+    limit: usize,
+) -> Result<Walk, Failure> {
+    let mut walk = Walk {
+        found: Vec::new(),
+        stopped_at: before,
+    };
+    let mut looks = 0;
+    while walk.found.len() < limit && looks < LOOKS_MAX {
+        let page = newest(link, shard, list, walk.stopped_at).await?;
+        looks += page.len();
+        let Some(last) = page.last() else {
+            walk.stopped_at = None;
+            return Ok(walk);
+        };
+        walk.stopped_at = Some(last.place);
+        let fitting = page
+            .into_iter()
+            .filter(|ended| to.is_none_or(|to| ended.to == *to));
+        walk.found.extend(fitting);
+    }
+    Ok(walk)
+}
+
+async fn newest(link: &Link, shard: Shard, list: &str, before: Option<Place>) -> Result<Vec<Ended>, Failure> {
+    let bound = before.map_or_else(|| "+inf".to_owned(), |place| place.bound(shard));
+    let command = Command::new("ZREVRANGEBYSCORE", list)
+        .arg(bound)
+        .arg("-inf")
+        .arg("WITHSCORES")
+        .arg("LIMIT")
+        .number(0)
+        .number(AT_ONCE);
+    let members = reply::pairs(link.read(shard, vec![command]).await?.next()?)?;
+    members
+        .into_iter()
+        .map(|(member, order)| Ended::read(shard, &member, order))
+        .collect()
+}
+
+/// The next members of a list, oldest first.
+pub(super) async fn oldest(
+    link: &Link,
+    shard: Shard,
+    list: &str,
+    after: Option<Place>,
+) -> Result<Vec<Ended>, Failure> {
+    let bound = after.map_or_else(|| "-inf".to_owned(), |place| format!("({}", place.order));
+    let command = Command::new("ZRANGEBYSCORE", list)
+        .arg(bound)
+        .arg("+inf")
+        .arg("WITHSCORES")
+        .arg("LIMIT")
+        .number(0)
+        .number(AT_ONCE);
+    let members = reply::pairs(link.read(shard, vec![command]).await?.next()?)?;
+    members
+        .into_iter()
+        .map(|(member, order)| Ended::read(shard, &member, order))
+        .collect()
+}

@@ -1,0 +1,135 @@
+//! Bulk replays: stored, so that they go on after a restart. In the first shard.
+
+mod kept;
+
+use std::time::Duration;
+
+use hapax_core::store::{Cursor, Driver, JobRecord, ReplayJob, ReplayJobId, ReplayJobState};
+use redis::Value;
+
+use crate::failure::Failure;
+use crate::link::Link;
+use crate::reply;
+use crate::shards::HOME;
+use crate::snapshot::{Change, Command};
+use kept::{CREATED, UNFINISHED, change, read_all};
+
+pub(crate) use kept::{JOBS, Kept, keep};
+
+/// Jobs that are not over, at most: each runs at a rate, and more would only queue up.
+const UNFINISHED_MAX: u32 = 1_000;
+/// Jobs on one page at most.
+const PAGE_MAX: u32 = 1_000;
+/// Jobs that one call of `purge` looks at.
+const PURGED_MAX: u32 = 1_000;
+
+/// Stores a new job.
+pub(crate) async fn create(link: &Link, job: ReplayJob) -> Result<(), Failure> {
+    let snapshot = link.read_and_take(HOME, Vec::new(), 1).await?;
+    let changed_at = snapshot.now;
+    let change = keep(JobRecord { job, changed_at }, snapshot.number)?;
+    link.apply_one(HOME, change).await?;
+    Ok(())
+}
+
+/// One job.
+pub(crate) async fn get(link: &Link, id: ReplayJobId) -> Result<Option<ReplayJob>, Failure> {
+    let found = read_all(link, vec![id.0.as_bytes().to_vec()]).await?;
+    Ok(found.into_iter().next().map(|(_, kept)| kept.job))
+}
+
+/// A page of jobs, newest first.
+pub(crate) async fn list(
+    link: &Link,
+    after: Option<Cursor>,
+    limit: u32,
+) -> Result<(Vec<ReplayJob>, Option<Cursor>), Failure> {
+    let limit = limit.min(PAGE_MAX) as usize;
+    let before = after.map_or_else(|| "+inf".to_owned(), |Cursor(number)| format!("({number}"));
+    let command = Command::new("ZREVRANGEBYSCORE", CREATED)
+        .arg(before)
+        .arg("-inf")
+        .arg("WITHSCORES")
+        .arg("LIMIT")
+        .number(0)
+        .number(limit + 1);
+    let mut found = reply::pairs(link.read(HOME, vec![command]).await?.next()?)?;
+    let is_last = found.len() <= limit;
+    found.truncate(limit);
+    let last = match found.last() {
+        Some((_, number)) => Some(Cursor(reply::number(Value::BulkString(number.clone()))?)),
+        None => None,
+    };
+    let jobs = read_all(link, found.into_iter().map(|(id, _)| id).collect()).await?;
+    let jobs = jobs.into_iter().map(|(_, kept)| kept.job).collect();
+    Ok((jobs, last.filter(|_| !is_last)))
+}
+
+/// Jobs that are not over, oldest first.
+pub(crate) async fn unfinished(link: &Link) -> Result<Vec<ReplayJob>, Failure> {
+    let command = Command::new("ZRANGE", UNFINISHED)
+        .number(0)
+        .number(UNFINISHED_MAX - 1);
+    let jobs = read_all(link, ids(link, command).await?).await?;
+    let jobs = jobs.into_iter().map(|(_, kept)| kept.job);
+    Ok(jobs.filter(|job| job.state == ReplayJobState::Running).collect())
+}
+
+/// Takes a job, or keeps it.
+pub(crate) async fn claim(
+    link: &Link,
+    id: ReplayJobId,
+    driver: Driver,
+) -> Result<Option<ReplayJob>, Failure> {
+    change(link, id, |kept, now| {
+        let is_free = kept.job.state == ReplayJobState::Running && driver.may_take(kept.hold(), now);
+        is_free.then(|| kept.driven_by(driver, now))
+    })
+    .await
+}
+
+/// Writes progress, unless the job was cancelled or taken meanwhile; whether it was written.
+pub(crate) async fn advance(link: &Link, job: &ReplayJob, driver: Driver) -> Result<bool, Failure> {
+    let written = change(link, job.id, |kept, now| {
+        let may = match kept.job.state {
+            ReplayJobState::Running | ReplayJobState::Done => driver.may_write(kept.hold()),
+            ReplayJobState::Cancelled => false,
+        };
+        may.then(|| Kept::driven_by_nobody(job.clone(), now).driven_by(driver, now))
+    })
+    .await?;
+    Ok(written.is_some())
+}
+
+/// Cancels a job that is not over; whether it was running.
+pub(crate) async fn cancel(link: &Link, id: ReplayJobId) -> Result<bool, Failure> {
+    let state = ReplayJobState::Cancelled;
+    let cancelled = change(link, id, |kept, now| {
+        let was_running = kept.job.state == ReplayJobState::Running;
+        was_running.then(|| Kept::driven_by_nobody(ReplayJob { state, ..kept.job }, now))
+    })
+    .await?;
+    Ok(cancelled.is_some())
+}
+
+/// Deletes jobs that are over and were kept for long enough.
+pub(crate) async fn purge(link: &Link, keep_for: Duration) -> Result<(), Failure> {
+    let command = Command::new("ZRANGE", CREATED).number(0).number(PURGED_MAX - 1);
+    let jobs = read_all(link, ids(link, command).await?).await?;
+    let before = link.read(HOME, Vec::new()).await?.now.minus(keep_for);
+    for (bytes, kept) in jobs {
+        if kept.job.state != ReplayJobState::Running && kept.changed_at < before {
+            let id = *kept.job.id.0.as_bytes();
+            let mut change = Change::default().when(JOBS, id, bytes);
+            change.then(Command::new("HDEL", JOBS).arg(id));
+            change.then(Command::new("ZREM", CREATED).arg(id));
+            link.apply_one(HOME, change).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn ids(link: &Link, command: Command) -> Result<Vec<Vec<u8>>, Failure> {
+    let ids = reply::list(link.read(HOME, vec![command]).await?.next()?)?;
+    ids.into_iter().map(reply::bytes).collect()
+}
