@@ -49,8 +49,12 @@ pub(crate) async fn accept(
     let calls = by_shard
         .into_iter()
         .map(|(shard, events)| claim(link, options, shard, events));
-    for (seat, answer) in futures_util::future::join_all(calls).await.into_iter().flatten() {
-        answers[seat.0][seat.1] = Some(answer);
+    let claims = futures_util::future::join_all(calls).await;
+    let mut claims: Vec<(Seat, Outcome)> = claims.into_iter().flatten().collect();
+    // Lanes keep the order of requests, and of events in a request.
+    claims.sort_by_key(|(seat, _)| *seat);
+    for (seat, outcome) in claims {
+        answers[seat.0][seat.1] = Some(settle(link, outcome).await);
     }
     answers.into_iter().map(whole).collect()
 }
@@ -64,28 +68,34 @@ fn whole(claims: Vec<Option<Answer>>) -> Result<Vec<Claim>, Error> {
         .collect()
 }
 
+/// What became of an event in its shard.
+enum Outcome {
+    Claimed(Box<NewEvent>, Claimed),
+    Failed(Arc<Failure>),
+}
+
 /// Claims the events of one shard.
 async fn claim(
-    link: &Arc<Link>,
+    link: &Link,
     options: &Options,
     shard: Shard,
     events: Vec<(Seat, NewEvent)>,
-) -> Vec<(Seat, Answer)> {
-    let claims = match call(link, options, shard, &events).await {
-        Ok(claims) => claims,
+) -> Vec<(Seat, Outcome)> {
+    match call(link, options, shard, &events).await {
+        Ok(claims) => {
+            let pairs = events.into_iter().zip(claims);
+            pairs
+                .map(|((seat, event), claimed)| (seat, Outcome::Claimed(Box::new(event), claimed)))
+                .collect()
+        }
         Err(failure) => {
             let failure = Arc::new(failure);
-            return events
-                .into_iter()
-                .map(|(seat, _)| (seat, Err(shared(&failure))))
-                .collect();
+            let seats = events.into_iter().map(|(seat, _)| seat);
+            seats
+                .map(|seat| (seat, Outcome::Failed(Arc::clone(&failure))))
+                .collect()
         }
-    };
-    let mut answers = Vec::with_capacity(events.len());
-    for ((seat, event), claimed) in events.into_iter().zip(claims) {
-        answers.push((seat, settle(link, event, claimed).await));
     }
-    answers
 }
 
 /// What the script said of one event.
@@ -200,7 +210,11 @@ fn read(value: Value) -> Result<Claimed, Failure> {
 }
 
 /// The claim; its deliveries join their lanes first.
-async fn settle(link: &Arc<Link>, event: NewEvent, claimed: Claimed) -> Answer {
+async fn settle(link: &Link, outcome: Outcome) -> Answer {
+    let (event, claimed) = match outcome {
+        Outcome::Claimed(event, claimed) => (event, claimed),
+        Outcome::Failed(failure) => return Err(shared(&failure)),
+    };
     let (generation, tokens) = match claimed {
         Claimed::Seen(entry) => return Ok(Claim::Seen(entry.known)),
         Claimed::Refused => return Err(another_events(event.id)),
@@ -231,8 +245,8 @@ fn another_events(id: EventId) -> Error {
 }
 
 /// One failure, told to everybody whom it hit.
-fn shared(failure: &Arc<Failure>) -> Error {
-    match &**failure {
+fn shared(failure: &Failure) -> Error {
+    match failure {
         Failure::TooMany => Error::Overloaded,
         Failure::Damaged(message) => Error::Damaged {
             message: message.clone(),
