@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hapax_core::store::{AcceptRequest, Claim, Error, Handed, IndexedValue};
-use hapax_core::{EventId, Generation, NewDelivery, NewEvent, OnDead, SourceName, Timestamp, Token};
+use hapax_core::{EventId, Generation, NewDelivery, NewEvent, OnDead, Timestamp, Token};
 use redis::Value;
 use serde::Serialize;
 
@@ -49,8 +49,12 @@ pub(crate) async fn accept(
     let calls = by_shard
         .into_iter()
         .map(|(shard, events)| claim(link, options, shard, events));
-    for (seat, answer) in futures_util::future::join_all(calls).await.into_iter().flatten() {
-        answers[seat.0][seat.1] = Some(answer);
+    let claims = futures_util::future::join_all(calls).await;
+    let mut claims: Vec<(Seat, Outcome)> = claims.into_iter().flatten().collect();
+    // Lanes keep the order of requests, and of events in a request.
+    claims.sort_by_key(|(seat, _)| *seat);
+    for (seat, outcome) in claims {
+        answers[seat.0][seat.1] = Some(settle(link, outcome).await);
     }
     answers.into_iter().map(whole).collect()
 }
@@ -64,28 +68,34 @@ fn whole(claims: Vec<Option<Answer>>) -> Result<Vec<Claim>, Error> {
         .collect()
 }
 
+/// What became of an event in its shard.
+enum Outcome {
+    Claimed(Box<NewEvent>, Claimed),
+    Failed(Arc<Failure>),
+}
+
 /// Claims the events of one shard.
 async fn claim(
-    link: &Arc<Link>,
+    link: &Link,
     options: &Options,
     shard: Shard,
     events: Vec<(Seat, NewEvent)>,
-) -> Vec<(Seat, Answer)> {
-    let claims = match call(link, options, shard, &events).await {
-        Ok(claims) => claims,
+) -> Vec<(Seat, Outcome)> {
+    match call(link, options, shard, &events).await {
+        Ok(claims) => {
+            let pairs = events.into_iter().zip(claims);
+            pairs
+                .map(|((seat, event), claimed)| (seat, Outcome::Claimed(Box::new(event), claimed)))
+                .collect()
+        }
         Err(failure) => {
             let failure = Arc::new(failure);
-            return events
-                .into_iter()
-                .map(|(seat, _)| (seat, Err(shared(&failure))))
-                .collect();
+            let seats = events.into_iter().map(|(seat, _)| seat);
+            seats
+                .map(|seat| (seat, Outcome::Failed(Arc::clone(&failure))))
+                .collect()
         }
-    };
-    let mut answers = Vec::with_capacity(events.len());
-    for ((seat, event), claimed) in events.into_iter().zip(claims) {
-        answers.push((seat, settle(link, event, claimed).await));
     }
-    answers
 }
 
 /// What the script said of one event.
@@ -95,6 +105,11 @@ enum Claimed {
     New(Generation, Vec<(u64, u64)>),
     /// Its id is another event's.
     Refused,
+    /// It is stored, new or not, on fewer replicas than its source waits for.
+    OnFew {
+        asked: u8,
+        have: u8,
+    },
 }
 
 async fn call(
@@ -108,14 +123,10 @@ async fn call(
     for (_, event) in events {
         add(&mut args, event)?;
     }
-    let wait = |source: &SourceName| options.wait.get(source).copied().unwrap_or(0);
-    let replicas = events
-        .iter()
-        .map(|(_, event)| wait(&event.source))
-        .max()
-        .unwrap_or(0);
-    let answer = link.call_and_wait(shard, &ACCEPT, &args, replicas).await?;
-    let claims: Vec<Claimed> = reply::list(answer)?
+    let wait = |event: &NewEvent| options.wait.get(&event.source).copied().unwrap_or(0);
+    let replicas = events.iter().map(|(_, event)| wait(event)).max().unwrap_or(0);
+    let waited = link.call_and_wait(shard, &ACCEPT, &args, replicas).await?;
+    let claims: Vec<Claimed> = reply::list(waited.value)?
         .into_iter()
         .map(read)
         .collect::<Result<_, _>>()?;
@@ -127,7 +138,16 @@ async fn call(
             tokens.iter().for_each(|(token, _)| link.seen(*token));
         }
     }
-    Ok(claims)
+    let on_enough = claims.into_iter().zip(events).map(|(claimed, (_, event))| {
+        let asked = wait(event);
+        let have = waited.replicas;
+        if have < asked {
+            Claimed::OnFew { asked, have }
+        } else {
+            claimed
+        }
+    });
+    Ok(on_enough.collect())
 }
 
 fn add(args: &mut Vec<Vec<u8>>, event: &NewEvent) -> Result<(), Failure> {
@@ -200,10 +220,15 @@ fn read(value: Value) -> Result<Claimed, Failure> {
 }
 
 /// The claim; its deliveries join their lanes first.
-async fn settle(link: &Arc<Link>, event: NewEvent, claimed: Claimed) -> Answer {
+async fn settle(link: &Link, outcome: Outcome) -> Answer {
+    let (event, claimed) = match outcome {
+        Outcome::Claimed(event, claimed) => (event, claimed),
+        Outcome::Failed(failure) => return Err(shared(&failure)),
+    };
     let (generation, tokens) = match claimed {
         Claimed::Seen(entry) => return Ok(Claim::Seen(entry.known)),
         Claimed::Refused => return Err(another_events(event.id)),
+        Claimed::OnFew { asked, have } => return Err(Failure::FewReplicas { asked, have }.into_error()),
         Claimed::New(generation, tokens) => (generation, tokens),
     };
     for (delivery, (ticket, _)) in event.deliveries.iter().zip(&tokens) {
@@ -231,8 +256,8 @@ fn another_events(id: EventId) -> Error {
 }
 
 /// One failure, told to everybody whom it hit.
-fn shared(failure: &Arc<Failure>) -> Error {
-    match &**failure {
+fn shared(failure: &Failure) -> Error {
+    match failure {
         Failure::TooMany => Error::Overloaded,
         Failure::Damaged(message) => Error::Damaged {
             message: message.clone(),

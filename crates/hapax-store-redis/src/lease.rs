@@ -16,7 +16,7 @@ use crate::work::Work;
 use crate::{micros, packed, reply};
 
 pub(crate) async fn lease(link: &Arc<Link>, order: LeaseOrder) -> Result<LeaseBatch, Failure> {
-    let mut batch = LeaseBatch::default();
+    let mut leased = Vec::new();
     let chosen = choose(link, &order).await?;
     let mut next_due = chosen.next_due;
     let calls = chosen
@@ -24,12 +24,21 @@ pub(crate) async fn lease(link: &Arc<Link>, order: LeaseOrder) -> Result<LeaseBa
         .iter()
         .map(|(shard, limit)| lease_some(link, *shard, &order, *limit));
     for part in futures_util::future::try_join_all(calls).await? {
-        batch.leased.extend(part.leased);
+        leased.extend(part.leased);
         next_due = earlier(next_due, part.next_due);
     }
-    batch.leased.sort_by_key(|leased| leased.token);
-    batch.next_due = next_due;
-    Ok(batch)
+    leased.sort_by_key(|(due, leased)| (*due, leased.event.id));
+    Ok(LeaseBatch {
+        leased: leased.into_iter().map(|(_, leased)| leased).collect(),
+        next_due,
+    })
+}
+
+/// What one shard gave.
+struct Part {
+    /// Deliveries, and since when they were due.
+    leased: Vec<(Timestamp, Leased)>,
+    next_due: Option<Timestamp>,
 }
 
 /// From which shards how many are taken, and when something is due in one of the others.
@@ -100,12 +109,7 @@ async fn look(link: Arc<Link>, shard: Shard, queue: Vec<u8>, limit: u32) -> Resu
     })
 }
 
-async fn lease_some(
-    link: &Arc<Link>,
-    shard: Shard,
-    order: &LeaseOrder,
-    limit: u32,
-) -> Result<LeaseBatch, Failure> {
+async fn lease_some(link: &Arc<Link>, shard: Shard, order: &LeaseOrder, limit: u32) -> Result<Part, Failure> {
     let args = [
         link.floor(),
         order.destination.as_str().into(),
@@ -118,23 +122,23 @@ async fn lease_some(
         None | Some(Value::Nil) => None,
         Some(score) => Some(time(score)?),
     };
-    let leased: Vec<Leased> = answer
+    let leased: Vec<(Timestamp, Leased)> = answer
         .map(|value| read(value, &order.destination))
         .collect::<Result<_, _>>()?;
-    if let Some(last) = leased.last() {
+    if let Some((_, last)) = leased.last() {
         link.seen(last.token.0);
     }
-    Ok(LeaseBatch { leased, next_due })
+    Ok(Part { leased, next_due })
 }
 
-fn read(value: Value, to: &DestinationId) -> Result<Leased, Failure> {
-    let [id, work, head, body, _] = reply::exactly(value)?;
+fn read(value: Value, to: &DestinationId) -> Result<(Timestamp, Leased), Failure> {
+    let [due, id, work, head, body] = reply::exactly(value)?;
     let id = EventId::from_bytes(sixteen(&reply::bytes(id)?)?);
     let work: Work = packed::unpack(&reply::bytes(work)?, "work")?;
     let head: Head = packed::unpack(&reply::bytes(head)?, "the head of an event")?;
     let idempotency_key = head.identity().idempotency_key(work.generation(), to);
     let lease_until = work.lease.ok_or_else(|| damaged("a lease"))?;
-    Ok(Leased {
+    let leased = Leased {
         event: head.event(id, reply::bytes(body)?)?,
         destination: to.clone(),
         token: work.token(),
@@ -144,7 +148,8 @@ fn read(value: Value, to: &DestinationId) -> Result<Leased, Failure> {
         attempt: work.attempts,
         lost: work.lost,
         lane: work.stay.lane(),
-    })
+    };
+    Ok((time(due)?, leased))
 }
 
 const fn queue(candidates: Candidates) -> &'static str {
