@@ -184,16 +184,49 @@ async fn tell(
 /// Takes the steps of a shard that somebody has left.
 pub(crate) async fn take_left(link: &Link, shard: Shard) -> Result<(), Failure> {
     let before = link.read(shard, Vec::new()).await?.now.minus(LEFT_AFTER);
+    take_some(link, shard, before).await?;
+    Ok(())
+}
+
+/// Takes every step of a shard, of a store that nobody serves.
+pub(crate) async fn take_all(link: &Link, shard: Shard) -> Result<(), Failure> {
+    let now = link.read(shard, Vec::new()).await?.now;
+    while take_some(link, shard, now).await? > 0 {}
+    Ok(())
+}
+
+/// Takes the first steps from before a moment; how many.
+async fn take_some(link: &Link, shard: Shard, before: Timestamp) -> Result<usize, Failure> {
     let command = Command::new("ZRANGEBYSCORE", "j")
         .arg("-inf")
         .number(before.as_micros())
         .arg("LIMIT")
         .number(0)
         .number(STEPS_MAX);
-    let steps = link.read(shard, vec![command]).await?.next()?;
-    for step in reply::list(steps)? {
+    let steps = reply::list(link.read(shard, vec![command]).await?.next()?)?;
+    let count = steps.len();
+    for step in steps {
         take(link, &Step::from_bytes(&reply::bytes(step)?)?).await?;
     }
+    Ok(count)
+}
+
+/// Puts a delivery into a lane, at the place that it had in another store.
+pub(crate) async fn join_at(
+    link: &Link,
+    to: &DestinationId,
+    lane: &str,
+    member: Vec<u8>,
+    place: u64,
+) -> Result<(), Failure> {
+    let args = [
+        link.floor(),
+        name(to, lane.as_bytes()),
+        Kind::Join.as_str().into(),
+        member,
+        place.to_string().into_bytes(),
+    ];
+    link.call(shard(link, to, lane.as_bytes()), &LANE, &args).await?;
     Ok(())
 }
 
