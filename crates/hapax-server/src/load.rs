@@ -19,6 +19,7 @@ pub(crate) mod preload;
 pub(crate) mod prepare;
 pub(crate) mod processor;
 pub(crate) mod progress;
+pub(crate) mod redis;
 pub(crate) mod report;
 pub(crate) mod service;
 pub(crate) mod sink;

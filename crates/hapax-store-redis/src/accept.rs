@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hapax_core::store::{AcceptRequest, Claim, Error, Handed, IndexedValue};
-use hapax_core::{EventId, Generation, NewDelivery, NewEvent, OnDead, SourceName, Timestamp, Token};
+use hapax_core::store::{AcceptRequest, Claim, Error, Handed, IndexedValue, LedgerEntry};
+use hapax_core::{EventId, Generation, NewDelivery, NewEvent, OnDead, Timestamp, Token};
 use redis::Value;
 use serde::Serialize;
 
@@ -105,6 +105,11 @@ enum Claimed {
     New(Generation, Vec<(u64, u64)>),
     /// Its id is another event's.
     Refused,
+    /// It is stored, new or not, on fewer replicas than its source waits for.
+    OnFew {
+        asked: u8,
+        have: u8,
+    },
 }
 
 async fn call(
@@ -118,14 +123,10 @@ async fn call(
     for (_, event) in events {
         add(&mut args, event)?;
     }
-    let wait = |source: &SourceName| options.wait.get(source).copied().unwrap_or(0);
-    let replicas = events
-        .iter()
-        .map(|(_, event)| wait(&event.source))
-        .max()
-        .unwrap_or(0);
-    let answer = link.call_and_wait(shard, &ACCEPT, &args, replicas).await?;
-    let claims: Vec<Claimed> = reply::list(answer)?
+    let wait = |event: &NewEvent| options.wait.get(&event.source).copied().unwrap_or(0);
+    let replicas = events.iter().map(|(_, event)| wait(event)).max().unwrap_or(0);
+    let waited = link.call_and_wait(shard, &ACCEPT, &args, replicas).await?;
+    let claims: Vec<Claimed> = reply::list(waited.value)?
         .into_iter()
         .map(read)
         .collect::<Result<_, _>>()?;
@@ -137,7 +138,16 @@ async fn call(
             tokens.iter().for_each(|(token, _)| link.seen(*token));
         }
     }
-    Ok(claims)
+    let on_enough = claims.into_iter().zip(events).map(|(claimed, (_, event))| {
+        let asked = wait(event);
+        let have = waited.replicas;
+        if have < asked {
+            Claimed::OnFew { asked, have }
+        } else {
+            claimed
+        }
+    });
+    Ok(on_enough.collect())
 }
 
 fn add(args: &mut Vec<Vec<u8>>, event: &NewEvent) -> Result<(), Failure> {
@@ -216,8 +226,9 @@ async fn settle(link: &Link, outcome: Outcome) -> Answer {
         Outcome::Failed(failure) => return Err(shared(&failure)),
     };
     let (generation, tokens) = match claimed {
-        Claimed::Seen(entry) => return Ok(Claim::Seen(entry.known)),
+        Claimed::Seen(entry) => return seen(link, &event, entry.known).await,
         Claimed::Refused => return Err(another_events(event.id)),
+        Claimed::OnFew { asked, have } => return Err(Failure::FewReplicas { asked, have }.into_error()),
         Claimed::New(generation, tokens) => (generation, tokens),
     };
     for (delivery, (ticket, _)) in event.deliveries.iter().zip(&tokens) {
@@ -236,6 +247,16 @@ async fn settle(link: &Link, outcome: Outcome) -> Answer {
         generation,
         tokens: tokens.iter().map(handed).collect(),
     })
+}
+
+/// A copy is answered once the first has its place in every lane, so that what comes after the answer comes behind it.
+async fn seen(link: &Link, event: &NewEvent, entry: LedgerEntry) -> Answer {
+    if event.deliveries.iter().any(|delivery| delivery.lane.is_some()) {
+        lanes::join_all(link, entry.id)
+            .await
+            .map_err(Failure::into_error)?;
+    }
+    Ok(Claim::Seen(entry))
 }
 
 fn another_events(id: EventId) -> Error {

@@ -3,13 +3,15 @@
 //! A body is in the shard that its hash says, the event that is flagged in its own. A note that came only half way is
 //! finished when it is repeated.
 
+use std::sync::Arc;
+
 use hapax_core::store::BodyNote;
 use hapax_core::{BodyHash, EventId, Scope, Timestamp};
 
 use crate::event::split;
 use crate::failure::{Failure, damaged};
 use crate::identity::event_key;
-use crate::link::Link;
+use crate::link::{Link, on_each};
 use crate::reply;
 use crate::shards::Shard;
 use crate::snapshot::{Change, Command, Made, Room};
@@ -17,6 +19,8 @@ use crate::spread::by_shard;
 
 /// Bodies by the time when they may be forgotten.
 const EXPIRING: &str = "X";
+/// Bodies that one call of `purge` forgets in each shard.
+const PURGED_MAX: u32 = 1_000;
 
 /// Remembers the first event of each body and flags the later ones.
 pub(crate) async fn note(link: &Link, notes: Vec<BodyNote>) -> Result<(), Failure> {
@@ -113,39 +117,33 @@ async fn flag(link: &Link, id: EventId, earlier: EventId) -> Result<(), Failure>
     Ok(())
 }
 
-/// Forgets bodies whose time is over; how many, at most `limit` in each shard.
-pub(crate) async fn purge(link: &Link, now: Timestamp, limit: usize) -> Result<u64, Failure> {
-    let mut purged = 0;
-    for shard in link.shards().all() {
-        purged += purge_some(link, shard, now, limit).await?;
-    }
-    Ok(purged)
+/// Forgets bodies whose time is over, some of them in each shard.
+pub(crate) async fn purge(link: &Arc<Link>) -> Result<(), Failure> {
+    on_each(link, purge_some).await?;
+    Ok(())
 }
 
-async fn purge_some(link: &Link, shard: Shard, now: Timestamp, limit: usize) -> Result<u64, Failure> {
+async fn purge_some(link: Arc<Link>, shard: Shard) -> Result<(), Failure> {
+    let now = link.read(shard, Vec::new()).await?.now;
     let command = Command::new("ZRANGEBYSCORE", EXPIRING)
         .arg("-inf")
         .arg(format!("({}", now.as_micros()))
         .arg("LIMIT")
         .number(0)
-        .number(limit);
+        .number(PURGED_MAX);
     let mut changes = Vec::new();
     for name in reply::list(link.read(shard, vec![command]).await?.next()?)? {
         let name = reply::bytes(name)?;
         let (scope, hash) = split(&name)?;
-        let key = [
-            b"B",
-            scope,
-            format!("\0{:02x}", hash.first().unwrap_or(&0)).as_bytes(),
-        ]
-        .concat();
+        let first = hash.first().ok_or_else(|| damaged("a body that is remembered"))?;
+        let key = [b"B", scope, format!("\0{first:02x}").as_bytes()].concat();
         let mut change = Change::default();
         change.then(Command::new("HDEL", key).arg(hash));
         change.then(Command::new("ZREM", EXPIRING).arg(name.clone()));
         changes.push(change);
     }
     link.apply(shard, &changes, Room::NotNeeded).await?;
-    Ok(changes.len() as u64)
+    Ok(())
 }
 
 fn name(note: &BodyNote) -> Vec<u8> {

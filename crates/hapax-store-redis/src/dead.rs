@@ -92,3 +92,50 @@ async fn read(link: &Arc<Link>, ended: &[Ended]) -> Result<HashMap<EventId, Even
     }
     Ok(events)
 }
+
+#[cfg(test)]
+mod tests {
+    use hapax_core::DestinationId;
+
+    use super::*;
+
+    fn ended(cursor: u64) -> Ended {
+        Ended {
+            place: Place::from_cursor(Cursor(cursor)),
+            id: EventId::from_bytes([0; 16]),
+            to: DestinationId::from("billing"),
+            error: None,
+        }
+    }
+
+    fn walk(found: &[u64], stopped_at: Option<u64>) -> Walk {
+        Walk {
+            found: found.iter().copied().map(ended).collect(),
+            stopped_at: stopped_at.map(|cursor| Place::from_cursor(Cursor(cursor))),
+        }
+    }
+
+    fn merged(walks: Vec<Walk>, limit: usize) -> (Vec<u64>, Option<u64>) {
+        let (page, next) = merge(walks, limit);
+        let shown = page.into_iter().map(|ended| ended.place.to_cursor().0);
+        (shown.collect(), next.map(|Cursor(cursor)| cursor))
+    }
+
+    #[test]
+    fn a_page_ends_where_the_shard_that_was_walked_least_far_stopped() {
+        let walks = vec![walk(&[90, 40, 10], None), walk(&[80, 50], Some(30))];
+        assert_eq!(merged(walks, 10), (vec![90, 80, 50, 40], Some(30)));
+    }
+
+    #[test]
+    fn a_full_page_goes_on_behind_its_last() {
+        let walks = vec![walk(&[90, 40], None), walk(&[80, 50], None)];
+        assert_eq!(merged(walks, 3), (vec![90, 80, 50], Some(50)));
+    }
+
+    #[test]
+    fn the_last_page_has_no_next() {
+        let walks = vec![walk(&[90, 40], None), walk(&[80, 50], None)];
+        assert_eq!(merged(walks, 4), (vec![90, 80, 50, 40], None));
+    }
+}

@@ -72,6 +72,9 @@ impl Failure {
         let Cause::Server(error) = cause else {
             return Next::Later;
         };
+        if error.code() == Some("BUSY") {
+            return Next::Later;
+        }
         match error.kind() {
             ErrorKind::Server(ServerErrorKind::NoScript) => Next::WithText,
             ErrorKind::Server(ServerErrorKind::Moved) => {

@@ -20,7 +20,7 @@ use crate::script::{Repeat, Script};
 use crate::shards::{Shard, Shards};
 use crate::url::{Node, Place};
 use crate::{Options, reply};
-use connections::Connections;
+use connections::{Connections, Use};
 use routes::Routes;
 
 /// Between two tries of a call that has not begun.
@@ -36,6 +36,12 @@ pub(crate) struct Link {
     floor: AtomicU64,
     call_timeout: Duration,
     wait_timeout: Duration,
+}
+
+/// The answer of a script, and how many replicas have what it wrote.
+pub(crate) struct Waited {
+    pub(crate) value: Value,
+    pub(crate) replicas: u8,
 }
 
 impl Link {
@@ -82,17 +88,18 @@ impl Link {
         script: &Script,
         args: &[Vec<u8>],
     ) -> Result<Value, Failure> {
-        self.call_and_wait(shard, script, args, 0).await
+        Ok(self.call_and_wait(shard, script, args, 0).await?.value)
     }
 
-    /// Runs a script on a shard, and then waits until so many replicas have all that its master had by then.
+    /// Runs a script on a shard, and then waits until so many replicas have all that its master had by then, or until
+    /// it has waited long enough.
     pub(crate) async fn call_and_wait(
         &self,
         shard: Shard,
         script: &Script,
         args: &[Vec<u8>],
         replicas: u8,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Waited, Failure> {
         let deadline = Instant::now() + self.call_timeout;
         let mut command = script.by_hash(&self.shards, shard, args);
         fail::fail_point!("redis.before_script");
@@ -126,23 +133,19 @@ impl Link {
         command: &redis::Cmd,
         replicas: u8,
         deadline: Instant,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Waited, Failure> {
         let node = self.node_of(shard, deadline).await?;
-        let connection = self.connections.get(&node, deadline).await?;
         if replicas == 0 {
-            return connection.send(command, deadline).await;
+            let connection = self.connections.get(&node, Use::Plain, deadline).await?;
+            let value = connection.send(command, deadline).await?;
+            return Ok(Waited { value, replicas });
         }
+        let connection = self.connections.get(&node, Use::Waiting, deadline).await?;
         let mut wait = redis::cmd("WAIT");
         wait.arg(replicas).arg(self.wait_timeout.as_millis() as u64);
         let [value, have] = connection.send_both(command, &wait, deadline).await?;
-        let have = reply::number(have)? as u8;
-        if have < replicas {
-            return Err(Failure::FewReplicas {
-                asked: replicas,
-                have,
-            });
-        }
-        Ok(value)
+        let replicas = reply::number(have)? as u8;
+        Ok(Waited { value, replicas })
     }
 
     async fn node_of(&self, shard: Shard, deadline: Instant) -> Result<Node, Failure> {
@@ -166,7 +169,7 @@ impl Link {
     /// A plain command to a server, such as a question about itself.
     pub(crate) async fn ask(&self, node: &Node, command: &redis::Cmd) -> Result<Value, Failure> {
         let deadline = Instant::now() + self.call_timeout;
-        let connection = self.connections.get(node, deadline).await?;
+        let connection = self.connections.get(node, Use::Plain, deadline).await?;
         connection.send(command, deadline).await
     }
 }

@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hapax_core::EventId;
 use hapax_core::store::{PurgeOrder, Purged};
 
-use crate::Options;
 use crate::failure::Failure;
 use crate::link::Link;
 use crate::shards::Shard;
+use crate::{Options, audit, bodies, jobs};
 
 /// Where the walk through each shard goes on.
 #[derive(Debug, Default)]
@@ -65,6 +65,9 @@ pub(crate) async fn purge(
             purged.more = true;
         }
     }
+    bodies::purge(link).await?;
+    audit::purge(link, options.audit_keep).await?;
+    jobs::purge(link, options.replay_keep).await?;
     Ok(purged)
 }
 

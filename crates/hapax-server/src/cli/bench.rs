@@ -9,6 +9,7 @@ use hapax_store_postgres::Connector;
 use super::Globals;
 use crate::config::StoreUrl;
 use crate::exit::CliError;
+use crate::load::redis::Redis;
 use crate::load::{bench, interrupt, preload, workspace};
 use crate::output;
 
@@ -27,9 +28,10 @@ Examples:
   hapax bench --quick
   hapax bench --quick --dashboard
   hapax bench --dir /var/tmp --json > bench.json
-  hapax bench --store postgres://localhost/bench --quick")]
+  hapax bench --store postgres://localhost/bench --quick
+  hapax bench --store redis://localhost/0?prefix=bench --quick")]
 pub struct Args {
-    /// The store to measure; a file must not exist yet, a database must have no tables of Hapax [default: a new SQLite file for each round]
+    /// The store to measure; a file must not exist yet, a database must have no tables of Hapax, a Redis no keys of its prefix [default: a new SQLite file for each round]
     #[arg(long, value_name = "URL")]
     pub store: Option<StoreUrl>,
 
@@ -135,7 +137,7 @@ async fn refuse_used(store: Option<&StoreUrl>) -> Result<(), CliError> {
         None => false,
         Some(StoreUrl::Sqlite(path)) => path.exists(),
         Some(StoreUrl::Postgres(url)) => has_tables(url).await?,
-        Some(StoreUrl::Redis(_)) => false,
+        Some(StoreUrl::Redis(url)) => Redis::connect(url).await?.is_used().await?,
     };
     match store {
         Some(store) if used => Err(CliError::usage(format!(
@@ -184,6 +186,20 @@ mod tests {
         let store = StoreUrl::Sqlite(path.clone());
         assert!(refuse_used(Some(&store)).await.is_ok());
         std::fs::write(&path, "").unwrap();
+        assert!(refuse_used(Some(&store)).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_prefix_in_use_is_refused() {
+        let (server, prefix) = (
+            hapax_test_redis::Server::shared().unwrap(),
+            hapax_test_redis::fresh_prefix(),
+        );
+        let store: StoreUrl = server.url_with_prefix(&prefix).parse().unwrap();
+        assert!(refuse_used(Some(&store)).await.is_ok());
+        server
+            .call(&["SET", &format!("{{{prefix}}}shards"), "1"])
+            .unwrap();
         assert!(refuse_used(Some(&store)).await.is_err());
     }
 

@@ -29,6 +29,13 @@ pub(crate) async fn enqueue(store: &dyn Store, destination: &str, count: u64) ->
     write(store, "bench", Some(destination), count, &progress).await
 }
 
+/// Puts `count` events of `source` into an open store, none of which goes anywhere.
+pub(crate) async fn remember(store: &dyn Store, source: &str, count: u64) -> anyhow::Result<()> {
+    let progress = Progress::new(count);
+    progress.say(format!("writing {count} ledger entries"));
+    write(store, source, None, count, &progress).await
+}
+
 /// Puts `count` events of `source` into a new SQLite file, with random ids, as real ones are.
 pub(crate) async fn fill(path: &Path, source: &str, count: u64) -> anyhow::Result<()> {
     let mut options = Options::new(Arc::new(SystemClock::default()));

@@ -20,5 +20,6 @@ mod redis;
 mod report;
 mod servers;
 mod stores;
+mod torture;
 mod wires;
 mod world;

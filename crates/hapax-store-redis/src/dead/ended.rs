@@ -123,7 +123,9 @@ pub(super) async fn walk(
     };
     let mut looks = 0;
     while walk.found.len() < limit && looks < LOOKS_MAX {
-        let page = newest(link, shard, list, walk.stopped_at).await?;
+        // Where everything fits, no more is read than fits.
+        let at_once = to.map_or(limit - walk.found.len(), |_| AT_ONCE);
+        let page = newest(link, shard, list, walk.stopped_at, at_once).await?;
         looks += page.len();
         let Some(last) = page.last() else {
             walk.stopped_at = None;
@@ -138,7 +140,13 @@ pub(super) async fn walk(
     Ok(walk)
 }
 
-async fn newest(link: &Link, shard: Shard, list: &str, before: Option<Place>) -> Result<Vec<Ended>, Failure> {
+async fn newest(
+    link: &Link,
+    shard: Shard,
+    list: &str,
+    before: Option<Place>,
+    limit: usize,
+) -> Result<Vec<Ended>, Failure> {
     let bound = before.map_or_else(|| "+inf".to_owned(), |place| place.bound(shard));
     let command = Command::new("ZREVRANGEBYSCORE", list)
         .arg(bound)
@@ -146,7 +154,7 @@ async fn newest(link: &Link, shard: Shard, list: &str, before: Option<Place>) ->
         .arg("WITHSCORES")
         .arg("LIMIT")
         .number(0)
-        .number(AT_ONCE);
+        .number(limit);
     let members = reply::pairs(link.read(shard, vec![command]).await?.next()?)?;
     members
         .into_iter()
@@ -174,4 +182,32 @@ pub(super) async fn oldest(
         .into_iter()
         .map(|(member, order)| Ended::read(shard, &member, order))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn place(order: u64, shard: u8) -> Place {
+        Place {
+            order,
+            shard: Shard(shard),
+        }
+    }
+
+    #[test]
+    fn a_place_reads_back_from_its_cursor() {
+        for place in [place(0, 0), place(1_900_000_000_000_000, 63), place(7, 1)] {
+            assert_eq!(Place::from_cursor(place.to_cursor()), place);
+        }
+    }
+
+    #[test]
+    fn one_number_in_two_shards_is_neither_skipped_nor_repeated() {
+        let last_shown = place(7, 2);
+        assert!(place(7, 1) < last_shown, "it comes later");
+        assert_eq!(last_shown.bound(Shard(1)), "7", "so it is still to come");
+        assert_eq!(last_shown.bound(Shard(2)), "(7", "itself is not");
+        assert_eq!(last_shown.bound(Shard(3)), "(7", "that was shown before");
+    }
 }

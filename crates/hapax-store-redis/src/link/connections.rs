@@ -17,6 +17,8 @@ use crate::Options;
 use crate::failure::{Cause, Failure};
 use crate::url::{Encrypted, Node, Place};
 
+/// Connections to each server that wait for its replicas.
+const WAITING: usize = 2;
 /// Calls that wait in one connection.
 const CALLS_IN_A_CONNECTION: usize = 256;
 
@@ -34,6 +36,13 @@ struct Login {
     password: Option<String>,
     database: i64,
     encrypted: Encrypted,
+}
+
+/// What a connection is for. One that waits for replicas lets nothing else pass meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    Plain,
+    Waiting,
 }
 
 /// A place for one connection.
@@ -77,9 +86,13 @@ impl Connections {
     }
 
     /// The next connection to a server, made if it is not there.
-    pub(super) async fn get(&self, node: &Node, deadline: Instant) -> Result<Lent, Failure> {
+    pub(super) async fn get(&self, node: &Node, purpose: Use, deadline: Instant) -> Result<Lent, Failure> {
         let nodes = self.slots(node);
-        let place = self.turn.fetch_add(1, Ordering::Relaxed) % nodes.len();
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        let place = match purpose {
+            Use::Plain => turn % self.of_each,
+            Use::Waiting => self.of_each + turn % WAITING,
+        };
         let silent = |_| Failure::NotBegun(Cause::Silent);
         let mut slot = timeout_at(deadline, nodes[place].0.lock())
             .await
@@ -106,7 +119,7 @@ impl Connections {
         let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
         let slots = nodes
             .entry(node.clone())
-            .or_insert_with(|| Arc::new((0..self.of_each).map(|_| Slot::default()).collect()));
+            .or_insert_with(|| Arc::new((0..self.of_each + WAITING).map(|_| Slot::default()).collect()));
         Arc::clone(slots)
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use redis::Value;
 use tokio::time::Instant;
 
-use super::connections::Connections;
+use super::connections::{Connections, Use};
 use crate::failure::Failure;
 use crate::reply;
 use crate::url::{Kind, Node, Place};
@@ -160,7 +160,7 @@ impl Range {
 async fn slots(node: &Node, connections: &Connections, deadline: Instant) -> Result<Vec<Range>, Failure> {
     let mut command = redis::cmd("CLUSTER");
     command.arg("SLOTS");
-    let connection = connections.get(node, deadline).await?;
+    let connection = connections.get(node, Use::Plain, deadline).await?;
     let answer = reply::list(connection.send(&command, deadline).await?)?;
     answer.into_iter().map(|range| read(range, node)).collect()
 }

@@ -17,6 +17,14 @@
 --   o          hash    scopes -> their numbers
 --   p          hash    paused destinations
 --   y<to>\0<lane> zset a lane;  j: steps between shards that are not finished
+--   c<bucket>  hash    copies of identities, beside the ledger
+--   C<id><hash> string another body under the event's identity: the identity's key, headers and body
+--   B<scope>\0<first byte> hash  bodies whose id is not signed -> the first event, and until when;  X: by that time
+-- Only in the first shard:
+--   P A        pauses by destination; the audit trail by number
+--   J N U      bulk replays by id; in the order in which they were created; those that are not over
+--   S V I      values of sources; saved views; indexed fields
+--   T<span>\0<slot> hash traffic of one slot, by subject and process
 
 local tag = string.sub(KEYS[1], 1, -2)
 local clock = redis.call('TIME')

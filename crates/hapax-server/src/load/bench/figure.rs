@@ -9,7 +9,11 @@ use crate::load::report::Report;
 use super::backlog::Backlog;
 use super::ledger::Ledger;
 use super::plan::StoreKind;
+use super::remembered::Remembered;
 use super::round::Round;
+
+/// What remembering one event may cost, once its payload is gone.
+const ENTRY_BYTES_MAX: f64 = 200.0;
 
 /// One line of the result.
 #[derive(Clone, Debug, Serialize)]
@@ -38,6 +42,8 @@ pub(crate) enum Unit {
     Milliseconds,
     /// Mebibytes.
     Mebibytes,
+    /// Bytes.
+    Bytes,
 }
 
 /// What a figure should be.
@@ -60,6 +66,8 @@ pub(crate) enum Target {
         /// From here on there is nothing more to ask for.
         aim: f64,
     },
+    /// The value should not be above this.
+    AtMost(f64),
     /// The value should be below this.
     Below(f64),
 }
@@ -83,7 +91,8 @@ struct Wanted {
     new_64: Option<Target>,
     new_256: Target,
     new_p99: Option<Target>,
-    duplicates: Option<Target>,
+    duplicates_64: Option<Target>,
+    duplicates_256: Option<Target>,
     delivered: Option<Target>,
     committed: Option<Target>,
 }
@@ -98,7 +107,8 @@ impl Wanted {
                 new_64: Some(ratio(0.18, 0.30)),
                 new_256: ratio(0.25, 0.40),
                 new_p99: Some(Target::RatioAtMost(4.0)),
-                duplicates: Some(ratio(0.75, 0.90)),
+                duplicates_64: Some(ratio(0.75, 0.90)),
+                duplicates_256: Some(ratio(0.75, 0.90)),
                 delivered: Some(ratio(0.10, 0.20)),
                 committed: None,
             },
@@ -106,12 +116,22 @@ impl Wanted {
                 new_64: None,
                 new_256: ratio(0.22, 0.35),
                 new_p99: None,
-                duplicates: None,
+                duplicates_64: None,
+                duplicates_256: None,
                 delivered: None,
                 committed: Some(Target::AtLeast {
                     floor: 2_500.0,
                     aim: 6_000.0,
                 }),
+            },
+            StoreKind::Redis => Self {
+                new_64: None,
+                new_256: ratio(0.25, 0.40),
+                new_p99: None,
+                duplicates_64: None,
+                duplicates_256: Some(ratio(0.70, 0.90)),
+                delivered: None,
+                committed: None,
             },
         }
     }
@@ -152,17 +172,11 @@ pub(super) fn all(rounds: &[Round], kind: StoreKind) -> Vec<Figure> {
             p99,
         ));
     }
-    for connections in [64, 256] {
+    for (connections, target) in [(64, wanted.duplicates_64), (256, wanted.duplicates_256)] {
         let name = format!("duplicates, {connections} connections");
         let seen =
             |round: &Round| expected_rate(&round.duplicates, connections, |report| report.counts.duplicate);
-        figures.push(against_ceiling(
-            name,
-            rounds,
-            connections,
-            seen,
-            wanted.duplicates,
-        ));
+        figures.push(against_ceiling(name, rounds, connections, seen, target));
         figures.extend(latencies(
             "duplicates",
             connections,
@@ -304,6 +318,15 @@ pub(super) fn against_empty(ledger: &Ledger) -> Vec<Figure> {
     ]
 }
 
+pub(super) fn of_remembered(remembered: &Remembered) -> Figure {
+    let name = format!(
+        "memory of a ledger entry without its payload, {} entries",
+        remembered.entries
+    );
+    let target = Target::AtMost(ENTRY_BYTES_MAX);
+    Figure::new(name, remembered.bytes_each(), Unit::Bytes, None, Some(target))
+}
+
 pub(super) fn against_short(backlog: &Backlog) -> Vec<Figure> {
     let (short, long) = (backlog.short_per_second(), backlog.long_per_second());
     let target = Target::RatioAtLeast {
@@ -351,8 +374,11 @@ impl Target {
             Self::AtLeast { aim, .. } if value >= aim => Standing::AimReached,
             Self::AtLeast { floor, .. } if value >= floor => Standing::Reached,
             Self::RatioAtMost(limit) if ratio.is_some_and(|ratio| ratio <= limit) => Standing::Reached,
+            Self::AtMost(limit) if value <= limit => Standing::Reached,
             Self::Below(limit) if value < limit => Standing::Reached,
-            Self::AtLeast { .. } | Self::RatioAtMost(_) | Self::Below(_) => Standing::Missed,
+            Self::AtLeast { .. } | Self::RatioAtMost(_) | Self::AtMost(_) | Self::Below(_) => {
+                Standing::Missed
+            }
         }
     }
 }
@@ -409,6 +435,9 @@ mod tests {
         assert_eq!(rate.judge(1.9, None), Standing::Missed);
         assert_eq!(rate.judge(2.0, None), Standing::Reached);
         assert_eq!(rate.judge(6.0, None), Standing::AimReached);
+        assert_eq!(Target::AtMost(200.0).judge(200.0, None), Standing::Reached);
+        assert_eq!(Target::AtMost(200.0).judge(200.1, None), Standing::Missed);
+        assert_eq!(Target::AtMost(200.0).judge(f64::NAN, None), Standing::Missed);
         assert_eq!(Target::Below(40.0).judge(40.0, None), Standing::Missed);
         assert_eq!(Target::Below(40.0).judge(39.9, None), Standing::Reached);
     }

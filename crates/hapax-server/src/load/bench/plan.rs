@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+
+use crate::config::StoreUrl;
 
 /// The loads: few connections, where latency counts, and many, where throughput does.
 pub(crate) const CONNECTIONS: [usize; 2] = [64, 256];
@@ -20,6 +22,8 @@ pub(crate) enum StoreKind {
     Sqlite,
     /// A database.
     Postgres,
+    /// A server in memory, or a cluster of them.
+    Redis,
 }
 
 /// What to run.
@@ -37,7 +41,10 @@ pub(crate) struct Plan {
     pub(crate) ledger_seconds: u64,
     /// Deliveries of the long backlog; 0: it is not measured.
     pub(crate) backlog: u64,
+    /// Ledger entries whose memory is measured, once for each of these numbers; only where the store is in memory.
+    pub(crate) remembered: Vec<u64>,
     /// A store to use, emptied for each round; none: a new SQLite file for each.
+    #[serde(serialize_with = "without_password")]
     pub(crate) store: Option<String>,
     /// Where the files go.
     #[serde(skip)]
@@ -54,6 +61,8 @@ impl Plan {
             preload: 5_000_000,
             ledger_seconds: 60,
             backlog: 1_000_000,
+            // Two sizes: what holds the entries has another form when it is small.
+            remembered: vec![200_000, 1_000_000],
             store: None,
             folder,
         }
@@ -68,6 +77,7 @@ impl Plan {
             preload: 0,
             ledger_seconds: 15,
             backlog: 0,
+            remembered: vec![200_000],
             ..Self::full(folder)
         }
     }
@@ -76,6 +86,7 @@ impl Plan {
     pub(crate) fn kind(&self) -> StoreKind {
         match &self.store {
             Some(url) if url.starts_with("postgres") => StoreKind::Postgres,
+            Some(url) if url.starts_with("redis") => StoreKind::Redis,
             Some(_) | None => StoreKind::Sqlite,
         }
     }
@@ -83,5 +94,28 @@ impl Plan {
     /// Measurements in all rounds.
     pub(crate) fn steps(&self) -> u64 {
         (self.rounds * (CONNECTIONS.len() * 3 + 3)) as u64
+    }
+}
+
+/// A report is made to be shown, and a URL may hold a password.
+#[expect(clippy::ref_option, reason = "serde hands a field over in this form")]
+fn without_password<S: Serializer>(store: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    let url = store.as_ref().and_then(|url| url.parse::<StoreUrl>().ok());
+    url.map(|url| url.to_string()).serialize(serializer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_does_not_show_the_password_of_its_store() {
+        let plan = Plan {
+            store: Some("postgres://app:hunter2@db/bench".to_owned()),
+            ..Plan::quick(PathBuf::new())
+        };
+        let shown = serde_json::to_value(&plan).unwrap();
+        assert_eq!(shown["store"], "postgres://db/bench");
+        assert!(!shown.to_string().contains("hunter2"));
     }
 }

@@ -76,7 +76,7 @@ pub(super) async fn run(
     };
     let ceiling = Server::start("ceiling").await?;
     let sink = Server::start("sink").await?;
-    site::empty(plan.store.as_deref()).await?;
+    site::empty(plan).await?;
     let book = Book::open(plan.store.as_deref(), workspace.path()).await?;
     let outlets = Outlets {
         sink: sink.address(),

@@ -10,10 +10,11 @@ use hapax_store_postgres::Connector;
 use crate::load::book::Book;
 use crate::load::child::{self, Load};
 use crate::load::client::Order;
+use crate::load::redis::{Persistence, Redis};
 use crate::load::report::Report;
 use crate::load::service::{Settings, Site, quoted};
 
-use super::plan::{DUPLICATE_IDS, NEW_PER_SECOND_MAX};
+use super::plan::{DUPLICATE_IDS, NEW_PER_SECOND_MAX, Plan, StoreKind};
 
 /// Accepts and stores; nothing follows.
 pub(super) const STORED: &str = "bench";
@@ -26,13 +27,32 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Long enough that a run which ends by its count is never cut short.
 const COUNT_SECONDS_MAX: u64 = 240;
 
-/// Empties a PostgreSQL store, so that each round begins like the first. What is dropped is the
-/// benchmark's own: it takes only a database without any tables of Hapax.
-pub(super) async fn empty(store: Option<&str>) -> anyhow::Result<()> {
-    let Some(url) = store.filter(|url| url.starts_with("postgres")) else {
+/// Empties the store, so that each round begins like the first; a file is a new one each time. What goes is the
+/// benchmark's own: it takes only a database without any tables of Hapax, and a Redis without any keys of its prefix.
+pub(super) async fn empty(plan: &Plan) -> anyhow::Result<()> {
+    let Some(url) = plan.store.as_ref().map(Secret::new) else {
         return Ok(());
     };
-    let connector = Connector::new(&Secret::new(url), CONNECT_TIMEOUT, CONNECT_TIMEOUT)
+    match plan.kind() {
+        StoreKind::Sqlite => Ok(()),
+        StoreKind::Postgres => empty_postgres(&url).await,
+        StoreKind::Redis => Redis::connect(&url).await?.empty().await,
+    }
+}
+
+/// How safely a Redis writes; other stores flush before they answer.
+pub(super) async fn persistence(plan: &Plan) -> anyhow::Result<Option<Persistence>> {
+    match (plan.kind(), &plan.store) {
+        (StoreKind::Redis, Some(url)) => {
+            let mut redis = Redis::connect(&Secret::new(url)).await?;
+            redis.persistence().await.map(Some)
+        }
+        (StoreKind::Redis, None) | (StoreKind::Sqlite | StoreKind::Postgres, _) => Ok(None),
+    }
+}
+
+async fn empty_postgres(url: &Secret) -> anyhow::Result<()> {
+    let connector = Connector::new(url, CONNECT_TIMEOUT, CONNECT_TIMEOUT)
         .map_err(|why| anyhow::anyhow!("the store's URL cannot be used: {why}"))?;
     let client = connector.connect().await?.client;
     client

@@ -22,6 +22,9 @@ pub(crate) fn print(results: &Results) -> io::Result<()> {
         machine.file_system.clone().unwrap_or_else(unknown),
         machine.flushes_per_second,
     ))?;
+    if let Some(redis) = &results.redis {
+        output::line(redis)?;
+    }
     output::line(format_args!(
         "medians of {} rounds of {} s; 1 KiB bodies, a Stripe signature each, random ids; client, service and ceiling share the machine\n",
         results.plan.rounds, results.plan.seconds,
@@ -66,6 +69,7 @@ fn value(figure: &Figure) -> String {
         Unit::PerSecond => format!("{:.0}/s", figure.value),
         Unit::Milliseconds => format!("{:.2} ms", figure.value),
         Unit::Mebibytes => format!("{:.1} MiB", figure.value),
+        Unit::Bytes => format!("{:.0} B", figure.value),
     }
 }
 
@@ -74,6 +78,7 @@ fn wanted(target: Option<Target>) -> (String, String) {
         Some(Target::RatioAtLeast { floor, aim }) => (format!("≥ {floor:.2}"), format!("{aim:.2}")),
         Some(Target::RatioAtMost(limit)) => (format!("≤ {limit:.2}"), String::new()),
         Some(Target::AtLeast { floor, aim }) => (format!("≥ {floor:.0}"), format!("{aim:.0}")),
+        Some(Target::AtMost(limit)) => (format!("≤ {limit}"), String::new()),
         Some(Target::Below(limit)) => (format!("< {limit}"), String::new()),
         None => (String::new(), String::new()),
     }

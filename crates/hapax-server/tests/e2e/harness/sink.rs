@@ -1,6 +1,6 @@
 //! A destination: a real HTTP server that records every request and answers as the test says.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -72,6 +72,8 @@ struct Shared {
 #[derive(Default)]
 struct State {
     received: Vec<Received>,
+    /// How often each key has come.
+    times: HashMap<String, usize>,
     /// Keys in the order in which they took effect; a doubled effect is twice in it.
     applied: Vec<(String, String)>,
     running: usize,
@@ -325,12 +327,9 @@ async fn handle(request: Request<Incoming>, shared: Arc<Shared>) -> anyhow::Resu
 impl Shared {
     fn receive(&self, mut received: Received) -> Received {
         let mut state = self.state.lock().unwrap();
-        received.nth = state
-            .received
-            .iter()
-            .filter(|one| one.key == received.key)
-            .count()
-            + 1;
+        let times = state.times.entry(received.key.clone()).or_default();
+        *times += 1;
+        received.nth = *times;
         state.received.push(received.clone());
         drop(state);
         self.changed.send_modify(|count| *count += 1);

@@ -1,0 +1,18 @@
+//! What the laws cannot see: several stores at once, what a dying process leaves, and servers that forget or move.
+#![expect(
+    clippy::unwrap_used,
+    reason = "what the tests stand on must work, or they fail"
+)]
+
+#[path = "it/bench.rs"]
+mod bench;
+#[path = "it/lanes.rs"]
+mod lanes;
+#[path = "it/losses.rs"]
+mod losses;
+#[path = "it/moving.rs"]
+mod moving;
+#[path = "it/pausing.rs"]
+mod pausing;
+#[path = "it/replicas.rs"]
+mod replicas;
