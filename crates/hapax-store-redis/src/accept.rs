@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hapax_core::store::{AcceptRequest, Claim, Error, Handed, IndexedValue};
+use hapax_core::store::{AcceptRequest, Claim, Error, Handed, IndexedValue, LedgerEntry};
 use hapax_core::{EventId, Generation, NewDelivery, NewEvent, OnDead, Timestamp, Token};
 use redis::Value;
 use serde::Serialize;
@@ -226,7 +226,7 @@ async fn settle(link: &Link, outcome: Outcome) -> Answer {
         Outcome::Failed(failure) => return Err(shared(&failure)),
     };
     let (generation, tokens) = match claimed {
-        Claimed::Seen(entry) => return Ok(Claim::Seen(entry.known)),
+        Claimed::Seen(entry) => return seen(link, &event, entry.known).await,
         Claimed::Refused => return Err(another_events(event.id)),
         Claimed::OnFew { asked, have } => return Err(Failure::FewReplicas { asked, have }.into_error()),
         Claimed::New(generation, tokens) => (generation, tokens),
@@ -247,6 +247,16 @@ async fn settle(link: &Link, outcome: Outcome) -> Answer {
         generation,
         tokens: tokens.iter().map(handed).collect(),
     })
+}
+
+/// A copy is answered once the first has its place in every lane, so that what comes after the answer comes behind it.
+async fn seen(link: &Link, event: &NewEvent, entry: LedgerEntry) -> Answer {
+    if event.deliveries.iter().any(|delivery| delivery.lane.is_some()) {
+        lanes::join_all(link, entry.id)
+            .await
+            .map_err(Failure::into_error)?;
+    }
+    Ok(Claim::Seen(entry))
 }
 
 fn another_events(id: EventId) -> Error {

@@ -77,7 +77,7 @@ async fn settle(link: &Arc<Link>, report: &Report, answer: Value) -> Result<Writ
                 &reply::text(lane)?,
                 reply::number(ticket)?,
             );
-            lanes::take(link, &step).await?;
+            lanes::take_or_leave(link, &step).await;
             Ok(Written::Applied)
         }
     }

@@ -14,6 +14,7 @@ use redis::Value;
 
 use crate::event;
 use crate::failure::{Failure, damaged};
+use crate::identity;
 use crate::link::Link;
 use crate::reply;
 use crate::script::{LANE, PROMOTE};
@@ -183,30 +184,31 @@ async fn tell(
 
 /// Takes the steps of a shard that somebody has left.
 pub(crate) async fn take_left(link: &Link, shard: Shard) -> Result<(), Failure> {
-    let before = link.read(shard, Vec::new()).await?.now.minus(LEFT_AFTER);
-    take_some(link, shard, before).await?;
+    take_some(link, shard, LEFT_AFTER).await?;
     Ok(())
 }
 
 /// Takes every step of a shard, of a store that nobody serves.
 pub(crate) async fn take_all(link: &Link, shard: Shard) -> Result<(), Failure> {
-    let now = link.read(shard, Vec::new()).await?.now;
-    while take_some(link, shard, now).await? > 0 {}
+    while take_some(link, shard, Duration::ZERO).await? > 0 {}
     Ok(())
 }
 
-/// Takes the first steps from before a moment; how many.
-async fn take_some(link: &Link, shard: Shard, before: Timestamp) -> Result<usize, Failure> {
-    let command = Command::new("ZRANGEBYSCORE", "j")
-        .arg("-inf")
-        .number(before.as_micros())
-        .arg("LIMIT")
+/// Takes the oldest steps, if they are so old; how many.
+async fn take_some(link: &Link, shard: Shard, age: Duration) -> Result<usize, Failure> {
+    let oldest = Command::new("ZRANGE", "j")
         .number(0)
-        .number(STEPS_MAX);
-    let steps = reply::list(link.read(shard, vec![command]).await?.next()?)?;
-    let count = steps.len();
-    for step in steps {
-        take(link, &Step::from_bytes(&reply::bytes(step)?)?).await?;
+        .number(STEPS_MAX)
+        .arg("WITHSCORES");
+    let mut snapshot = link.read(shard, vec![oldest]).await?;
+    let before = snapshot.now.minus(age).as_micros() as u64;
+    let mut steps = reply::list(snapshot.next()?)?.into_iter();
+    let mut count = 0;
+    while let (Some(step), Some(since)) = (steps.next(), steps.next()) {
+        if reply::number(since)? < before {
+            take(link, &Step::from_bytes(&reply::bytes(step)?)?).await?;
+            count += 1;
+        }
     }
     Ok(count)
 }
@@ -228,6 +230,25 @@ pub(crate) async fn join_at(
     ];
     link.call(shard(link, to, lane.as_bytes()), &LANE, &args).await?;
     Ok(())
+}
+
+/// Sees to it that an event has joined its lanes. Whoever stored it may have died before.
+pub(crate) async fn join_all(link: &Link, id: EventId) -> Result<(), Failure> {
+    for row in identity::rows(link, link.shards().of_event(id), &[id]).await? {
+        for (to, work) in &row.work {
+            if let Some(lane) = work.stay.lane().filter(|_| work.stay.place.is_none()) {
+                take(link, &Step::join(id, to, &lane.key, work.ticket)).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Takes a step that was written down: if that fails, [`take_left`] does it later.
+pub(crate) async fn take_or_leave(link: &Link, step: &Step) {
+    if let Err(failure) = take(link, step).await {
+        tracing::warn!(%failure, "a lane does not go on yet: its step is taken again in a few seconds");
+    }
 }
 
 /// The event that is on its way into a lane of a destination, if that is what a step is about.

@@ -51,7 +51,7 @@ async fn settle(link: &Arc<Link>, answer: Value) -> Result<Rescued, Failure> {
     if let (Some(lane), Some(ticket)) = (parts.next(), parts.next()) {
         let (lane, ticket) = (reply::text(lane)?, reply::number(ticket)?);
         let step = Step::leave(rescued.event, &rescued.destination, &lane, ticket);
-        lanes::take(link, &step).await?;
+        lanes::take_or_leave(link, &step).await;
     }
     Ok(rescued)
 }

@@ -52,7 +52,7 @@ async fn dispose_one(
         let (change, step) = disposed.plan(outcome, disposal, &snapshot)?;
         if link.apply_one(shard, change).await? == Made::Yes {
             if let Some(step) = step {
-                lanes::take(link, &step).await?;
+                lanes::take_or_leave(link, &step).await;
             }
             return Ok(1);
         }

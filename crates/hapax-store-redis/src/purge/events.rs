@@ -154,7 +154,7 @@ async fn remove(link: &Link, shard: Shard, leaving: Vec<Removal>) -> Result<u64,
         if made == Made::Yes {
             removed += 1;
             for step in &steps {
-                lanes::take(link, step).await?;
+                lanes::take_or_leave(link, step).await;
             }
         }
     }

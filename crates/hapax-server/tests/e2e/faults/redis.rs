@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use hapax_test_redis::Server;
 
-use super::world::{LIMIT, World};
+use super::world::{LIMIT, QUIET, World};
 use crate::harness::{Connection, Sender, within};
 
 const ROUNDS: usize = 3;
@@ -12,17 +12,17 @@ const ROUNDS: usize = 3;
 const SAFE: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
 /// The longest that an answer may take while Redis says nothing: a call's limit for the batch before, and for its own.
 const ANSWER_MAX: Duration = Duration::from_secs(12);
-/// Deliveries while it is frozen.
-const FROZEN: usize = 12;
+/// Deliveries while it says nothing.
+const ASKED: usize = 12;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_redis_that_is_killed_loses_and_doubles_nothing_and_is_found_again() {
     let world = World::on_redis(Server::start(&SAFE).unwrap()).await;
-    for _ in 0..ROUNDS {
+    for round in 0..ROUNDS {
         let load = world.load();
         load.until_answered(40).await;
         world.redis().kill().unwrap();
-        load.until_refused(20).await;
+        refused_in_time(&world, round).await;
         world.redis().restart().unwrap();
         // Nobody restarts the service: it finds its way back.
         load.until_answered(40).await;
@@ -48,13 +48,13 @@ async fn a_redis_that_is_frozen_is_503_in_time_and_loses_and_doubles_nothing() {
     world.verdict("Redis frozen", ROUNDS).await;
 }
 
-/// Every delivery is answered, by 503, within the limit; later all of them are delivered again.
+/// Every delivery is answered, by 503, within the limit.
 async fn refused_in_time(world: &World, round: usize) {
     let address = world.replicas[round % world.replicas.len()].service.address();
     let begun = Instant::now();
-    let asked = (0..FROZEN).map(|number| async move {
-        let sender = Sender::to_source("github", "nowhere");
-        let delivery = sender.event(&format!("frozen-{round}-{number}"));
+    let asked = (0..ASKED).map(|number| async move {
+        let sender = Sender::to_source("github", QUIET);
+        let delivery = sender.event(&format!("refused-{round}-{number}"));
         Connection::to(address).deliver(&delivery).await
     });
     let answers = within(

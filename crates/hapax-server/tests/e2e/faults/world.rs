@@ -23,6 +23,9 @@ const DESTINATION: &str = "max_attempts = 100\nlease = \"2s\"\ntimeout = \"1500m
 /// Replicas on a server. SQLite has one process.
 const REPLICAS: usize = 2;
 
+/// A source whose events go nowhere: only its answers count.
+pub(super) const QUIET: &str = "quiet";
+
 /// One process, and its wire to the database.
 pub(super) struct Replica {
     pub(super) service: Service,
@@ -192,6 +195,8 @@ impl World {
         .await;
         self.settle().await;
         let mut history = self.log.take();
+        let is_seen = |seen: &Seen| matches!(seen, Seen::Stored(all) if !all.is_empty());
+        assert!(history.iter().any(is_seen), "a look at the store shows something");
         for received in self.sink.received() {
             history.push(Seen::Attempted {
                 event: received.event_id,
@@ -218,6 +223,7 @@ fn setup(sink: &Sink, books: &str) -> Setup {
         ))
         .source("orders", "github", "deliver_to = [\"app\", \"books\"]")
         .source("prompt", "github", "deliver_to = [\"books\"]\nack = \"processed\"")
+        .source(QUIET, "github", "")
         .http("app", &sink.url(), DESTINATION)
         .table(&format!(
             "[destinations.books]\nkind = \"sql\"\nurl = \"{books}\"\n{DESTINATION}\n\

@@ -12,7 +12,8 @@ const WAIT: &str = "deliver_to = [\"app\"]\nredis = { wait = 1 }";
 fn setup(sink: &Sink, url: &str, source: &str) -> Setup {
     Setup::new()
         .source("stripe", "stripe", source)
-        .http("app", &sink.url(), "")
+        // An event that was stored and not answered is worked on when the lease of the failed answer is over.
+        .http("app", &sink.url(), "lease = \"2s\"\ntimeout = \"1s\"")
         .database(url)
 }
 
