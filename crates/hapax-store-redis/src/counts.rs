@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hapax_core::store::{Backlog, Counts, LedgerCount};
-use hapax_core::{DeliveryState, DestinationId, EventId, Timestamp};
+use hapax_core::{DeliveryState, DestinationId, Timestamp};
 
 use crate::failure::{Failure, damaged};
 use crate::link::{Link, on_each};
@@ -24,9 +24,6 @@ use oldest::Oldest;
 /// that died.
 const ENDED_MAX: usize = 10_000;
 
-/// By how much the order of ids grows in a millisecond.
-const MILLISECOND: u64 = EventId::order_at(Timestamp::from_micros(1_000));
-
 /// Deliveries to one destination in one state.
 type Kind = (DestinationId, DeliveryState);
 
@@ -36,7 +33,8 @@ struct Part {
     deliveries: BTreeMap<Kind, i64>,
     ledger: BTreeMap<String, i64>,
     events: u64,
-    oldest: Oldest,
+    /// When the oldest of each kind was accepted.
+    oldest: BTreeMap<Kind, Timestamp>,
 }
 
 pub(crate) async fn counts(link: &Arc<Link>) -> Result<Counts, Failure> {
@@ -65,13 +63,14 @@ async fn part(link: &Link, shard: Shard) -> Result<Part, Failure> {
         part.count(&name, &count)?;
     }
     part.events = reply::number(snapshot.next()?)?;
-    part.oldest
-        .add_members(DeliveryState::Running, snapshot.next()?)?;
-    part.oldest.add_members(DeliveryState::Dead, snapshot.next()?)?;
+    let mut oldest = Oldest::default();
+    oldest.add_members(DeliveryState::Running, snapshot.next()?)?;
+    oldest.add_members(DeliveryState::Dead, snapshot.next()?)?;
     for to in part.waited_for() {
         let states = part.waiting(&to);
-        part.oldest.add_waiting(link, shard, &to, &states).await?;
+        oldest.add_waiting(link, shard, &to, &states).await?;
     }
+    part.oldest = oldest.accepted_at(link, shard).await?;
     Ok(part)
 }
 
@@ -117,7 +116,10 @@ impl Part {
             *self.ledger.entry(scope).or_default() += count;
         }
         self.events += other.events;
-        self.oldest.merge(other.oldest);
+        for (kind, time) in other.oldest {
+            let oldest = self.oldest.entry(kind).or_insert(time);
+            *oldest = time.min(*oldest);
+        }
     }
 
     fn into_counts(self) -> Counts {
@@ -127,7 +129,7 @@ impl Part {
         Counts {
             backlog: backlog
                 .map(|(kind, count)| Backlog {
-                    oldest: oldest.of(&kind).map(accepted_at),
+                    oldest: oldest.get(&kind).copied(),
                     destination: kind.0,
                     state: kind.1,
                     count: count.unsigned_abs(),
@@ -143,11 +145,6 @@ impl Part {
             store_bytes: 0,
         }
     }
-}
-
-/// When an event was accepted, to the millisecond.
-fn accepted_at(id: EventId) -> Timestamp {
-    Timestamp::from_micros((id.order() / MILLISECOND) as i64 * 1_000)
 }
 
 /// Memory that the masters use.

@@ -247,6 +247,15 @@ fn attempt(name: &[u8], value: &[u8]) -> Result<AttemptView, Failure> {
     })
 }
 
+/// The conflicts among the fields, also where the event itself is gone.
+pub(crate) fn conflicts(fields: &[(Vec<u8>, Vec<u8>)]) -> Result<Vec<(BodyHash, Conflict)>, Failure> {
+    let conflicts = fields.iter().filter_map(|(name, value)| {
+        let hash = name.strip_prefix(b"c")?;
+        Some(conflict(hash, value))
+    });
+    conflicts.collect()
+}
+
 fn conflict(name: &[u8], value: &[u8]) -> Result<(BodyHash, Conflict), Failure> {
     let hash: [u8; 32] = name.try_into().map_err(|_| damaged("the hash of a conflict"))?;
     Ok((BodyHash::from_bytes(hash), packed::unpack(value, "a conflict")?))

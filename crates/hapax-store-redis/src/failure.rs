@@ -22,6 +22,8 @@ pub(crate) enum Failure {
     TooMany,
     /// What is stored, or what a script answered, cannot be read.
     Damaged(String),
+    /// It may not be done.
+    Rejected(String),
     /// Somebody else changed what was to be changed, again and again.
     Contended,
 }
@@ -113,6 +115,7 @@ impl Failure {
                 message,
                 source: None,
             },
+            Self::Rejected(message) => Error::Rejected { message },
             Self::Contended => Error::Unavailable {
                 message: "others changed the same at the same time, again and again".to_owned(),
                 source: None,
@@ -148,7 +151,7 @@ impl fmt::Display for Failure {
             }
             Self::FewReplicas { asked, have } => write!(f, "{have} of {asked} replicas"),
             Self::TooMany => f.write_str("too many calls"),
-            Self::Damaged(message) => f.write_str(message),
+            Self::Damaged(message) | Self::Rejected(message) => f.write_str(message),
             Self::Contended => f.write_str("contended"),
         }
     }

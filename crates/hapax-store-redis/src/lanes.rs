@@ -184,18 +184,51 @@ async fn tell(
 
 /// Takes the steps of a shard that somebody has left.
 pub(crate) async fn take_left(link: &Link, shard: Shard) -> Result<(), Failure> {
+    take_some(link, shard, LEFT_AFTER).await?;
+    Ok(())
+}
+
+/// Takes every step of a shard, of a store that nobody serves.
+pub(crate) async fn take_all(link: &Link, shard: Shard) -> Result<(), Failure> {
+    while take_some(link, shard, Duration::ZERO).await? > 0 {}
+    Ok(())
+}
+
+/// Takes the oldest steps, if they are so old; how many.
+async fn take_some(link: &Link, shard: Shard, age: Duration) -> Result<usize, Failure> {
     let oldest = Command::new("ZRANGE", "j")
         .number(0)
         .number(STEPS_MAX)
         .arg("WITHSCORES");
     let mut snapshot = link.read(shard, vec![oldest]).await?;
-    let before = snapshot.now.minus(LEFT_AFTER).as_micros() as u64;
+    let before = snapshot.now.minus(age).as_micros() as u64;
     let mut steps = reply::list(snapshot.next()?)?.into_iter();
+    let mut count = 0;
     while let (Some(step), Some(since)) = (steps.next(), steps.next()) {
         if reply::number(since)? < before {
             take(link, &Step::from_bytes(&reply::bytes(step)?)?).await?;
+            count += 1;
         }
     }
+    Ok(count)
+}
+
+/// Puts a delivery into a lane, at the place that it had in another store.
+pub(crate) async fn join_at(
+    link: &Link,
+    to: &DestinationId,
+    lane: &str,
+    member: Vec<u8>,
+    place: u64,
+) -> Result<(), Failure> {
+    let args = [
+        link.floor(),
+        name(to, lane.as_bytes()),
+        Kind::Join.as_str().into(),
+        member,
+        place.to_string().into_bytes(),
+    ];
+    link.call(shard(link, to, lane.as_bytes()), &LANE, &args).await?;
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use crate::failure::{Failure, damaged};
 const BASE: usize = 64;
 /// The greatest time that seven bytes hold.
 const TIME_MAX: i64 = (1 << 56) - 1;
+const MICROS_OF_AN_HOUR: i64 = 3_600_000_000;
 
 /// An entry with what only the store knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +30,11 @@ pub(crate) fn time(time: Timestamp) -> [u8; 7] {
     let mut seven = [0; 7];
     seven.copy_from_slice(&time.as_micros().clamp(0, TIME_MAX).to_be_bytes()[1..]);
     seven
+}
+
+/// The hour in whose list an entry that expires then is, as `scripts/accept.lua` finds it.
+pub(crate) fn hour(expires_at: Timestamp) -> i64 {
+    expires_at.as_micros().clamp(0, TIME_MAX) / MICROS_OF_AN_HOUR
 }
 
 /// What follows flag and generation.

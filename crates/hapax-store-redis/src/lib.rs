@@ -17,7 +17,6 @@ mod audit;
 mod bodies;
 mod condition;
 mod conflicts;
-mod copies;
 mod counts;
 mod dead;
 mod duplicates;

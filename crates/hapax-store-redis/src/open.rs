@@ -177,8 +177,10 @@ fn refused(place: &Place, failure: &Failure) -> OpenError {
         Failure::NotBegun(_) | Failure::Unknown(_) | Failure::TooMany => {
             OpenError::Unreachable { place, why }
         }
-        Failure::NoRoom(_) | Failure::FewReplicas { .. } | Failure::Damaged(_) | Failure::Contended => {
-            OpenError::Unreadable(why)
-        }
+        Failure::NoRoom(_)
+        | Failure::FewReplicas { .. }
+        | Failure::Damaged(_)
+        | Failure::Rejected(_)
+        | Failure::Contended => OpenError::Unreadable(why),
     }
 }

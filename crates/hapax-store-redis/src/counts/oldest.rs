@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use hapax_core::{DeliveryState, DestinationId, EventId};
+use hapax_core::{DeliveryState, DestinationId, EventId, Timestamp};
 use redis::Value;
 
 use super::Kind;
-use crate::event::{destination, sixteen};
+use crate::event::{acceptance, destination, sixteen};
 use crate::failure::{Failure, damaged};
 use crate::identity::event_key;
 use crate::lanes;
@@ -31,14 +31,22 @@ const STEPS_MAX: i64 = 1_000;
 pub(super) struct Oldest(BTreeMap<Kind, EventId>);
 
 impl Oldest {
-    pub(super) fn of(&self, kind: &Kind) -> Option<EventId> {
-        self.0.get(kind).copied()
-    }
-
-    pub(super) fn merge(&mut self, other: Self) {
-        for (kind, id) in other.0 {
-            self.add(kind, id);
+    /// When each was accepted.
+    pub(super) async fn accepted_at(
+        self,
+        link: &Link,
+        shard: Shard,
+    ) -> Result<BTreeMap<Kind, Timestamp>, Failure> {
+        let commands = self.0.values();
+        let commands = commands.map(|id| Command::new("HGET", event_key(*id)).arg("m"));
+        let mut snapshot = link.read(shard, commands.collect()).await?;
+        let mut times = BTreeMap::new();
+        for kind in self.0.into_keys() {
+            if let Some(accepted) = reply::optional_bytes(snapshot.next()?)? {
+                times.insert(kind, acceptance(&accepted)?.0);
+            }
         }
+        Ok(times)
     }
 
     /// Takes in what runs or is dead: members of a sorted set.

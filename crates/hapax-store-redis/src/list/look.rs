@@ -4,14 +4,14 @@ use std::cmp::Reverse;
 
 use futures_util::future::try_join_all;
 use hapax_core::store::{EventQuery, EventSummary};
-use hapax_core::{EventId, EventStatus, Key};
+use hapax_core::{EventId, EventStatus};
 
 use super::fits;
 use crate::event::EventRow;
 use crate::failure::Failure;
 use crate::link::Link;
 use crate::shards::Shard;
-use crate::{copies, identity, spread};
+use crate::{duplicates, identity, spread};
 
 /// Events read in one call.
 const CALL_MAX: usize = 200;
@@ -73,13 +73,14 @@ async fn call(
     if rows.is_empty() {
         return Ok(Vec::new());
     }
-    let keys: Vec<Key> = rows.iter().map(|(row, _)| row.identity().key()).collect();
-    let tallies = copies::read(link, shard, &keys).await?;
-    let found = rows.into_iter().zip(tallies).map(|((row, status), tally)| Found {
-        row,
-        status,
-        copies: tally.map_or(0, |tally| tally.copies),
-    });
-    let fits = |one: &Found| query.copies.is_none_or(|wanted| wanted.fits(one.copies));
-    Ok(found.filter(fits).collect())
+    let looks = rows.iter().map(|(row, _)| duplicates::look(row.identity().key()));
+    let mut snapshot = link.read(shard, looks.collect()).await?;
+    let mut found = Vec::with_capacity(rows.len());
+    for (row, status) in rows {
+        let copies = duplicates::read(snapshot.next()?)?.map_or(0, |tally| tally.copies);
+        if query.copies.is_none_or(|wanted| wanted.fits(copies)) {
+            found.push(Found { row, status, copies });
+        }
+    }
+    Ok(found)
 }

@@ -126,7 +126,10 @@ fn add_event(parts: &mut Parts, contents: &EventContents) {
     });
     parts.each(&contents.work, add_work);
     parts.each(&contents.outcomes, add_outcome);
-    parts.each(&contents.attempts, add_attempt);
+    // Between those to two destinations there is no order that every store keeps.
+    let mut attempts: Vec<&AttemptView> = contents.attempts.iter().collect();
+    attempts.sort_by_key(|view| view.token);
+    parts.each(&attempts, |parts, view| add_attempt(parts, view));
 }
 
 fn add_work(parts: &mut Parts, work: &WorkRecord) {

@@ -17,7 +17,7 @@ use crate::harness::{Connection, Delivery, Sender, within};
 pub(super) use tally::Tally;
 
 pub(super) const SOURCE: &str = "orders";
-const SENDERS: usize = 48;
+const SENDERS: usize = 96;
 const COPIES_MAX: usize = 5;
 /// Before a delivery is repeated.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -12,7 +12,7 @@ use super::crowd::{self, SOURCE};
 use crate::harness::{Copies, Sender, Service, Setup, Sink, deliver_all, eventually};
 
 const REPLICAS: usize = 2;
-const SHARDS: u8 = 16;
+const SHARDS: u8 = 8;
 /// Nothing takes longer to be worked off: a failover, a lease that ends, and the rest of the events.
 const LIMIT: Duration = Duration::from_secs(120);
 /// Copies that are sent at the end.
