@@ -1,6 +1,6 @@
 //! Other bodies under a known identity: kept apart, looked at, released. Beside the event, also when that is gone.
 
-use hapax_core::store::{CONFLICTS_MAX, Quarantined, Variant};
+use hapax_core::store::{CONFLICTS_MAX, ConflictView, Quarantined, Variant};
 use hapax_core::{BodyHash, EventId, Key, Timestamp};
 use serde_bytes::ByteBuf;
 
@@ -137,6 +137,18 @@ pub(crate) fn variant(
         received_at: Timestamp::from_micros(conflict.received_at),
         headers,
         body,
+    })
+}
+
+/// As `get` shows it.
+pub(crate) fn view(raw_hash: BodyHash, conflict: &Conflict) -> Result<ConflictView, Failure> {
+    let released_as = conflict.released_as.as_ref().map(|id| sixteen(id)).transpose()?;
+    Ok(ConflictView {
+        raw_hash,
+        seen: conflict.seen,
+        received_at: Timestamp::from_micros(conflict.received_at),
+        body_bytes: conflict.body_bytes,
+        released_as: released_as.map(EventId::from_bytes),
     })
 }
 

@@ -3,15 +3,25 @@
 
 use std::sync::Arc;
 
-use hapax_core::Key;
 use hapax_core::store::{DuplicateNote, DuplicateTally, GAPS_MAX};
+use hapax_core::{Key, Timestamp};
+use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 use crate::link::Link;
 use crate::script::TALLY;
 use crate::shards::Shard;
+use crate::snapshot::Command;
 use crate::spread::by_shard;
-use crate::{copies, ledger, packed};
+use crate::{ledger, packed, reply};
+
+/// A tally as `scripts/tally.lua` writes it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Tally {
+    copies: u64,
+    last: i64,
+    gaps: Vec<u64>,
+}
 
 /// Adds copies. A key that the ledger has forgotten meanwhile is left out: nothing would ever delete its tally.
 pub(crate) async fn note(link: &Arc<Link>, notes: Vec<DuplicateNote>) -> Result<(), Failure> {
@@ -38,6 +48,40 @@ async fn add(link: &Link, shard: Shard, notes: Vec<(usize, DuplicateNote)>) -> R
 
 /// The tally of an identity.
 pub(crate) async fn copies(link: &Link, key: Key) -> Result<Option<DuplicateTally>, Failure> {
-    let found = copies::read(link, link.shards().of_key(key), &[key]).await?;
-    Ok(found.into_iter().next().flatten())
+    let mut snapshot = link.read(link.shards().of_key(key), vec![look(key)]).await?;
+    read(snapshot.next()?)
+}
+
+/// What reads a tally.
+pub(crate) fn look(key: Key) -> Command {
+    Command::new("HGET", tallies(key)).arg(*key.as_bytes())
+}
+
+/// What was read.
+pub(crate) fn read(value: redis::Value) -> Result<Option<DuplicateTally>, Failure> {
+    let Some(bytes) = reply::optional_bytes(value)? else {
+        return Ok(None);
+    };
+    let tally: Tally = packed::unpack(&bytes, "a tally of copies")?;
+    Ok(Some(DuplicateTally {
+        copies: tally.copies,
+        last_at: Timestamp::from_micros(tally.last),
+        gaps_ms: tally.gaps,
+    }))
+}
+
+/// What keeps a tally.
+pub(crate) fn keep(key: Key, tally: &DuplicateTally) -> Result<Command, Failure> {
+    let tally = Tally {
+        copies: tally.copies,
+        last: tally.last_at.as_micros(),
+        gaps: tally.gaps_ms.clone(),
+    };
+    Ok(Command::new("HSET", tallies(key))
+        .arg(*key.as_bytes())
+        .arg(packed::pack(&tally)?))
+}
+
+fn tallies(key: Key) -> String {
+    format!("c{}", ledger::bucket(key))
 }

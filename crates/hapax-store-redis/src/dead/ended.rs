@@ -127,11 +127,11 @@ pub(super) async fn walk(
         let at_once = to.map_or(limit - walk.found.len(), |_| AT_ONCE);
         let page = newest(link, shard, list, walk.stopped_at, at_once).await?;
         looks += page.len();
-        let Some(last) = page.last() else {
+        let Some(reached) = page.last() else {
             walk.stopped_at = None;
             return Ok(walk);
         };
-        walk.stopped_at = Some(last.place);
+        walk.stopped_at = Some(reached.place);
         let fitting = page
             .into_iter()
             .filter(|ended| to.is_none_or(|to| ended.to == *to));

@@ -49,9 +49,11 @@ impl Kept {
 
     /// In a driver's hands, unless it is over.
     pub(super) fn driven_by(self, driver: Driver, now: Timestamp) -> Self {
-        let hold = driver.hold(now);
         let held = match self.job.state {
-            ReplayJobState::Running => Some((hold.owner.0, hold.until)),
+            ReplayJobState::Running => {
+                let hold = driver.hold(now);
+                Some((hold.owner.0, hold.until))
+            }
             ReplayJobState::Done | ReplayJobState::Cancelled => None,
         };
         Self { held, ..self }
