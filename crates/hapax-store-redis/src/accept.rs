@@ -135,7 +135,9 @@ async fn call(
     }
     for claimed in &claims {
         if let Claimed::New(_, tokens) = claimed {
-            tokens.iter().for_each(|(token, _)| link.seen(*token));
+            for (token, _) in tokens {
+                link.seen(*token);
+            }
         }
     }
     let on_enough = claims.into_iter().zip(events).map(|(claimed, (_, event))| {

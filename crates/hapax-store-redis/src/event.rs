@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, damaged};
 use crate::packed;
+use crate::reply::Pairs;
 use crate::work::{Outcome, Work};
 
 pub(crate) use head::{Head, pack_body, unpack_body};
@@ -54,7 +55,7 @@ pub(crate) struct Conflict {
 
 impl EventRow {
     /// Reads the fields; none if there is no event, though perhaps conflicts of one that is gone.
-    pub(crate) fn read(id: EventId, fields: Vec<(Vec<u8>, Vec<u8>)>) -> Result<Option<Self>, Failure> {
+    pub(crate) fn read(id: EventId, fields: Pairs) -> Result<Option<Self>, Failure> {
         let Some((_, head)) = fields.iter().find(|(name, _)| name == b"h") else {
             return Ok(None);
         };

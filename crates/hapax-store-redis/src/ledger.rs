@@ -79,7 +79,10 @@ fn parse(bytes: &[u8]) -> Option<Entry> {
             (
                 *flag == 1,
                 u32::from_be_bytes(*generation),
-                read_content(content)?,
+                match content {
+                    [] => None,
+                    content => Some(read_content(content)?),
+                },
             )
         }
     };
@@ -103,15 +106,12 @@ fn read_time(seven: [u8; 7]) -> Timestamp {
     Timestamp::from_micros(i64::from_be_bytes(eight))
 }
 
-fn read_content(bytes: &[u8]) -> Option<Option<ContentHash>> {
-    if bytes.is_empty() {
-        return Some(None);
-    }
+fn read_content(bytes: &[u8]) -> Option<ContentHash> {
     let (hash, rule) = bytes.split_first_chunk()?;
-    Some(Some(ContentHash {
+    Some(ContentHash {
         hash: BodyHash::from_bytes(*hash),
         rule: String::from_utf8(rule.to_vec()).ok()?,
-    }))
+    })
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Everything about an identity is in one shard, and a step on a shard is one script. What is hot is decided in Lua
-//! (`scripts/`); what is rare is read, decided here and written if it is still so ([`mod@snapshot`]). Only lanes reach
-//! over several shards, in steps that may be repeated ([`mod@lanes`]).
+//! (`scripts/`); what is rare is read, decided here and written if it is still so (`snapshot.rs`). Only lanes reach
+//! over several shards, in steps that may be repeated (`lanes.rs`).
 //!
 //! **What it cannot promise.** A replica that takes over may not have what its master answered last. After a failover an
 //! event may be delivered again, and one that was answered may be gone, unless its source waits for replicas. No handler

@@ -49,8 +49,11 @@ pub(crate) fn number(value: Value) -> Result<u64, Failure> {
     }
 }
 
+/// Names with their values.
+pub(crate) type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+
 /// Names and values in turns.
-pub(crate) fn pairs(value: Value) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Failure> {
+pub(crate) fn pairs(value: Value) -> Result<Pairs, Failure> {
     if let Value::Map(entries) = value {
         let entries = entries
             .into_iter()

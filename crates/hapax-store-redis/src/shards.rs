@@ -87,8 +87,8 @@ impl Shards {
 impl Tag {
     /// The first tag for a shard in its own share of the slots.
     fn spread(prefix: &str, shard: u8, count: u8) -> Self {
-        let share = SLOTS / u16::from(count);
-        let own = u16::from(shard) * share..(u16::from(shard) + 1) * share;
+        let width = SLOTS / u16::from(count);
+        let own = u16::from(shard) * width..(u16::from(shard) + 1) * width;
         let mut number = 0_u32;
         loop {
             let name = format!("{prefix}:{shard}.{number}");

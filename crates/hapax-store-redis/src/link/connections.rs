@@ -97,13 +97,12 @@ impl Connections {
         let mut slot = timeout_at(deadline, nodes[place].0.lock())
             .await
             .map_err(silent)?;
-        let open = match &*slot {
-            Some(open) => open.clone(),
-            None => {
-                let connection = timeout_at(deadline, self.connect(node)).await.map_err(silent)??;
-                let number = self.epoch.load(Ordering::SeqCst);
-                slot.insert(Open { connection, number }).clone()
-            }
+        let open = if let Some(open) = &*slot {
+            open.clone()
+        } else {
+            let connection = timeout_at(deadline, self.connect(node)).await.map_err(silent)??;
+            let number = self.epoch.load(Ordering::SeqCst);
+            slot.insert(Open { connection, number }).clone()
         };
         drop(slot);
         let epoch = Arc::clone(&self.epoch);

@@ -210,7 +210,7 @@ async fn remove(
     Ok(made.into_iter().filter(|made| *made == Made::Yes).count())
 }
 
-type Fields = Vec<(Vec<u8>, Vec<u8>)>;
+type Fields = reply::Pairs;
 
 impl Expired {
     /// Its end, unless one of its events is there.

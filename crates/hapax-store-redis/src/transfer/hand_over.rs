@@ -17,7 +17,7 @@ use crate::work::{Outcome, Stay, Work};
 use crate::{conflicts, duplicates, reply, spread};
 
 /// The fields of an event's hash.
-type Fields = Vec<(Vec<u8>, Vec<u8>)>;
+type Fields = reply::Pairs;
 
 /// The records of some identities, in their order.
 pub(super) async fn records(link: &Link, lines: &[Line]) -> Result<Vec<IdentityRecord>, Failure> {

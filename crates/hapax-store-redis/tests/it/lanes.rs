@@ -3,6 +3,7 @@
 //! A slot that is being moved refuses scripts: while the slot of the lane is on its way, a step begins and does not end.
 
 use hapax_core::Store;
+use hapax_core::store::Written;
 use hapax_test_redis::{Cluster, SlotMove, fresh_prefix};
 
 use crate::bench::{
@@ -26,7 +27,6 @@ async fn a_delivery_whose_process_died_before_it_joined_its_lane_joins_it() {
     drop(dying);
     arrive(moving);
     let other = open(&url).await;
-    accept_again(&other, &next).await;
     let running = lease(&other, "orders", 10).await;
     assert_eq!(running.len(), 1);
     finish(&other, &running[0]).await;
@@ -61,9 +61,11 @@ async fn a_lane_goes_on_when_the_process_of_its_head_died_before_it_left() {
     let leased = lease(&dying, "orders", 10).await.remove(0);
     assert_eq!(leased.event.id, head.id);
     let moving = move_lane(&cluster, &prefix);
-    assert!(
-        dying.finish(vec![done(leased.hold())]).await.is_err(),
-        "it could not leave"
+    let written = dying.finish(vec![done(leased.hold())]).await.unwrap();
+    assert_eq!(
+        written,
+        [Written::Applied],
+        "it is done, though it could not leave"
     );
     drop(dying);
     arrive(moving);
@@ -79,6 +81,35 @@ async fn a_lane_goes_on_when_the_process_of_its_head_died_before_it_left() {
         keys_of_cluster(&cluster, &prefix, "j").is_empty(),
         "no step is left"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_is_answered_once_the_first_has_its_place() {
+    let cluster = Cluster::start(&[]).unwrap();
+    let prefix = fresh_prefix();
+    let url = cluster.url_with(&prefix, SHARDS);
+    let maker = Maker::default();
+    let [head, second, third] = ["head", "second", "third"].map(|name| maker.in_lane(name));
+    let dying = open_impatient(&url).await;
+    accept_new(&dying, &head).await;
+    let moving = move_lane(&cluster, &prefix);
+    assert!(accept(&dying, &second).await.is_err(), "it could not join");
+    assert!(
+        accept(&dying, &second).await.is_err(),
+        "nor can its copy be answered"
+    );
+    drop(dying);
+    arrive(moving);
+    let other = open(&url).await;
+    accept_again(&other, &second).await;
+    accept_new(&other, &third).await;
+    accept_again(&other, &third).await;
+    for expected in [&head, &second, &third] {
+        let running = lease(&other, "orders", 10).await;
+        assert_eq!(running.len(), 1);
+        assert_eq!(running[0].event.id, expected.id);
+        finish(&other, &running[0]).await;
+    }
 }
 
 /// Begins to move the slot of the only lane.

@@ -55,8 +55,8 @@ async fn a_slot_that_moves_under_load_costs_nothing() {
         .map(|number| maker.event(&format!("evt_{number}")))
         .collect();
     accept_new(&store, &events[0]).await;
-    let mover = Arc::clone(&cluster);
-    let moved = tokio::task::spawn_blocking(move || mover.move_slot(slot, to).unwrap());
+    let whole = Arc::clone(&cluster);
+    let moved = tokio::task::spawn_blocking(move || whole.move_slot(slot, to).unwrap());
     for event in &events[1..] {
         accept_new(&store, event).await;
     }
