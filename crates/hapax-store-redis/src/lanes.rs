@@ -251,10 +251,10 @@ pub(crate) async fn take_or_leave(link: &Link, step: &Step) {
     }
 }
 
-/// The event that is on its way into a lane of a destination, if that is what a step is about.
-pub(crate) fn joining(step: &[u8], to: &DestinationId) -> Result<Option<EventId>, Failure> {
+/// Which delivery is on its way into a lane, if that is what a step is about.
+pub(crate) fn joining(step: &[u8]) -> Result<Option<(EventId, DestinationId)>, Failure> {
     let step = Step::from_bytes(step)?;
-    Ok((step.kind == Kind::Join && step.to == *to).then_some(step.id))
+    Ok((step.kind == Kind::Join).then_some((step.id, step.to)))
 }
 
 /// The key of a lane, without its shard's tag and kind.

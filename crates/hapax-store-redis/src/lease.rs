@@ -11,18 +11,29 @@ use crate::failure::{Failure, damaged};
 use crate::link::{Link, on_each};
 use crate::script::LEASE;
 use crate::shards::Shard;
-use crate::snapshot::Command;
+use crate::snapshot::{Command, ROUNDS_MAX};
 use crate::work::Work;
 use crate::{micros, packed, reply};
 
 pub(crate) async fn lease(link: &Arc<Link>, order: LeaseOrder) -> Result<LeaseBatch, Failure> {
+    for _ in 0..ROUNDS_MAX {
+        let chosen = choose(link, &order).await?;
+        let batch = take(link, &order, &chosen).await?;
+        // Others may have been faster everywhere that was chosen, and there may be more.
+        if !batch.leased.is_empty() || chosen.shards.is_empty() || link.shards().count() == 1 {
+            return Ok(batch);
+        }
+    }
+    Ok(LeaseBatch::default())
+}
+
+async fn take(link: &Link, order: &LeaseOrder, chosen: &Chosen) -> Result<LeaseBatch, Failure> {
     let mut leased = Vec::new();
-    let chosen = choose(link, &order).await?;
     let mut next_due = chosen.next_due;
     let calls = chosen
         .shards
         .iter()
-        .map(|(shard, limit)| lease_some(link, *shard, &order, *limit));
+        .map(|(shard, limit)| lease_some(link, *shard, order, *limit));
     for part in futures_util::future::try_join_all(calls).await? {
         leased.extend(part.leased);
         next_due = earlier(next_due, part.next_due);
@@ -56,13 +67,12 @@ async fn choose(link: &Arc<Link>, order: &LeaseOrder) -> Result<Chosen, Failure>
             next_due: None,
         });
     }
-    let queue = [
-        queue(order.candidates).as_bytes(),
-        order.destination.as_str().as_bytes(),
-    ]
-    .concat();
     let limit = order.limit;
-    let looks = on_each(link, |link, shard| look(link, shard, queue.clone(), limit)).await?;
+    let looks = on_each(link, |link, shard| {
+        let order = order.clone();
+        async move { look(&link, shard, &order).await }
+    })
+    .await?;
     let now = looks.iter().map(|look| look.now).max().unwrap_or_default();
     let mut due: Vec<(Timestamp, Shard)> = looks
         .into_iter()
@@ -96,20 +106,27 @@ struct Look {
     due: Vec<Timestamp>,
 }
 
-async fn look(link: Arc<Link>, shard: Shard, queue: Vec<u8>, limit: u32) -> Result<Look, Failure> {
-    let command = Command::new("ZRANGE", queue)
-        .number(0)
-        .number(limit)
-        .arg("WITHSCORES");
-    let mut snapshot = link.read(shard, vec![command]).await?;
+async fn look(link: &Link, shard: Shard, order: &LeaseOrder) -> Result<Look, Failure> {
+    let to = order.destination.as_str();
+    let queue = format!("{}{to}", queue(order.candidates));
+    let commands = vec![
+        Command::new("HEXISTS", "p").arg(to),
+        Command::new("ZRANGE", queue)
+            .number(0)
+            .number(order.limit)
+            .arg("WITHSCORES"),
+    ];
+    let mut snapshot = link.read(shard, commands).await?;
+    let is_paused = reply::number(snapshot.next()?)? == 1;
     let scores = reply::list(snapshot.next()?)?.into_iter().skip(1).step_by(2);
+    let scores = scores.filter(|_| !is_paused);
     Ok(Look {
         now: snapshot.now,
         due: scores.map(time).collect::<Result<_, _>>()?,
     })
 }
 
-async fn lease_some(link: &Arc<Link>, shard: Shard, order: &LeaseOrder, limit: u32) -> Result<Part, Failure> {
+async fn lease_some(link: &Link, shard: Shard, order: &LeaseOrder, limit: u32) -> Result<Part, Failure> {
     let args = [
         link.floor(),
         order.destination.as_str().into(),

@@ -6,6 +6,7 @@
 //! events the same order, so a page has all of an order or none of it.
 
 mod bodies;
+mod few;
 mod filling;
 mod fits;
 mod look;
@@ -36,7 +37,7 @@ pub(crate) async fn list(
     limit: u32,
 ) -> Result<EventPage, Failure> {
     let limit = limit.clamp(1, PAGE_MAX) as usize;
-    let mut trail = Trail::choose(link, query, after).await?;
+    let mut trail = Trail::choose(link, options, query, after).await?;
     let mut filling = Filling::new(query, limit);
     let mut left = options.list_scan_max.max(1);
     let mut count = limit + 1;

@@ -6,8 +6,12 @@
 
 #[path = "it/bench.rs"]
 mod bench;
+#[path = "it/copying.rs"]
+mod copying;
 #[path = "it/lanes.rs"]
 mod lanes;
+#[path = "it/listing.rs"]
+mod listing;
 #[path = "it/losses.rs"]
 mod losses;
 #[path = "it/moving.rs"]

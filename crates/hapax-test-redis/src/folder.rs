@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use crate::ServerError;
 
-/// Below the ports that the system gives to outgoing connections: a server that is killed finds its port free again.
-const PORTS: std::ops::Range<u16> = 20_000..32_000;
+/// Below the ports that the system gives to outgoing connections, and beside those that the end-to-end tests give to
+/// services: a server that is killed finds its port free again.
+const PORTS: std::ops::Range<u16> = 9_000..12_000;
 /// How many ports are tried.
 const PORTS_TRIED_MAX: usize = 100;
 

@@ -23,7 +23,7 @@ pub(crate) use command::{Outcome, hapax as command_in, run};
 pub(crate) use connection::Connection;
 pub(crate) use delivery::Delivery;
 pub(crate) use gate::Gate;
-pub(crate) use ports::free_address;
+pub(crate) use ports::{free_address, two_free_addresses};
 pub(crate) use raw::RawConnection;
 pub(crate) use seed::seed;
 pub(crate) use sender::{Sender, secret_of};

@@ -137,7 +137,8 @@ async fn waiting(
     due.dedup();
     let mut in_lanes = ids(snapshot.next()?)?;
     for step in reply::list(snapshot.next()?)? {
-        in_lanes.extend(lanes::joining(&reply::bytes(step)?, to)?);
+        let joining = lanes::joining(&reply::bytes(step)?)?;
+        in_lanes.extend(joining.filter(|(_, lane)| lane == to).map(|(id, _)| id));
     }
     Ok((due, in_lanes))
 }

@@ -34,6 +34,10 @@ impl Range {
         }
     }
 
+    pub(super) fn contains(self, id: EventId) -> bool {
+        (self.from..self.before).contains(&id.order())
+    }
+
     /// Reads the newest in it of a sorted set.
     pub(super) fn newest(self, set: &[u8], count: usize) -> Command {
         let before = match self.before {

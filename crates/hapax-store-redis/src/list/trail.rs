@@ -3,11 +3,12 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use hapax_core::EventId;
 use hapax_core::store::{Cursor, EventQuery, IndexedValue};
+use hapax_core::{EventId, EventStatus};
 
-use super::named;
 use super::range::Range;
+use super::{few, named};
+use crate::Options;
 use crate::accept::index_name;
 use crate::event::sixteen;
 use crate::failure::Failure;
@@ -29,13 +30,13 @@ impl Trail {
     /// The way past the fewest events besides those that are asked for.
     pub(super) async fn choose(
         link: &Arc<Link>,
+        options: &Options,
         query: &EventQuery,
         after: Option<Cursor>,
     ) -> Result<Self, Failure> {
         let range = Range::of(query, after);
-        if let Some(event_id) = &query.event_id {
-            let mut ids = named::ids(link, event_id).await?;
-            ids.retain(|id| id.order() < range.before);
+        if let Some(mut ids) = named_or_few(link, options, query).await? {
+            ids.retain(|id| range.contains(*id));
             return Ok(Self::Past(ids));
         }
         let indexed = query.by_index.and_then(|place| query.body.get(place));
@@ -60,6 +61,30 @@ impl Trail {
                 Ok(ids)
             }
         }
+    }
+}
+
+/// The few events among which all are that are asked for, newest first, where that is known.
+async fn named_or_few(
+    link: &Arc<Link>,
+    options: &Options,
+    query: &EventQuery,
+) -> Result<Option<Vec<EventId>>, Failure> {
+    if let Some(event_id) = &query.event_id {
+        return named::ids(link, event_id).await.map(Some);
+    }
+    if query.by_index.is_some() {
+        return Ok(None);
+    }
+    if query.error.is_some() {
+        return few::dead(link, options.list_scan_max).await;
+    }
+    match query.status {
+        Some(EventStatus::Dead) => few::dead(link, options.list_scan_max).await,
+        Some(EventStatus::Pending | EventStatus::Failed) => {
+            few::unfinished(link, options.list_scan_max).await
+        }
+        Some(EventStatus::Completed | EventStatus::Ignored | EventStatus::Quarantined) | None => Ok(None),
     }
 }
 

@@ -34,7 +34,12 @@ const STORE: &str = "Redis Cluster, two replicas";
 async fn nothing_answered_2xx_is_lost_when_a_master_is_killed_and_its_replica_takes_over() {
     let site = Site::start(SHORT).await;
     let crowd = Crowd::start(EVENTS, site.addresses());
+    crowd.until_durable(EVENTS / 4).await;
+    // From here on what is answered is in the store and nowhere else.
+    site.pause().await;
     crowd.until_durable(EVENTS / 2).await;
+    let held = EVENTS / 2 - site.effects();
+    assert!(held > EVENTS / 8, "only {held} events could be lost");
     let begun = Instant::now();
     let killed = site.cluster.kill_master(1).unwrap();
     site.until_agreed();
@@ -42,6 +47,7 @@ async fn nothing_answered_2xx_is_lost_when_a_master_is_killed_and_its_replica_ta
     // The new master has no replica: what is to be on one is refused until the old master is back as such.
     crowd.until_refused().await;
     site.restart(killed);
+    site.resume().await;
     let tally = crowd.end().await;
     let effects = site.until_worked_off(EVENTS).await;
     let waited = tally.longest_wait().as_secs_f64();

@@ -15,3 +15,14 @@ pub(crate) fn free_address() -> SocketAddr {
         }
     }
 }
+
+/// Two of them, for one service.
+pub(crate) fn two_free_addresses() -> [SocketAddr; 2] {
+    let first = free_address();
+    loop {
+        let second = free_address();
+        if second != first {
+            return [first, second];
+        }
+    }
+}

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::{Outcome, Service, Sink, command, free_address, secret_of};
+use super::{Outcome, Service, Sink, command, secret_of, two_free_addresses};
 
 /// Everything that `hapax serve` needs, in a directory of its own.
 pub(crate) struct Setup {
@@ -27,10 +27,11 @@ pub(crate) struct Setup {
 
 impl Setup {
     pub(crate) fn new() -> Self {
+        let [listen, admin] = two_free_addresses();
         Self {
             directory: tempfile::tempdir().unwrap(),
-            listen: free_address(),
-            admin: free_address(),
+            listen,
+            admin,
             server: String::new(),
             store: PathBuf::from("hapax.db"),
             database: None,

@@ -49,6 +49,29 @@ impl Site {
         self.services.iter().map(Service::address).collect()
     }
 
+    /// Keeps everything that is not delivered yet in the store.
+    pub(super) async fn pause(&self) {
+        self.services[0].hapax(&["pause", "app"]).await.assert_code(0);
+        let mut before = usize::MAX;
+        eventually("what is under way has ended", LIMIT, async || {
+            let stats = self.services[0].api("stats").await;
+            let running = stats["destinations"][0]["running"].as_u64();
+            let after = self.effects();
+            let is_calm = running == Some(0) && after == std::mem::replace(&mut before, after);
+            is_calm.then_some(())
+        })
+        .await;
+    }
+
+    pub(super) async fn resume(&self) {
+        self.services[1].hapax(&["resume", "app"]).await.assert_code(0);
+    }
+
+    /// How many events have taken effect.
+    pub(super) fn effects(&self) -> usize {
+        self.sink.events_applied().len()
+    }
+
     /// Waits until no work is left; what took effect, of so many events.
     pub(super) async fn until_worked_off(&self, events: usize) -> Effects {
         eventually("the backlog is worked off", LIMIT, async || {

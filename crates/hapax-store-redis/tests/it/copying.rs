@@ -1,0 +1,117 @@
+//! Copies between stores of different shapes, and what is refused.
+
+use hapax_core::store::{Error, ImportBegun, Purpose, Record, TransferCursor};
+use hapax_core::{NewEvent, Token, Transfer};
+use hapax_store_laws::bench::copy::{handed_over, take_in};
+use hapax_store_redis::{OpenError, Options, RedisStore};
+use hapax_test_redis::{Cluster, Server, fresh_prefix};
+
+use crate::bench::{Maker, accept_again, accept_new, finish, lease, open};
+
+/// Records on one page.
+const PAGE: u32 = 7;
+
+#[tokio::test]
+async fn a_store_is_the_same_after_it_moved_to_more_shards_to_a_cluster_and_back() {
+    let server = Server::shared().unwrap();
+    let cluster = Cluster::shared().unwrap();
+    let first = open(&server.url_with_prefix(&fresh_prefix())).await;
+    let lane = fill(&first).await;
+    let (mut mark, mut pages) = handed_over(&first, PAGE).await;
+    let expected = digests(&pages);
+    let stores = [
+        format!("{}&shards=8", server.url_with_prefix(&fresh_prefix())),
+        cluster.url_with(&fresh_prefix(), 16),
+        server.url_with_prefix(&fresh_prefix()),
+    ];
+    let mut last = first;
+    for url in stores {
+        last = open(&url).await;
+        take_in(&last, &mark, pages).await;
+        (mark, pages) = handed_over(&last, PAGE).await;
+        assert_eq!(digests(&pages), expected, "{url}");
+    }
+    for event in &lane {
+        let leased = lease(&last, "orders", 10).await;
+        let ids: Vec<_> = leased.iter().map(|leased| leased.event.id).collect();
+        assert_eq!(ids, [event.id], "the lane goes on in its order");
+        finish(&last, &leased[0]).await;
+        accept_again(&last, event).await;
+    }
+}
+
+#[tokio::test]
+async fn an_unfinished_copy_is_not_served_and_may_be_gone_on_with() {
+    let server = Server::shared().unwrap();
+    let first = open(&server.url_with_prefix(&fresh_prefix())).await;
+    fill(&first).await;
+    let (mark, pages) = handed_over(&first, PAGE).await;
+    let url = server.url_with_prefix(&fresh_prefix());
+    let second = open(&url).await;
+    assert_eq!(second.begin_import(&mark).await.unwrap(), ImportBegun::Started);
+    let refused = RedisStore::open(Options::new(url.as_str())).await;
+    assert!(matches!(refused, Err(OpenError::UnfinishedCopy)));
+    let purpose = Purpose::Import;
+    let options = Options {
+        purpose,
+        ..Options::new(url.as_str())
+    };
+    let second = RedisStore::open(options).await.unwrap();
+    for (records, reached) in pages {
+        second.import(records, &reached).await.unwrap();
+    }
+    second.finish_import().await.unwrap();
+    open(&url).await;
+}
+
+#[tokio::test]
+async fn numbers_that_scripts_cannot_count_with_are_refused_with_the_reason() {
+    let server = Server::shared().unwrap();
+    let first = open(&server.url_with_prefix(&fresh_prefix())).await;
+    fill(&first).await;
+    let (mark, mut pages) = handed_over(&first, PAGE).await;
+    for record in pages.iter_mut().flat_map(|(records, _)| records) {
+        if let Record::Identity(identity) = record {
+            let work = identity.events.iter_mut().flat_map(|event| &mut event.work);
+            work.for_each(|work| work.token = Token(1 << 60));
+        }
+    }
+    let second = open(&server.url_with_prefix(&fresh_prefix())).await;
+    assert_eq!(second.begin_import(&mark).await.unwrap(), ImportBegun::Started);
+    let records = pages.into_iter().flat_map(|(records, _)| records).collect();
+    let refused = second.import(records, &TransferCursor::Pauses).await;
+    let Err(Error::Rejected { message }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(message.contains("greater than 2^52"), "{message}");
+    assert!(second.census().await.unwrap().is_empty(), "nothing was taken in");
+}
+
+/// Something in every shard; the lane's events in their order.
+async fn fill(store: &RedisStore) -> Vec<NewEvent> {
+    let maker = Maker::default();
+    for number in 0..20 {
+        let event = maker.event(&format!("evt_{number}"));
+        accept_new(store, &event).await;
+        accept_again(store, &event).await;
+    }
+    for leased in lease(store, "billing", 5).await {
+        finish(store, &leased).await;
+    }
+    for leased in lease(store, "orders", 20).await {
+        finish(store, &leased).await;
+    }
+    let lane: Vec<NewEvent> = (0..3)
+        .map(|number| maker.in_lane(&format!("lane_{number}")))
+        .collect();
+    for event in &lane {
+        accept_new(store, event).await;
+        accept_again(store, event).await;
+    }
+    lane
+}
+
+fn digests(pages: &[(Vec<Record>, TransferCursor)]) -> Vec<[u8; 32]> {
+    let records = pages.iter().flat_map(|(records, _)| records);
+    records.map(Record::digest).collect()
+}
