@@ -1,24 +1,23 @@
 //! Accept: for each shard one call, which claims, stores and enqueues.
 
+mod call;
+mod habit;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hapax_core::store::{AcceptRequest, Claim, Error, Handed, IndexedValue, LedgerEntry};
-use hapax_core::{EventId, Generation, NewDelivery, NewEvent, OnDead, Timestamp, Token};
-use redis::Value;
-use serde::Serialize;
+use hapax_core::store::{AcceptRequest, Claim, Error, Handed, LedgerEntry};
+use hapax_core::{EventId, NewEvent, Timestamp, Token};
 
-use crate::event::{Head, pack_body};
+use crate::Options;
 use crate::failure::{Failure, damaged};
 use crate::lanes::{self, Step};
-use crate::ledger::{self, Entry};
 use crate::link::Link;
-use crate::script::ACCEPT;
 use crate::shards::Shard;
-use crate::{Options, packed, reply};
+use call::Claimed;
 
-/// Arguments for each event; `scripts/accept.lua` names them.
-const ARGUMENTS: usize = 10;
+pub(crate) use call::index_name;
+pub(crate) use habit::Habit;
 
 /// An event's place: which request, and which of its events.
 type Seat = (usize, usize);
@@ -29,6 +28,7 @@ type Answer = Result<Claim, Error>;
 pub(crate) async fn accept(
     link: &Arc<Link>,
     options: &Options,
+    habit: &Habit,
     requests: Vec<AcceptRequest>,
 ) -> Vec<Result<Vec<Claim>, Error>> {
     let mut answers: Vec<Vec<Option<Answer>>> = requests
@@ -48,7 +48,7 @@ pub(crate) async fn accept(
     }
     let calls = by_shard
         .into_iter()
-        .map(|(shard, events)| claim(link, options, shard, events));
+        .map(|(shard, events)| claim(link, options, habit, shard, events));
     let claims = futures_util::future::join_all(calls).await;
     let mut claims: Vec<(Seat, Outcome)> = claims.into_iter().flatten().collect();
     // Lanes keep the order of requests, and of events in a request.
@@ -78,10 +78,15 @@ enum Outcome {
 async fn claim(
     link: &Link,
     options: &Options,
+    habit: &Habit,
     shard: Shard,
     events: Vec<(Seat, NewEvent)>,
 ) -> Vec<(Seat, Outcome)> {
-    match call(link, options, shard, &events).await {
+    let claims = {
+        let events: Vec<&NewEvent> = events.iter().map(|(_, event)| event).collect();
+        call::call(link, options, habit, shard, &events).await
+    };
+    match claims {
         Ok(claims) => {
             let pairs = events.into_iter().zip(claims);
             pairs
@@ -94,129 +99,6 @@ async fn claim(
             seats
                 .map(|seat| (seat, Outcome::Failed(Arc::clone(&failure))))
                 .collect()
-        }
-    }
-}
-
-/// What the script said of one event.
-enum Claimed {
-    Seen(Box<Entry>),
-    /// The generation, and for each delivery its token and the end of its lease.
-    New(Generation, Vec<(u64, u64)>),
-    /// Its id is another event's.
-    Refused,
-    /// It is stored, new or not, on fewer replicas than its source waits for.
-    OnFew {
-        asked: u8,
-        have: u8,
-    },
-}
-
-async fn call(
-    link: &Link,
-    options: &Options,
-    shard: Shard,
-    events: &[(Seat, NewEvent)],
-) -> Result<Vec<Claimed>, Failure> {
-    let mut args = Vec::with_capacity(1 + events.len() * ARGUMENTS);
-    args.push(link.floor());
-    for (_, event) in events {
-        add(&mut args, event)?;
-    }
-    let wait = |event: &NewEvent| options.wait.get(&event.source).copied().unwrap_or(0);
-    let replicas = events.iter().map(|(_, event)| wait(event)).max().unwrap_or(0);
-    let waited = link.call_and_wait(shard, &ACCEPT, &args, replicas).await?;
-    let claims: Vec<Claimed> = reply::list(waited.value)?
-        .into_iter()
-        .map(read)
-        .collect::<Result<_, _>>()?;
-    if claims.len() != events.len() {
-        return Err(damaged("the answer to an accept"));
-    }
-    for claimed in &claims {
-        if let Claimed::New(_, tokens) = claimed {
-            for (token, _) in tokens {
-                link.seen(*token);
-            }
-        }
-    }
-    let on_enough = claims.into_iter().zip(events).map(|(claimed, (_, event))| {
-        let asked = wait(event);
-        let have = waited.replicas;
-        if have < asked {
-            Claimed::OnFew { asked, have }
-        } else {
-            claimed
-        }
-    });
-    Ok(on_enough.collect())
-}
-
-fn add(args: &mut Vec<Vec<u8>>, event: &NewEvent) -> Result<(), Failure> {
-    let deliveries: Vec<Delivery<'_>> = event.deliveries.iter().map(Delivery::of).collect();
-    let indexed: Vec<String> = event.indexed.iter().map(index_name).collect();
-    args.extend([
-        event.key.as_bytes().to_vec(),
-        event.id.as_bytes().to_vec(),
-        event.raw_hash.as_bytes().to_vec(),
-        ledger::time(event.ledger_until).to_vec(),
-        ledger::content(event.content_hash.as_ref()),
-        event.identity.scope.as_str().into(),
-        packed::pack(&Head::of_new(event))?,
-        pack_body(&event.headers, &event.body),
-        packed_unless_empty(&deliveries)?,
-        packed_unless_empty(&indexed)?,
-    ]);
-    Ok(())
-}
-
-/// Under which name indexes keep a value, those of all sources together: a search may name none.
-pub(crate) fn index_name(value: &IndexedValue) -> String {
-    format!("{} {:016x}", value.pointer, value.digest)
-}
-
-/// A delivery, as the script reads it.
-#[derive(Serialize)]
-struct Delivery<'a> {
-    to: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lane: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    skip: Option<bool>,
-    /// For how long it is handed over, in microseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lease: Option<u64>,
-}
-
-impl<'a> Delivery<'a> {
-    fn of(new: &'a NewDelivery) -> Self {
-        let lane = new.lane.as_ref();
-        Self {
-            to: new.destination.as_str(),
-            lane: lane.map(|lane| lane.key.as_str()),
-            skip: lane.filter(|lane| lane.on_dead == OnDead::Skip).map(|_| true),
-            lease: new.hand_over.map(|terms| crate::micros(terms.lease_for)),
-        }
-    }
-}
-
-fn packed_unless_empty<T: Serialize>(items: &[T]) -> Result<Vec<u8>, Failure> {
-    if items.is_empty() {
-        return Ok(Vec::new());
-    }
-    packed::pack(&items)
-}
-
-fn read(value: Value) -> Result<Claimed, Failure> {
-    match value {
-        Value::Nil => Ok(Claimed::Refused),
-        Value::BulkString(entry) => Entry::from_bytes(&entry).map(|entry| Claimed::Seen(Box::new(entry))),
-        other => {
-            let mut numbers = reply::list(other)?.into_iter().map(reply::number);
-            let generation = numbers.next().ok_or_else(|| damaged("a claim"))??;
-            let numbers: Vec<u64> = numbers.collect::<Result<_, _>>()?;
-            let tokens = numbers.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
-            Ok(Claimed::New(Generation(generation as u32), tokens))
         }
     }
 }

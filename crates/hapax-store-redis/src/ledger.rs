@@ -1,4 +1,4 @@
-//! An entry of the ledger as bytes: 64 of them, unless the identity was forgotten or its content has a hash of its own.
+//! An entry of the ledger as bytes: 66 of them, unless the identity was forgotten or its content has a hash of its own.
 //! `scripts/ledger.lua` writes the same.
 
 use hapax_core::store::LedgerEntry;
@@ -7,9 +7,9 @@ use hapax_core::{BodyHash, ContentHash, EventId, Generation, Key, Timestamp};
 use crate::failure::{Failure, damaged};
 
 /// Bytes that every entry has.
-const BASE: usize = 64;
-/// The greatest time that seven bytes hold.
-const TIME_MAX: i64 = (1 << 56) - 1;
+const BASE: usize = 66;
+/// The greatest time that scripts can tell from the next one.
+const TIME_MAX: i64 = 1 << 53;
 const MICROS_OF_AN_HOUR: i64 = 3_600_000_000;
 
 /// An entry with what only the store knows.
@@ -25,11 +25,9 @@ pub(crate) fn bucket(key: Key) -> String {
     hex::encode(&key.as_bytes()[..2])[..3].to_owned()
 }
 
-/// A time in seven bytes.
-pub(crate) fn time(time: Timestamp) -> [u8; 7] {
-    let mut seven = [0; 7];
-    seven.copy_from_slice(&time.as_micros().clamp(0, TIME_MAX).to_be_bytes()[1..]);
-    seven
+/// A time, as entries hold it.
+pub(crate) fn time(time: Timestamp) -> [u8; 8] {
+    time.as_micros().clamp(0, TIME_MAX).to_be_bytes()
 }
 
 /// The hour in whose list an entry that expires then is, as `scripts/accept.lua` finds it.
@@ -100,10 +98,8 @@ fn parse(bytes: &[u8]) -> Option<Entry> {
     })
 }
 
-fn read_time(seven: [u8; 7]) -> Timestamp {
-    let mut eight = [0; 8];
-    eight[1..].copy_from_slice(&seven);
-    Timestamp::from_micros(i64::from_be_bytes(eight))
+const fn read_time(bytes: [u8; 8]) -> Timestamp {
+    Timestamp::from_micros(i64::from_be_bytes(bytes))
 }
 
 fn read_content(bytes: &[u8]) -> Option<ContentHash> {
@@ -134,9 +130,13 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_entry_fits_a_packed_hash() {
+    fn a_plain_entry_is_short_and_too_long_to_be_packed() {
         let bytes = entry(0, None).to_bytes();
-        assert_eq!(bytes.len(), 64, "longer values make Redis unpack the whole hash");
+        assert_eq!(
+            bytes.len(),
+            66,
+            "up to 64, Redis goes through all of a hash to find one"
+        );
     }
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_is_no_entry_is_damage() {
-        for bytes in [&b""[..], &[0; 63], &[0; 66]] {
+        for bytes in [&b""[..], &[0; 65], &[0; 68]] {
             assert!(Entry::from_bytes(bytes).is_err());
         }
     }

@@ -42,6 +42,8 @@ macro_rules! scripts {
 scripts! {
     /// Claims, stores and enqueues. The same event again is found as seen.
     ACCEPT: Safe = "shard" "ledger" "accept";
+    /// Looks which identities were seen.
+    SEEN: Safe = "shard" "ledger" "seen";
     /// Leases what is due.
     LEASE: Never = "shard" "work" "lease";
     /// Moves the ends of leases.

@@ -13,6 +13,7 @@ use hapax_core::store::{
 };
 use hapax_core::{EventId, Hold, Identity, SourceName, Store};
 
+use crate::accept::Habit;
 use crate::failure::Failure;
 use crate::link::Link;
 use crate::open::{self, OpenError, Warning};
@@ -31,6 +32,7 @@ use crate::{
 pub struct RedisStore {
     pub(crate) link: Arc<Link>,
     options: ArcSwap<Options>,
+    habit: Arc<Habit>,
     progress: Arc<Progress>,
     kind: Kind,
     warnings: Vec<Warning>,
@@ -46,6 +48,7 @@ impl RedisStore {
         Ok(Self {
             link: opened.link,
             options: ArcSwap::from_pointee(options),
+            habit: Arc::default(),
             progress: Arc::default(),
             kind: opened.kind,
             warnings: opened.warnings,
@@ -105,9 +108,10 @@ impl Store for RedisStore {
         let asked = requests.len();
         let link = Arc::clone(&self.link);
         let options = self.options.load_full();
+        let habit = Arc::clone(&self.habit);
         let task = tokio::spawn(async move {
             match link.admit() {
-                Ok(_place) => accept::accept(&link, &options, requests).await,
+                Ok(_place) => accept::accept(&link, &options, &habit, requests).await,
                 Err(_) => (0..asked).map(|_| Err(Error::Overloaded)).collect(),
             }
         });

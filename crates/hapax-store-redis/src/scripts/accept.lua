@@ -1,9 +1,12 @@
 -- Claims each event, stores it and enqueues its work.
---   floor | then for each event: key, id, hash, expires at (7 bytes), content, scope, head, body, deliveries, indexed
+--   floor | then for each event: key, id, hash, expires at (8 bytes), content, scope, head, body, deliveries, indexed
 -- Answers for each event: the entry of the first, if it was seen; nothing, if its id is another event's; otherwise
 -- its generation, and for each delivery a token and the end of its lease (0: it is not running).
 
 local floor = ARGV[1]
+-- Whether any of the events is there already: hardly ever.
+local may_be_taken = false
+local events = {}
 local answers, born, expiring, queued, running, counted = {}, {}, {}, {}, {}, {}
 
 local function count(what)
@@ -79,11 +82,11 @@ local function claim(at)
     if known and not is_forgotten(known) then
         return known
     end
-    if redis.call('HEXISTS', tag .. 'e' .. id, 'h') == 1 then
+    if may_be_taken and redis.call('HEXISTS', tag .. 'e' .. id, 'h') == 1 then
         return false
     end
     local generation = 0
-    local entry = id .. ARGV[at + 2] .. struct.pack('>I7', now) .. ARGV[at + 3] .. number_of_scope(scope)
+    local entry = id .. ARGV[at + 2] .. struct.pack('>I8', now) .. ARGV[at + 3] .. number_of_scope(scope)
     local content = ARGV[at + 4]
     if known then
         generation = generation_of(known)
@@ -96,12 +99,16 @@ local function claim(at)
         entry = entry .. struct.pack('>BI4', 0, generation) .. content
     end
     redis.call('HSET', ledger, key, entry)
-    local hour = math.floor(struct.unpack('>I7', ARGV[at + 3]) / 3600000000)
+    local hour = math.floor(struct.unpack('>I8', ARGV[at + 3]) / 3600000000)
     expiring[hour] = expiring[hour] or {}
     table.insert(expiring[hour], key)
     return store(at, generation)
 end
 
+for at = 2, #ARGV, 10 do
+    table.insert(events, tag .. 'e' .. ARGV[at + 1])
+end
+may_be_taken = redis.call('EXISTS', unpack(events)) > 0
 for at = 2, #ARGV, 10 do
     table.insert(answers, claim(at))
 end

@@ -1,5 +1,6 @@
--- An entry of the ledger: 64 bytes, so that small hashes keep it packed.
---   16 id | 32 hash of the body | 7 first seen | 7 expires at | 2 number of the scope
+-- An entry of the ledger: 66 bytes. Redis packs the entries of a hash one behind the other as long as none is longer than
+-- 64, and then goes through all of them to find one.
+--   16 id | 32 hash of the body | 8 first seen | 8 expires at | 2 number of the scope
 -- and behind it, only where one of them is not the default:
 --   1 forgotten | 4 generation | 32 content hash and its rule
 
@@ -9,11 +10,11 @@ local function ledger_of(key)
 end
 
 local function is_forgotten(entry)
-    return #entry > 64 and string.byte(entry, 65) == 1
+    return #entry > 66 and string.byte(entry, 67) == 1
 end
 
 local function generation_of(entry)
-    return #entry > 64 and struct.unpack('>I4', entry, 66) or 0
+    return #entry > 66 and struct.unpack('>I4', entry, 68) or 0
 end
 
 local scope_numbers = {}

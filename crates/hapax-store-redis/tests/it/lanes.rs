@@ -2,12 +2,11 @@
 //!
 //! A slot that is being moved refuses scripts: while the slot of the lane is on its way, a step begins and does not end.
 
-use hapax_core::Store;
-use hapax_core::store::Written;
+use hapax_core::{EventId, Leased, NewEvent, Store};
 use hapax_test_redis::{Cluster, SlotMove, fresh_prefix};
 
 use crate::bench::{
-    Maker, accept, accept_again, accept_new, done, finish, keys_of_cluster, lease, open, open_impatient,
+    Maker, accept, accept_again, accept_new, finish, keys_of_cluster, lease, open, open_impatient,
 };
 
 const SHARDS: u8 = 8;
@@ -16,19 +15,10 @@ const SHARDS: u8 = 8;
 async fn a_delivery_whose_process_died_before_it_joined_its_lane_joins_it() {
     let cluster = Cluster::start(&[]).unwrap();
     let prefix = fresh_prefix();
-    let url = cluster.url_with(&prefix, SHARDS);
-    let maker = Maker::default();
-    let (head, next) = (maker.in_lane("head"), maker.in_lane("next"));
-    let dying = open_impatient(&url).await;
-    accept_new(&dying, &head).await;
-    accept_again(&dying, &head).await;
-    let moving = move_lane(&cluster, &prefix);
-    assert!(accept(&dying, &next).await.is_err(), "it could not join");
-    drop(dying);
-    arrive(moving);
-    let other = open(&url).await;
+    let [head, next] = left_outside(&cluster, &prefix).await;
+    let other = open(&cluster.url_with(&prefix, SHARDS)).await;
     let running = lease(&other, "orders", 10).await;
-    assert_eq!(running.len(), 1);
+    assert_eq!(ids(&running), [head.id]);
     finish(&other, &running[0]).await;
     assert!(
         lease(&other, "orders", 10).await.is_empty(),
@@ -37,9 +27,29 @@ async fn a_delivery_whose_process_died_before_it_joined_its_lane_joins_it() {
     forget_how_young_steps_are(&cluster, &prefix);
     other.rescue(10).await.unwrap();
     let running = lease(&other, "orders", 10).await;
-    assert_eq!(running.len(), 1);
-    assert_eq!(running[0].event.id, next.id);
+    assert_eq!(ids(&running), [next.id]);
+    accept_again(&other, &next).await;
     finish(&other, &running[0]).await;
+    assert!(
+        keys_of_cluster(&cluster, &prefix, "j").is_empty(),
+        "no step is left"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_is_answered_once_the_first_has_its_place() {
+    let cluster = Cluster::start(&[]).unwrap();
+    let prefix = fresh_prefix();
+    let [head, next] = left_outside(&cluster, &prefix).await;
+    let other = open(&cluster.url_with(&prefix, SHARDS)).await;
+    accept_again(&other, &next).await;
+    let later = Maker::default().in_lane("later");
+    accept_new(&other, &later).await;
+    for expected in [&head, &next, &later] {
+        let running = lease(&other, "orders", 10).await;
+        assert_eq!(ids(&running), [expected.id]);
+        finish(&other, &running[0]).await;
+    }
     assert!(
         keys_of_cluster(&cluster, &prefix, "j").is_empty(),
         "no step is left"
@@ -61,21 +71,18 @@ async fn a_lane_goes_on_when_the_process_of_its_head_died_before_it_left() {
     let leased = lease(&dying, "orders", 10).await.remove(0);
     assert_eq!(leased.event.id, head.id);
     let moving = move_lane(&cluster, &prefix);
-    let written = dying.finish(vec![done(leased.hold())]).await.unwrap();
-    assert_eq!(
-        written,
-        [Written::Applied],
-        "it is done, though it could not leave"
-    );
+    finish(&dying, &leased).await;
     drop(dying);
     arrive(moving);
     let other = open(&url).await;
-    assert!(lease(&other, "orders", 10).await.is_empty());
+    assert!(
+        lease(&other, "orders", 10).await.is_empty(),
+        "nobody has told the lane that its head is done"
+    );
     forget_how_young_steps_are(&cluster, &prefix);
     other.rescue(10).await.unwrap();
     let running = lease(&other, "orders", 10).await;
-    assert_eq!(running.len(), 1);
-    assert_eq!(running[0].event.id, next.id);
+    assert_eq!(ids(&running), [next.id]);
     finish(&other, &running[0]).await;
     assert!(
         keys_of_cluster(&cluster, &prefix, "j").is_empty(),
@@ -83,33 +90,23 @@ async fn a_lane_goes_on_when_the_process_of_its_head_died_before_it_left() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_copy_is_answered_once_the_first_has_its_place() {
-    let cluster = Cluster::start(&[]).unwrap();
-    let prefix = fresh_prefix();
-    let url = cluster.url_with(&prefix, SHARDS);
+/// The head of a lane, and one that was stored by a process that died before it joined.
+async fn left_outside(cluster: &Cluster, prefix: &str) -> [NewEvent; 2] {
     let maker = Maker::default();
-    let [head, second, third] = ["head", "second", "third"].map(|name| maker.in_lane(name));
-    let dying = open_impatient(&url).await;
+    let (head, next) = (maker.in_lane("head"), maker.in_lane("next"));
+    let dying = open_impatient(&cluster.url_with(prefix, SHARDS)).await;
     accept_new(&dying, &head).await;
-    let moving = move_lane(&cluster, &prefix);
-    assert!(accept(&dying, &second).await.is_err(), "it could not join");
-    assert!(
-        accept(&dying, &second).await.is_err(),
-        "nor can its copy be answered"
-    );
+    accept_again(&dying, &head).await;
+    let moving = move_lane(cluster, prefix);
+    assert!(accept(&dying, &next).await.is_err(), "it could not join");
+    assert!(accept(&dying, &next).await.is_err(), "nor is its copy answered");
     drop(dying);
     arrive(moving);
-    let other = open(&url).await;
-    accept_again(&other, &second).await;
-    accept_new(&other, &third).await;
-    accept_again(&other, &third).await;
-    for expected in [&head, &second, &third] {
-        let running = lease(&other, "orders", 10).await;
-        assert_eq!(running.len(), 1);
-        assert_eq!(running[0].event.id, expected.id);
-        finish(&other, &running[0]).await;
-    }
+    [head, next]
+}
+
+fn ids(leased: &[Leased]) -> Vec<EventId> {
+    leased.iter().map(|leased| leased.event.id).collect()
 }
 
 /// Begins to move the slot of the only lane.

@@ -1,4 +1,7 @@
-//! Two replicas of Hapax on a cluster of their own, and a destination that writes down what took effect.
+//! Two replicas of Hapax on a cluster of their own, and two destinations that write down what took effect.
+//!
+//! `app` works all the time: what was under way when the master died may take effect twice. `later` can be paused: what
+//! is answered and waits for it is in the store and nowhere else, so that it shows what the store has lost.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -21,7 +24,8 @@ const SAMPLE: usize = 500;
 /// Everything. The fields are dropped in this order: first the processes, then what they use.
 pub(super) struct Site {
     services: Vec<Service>,
-    sink: Sink,
+    app: Sink,
+    later: Sink,
     pub(super) cluster: Cluster,
 }
 
@@ -30,17 +34,18 @@ impl Site {
     pub(super) async fn start(destination: &str) -> Self {
         let cluster =
             block_in_place(|| Cluster::start(&["--appendonly", "yes", "--appendfsync", "always"])).unwrap();
-        let sink = Sink::start().await;
+        let (app, later) = (Sink::start().await, Sink::start().await);
         let url = cluster.url_with("torture", SHARDS);
         let mut services: Vec<Service> = (0..REPLICAS)
-            .map(|_| setup(&sink, &url, destination).spawn())
+            .map(|_| setup(&app, &later, &url, destination).spawn())
             .collect();
         for service in &mut services {
             service.until_ready().await;
         }
         Self {
             services,
-            sink,
+            app,
+            later,
             cluster,
         }
     }
@@ -49,14 +54,15 @@ impl Site {
         self.services.iter().map(Service::address).collect()
     }
 
-    /// Keeps everything that is not delivered yet in the store.
+    /// Keeps everything in the store that is not delivered to `later` yet.
     pub(super) async fn pause(&self) {
-        self.services[0].hapax(&["pause", "app"]).await.assert_code(0);
+        self.services[0].hapax(&["pause", "later"]).await.assert_code(0);
         let mut before = usize::MAX;
         eventually("what is under way has ended", LIMIT, async || {
             let stats = self.services[0].api("stats").await;
-            let running = stats["destinations"][0]["running"].as_u64();
-            let after = self.effects();
+            let places = stats["destinations"].as_array()?;
+            let later = places.iter().find(|place| place["destination"] == "later")?;
+            let (running, after) = (later["running"].as_u64(), self.later.applications());
             let is_calm = running == Some(0) && after == std::mem::replace(&mut before, after);
             is_calm.then_some(())
         })
@@ -64,12 +70,12 @@ impl Site {
     }
 
     pub(super) async fn resume(&self) {
-        self.services[1].hapax(&["resume", "app"]).await.assert_code(0);
+        self.services[1].hapax(&["resume", "later"]).await.assert_code(0);
     }
 
-    /// How many events have taken effect.
-    pub(super) fn effects(&self) -> usize {
-        self.sink.events_applied().len()
+    /// How many of so many events have not taken effect at `later`.
+    pub(super) fn held(&self, events: usize) -> usize {
+        events.saturating_sub(self.later.events_applied().len())
     }
 
     /// Waits until no work is left; what took effect, of so many events.
@@ -81,7 +87,7 @@ impl Site {
             destinations.iter().all(is_idle).then_some(())
         })
         .await;
-        Effects::of(&self.sink, events)
+        Effects::of(&self.app, events).and(Effects::of(&self.later, events))
     }
 
     pub(super) fn restart(&self, node: usize) {
@@ -122,17 +128,22 @@ impl Site {
     }
 }
 
-fn setup(sink: &Sink, url: &str, destination: &str) -> Setup {
+fn setup(app: &Sink, later: &Sink, url: &str, destination: &str) -> Setup {
     Setup::new()
         .database(url)
-        .source(SOURCE, "github", "deliver_to = [\"app\"]\nredis = { wait = 1 }")
-        .http("app", &sink.url(), destination)
+        .source(
+            SOURCE,
+            "github",
+            "deliver_to = [\"app\", \"later\"]\nredis = { wait = 1 }",
+        )
+        .http("app", &app.url(), destination)
+        .http("later", &later.url(), destination)
 }
 
-/// What the destination saw.
+/// What destinations saw.
 pub(super) struct Effects {
     pub(super) attempts: usize,
-    /// Events without any effect.
+    /// Events without any effect, once for each destination.
     pub(super) lost: Vec<String>,
     /// Effects beside the first one of each event, whatever their key.
     pub(super) doubled: usize,
@@ -155,6 +166,17 @@ impl Effects {
                 .values()
                 .filter(|keys| keys.len() > 1)
                 .count(),
+        }
+    }
+
+    /// At both.
+    fn and(mut self, other: Self) -> Self {
+        self.lost.extend(other.lost);
+        Self {
+            attempts: self.attempts + other.attempts,
+            lost: self.lost,
+            doubled: self.doubled + other.doubled,
+            keys: self.keys + other.keys,
         }
     }
 }

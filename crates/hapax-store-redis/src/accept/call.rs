@@ -1,0 +1,194 @@
+//! The calls of an accept: what a script is told of events, and what it says of them.
+
+use hapax_core::store::IndexedValue;
+use hapax_core::{Generation, NewDelivery, NewEvent, OnDead};
+use redis::Value;
+use serde::Serialize;
+
+use super::habit::Habit;
+use crate::event::{Head, pack_body};
+use crate::failure::{Failure, damaged};
+use crate::ledger::{self, Entry};
+use crate::link::Link;
+use crate::script::{ACCEPT, SEEN, Script};
+use crate::shards::Shard;
+use crate::{Options, packed, reply};
+
+/// Arguments for each event; `scripts/accept.lua` names them.
+const ARGUMENTS: usize = 10;
+
+/// What a script said of one event.
+pub(super) enum Claimed {
+    Seen(Box<Entry>),
+    /// The generation, and for each delivery its token and the end of its lease.
+    New(Generation, Vec<(u64, u64)>),
+    /// Its id is another event's.
+    Refused,
+    /// It is stored, new or not, on fewer replicas than its source waits for.
+    OnFew {
+        asked: u8,
+        have: u8,
+    },
+}
+
+/// Claims events of one shard. Where most are copies, it looks for them first: a copy's payload need not travel.
+pub(super) async fn call(
+    link: &Link,
+    options: &Options,
+    habit: &Habit,
+    shard: Shard,
+    events: &[&NewEvent],
+) -> Result<Vec<Claimed>, Failure> {
+    let claims = if habit.is_copies() {
+        look_and_store(link, options, shard, events).await?
+    } else {
+        store(link, options, shard, events).await?
+    };
+    let copies = claims
+        .iter()
+        .filter(|claimed| matches!(claimed, Claimed::Seen(_)));
+    habit.learn(copies.count(), claims.len());
+    Ok(claims)
+}
+
+async fn look_and_store(
+    link: &Link,
+    options: &Options,
+    shard: Shard,
+    events: &[&NewEvent],
+) -> Result<Vec<Claimed>, Failure> {
+    let mut args = vec![link.floor()];
+    args.extend(events.iter().map(|event| event.key.as_bytes().to_vec()));
+    let found = ask(link, options, &SEEN, shard, events, &args).await?;
+    let is_new = |claimed: &Claimed| matches!(claimed, Claimed::Refused);
+    let pairs = events.iter().zip(&found);
+    let new: Vec<&NewEvent> = pairs
+        .filter(|(_, claimed)| is_new(claimed))
+        .map(|(event, _)| *event)
+        .collect();
+    if new.is_empty() {
+        return Ok(found);
+    }
+    let mut stored = store(link, options, shard, &new).await?.into_iter();
+    let claims = found.into_iter().map(|claimed| match claimed {
+        Claimed::Refused => stored.next().unwrap_or(Claimed::Refused),
+        other => other,
+    });
+    Ok(claims.collect())
+}
+
+async fn store(
+    link: &Link,
+    options: &Options,
+    shard: Shard,
+    events: &[&NewEvent],
+) -> Result<Vec<Claimed>, Failure> {
+    let mut args = Vec::with_capacity(1 + events.len() * ARGUMENTS);
+    args.push(link.floor());
+    for event in events {
+        add(&mut args, event)?;
+    }
+    ask(link, options, &ACCEPT, shard, events, &args).await
+}
+
+/// Runs a script for events, and waits for as many replicas as their sources ask for.
+async fn ask(
+    link: &Link,
+    options: &Options,
+    script: &Script,
+    shard: Shard,
+    events: &[&NewEvent],
+    args: &[Vec<u8>],
+) -> Result<Vec<Claimed>, Failure> {
+    let wait = |event: &NewEvent| options.wait.get(&event.source).copied().unwrap_or(0);
+    let replicas = events.iter().map(|event| wait(event)).max().unwrap_or(0);
+    let waited = link.call_and_wait(shard, script, args, replicas).await?;
+    let answers = reply::list(waited.value)?;
+    if answers.len() != events.len() {
+        return Err(damaged("the answer to an accept"));
+    }
+    let mut claims = Vec::with_capacity(events.len());
+    for (answer, event) in answers.into_iter().zip(events) {
+        let claimed = read(answer)?;
+        if let Claimed::New(_, tokens) = &claimed {
+            tokens.iter().for_each(|(token, _)| link.seen(*token));
+        }
+        let (asked, have) = (wait(event), waited.replicas);
+        let is_known = !matches!(claimed, Claimed::Refused);
+        claims.push(if is_known && have < asked {
+            Claimed::OnFew { asked, have }
+        } else {
+            claimed
+        });
+    }
+    Ok(claims)
+}
+
+fn add(args: &mut Vec<Vec<u8>>, event: &NewEvent) -> Result<(), Failure> {
+    let deliveries: Vec<Delivery<'_>> = event.deliveries.iter().map(Delivery::of).collect();
+    let indexed: Vec<String> = event.indexed.iter().map(index_name).collect();
+    args.extend([
+        event.key.as_bytes().to_vec(),
+        event.id.as_bytes().to_vec(),
+        event.raw_hash.as_bytes().to_vec(),
+        ledger::time(event.ledger_until).to_vec(),
+        ledger::content(event.content_hash.as_ref()),
+        event.identity.scope.as_str().into(),
+        packed::pack(&Head::of_new(event))?,
+        pack_body(&event.headers, &event.body),
+        packed_unless_empty(&deliveries)?,
+        packed_unless_empty(&indexed)?,
+    ]);
+    Ok(())
+}
+
+/// Under which name indexes keep a value, those of all sources together: a search may name none.
+pub(crate) fn index_name(value: &IndexedValue) -> String {
+    format!("{} {:016x}", value.pointer, value.digest)
+}
+
+/// A delivery, as the script reads it.
+#[derive(Serialize)]
+struct Delivery<'a> {
+    to: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lane: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skip: Option<bool>,
+    /// For how long it is handed over, in microseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lease: Option<u64>,
+}
+
+impl<'a> Delivery<'a> {
+    fn of(new: &'a NewDelivery) -> Self {
+        let lane = new.lane.as_ref();
+        Self {
+            to: new.destination.as_str(),
+            lane: lane.map(|lane| lane.key.as_str()),
+            skip: lane.filter(|lane| lane.on_dead == OnDead::Skip).map(|_| true),
+            lease: new.hand_over.map(|terms| crate::micros(terms.lease_for)),
+        }
+    }
+}
+
+fn packed_unless_empty<T: Serialize>(items: &[T]) -> Result<Vec<u8>, Failure> {
+    if items.is_empty() {
+        return Ok(Vec::new());
+    }
+    packed::pack(&items)
+}
+
+fn read(value: Value) -> Result<Claimed, Failure> {
+    match value {
+        Value::Nil => Ok(Claimed::Refused),
+        Value::BulkString(entry) => Entry::from_bytes(&entry).map(|entry| Claimed::Seen(Box::new(entry))),
+        other => {
+            let mut numbers = reply::list(other)?.into_iter().map(reply::number);
+            let generation = numbers.next().ok_or_else(|| damaged("a claim"))??;
+            let numbers: Vec<u64> = numbers.collect::<Result<_, _>>()?;
+            let tokens = numbers.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+            Ok(Claimed::New(Generation(generation as u32), tokens))
+        }
+    }
+}
