@@ -111,7 +111,9 @@ async fn ask(
     for (answer, event) in answers.into_iter().zip(events) {
         let claimed = read(answer)?;
         if let Claimed::New(_, tokens) = &claimed {
-            tokens.iter().for_each(|(token, _)| link.seen(*token));
+            for (token, _) in tokens {
+                link.seen(*token);
+            }
         }
         let (asked, have) = (wait(event), waited.replicas);
         let is_known = !matches!(claimed, Claimed::Refused);
