@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hapax_core::EventId;
 use hapax_core::store::Census;
 
 use super::bodies;
@@ -96,10 +97,10 @@ async fn numbers_below(link: &Arc<Link>) -> Result<u64, Failure> {
             token => reply::number(token)?,
         };
         let order = match reply::list(snapshot.next()?)?.pop() {
-            Some(id) => hapax_core::EventId::from_bytes(sixteen(&reply::bytes(id)?)?).order(),
+            Some(id) => EventId::from_bytes(sixteen(&reply::bytes(id)?)?).order(),
             None => 0,
         };
-        Ok(token.max(order))
+        Ok(token.max(EventId::order_in_micros(order)))
     });
     Ok(greatest.await?.into_iter().max().unwrap_or(0) + 1)
 }

@@ -122,7 +122,7 @@ fn contents(row: EventRow) -> Result<EventContents, Failure> {
     let body = row.body.ok_or_else(|| damaged("the body of an event"))?;
     Ok(EventContents {
         event: row.head.event(row.id, body)?,
-        order: row.id.order(),
+        order: EventId::order_in_micros(row.id.order()),
         generation: row.generation,
         accepted_at: row.accepted_at,
         same_body_as: row.same_body_as,

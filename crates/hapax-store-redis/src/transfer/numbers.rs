@@ -1,8 +1,8 @@
 //! Numbers of another store: every token, place and order that comes later is greater than every one taken in.
 //!
 //! Scripts count in floating point, whole up to 2^53. Ours are microseconds since 1970 and stay below that for a long
-//! time. Others count from one, but say of themselves that their numbers are as great as the orders of their events,
-//! which are greater: so what counts is what their records have.
+//! time. Others count from one, or from where the store stood that they were copied from: also in microseconds. A store
+//! may say of itself that its numbers are greater than those that its records have, so the records are what counts.
 
 use std::sync::Arc;
 

@@ -1,12 +1,17 @@
 //! Copies between stores of different shapes, and what is refused.
 
-use hapax_core::store::{Error, ImportBegun, Purpose, Record, TransferCursor};
-use hapax_core::{NewEvent, Token, Transfer};
+use std::sync::Arc;
+
+use hapax_core::store::{
+    Candidates, Error, ImportBegun, LeaseOrder, Purpose, Record, TransferCursor, Written,
+};
+use hapax_core::{NewEvent, Owner, Store, Timestamp, Token, Transfer};
 use hapax_store_laws::bench::copy::{handed_over, take_in};
+use hapax_store_laws::{ManualClock, MemoryStore};
 use hapax_store_redis::{OpenError, Options, RedisStore};
 use hapax_test_redis::{Cluster, Server, fresh_prefix};
 
-use crate::bench::{Maker, accept_again, accept_new, finish, lease, open};
+use crate::bench::{LONG, Maker, accept_again, accept_new, done, finish, lease, open};
 
 /// Records on one page.
 const PAGE: u32 = 7;
@@ -38,6 +43,37 @@ async fn a_store_is_the_same_after_it_moved_to_more_shards_to_a_cluster_and_back
         finish(&last, &leased[0]).await;
         accept_again(&last, event).await;
     }
+}
+
+#[tokio::test]
+async fn a_store_comes_back_from_another_kind_that_counted_on_from_its_numbers() {
+    let server = Server::shared().unwrap();
+    let first = open(&server.url_with_prefix(&fresh_prefix())).await;
+    fill(&first).await;
+    let (mark, pages) = handed_over(&first, PAGE).await;
+    // What was accepted by the server's clock is due by its own.
+    let clock = ManualClock::new();
+    clock.set(Timestamp::from_seconds(4_000_000_000));
+    let other = MemoryStore::new(Arc::new(clock));
+    take_in(&other, &mark, pages).await;
+    let order = LeaseOrder {
+        owner: Owner(1),
+        destination: "billing".into(),
+        limit: 3,
+        lease_for: LONG,
+        candidates: Candidates::Fresh,
+    };
+    let leased = other.lease(order).await.unwrap().leased;
+    let reports = leased.iter().map(|leased| done(leased.hold())).collect();
+    let written = other.finish(reports).await.unwrap();
+    assert_eq!(written, [Written::Applied; 3]);
+    let (mark, pages) = handed_over(&other, PAGE).await;
+    let expected = digests(&pages);
+    let second = open(&server.url_with_prefix(&fresh_prefix())).await;
+    take_in(&second, &mark, pages).await;
+    assert_eq!(digests(&handed_over(&second, PAGE).await.1), expected);
+    let next = lease(&second, "billing", 1).await.remove(0);
+    assert!(leased.iter().all(|earlier| earlier.token < next.token));
 }
 
 #[tokio::test]

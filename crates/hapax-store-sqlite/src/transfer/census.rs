@@ -1,15 +1,15 @@
 //! How many of everything there are, counted row by row.
 
+use hapax_core::EventId;
 use hapax_core::store::Census;
 use rusqlite::Connection;
 
 use crate::failure::Failure;
 
 // Rows of the audit trail have numbers of their own; in another store they share those of the tokens.
-const NUMBERS_BELOW: &str = "
-    SELECT max((SELECT value FROM meta WHERE key = 'token_reserved'),
-               (SELECT coalesce(max(seq), 0) + 1 FROM events),
-               (SELECT coalesce(max(no), 0) + 1 FROM audit))";
+const NUMBERS: &str = "
+    SELECT max((SELECT value FROM meta WHERE key = 'token_reserved'), (SELECT coalesce(max(no), 0) + 1 FROM audit)),
+           (SELECT coalesce(max(seq), 0) FROM events)";
 
 /// Counts.
 pub(super) fn census(connection: &Connection) -> Result<Census, Failure> {
@@ -18,7 +18,9 @@ pub(super) fn census(connection: &Connection) -> Result<Census, Failure> {
             connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))?;
         Ok(found as u64)
     };
-    let numbers_below: i64 = connection.query_row(NUMBERS_BELOW, [], |row| row.get(0))?;
+    let (numbers, seq): (i64, i64) =
+        connection.query_row(NUMBERS, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let order = EventId::order_in_micros(seq as u64);
     Ok(Census {
         identities: count("ledger")?,
         events: count("events")?,
@@ -32,6 +34,6 @@ pub(super) fn census(connection: &Connection) -> Result<Census, Failure> {
         pauses: count("pauses")?,
         jobs: count("replays")?,
         audit: count("audit")?,
-        numbers_below: numbers_below as u64,
+        numbers_below: (numbers as u64).max(order + 1),
     })
 }

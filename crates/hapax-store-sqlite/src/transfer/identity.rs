@@ -80,7 +80,7 @@ fn contents(desk: &mut ReadDesk, id: EventId, seq: i64) -> Result<EventContents,
         })?;
     Ok(EventContents {
         event,
-        order: seq as u64,
+        order: EventId::order_in_micros(seq as u64),
         generation,
         accepted_at,
         same_body_as: get::same_body(desk, id)?,

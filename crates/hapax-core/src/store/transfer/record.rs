@@ -105,7 +105,8 @@ impl IdentityRecord {
 pub struct EventContents {
     /// The event.
     pub event: StoredEvent,
-    /// Orders events by acceptance in the store that it comes from. One that orders them by their ids ignores it.
+    /// Orders events by acceptance in the store that it comes from. One that orders them by their ids ignores it, and
+    /// hands over [`EventId::order_in_micros`].
     pub order: u64,
     /// The generation that its deliveries were given last.
     pub generation: Generation,
