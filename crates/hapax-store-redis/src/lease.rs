@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use hapax_core::store::{Candidates, LeaseBatch, LeaseOrder};
 use hapax_core::{DestinationId, EventId, Leased, Timestamp};
 use redis::Value;
 
 use crate::event::{Head, sixteen};
 use crate::failure::{Failure, damaged};
-use crate::link::{Link, on_each};
+use crate::link::Link;
 use crate::script::LEASE;
 use crate::shards::Shard;
 use crate::snapshot::{Command, ROUNDS_MAX};
@@ -34,7 +35,8 @@ async fn take(link: &Link, order: &LeaseOrder, chosen: &Chosen) -> Result<LeaseB
         .shards
         .iter()
         .map(|(shard, limit)| lease_some(link, *shard, order, *limit));
-    for part in futures_util::future::try_join_all(calls).await? {
+    // What one shard gave is not dropped because another failed: it would be nobody's until its lease ends.
+    for part in some_of(join_all(calls).await)? {
         leased.extend(part.leased);
         next_due = earlier(next_due, part.next_due);
     }
@@ -68,16 +70,13 @@ async fn choose(link: &Arc<Link>, order: &LeaseOrder) -> Result<Chosen, Failure>
         });
     }
     let limit = order.limit;
-    let looks = on_each(link, |link, shard| {
-        let order = order.clone();
-        async move { look(&link, shard, &order).await }
-    })
-    .await?;
+    let looks = shards.into_iter().map(|shard| look(link, shard, order));
+    // The work of the other shards goes on while one has no master.
+    let looks = some_of(join_all(looks).await)?;
     let now = looks.iter().map(|look| look.now).max().unwrap_or_default();
     let mut due: Vec<(Timestamp, Shard)> = looks
         .into_iter()
-        .zip(shards)
-        .flat_map(|(look, shard)| look.due.into_iter().map(move |at| (at, shard)))
+        .flat_map(|look| look.due.into_iter().map(move |at| (at, look.shard)))
         .collect();
     due.sort_unstable();
     let taken = due
@@ -101,6 +100,7 @@ async fn choose(link: &Arc<Link>, order: &LeaseOrder) -> Result<Chosen, Failure>
 }
 
 struct Look {
+    shard: Shard,
     now: Timestamp,
     /// When the next ones are due, one more than may be taken.
     due: Vec<Timestamp>,
@@ -121,9 +121,26 @@ async fn look(link: &Link, shard: Shard, order: &LeaseOrder) -> Result<Look, Fai
     let scores = reply::list(snapshot.next()?)?.into_iter().skip(1).step_by(2);
     let scores = scores.filter(|_| !is_paused);
     Ok(Look {
+        shard,
         now: snapshot.now,
         due: scores.map(time).collect::<Result<_, _>>()?,
     })
+}
+
+/// What the shards that answered said; the failure of one, if none did.
+fn some_of<T>(answers: Vec<Result<T, Failure>>) -> Result<Vec<T>, Failure> {
+    let mut failed = None;
+    let mut some = Vec::with_capacity(answers.len());
+    for answer in answers {
+        match answer {
+            Ok(answer) => some.push(answer),
+            Err(failure) => failed = Some(failure),
+        }
+    }
+    match failed {
+        Some(failure) if some.is_empty() => Err(failure),
+        Some(_) | None => Ok(some),
+    }
 }
 
 async fn lease_some(link: &Link, shard: Shard, order: &LeaseOrder, limit: u32) -> Result<Part, Failure> {

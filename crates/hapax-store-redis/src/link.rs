@@ -25,6 +25,9 @@ use routes::Routes;
 
 /// Between two tries of a call that has not begun.
 const PAUSE: Duration = Duration::from_millis(20);
+/// Time that a further try must have left. One that is cut off may have run, and what it leased or handed over is nobody's
+/// until the lease ends.
+const TRY_LEAST: Duration = Duration::from_millis(500);
 
 /// The way to every shard.
 pub(crate) struct Link {
@@ -111,7 +114,7 @@ impl Link {
                 }
                 Err(failure) => failure,
             };
-            if Instant::now() >= deadline {
+            if Instant::now() + TRY_LEAST >= deadline {
                 return Err(failure);
             }
             match (&failure, failure.next(), script.repeat()) {
