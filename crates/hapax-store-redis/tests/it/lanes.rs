@@ -37,7 +37,7 @@ async fn a_delivery_whose_process_died_before_it_joined_its_lane_joins_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sender_that_tries_again_brings_the_first_into_its_lane() {
+async fn a_copy_is_answered_once_the_first_has_its_place() {
     let cluster = Cluster::start(&[]).unwrap();
     let prefix = fresh_prefix();
     let [head, next] = left_outside(&cluster, &prefix).await;
@@ -99,6 +99,7 @@ async fn left_outside(cluster: &Cluster, prefix: &str) -> [NewEvent; 2] {
     accept_again(&dying, &head).await;
     let moving = move_lane(cluster, prefix);
     assert!(accept(&dying, &next).await.is_err(), "it could not join");
+    assert!(accept(&dying, &next).await.is_err(), "nor is its copy answered");
     drop(dying);
     arrive(moving);
     [head, next]

@@ -11,6 +11,8 @@ use crate::bench::{Maker, accept_again, accept_new, keys, lease, open};
 
 const SHARDS: usize = 4;
 const ROUNDS: i64 = 20;
+/// Who pauses at once, and who resumes.
+const HANDS: usize = 4;
 
 #[tokio::test]
 async fn a_pause_that_reached_some_shards_reaches_all_when_a_store_is_opened() {
@@ -51,11 +53,15 @@ async fn pausing_and_resuming_at_once_leaves_all_shards_of_one_mind() {
     let (server, prefix, url) = place();
     let stores = [Arc::new(open(&url).await), Arc::new(open(&url).await)];
     for round in 0..ROUNDS {
-        let (pauser, resumer) = (Arc::clone(&stores[0]), Arc::clone(&stores[1]));
-        let pausing = tokio::spawn(async move { pauser.pause(pause(round)).await.unwrap() });
-        let resuming = tokio::spawn(async move { resumer.resume(&"billing".into()).await.unwrap() });
-        pausing.await.unwrap();
-        resuming.await.unwrap();
+        let mut hurrying = tokio::task::JoinSet::new();
+        for hand in 0..HANDS {
+            let (pauser, resumer) = (Arc::clone(&stores[hand % 2]), Arc::clone(&stores[1 - hand % 2]));
+            hurrying.spawn(async move { pauser.pause(pause(round)).await.unwrap() });
+            hurrying.spawn(async move {
+                resumer.resume(&"billing".into()).await.unwrap();
+            });
+        }
+        hurrying.join_all().await;
         let said = stores[0].pauses().await.unwrap().len();
         let names = keys(&server, &prefix, "p").len();
         assert_eq!(names, said * SHARDS, "round {round}");
