@@ -6,11 +6,12 @@ mod habit;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hapax_core::store::{AcceptRequest, Claim, Error, Handed, LedgerEntry};
-use hapax_core::{EventId, NewEvent, Timestamp, Token};
+use hapax_core::store::{AcceptRequest, Claim, Error, Handed, LedgerEntry, Report};
+use hapax_core::{EventId, Hold, NewEvent, Timestamp, Token, Verdict};
 
 use crate::Options;
 use crate::failure::{Failure, damaged};
+use crate::finish;
 use crate::lanes::{self, Step};
 use crate::link::Link;
 use crate::shards::Shard;
@@ -112,7 +113,10 @@ async fn settle(link: &Link, outcome: Outcome) -> Answer {
     let (generation, tokens) = match claimed {
         Claimed::Seen(entry) => return seen(link, &event, entry.known).await,
         Claimed::Refused => return Err(another_events(event.id)),
-        Claimed::OnFew { asked, have } => return Err(Failure::FewReplicas { asked, have }.into_error()),
+        Claimed::OnFew { asked, have, claimed } => {
+            give_back(link, &event, *claimed).await;
+            return Err(Failure::FewReplicas { asked, have }.into_error());
+        }
         Claimed::New(generation, tokens) => (generation, tokens),
     };
     for (delivery, (ticket, _)) in event.deliveries.iter().zip(&tokens) {
@@ -131,6 +135,29 @@ async fn settle(link: &Link, outcome: Outcome) -> Answer {
         generation,
         tokens: tokens.iter().map(handed).collect(),
     })
+}
+
+/// What was handed over with an event that is not answered runs nowhere: it is given back, so that somebody leases it.
+async fn give_back(link: &Link, event: &NewEvent, claimed: Claimed) {
+    let Claimed::New(_, tokens) = claimed else {
+        return;
+    };
+    let handed = event.deliveries.iter().zip(tokens);
+    let reports: Vec<Report> = handed
+        .filter(|(_, (_, lease_until))| *lease_until > 0)
+        .map(|(delivery, (token, _))| Report {
+            hold: Hold {
+                event: event.id,
+                destination: delivery.destination.clone(),
+                token: Token(token),
+            },
+            attempt: None,
+            verdict: Verdict::Release,
+        })
+        .collect();
+    if let Err(failure) = finish::finish(link, reports).await {
+        tracing::warn!(%failure, "a delivery that was handed over waits until its lease ends");
+    }
 }
 
 /// A copy is answered once the first has its place in every lane, so that what comes after the answer comes behind it.

@@ -1,7 +1,5 @@
 //! Finish: what became of attempts. A lane whose head is done goes on before the answer.
 
-use std::sync::Arc;
-
 use hapax_core::Verdict;
 use hapax_core::store::{Report, Written};
 use redis::Value;
@@ -14,7 +12,7 @@ use crate::shards::Shard;
 use crate::spread::{by_shard, in_order};
 use crate::{micros, reply};
 
-pub(crate) async fn finish(link: &Arc<Link>, reports: Vec<Report>) -> Result<Vec<Written>, Failure> {
+pub(crate) async fn finish(link: &Link, reports: Vec<Report>) -> Result<Vec<Written>, Failure> {
     let calls = by_shard(reports, |report| link.shards().of_event(report.hold.event));
     in_order(
         calls
@@ -25,7 +23,7 @@ pub(crate) async fn finish(link: &Arc<Link>, reports: Vec<Report>) -> Result<Vec
 }
 
 async fn finish_some(
-    link: &Arc<Link>,
+    link: &Link,
     shard: Shard,
     reports: Vec<(usize, Report)>,
 ) -> Result<Vec<(usize, Written)>, Failure> {
@@ -64,7 +62,7 @@ fn add(args: &mut Vec<Vec<u8>>, report: &Report) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn settle(link: &Arc<Link>, report: &Report, answer: Value) -> Result<Written, Failure> {
+async fn settle(link: &Link, report: &Report, answer: Value) -> Result<Written, Failure> {
     match answer {
         Value::Int(0) => Ok(Written::LeaseLost),
         Value::Int(_) => Ok(Written::Applied),

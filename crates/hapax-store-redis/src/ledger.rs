@@ -20,9 +20,14 @@ pub(crate) struct Entry {
     pub(crate) is_forgotten: bool,
 }
 
-/// In which of the ledger's hashes a key is. They follow each other as keys do.
+/// Hashes of the ledger in each shard. With more of them, Redis takes longer to find one; with fewer, they are larger to
+/// read and to move.
+pub(crate) const BUCKETS: usize = 1 << 10;
+
+/// In which of the ledger's hashes a key is: its first bits, so that they follow each other as keys do.
 pub(crate) fn bucket(key: Key) -> String {
-    hex::encode(&key.as_bytes()[..2])[..3].to_owned()
+    let [first, second, ..] = *key.as_bytes();
+    format!("{:03x}", u16::from_be_bytes([first, second]) >> 6)
 }
 
 /// A time, as entries hold it.

@@ -25,9 +25,9 @@ use routes::Routes;
 
 /// Between two tries of a call that has not begun.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Time that a further try must have left. One that is cut off may have run, and what it leased or handed over is nobody's
-/// until the lease ends.
-const TRY_LEAST: Duration = Duration::from_millis(500);
+/// A further try gets this part of a call's time, or is not begun: one that is cut off may have run, and what it leased
+/// would be nobody's until the lease ends.
+const TRIES: u32 = 10;
 
 /// The way to every shard.
 pub(crate) struct Link {
@@ -114,7 +114,7 @@ impl Link {
                 }
                 Err(failure) => failure,
             };
-            if Instant::now() + TRY_LEAST >= deadline {
+            if Instant::now() + self.call_timeout / TRIES >= deadline {
                 return Err(failure);
             }
             match (&failure, failure.next(), script.repeat()) {

@@ -28,6 +28,7 @@ pub(super) enum Claimed {
     OnFew {
         asked: u8,
         have: u8,
+        claimed: Box<Claimed>,
     },
 }
 
@@ -118,7 +119,11 @@ async fn ask(
         let (asked, have) = (wait(event), waited.replicas);
         let is_known = !matches!(claimed, Claimed::Refused);
         claims.push(if is_known && have < asked {
-            Claimed::OnFew { asked, have }
+            Claimed::OnFew {
+                asked,
+                have,
+                claimed: Box::new(claimed),
+            }
         } else {
             claimed
         });

@@ -4,10 +4,7 @@
 -- its generation, and for each delivery a token and the end of its lease (0: it is not running).
 
 local floor = ARGV[1]
--- Whether any of the events is there already: hardly ever.
-local may_be_taken = false
-local events = {}
-local answers, born, expiring, queued, running, counted = {}, {}, {}, {}, {}, {}
+local answers, winners, expiring, queued, running, counted = {}, {}, {}, {}, {}, {}
 
 local function count(what)
     counted[what] = (counted[what] or 0) + 1
@@ -70,51 +67,87 @@ local function store(at, generation)
         end
     end
     redis.call('HSET', tag .. 'e' .. id, unpack(fields))
-    table.insert(born, '0')
-    table.insert(born, id)
     return answer
 end
 
-local function claim(at)
-    local key, id, scope = ARGV[at], ARGV[at + 1], ARGV[at + 5]
+-- Claims an identity: its entry, if it was seen; otherwise nothing, and it is one of the winners. What a server without
+-- room refuses is not written, and an error.
+local function claim(at, place)
+    local key, id, content = ARGV[at], ARGV[at + 1], ARGV[at + 4]
     local ledger = ledger_of(key)
-    local known = redis.call('HGET', ledger, key)
-    if known and not is_forgotten(known) then
-        return known
+    local base = id .. ARGV[at + 2] .. struct.pack('>I8', now) .. ARGV[at + 3] .. number_of_scope(ARGV[at + 5])
+    local entry = #content > 0 and base .. struct.pack('>BI4', 0, 0) .. content or base
+    local made = redis.pcall('HSETNX', ledger, key, entry)
+    local winner = { at = at, place = place, ledger = ledger, generation = 0 }
+    if made ~= 1 then
+        local known = redis.call('HGET', ledger, key)
+        if known and not is_forgotten(known) then
+            return known
+        elseif not known then
+            return made
+        end
+        winner.generation = generation_of(known)
+        winner.known = known
+        redis.call('HSET', ledger, key, base .. struct.pack('>BI4', 0, winner.generation) .. content)
     end
-    if may_be_taken and redis.call('HEXISTS', tag .. 'e' .. id, 'h') == 1 then
-        return false
-    end
-    local generation = 0
-    local entry = id .. ARGV[at + 2] .. struct.pack('>I8', now) .. ARGV[at + 3] .. number_of_scope(scope)
-    local content = ARGV[at + 4]
-    if known then
-        generation = generation_of(known)
-        local earlier = redis.call('HGET', tag .. 'k', key) or ''
-        redis.call('HSET', tag .. 'k', key, earlier .. string.sub(known, 1, 16))
+    table.insert(winners, winner)
+    return false
+end
+
+-- Gives up the claim of a winner whose id is another event's.
+local function refuse(winner)
+    local key = ARGV[winner.at]
+    if winner.known then
+        redis.call('HSET', winner.ledger, key, winner.known)
     else
-        count('ledger:' .. scope)
+        redis.call('HDEL', winner.ledger, key)
     end
-    if known or #content > 0 then
-        entry = entry .. struct.pack('>BI4', 0, generation) .. content
+end
+
+-- Stores what a winner brought, and notes when its entry expires.
+local function settle(winner)
+    local at = winner.at
+    local key = ARGV[at]
+    if winner.known then
+        local earlier = redis.call('HGET', tag .. 'k', key) or ''
+        redis.call('HSET', tag .. 'k', key, earlier .. string.sub(winner.known, 1, 16))
+    else
+        count('ledger:' .. ARGV[at + 5])
     end
-    redis.call('HSET', ledger, key, entry)
     local hour = math.floor(struct.unpack('>I8', ARGV[at + 3]) / 3600000000)
     expiring[hour] = expiring[hour] or {}
     table.insert(expiring[hour], key)
-    return store(at, generation)
+    return store(at, winner.generation)
 end
 
 for at = 2, #ARGV, 10 do
-    table.insert(events, tag .. 'e' .. ARGV[at + 1])
+    local place = #answers + 1
+    local answer = claim(at, place)
+    if type(answer) == 'table' then
+        return answer
+    end
+    answers[place] = answer
 end
-may_be_taken = redis.call('EXISTS', unpack(events)) > 0
-for at = 2, #ARGV, 10 do
-    table.insert(answers, claim(at))
+
+local born = {}
+for _, winner in ipairs(winners) do
+    table.insert(born, '0')
+    table.insert(born, ARGV[winner.at + 1])
+end
+local added = #born > 0 and in_pieces('ZADD', tag .. 't', born) or 0
+local stored = {}
+for _, winner in ipairs(winners) do
+    local id = ARGV[winner.at + 1]
+    local may_be_taken = added < #winners
+    if may_be_taken and (stored[id] or redis.call('HEXISTS', tag .. 'e' .. id, 'h') == 1) then
+        refuse(winner)
+    else
+        stored[id] = true
+        answers[winner.place] = settle(winner)
+    end
 end
 
 if #born > 0 then
-    in_pieces('ZADD', tag .. 't', born)
     for hour, keys in pairs(expiring) do
         in_pieces('RPUSH', tag .. 'x' .. text(hour), keys)
         redis.call('ZADD', tag .. 'h', text(hour), text(hour))

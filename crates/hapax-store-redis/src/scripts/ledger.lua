@@ -6,7 +6,7 @@
 
 local function ledger_of(key)
     local first, second = string.byte(key, 1, 2)
-    return tag .. 'l' .. string.format('%02x%x', first, math.floor(second / 16))
+    return tag .. 'l' .. string.format('%03x', first * 4 + math.floor(second / 64))
 end
 
 local function is_forgotten(entry)

@@ -64,12 +64,15 @@ local function even_without_room()
     redis.call('HDEL', KEYS[1], '')
 end
 
--- Many arguments go in several commands, in pairs: the stack of Lua is short.
+-- Many arguments go in several commands, in pairs: the stack of Lua is short. Answers the sum, where there are numbers.
 local function in_pieces(name, key, arguments)
     if #arguments == 0 then
-        redis.call(name, key)
+        return redis.call(name, key)
     end
+    local sum = 0
     for first = 1, #arguments, 2000 do
-        redis.call(name, key, unpack(arguments, first, math.min(first + 1999, #arguments)))
+        local answer = redis.call(name, key, unpack(arguments, first, math.min(first + 1999, #arguments)))
+        sum = sum + (tonumber(answer) or 0)
     end
+    return sum
 end

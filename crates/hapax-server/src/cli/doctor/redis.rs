@@ -68,7 +68,8 @@ fn persistence(server: &Condition) -> Check {
         Flushed::EverySecond => Check::ok(
             name,
             format!(
-                "{node}: `appendfsync everysec`; a crash of Redis loses nothing, one of its machine about a second"
+                "{node}: `appendfsync everysec`; a crash of its machine loses about a second, one of Redis nothing, or up to two \
+                 seconds while the disk is slow"
             ),
         ),
         Flushed::BySystem => Check::warn(
