@@ -97,6 +97,19 @@ impl Redis {
         Ok(())
     }
 
+    /// Returns once no master frees or writes anything behind the scenes.
+    pub(crate) async fn rest(&mut self) -> anyhow::Result<()> {
+        let started = Instant::now();
+        while self.look_at_memory().await?.1 {
+            anyhow::ensure!(
+                started.elapsed() < CALM_LIMIT,
+                "Redis was busy behind the scenes for {CALM_LIMIT:?}; is somebody else using it?"
+            );
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        Ok(())
+    }
+
     /// Bytes of memory in use, over all masters, once they have freed what they are about to free.
     pub(crate) async fn used_memory(&mut self) -> anyhow::Result<u64> {
         let started = Instant::now();

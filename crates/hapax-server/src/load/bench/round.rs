@@ -101,17 +101,20 @@ pub(super) async fn run(
     progress.step();
     for step in order(number) {
         progress.say(format!("{label}: {}", step.label()));
+        site::rest(plan).await?;
         round
             .measure(step, &loads, ceiling.address(), site.ingest(), seed)
             .await?;
         progress.step();
     }
     progress.say(format!("{label}: accepted to delivered"));
+    site::rest(plan).await?;
     round
         .deliver(&loads, site.ingest(), sink.address(), plan.delivered_events)
         .await?;
     progress.step();
     progress.say(format!("{label}: accepted to committed"));
+    site::rest(plan).await?;
     round
         .commit(&loads, site.ingest(), &book, plan.delivered_events)
         .await?;

@@ -40,6 +40,15 @@ pub(super) async fn empty(plan: &Plan) -> anyhow::Result<()> {
     }
 }
 
+/// Lets the store finish what the last measurement left to do: a Redis that writes its file anew takes a core for seconds,
+/// also from the ceiling.
+pub(super) async fn rest(plan: &Plan) -> anyhow::Result<()> {
+    match (plan.kind(), &plan.store) {
+        (StoreKind::Redis, Some(url)) => Redis::connect(&Secret::new(url)).await?.rest().await,
+        (StoreKind::Redis, None) | (StoreKind::Sqlite | StoreKind::Postgres, _) => Ok(()),
+    }
+}
+
 /// How safely a Redis writes; other stores flush before they answer.
 pub(super) async fn persistence(plan: &Plan) -> anyhow::Result<Option<Persistence>> {
     match (plan.kind(), &plan.store) {
