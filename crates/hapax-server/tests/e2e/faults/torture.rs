@@ -33,7 +33,7 @@ const STORE: &str = "Redis Cluster, two replicas";
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nothing_answered_2xx_is_lost_when_a_master_is_killed_and_its_replica_takes_over() {
     let site = Site::start(SHORT).await;
-    let crowd = Crowd::start(EVENTS, site.addresses());
+    let crowd = Crowd::start(EVENTS, &site.addresses());
     crowd.until_durable(EVENTS / 4).await;
     site.pause().await;
     crowd.until_durable(EVENTS / 2).await;
@@ -67,7 +67,7 @@ async fn nothing_answered_2xx_is_lost_when_a_master_is_killed_and_its_replica_ta
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn slots_that_move_to_another_master_under_load_lose_and_double_nothing() {
     let site = Site::start(LONG).await;
-    let crowd = Crowd::start(EVENTS_MOVED, site.addresses());
+    let crowd = Crowd::start(EVENTS_MOVED, &site.addresses());
     crowd.until_durable(EVENTS_MOVED / 10).await;
     let moved = slots::move_some(&site.cluster, SLOTS_MOVED, &crowd).await;
     assert_eq!(moved, SLOTS_MOVED);

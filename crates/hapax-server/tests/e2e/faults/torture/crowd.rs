@@ -44,7 +44,7 @@ pub(super) struct Crowd {
 
 impl Crowd {
     /// Sends so many events to these replicas.
-    pub(super) fn start(events: usize, addresses: Vec<SocketAddr>) -> Self {
+    pub(super) fn start(events: usize, addresses: &[SocketAddr]) -> Self {
         let (tally, next) = (Arc::new(Tally::default()), Arc::new(AtomicUsize::new(0)));
         let mut tasks = JoinSet::new();
         for _ in 0..SENDERS {
@@ -52,7 +52,7 @@ impl Crowd {
                 tally: Arc::clone(&tally),
                 next: Arc::clone(&next),
                 events,
-                lines: (0..COPIES_MAX).map(|_| Line::to(&addresses)).collect(),
+                lines: (0..COPIES_MAX).map(|_| Line::to(addresses)).collect(),
             };
             tasks.spawn(member.send());
         }
