@@ -158,19 +158,19 @@ impl Login {
 
 impl Lent {
     /// One command and its answer.
-    pub(super) async fn send(mut self, command: &Cmd, deadline: Instant) -> Result<Value, Failure> {
+    pub(super) async fn send(self, command: &Cmd, deadline: Instant) -> Result<Value, Failure> {
         let mut connection = self.open.connection.clone();
         match timeout_at(deadline, connection.send_packed_command(command)).await {
             Ok(Ok(Value::ServerError(error))) => Err(Failure::of(error.into())),
             Ok(Ok(value)) => Ok(value),
-            Ok(Err(error)) => Err(self.failed(error).await),
-            Err(_) => Err(self.silent().await),
+            Ok(Err(error)) => Err(self.failed(error)),
+            Err(_) => Err(self.silent()),
         }
     }
 
     /// Two commands, one right behind the other.
     pub(super) async fn send_both(
-        mut self,
+        self,
         first: &Cmd,
         second: &Cmd,
         deadline: Instant,
@@ -181,8 +181,8 @@ impl Lent {
         let sent = timeout_at(deadline, connection.send_packed_commands(&pipeline, 0, 2)).await;
         let values = match sent {
             Ok(Ok(values)) => values,
-            Ok(Err(error)) => return Err(self.failed(error).await),
-            Err(_) => return Err(self.silent().await),
+            Ok(Err(error)) => return Err(self.failed(error)),
+            Err(_) => return Err(self.silent()),
         };
         let mut answers = Vec::with_capacity(2);
         for value in values {
@@ -196,25 +196,35 @@ impl Lent {
             .map_err(|_| crate::failure::damaged("the answer to two commands"))
     }
 
-    async fn failed(&mut self, error: redis::RedisError) -> Failure {
+    fn failed(&self, error: redis::RedisError) -> Failure {
         let failure = Failure::of(error);
         if matches!(failure, Failure::Unknown(_)) {
-            self.discard().await;
+            self.discard();
         }
         failure
     }
 
     /// A connection that does not answer is not used again: what it says later belongs to nobody.
-    async fn silent(&mut self) -> Failure {
-        self.discard().await;
+    fn silent(&self) -> Failure {
+        self.discard();
         Failure::Unknown(Cause::Silent)
     }
 
-    async fn discard(&self) {
+    /// Nobody waits for it: whoever is making the next connection keeps the slot for as long as that takes.
+    fn discard(&self) {
         self.epoch.fetch_add(1, Ordering::SeqCst);
-        let mut slot = self.nodes[self.place].0.lock().await;
-        if slot.as_ref().is_some_and(|open| open.number == self.open.number) {
-            *slot = None;
+        let number = self.open.number;
+        if let Ok(mut slot) = self.nodes[self.place].0.try_lock() {
+            forget(&mut slot, number);
+            return;
         }
+        let (nodes, place) = (Arc::clone(&self.nodes), self.place);
+        tokio::spawn(async move { forget(&mut *nodes[place].0.lock().await, number) });
+    }
+}
+
+fn forget(slot: &mut Option<Open>, number: u64) {
+    if slot.as_ref().is_some_and(|open| open.number == number) {
+        *slot = None;
     }
 }
