@@ -74,6 +74,11 @@ impl Link {
         self.calls.try_acquire().map_err(|_| Failure::TooMany)
     }
 
+    /// When a call that begins now is over.
+    pub(crate) fn deadline(&self) -> Instant {
+        Instant::now() + self.call_timeout
+    }
+
     /// A number that the next one is greater than, as scripts take it.
     pub(crate) fn floor(&self) -> Vec<u8> {
         self.floor.load(Ordering::Relaxed).to_string().into_bytes()
@@ -91,7 +96,10 @@ impl Link {
         script: &Script,
         args: &[Vec<u8>],
     ) -> Result<Value, Failure> {
-        Ok(self.call_and_wait(shard, script, args, 0).await?.value)
+        Ok(self
+            .call_and_wait(shard, script, args, 0, self.deadline())
+            .await?
+            .value)
     }
 
     /// Runs a script on a shard, and then waits until so many replicas have all that its master had by then, or until
@@ -102,8 +110,8 @@ impl Link {
         script: &Script,
         args: &[Vec<u8>],
         replicas: u8,
+        deadline: Instant,
     ) -> Result<Waited, Failure> {
-        let deadline = Instant::now() + self.call_timeout;
         let mut command = script.by_hash(&self.shards, shard, args);
         fail::fail_point!("redis.before_script");
         loop {
@@ -159,7 +167,7 @@ impl Link {
 
     /// Every master that has a shard, once.
     pub(crate) async fn masters(&self) -> Result<Vec<Node>, Failure> {
-        let deadline = Instant::now() + self.call_timeout;
+        let deadline = self.deadline();
         let mut masters = Vec::new();
         for shard in self.shards.all() {
             masters.push(self.node_of(shard, deadline).await?);
@@ -171,7 +179,7 @@ impl Link {
 
     /// A plain command to a server, such as a question about itself.
     pub(crate) async fn ask(&self, node: &Node, command: &redis::Cmd) -> Result<Value, Failure> {
-        let deadline = Instant::now() + self.call_timeout;
+        let deadline = self.deadline();
         let connection = self.connections.get(node, Use::Plain, deadline).await?;
         connection.send(command, deadline).await
     }

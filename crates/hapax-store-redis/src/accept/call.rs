@@ -4,6 +4,7 @@ use hapax_core::store::IndexedValue;
 use hapax_core::{Generation, NewDelivery, NewEvent, OnDead};
 use redis::Value;
 use serde::Serialize;
+use tokio::time::Instant;
 
 use super::habit::Habit;
 use crate::event::{Head, pack_body};
@@ -43,7 +44,7 @@ pub(super) async fn call(
     let claims = if habit.is_copies() {
         look_and_store(link, options, shard, events).await?
     } else {
-        store(link, options, shard, events).await?
+        store(link, options, shard, events, link.deadline()).await?
     };
     let copies = claims
         .iter()
@@ -60,7 +61,8 @@ async fn look_and_store(
 ) -> Result<Vec<Claimed>, Failure> {
     let mut args = vec![link.floor()];
     args.extend(events.iter().map(|event| event.key.as_bytes().to_vec()));
-    let found = ask(link, options, &SEEN, shard, events, &args).await?;
+    let deadline = link.deadline();
+    let found = ask(link, options, &SEEN, shard, events, &args, deadline).await?;
     let is_new = |claimed: &Claimed| matches!(claimed, Claimed::Refused);
     let pairs = events.iter().zip(&found);
     let new: Vec<&NewEvent> = pairs
@@ -70,7 +72,7 @@ async fn look_and_store(
     if new.is_empty() {
         return Ok(found);
     }
-    let mut stored = store(link, options, shard, &new).await?.into_iter();
+    let mut stored = store(link, options, shard, &new, deadline).await?.into_iter();
     let claims = found.into_iter().map(|claimed| match claimed {
         Claimed::Refused => stored.next().unwrap_or(Claimed::Refused),
         other => other,
@@ -83,13 +85,14 @@ async fn store(
     options: &Options,
     shard: Shard,
     events: &[&NewEvent],
+    deadline: Instant,
 ) -> Result<Vec<Claimed>, Failure> {
     let mut args = Vec::with_capacity(1 + events.len() * ARGUMENTS);
     args.push(link.floor());
     for event in events {
         add(&mut args, event)?;
     }
-    ask(link, options, &ACCEPT, shard, events, &args).await
+    ask(link, options, &ACCEPT, shard, events, &args, deadline).await
 }
 
 /// Runs a script for events, and waits for as many replicas as their sources ask for.
@@ -100,10 +103,13 @@ async fn ask(
     shard: Shard,
     events: &[&NewEvent],
     args: &[Vec<u8>],
+    deadline: Instant,
 ) -> Result<Vec<Claimed>, Failure> {
     let wait = |event: &NewEvent| options.wait.get(&event.source).copied().unwrap_or(0);
     let replicas = events.iter().map(|event| wait(event)).max().unwrap_or(0);
-    let waited = link.call_and_wait(shard, script, args, replicas).await?;
+    let waited = link
+        .call_and_wait(shard, script, args, replicas, deadline)
+        .await?;
     let answers = reply::list(waited.value)?;
     if answers.len() != events.len() {
         return Err(damaged("the answer to an accept"));

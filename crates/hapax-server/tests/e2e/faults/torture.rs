@@ -19,7 +19,7 @@ use site::{Effects, Site};
 /// Events of the run with the killed master.
 const EVENTS: usize = 20_000;
 /// Events of the run with the moving slots.
-const EVENTS_MOVED: usize = 4_000;
+const EVENTS_MOVED: usize = 12_000;
 /// Slots that are moved.
 const SLOTS_MOVED: usize = 3;
 /// How long a sender waits for an answer: what GitHub gives.
@@ -71,6 +71,7 @@ async fn slots_that_move_to_another_master_under_load_lose_and_double_nothing() 
     crowd.until_durable(EVENTS_MOVED / 10).await;
     let moved = slots::move_some(&site.cluster, SLOTS_MOVED, &crowd).await;
     assert_eq!(moved, SLOTS_MOVED);
+    assert!(crowd.is_sending(), "the last slot moved when all was over");
     let tally = crowd.end().await;
     let effects = site.until_worked_off(EVENTS_MOVED).await;
     report("slots moved to another master", moved, &tally, &effects);

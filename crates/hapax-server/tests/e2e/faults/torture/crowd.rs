@@ -38,6 +38,7 @@ pub(super) fn delivery(sender: &Sender, number: usize) -> Delivery {
 
 /// Everybody who sends.
 pub(super) struct Crowd {
+    events: usize,
     tally: Arc<Tally>,
     tasks: JoinSet<()>,
 }
@@ -56,7 +57,7 @@ impl Crowd {
             };
             tasks.spawn(member.send());
         }
-        Self { tally, tasks }
+        Self { events, tally, tasks }
     }
 
     /// Waits until all copies of so many events were answered 2xx.
@@ -64,9 +65,15 @@ impl Crowd {
         within("the crowd is answered", LIMIT, self.tally.until(events)).await;
     }
 
-    /// Waits for so many more.
+    /// Whether not all is answered yet.
+    pub(super) fn is_sending(&self) -> bool {
+        self.tally.events() < self.events
+    }
+
+    /// Waits for so many more, or for the last.
     pub(super) async fn until_more(&self, events: usize) {
-        self.until_durable(self.tally.events() + events).await;
+        let more = self.tally.events() + events;
+        self.until_durable(more.min(self.events)).await;
     }
 
     /// Waits until one more delivery was refused.
