@@ -20,7 +20,7 @@ impl Habit {
     }
 
     pub(super) fn learn(&self, copies: usize, events: usize) {
-        let share = copies as u32 * WHOLE / (events as u32).max(1);
+        let share = (copies as u64 * u64::from(WHOLE) / (events as u64).max(1)) as u32;
         let before = self.0.load(Ordering::Relaxed);
         let after = (before * REST + share) / (REST + 1);
         self.0.store(after, Ordering::Relaxed);
