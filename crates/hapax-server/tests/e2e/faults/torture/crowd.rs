@@ -4,8 +4,8 @@
 mod tally;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -38,7 +38,8 @@ pub(super) fn delivery(sender: &Sender, number: usize) -> Delivery {
 
 /// Everybody who sends.
 pub(super) struct Crowd {
-    events: usize,
+    /// The numbers of the events that nobody has taken.
+    left: Arc<Mutex<Range<usize>>>,
     tally: Arc<Tally>,
     tasks: JoinSet<()>,
 }
@@ -46,18 +47,28 @@ pub(super) struct Crowd {
 impl Crowd {
     /// Sends so many events to these replicas.
     pub(super) fn start(events: usize, addresses: &[SocketAddr]) -> Self {
-        let (tally, next) = (Arc::new(Tally::default()), Arc::new(AtomicUsize::new(0)));
+        let (tally, left) = (Arc::new(Tally::default()), Arc::new(Mutex::new(0..events)));
         let mut tasks = JoinSet::new();
         for _ in 0..SENDERS {
             let member = Member {
                 tally: Arc::clone(&tally),
-                next: Arc::clone(&next),
-                events,
+                left: Arc::clone(&left),
                 lines: (0..COPIES_MAX).map(|_| Line::to(addresses)).collect(),
             };
             tasks.spawn(member.send());
         }
-        Self { events, tally, tasks }
+        Self { left, tally, tasks }
+    }
+
+    /// Sends until [`Crowd::stop`].
+    pub(super) fn endless(addresses: &[SocketAddr]) -> Self {
+        Self::start(usize::MAX, addresses)
+    }
+
+    /// Nobody takes another event; those that were taken are delivered.
+    pub(super) fn stop(&self) {
+        let mut left = self.left.lock().unwrap();
+        left.end = left.start;
     }
 
     /// Waits until all copies of so many events were answered 2xx.
@@ -65,15 +76,9 @@ impl Crowd {
         within("the crowd is answered", LIMIT, self.tally.until(events)).await;
     }
 
-    /// Whether not all is answered yet.
-    pub(super) fn is_sending(&self) -> bool {
-        self.tally.events() < self.events
-    }
-
-    /// Waits for so many more, or for the last.
+    /// Waits for so many more.
     pub(super) async fn until_more(&self, events: usize) {
-        let more = self.tally.events() + events;
-        self.until_durable(more.min(self.events)).await;
+        self.until_durable(self.tally.events() + events).await;
     }
 
     /// Waits until one more delivery was refused.
@@ -90,22 +95,21 @@ impl Crowd {
 
 struct Member {
     tally: Arc<Tally>,
-    next: Arc<AtomicUsize>,
-    events: usize,
+    left: Arc<Mutex<Range<usize>>>,
     lines: Vec<Line>,
 }
 
 impl Member {
     async fn send(mut self) {
         let sender = Sender::to_source("github", SOURCE);
-        loop {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            if number >= self.events {
-                return;
-            }
+        while let Some(number) = self.take() {
             self.deliver(&delivery(&sender, number)).await;
             self.tally.event_is_durable();
         }
+    }
+
+    fn take(&self) -> Option<usize> {
+        self.left.lock().unwrap().next()
     }
 
     async fn deliver(&mut self, delivery: &Delivery) {
