@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use hapax_core::store::Purged;
-use hapax_core::{Attempt, DestinationId, EventId, SourceName, Timestamp, Verdict};
+use hapax_core::{
+    Attempt, BodyHash, DestinationId, EventId, Headers, Leased, SourceName, Timestamp, Verdict,
+};
 use serde::Serialize;
 
 use crate::accept::Accepted;
@@ -25,6 +27,10 @@ pub enum Observation<'a> {
         accepted: &'a Accepted,
         /// How long after the first this copy came; zero for the first.
         age: Duration,
+        /// SHA-256 of its raw bytes.
+        raw_hash: BodyHash,
+        /// Its headers, as they arrived.
+        headers: &'a Headers,
     },
     /// A batch was written.
     StoreWrite {
@@ -35,16 +41,12 @@ pub enum Observation<'a> {
     },
     /// An attempt is over.
     Attempted {
-        /// The event.
-        event: EventId,
-        /// The sender's id.
-        event_id: &'a str,
-        /// Where to.
-        destination: &'a DestinationId,
-        /// Its number, from 1.
-        number: u32,
+        /// What was tried.
+        delivery: &'a Leased,
         /// What happened.
         attempt: &'a Attempt,
+        /// How long it took.
+        took: Duration,
         /// What follows.
         verdict: Verdict,
     },

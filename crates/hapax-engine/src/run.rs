@@ -210,11 +210,9 @@ impl Inner {
             message: message.map(shorten),
         };
         self.observe(&Observation::Attempted {
-            event: leased.event.id,
-            event_id: &leased.event.identity.event_id,
-            destination: &leased.destination,
-            number: leased.attempt,
+            delivery: leased,
             attempt: &attempt,
+            took,
             verdict,
         });
         let report = Report {

@@ -5,10 +5,11 @@ mod histogram;
 mod lines;
 pub mod logging;
 pub mod metrics;
-mod ratio;
 mod refusals;
 mod source;
+mod ten_minutes;
 mod traffic;
+mod window;
 
 use std::sync::Arc;
 
@@ -17,7 +18,9 @@ use hapax_engine::{Observation, Observer};
 pub use metrics::Metrics;
 pub use refusals::{REFUSALS_MAX, Refusal, Refusals};
 pub use source::SourceMeter;
+pub use ten_minutes::TenMinutes;
 pub use traffic::{Tally, TrafficBook};
+pub use window::{Figures, Percentiles, WINDOW};
 
 /// Hears what the engine does, counts it and writes it down.
 #[derive(Debug)]

@@ -26,16 +26,12 @@ impl Inner {
                 first_seen: known.first_seen,
             });
         }
-        for (Keyed { arrival, key, .. }, answer) in arrivals.iter().zip(&answers) {
+        for (keyed, answer) in arrivals.iter().zip(&answers) {
             if let Accepted::Duplicate { first_seen, .. } = answer {
-                self.gather.copy(*key, *first_seen, arrival.received_at);
+                self.gather
+                    .copy(keyed.key, *first_seen, keyed.arrival.received_at);
             }
-            self.announce(
-                &arrival.source,
-                arrival.event_type.as_deref(),
-                arrival.received_at,
-                answer,
-            );
+            self.announce(&keyed.into(), answer);
         }
         Some(answers)
     }

@@ -4,14 +4,48 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::store::{BodyNote, Claim, Handed, LedgerEntry, Variant};
-use hapax_core::{Generation, Leased, SourceName, StoredEvent, Timestamp};
+use hapax_core::{BodyHash, Generation, Headers, Leased, NewEvent, SourceName, StoredEvent, Timestamp};
 
 use super::cached::is_same;
-use super::prepare::Prepared;
+use super::prepare::{Keyed, Prepared};
 use super::queue::refusal;
 use super::{Accepted, Refusal};
 use crate::engine::Inner;
 use crate::observe::{Notice, Observation};
+
+/// What is told of an arrival, whatever became of it.
+pub(super) struct Came {
+    source: SourceName,
+    event_type: Option<String>,
+    received_at: Timestamp,
+    raw_hash: BodyHash,
+    headers: Headers,
+}
+
+impl Came {
+    fn of(event: &NewEvent) -> Self {
+        Self {
+            source: event.source.clone(),
+            event_type: event.event_type.clone(),
+            received_at: event.received_at,
+            raw_hash: event.raw_hash,
+            headers: event.headers.clone(),
+        }
+    }
+}
+
+impl From<&Keyed> for Came {
+    fn from(keyed: &Keyed) -> Self {
+        let arrival = &keyed.arrival;
+        Self {
+            source: arrival.source.clone(),
+            event_type: arrival.event_type.clone(),
+            received_at: arrival.received_at,
+            raw_hash: keyed.raw_hash,
+            headers: arrival.headers.clone(),
+        }
+    }
+}
 
 impl Inner {
     /// Turns claims into answers: hands over new work, keeps other bodies aside.
@@ -25,11 +59,7 @@ impl Inner {
         let mut answers = Vec::with_capacity(claims.len());
         let mut failed = None;
         for (prepared, claim) in events.into_iter().zip(claims) {
-            let (source, event_type, received_at) = (
-                prepared.event.source.clone(),
-                prepared.event.event_type.clone(),
-                prepared.event.received_at,
-            );
+            let came = Came::of(&prepared.event);
             let answer = match claim {
                 Claim::New { generation, tokens } => {
                     Ok(self.begin(prepared, generation, tokens, asked, epoch))
@@ -44,7 +74,7 @@ impl Inner {
             };
             match answer {
                 Ok(answer) => {
-                    self.announce(&source, event_type.as_deref(), received_at, &answer);
+                    self.announce(&came, &answer);
                     answers.push(answer);
                 }
                 // Go on: the other events of the request are durable and their work must start.
@@ -166,29 +196,25 @@ impl Inner {
         }
     }
 
-    pub(super) fn announce(
-        &self,
-        source: &SourceName,
-        event_type: Option<&str>,
-        received_at: Timestamp,
-        answer: &Accepted,
-    ) {
+    pub(super) fn announce(&self, came: &Came, answer: &Accepted) {
         let age = match answer {
-            Accepted::Duplicate { first_seen, .. } => received_at.since(*first_seen),
+            Accepted::Duplicate { first_seen, .. } => came.received_at.since(*first_seen),
             Accepted::New { .. } | Accepted::Quarantined { .. } | Accepted::Conflict { .. } => Duration::ZERO,
         };
         self.observe(&Observation::Arrived {
-            source,
+            source: &came.source,
             accepted: answer,
             age,
+            raw_hash: came.raw_hash,
+            headers: &came.headers,
         });
         if self.tail.receiver_count() > 0 {
             let notice = Notice {
                 id: answer.id(),
-                source: source.clone(),
+                source: came.source.clone(),
                 event_id: answer.event_id().to_owned(),
-                event_type: event_type.map(str::to_owned),
-                received_at,
+                event_type: came.event_type.clone(),
+                received_at: came.received_at,
                 status: answer.status(),
             };
             // Nobody listening any more is no error.

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use hapax_core::store::Counts;
-use hapax_core::{Timestamp, Verdict};
+use hapax_core::{Clock, Timestamp, Verdict};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::{Family, MetricConstructor};
@@ -16,6 +16,7 @@ use super::histogram::{AGES, Histogram, SECONDS};
 use super::refusals::Refusals;
 use super::source::SourceMeter;
 use super::traffic::Tally;
+use super::window::{Happened, Window};
 
 /// What one destination's attempts came to.
 #[derive(Debug)]
@@ -25,6 +26,7 @@ pub(super) struct DestinationMeter {
     dead: Counter,
     released: Counter,
     seconds: Histogram,
+    pub(super) window: Window,
     traffic: Arc<Tally>,
 }
 
@@ -94,8 +96,18 @@ impl MetricConstructor<Histogram> for Buckets {
 }
 
 impl DestinationMeter {
-    pub(super) fn attempted(&self, verdict: Verdict, took: Duration) {
+    pub(super) fn attempted(&self, verdict: Verdict, took: Duration, now: Duration) {
         self.seconds.observe(took.as_secs_f64());
+        let happened = match verdict {
+            Verdict::Completed => Some(Happened::Completed),
+            Verdict::Retry { .. } => Some(Happened::Failed),
+            Verdict::Dead { .. } => Some(Happened::Died),
+            Verdict::Release => None,
+        };
+        if let Some(happened) = happened {
+            self.window.count(now, happened);
+            self.window.took(now, took);
+        }
         match verdict {
             Verdict::Completed => self.completed.inc(),
             Verdict::Retry { .. } => self.retried.inc(),
@@ -193,7 +205,7 @@ impl Families {
         families
     }
 
-    pub(super) fn source(&self, name: &str, traffic: Arc<Tally>) -> SourceMeter {
+    pub(super) fn source(&self, name: &str, traffic: Arc<Tally>, clock: Arc<dyn Clock>) -> SourceMeter {
         let source = name.to_owned();
         let received = |result| {
             let labels = ReceivedLabels {
@@ -213,7 +225,8 @@ impl Families {
             rejected: received("rejected"),
             ack_seconds: self.ack_seconds.get_or_create_owned(&label),
             duplicate_age_seconds: self.duplicate_age_seconds.get_or_create_owned(&label),
-            window: super::ratio::Window::default(),
+            window: Window::default(),
+            clock,
             traffic,
             refusals: Refusals::default(),
         }
@@ -238,6 +251,7 @@ impl Families {
             dead: attempts("dead"),
             released: attempts("released"),
             seconds: self.attempt_seconds.get_or_create_owned(&label),
+            window: Window::default(),
             traffic,
         }
     }

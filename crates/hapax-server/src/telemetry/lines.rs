@@ -21,30 +21,35 @@ pub(super) fn write(observation: &Observation<'_>) {
             debug!(events, took_us = took.as_micros() as u64, "batch written");
         }
         Observation::Attempted {
-            event,
-            event_id,
-            destination,
-            number,
+            delivery,
             attempt,
             verdict,
+            ..
         } => {
+            let event = &delivery.event;
+            let (id, event_id, destination, number) = (
+                event.id,
+                &event.identity.event_id,
+                &delivery.destination,
+                delivery.attempt,
+            );
             let class = attempt.error.map_or("", hapax_core::ErrorClass::as_str);
             let (status, ms) = (attempt.status, attempt.duration_ms);
             let message = attempt.message.as_deref().unwrap_or_default();
             match verdict {
                 Verdict::Completed => {
-                    debug!(id = %event, event_id, %destination, attempt = number, status, ms, "delivered");
+                    debug!(%id, event_id, %destination, attempt = number, status, ms, "delivered");
                 }
                 Verdict::Retry { after } => warn!(
-                    id = %event, event_id, %destination, attempt = number, status, ms, class, message,
+                    %id, event_id, %destination, attempt = number, status, ms, class, message,
                     retry_in_ms = after.as_millis() as u64, "attempt failed, will try again"
                 ),
                 Verdict::Dead { reason } => error!(
-                    id = %event, event_id, %destination, attempt = number, status, ms, %reason, message,
+                    %id, event_id, %destination, attempt = number, status, ms, %reason, message,
                     "delivery is dead; see `hapax dead list` and `hapax replay`"
                 ),
                 Verdict::Release => info!(
-                    id = %event, event_id, %destination, attempt = number, "attempt given back untried"
+                    %id, event_id, %destination, attempt = number, "attempt given back untried"
                 ),
             }
         }

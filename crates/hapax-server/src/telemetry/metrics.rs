@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use hapax_core::store::{Counts, Span, Subject, TrafficRow};
@@ -25,6 +24,7 @@ use super::histogram::{Histogram, SECONDS, SIZES};
 use super::refusals::{Refusal, Refusals};
 use super::source::SourceMeter;
 use super::traffic::{Tally, TrafficBook};
+use super::window::Window;
 
 /// The media type of [`Metrics::render`].
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -34,15 +34,16 @@ pub const UNKNOWN_SOURCE: &str = "(unknown)";
 
 /// All counters and gauges of the process.
 pub struct Metrics {
-    clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
     registry: Mutex<Registry>,
-    sources: ArcSwap<HashMap<SourceName, Arc<SourceMeter>>>,
-    destinations: ArcSwap<HashMap<DestinationId, Arc<DestinationMeter>>>,
+    pub(super) sources: ArcSwap<HashMap<SourceName, Arc<SourceMeter>>>,
+    pub(super) destinations: ArcSwap<HashMap<DestinationId, Arc<DestinationMeter>>>,
     families: Families,
     traffic: TrafficBook,
     strangers: Refusals,
     store_batch_size: Histogram,
     store_write_seconds: Histogram,
+    pub(super) store_writes: Window,
     purged_events: AtomicU64,
     purged_ledger: AtomicU64,
 }
@@ -75,6 +76,7 @@ impl Metrics {
             strangers: Refusals::default(),
             store_batch_size,
             store_write_seconds,
+            store_writes: Window::default(),
             purged_events: AtomicU64::new(0),
             purged_ledger: AtomicU64::new(0),
         }
@@ -127,7 +129,8 @@ impl Metrics {
 
     fn new_source(&self, name: &SourceName) -> SourceMeter {
         let tally = self.tally(Subject::Source(name.clone()));
-        self.families.source(name.as_str(), tally)
+        self.families
+            .source(name.as_str(), tally, Arc::clone(&self.clock))
     }
 
     fn tally(&self, subject: Subject) -> Arc<Tally> {
@@ -162,23 +165,25 @@ impl Metrics {
                 source,
                 accepted,
                 age,
+                ..
             } => {
                 if let Some(meter) = self.sources.load().get(*source) {
-                    meter.arrived(accepted, *age, self.clock.elapsed().as_secs());
+                    meter.arrived(accepted, *age);
                 }
             }
             Observation::StoreWrite { events, took } => {
                 self.store_batch_size.observe(*events as f64);
                 self.store_write_seconds.observe(took.as_secs_f64());
+                self.store_writes.took(self.clock.elapsed(), *took);
             }
             Observation::Attempted {
-                destination,
-                attempt,
+                delivery,
+                took,
                 verdict,
                 ..
             } => {
-                if let Some(meter) = self.destinations.load().get(*destination) {
-                    meter.attempted(*verdict, Duration::from_millis(attempt.duration_ms.into()));
+                if let Some(meter) = self.destinations.load().get(&delivery.destination) {
+                    meter.attempted(*verdict, *took, self.clock.elapsed());
                 }
             }
             Observation::Breaker {
@@ -211,7 +216,8 @@ impl Meter for Metrics {
         let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         self.families.set_backlog(counts, now);
         for (name, meter) in self.sources.load().iter() {
-            let ratio = meter.window.ratio(self.clock.elapsed().as_secs());
+            let figures = meter.window.figures(self.clock.elapsed());
+            let ratio = figures.dedupe_ratio.unwrap_or_default();
             let label = SourceLabel {
                 source: name.as_str().to_owned(),
             };
@@ -266,8 +272,10 @@ impl std::fmt::Debug for Metrics {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use hapax_core::store::{Backlog, LedgerCount};
-    use hapax_core::{DeliveryState, EventIds, Identity, SystemClock, SystemRandom};
+    use hapax_core::{BodyHash, DeliveryState, EventIds, Headers, Identity, SystemClock, SystemRandom};
     use hapax_engine::Accepted;
 
     use super::*;
@@ -310,6 +318,8 @@ mod tests {
             source: &source,
             accepted: &duplicate,
             age,
+            raw_hash: BodyHash::of(b"{}"),
+            headers: &Headers::default(),
         });
         metrics.rejected("stripe", "signature_invalid");
         metrics.rejected(UNKNOWN_SOURCE, "unknown_source");

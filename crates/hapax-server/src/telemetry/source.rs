@@ -3,17 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hapax_core::Timestamp;
+use hapax_core::{Clock, Timestamp};
 use hapax_engine::Accepted;
 use prometheus_client::metrics::counter::Counter;
 
 use super::histogram::Histogram;
-use super::ratio::{IsCopy, Window};
 use super::refusals::{Refusal, Refusals};
 use super::traffic::Tally;
+use super::window::{Happened, Window};
 
 /// Counts what one source receives.
-#[derive(Debug)]
 pub struct SourceMeter {
     pub(super) accepted: Counter,
     pub(super) duplicate: Counter,
@@ -23,6 +22,7 @@ pub struct SourceMeter {
     pub(super) ack_seconds: Histogram,
     pub(super) duplicate_age_seconds: Histogram,
     pub(super) window: Window,
+    pub(super) clock: Arc<dyn Clock>,
     pub(super) traffic: Arc<Tally>,
     pub(super) refusals: Refusals,
 }
@@ -31,12 +31,16 @@ impl SourceMeter {
     /// A request was answered for good, this long after its head was read.
     pub fn acknowledged(&self, after: Duration) {
         self.ack_seconds.observe(after.as_secs_f64());
+        self.window.took(self.clock.elapsed(), after);
         self.traffic.count(|traffic| traffic.took.count(after));
     }
 
     /// A request was refused.
     pub fn refused(&self, refusal: Refusal) {
         self.traffic.count(|traffic| traffic.rejected += 1);
+        if refusal.status == http::StatusCode::UNAUTHORIZED.as_u16() {
+            self.window.count(self.clock.elapsed(), Happened::Unproven);
+        }
         self.refusals.push(refusal);
     }
 
@@ -45,27 +49,27 @@ impl SourceMeter {
         self.refusals.explain(received_at, likely);
     }
 
-    pub(super) fn arrived(&self, accepted: &Accepted, age: Duration, elapsed_seconds: u64) {
-        let is_copy = match accepted {
+    pub(super) fn arrived(&self, accepted: &Accepted, age: Duration) {
+        let happened = match accepted {
             Accepted::New { .. } => {
                 self.accepted.inc();
-                IsCopy::No
+                Happened::Accepted
             }
             Accepted::Duplicate { .. } => {
                 self.duplicate.inc();
                 self.duplicate_age_seconds.observe(age.as_secs_f64());
-                IsCopy::Yes
+                Happened::Copied
             }
             Accepted::Quarantined { .. } => {
                 self.quarantined.inc();
-                IsCopy::No
+                Happened::Accepted
             }
             Accepted::Conflict { .. } => {
                 self.conflict.inc();
-                IsCopy::No
+                Happened::Conflicted
             }
         };
-        self.window.count(elapsed_seconds, is_copy);
+        self.window.count(self.clock.elapsed(), happened);
         self.traffic.count(|traffic| match accepted {
             Accepted::New { .. } | Accepted::Quarantined { .. } => traffic.accepted += 1,
             Accepted::Duplicate { .. } => {
@@ -74,5 +78,11 @@ impl SourceMeter {
             }
             Accepted::Conflict { .. } => traffic.conflicts += 1,
         });
+    }
+}
+
+impl std::fmt::Debug for SourceMeter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SourceMeter").finish_non_exhaustive()
     }
 }
