@@ -1,6 +1,12 @@
 //! What the service says about itself: structured logs and Prometheus metrics.
 
+pub mod catalogue;
+mod exemplar;
+mod exposition;
 mod families;
+mod format;
+mod gap;
+mod gauges;
 mod histogram;
 mod lines;
 pub mod logging;
@@ -15,6 +21,7 @@ use std::sync::Arc;
 
 use hapax_engine::{Observation, Observer};
 
+pub use format::Format;
 pub use metrics::Metrics;
 pub use refusals::{REFUSALS_MAX, Refusal, Refusals};
 pub use source::SourceMeter;
