@@ -27,6 +27,7 @@ use super::gauges::Gauges;
 use super::histogram::{Histogram, SECONDS, SIZES};
 use super::refusals::{Refusal, Refusals};
 use super::source::SourceMeter;
+use super::ten_minutes::TenMinutes;
 use super::traffic::{Tally, TrafficBook};
 use super::window::Window;
 
@@ -271,6 +272,11 @@ impl Meter for Metrics {
 
     fn traffic_on_top_of(&self, stored: Vec<TrafficRow>, span: Span) -> Vec<TrafficRow> {
         self.traffic.on_top_of(stored, span)
+    }
+
+    fn last_ten_minutes(&self) -> TenMinutes {
+        // The one of the same name, which needs no trait.
+        Self::last_ten_minutes(self)
     }
 
     fn refusals(&self, source: &str) -> Vec<Refusal> {
