@@ -6,6 +6,7 @@ mod overlay;
 mod reading;
 mod secrets;
 mod sources;
+mod traces;
 
 use std::path::Path;
 
@@ -82,6 +83,13 @@ concurrency = 8
 max_attempts = 20
 backoff = { first = "1s", cap = "5m" }
 on_dead = "skip"
+
+[traces]
+endpoint = "http://127.0.0.1:4318"
+headers = { authorization = "env:TOKEN" }
+sample = 0.5
+service_name = "hooks"
+timeout = "2s"
 "#;
 
 fn environment() -> Environment {

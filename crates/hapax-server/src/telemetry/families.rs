@@ -96,6 +96,11 @@ impl MetricConstructor<Histogram> for Buckets {
 }
 
 impl DestinationMeter {
+    /// An attempt was given back untried.
+    pub(super) fn given_back(&self) {
+        self.released.inc();
+    }
+
     pub(super) fn attempted(&self, verdict: Verdict, took: Duration, now: Duration) {
         self.seconds.observe(took.as_secs_f64());
         let happened = match verdict {

@@ -23,6 +23,7 @@ use super::families::{
 use super::histogram::{Histogram, SECONDS, SIZES};
 use super::refusals::{Refusal, Refusals};
 use super::source::SourceMeter;
+use super::traces::SpanCounts;
 use super::traffic::{Tally, TrafficBook};
 use super::window::Window;
 
@@ -40,6 +41,7 @@ pub struct Metrics {
     pub(super) destinations: ArcSwap<HashMap<DestinationId, Arc<DestinationMeter>>>,
     families: Families,
     traffic: TrafficBook,
+    spans: SpanCounts,
     strangers: Refusals,
     store_batch_size: Histogram,
     store_write_seconds: Histogram,
@@ -65,6 +67,7 @@ impl Metrics {
             "Time of one durable write",
             store_write_seconds.clone(),
         );
+        let spans = SpanCounts::register(&mut registry);
         let owner = Owner(SystemRandom::new().next_u64());
         Self {
             traffic: TrafficBook::new(Arc::clone(&clock), owner),
@@ -73,6 +76,7 @@ impl Metrics {
             sources: ArcSwap::default(),
             destinations: ArcSwap::default(),
             families,
+            spans,
             strangers: Refusals::default(),
             store_batch_size,
             store_write_seconds,
@@ -120,6 +124,11 @@ impl Metrics {
     /// A request went to a name that no source has.
     pub fn strange(&self, refusal: Refusal) {
         self.strangers.push(refusal);
+    }
+
+    /// What became of spans.
+    pub const fn spans(&self) -> &SpanCounts {
+        &self.spans
     }
 
     /// What the charts are drawn from.
@@ -201,6 +210,11 @@ impl Metrics {
             Observation::Purged(purged) => {
                 self.purged_events.fetch_add(purged.events, Ordering::Relaxed);
                 self.purged_ledger.fetch_add(purged.ledger, Ordering::Relaxed);
+            }
+            Observation::GivenBack { delivery } => {
+                if let Some(meter) = self.destinations.load().get(&delivery.destination) {
+                    meter.given_back();
+                }
             }
             Observation::LeaseLost { .. }
             | Observation::Rescued { .. }
