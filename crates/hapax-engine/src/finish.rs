@@ -26,11 +26,7 @@ pub(crate) struct Finished {
 impl Finished {
     pub(crate) fn new(report: Report, mut leased: Leased, port: Arc<Port>) -> Self {
         leased.event.body = Bytes::new();
-        Self {
-            report,
-            port,
-            leased,
-        }
+        Self { report, port, leased }
     }
 }
 
@@ -103,7 +99,9 @@ impl Inner {
     fn follow_up(&self, finished: &Finished) -> bool {
         match finished.report.verdict {
             Verdict::Retry { after } => finished.port.due_at(self.elapsed() + after),
-            Verdict::Completed | Verdict::Dead { .. } if finished.leased.lane.is_some() => finished.port.stir(),
+            Verdict::Completed | Verdict::Dead { .. } if finished.leased.lane.is_some() => {
+                finished.port.stir()
+            }
             Verdict::Completed | Verdict::Dead { .. } => return false,
             Verdict::Release => finished.port.stir(),
         }

@@ -4,6 +4,8 @@ mod families;
 mod histogram;
 pub(crate) mod lines;
 pub mod logging;
+#[cfg(test)]
+mod logging_page;
 pub mod metrics;
 mod refusals;
 mod source;

@@ -86,7 +86,7 @@ on_dead = "skip"
 
 [traces]
 endpoint = "http://127.0.0.1:4318"
-headers = { authorization = "env:TOKEN" }
+headers = { authorization = "env:OTLP_TOKEN" }
 sample = 0.5
 service_name = "hooks"
 timeout = "2s"
@@ -96,6 +96,7 @@ fn environment() -> Environment {
     Environment::with([
         ("TOKEN", "token-hunter2"),
         ("STATE_KEY", "state-key-hunter2-state-key-hunter2"),
+        ("OTLP_TOKEN", "Bearer otlp-hunter2"),
         ("STRIPE_NEW", "whsec_hunter2"),
         ("STRIPE_OLD", "whsec_hunter3"),
         ("SIGNING", "whsec_aHVudGVyMmh1bnRlcjJodW50ZXIyaHVudGVyMg=="),

@@ -134,7 +134,10 @@ fn headers(section: &mut Section<'_, '_, '_>) -> Vec<(HeaderName, Secret)> {
             Ok(header) if HeaderValue::from_str(secret.expose()).is_ok() => headers.push((header, secret)),
             Ok(_) | Err(_) => section.problem(
                 "headers",
-                format_args!("`{}` cannot be sent: its name or its value is none that HTTP has", name.escape_default()),
+                format_args!(
+                    "`{}` cannot be sent: its name or its value is none that HTTP has",
+                    name.escape_default()
+                ),
             ),
         }
     }
@@ -153,9 +156,10 @@ fn sample(section: &mut Section<'_, '_, '_>) -> f64 {
         Ok(share) if (0.0..=1.0).contains(&share) => share,
         Ok(_) | Err(_) => {
             let place = Place::Variable(name.to_owned());
-            section
-                .report
-                .problem_at(place, "expected a number from 0 to 1, such as 0.1 for a tenth of all traces");
+            section.report.problem_at(
+                place,
+                "expected a number from 0 to 1, such as 0.1 for a tenth of all traces",
+            );
             1.0
         }
     }

@@ -115,7 +115,11 @@ impl CommandTarget {
     /// `TRACEPARENT` and `TRACESTATE`, by which tracers in scripts find their parent.
     fn trace(&self, delivery: &Leased) -> Vec<(&'static str, String)> {
         let headers = &delivery.event.headers;
-        let text = |name| headers.get(name).map(|value| String::from_utf8_lossy(value).into_owned());
+        let text = |name| {
+            headers
+                .get(name)
+                .map(|value| String::from_utf8_lossy(value).into_owned())
+        };
         let ours = self.propagation.parent(delivery).map(|parent| parent.to_string());
         let parent = ours.or_else(|| text(context::TRACEPARENT));
         // A state belongs to its parent: beside another one it would lie.

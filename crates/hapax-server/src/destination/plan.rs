@@ -130,7 +130,10 @@ pub fn targets(
         .collect::<Result<_, _>>()?;
     for one in config.outboxes.values() {
         let (id, target) = outbox::target(one, client, clock, &signature_headers)?;
-        let target = HttpTarget { propagation, ..target };
+        let target = HttpTarget {
+            propagation,
+            ..target
+        };
         targets.insert(id, Arc::new(Target::Http(Box::new(target))));
     }
     Ok(targets)

@@ -110,7 +110,7 @@ impl Relay {
         if let End::Refused(why) = &end {
             tracing::warn!(
                 outbox = self.outbox.name,
-                id,
+                row = id,
                 why,
                 "a row of the outbox is refused"
             );

@@ -121,7 +121,7 @@ fn arrived(source: &SourceName, accepted: &Accepted, headers: &Headers) {
 fn attempted(delivery: &Leased, attempt: &hapax_core::Attempt, verdict: Verdict) {
     let class = attempt.error.map_or("", ErrorClass::as_str);
     let (status, ms) = (attempt.status, attempt.duration_ms);
-    let message = attempt.message.as_deref().unwrap_or_default();
+    let error = said(attempt);
     match verdict {
         Verdict::Completed => about!(debug, delivery, status, ms, "delivered"),
         Verdict::Retry { after } => about!(
@@ -130,7 +130,7 @@ fn attempted(delivery: &Leased, attempt: &hapax_core::Attempt, verdict: Verdict)
             status,
             ms,
             class,
-            message,
+            error,
             retry_in_ms = after.as_millis() as u64,
             "attempt failed, will try again"
         ),
@@ -140,16 +140,40 @@ fn attempted(delivery: &Leased, attempt: &hapax_core::Attempt, verdict: Verdict)
             status,
             ms,
             %reason,
-            message,
+            error,
             "delivery is dead; see `hapax dead list` and `hapax replay`"
         ),
         Verdict::Release => about!(info, delivery, "attempt given back untried"),
     }
 }
 
+/// The error in words. A database may quote the event in what it says, so that of its words only the first are written:
+/// `SQLSTATE 22P02`.
+fn said(attempt: &hapax_core::Attempt) -> &str {
+    let message = attempt.message.as_deref().unwrap_or_default();
+    match attempt.error {
+        Some(ErrorClass::Sql) => message.split(':').next().unwrap_or_default(),
+        Some(
+            ErrorClass::Connect
+            | ErrorClass::Timeout
+            | ErrorClass::Status
+            | ErrorClass::Refused
+            | ErrorClass::Protocol
+            | ErrorClass::Blocked
+            | ErrorClass::Exit
+            | ErrorClass::Lost
+            | ErrorClass::Shutdown,
+        )
+        | None => message,
+    }
+}
+
 /// The attempt that was lost is the one after those that count.
 fn taken_back(rescued: &Rescued, record: Option<&EventRecord>) {
-    let Some(EventRecord { event, deliveries, .. }) = record else {
+    let Some(EventRecord {
+        event, deliveries, ..
+    }) = record
+    else {
         warn!(
             event.id = %rescued.event, delivery = %rescued.destination, lost = rescued.lost,
             "delivery taken back: its worker was gone"

@@ -33,8 +33,8 @@ use context::{Parent, Propagation, Sampler};
 pub use counts::SpanCounts;
 pub use export::{Exporting, SetupError};
 pub use journey::{Ended, Journey};
-use record::{Record, What};
 pub use record::Place;
+use record::{Record, What};
 
 /// Spans that wait to be sent: 80,000 a second are more than any store here accepts.
 const QUEUE_SPANS_MAX: usize = 16_384;

@@ -28,7 +28,10 @@ fn traced(collector: &str, url: &str, more: &str) -> String {
 async fn deliver_twice(site: &Site, id: &str, more: &[(&str, &str)]) -> String {
     let body = format!(r#"{{"id":"{id}","type":"invoice.paid","note":"hunter2"}}"#);
     let mut headers = stripe_headers(body.as_bytes());
-    headers.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    headers.extend(
+        more.iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
+    );
     let first = site.post("/in/shop?key=hunter2", &headers, body.as_bytes()).await;
     let second = site.post("/in/shop?key=hunter2", &headers, body.as_bytes()).await;
     assert_eq!(second.json()["status"], "duplicate", "{second:?}");
@@ -39,7 +42,12 @@ async fn deliver_twice(site: &Site, id: &str, more: &[(&str, &str)]) -> String {
 async fn one_event_is_one_trace_from_the_request_to_the_destinations_own_span() {
     let mut collector = Collector::start().await;
     let mut app = Sink::start().await;
-    let site = Site::start(&traced(&collector.url(), &app.url(), "service_name = \"hooks\"\n")).await;
+    let site = Site::start(&traced(
+        &collector.url(),
+        &app.url(),
+        "service_name = \"hooks\"\n",
+    ))
+    .await;
     let id = deliver_twice(&site, "evt_1", &[]).await;
     let called = app.next().await;
     let parent = Parent::parse(called.headers["traceparent"].as_bytes()).unwrap();
@@ -77,9 +85,15 @@ async fn one_event_is_one_trace_from_the_request_to_the_destinations_own_span() 
     assert_eq!(text(attempt, "hapax.attempt"), "1");
     assert_eq!(seen.service(), "hooks");
 
-    let copy = seen.named("accept").into_iter().find(|span| text(span, "hapax.result") == "duplicate");
+    let copy = seen
+        .named("accept")
+        .into_iter()
+        .find(|span| text(span, "hapax.result") == "duplicate");
     assert_eq!(text(copy.unwrap(), "hapax.event.copy_of"), id);
-    assert!(!seen.raw_contains(b"hunter2"), "a body, a query or a URL's token was exported");
+    assert!(
+        !seen.raw_contains(b"hunter2"),
+        "a body, a query or a URL's token was exported"
+    );
     site.server.stop().await;
 }
 
@@ -88,23 +102,40 @@ async fn every_try_has_a_span_of_its_own_under_one_accept() {
     let mut collector = Collector::start().await;
     let mut app = Sink::answering(|seen| {
         let first = seen.headers["hapax-attempt"] == "1";
-        Response::builder().status(if first { 503 } else { 200 }).body(Full::default()).unwrap()
+        Response::builder()
+            .status(if first { 503 } else { 200 })
+            .body(Full::default())
+            .unwrap()
     })
     .await;
     let site = Site::start(&traced(&collector.url(), &app.url(), "")).await;
     deliver_twice(&site, "evt_1", &[]).await;
-    let called = [app.next().await, app.next().await]
-        .map(|seen| Parent::parse(seen.headers["traceparent"].as_bytes()).unwrap().span.to_string());
-    let seen = collector.until(|seen| seen.named("attempt").len() == 2 && seen.has(["accept"])).await;
+    let called = [app.next().await, app.next().await].map(|seen| {
+        Parent::parse(seen.headers["traceparent"].as_bytes())
+            .unwrap()
+            .span
+            .to_string()
+    });
+    let seen = collector
+        .until(|seen| seen.named("attempt").len() == 2 && seen.has(["accept"]))
+        .await;
     let attempts = seen.named("attempt");
     let spans: Vec<String> = attempts.iter().map(|span| hex::encode(&span.span_id)).collect();
     assert_eq!(spans, called);
     assert_ne!(spans[0], spans[1]);
     assert_eq!(attempts[0].parent_span_id, attempts[1].parent_span_id);
     assert_eq!(seen.parent_of(attempts[0]).name, "accept");
-    assert_eq!([text(attempts[0], "hapax.result"), text(attempts[1], "hapax.result")], ["retry", "completed"]);
+    assert_eq!(
+        [
+            text(attempts[0], "hapax.result"),
+            text(attempts[1], "hapax.result")
+        ],
+        ["retry", "completed"]
+    );
     assert_eq!(text(attempts[0], "error.type"), "status");
-    let statuses = attempts.iter().map(|span| span.status.as_ref().map_or(0, |status| status.code));
+    let statuses = attempts
+        .iter()
+        .map(|span| span.status.as_ref().map_or(0, |status| status.code));
     assert_eq!(statuses.collect::<Vec<_>>(), [2, 0]);
     site.server.stop().await;
 }
@@ -114,14 +145,21 @@ async fn a_senders_trace_goes_on_and_its_span_is_the_parent() {
     let mut collector = Collector::start().await;
     let mut app = Sink::start().await;
     let site = Site::start(&traced(&collector.url(), &app.url(), "sample = 0\n")).await;
-    deliver_twice(&site, "evt_1", &[("traceparent", SENDER), ("tracestate", "vendor=1")]).await;
+    deliver_twice(
+        &site,
+        "evt_1",
+        &[("traceparent", SENDER), ("tracestate", "vendor=1")],
+    )
+    .await;
     let called = app.next().await;
     let sender = Parent::parse(SENDER.as_bytes()).unwrap();
     let passed = Parent::parse(called.headers["traceparent"].as_bytes()).unwrap();
     assert_eq!(passed.trace, sender.trace);
     assert!(passed.flags.is_sampled());
     assert_eq!(called.headers["tracestate"], "vendor=1");
-    let seen = collector.until(|seen| seen.has(["request", "accept", "attempt"])).await;
+    let seen = collector
+        .until(|seen| seen.has(["request", "accept", "attempt"]))
+        .await;
     let attempt = seen.one("attempt");
     assert_eq!(hex::encode(&attempt.span_id), passed.span.to_string());
     let request = seen.parent_of(seen.parent_of(attempt));
@@ -142,11 +180,17 @@ async fn what_is_not_sampled_is_not_exported_and_the_flag_says_so() {
         assert!(!passed.flags.is_sampled(), "{passed}");
     }
     deliver_twice(&site, "evt_3", &[("traceparent", SENDER)]).await;
-    let seen = collector.until(|seen| seen.has(["request", "accept", "attempt"])).await;
+    let seen = collector
+        .until(|seen| seen.has(["request", "accept", "attempt"]))
+        .await;
     site.server.stop().await;
     for span in seen.spans().chain(collector.rest().spans()) {
         assert_eq!(hex::encode(&span.trace_id), "4bf92f3577b34da6a3ce929d0e0e4736");
-        assert!(["", "evt_3"].contains(&text(span, "hapax.event.sender_id").as_str()), "{}", span.name);
+        assert!(
+            ["", "evt_3"].contains(&text(span, "hapax.event.sender_id").as_str()),
+            "{}",
+            span.name
+        );
     }
 }
 
@@ -167,16 +211,24 @@ async fn a_row_of_an_outbox_is_traced_from_its_writers_span() {
     rows.execute_batch(&insert).unwrap();
     rows.execute_batch(&insert).unwrap();
     drop(rows);
-    let more = format!("[outbox.app]\nurl = \"sqlite:{}\"\npoll = \"10ms\"\n", database.display());
+    let more = format!(
+        "[outbox.app]\nurl = \"sqlite:{}\"\npoll = \"10ms\"\n",
+        database.display()
+    );
     let site = Site::start(&traced(&collector.url(), &app.url(), &more)).await;
     let called = app.next().await;
     let passed = Parent::parse(called.headers["traceparent"].as_bytes()).unwrap();
-    let seen = collector.until(|seen| seen.has(["outbox", "accept", "attempt"])).await;
+    let seen = collector
+        .until(|seen| seen.has(["outbox", "accept", "attempt"]))
+        .await;
     let attempt = seen.one("attempt");
     assert_eq!(hex::encode(&attempt.span_id), passed.span.to_string());
     assert_eq!(text(attempt, "server.port"), app.address.port().to_string());
     let outbox = seen.parent_of(seen.parent_of(attempt));
-    assert_eq!((outbox.name.as_str(), outbox.kind()), ("outbox", SpanKind::Consumer));
+    assert_eq!(
+        (outbox.name.as_str(), outbox.kind()),
+        ("outbox", SpanKind::Consumer)
+    );
     assert_eq!(hex::encode(&outbox.parent_span_id), "00f067aa0ba902b7");
     assert!(!seen.raw_contains(b"hunter2"));
     site.server.stop().await;
@@ -191,12 +243,15 @@ async fn of_several_events_in_one_request_each_has_its_own_trace_with_a_link_to_
         collector.url()
     );
     let site = Site::start(&more).await;
-    let body = br#"{"events":[{"id":"EV1","resource_type":"payments"},{"id":"EV2","resource_type":"payments"}]}"#;
+    let body =
+        br#"{"events":[{"id":"EV1","resource_type":"payments"},{"id":"EV2","resource_type":"payments"}]}"#;
     let headers = signed("gocardless", SECRET, body);
     for _ in 0..2 {
         assert_eq!(site.post("/in/gocardless", &headers, body).await.status, 200);
     }
-    let seen = collector.until(|seen| seen.named("accept").len() == 4 && seen.named("request").len() == 2).await;
+    let seen = collector
+        .until(|seen| seen.named("accept").len() == 4 && seen.named("request").len() == 2)
+        .await;
     let accepts = seen.named("accept");
     let (inside, linked): (Vec<_>, Vec<_>) = accepts.into_iter().partition(|span| span.links.is_empty());
     assert_eq!((inside.len(), linked.len()), (2, 2));
@@ -204,7 +259,11 @@ async fn of_several_events_in_one_request_each_has_its_own_trace_with_a_link_to_
         assert!(span.parent_span_id.is_empty());
         let link = &span.links[0];
         assert_ne!(link.trace_id, span.trace_id);
-        assert!(seen.named("request").iter().any(|request| request.span_id == link.span_id));
+        assert!(
+            seen.named("request")
+                .iter()
+                .any(|request| request.span_id == link.span_id)
+        );
     }
     site.server.stop().await;
 }

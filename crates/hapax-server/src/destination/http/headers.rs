@@ -264,7 +264,10 @@ mod tests {
                 .all(|value| !value.as_bytes().ends_with(b"token=x"))
         );
         delivery.generation = Generation(2);
-        assert_eq!(build(&delivery, PassOn, &[], Vec::new())["idempotency-key"], "row 7:2");
+        assert_eq!(
+            build(&delivery, PassOn, &[], Vec::new())["idempotency-key"],
+            "row 7:2"
+        );
     }
 
     #[test]

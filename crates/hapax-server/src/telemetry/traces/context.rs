@@ -56,8 +56,7 @@ impl Parent {
         let span = SpanId::from_bytes(hex(parts.next()?)?);
         let flags = TraceFlags::new(hex::<1>(parts.next()?)?[0]);
         let is_whole = parts.next().is_none() || version != [0];
-        let is_valid =
-            version != [0xff] && trace != TraceId::INVALID && span != SpanId::INVALID && is_whole;
+        let is_valid = version != [0xff] && trace != TraceId::INVALID && span != SpanId::INVALID && is_whole;
         is_valid.then_some(Self { trace, span, flags })
     }
 }
@@ -204,7 +203,9 @@ mod tests {
             .collect();
         for share in [0.0, 0.1, 0.5, 1.0] {
             let sampler = Sampler::keeping(share);
-            let kept = traces.iter().filter(|trace| sampler.flags(None, **trace).is_sampled());
+            let kept = traces
+                .iter()
+                .filter(|trace| sampler.flags(None, **trace).is_sampled());
             let found = kept.count() as f64 / traces.len() as f64;
             assert!((found - share).abs() < 0.02, "{share}: {found}");
         }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use opentelemetry::{InstrumentationScope, KeyValue};
-use opentelemetry_otlp::{ExporterBuildError, Protocol, RetryPolicy, WithExportConfig as _, WithHttpConfig as _};
+use opentelemetry_otlp::{
+    ExporterBuildError, Protocol, RetryPolicy, WithExportConfig as _, WithHttpConfig as _,
+};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter as _};
 use tokio::sync::mpsc;
@@ -125,7 +127,10 @@ impl Exporter {
             }
         }
         queue.close();
-        if tokio::time::timeout(FLUSH_LIMIT, self.flush(&mut queue)).await.is_err() {
+        if tokio::time::timeout(FLUSH_LIMIT, self.flush(&mut queue))
+            .await
+            .is_err()
+        {
             self.counts.dropped.inc_by(queue.len() as u64);
             tracing::warn!("the last spans could not be sent in time; they are lost");
         }

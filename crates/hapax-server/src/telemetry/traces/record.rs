@@ -86,7 +86,11 @@ impl Place {
 
 impl Address {
     fn of(url: &Uri) -> Option<Self> {
-        let default = if url.scheme_str() == Some("https") { 443 } else { 80 };
+        let default = if url.scheme_str() == Some("https") {
+            443
+        } else {
+            80
+        };
         Some(Self {
             host: url.host()?.to_owned(),
             port: url.port_u16().unwrap_or(default),

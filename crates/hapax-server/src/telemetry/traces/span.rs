@@ -150,7 +150,9 @@ fn accept(source: &SourceName, accepted: Accepted) -> Described {
     let result = accepted.status();
     let (event, sender_id, is_copy) = match accepted {
         Accepted::New { id, event_id } | Accepted::Quarantined { id, event_id } => (id, event_id, false),
-        Accepted::Duplicate { id, event_id, .. } | Accepted::Conflict { id, event_id } => (id, event_id, true),
+        Accepted::Duplicate { id, event_id, .. } | Accepted::Conflict { id, event_id } => {
+            (id, event_id, true)
+        }
     };
     let mut attributes = named(source, event, sender_id);
     attributes.push(KeyValue::new("hapax.result", result));

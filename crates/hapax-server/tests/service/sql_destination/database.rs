@@ -32,7 +32,9 @@ pub(super) fn destination(url: &str, settings: &str) -> Sql {
     let config = config::parse(&text, Path::new("hapax.toml"), &Environment::default(), &[]).unwrap();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let client = Client::new(Lookup::system()).unwrap();
-    Sql(Destinations::new(targets(&config, &client, &clock, Propagation::PassOn).unwrap()))
+    Sql(Destinations::new(
+        targets(&config, &client, &clock, Propagation::PassOn).unwrap(),
+    ))
 }
 
 impl Target {

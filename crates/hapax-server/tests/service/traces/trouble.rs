@@ -16,7 +16,9 @@ async fn spans(site: &Site, result: &str) -> u64 {
     let page = admin(&site.server, "GET", "/metrics", "").await.body;
     let name = format!("hapax_spans_total{{result=\"{result}\"}} ");
     let line = page.lines().find_map(|line| line.strip_prefix(&name));
-    line.unwrap_or_else(|| panic!("{name} in {page}")).parse().unwrap()
+    line.unwrap_or_else(|| panic!("{name} in {page}"))
+        .parse()
+        .unwrap()
 }
 
 async fn until_spans(site: &Site, result: &str, least: u64) {
@@ -26,7 +28,9 @@ async fn until_spans(site: &Site, result: &str, least: u64) {
             ticks.tick().await;
         }
     };
-    tokio::time::timeout(PATIENCE, asked).await.expect("the spans are counted in time");
+    tokio::time::timeout(PATIENCE, asked)
+        .await
+        .expect("the spans are counted in time");
 }
 
 async fn accepts_go_on(collector: &str) -> (Site, Sink) {
@@ -75,7 +79,10 @@ async fn a_receiver_that_fails_is_left_alone_for_a_while() {
 #[tokio::test]
 async fn what_does_not_fit_is_dropped_and_counted() {
     let hanging = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let more = format!("[traces]\nendpoint = \"{}\"\n", url(hanging.local_addr().unwrap()));
+    let more = format!(
+        "[traces]\nendpoint = \"{}\"\n",
+        url(hanging.local_addr().unwrap())
+    );
     let site = Site::start(&more).await;
     // Each copy writes down two spans, and the queue holds 16,384.
     let mut round = 0;
