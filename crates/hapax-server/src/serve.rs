@@ -104,8 +104,10 @@ struct Listener {
 }
 
 /// What may be set besides the configuration; tests tighten it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Tuning {
+    /// Time.
+    pub clock: Arc<dyn Clock>,
     /// Of the ingest listener's connections.
     pub listen: listen::Limits,
     /// Of each delivery.
@@ -120,6 +122,7 @@ impl Default for Tuning {
     fn default() -> Self {
         let limits = listen::Limits::default();
         Self {
+            clock: clock(),
             listen: listen::Limits {
                 connections_max: files::connections_max(limits.connections_max),
                 drain: INGEST_DRAIN,
@@ -175,7 +178,7 @@ pub async fn run(config: Config, reload: impl Fn() -> Result<Config, ConfigError
 impl Server {
     /// Starts everything. When this returns, both ports answer.
     pub async fn start(config: Config, tuning: Tuning) -> Result<Self, StartError> {
-        let clock = clock();
+        let clock = tuning.clock;
         let started_at = clock.now();
         let ingest_socket = listen::bind(config.server.listen, "server.listen").await?;
         let admin_socket = listen::bind(config.server.admin_listen, "server.admin_listen").await?;
@@ -445,6 +448,12 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
         .into_iter()
         .filter_map(|(key, differs)| differs.then_some(key))
         .collect()
+}
+
+impl std::fmt::Debug for Tuning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tuning").finish_non_exhaustive()
+    }
 }
 
 impl std::fmt::Debug for Server {
