@@ -12,6 +12,7 @@ use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use super::bodies::Bodies;
 use super::histogram::{AGES, Histogram, SECONDS};
 use super::refusals::Refusals;
 use super::source::SourceMeter;
@@ -229,6 +230,7 @@ impl Families {
             clock,
             traffic,
             refusals: Refusals::default(),
+            bodies: Bodies::default(),
         }
     }
 

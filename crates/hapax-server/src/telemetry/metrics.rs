@@ -165,10 +165,11 @@ impl Metrics {
                 source,
                 accepted,
                 age,
+                raw_hash,
                 ..
             } => {
                 if let Some(meter) = self.sources.load().get(*source) {
-                    meter.arrived(accepted, *age);
+                    meter.arrived(accepted, *age, *raw_hash);
                 }
             }
             Observation::StoreWrite { events, took } => {
@@ -227,6 +228,10 @@ impl Meter for Metrics {
         // Writing to a String cannot fail.
         let _ = encode(&mut text, &registry);
         text
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     fn arrivals(&self) -> Vec<Arrivals> {

@@ -28,6 +28,7 @@ const OTHERS: [&str; 27] = [
     "/replays",
     "/replays/1/cancel",
     "/sources",
+    "/duplicates",
     "/destinations",
     "/destinations/app/pause",
     "/audit",
