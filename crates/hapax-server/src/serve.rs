@@ -396,7 +396,11 @@ fn shown(config: &Config, listen: SocketAddr) -> Settings {
 /// Counts begin at zero for everything that is configured.
 fn know(metrics: &Metrics, config: &Config) {
     let routing = routing(config);
-    metrics.know(routing.sources.keys(), routing.destinations.keys());
+    let windows = routing
+        .sources
+        .iter()
+        .map(|(name, route)| (name, route.ledger_window));
+    metrics.know(windows, routing.destinations.keys());
 }
 
 /// The keys that differ and are only read at the start.

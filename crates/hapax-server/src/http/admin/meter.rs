@@ -8,7 +8,7 @@ use hapax_core::{Backend, Timestamp};
 use tokio::sync::Mutex;
 
 use super::views::RetentionView;
-use crate::telemetry::Refusal;
+use crate::telemetry::{Format, Refusal};
 
 /// How long counts are good for a scrape: counting a large ledger is not free.
 const COUNTS_KEPT: Duration = Duration::from_secs(5);
@@ -23,8 +23,8 @@ const COUNTS_OLD: Duration = Duration::from_secs(60);
 
 /// The counters of this process, since its start.
 pub trait Meter: Send + Sync + 'static {
-    /// Everything, in the text format of Prometheus, with the gauges that only the store knows.
-    fn render(&self, counts: &Counts, now: Timestamp) -> String;
+    /// Everything, in a format of Prometheus, with the gauges that only the store knows.
+    fn render(&self, counts: &Counts, now: Timestamp, format: Format) -> String;
 
     /// The moment, by the clock that the traffic is counted with.
     fn now(&self) -> Timestamp;
