@@ -14,6 +14,7 @@ pub(in crate::http) mod copy;
 pub(in crate::http) mod deliveries;
 pub(in crate::http) mod destinations;
 pub(in crate::http) mod diff;
+pub(in crate::http) mod duplicates;
 pub(in crate::http) mod events;
 pub(in crate::http) mod extract;
 pub(in crate::http) mod facts;
@@ -122,6 +123,7 @@ fn routes() -> Routes {
         .routes(routes!(deliveries::discard))
         .routes(routes!(deliveries::restore))
         .routes(routes!(stats::show))
+        .routes(routes!(duplicates::show))
         .routes(routes!(overview::show))
         .routes(routes!(audit::list))
         // A sender's id may hold anything, slashes too: it is the whole rest of the path.

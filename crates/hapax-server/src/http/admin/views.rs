@@ -4,6 +4,7 @@
 //! Ids are strings, times RFC 3339, durations say their unit.
 
 mod delivery;
+mod duplicates;
 mod event;
 mod fact;
 mod operation;
@@ -18,6 +19,10 @@ mod traffic;
 pub(crate) use delivery::Intake;
 pub use delivery::{
     AttemptView, DeadGroupView, DeadGroupsView, DeliveriesView, DeliveryStatus, DeliveryView,
+};
+pub use duplicates::{
+    DuplicateStatsView, FindingKind, FindingView, GapClassView, RedeliveredView, SourceDuplicatesView,
+    WindowAdvice, WindowView,
 };
 pub use event::{
     BatchView, ConflictView, CoverageView, DuplicatesView, EventPageView, EventSummaryView, EventView,
