@@ -7,6 +7,7 @@
 //! file, then defaults.
 
 pub mod address;
+mod alerts;
 mod check;
 mod destination;
 mod duration;
@@ -37,6 +38,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+pub use alerts::{Alerts, Receiver, ReceiverKind};
 pub(crate) use destination::http_url;
 pub use destination::{Destination, Kind};
 pub use duration::{NotADuration, format_duration, parse_duration};
@@ -76,6 +78,8 @@ pub struct Config {
     pub destinations: BTreeMap<String, Destination>,
     /// Databases with an outbox, by name.
     pub outboxes: BTreeMap<String, Outbox>,
+    /// What is alerted on, and who is told.
+    pub alerts: Alerts,
     /// What is allowed, and should be looked at.
     pub warnings: Vec<Problem>,
     /// Where each value came from.
@@ -181,8 +185,8 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
     let store_overrides = overrides("store", report);
 
     let mut top = Section::open("", &keys::TOP, Some(document.get_ref()), BTreeMap::new(), report);
-    let [server, store, sources, destinations, outboxes] =
-        ["server", "store", "sources", "destinations", "outbox"]
+    let [server, store, sources, destinations, outboxes, alerts] =
+        ["server", "store", "sources", "destinations", "outbox", "alerts"]
             .map(|name| top.table(name).and_then(as_table));
 
     let server = server::read_server(Section::open(
@@ -202,6 +206,13 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
     let source_tables = named_tables("sources", sources, report);
     let destination_tables = named_tables("destinations", destinations, report);
     let outbox_tables = named_tables("outbox", outboxes, report);
+    let alerts = alerts::read(Section::open(
+        "alerts",
+        &keys::ALERTS,
+        alerts,
+        BTreeMap::new(),
+        report,
+    ));
 
     let mut config = Config {
         path: path.to_owned(),
@@ -210,6 +221,7 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
         sources: BTreeMap::new(),
         destinations: BTreeMap::new(),
         outboxes: BTreeMap::new(),
+        alerts,
         warnings: Vec::new(),
         origins: Origins::default(),
     };

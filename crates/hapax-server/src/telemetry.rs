@@ -1,5 +1,6 @@
 //! What the service says about itself: structured logs and Prometheus metrics.
 
+mod alerts;
 mod families;
 mod histogram;
 mod lines;

@@ -21,7 +21,7 @@ pub(crate) async fn swap(
     before: Option<Vec<u8>>,
     after: Option<Vec<u8>>,
 ) -> Result<bool, Failure> {
-    let (before, after) = (before.map(marked), after.map(marked));
+    let (before, after) = (before.as_deref().map(marked), after.as_deref().map(marked));
     for _ in 0..ROUNDS_MAX {
         let commands = vec![
             Command::new("HGET", ALERTS).arg(name),
@@ -65,8 +65,8 @@ pub(crate) async fn list(link: &Link) -> Result<Vec<AlertState>, Failure> {
     Ok(alerts)
 }
 
-fn marked(value: Vec<u8>) -> Vec<u8> {
-    [&[MARK], &value[..]].concat()
+fn marked(value: &[u8]) -> Vec<u8> {
+    [&[MARK], value].concat()
 }
 
 fn read(name: &[u8], value: &[u8]) -> Result<AlertState, Failure> {

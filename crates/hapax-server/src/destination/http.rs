@@ -121,7 +121,7 @@ impl HttpTarget {
 }
 
 /// An address in the URL itself never meets the resolver, so it is judged here.
-fn forbidden_literal(url: &Uri) -> Option<(IpAddr, &'static str)> {
+pub(crate) fn forbidden_literal(url: &Uri) -> Option<(IpAddr, &'static str)> {
     let host = url.host()?;
     let literal = host.trim_start_matches('[').trim_end_matches(']');
     let ip: IpAddr = literal.parse().ok()?;
@@ -173,7 +173,7 @@ fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Optio
 }
 
 /// The whole chain of causes, each once.
-fn words(error: &(dyn StdError + 'static)) -> String {
+pub(crate) fn words(error: &(dyn StdError + 'static)) -> String {
     let mut words = String::new();
     let mut cause = Some(error);
     while let Some(error) = cause {

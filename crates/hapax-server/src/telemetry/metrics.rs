@@ -17,6 +17,7 @@ use prometheus_client::registry::Registry;
 use crate::http::admin::views::RetentionView;
 use crate::http::admin::{Arrivals, Meter};
 
+use super::alerts::AlertMeter;
 use super::families::{
     DestinationLabel, DestinationMeter, Families, ReasonLabel, ReceivedLabels, RejectedLabels, SourceLabel,
 };
@@ -35,7 +36,7 @@ pub const UNKNOWN_SOURCE: &str = "(unknown)";
 /// All counters and gauges of the process.
 pub struct Metrics {
     pub(super) clock: Arc<dyn Clock>,
-    registry: Mutex<Registry>,
+    pub(super) registry: Mutex<Registry>,
     pub(super) sources: ArcSwap<HashMap<SourceName, Arc<SourceMeter>>>,
     pub(super) destinations: ArcSwap<HashMap<DestinationId, Arc<DestinationMeter>>>,
     families: Families,
@@ -44,6 +45,7 @@ pub struct Metrics {
     store_batch_size: Histogram,
     store_write_seconds: Histogram,
     pub(super) store_writes: Window,
+    pub(super) alerts: AlertMeter,
     purged_events: AtomicU64,
     purged_ledger: AtomicU64,
 }
@@ -53,6 +55,7 @@ impl Metrics {
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         let mut registry = Registry::with_prefix("hapax");
         let families = Families::register(&mut registry);
+        let alerts = AlertMeter::register(&mut registry);
         let store_batch_size = Histogram::new(SIZES);
         let store_write_seconds = Histogram::new(SECONDS);
         registry.register(
@@ -77,6 +80,7 @@ impl Metrics {
             store_batch_size,
             store_write_seconds,
             store_writes: Window::default(),
+            alerts,
             purged_events: AtomicU64::new(0),
             purged_ledger: AtomicU64::new(0),
         }
@@ -190,6 +194,8 @@ impl Metrics {
                 destination,
                 open_for,
             } => {
+                let now = self.clock.elapsed();
+                self.alerts.breaker(destination, *open_for, now);
                 let label = DestinationLabel {
                     destination: destination.as_str().to_owned(),
                 };
