@@ -101,8 +101,10 @@ struct Listener {
 }
 
 /// What may be set besides the configuration; tests tighten it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Tuning {
+    /// Time.
+    pub clock: Arc<dyn Clock>,
     /// Of the ingest listener's connections.
     pub listen: listen::Limits,
     /// Of each delivery.
@@ -117,6 +119,7 @@ impl Default for Tuning {
     fn default() -> Self {
         let limits = listen::Limits::default();
         Self {
+            clock: clock(),
             listen: listen::Limits {
                 connections_max: files::connections_max(limits.connections_max),
                 drain: INGEST_DRAIN,
@@ -172,7 +175,7 @@ pub async fn run(config: Config, reload: impl Fn() -> Result<Config, ConfigError
 impl Server {
     /// Starts everything. When this returns, both ports answer.
     pub async fn start(config: Config, tuning: Tuning) -> Result<Self, StartError> {
-        let clock = clock();
+        let clock = tuning.clock;
         let started_at = clock.now();
         let ingest_socket = listen::bind(config.server.listen, "server.listen").await?;
         let admin_socket = listen::bind(config.server.admin_listen, "server.admin_listen").await?;
@@ -408,7 +411,11 @@ fn shown(config: &Config, listen: SocketAddr) -> Settings {
 /// Counts begin at zero for everything that is configured.
 fn know(metrics: &Metrics, config: &Config) {
     let routing = routing(config);
-    metrics.know(routing.sources.keys(), routing.destinations.keys());
+    let windows = routing
+        .sources
+        .iter()
+        .map(|(name, route)| (name, route.ledger_window));
+    metrics.know(windows, routing.destinations.keys());
 }
 
 /// The keys that differ and are only read at the start.
@@ -425,6 +432,12 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
         .into_iter()
         .filter_map(|(key, differs)| differs.then_some(key))
         .collect()
+}
+
+impl std::fmt::Debug for Tuning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tuning").finish_non_exhaustive()
+    }
 }
 
 impl std::fmt::Debug for Server {

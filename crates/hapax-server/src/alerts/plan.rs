@@ -11,6 +11,7 @@ use super::rule::Rule;
 use crate::config::Config;
 use crate::destination::SetupError;
 use crate::destination::http::client::Client;
+use crate::outbox::full_name;
 
 /// The longest from one judgement to the next.
 const JUDGE_EVERY: Duration = Duration::from_secs(10);
@@ -42,8 +43,13 @@ impl Plan {
             windows: sources
                 .map(|source| (source.name.clone(), source.ledger_window))
                 .collect(),
+            // An outbox is its own destination, under the name that people see.
             names: destinations
                 .map(|destination| (destination.id.clone(), destination.name.clone()))
+                .chain(config.outboxes.keys().map(|name| {
+                    let name = full_name(name);
+                    (DestinationId::from(name.as_str()), name)
+                }))
                 .collect(),
         })
     }

@@ -98,6 +98,7 @@ impl Site {
     fn process(&self) -> Process {
         let clock = ManualClock::started();
         let metrics = Arc::new(Metrics::new(clock.clone()));
+        metrics.know([(&"shop".into(), WINDOW)], []);
         let parts = Parts {
             store: Arc::clone(&self.store),
             metrics: Arc::clone(&metrics),

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use hapax_core::{Clock, EventIds, Headers, Random, Timestamp};
+use hapax_core::{Clock, EventId, EventIds, Headers, Random, Timestamp};
 use hapax_engine::{Accepted, Engine, Processed};
 use hapax_verify::Verdict;
 use http::{Request, Response};
@@ -132,6 +132,19 @@ impl Ingest {
     }
 }
 
+/// An answer for good.
+struct Answered {
+    answer: Answer,
+    /// The first event that it is about.
+    event: Option<EventId>,
+}
+
+impl From<Answer> for Answered {
+    fn from(answer: Answer) -> Self {
+        Self { answer, event: None }
+    }
+}
+
 impl Inner {
     async fn handle(&self, request: Request<Incoming>) -> Answer {
         let started = self.clock.elapsed();
@@ -146,10 +159,10 @@ impl Inner {
         let received_at = self.clock.now();
         let outcome = self.receive(&source, request, received_at).await;
         match outcome {
-            Ok(answer) => {
+            Ok(Answered { answer, event }) => {
                 source
                     .meter
-                    .acknowledged(self.clock.elapsed().saturating_sub(started));
+                    .acknowledged(self.clock.elapsed().saturating_sub(started), event);
                 answer
             }
             Err(problem) => {
@@ -175,7 +188,7 @@ impl Inner {
         source: &Source,
         request: Request<Incoming>,
         received_at: Timestamp,
-    ) -> Result<Answer, Problem> {
+    ) -> Result<Answered, Problem> {
         let (head, incoming) = request.into_parts();
         judge::check_method(&head.method)?;
         // Held until the answer: what waits to be written counts too.
@@ -185,13 +198,17 @@ impl Inner {
             .map_err(|error| refused::body(&error, source.body_limit))?;
         let envelopes = match self.judge(source, &head, &body, received_at).await? {
             Verdict::Events(envelopes) => envelopes,
-            Verdict::Handshake(answer) => return Ok(handshake::response(answer)),
-            Verdict::Registration(registration) => return self.register(source, registration).await,
-            Verdict::Confirmation(confirmation) => return self.confirm(source, confirmation).await,
+            Verdict::Handshake(answer) => return Ok(handshake::response(answer).into()),
+            Verdict::Registration(registration) => {
+                return self.register(source, registration).await.map(Answered::from);
+            }
+            Verdict::Confirmation(confirmation) => {
+                return self.confirm(source, confirmation).await.map(Answered::from);
+            }
             Verdict::NeedsKey(request) => return Err(refused::key_unavailable(&request.key_id)),
         };
         if envelopes.is_empty() {
-            return Ok(answer::dressed(answer::empty(), &source.answer));
+            return Ok(answer::dressed(answer::empty(), &source.answer).into());
         }
         let headers = Headers::pack(
             head.headers
@@ -213,7 +230,10 @@ impl Inner {
             [one] if !is_batch => answer::one(one, source.ack_status),
             several => answer::batch(several),
         };
-        Ok(answer::dressed(answer, &source.answer))
+        Ok(Answered {
+            answer: answer::dressed(answer, &source.answer),
+            event: accepted.first().map(Accepted::id),
+        })
     }
 
     /// Waits for the work. Everything is durable already: whatever is answered, nothing is lost.

@@ -11,6 +11,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use super::catalogue::help;
 use super::metrics::Metrics;
 
 /// The families of alerts, and since when breakers are open.
@@ -36,14 +37,10 @@ struct MessageLabels {
 impl AlertMeter {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let meter = Self::default();
-        registry.register(
-            "alert_firing",
-            "1 for each alert that fires, whichever replica found it",
-            meter.firing.clone(),
-        );
+        registry.register("alert_firing", help("hapax_alert_firing"), meter.firing.clone());
         registry.register(
             "alert_messages",
-            "Messages of alerts by receiver: delivered or failed",
+            help("hapax_alert_messages_total"),
             meter.messages.clone(),
         );
         meter
@@ -56,6 +53,12 @@ impl AlertMeter {
             Some(_) => drop(breakers.entry(destination.clone()).or_insert(now)),
             None => drop(breakers.remove(destination)),
         }
+    }
+
+    /// Breakers of destinations that left the configuration are nobody's.
+    pub(super) fn keep_breakers(&self, is_configured: impl Fn(&DestinationId) -> bool) {
+        let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        breakers.retain(|id, _| is_configured(id));
     }
 }
 

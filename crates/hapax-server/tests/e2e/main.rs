@@ -23,6 +23,7 @@ mod examples;
 mod footprint;
 mod moving;
 mod outbox;
+mod prometheus;
 mod redis;
 mod replicas;
 mod shutdown;
