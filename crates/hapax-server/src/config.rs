@@ -30,6 +30,7 @@ mod size;
 mod source;
 mod sql;
 mod store_url;
+mod traces;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
@@ -56,6 +57,7 @@ pub use size::{NotASize, format_size, parse_size};
 pub use source::{Ack, Source};
 pub use sql::{Param, ParamType, Sql, SqlUrl, Statement, StatementError, Value};
 pub use store_url::{StoreUrl, StoreUrlError};
+pub use traces::Traces;
 
 use report::Report;
 use section::{Section, article, join};
@@ -80,6 +82,8 @@ pub struct Config {
     pub outboxes: BTreeMap<String, Outbox>,
     /// What is alerted on, and who is told.
     pub alerts: Alerts,
+    /// Where spans are sent, if anywhere.
+    pub traces: Option<Traces>,
     /// What is allowed, and should be looked at.
     pub warnings: Vec<Problem>,
     /// Where each value came from.
@@ -185,9 +189,16 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
     let store_overrides = overrides("store", report);
 
     let mut top = Section::open("", &keys::TOP, Some(document.get_ref()), BTreeMap::new(), report);
-    let [server, store, sources, destinations, outboxes, alerts] =
-        ["server", "store", "sources", "destinations", "outbox", "alerts"]
-            .map(|name| top.table(name).and_then(as_table));
+    let [server, store, sources, destinations, outboxes, alerts, traces] = [
+        "server",
+        "store",
+        "sources",
+        "destinations",
+        "outbox",
+        "alerts",
+        "traces",
+    ]
+    .map(|name| top.table(name).and_then(as_table));
 
     let server = server::read_server(Section::open(
         "server",
@@ -201,6 +212,13 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
         &keys::STORE,
         store,
         store_overrides,
+        report,
+    ));
+    let traces = traces::read(Section::open(
+        "traces",
+        &keys::TRACES,
+        traces,
+        BTreeMap::new(),
         report,
     ));
     let source_tables = named_tables("sources", sources, report);
@@ -222,6 +240,7 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
         destinations: BTreeMap::new(),
         outboxes: BTreeMap::new(),
         alerts,
+        traces,
         warnings: Vec::new(),
         origins: Origins::default(),
     };

@@ -186,32 +186,6 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         matches!(value, Some(DeValue::Boolean(false)))
     }
 
-    /// A number with a point, such as `0.5`.
-    pub(super) fn share(&mut self, name: &str, default: f64, range: &RangeInclusive<f64>) -> f64 {
-        self.ask(name);
-        let Some(value) = self.entries.get(name).copied() else {
-            return default;
-        };
-        let (least, most) = (range.start(), range.end());
-        let written = match value.get_ref() {
-            DeValue::Float(float) => float.as_str(),
-            DeValue::Integer(integer) => integer.as_str(),
-            other => {
-                let found = article(other);
-                self.problem(
-                    name,
-                    format_args!("expected a number from {least} to {most}, found {found}"),
-                );
-                return default;
-            }
-        };
-        if let Some(number) = written.parse().ok().filter(|number| range.contains(number)) {
-            return number;
-        }
-        self.problem(name, format_args!("{written} is not between {least} and {most}"));
-        default
-    }
-
     pub(super) fn boolean(&mut self, name: &str, default: bool) -> bool {
         self.ask(name);
         let Some(value) = self.entries.get(name).copied() else {
@@ -268,6 +242,39 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         let reference = self.text(name)?;
         let path = self.path(name);
         self.report.secret(&path, &reference)
+    }
+
+    /// A table of secrets, by name.
+    pub(super) fn secrets_by_name(&mut self, name: &str) -> Vec<(String, Secret)> {
+        let table = self.table(name).and_then(|value| value.get_ref().as_table());
+        let path = self.path(name);
+        let mut secrets = Vec::new();
+        for (key, value) in table.into_iter().flatten() {
+            let key: &str = key.get_ref();
+            let full = join(&path, key);
+            let place = self.report.place_of(&value.span());
+            self.report.locate(&full, place);
+            let reference = self.text_of(&full, value);
+            let secret = reference.and_then(|reference| self.report.secret(&full, &reference));
+            secrets.extend(secret.map(|secret| (key.to_owned(), secret)));
+        }
+        secrets
+    }
+
+    /// A share of all: a number from 0 to 1.
+    pub(super) fn share(&mut self, name: &str) -> Option<f64> {
+        self.ask(name);
+        let value = *self.entries.get(name)?;
+        let number = match value.get_ref() {
+            DeValue::Float(number) => number.as_str().parse::<f64>().ok(),
+            DeValue::Integer(number) => number.as_str().parse::<f64>().ok(),
+            _ => None,
+        };
+        let share = number.filter(|number| (0.0..=1.0).contains(number));
+        if share.is_none() {
+            self.problem(name, "expected a number from 0 to 1, such as 0.1 for a tenth");
+        }
+        share
     }
 
     /// The value as it stands in the file, if it is a table.

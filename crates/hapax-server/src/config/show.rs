@@ -9,7 +9,9 @@ use toml::Value;
 
 use super::duration::format_duration;
 use super::size::format_size;
-use super::{Ack, Config, Destination, Events, Kind, Outbox, Receiver, ReceiverKind, Source, Sql, Statement};
+use super::{
+    Ack, Config, Destination, Events, Kind, Outbox, Receiver, ReceiverKind, Source, Sql, Statement, Traces,
+};
 use crate::alerts::{Rule, Unit};
 
 /// What a secret looks like.
@@ -89,6 +91,7 @@ impl Config {
         sections.push(self.alert_values());
         let receivers = self.alerts.receivers.iter();
         sections.extend(receivers.map(|(name, receiver)| self.receiver_values(name, receiver)));
+        sections.extend(self.traces.iter().map(|traces| self.traces_values(traces)));
         sections
     }
 
@@ -277,6 +280,23 @@ impl Config {
         }
         values.push(("timeout", format_duration(receiver.timeout).into()));
         Shown { path, values }
+    }
+
+    fn traces_values(&self, traces: &Traces) -> Shown {
+        let headers = traces.headers.iter().map(|(name, _)| {
+            let hidden = self.hidden(&format!("traces.headers.{name}"));
+            (name.to_string(), hidden)
+        });
+        Shown {
+            path: "traces".to_owned(),
+            values: vec![
+                ("endpoint", traces.endpoint.to_string().into()),
+                ("headers", Value::Table(headers.collect())),
+                ("sample", traces.sample.into()),
+                ("service_name", traces.service_name.clone().into()),
+                ("timeout", format_duration(traces.timeout).into()),
+            ],
+        }
     }
 
     /// `*** (env:NAME)`.

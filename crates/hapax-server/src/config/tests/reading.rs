@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::config::keys::{
-    ALERTS, ALL, BACKOFF, DESTINATION, OUTBOX, PARAM, RECEIVER, REDIS, SERVER, SOURCE, STORE,
+    ALERTS, ALL, BACKOFF, DESTINATION, OUTBOX, PARAM, RECEIVER, REDIS, SERVER, SOURCE, STORE, TRACES,
 };
 
 #[test]
@@ -185,13 +185,14 @@ fn the_reader_asks_for_exactly_the_keys_of_the_table() {
         &OUTBOX,
         &ALERTS,
         &RECEIVER,
+        &TRACES,
     ] {
         let known: BTreeSet<String> = table.names().map(str::to_owned).collect();
         assert_eq!(asked(table.header), known, "{}", table.header);
     }
     assert_eq!(
         ALL.len(),
-        11,
+        12,
         "`verify` is read by the verifier, and compared with its keys elsewhere"
     );
 }
