@@ -6,6 +6,7 @@
 //! the one answer without an end, and has a limit in number.
 
 pub(in crate::http) mod access;
+pub(in crate::http) mod alerts;
 pub(in crate::http) mod audit;
 pub(in crate::http) mod complete;
 pub(in crate::http) mod conflicts;
@@ -125,6 +126,8 @@ fn routes() -> Routes {
         .routes(routes!(stats::show))
         .routes(routes!(duplicates::show))
         .routes(routes!(overview::show))
+        .routes(routes!(alerts::list))
+        .routes(routes!(alerts::test))
         .routes(routes!(audit::list))
         // A sender's id may hold anything, slashes too: it is the whole rest of the path.
         .routes(routes!(ledger::show, ledger::forget))

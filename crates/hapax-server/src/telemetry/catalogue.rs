@@ -172,4 +172,15 @@ pub const METRICS: &[Described] = &[
         meaning: "Every answer to a sender waits for one.",
         ..histogram("hapax_store_write_seconds", &[])
     },
+    Described {
+        help: "1 for each alert that fires",
+        meaning: "Of the whole store, so every replica says the same: take the largest, not the sum. `alert` is a rule of \
+                  `[alerts]`, `subject` a source, a destination or `store`.",
+        ..gauge("hapax_alert_firing", &["alert", "subject"])
+    },
+    Described {
+        help: "Messages of alerts, by receiver and what came of them",
+        meaning: "`result` is `delivered` or `failed`; what failed is sent again.",
+        ..counter("hapax_alert_messages_total", &["receiver", "result"])
+    },
 ];

@@ -11,6 +11,7 @@
 mod harness;
 
 mod abuse;
+mod alerts;
 mod answers;
 mod bank;
 mod cli;

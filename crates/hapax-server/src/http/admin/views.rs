@@ -3,6 +3,7 @@
 //! This is a contract: `--json` prints the very same documents. Fields are added, never renamed.
 //! Ids are strings, times RFC 3339, durations say their unit.
 
+mod alert;
 mod delivery;
 mod duplicates;
 mod event;
@@ -16,6 +17,9 @@ mod stats;
 mod ten_minutes;
 mod traffic;
 
+pub use alert::{
+    AlertReceiverView, AlertRuleView, AlertTestView, AlertTestedView, AlertView, AlertsView, UndeliveredView,
+};
 pub(crate) use delivery::Intake;
 pub use delivery::{
     AttemptView, DeadGroupView, DeadGroupsView, DeliveriesView, DeliveryStatus, DeliveryView,
