@@ -38,6 +38,7 @@ pub(in crate::http) mod state;
 pub(in crate::http) mod stats;
 pub(in crate::http) mod stream;
 mod strict;
+pub(in crate::http) mod ten_minutes;
 pub(in crate::http) mod traffic;
 pub mod views;
 

@@ -27,6 +27,8 @@ use super::gauges::Gauges;
 use super::histogram::{Histogram, SECONDS, SIZES};
 use super::refusals::{Refusal, Refusals};
 use super::source::SourceMeter;
+use super::ten_minutes::TenMinutes;
+use super::traces::SpanCounts;
 use super::traffic::{Tally, TrafficBook};
 use super::window::Window;
 
@@ -43,6 +45,7 @@ pub struct Metrics {
     families: Families,
     gauges: Gauges,
     traffic: TrafficBook,
+    spans: SpanCounts,
     strangers: Refusals,
     store_batch_size: Histogram,
     store_write_seconds: Histogram,
@@ -70,6 +73,7 @@ impl Metrics {
             help("hapax_build_info"),
             Info::new([("version", env!("CARGO_PKG_VERSION"))]),
         );
+        let spans = SpanCounts::register(&mut registry);
         let owner = Owner(SystemRandom::new().next_u64());
         Self {
             traffic: TrafficBook::new(Arc::clone(&clock), owner),
@@ -80,6 +84,7 @@ impl Metrics {
             configured: ArcSwap::default(),
             families,
             gauges,
+            spans,
             strangers: Refusals::default(),
             store_batch_size: Histogram::new(SIZES),
             store_write_seconds: Histogram::new(SECONDS),
@@ -140,6 +145,11 @@ impl Metrics {
     /// A request went to a name that no source has.
     pub fn strange(&self, refusal: Refusal) {
         self.strangers.push(refusal);
+    }
+
+    /// What became of spans.
+    pub const fn spans(&self) -> &SpanCounts {
+        &self.spans
     }
 
     /// What the charts are drawn from.
@@ -224,6 +234,11 @@ impl Metrics {
                 self.purged_events.fetch_add(purged.events, Ordering::Relaxed);
                 self.purged_ledger.fetch_add(purged.ledger, Ordering::Relaxed);
             }
+            Observation::GivenBack { delivery } => {
+                if let Some(meter) = self.destinations.load().get(&delivery.destination) {
+                    meter.given_back();
+                }
+            }
             Observation::LeaseLost { .. }
             | Observation::Rescued { .. }
             | Observation::StoreFailed { .. }
@@ -276,6 +291,11 @@ impl Meter for Metrics {
 
     fn traffic_on_top_of(&self, stored: Vec<TrafficRow>, span: Span) -> Vec<TrafficRow> {
         self.traffic.on_top_of(stored, span)
+    }
+
+    fn last_ten_minutes(&self) -> TenMinutes {
+        // The one of the same name, which needs no trait.
+        Self::last_ten_minutes(self)
     }
 
     fn refusals(&self, source: &str) -> Vec<Refusal> {

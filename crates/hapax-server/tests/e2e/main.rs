@@ -23,6 +23,7 @@ mod footprint;
 mod kit;
 mod moving;
 mod outbox;
+mod prometheus;
 mod redis;
 mod replicas;
 mod shutdown;

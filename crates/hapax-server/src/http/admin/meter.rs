@@ -8,7 +8,7 @@ use hapax_core::{Backend, Timestamp};
 use tokio::sync::Mutex;
 
 use super::views::RetentionView;
-use crate::telemetry::{Format, Refusal};
+use crate::telemetry::{Format, Refusal, TenMinutes};
 
 /// How long counts are good for a scrape: counting a large ledger is not free.
 const COUNTS_KEPT: Duration = Duration::from_secs(5);
@@ -34,6 +34,9 @@ pub trait Meter: Send + Sync + 'static {
 
     /// The rows of a span as they are in the store, with what this process has not written yet.
     fn traffic_on_top_of(&self, stored: Vec<TrafficRow>, span: Span) -> Vec<TrafficRow>;
+
+    /// The last ten minutes.
+    fn last_ten_minutes(&self) -> TenMinutes;
 
     /// The last refusals of a source, newest first; of
     /// [`UNKNOWN_SOURCE`](crate::telemetry::metrics::UNKNOWN_SOURCE) those of names that no source has.

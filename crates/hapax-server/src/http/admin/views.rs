@@ -13,6 +13,7 @@ mod overview;
 mod place;
 mod saved;
 mod stats;
+mod ten_minutes;
 mod traffic;
 
 pub(crate) use delivery::Intake;
@@ -39,6 +40,7 @@ pub use place::{
 };
 pub use saved::{CompletionView, DeletedViewView, SavedViewView, SavedViewsView, SuggestionView};
 pub use stats::{DestinationStatsView, RetentionView, SourceStatsView, StatsView, StoreView};
+pub use ten_minutes::{DestinationTenMinutesView, SourceTenMinutesView, TenMinutesView};
 pub use traffic::{
     DestinationSeriesView, DestinationTrafficView, PercentilesView, SourceSeriesView, SourceTrafficView,
     TrafficView,

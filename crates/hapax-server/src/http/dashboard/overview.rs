@@ -14,8 +14,8 @@ use super::moment::moment;
 use super::number;
 use super::prose::prose;
 use super::status::{Tone, badge};
+use super::ten_minutes;
 use super::viewer::Viewer;
-use crate::http::admin::AdminState;
 use crate::http::admin::extract::Asked;
 use crate::http::admin::fault::Answer;
 use crate::http::admin::overview;
@@ -23,6 +23,7 @@ use crate::http::admin::views::{
     AttentionKind, AttentionView, DestinationStatsView, OverviewView, PercentilesView, SourceTrafficView,
     TrafficView,
 };
+use crate::http::admin::{self, AdminState};
 
 const KINDS: [&str; 4] = ["accepted", "duplicates", "conflicts", "rejected"];
 
@@ -39,7 +40,7 @@ pub(super) async fn page(
 ) -> Answer<Response> {
     let span = asked.span.unwrap_or(Span::Hour);
     let view = overview::over(&state, span).await?;
-    let now = SystemClock::default().now();
+    let (recent, now) = (admin::ten_minutes::now(&state), SystemClock::default().now());
     let content = html! {
         (attention(&view.attention))
         (spans(span))
@@ -52,6 +53,7 @@ pub(super) async fn page(
         div class="grid" { @for source in &view.traffic.sources { (source_card(source, &view.traffic)) } }
         h2 { "Destinations" }
         (destinations(&view, now))
+        (ten_minutes::section(&recent))
         p class="muted small" { "In a large store, backlogs and dead letters are those of a moment ago." }
     };
     Ok(frame::page(&viewer, Here::Overview, "Overview", content))
