@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use hapax_core::Timestamp;
-use hapax_core::store::{Candidates, LeaseBatch, LeaseOrder};
+use hapax_core::store::{Candidates, LeaseBatch, LeaseOrder, Rescued};
 
 use crate::engine::Inner;
 use crate::observe::Observation;
@@ -21,6 +21,8 @@ const FAILURE_PAUSE: Duration = Duration::from_millis(200);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// Expired leases taken back in one write.
 const RESCUE_MAX: u32 = 256;
+/// Events of those that are looked up, so that the log can say whose they were.
+const RESCUE_LOOKED_UP_MAX: usize = 64;
 
 impl Inner {
     pub(crate) async fn dispatch_loop(self: Arc<Self>) {
@@ -168,24 +170,35 @@ impl Inner {
         while !self.rest(self.limits.rescue_every).await {
             match self.parts.store.rescue(RESCUE_MAX).await {
                 Ok(rescued) => {
-                    for rescued in &rescued {
-                        self.observe(&Observation::Rescued {
-                            event: rescued.event,
-                            destination: &rescued.destination,
-                            lost: rescued.lost,
-                        });
-                    }
                     if !rescued.is_empty() {
                         self.suspects_wait.store(true, Ordering::SeqCst);
                         self.plan.load().ports.values().for_each(|port| port.stir());
                         self.dispatch.notify_one();
                     }
+                    // Only now: the work must not wait for what is told of it.
+                    self.tell_rescued(&rescued).await;
                 }
                 Err(error) => self.observe(&Observation::StoreFailed {
                     during: "rescuing",
                     error: &error,
                 }),
             }
+        }
+    }
+
+    /// Tells what was taken back, with its event, which is looked up for the first few only: after a crash there are
+    /// hundreds, and their events are being delivered by then.
+    async fn tell_rescued(&self, rescued: &[Rescued]) {
+        for (index, rescued) in rescued.iter().enumerate() {
+            let record = if index < RESCUE_LOOKED_UP_MAX {
+                self.parts.store.get(rescued.event).await.ok().flatten()
+            } else {
+                None
+            };
+            self.observe(&Observation::Rescued {
+                rescued,
+                record: record.as_ref(),
+            });
         }
     }
 }

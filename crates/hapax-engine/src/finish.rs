@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use hapax_core::store::{Report, Written};
-use hapax_core::{EventId, Leased, Verdict};
+use hapax_core::{Leased, Verdict};
 use tokio::sync::mpsc;
 
 use crate::engine::Inner;
@@ -18,17 +19,14 @@ const RETRY_EVERY: Duration = Duration::from_millis(200);
 pub(crate) struct Finished {
     report: Report,
     port: Arc<Port>,
-    /// Whether another delivery waits behind it in its lane.
-    in_lane: bool,
+    /// What was tried, without its body: a queue of these must not hold payloads.
+    leased: Leased,
 }
 
 impl Finished {
-    pub(crate) fn new(report: Report, leased: &Leased, port: Arc<Port>) -> Self {
-        Self {
-            report,
-            port,
-            in_lane: leased.lane.is_some(),
-        }
+    pub(crate) fn new(report: Report, mut leased: Leased, port: Arc<Port>) -> Self {
+        leased.event.body = Bytes::new();
+        Self { report, port, leased }
     }
 }
 
@@ -86,9 +84,9 @@ impl Inner {
                     wake |= self.follow_up(finished);
                 }
                 Written::LeaseLost => {
-                    let event: EventId = finished.report.hold.event;
-                    let destination = &finished.report.hold.destination;
-                    self.observe(&Observation::LeaseLost { event, destination });
+                    self.observe(&Observation::LeaseLost {
+                        delivery: &finished.leased,
+                    });
                 }
             }
         }
@@ -101,7 +99,9 @@ impl Inner {
     fn follow_up(&self, finished: &Finished) -> bool {
         match finished.report.verdict {
             Verdict::Retry { after } => finished.port.due_at(self.elapsed() + after),
-            Verdict::Completed | Verdict::Dead { .. } if finished.in_lane => finished.port.stir(),
+            Verdict::Completed | Verdict::Dead { .. } if finished.leased.lane.is_some() => {
+                finished.port.stir()
+            }
             Verdict::Completed | Verdict::Dead { .. } => return false,
             Verdict::Release => finished.port.stir(),
         }

@@ -102,14 +102,13 @@ impl Flights {
         }
     }
 
-    fn lost(&self, hold: &Hold) -> bool {
+    /// Tells an attempt that its lease is lost; it says so itself when it ends.
+    fn lost(&self, hold: &Hold) {
         let flights = lock(&self.0);
         let flight = flights.get(&(hold.event, hold.destination.clone()));
-        let Some(flight) = flight.filter(|flight| flight.token == hold.token) else {
-            return false;
-        };
-        flight.signals.lost.cancel();
-        true
+        if let Some(flight) = flight.filter(|flight| flight.token == hold.token) {
+            flight.signals.lost.cancel();
+        }
     }
 
     /// Those whose lease must have ended, as far as this process can tell.
@@ -154,7 +153,7 @@ impl Inner {
                         for (hold, written) in holds.iter().zip(results) {
                             match written {
                                 Written::Applied => self.flights.renewed(hold, now),
-                                Written::LeaseLost => self.abort(hold),
+                                Written::LeaseLost => self.flights.lost(hold),
                             }
                         }
                     }
@@ -167,16 +166,7 @@ impl Inner {
         }
         // The store could not be asked for a whole lease: others may have taken over.
         for hold in self.flights.overdue(self.elapsed()) {
-            self.abort(&hold);
-        }
-    }
-
-    fn abort(&self, hold: &Hold) {
-        if self.flights.lost(hold) {
-            self.observe(&Observation::LeaseLost {
-                event: hold.event,
-                destination: &hold.destination,
-            });
+            self.flights.lost(&hold);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::store::Purged;
+use hapax_core::store::{EventRecord, Purged, Rescued};
 use hapax_core::{
     Attempt, BodyHash, DestinationId, EventId, Headers, Leased, SourceName, Timestamp, Verdict,
 };
@@ -52,19 +52,20 @@ pub enum Observation<'a> {
     },
     /// A lease was lost while the attempt ran: the attempt was aborted and nothing was written.
     LeaseLost {
-        /// The event.
-        event: EventId,
-        /// Where to.
-        destination: &'a DestinationId,
+        /// What was tried. Its body may be gone by now.
+        delivery: &'a Leased,
+    },
+    /// An attempt was given back untried: the process stops, or the destination is not to be called now.
+    GivenBack {
+        /// What was not tried.
+        delivery: &'a Leased,
     },
     /// A delivery whose lease had expired was taken back.
     Rescued {
-        /// The event.
-        event: EventId,
-        /// Where to.
-        destination: &'a DestinationId,
-        /// How often it was lost.
-        lost: u32,
+        /// Which, and how often it was lost.
+        rescued: &'a Rescued,
+        /// Its event, where the store could be asked.
+        record: Option<&'a EventRecord>,
     },
     /// A breaker opened or closed.
     Breaker {

@@ -101,23 +101,28 @@ impl Inner {
         fail::fail_point!("run.after_attempt");
         self.flights.end(&hold);
         let took = self.elapsed().saturating_sub(started);
+        let was_lost_before = leased.lost > 0;
         let finished = match ending {
             Ending::Answered(answer) => {
                 port.took(took);
-                Some(self.conclude(&leased, port, answer, started_at, took))
+                Some(self.conclude(leased, port, answer, started_at, took))
             }
             Ending::Released => {
                 self.released.fetch_add(1, Ordering::Relaxed);
+                self.observe(&Observation::GivenBack { delivery: &leased });
                 let report = Report {
                     hold,
                     attempt: None,
                     verdict: Verdict::Release,
                 };
-                Some(Finished::new(report, &leased, Arc::clone(port)))
+                Some(Finished::new(report, leased, Arc::clone(port)))
             }
-            Ending::LeaseLost => None,
+            Ending::LeaseLost => {
+                self.observe(&Observation::LeaseLost { delivery: &leased });
+                None
+            }
         };
-        if leased.lost > 0 {
+        if was_lost_before {
             self.suspects.store(false, Ordering::SeqCst);
         }
         drop(permit);
@@ -126,7 +131,7 @@ impl Inner {
             let _ = self.finish_queue.send(finished).await;
         }
         // The permit that came back may serve what waits.
-        if port.has_backlog() || leased.lost > 0 {
+        if port.has_backlog() || was_lost_before {
             self.dispatch.notify_one();
         }
     }
@@ -150,7 +155,7 @@ impl Inner {
     /// Decides what follows from an answer.
     fn conclude(
         &self,
-        leased: &Leased,
+        leased: Leased,
         port: &Arc<Port>,
         answer: Answer,
         started_at: Timestamp,
@@ -210,7 +215,7 @@ impl Inner {
             message: message.map(shorten),
         };
         self.observe(&Observation::Attempted {
-            delivery: leased,
+            delivery: &leased,
             attempt: &attempt,
             took,
             verdict,

@@ -29,6 +29,7 @@ mod size;
 mod source;
 mod sql;
 mod store_url;
+mod traces;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
@@ -54,6 +55,7 @@ pub use size::{NotASize, format_size, parse_size};
 pub use source::{Ack, Source};
 pub use sql::{Param, ParamType, Sql, SqlUrl, Statement, StatementError, Value};
 pub use store_url::{StoreUrl, StoreUrlError};
+pub use traces::Traces;
 
 use report::Report;
 use section::{Section, article, join};
@@ -76,6 +78,8 @@ pub struct Config {
     pub destinations: BTreeMap<String, Destination>,
     /// Databases with an outbox, by name.
     pub outboxes: BTreeMap<String, Outbox>,
+    /// Where spans are sent, if anywhere.
+    pub traces: Option<Traces>,
     /// What is allowed, and should be looked at.
     pub warnings: Vec<Problem>,
     /// Where each value came from.
@@ -181,8 +185,8 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
     let store_overrides = overrides("store", report);
 
     let mut top = Section::open("", &keys::TOP, Some(document.get_ref()), BTreeMap::new(), report);
-    let [server, store, sources, destinations, outboxes] =
-        ["server", "store", "sources", "destinations", "outbox"]
+    let [server, store, sources, destinations, outboxes, traces] =
+        ["server", "store", "sources", "destinations", "outbox", "traces"]
             .map(|name| top.table(name).and_then(as_table));
 
     let server = server::read_server(Section::open(
@@ -199,6 +203,13 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
         store_overrides,
         report,
     ));
+    let traces = traces::read(Section::open(
+        "traces",
+        &keys::TRACES,
+        traces,
+        BTreeMap::new(),
+        report,
+    ));
     let source_tables = named_tables("sources", sources, report);
     let destination_tables = named_tables("destinations", destinations, report);
     let outbox_tables = named_tables("outbox", outboxes, report);
@@ -210,6 +221,7 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
         sources: BTreeMap::new(),
         destinations: BTreeMap::new(),
         outboxes: BTreeMap::new(),
+        traces,
         warnings: Vec::new(),
         origins: Origins::default(),
     };

@@ -22,6 +22,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, Outbox, SqlUrl};
+use crate::telemetry::Tracer;
 use relay::Relay;
 pub(crate) use table::{Counts, RefusedRow, Table, TableError};
 
@@ -68,14 +69,16 @@ struct Running {
 pub(crate) struct Outboxes {
     engine: Engine,
     clock: Arc<dyn Clock>,
+    tracer: Tracer,
     running: Mutex<Vec<Running>>,
 }
 
 impl Outboxes {
-    pub(crate) fn new(engine: Engine, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(engine: Engine, clock: Arc<dyn Clock>, tracer: Tracer) -> Self {
         Self {
             engine,
             clock,
+            tracer,
             running: Mutex::default(),
         }
     }
@@ -120,6 +123,7 @@ impl Outboxes {
             table: Arc::clone(&table),
             engine: self.engine.clone(),
             clock: Arc::clone(&self.clock),
+            tracer: self.tracer.clone(),
             destinations: Arc::clone(names),
         };
         let task = tokio::spawn(relay.run(stop.clone()));

@@ -10,12 +10,13 @@ pub(crate) mod signals;
 mod store;
 mod traffic;
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use hapax_core::{Clock, SystemRandom};
+use hapax_core::{Clock, DestinationId, SystemRandom};
 use hapax_engine::{Engine, TokioRuntime};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
@@ -31,7 +32,8 @@ use crate::http::ingest::keys::KeyFetcher;
 use crate::http::ingest::{self, Ingest, Sources};
 use crate::http::listen::{self, BindError};
 use crate::outbox::Outboxes;
-use crate::telemetry::{Metrics, Watch};
+use crate::telemetry::traces::{self, Exporting, Place};
+use crate::telemetry::{Metrics, Tracer, Watch};
 
 pub use store::{OpenStore, StoreError};
 
@@ -64,6 +66,9 @@ pub enum StartError {
     /// A destination cannot be set up.
     #[error(transparent)]
     Destination(#[from] SetupError),
+    /// Spans cannot be sent.
+    #[error(transparent)]
+    Traces(#[from] traces::SetupError),
     /// A listener has no address.
     #[error("a listener's own address cannot be read")]
     Address(#[source] std::io::Error),
@@ -85,6 +90,8 @@ pub struct Server {
     readiness: Readiness,
     clock: Arc<dyn Clock>,
     traffic: traffic::Writer,
+    tracer: Tracer,
+    exporting: Option<Exporting>,
     config: Mutex<Config>,
     ingest_listener: Listener,
     admin_listener: Listener,
@@ -186,8 +193,10 @@ impl Server {
             config.server.key_server.clone(),
             Arc::clone(&clock),
         )?;
+        let (tracer, exporting) = trace(&config, &tuning.lookup, &metrics)?;
         let client = Client::new(tuning.lookup)?;
-        let destinations = Arc::new(Destinations::new(targets(&config, &client, &clock)?));
+        let targets = targets(&config, &client, &clock, tracer.propagation())?;
+        let destinations = Arc::new(Destinations::new(targets));
         let random = Arc::new(SystemRandom::new());
         let parts = hapax_engine::Parts {
             store: store.backend(),
@@ -195,14 +204,14 @@ impl Server {
             random: random.clone(),
             runtime: Arc::new(TokioRuntime),
             transport: destinations.clone(),
-            observer: Arc::new(Watch::new(Arc::clone(&metrics))),
+            observer: Arc::new(Watch::new(Arc::clone(&metrics), tracer.clone())),
         };
         let limits = hapax_engine::Limits {
             accept_in_flight: store.accepts_in_flight(),
             ..tuning.engine
         };
         let engine = Engine::start(parts, routing(&config), limits).await?;
-        let outboxes = Arc::new(Outboxes::new(engine.clone(), Arc::clone(&clock)));
+        let outboxes = Arc::new(Outboxes::new(engine.clone(), Arc::clone(&clock), tracer.clone()));
         let ingest = Ingest::new(ingest::Parts {
             engine: engine.clone(),
             sources: Sources::of(&config, &metrics),
@@ -211,6 +220,7 @@ impl Server {
             random,
             limits: tuning.ingest,
             keys,
+            tracer: tracer.clone(),
         });
         let listen = ingest_socket.local_addr().map_err(StartError::Address)?;
         let settings = Arc::new(ArcSwap::from_pointee(shown(&config, listen)));
@@ -256,6 +266,8 @@ impl Server {
             readiness,
             clock,
             traffic,
+            tracer,
+            exporting,
             config: Mutex::new(config),
             ingest_listener,
             admin_listener,
@@ -285,7 +297,8 @@ impl Server {
     /// Takes over another configuration. Requests and attempts that run go on with what they found; what cannot change
     /// while the service runs is left as it is, with a word in the log.
     pub fn reload(&self, config: Config) {
-        let targets = match targets(&config, &self.client, &self.clock) {
+        let propagation = self.tracer.propagation();
+        let targets = match targets(&config, &self.client, &self.clock, propagation) {
             Ok(targets) => targets,
             Err(error) => {
                 tracing::error!(
@@ -306,6 +319,7 @@ impl Server {
             );
         }
         know(&self.metrics, &config);
+        self.tracer.know(places(&config));
         self.store.reconfigure(&config);
         // Where it goes comes before who may send: an event must never find a source without its destinations.
         self.destinations.reconfigure(targets);
@@ -322,6 +336,7 @@ impl Server {
                 ..config.server
             },
             store: current.store.clone(),
+            traces: current.traces.clone(),
             ..config
         };
         tracing::info!(
@@ -344,6 +359,9 @@ impl Server {
         );
         self.admin_listener.stop().await;
         self.traffic.stop().await;
+        if let Some(exporting) = self.exporting {
+            exporting.stop().await;
+        }
         self.store.close().await;
     }
 }
@@ -394,6 +412,31 @@ fn know(metrics: &Metrics, config: &Config) {
     metrics.know(windows, routing.destinations.keys());
 }
 
+/// A tracer, and the task behind it where spans are sent anywhere.
+fn trace(
+    config: &Config,
+    lookup: &Lookup,
+    metrics: &Metrics,
+) -> Result<(Tracer, Option<Exporting>), StartError> {
+    let Some(traces) = &config.traces else {
+        return Ok((Tracer::default(), None));
+    };
+    // Connections of its own: a receiver that hangs must not use up those of destinations.
+    let client = Client::new(lookup.clone())?;
+    let (tracer, exporting) = Tracer::start(traces, client, metrics.spans().clone())?;
+    tracer.know(places(config));
+    tracing::info!(endpoint = %traces.endpoint, sample = traces.sample, "traces are exported");
+    Ok((tracer, Some(exporting)))
+}
+
+/// What each destination is.
+fn places(config: &Config) -> HashMap<DestinationId, Place> {
+    let destinations = config.destinations.values();
+    destinations
+        .map(|destination| (destination.id.clone(), Place::of(destination)))
+        .collect()
+}
+
 /// The keys that differ and are only read at the start.
 fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
     let compared = [
@@ -403,6 +446,7 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
             old.server.admin_listen != new.server.admin_listen,
         ),
         ("store.url", old.store.url != new.store.url),
+        ("traces", old.traces != new.traces),
     ];
     compared
         .into_iter()

@@ -1,4 +1,4 @@
-//! What the service says about itself: structured logs and Prometheus metrics.
+//! What the service says about itself: structured logs, Prometheus metrics and OpenTelemetry traces.
 
 pub mod catalogue;
 mod exemplar;
@@ -8,12 +8,15 @@ mod format;
 mod gap;
 mod gauges;
 mod histogram;
-mod lines;
+pub(crate) mod lines;
 pub mod logging;
+#[cfg(test)]
+mod logging_page;
 pub mod metrics;
 mod refusals;
 mod source;
 mod ten_minutes;
+pub mod traces;
 mod traffic;
 mod window;
 
@@ -26,6 +29,7 @@ pub use metrics::Metrics;
 pub use refusals::{REFUSALS_MAX, Refusal, Refusals};
 pub use source::SourceMeter;
 pub use ten_minutes::TenMinutes;
+pub use traces::Tracer;
 pub use traffic::{Tally, TrafficBook};
 pub use window::{Figures, Percentiles, WINDOW};
 
@@ -33,18 +37,28 @@ pub use window::{Figures, Percentiles, WINDOW};
 #[derive(Debug)]
 pub struct Watch {
     metrics: Arc<Metrics>,
+    tracer: Tracer,
 }
 
 impl Watch {
-    /// Counts into `metrics`.
-    pub const fn new(metrics: Arc<Metrics>) -> Self {
-        Self { metrics }
+    /// Counts into `metrics`, and writes spans of attempts to `tracer`.
+    pub const fn new(metrics: Arc<Metrics>, tracer: Tracer) -> Self {
+        Self { metrics, tracer }
     }
 }
 
 impl Observer for Watch {
     fn observe(&self, observation: &Observation<'_>) {
         self.metrics.count(observation);
+        if let Observation::Attempted {
+            delivery,
+            attempt,
+            took,
+            verdict,
+        } = observation
+        {
+            self.tracer.attempted(delivery, attempt, *took, *verdict);
+        }
         lines::write(observation);
     }
 }

@@ -22,5 +22,6 @@ mod service {
     mod reload;
     mod site;
     mod sql_destination;
+    mod traces;
     mod wire;
 }

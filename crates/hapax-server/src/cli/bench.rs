@@ -8,7 +8,7 @@ use hapax_store_postgres::Connector;
 
 use super::Globals;
 use crate::config::StoreUrl;
-use crate::exit::CliError;
+use crate::exit::{CliError, Exit};
 use crate::load::redis::Redis;
 use crate::load::{bench, interrupt, preload, workspace};
 use crate::output;
@@ -27,6 +27,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 Examples:
   hapax bench --quick
   hapax bench --quick --dashboard
+  hapax bench --quick --telemetry
   hapax bench --dir /var/tmp --json > bench.json
   hapax bench --store postgres://localhost/bench --quick
   hapax bench --store redis://localhost/0?prefix=bench --quick")]
@@ -52,6 +53,10 @@ pub struct Args {
           value_parser = clap::value_parser!(u64).range(1_000..=bench::dashboard::EVENTS_MAX))]
     pub dashboard: Option<u64>,
 
+    /// Measure telemetry instead: accepts without it, and with traces whose receiver never answers; exit 5 if they keep less than 0.97 of their rate
+    #[arg(long, conflicts_with = "dashboard")]
+    pub telemetry: bool,
+
     /// Entries of the large ledger that is compared with an empty one; 0 leaves it out [default: 5000000, with --quick 0]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=preload::ENTRIES_MAX))]
     pub preload: Option<u64>,
@@ -68,8 +73,11 @@ pub struct Args {
 /// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     refuse_used(args.store.as_ref()).await?;
-    let dashboard = args.dashboard;
+    let (dashboard, telemetry) = (args.dashboard, args.telemetry);
     let plan = plan(args)?;
+    if telemetry {
+        return measure_telemetry(&plan, globals).await;
+    }
     if let Some(events) = dashboard {
         return measure_dashboard(&plan, events, globals).await;
     }
@@ -90,6 +98,19 @@ async fn measure_dashboard(plan: &bench::Plan, events: u64, globals: &Globals) -
         bench::dashboard::print(&results)?;
     }
     Ok(())
+}
+
+async fn measure_telemetry(plan: &bench::Plan, globals: &Globals) -> Result<(), CliError> {
+    let results = interrupt::guard(bench::telemetry::run(plan)).await?;
+    if globals.json {
+        output::json(&results)?;
+    } else {
+        bench::telemetry::print(&results)?;
+    }
+    match results.standing() {
+        bench::telemetry::Standing::Reached => Ok(()),
+        bench::telemetry::Standing::Missed => Err(CliError::silent(Exit::ProblemFound)),
+    }
 }
 
 fn plan(args: Args) -> Result<bench::Plan, CliError> {
@@ -158,6 +179,7 @@ mod tests {
             rounds: None,
             quick: true,
             dashboard: None,
+            telemetry: false,
             preload: None,
             backlog: None,
             dir: None,

@@ -54,6 +54,7 @@ pub static TOP: Table = Table {
             NONE,
             "Databases whose `hapax_outbox` is relayed, one table each.",
         ),
+        key("traces", "table", NONE, "Where OpenTelemetry traces are sent."),
     ],
 };
 
@@ -522,8 +523,50 @@ pub static OUTBOX: Table = Table {
     ],
 };
 
+/// `[traces]`.
+pub static TRACES: Table = Table {
+    header: "[traces]",
+    help: "OpenTelemetry traces, sent as OTLP over HTTP (protobuf). Off unless `endpoint` or a variable says where to. \
+           What the file leaves out is taken from `OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, \
+           `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_EXPORTER_OTLP_TRACES_HEADERS`, `OTEL_SERVICE_NAME`, \
+           `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_TRACES_SAMPLER_ARG`; `OTEL_SDK_DISABLED=true` switches traces off. \
+           A change needs a restart.",
+    keys: &[
+        key(
+            "endpoint",
+            "URL",
+            NONE,
+            "The collector, such as `http://127.0.0.1:4318`; `/v1/traces` is added.",
+        ),
+        key(
+            "headers",
+            "table of secrets",
+            "`{}`",
+            "What every export carries, such as `{ authorization = \"env:OTLP_AUTHORIZATION\" }`; at most 16.",
+        ),
+        key(
+            "sample",
+            "0 to 1",
+            "`1.0`",
+            "Which share of the traces is kept. Where the sender has decided (the flag of its `traceparent`), its decision holds.",
+        ),
+        key(
+            "service_name",
+            TEXT,
+            "`hapax`",
+            "What this service is called in the traces.",
+        ),
+        key(
+            "timeout",
+            DURATION,
+            "`5s`",
+            "How long one export may take before it is given up.",
+        ),
+    ],
+};
+
 /// Every table, in the order of the reference page.
-pub static ALL: [&Table; 9] = [
+pub static ALL: [&Table; 10] = [
     &SERVER,
     &STORE,
     &SOURCE,
@@ -533,6 +576,7 @@ pub static ALL: [&Table; 9] = [
     &PARAM,
     &BACKOFF,
     &OUTBOX,
+    &TRACES,
 ];
 
 impl Table {

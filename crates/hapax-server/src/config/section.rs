@@ -237,6 +237,39 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         self.report.secret(&path, &reference)
     }
 
+    /// A table of secrets, by name.
+    pub(super) fn secrets_by_name(&mut self, name: &str) -> Vec<(String, Secret)> {
+        let table = self.table(name).and_then(|value| value.get_ref().as_table());
+        let path = self.path(name);
+        let mut secrets = Vec::new();
+        for (key, value) in table.into_iter().flatten() {
+            let key: &str = key.get_ref();
+            let full = join(&path, key);
+            let place = self.report.place_of(&value.span());
+            self.report.locate(&full, place);
+            let reference = self.text_of(&full, value);
+            let secret = reference.and_then(|reference| self.report.secret(&full, &reference));
+            secrets.extend(secret.map(|secret| (key.to_owned(), secret)));
+        }
+        secrets
+    }
+
+    /// A share of all: a number from 0 to 1.
+    pub(super) fn share(&mut self, name: &str) -> Option<f64> {
+        self.ask(name);
+        let value = *self.entries.get(name)?;
+        let number = match value.get_ref() {
+            DeValue::Float(number) => number.as_str().parse::<f64>().ok(),
+            DeValue::Integer(number) => number.as_str().parse::<f64>().ok(),
+            _ => None,
+        };
+        let share = number.filter(|number| (0.0..=1.0).contains(number));
+        if share.is_none() {
+            self.problem(name, "expected a number from 0 to 1, such as 0.1 for a tenth");
+        }
+        share
+    }
+
     /// The value as it stands in the file, if it is a table.
     pub(super) fn table(&mut self, name: &str) -> Option<&'doc Spanned<DeValue<'doc>>> {
         self.ask(name);

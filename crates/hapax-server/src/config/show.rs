@@ -8,7 +8,7 @@ use toml::Value;
 
 use super::duration::format_duration;
 use super::size::format_size;
-use super::{Ack, Config, Destination, Events, Kind, Outbox, Source, Sql, Statement};
+use super::{Ack, Config, Destination, Events, Kind, Outbox, Source, Sql, Statement, Traces};
 
 /// What a secret looks like.
 const HIDDEN: &str = "***";
@@ -83,6 +83,7 @@ impl Config {
         let destinations = self.destinations.iter();
         sections.extend(destinations.map(|(name, destination)| self.destination_values(name, destination)));
         sections.extend(self.outboxes.values().map(|outbox| self.outbox_values(outbox)));
+        sections.extend(self.traces.iter().map(|traces| self.traces_values(traces)));
         sections
     }
 
@@ -242,6 +243,23 @@ impl Config {
         values.push(("backoff", backoff(outbox.backoff)));
         values.push(("on_dead", on_dead(outbox.on_dead).into()));
         Shown { path, values }
+    }
+
+    fn traces_values(&self, traces: &Traces) -> Shown {
+        let headers = traces.headers.iter().map(|(name, _)| {
+            let hidden = self.hidden(&format!("traces.headers.{name}"));
+            (name.to_string(), hidden)
+        });
+        Shown {
+            path: "traces".to_owned(),
+            values: vec![
+                ("endpoint", traces.endpoint.to_string().into()),
+                ("headers", Value::Table(headers.collect())),
+                ("sample", traces.sample.into()),
+                ("service_name", traces.service_name.clone().into()),
+                ("timeout", format_duration(traces.timeout).into()),
+            ],
+        }
     }
 
     /// `*** (env:NAME)`.

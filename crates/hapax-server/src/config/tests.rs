@@ -6,6 +6,7 @@ mod overlay;
 mod reading;
 mod secrets;
 mod sources;
+mod traces;
 
 use std::path::Path;
 
@@ -82,12 +83,20 @@ concurrency = 8
 max_attempts = 20
 backoff = { first = "1s", cap = "5m" }
 on_dead = "skip"
+
+[traces]
+endpoint = "http://127.0.0.1:4318"
+headers = { authorization = "env:OTLP_TOKEN" }
+sample = 0.5
+service_name = "hooks"
+timeout = "2s"
 "#;
 
 fn environment() -> Environment {
     Environment::with([
         ("TOKEN", "token-hunter2"),
         ("STATE_KEY", "state-key-hunter2-state-key-hunter2"),
+        ("OTLP_TOKEN", "Bearer otlp-hunter2"),
         ("STRIPE_NEW", "whsec_hunter2"),
         ("STRIPE_OLD", "whsec_hunter3"),
         ("SIGNING", "whsec_aHVudGVyMmh1bnRlcjJodW50ZXIyaHVudGVyMg=="),

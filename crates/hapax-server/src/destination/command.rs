@@ -14,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
+use crate::telemetry::traces::context::{self, Parent, Propagation};
 use group::Group;
 use tail::Tail;
 
@@ -23,12 +24,14 @@ const EXIT_TEMPORARY: i32 = 75;
 const OUTPUT_GRACE: Duration = Duration::from_millis(200);
 
 /// A command.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct CommandTarget {
     /// The program and its arguments. There is no shell in between.
     pub argv: Vec<String>,
     /// After this long it is killed, with everything it started.
     pub timeout: Duration,
+    /// What it is told of an event's trace.
+    pub propagation: Propagation,
 }
 
 impl CommandTarget {
@@ -94,6 +97,9 @@ impl CommandTarget {
             // A group of its own: Ctrl-C in the terminal is for the service, which lets its commands finish.
             .process_group(0)
             .kill_on_drop(true);
+        for (name, value) in self.trace(delivery) {
+            command.env(name, value);
+        }
         if let Some((batch, index)) = event.batch {
             command
                 .env("HAPAX_BATCH_ID", batch.to_string())
@@ -102,6 +108,26 @@ impl CommandTarget {
         command
             .spawn()
             .map_err(|error| format!("`{program}` could not be started: {error}; check `command`"))
+    }
+}
+
+impl CommandTarget {
+    /// `TRACEPARENT` and `TRACESTATE`, by which tracers in scripts find their parent.
+    fn trace(&self, delivery: &Leased) -> Vec<(&'static str, String)> {
+        let headers = &delivery.event.headers;
+        let text = |name| {
+            headers
+                .get(name)
+                .map(|value| String::from_utf8_lossy(value).into_owned())
+        };
+        let ours = self.propagation.parent(delivery).map(|parent| parent.to_string());
+        let parent = ours.or_else(|| text(context::TRACEPARENT));
+        // A state belongs to its parent: beside another one it would lie.
+        let state = Parent::of(headers).and_then(|_| text(context::TRACESTATE));
+        let named = [("TRACEPARENT", parent), ("TRACESTATE", state)];
+        let set = named.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        // A variable cannot hold a NUL; a header cannot either, and a row of an outbox is checked like one.
+        set.filter(|(_, value)| !value.contains('\0')).collect()
     }
 }
 

@@ -5,7 +5,6 @@
 pub mod client;
 mod headers;
 mod resolver;
-mod trace;
 
 use std::collections::HashMap;
 use std::error::Error as StdError;
@@ -24,6 +23,7 @@ use tokio::time::{Instant, timeout_at};
 use super::{answer, excerpt};
 use crate::config::address::is_forbidden;
 use crate::outbox::TARGET_HEADER;
+use crate::telemetry::traces::context::Propagation;
 use client::Client;
 use resolver::Blocked;
 pub use resolver::Lookup;
@@ -66,6 +66,8 @@ pub struct HttpTarget {
     pub clock: Arc<dyn Clock>,
     /// The headers of each source that hold the sender's signature: of a split batch they prove nothing any more.
     pub signature_headers: Arc<HashMap<SourceName, Vec<String>>>,
+    /// What it is told of an event's trace.
+    pub propagation: Propagation,
 }
 
 impl HttpTarget {
@@ -101,7 +103,12 @@ impl HttpTarget {
             .signature_headers
             .get(&delivery.event.source)
             .map_or(&[][..], Vec::as_slice);
-        *request.headers_mut() = headers::build(delivery, signature_headers, self.signature(delivery));
+        *request.headers_mut() = headers::build(
+            delivery,
+            self.propagation,
+            signature_headers,
+            self.signature(delivery),
+        );
         request
     }
 
@@ -173,7 +180,7 @@ fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Optio
 }
 
 /// The whole chain of causes, each once.
-fn words(error: &(dyn StdError + 'static)) -> String {
+pub(crate) fn words(error: &(dyn StdError + 'static)) -> String {
     let mut words = String::new();
     let mut cause = Some(error);
     while let Some(error) = cause {

@@ -18,6 +18,7 @@ use hapax_verify::sign::Signer;
 use super::http::client::Client;
 use super::{Address, CommandTarget, FieldOrder, HttpTarget, SqlTarget, Target};
 use crate::config::{self, Config, Events, Kind};
+use crate::telemetry::traces::context::Propagation;
 
 /// The scheme by which outgoing requests are signed.
 const SIGNING_PROVIDER: &str = "standard-webhooks";
@@ -84,6 +85,7 @@ pub fn targets(
     config: &Config,
     client: &Client,
     clock: &Arc<dyn Clock>,
+    propagation: Propagation,
 ) -> Result<HashMap<DestinationId, Arc<Target>>, SetupError> {
     let signature_headers: Arc<HashMap<SourceName, Vec<String>>> = Arc::new(
         config
@@ -104,10 +106,12 @@ pub fn targets(
                 client: client.clone(),
                 clock: Arc::clone(clock),
                 signature_headers: Arc::clone(&signature_headers),
+                propagation,
             })),
             Kind::Command { argv } => Target::Command(CommandTarget {
                 argv: argv.clone(),
                 timeout: destination.timeout,
+                propagation,
             }),
             Kind::Sql(sql) => {
                 let target = SqlTarget::new(&destination.id, destination.timeout, sql);
@@ -126,6 +130,10 @@ pub fn targets(
         .collect::<Result<_, _>>()?;
     for one in config.outboxes.values() {
         let (id, target) = outbox::target(one, client, clock, &signature_headers)?;
+        let target = HttpTarget {
+            propagation,
+            ..target
+        };
         targets.insert(id, Arc::new(Target::Http(Box::new(target))));
     }
     Ok(targets)

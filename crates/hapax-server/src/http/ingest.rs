@@ -25,14 +25,15 @@ use bytes::Bytes;
 use hapax_core::{Clock, EventId, EventIds, Headers, Random, Timestamp};
 use hapax_engine::{Accepted, Engine, Processed};
 use hapax_verify::Verdict;
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 
 use crate::config::Ack;
 use crate::telemetry::metrics::UNKNOWN_SOURCE;
-use crate::telemetry::{Metrics, Refusal};
+use crate::telemetry::traces::{Ended, Journey, context};
+use crate::telemetry::{Metrics, Refusal, Tracer};
 
 use super::problem::Problem;
 use budget::Budget;
@@ -58,6 +59,7 @@ struct Inner {
     budget: Arc<Budget>,
     pace: diagnosis::Pace,
     keys: KeyFetcher,
+    tracer: Tracer,
 }
 
 /// What the ingest service is made of.
@@ -76,6 +78,8 @@ pub struct Parts {
     pub limits: Limits,
     /// Fetches the keys that senders publish.
     pub keys: KeyFetcher,
+    /// Writes spans down.
+    pub tracer: Tracer,
 }
 
 type Answer = Response<Full<Bytes>>;
@@ -113,6 +117,7 @@ impl Ingest {
             limits: parts.limits,
             pace: diagnosis::Pace::default(),
             keys: parts.keys,
+            tracer: parts.tracer,
         }))
     }
 
@@ -157,19 +162,30 @@ impl Inner {
         };
         // The time of arrival is that of the head: a slow body must not make a fresh signature old.
         let received_at = self.clock.now();
-        let outcome = self.receive(&source, request, received_at).await;
-        match outcome {
+        let method = request.method().clone();
+        let mut journey = self.journey(&request, received_at);
+        let outcome = self.receive(&source, request, received_at, &mut journey).await;
+        let took = self.clock.elapsed().saturating_sub(started);
+        let (answer, code) = match outcome {
             Ok(Answered { answer, event }) => {
-                source
-                    .meter
-                    .acknowledged(self.clock.elapsed().saturating_sub(started), event);
-                answer
+                source.meter.acknowledged(took, event);
+                (answer, None)
             }
             Err(problem) => {
                 self.note(&source, &problem, received_at);
-                answer::refused(problem, &source.answer)
+                let code = problem.code();
+                (answer::refused(problem, &source.answer), Some(code))
             }
-        }
+        };
+        let status = answer.status();
+        journey.ended(&source.name, took, Ended::Request { method, status, code });
+        answer
+    }
+
+    fn journey(&self, request: &Request<Incoming>, received_at: Timestamp) -> Journey {
+        let parent = request.headers().get(context::TRACEPARENT);
+        self.tracer
+            .journey(parent.map(HeaderValue::as_bytes), received_at)
     }
 
     fn find(&self, path: &str) -> Result<Arc<Source>, Problem> {
@@ -188,6 +204,7 @@ impl Inner {
         source: &Source,
         request: Request<Incoming>,
         received_at: Timestamp,
+        journey: &mut Journey,
     ) -> Result<Answered, Problem> {
         let (head, incoming) = request.into_parts();
         judge::check_method(&head.method)?;
@@ -218,11 +235,14 @@ impl Inner {
         let is_batch = envelopes.iter().any(|envelope| envelope.batch_index.is_some());
         let arrivals = self.arrivals(source, envelopes, received_at, &headers, &body);
         drop(body);
+        let (began_at, began) = (self.clock.now(), self.clock.elapsed());
         let accepted = self
             .engine
             .accept(arrivals)
             .await
             .map_err(|refusal| refused::refusal(&refusal))?;
+        let took = self.clock.elapsed().saturating_sub(began);
+        journey.accepted(&source.name, &accepted, began_at, took);
         if let Ack::Processed { limit } = source.ack {
             self.until_processed(&accepted, limit).await?;
         }

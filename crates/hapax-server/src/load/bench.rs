@@ -13,6 +13,7 @@ mod remembered;
 mod round;
 mod site;
 mod table;
+pub(crate) mod telemetry;
 
 use serde::Serialize;
 

@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use hapax_core::{Clock, DestinationId};
-use hapax_engine::{Accepted, Engine, Refusal};
+use hapax_engine::{Accepted, Engine, Parcel, Refusal};
 use tokio_util::sync::CancellationToken;
 
 use super::row::Row;
 use super::table::{ClaimOrder, End, Table, TableError};
 use crate::config::Outbox;
+use crate::telemetry::Tracer;
+use crate::telemetry::traces::{Ended, context};
 
 /// How long a claim holds: far longer than a round takes, and how long rows wait whose relay was killed.
 const CLAIM_FOR: Duration = Duration::from_secs(10);
@@ -32,6 +34,7 @@ pub(super) struct Relay {
     pub(super) table: Arc<dyn Table>,
     pub(super) engine: Engine,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) tracer: Tracer,
     /// Destinations by name.
     pub(super) destinations: Arc<HashMap<String, DestinationId>>,
 }
@@ -101,18 +104,38 @@ impl Relay {
     async fn hand_over(&self, row: Row) -> (i64, End) {
         let id = row.id;
         let end = match row.parcel(&self.outbox.name, &self.destinations, &*self.clock) {
-            Ok(parcel) => end_of(self.engine.accept_for(parcel).await),
+            Ok(parcel) => self.accept(parcel).await,
             Err(why) => End::Refused(why),
         };
         if let End::Refused(why) = &end {
             tracing::warn!(
                 outbox = self.outbox.name,
-                id,
+                row = id,
                 why,
                 "a row of the outbox is refused"
             );
         }
         (id, end)
+    }
+
+    async fn accept(&self, parcel: Parcel) -> End {
+        let source = parcel.arrival.source.clone();
+        let (began_at, began) = (self.clock.now(), self.clock.elapsed());
+        let parent = parcel.arrival.headers.get(context::TRACEPARENT);
+        let mut journey = self.tracer.journey(parent, began_at);
+        let answer = self.engine.accept_for(parcel).await;
+        let took = self.clock.elapsed().saturating_sub(began);
+        if let Ok(accepted) = &answer {
+            journey.accepted(&source, std::slice::from_ref(accepted), began_at, took);
+        }
+        let end = end_of(answer);
+        let result = match &end {
+            End::Relayed(_) => "relayed",
+            End::Refused(_) => "refused",
+            End::Again(_) => "later",
+        };
+        journey.ended(&source, took, Ended::Row { result });
+        end
     }
 
     async fn purge(&self) {

@@ -100,6 +100,11 @@ pub(super) struct ReasonLabel {
 }
 
 impl DestinationMeter {
+    /// An attempt was given back untried.
+    pub(super) fn given_back(&self) {
+        self.released.inc();
+    }
+
     pub(super) fn attempted(&self, attempted: Attempted, clock: &dyn Clock) {
         let Attempted { event, verdict, took } = attempted;
         self.seconds.observe_event(took.as_secs_f64(), event, clock.now());

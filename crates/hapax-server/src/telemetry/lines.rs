@@ -1,22 +1,41 @@
 //! What the log says about what the engine does: one line for each thing an operator may look for, with the event's id.
 //!
-//! Never a body, a header or a secret. What goes well is `debug`: at thousands of events a second the log would
-//! cost more than the work.
+//! Every line that concerns an event names it alike: `event.id`, `event.sender_id`, `source`, `delivery`, `attempt` and
+//! `trace_id`, as far as they exist. Never a body, a header or a secret. What goes well is `debug`: at thousands of
+//! events a second the log would cost more than the work. docs/reference/logging.md lists every line.
 
-use hapax_core::Verdict;
-use hapax_engine::Observation;
+use hapax_core::store::{EventRecord, Rescued};
+use hapax_core::{ErrorClass, EventId, Headers, Leased, SourceName, Verdict};
+use hapax_engine::{Accepted, Observation};
+use opentelemetry::trace::TraceId;
 use tracing::{debug, error, info, warn};
+
+use super::traces::context::{self, Parent};
+
+/// A line about a delivery. What it names is only looked at if the line is written.
+macro_rules! about {
+    ($level:ident, $delivery:expr, $($rest:tt)*) => {
+        $level!(
+            event.id = %$delivery.event.id,
+            event.sender_id = $delivery.event.identity.event_id,
+            source = %$delivery.event.source,
+            delivery = %$delivery.destination,
+            attempt = $delivery.attempt,
+            trace_id = %trace_of(&$delivery.event.headers, $delivery.event.id),
+            $($rest)*
+        )
+    };
+}
 
 /// Writes at most one line.
 pub(super) fn write(observation: &Observation<'_>) {
     match observation {
-        Observation::Arrived { source, accepted, .. } => debug!(
-            %source,
-            id = %accepted.id(),
-            event_id = accepted.event_id(),
-            status = accepted.status(),
-            "event answered"
-        ),
+        Observation::Arrived {
+            source,
+            accepted,
+            headers,
+            ..
+        } => arrived(source, accepted, headers),
         Observation::StoreWrite { events, took } => {
             debug!(events, took_us = took.as_micros() as u64, "batch written");
         }
@@ -25,55 +44,25 @@ pub(super) fn write(observation: &Observation<'_>) {
             attempt,
             verdict,
             ..
-        } => {
-            let event = &delivery.event;
-            let (id, event_id, destination, number) = (
-                event.id,
-                &event.identity.event_id,
-                &delivery.destination,
-                delivery.attempt,
-            );
-            let class = attempt.error.map_or("", hapax_core::ErrorClass::as_str);
-            let (status, ms) = (attempt.status, attempt.duration_ms);
-            let message = attempt.message.as_deref().unwrap_or_default();
-            match verdict {
-                Verdict::Completed => {
-                    debug!(%id, event_id, %destination, attempt = number, status, ms, "delivered");
-                }
-                Verdict::Retry { after } => warn!(
-                    %id, event_id, %destination, attempt = number, status, ms, class, message,
-                    retry_in_ms = after.as_millis() as u64, "attempt failed, will try again"
-                ),
-                Verdict::Dead { reason } => error!(
-                    %id, event_id, %destination, attempt = number, status, ms, %reason, message,
-                    "delivery is dead; see `hapax dead list` and `hapax replay`"
-                ),
-                Verdict::Release => info!(
-                    %id, event_id, %destination, attempt = number, "attempt given back untried"
-                ),
-            }
+        } => attempted(delivery, attempt, *verdict),
+        Observation::LeaseLost { delivery } => {
+            about!(warn, delivery, "lease lost while the attempt ran; it was aborted");
         }
-        Observation::LeaseLost { event, destination } => {
-            warn!(id = %event, %destination, "lease lost while the attempt ran; it was aborted");
+        Observation::GivenBack { delivery } => {
+            about!(info, delivery, "attempt given back untried");
         }
-        Observation::Rescued {
-            event,
-            destination,
-            lost,
-        } => {
-            warn!(id = %event, %destination, lost, "delivery taken back: its worker was gone");
-        }
+        Observation::Rescued { rescued, record } => taken_back(rescued, *record),
         Observation::Breaker {
             destination,
             open_for: Some(wait),
         } => warn!(
-            %destination, open_for_ms = wait.as_millis() as u64,
+            delivery = %destination, open_for_ms = wait.as_millis() as u64,
             "destination keeps failing; deliveries to it wait"
         ),
         Observation::Breaker {
             destination,
             open_for: None,
-        } => info!(%destination, "destination works again"),
+        } => info!(delivery = %destination, "destination works again"),
         Observation::StoreFailed { during, error } => {
             error!(
                 during,
@@ -99,4 +88,113 @@ pub(super) fn write(observation: &Observation<'_>) {
             );
         }
     }
+}
+
+/// An operator put an event back to work.
+pub(crate) fn replayed(event: EventId, deliveries: u32, who: &str) {
+    info!(event.id = %event, deliveries, who, "event replayed");
+}
+
+/// An operator made an event of a body that had come under another one's id.
+pub(crate) fn released(event: EventId, first: EventId, who: &str) {
+    info!(event.id = %event, first = %first, who, "conflicting body released as an event of its own");
+}
+
+fn arrived(source: &SourceName, accepted: &Accepted, headers: &Headers) {
+    let id = accepted.id();
+    match accepted {
+        Accepted::New { event_id, .. } | Accepted::Duplicate { event_id, .. } => debug!(
+            event.id = %id, event.sender_id = event_id, %source, trace_id = %trace_of(headers, id),
+            status = accepted.status(), "event answered"
+        ),
+        Accepted::Quarantined { event_id, .. } => warn!(
+            event.id = %id, event.sender_id = event_id, %source, trace_id = %trace_of(headers, id),
+            "event has no id of its own; it is kept aside until somebody sends it on"
+        ),
+        Accepted::Conflict { event_id, .. } => warn!(
+            event.id = %id, event.sender_id = event_id, %source, trace_id = %trace_of(headers, id),
+            "an id came again with another body; that body is kept aside"
+        ),
+    }
+}
+
+fn attempted(delivery: &Leased, attempt: &hapax_core::Attempt, verdict: Verdict) {
+    let class = attempt.error.map_or("", ErrorClass::as_str);
+    let (status, ms) = (attempt.status, attempt.duration_ms);
+    let error = said(attempt);
+    match verdict {
+        Verdict::Completed => about!(debug, delivery, status, ms, "delivered"),
+        Verdict::Retry { after } => about!(
+            warn,
+            delivery,
+            status,
+            ms,
+            class,
+            error,
+            retry_in_ms = after.as_millis() as u64,
+            "attempt failed, will try again"
+        ),
+        Verdict::Dead { reason } => about!(
+            error,
+            delivery,
+            status,
+            ms,
+            %reason,
+            error,
+            "delivery is dead; see `hapax dead list` and `hapax replay`"
+        ),
+        Verdict::Release => about!(info, delivery, "attempt given back untried"),
+    }
+}
+
+/// The error in words. A database may quote the event in what it says, so that of its words only the first are written:
+/// `SQLSTATE 22P02`.
+fn said(attempt: &hapax_core::Attempt) -> &str {
+    let message = attempt.message.as_deref().unwrap_or_default();
+    match attempt.error {
+        Some(ErrorClass::Sql) => message.split(':').next().unwrap_or_default(),
+        Some(
+            ErrorClass::Connect
+            | ErrorClass::Timeout
+            | ErrorClass::Status
+            | ErrorClass::Refused
+            | ErrorClass::Protocol
+            | ErrorClass::Blocked
+            | ErrorClass::Exit
+            | ErrorClass::Lost
+            | ErrorClass::Shutdown,
+        )
+        | None => message,
+    }
+}
+
+/// The attempt that was lost is the one after those that count.
+fn taken_back(rescued: &Rescued, record: Option<&EventRecord>) {
+    let Some(EventRecord {
+        event, deliveries, ..
+    }) = record
+    else {
+        warn!(
+            event.id = %rescued.event, delivery = %rescued.destination, lost = rescued.lost,
+            "delivery taken back: its worker was gone"
+        );
+        return;
+    };
+    let delivery = deliveries
+        .iter()
+        .find(|delivery| delivery.destination == rescued.destination);
+    warn!(
+        event.id = %rescued.event,
+        event.sender_id = event.identity.event_id,
+        source = %event.source,
+        delivery = %rescued.destination,
+        attempt = delivery.map(|delivery| delivery.attempts + 1),
+        trace_id = %trace_of(&event.headers, event.id),
+        lost = rescued.lost,
+        "delivery taken back: its worker was gone"
+    );
+}
+
+fn trace_of(headers: &Headers, event: EventId) -> TraceId {
+    context::trace_of(Parent::of(headers), event)
 }

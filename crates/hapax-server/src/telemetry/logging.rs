@@ -4,9 +4,10 @@
 
 use std::io::IsTerminal as _;
 
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::layer::SubscriberExt as _;
+use tracing::{Level, Metadata, Subscriber};
+use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer};
 
 /// The filter of a service where `HAPAX_LOG` is not set.
 pub const SERVE_FILTER: &str = "info";
@@ -39,6 +40,19 @@ enum Format {
     Json,
 }
 
+/// Keeps lines of libraries out that quote what they carry, whatever the filter asks for.
+struct Discreet;
+
+/// They write the parameters of every statement, which are bodies and headers, from `debug` on.
+const INDISCREET: [&str; 1] = ["tokio_postgres"];
+
+impl<S: Subscriber> Layer<S> for Discreet {
+    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
+        let is_detail = *metadata.level() > Level::INFO;
+        !(is_detail && INDISCREET.iter().any(|name| metadata.target().starts_with(name)))
+    }
+}
+
 /// Starts logging for the whole process, with `default_filter` unless `HAPAX_LOG` says otherwise; a second call changes
 /// nothing.
 pub fn start(default_filter: &str) -> Result<(), LoggingError> {
@@ -53,12 +67,14 @@ pub fn start(default_filter: &str) -> Result<(), LoggingError> {
     let _ = match format {
         Format::Json => tracing_subscriber::registry()
             .with(filter)
+            .with(Discreet)
             .with(lines.json().flatten_event(true).with_current_span(false))
             .try_init(),
         Format::Text => {
             let colored = std::io::stderr().is_terminal() && variable("NO_COLOR").is_none();
             tracing_subscriber::registry()
                 .with(filter)
+                .with(Discreet)
                 .with(lines.with_target(false).with_ansi(colored))
                 .try_init()
         }

@@ -28,6 +28,7 @@ use super::histogram::{Histogram, SECONDS, SIZES};
 use super::refusals::{Refusal, Refusals};
 use super::source::SourceMeter;
 use super::ten_minutes::TenMinutes;
+use super::traces::SpanCounts;
 use super::traffic::{Tally, TrafficBook};
 use super::window::Window;
 
@@ -44,6 +45,7 @@ pub struct Metrics {
     families: Families,
     gauges: Gauges,
     traffic: TrafficBook,
+    spans: SpanCounts,
     strangers: Refusals,
     store_batch_size: Histogram,
     store_write_seconds: Histogram,
@@ -71,6 +73,7 @@ impl Metrics {
             help("hapax_build_info"),
             Info::new([("version", env!("CARGO_PKG_VERSION"))]),
         );
+        let spans = SpanCounts::register(&mut registry);
         let owner = Owner(SystemRandom::new().next_u64());
         Self {
             traffic: TrafficBook::new(Arc::clone(&clock), owner),
@@ -81,6 +84,7 @@ impl Metrics {
             configured: ArcSwap::default(),
             families,
             gauges,
+            spans,
             strangers: Refusals::default(),
             store_batch_size: Histogram::new(SIZES),
             store_write_seconds: Histogram::new(SECONDS),
@@ -141,6 +145,11 @@ impl Metrics {
     /// A request went to a name that no source has.
     pub fn strange(&self, refusal: Refusal) {
         self.strangers.push(refusal);
+    }
+
+    /// What became of spans.
+    pub const fn spans(&self) -> &SpanCounts {
+        &self.spans
     }
 
     /// What the charts are drawn from.
@@ -223,6 +232,11 @@ impl Metrics {
             Observation::Purged(purged) => {
                 self.purged_events.fetch_add(purged.events, Ordering::Relaxed);
                 self.purged_ledger.fetch_add(purged.ledger, Ordering::Relaxed);
+            }
+            Observation::GivenBack { delivery } => {
+                if let Some(meter) = self.destinations.load().get(&delivery.destination) {
+                    meter.given_back();
+                }
             }
             Observation::LeaseLost { .. }
             | Observation::Rescued { .. }

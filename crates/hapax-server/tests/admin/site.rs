@@ -14,7 +14,7 @@ use hapax_engine::{Accepted, Answer, Arrival, Engine, Limits, Parts, Reply, Toki
 use hapax_server::config::{self, Environment};
 use hapax_server::destination::routing;
 use hapax_server::http::admin::{self, AdminState, Phase, Readiness, Settings};
-use hapax_server::telemetry::{Metrics, Watch};
+use hapax_server::telemetry::{Metrics, Tracer, Watch};
 use hapax_store_sqlite::{Options, SqliteStore};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -119,7 +119,7 @@ impl Site {
             random: Arc::new(SystemRandom::new()),
             runtime: Arc::new(TokioRuntime),
             transport: destination.clone(),
-            observer: Arc::new(Watch::new(metrics.clone())),
+            observer: Arc::new(Watch::new(metrics.clone(), Tracer::default())),
         };
         // `forget` waits for the cache's life; ten seconds of it prove nothing more than this.
         let limits = Limits {

@@ -7,4 +7,5 @@ mod idle;
 mod ids;
 mod logs;
 mod ports;
+mod secrets;
 mod slow;

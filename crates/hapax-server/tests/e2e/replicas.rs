@@ -119,6 +119,12 @@ async fn a_zombie_that_wakes_past_its_lease_changes_nothing() {
         zombie.log().contains("lease lost").then_some(())
     })
     .await;
+    assert_names_the_event(&zombie.log(), "lease lost", &id);
+    eventually("the other told of the rescue", LIMIT, async || {
+        other.log().contains("taken back").then_some(())
+    })
+    .await;
+    assert_names_the_event(&other.log(), "taken back", &id);
     // It goes on serving, and what it ran is as the other left it.
     zombie.deliver_twice(&Sender::of("stripe").event("evt_2")).await;
     let after = zombie.api(&format!("events/{id}")).await;
@@ -128,4 +134,21 @@ async fn a_zombie_that_wakes_past_its_lease_changes_nothing() {
     );
     sink.until_effects(2, LIMIT).await;
     sink.assert_one_key_for_each_event();
+}
+
+/// Whoever finds such a line must not have to look further for whose it is.
+fn assert_names_the_event(log: &str, words: &str, id: &str) {
+    let line = log.lines().find(|line| line.contains(words)).unwrap();
+    let line: serde_json::Value = serde_json::from_str(line).unwrap();
+    let named = [
+        "event.id",
+        "event.sender_id",
+        "source",
+        "delivery",
+        "attempt",
+        "trace_id",
+    ]
+    .map(|name| line[name].to_string().trim_matches('"').to_owned());
+    let trace = id.replace('-', "");
+    assert_eq!(named, [id, "evt_1", "stripe", "app", "1", &trace], "{line}");
 }

@@ -9,11 +9,13 @@ use bytes::Bytes;
 use hapax_core::{ErrorClass, Leased};
 use hapax_engine::{Answer, Reply, Transport as _};
 use hapax_server::destination::{CommandTarget, Destinations, Target};
+use hapax_server::telemetry::traces::context::Propagation;
 
 use super::http_destination::delivery;
 
 async fn run_delivery(argv: &[&str], timeout: Duration, delivery: &Leased) -> Answer {
     let target = CommandTarget {
+        propagation: Propagation::PassOn,
         argv: argv.iter().map(|&argument| argument.to_owned()).collect(),
         timeout,
     };

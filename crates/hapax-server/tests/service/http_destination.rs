@@ -14,6 +14,7 @@ use hapax_engine::{Answer, Reply, Transport as _};
 use hapax_server::destination::http::Lookup;
 use hapax_server::destination::http::client::Client;
 use hapax_server::destination::{Address, Destinations, HttpTarget, Target};
+use hapax_server::telemetry::traces::context::Propagation;
 use http::Response;
 use http_body_util::Full;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -59,6 +60,7 @@ async fn attempt_with(url: &str, timeout: Duration, lookup: Lookup) -> Answer {
         client: Client::new(lookup).unwrap(),
         clock: Arc::new(SystemClock::default()),
         signature_headers: Arc::default(),
+        propagation: Propagation::PassOn,
     };
     let targets = HashMap::from([("app".into(), Arc::new(Target::Http(Box::new(target))))]);
     let destinations = Destinations::new(targets);

@@ -7,7 +7,7 @@ use hapax_core::OnDead;
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::keys::{ALL, BACKOFF, DESTINATION, OUTBOX, PARAM, REDIS, SERVER, SOURCE, STORE};
+use crate::config::keys::{ALL, BACKOFF, DESTINATION, OUTBOX, PARAM, REDIS, SERVER, SOURCE, STORE, TRACES};
 
 #[test]
 fn the_documented_file_is_understood() {
@@ -181,13 +181,14 @@ fn the_reader_asks_for_exactly_the_keys_of_the_table() {
         &PARAM,
         &BACKOFF,
         &OUTBOX,
+        &TRACES,
     ] {
         let known: BTreeSet<String> = table.names().map(str::to_owned).collect();
         assert_eq!(asked(table.header), known, "{}", table.header);
     }
     assert_eq!(
         ALL.len(),
-        9,
+        10,
         "`verify` is read by the verifier, and compared with its keys elsewhere"
     );
 }

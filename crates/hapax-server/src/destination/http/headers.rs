@@ -7,16 +7,16 @@ use hapax_core::Leased;
 use http::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue};
 
 use super::super::percent::header_value;
-use super::trace;
 use crate::outbox::{TARGET_HEADER, is_outbox, key_of};
+use crate::telemetry::traces::context::{self, Parent, Propagation};
 
 /// What the sender's own header is kept under, if ours takes its place.
 const ORIGINAL_PREFIX: &str = "hapax-original-";
 /// Ours.
 const OUR_PREFIX: &str = "hapax-";
 
-const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
-const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
+const TRACEPARENT: HeaderName = HeaderName::from_static(context::TRACEPARENT);
+const TRACESTATE: HeaderName = HeaderName::from_static(context::TRACESTATE);
 
 /// Never passed on: they speak of the sender's connection, or are meant for us alone.
 const NOT_PASSED_ON: [&str; 12] = [
@@ -40,6 +40,7 @@ const CREDENTIALS: [&str; 2] = ["authorization", "cookie"];
 /// Builds them. `provider_signature` names the headers that sign the request as a whole, `signature` is ours.
 pub(super) fn build(
     delivery: &Leased,
+    propagation: Propagation,
     provider_signature: &[String],
     signature: Vec<(String, String)>,
 ) -> HeaderMap {
@@ -65,13 +66,10 @@ pub(super) fn build(
         put("hapax-batch-id", header_value(&batch.to_string()));
         put("hapax-batch-index", HeaderValue::from(index));
     }
-    let has_parent = event
-        .headers
-        .get(TRACEPARENT.as_str())
-        .is_some_and(trace::is_valid);
-    if !has_parent {
-        ours.insert(TRACEPARENT, header_value(&trace::parent_of(delivery)));
+    if let Some(parent) = propagation.parent(delivery) {
+        ours.insert(TRACEPARENT, header_value(&parent.to_string()));
     }
+    let has_parent = Parent::of(&event.headers).is_some();
     let mut all = HeaderMap::with_capacity(32);
     for (name, value) in event.headers.iter() {
         let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_bytes(value)) else {
@@ -126,7 +124,10 @@ mod tests {
         BodyHash, EventIds, Generation, Headers, Identity, StoredEvent, SystemRandom, Timestamp, Token,
     };
 
+    use Propagation::PassOn;
+
     use super::*;
+    use crate::telemetry::traces::context::Sampler;
 
     fn delivery(headers: &[(&str, &[u8])]) -> Leased {
         let identity = Identity::new("stripe", "évt");
@@ -160,7 +161,7 @@ mod tests {
     #[test]
     fn ours_are_all_there() {
         let delivery = delivery(&[("Content-Type", b"application/json")]);
-        let headers = build(&delivery, &[], Vec::new());
+        let headers = build(&delivery, PassOn, &[], Vec::new());
         assert_eq!(headers["content-type"], "application/json");
         assert_eq!(headers["idempotency-key"], delivery.idempotency_key.to_string());
         assert_eq!(headers["hapax-source"], "stripe");
@@ -168,7 +169,7 @@ mod tests {
         assert_eq!(headers["hapax-event-type"], "invoice.paid");
         assert_eq!(headers["hapax-attempt"], "3");
         assert_eq!(headers["hapax-received-at"], "2026-01-01T00:00:00.000000Z");
-        assert!(trace::is_valid(headers["traceparent"].as_bytes()));
+        assert!(Parent::parse(headers["traceparent"].as_bytes()).is_some());
     }
 
     #[test]
@@ -187,7 +188,7 @@ mod tests {
             ("X-Many", b"1"),
             ("X-Many", b"\xff2"),
         ]);
-        let headers = build(&delivery, &["stripe-signature".to_owned()], Vec::new());
+        let headers = build(&delivery, PassOn, &["stripe-signature".to_owned()], Vec::new());
         for gone in [
             "host",
             "connection",
@@ -220,7 +221,7 @@ mod tests {
             ("tracestate", b"a=1"),
         ]);
         let signature = vec![("webhook-id".to_owned(), "ours".to_owned())];
-        let headers = build(&delivery, &[], signature);
+        let headers = build(&delivery, PassOn, &[], signature);
         assert_eq!(headers["webhook-id"], "ours");
         assert_eq!(headers["hapax-original-webhook-id"], "theirs");
         assert_eq!(headers["hapax-original-idempotency-key"], "theirs");
@@ -229,7 +230,7 @@ mod tests {
         assert!(!headers.contains_key("hapax-batch-id"));
         assert_eq!(headers["hapax-original-traceparent"], "nonsense");
         assert!(!headers.contains_key("tracestate"));
-        let unsigned = build(&delivery, &[], Vec::new());
+        let unsigned = build(&delivery, PassOn, &[], Vec::new());
         assert_eq!(unsigned["webhook-id"], "theirs");
     }
 
@@ -237,7 +238,7 @@ mod tests {
     fn an_item_of_a_batch_names_it_and_drops_the_signature_of_the_whole() {
         let mut delivery = delivery(&[("x-signature", b"ab"), ("x-other", b"1")]);
         delivery.event.batch = Some((delivery.event.id, 2));
-        let headers = build(&delivery, &["x-signature".to_owned()], Vec::new());
+        let headers = build(&delivery, PassOn, &["x-signature".to_owned()], Vec::new());
         assert!(!headers.contains_key("x-signature"));
         assert_eq!(headers["x-other"], "1");
         assert_eq!(headers["hapax-batch-index"], "2");
@@ -253,7 +254,7 @@ mod tests {
         ]);
         delivery.event.source = "outbox.app".into();
         delivery.event.identity = Identity::new("outbox.app", "row 7");
-        let headers = build(&delivery, &[], Vec::new());
+        let headers = build(&delivery, PassOn, &[], Vec::new());
         assert_eq!(headers["idempotency-key"], "row 7");
         assert_eq!(headers["authorization"], "Bearer x");
         assert!(!headers.contains_key("host"));
@@ -263,7 +264,10 @@ mod tests {
                 .all(|value| !value.as_bytes().ends_with(b"token=x"))
         );
         delivery.generation = Generation(2);
-        assert_eq!(build(&delivery, &[], Vec::new())["idempotency-key"], "row 7:2");
+        assert_eq!(
+            build(&delivery, PassOn, &[], Vec::new())["idempotency-key"],
+            "row 7:2"
+        );
     }
 
     #[test]
@@ -271,10 +275,24 @@ mod tests {
         let parent = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
         let headers = build(
             &delivery(&[("traceparent", parent), ("tracestate", b"a=1")]),
+            PassOn,
             &[],
             Vec::new(),
         );
         assert_eq!(headers["traceparent"].as_bytes(), parent);
+        assert_eq!(headers["tracestate"], "a=1");
+    }
+
+    #[test]
+    fn with_spans_of_our_own_the_attempt_is_the_parent_in_the_senders_trace() {
+        let parent = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
+        let delivery = delivery(&[("traceparent", parent), ("tracestate", b"a=1")]);
+        let ours = Propagation::FromAttempts(Sampler::keeping(1.0));
+        let headers = build(&delivery, ours, &[], Vec::new());
+        let passed = Parent::parse(headers["traceparent"].as_bytes()).unwrap();
+        let sent = Parent::parse(parent).unwrap();
+        assert_eq!((passed.trace, passed.flags), (sent.trace, sent.flags));
+        assert_eq!(passed.span, context::attempt_span(&delivery));
         assert_eq!(headers["tracestate"], "a=1");
     }
 }

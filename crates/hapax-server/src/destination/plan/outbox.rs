@@ -12,6 +12,7 @@ use crate::config::{Config, Outbox};
 use crate::destination::http::client::Client;
 use crate::destination::{Address, HttpTarget};
 use crate::outbox::full_name;
+use crate::telemetry::traces::context::Propagation;
 
 /// How long the key of a row is remembered, and a dead call kept: as of a source.
 pub(crate) const LEDGER_WINDOW: Duration = Duration::from_secs(30 * 86_400);
@@ -62,6 +63,7 @@ pub(super) fn target(
         client: client.clone(),
         clock: Arc::clone(clock),
         signature_headers: Arc::clone(signature_headers),
+        propagation: Propagation::PassOn,
     };
     Ok((name.into(), target))
 }

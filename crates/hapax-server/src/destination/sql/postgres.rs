@@ -102,7 +102,7 @@ async fn after_failure(target: &Target, link: &mut Option<Link>, jobs: Vec<Job>,
         Kind::Unprepared => {
             if target.prepares.swap(false, Ordering::AcqRel) {
                 tracing::info!(
-                    destination = target.plan.inbox.consumer(),
+                    delivery = target.plan.inbox.consumer(),
                     "the target's pooler does not keep prepared statements; they are sent anew each time"
                 );
             }
@@ -190,7 +190,7 @@ async fn purge(target: &Target, place: &mut Option<Link>) {
     }
     if let Err(failure) = on_link(target, place, async |link| link.purge().await).await {
         tracing::warn!(
-            destination = target.plan.inbox.consumer(),
+            delivery = target.plan.inbox.consumer(),
             error = failure.message,
             "old rows of hapax_inbox were not removed; it is tried again later"
         );

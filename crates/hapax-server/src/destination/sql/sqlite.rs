@@ -191,7 +191,7 @@ fn purge(plan: &Plan, link: Option<&Link>) {
     });
     if let Some(Err(error)) = removed {
         tracing::warn!(
-            destination = plan.inbox.consumer(),
+            delivery = plan.inbox.consumer(),
             %error,
             "old rows of hapax_inbox were not removed; it is tried again later"
         );

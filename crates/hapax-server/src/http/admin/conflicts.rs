@@ -11,6 +11,7 @@ use super::extract::{Named, body_hash, event_id};
 use super::fault::{Answer, Fault, Missing};
 use super::state::AdminState;
 use super::views::{DiffView, ReleasedView};
+use crate::telemetry::lines;
 
 /// Gives another body that came under the id of an event, byte for byte.
 #[utoipa::path(get, path = "/events/{id}/conflicts/{hash}/payload", operation_id = "getConflictPayload", tag = "events",
@@ -76,10 +77,12 @@ pub(in crate::http) async fn released(
 ) -> Answer<ReleasedView> {
     let (first, raw_hash) = (event_id(id)?, body_hash(hash)?);
     let released = state.engine.release_conflict(first, raw_hash, who).await?;
+    let released = released.ok_or_else(|| missing(id, hash))?;
+    lines::released(released, first, who);
     Ok(ReleasedView {
         first,
         body_sha256: raw_hash.to_string(),
-        id: released.ok_or_else(|| missing(id, hash))?,
+        id: released,
     })
 }
 

@@ -23,6 +23,7 @@ use super::filter;
 use super::show;
 use super::state::{AdminState, Settings};
 use super::views::{ReplayJobView, ReplayPreviewView, ReplayedView, ReplaysView};
+use crate::telemetry::lines;
 
 /// Events a second that a bulk replay puts back, unless asked otherwise.
 pub(in crate::http) const RATE_DEFAULT: u32 = 100;
@@ -138,12 +139,15 @@ pub(in crate::http) async fn replayed(
         Replayed::Again {
             deliveries,
             generation,
-        } => Ok(ReplayedView {
-            event,
-            mode,
-            deliveries,
-            generation: generation.0,
-        }),
+        } => {
+            lines::replayed(event, deliveries, who);
+            Ok(ReplayedView {
+                event,
+                mode,
+                deliveries,
+                generation: generation.0,
+            })
+        }
         Replayed::Unfinished => Err(Fault::work_unfinished(format!(
             "event {event} has deliveries that are not finished; wait until they are, or pause their destination \
              and look at `hapax events show {event}`"

@@ -9,6 +9,7 @@ use hapax_server::config::{self, Environment};
 use hapax_server::destination::http::Lookup;
 use hapax_server::destination::http::client::Client;
 use hapax_server::destination::{Destinations, targets};
+use hapax_server::telemetry::traces::context::Propagation;
 use hapax_test_postgres::{Database, Pooler, Server};
 
 /// A database for one test.
@@ -31,7 +32,9 @@ pub(super) fn destination(url: &str, settings: &str) -> Sql {
     let config = config::parse(&text, Path::new("hapax.toml"), &Environment::default(), &[]).unwrap();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let client = Client::new(Lookup::system()).unwrap();
-    Sql(Destinations::new(targets(&config, &client, &clock).unwrap()))
+    Sql(Destinations::new(
+        targets(&config, &client, &clock, Propagation::PassOn).unwrap(),
+    ))
 }
 
 impl Target {

@@ -1,0 +1,58 @@
+//! `name=value,name=value`, percent-encoded: how OpenTelemetry's variables list headers and attributes.
+
+/// Pairs of one variable; the rest is left out.
+const PAIRS_MAX: usize = 64;
+
+/// The pairs of a text; what is none is left out, as the specification asks.
+pub(super) fn read(text: &str) -> Vec<(String, String)> {
+    let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
+    pairs
+        .map(|(name, value)| (decoded(name.trim()), decoded(value.trim())))
+        .filter(|(name, _)| !name.is_empty())
+        .take(PAIRS_MAX)
+        .collect()
+}
+
+/// `%20` is a space; a plus sign is itself.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let escaped = match (first, tail) {
+            (b'%', [high, low, ..]) => hex(*high).zip(hex(*low)),
+            _ => None,
+        };
+        match escaped {
+            Some((high, low)) => {
+                bytes.push(high * 16 + low);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    let value = char::from(digit).to_digit(16)?;
+    u8::try_from(value).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_read_as_opentelemetry_writes_them() {
+        let read = read("authorization=Basic%20aGk+, x-team = ops ,broken,=nobody,half=%4");
+        let expected = [("authorization", "Basic aGk+"), ("x-team", "ops"), ("half", "%4")];
+        let expected: Vec<(String, String)> = expected
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        assert_eq!(read, expected);
+    }
+}

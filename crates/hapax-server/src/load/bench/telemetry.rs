@@ -1,0 +1,200 @@
+//! What telemetry costs when nobody takes it: accepts without it, and with traces whose receiver never answers, in turns.
+//!
+//! Each side of a pair is a fresh service on a fresh store, and every second pair runs backwards, so that a machine that
+//! slows down or speeds up favours nobody. That spans were really made is read from the service's own metrics.
+
+mod receiver;
+mod verdict;
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use crate::load::connection::get;
+use crate::load::machine::Machine;
+use crate::load::progress::Progress;
+use crate::load::service::{Settings, Site, quoted};
+use crate::load::workspace::{Afterwards, Workspace};
+use crate::output;
+
+use super::plan::Plan;
+use super::round::unexpected;
+use super::site::{self, Loads, STORED};
+use receiver::Hanging;
+use verdict::Pair;
+pub(crate) use verdict::Standing;
+
+const CONNECTIONS: usize = 256;
+const PROBE_LIMIT: Duration = Duration::from_secs(10);
+
+/// Everything that was measured.
+#[derive(Debug, Serialize)]
+pub(crate) struct Results {
+    machine: Machine,
+    seconds: u64,
+    pairs: Vec<Pair>,
+    /// The median of the pairs: accepts a second with telemetry over those without.
+    ratio: f64,
+    /// What it must be at least.
+    ratio_min: f64,
+    /// What was not as it should be.
+    problems: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Without,
+    With,
+}
+
+/// What one side came to.
+struct Measured {
+    per_second: f64,
+    spans: u64,
+    problems: Vec<String>,
+}
+
+impl Results {
+    /// Whether telemetry takes no more than it may.
+    pub(crate) fn standing(&self) -> Standing {
+        verdict::standing(self.ratio, &self.problems)
+    }
+}
+
+/// Measures as many pairs as the plan has rounds.
+pub(crate) async fn run(plan: &Plan) -> anyhow::Result<Results> {
+    let workspace = Workspace::create(&plan.folder, Afterwards::Remove)?;
+    let machine = Machine::probe(workspace.path())?;
+    let progress = Progress::new(plan.rounds as u64 * 2);
+    let mut pairs = Vec::with_capacity(plan.rounds);
+    let mut problems = Vec::new();
+    for number in 0..plan.rounds {
+        let mut pair = Pair::default();
+        for side in order(number) {
+            progress.say(format!("pair {}: accepts {}", number + 1, side.label()));
+            let measured = measure(plan, side, workspace.path()).await?;
+            match side {
+                Side::Without => pair.without = measured.per_second,
+                Side::With => {
+                    pair.with = measured.per_second;
+                    pair.spans = measured.spans;
+                }
+            }
+            problems.extend(measured.problems);
+            progress.step();
+        }
+        pairs.push(pair);
+    }
+    progress.end();
+    Ok(Results {
+        machine,
+        seconds: plan.seconds,
+        ratio: verdict::ratio(&pairs),
+        ratio_min: verdict::RATIO_MIN,
+        pairs,
+        problems,
+    })
+}
+
+/// Prints what was found.
+pub(crate) fn print(results: &Results) -> std::io::Result<()> {
+    output::line(format_args!(
+        "{} cores, {} pairs of {} s each, {CONNECTIONS} connections",
+        results.machine.cores,
+        results.pairs.len(),
+        results.seconds
+    ))?;
+    for pair in &results.pairs {
+        output::line(format_args!(
+            "accepts without telemetry {:.0}/s, with {:.0}/s: {:.3} ({} spans)",
+            pair.without,
+            pair.with,
+            pair.ratio(),
+            pair.spans
+        ))?;
+    }
+    let verdict = match results.standing() {
+        Standing::Reached => "reached",
+        Standing::Missed => "MISSED",
+    };
+    output::line(format_args!(
+        "median ratio {:.3}, at least {:.2}: {verdict}",
+        results.ratio, results.ratio_min
+    ))?;
+    for problem in &results.problems {
+        output::warning(problem);
+    }
+    Ok(())
+}
+
+const fn order(number: usize) -> [Side; 2] {
+    if number % 2 == 0 {
+        [Side::Without, Side::With]
+    } else {
+        [Side::With, Side::Without]
+    }
+}
+
+impl Side {
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Without => "without telemetry",
+            Self::With => "with a receiver that never answers",
+        }
+    }
+}
+
+async fn measure(plan: &Plan, side: Side, parent: &Path) -> anyhow::Result<Measured> {
+    let workspace = Workspace::create(parent, Afterwards::Remove)?;
+    site::empty(plan).await?;
+    let receiver = Hanging::start().await?;
+    let secret = format!("whsec_{:032x}", fastrand::u128(..));
+    let site = create(plan, side, &receiver, &secret, workspace.path())?;
+    let service = site.start().await?;
+    let loads = Loads {
+        secret: &secret,
+        seconds: plan.seconds,
+    };
+    let report = loads.new_events(site.ingest(), CONNECTIONS).await?;
+    let spans = spans(&site).await?;
+    service.end().await?;
+    let mut problems: Vec<String> = unexpected(side.label(), &report, report.counts.accepted)
+        .into_iter()
+        .collect();
+    problems.extend(verdict::untraced(side, spans, report.counts.accepted));
+    Ok(Measured {
+        per_second: report.per_second,
+        spans,
+        problems,
+    })
+}
+
+fn create(plan: &Plan, side: Side, receiver: &Hanging, secret: &str, folder: &Path) -> anyhow::Result<Site> {
+    let own = format!("sqlite:{}", folder.join("hapax.db").display());
+    let telemetry = match side {
+        Side::Without => String::new(),
+        Side::With => format!(
+            "\n[traces]\nendpoint = {}\n",
+            quoted(&format!("http://{}", receiver.address()))
+        ),
+    };
+    Site::create(
+        folder,
+        &Settings {
+            store_url: plan.store.clone().unwrap_or(own),
+            sources: vec![(STORED, vec![])],
+            secret: secret.to_owned(),
+            destinations: telemetry,
+        },
+    )
+}
+
+/// How many spans the service wrote down, by its own account: none was taken, so they were dropped or failed.
+async fn spans(site: &Site) -> anyhow::Result<u64> {
+    let (status, body) = get(site.admin(), "/metrics", site.token(), PROBE_LIMIT).await?;
+    anyhow::ensure!(status == 200, "/metrics answered {status}");
+    let text = String::from_utf8(body.to_vec()).context("/metrics is not text")?;
+    Ok(verdict::spans_in(&text))
+}

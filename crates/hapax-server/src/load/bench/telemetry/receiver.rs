@@ -1,0 +1,44 @@
+//! A receiver that takes every connection and never answers: the worst one to send to.
+
+use std::net::SocketAddr;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+/// Connections that are held open; what comes after them waits in the kernel.
+const HELD_MAX: usize = 64;
+
+/// The receiver. It ends when this is dropped.
+pub(super) struct Hanging {
+    address: SocketAddr,
+    task: JoinHandle<()>,
+}
+
+impl Hanging {
+    pub(super) async fn start() -> anyhow::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let task = tokio::spawn(async move {
+            let mut held: Vec<TcpStream> = Vec::with_capacity(HELD_MAX);
+            while held.len() < HELD_MAX {
+                match listener.accept().await {
+                    Ok((connection, _)) => held.push(connection),
+                    Err(_) => break,
+                }
+            }
+            // Until the task is ended.
+            std::future::pending::<()>().await;
+        });
+        Ok(Self { address, task })
+    }
+
+    pub(super) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Hanging {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
