@@ -43,7 +43,10 @@ pub async fn run(_: Args, globals: &Globals) -> Result<(), CliError> {
 }
 
 fn late() -> CliError {
-    CliError::failed(format!("the service did not answer within {} s", ANSWER_LIMIT.as_secs()))
+    CliError::failed(format!(
+        "the service did not answer within {} s",
+        ANSWER_LIMIT.as_secs()
+    ))
 }
 
 fn reason(view: &ReadyView) -> Option<String> {
@@ -81,7 +84,10 @@ mod tests {
             .unwrap_or_default()
         };
         assert_eq!(told(true, Phase::Serving, None), "");
-        assert_eq!(told(false, Phase::Serving, Some("disk full")), "the store cannot write: disk full");
+        assert_eq!(
+            told(false, Phase::Serving, Some("disk full")),
+            "the store cannot write: disk full"
+        );
         assert!(told(false, Phase::Stopping, None).contains("stopping"));
         assert!(told(false, Phase::Starting, None).contains("starting"));
     }

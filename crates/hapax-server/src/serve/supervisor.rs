@@ -99,7 +99,9 @@ mod tests {
         let (sign, signs) = channel();
         let _entered = runtime.enter();
         give_signs(EVERY, move || sign.send(Instant::now()).unwrap());
-        signs.recv_timeout(PATIENCE).expect("a runtime that runs gives signs");
+        signs
+            .recv_timeout(PATIENCE)
+            .expect("a runtime that runs gives signs");
 
         let (stuck, is_stuck) = channel();
         let doors: Vec<_> = (0..2).map(|_| block_a_worker(stuck.clone())).collect();
@@ -108,7 +110,11 @@ mod tests {
         }
         while signs.try_recv().is_ok() {}
         let silence = signs.recv_timeout(EVERY * 20);
-        assert_eq!(silence, Err(RecvTimeoutError::Timeout), "no worker is free to give one");
+        assert_eq!(
+            silence,
+            Err(RecvTimeoutError::Timeout),
+            "no worker is free to give one"
+        );
 
         drop(doors);
         signs.recv_timeout(PATIENCE).expect("it gives signs again");

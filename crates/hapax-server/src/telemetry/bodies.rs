@@ -50,8 +50,8 @@ impl Remembered {
 }
 
 fn prefix(body: BodyHash) -> u64 {
-    let [a, b, c, d, e, f, g, h, ..] = *body.as_bytes();
-    u64::from_le_bytes([a, b, c, d, e, f, g, h])
+    let first = body.as_bytes().iter().take(8);
+    first.fold(0, |number, byte| (number << 8) | u64::from(*byte))
 }
 
 fn hash(event_id: &str) -> u64 {

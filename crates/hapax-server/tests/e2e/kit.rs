@@ -2,4 +2,5 @@
 
 mod health;
 mod printed;
+mod rolling;
 mod systemd;

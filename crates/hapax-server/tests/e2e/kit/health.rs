@@ -17,7 +17,11 @@ async fn a_service_that_takes_webhooks_is_healthy_and_one_that_is_gone_or_stoppi
     service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
     sink.until_received(1, LIMIT).await;
     let healthy = service.hapax(&["health"]).await;
-    assert_eq!((healthy.code, healthy.stdout.as_str()), (Some(0), "ready\n"), "{healthy:#?}");
+    assert_eq!(
+        (healthy.code, healthy.stdout.as_str()),
+        (Some(0), "ready\n"),
+        "{healthy:#?}"
+    );
     assert_eq!(service.hapax(&["health", "--json"]).await.json()["ready"], true);
 
     // The attempt that hangs keeps it stopping for a while.
@@ -33,5 +37,8 @@ async fn a_service_that_takes_webhooks_is_healthy_and_one_that_is_gone_or_stoppi
     service.ended(LIMIT).await;
     let gone = service.hapax(&["health"]).await;
     gone.assert_code(1);
-    assert!(gone.stderr.contains(&service.setup.admin.to_string()), "{gone:#?}");
+    assert!(
+        gone.stderr.contains(&service.setup.admin.to_string()),
+        "{gone:#?}"
+    );
 }

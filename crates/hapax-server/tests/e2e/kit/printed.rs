@@ -22,7 +22,10 @@ async fn what_is_printed_is_the_file_in_deploy() {
         let printed = run(folder.path(), &["print", document]).await;
         printed.assert_code(0);
         let kept = std::fs::read_to_string(deploy(file)).unwrap();
-        assert!(printed.stdout == kept, "`hapax print {document}` is not deploy/{file}");
+        assert!(
+            printed.stdout == kept,
+            "`hapax print {document}` is not deploy/{file}"
+        );
     }
 }
 
@@ -34,7 +37,9 @@ fn block(file: &str, begins: &str) -> String {
     let indent = lines[0].len() - lines[0].trim_start().len();
     let is_inside = |line: &&&str| line.is_empty() || line.starts_with(&" ".repeat(indent));
     let inside = lines.iter().take_while(is_inside);
-    let inside: Vec<&str> = inside.map(|line| line.get(indent..).unwrap_or_default()).collect();
+    let inside: Vec<&str> = inside
+        .map(|line| line.get(indent..).unwrap_or_default())
+        .collect();
     inside.join("\n")
 }
 
@@ -55,6 +60,9 @@ async fn the_configurations_of_the_kit_pass_config_check() {
             .env("STRIPE_SECRET", "whsec_test_secret");
         let output = command.output().await.unwrap();
         assert!(output.status.success(), "{file}: {output:?}\n{text}");
-        assert!(text.contains("[destinations.app]"), "the whole of it was checked: {text}");
+        assert!(
+            text.contains("[destinations.app]"),
+            "the whole of it was checked: {text}"
+        );
     }
 }
