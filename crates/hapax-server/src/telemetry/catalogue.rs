@@ -172,4 +172,10 @@ pub const METRICS: &[Described] = &[
         meaning: "Every answer to a sender waits for one.",
         ..histogram("hapax_store_write_seconds", &[])
     },
+    Described {
+        help: "Spans of traces, by what became of them",
+        meaning: "`result` is `exported`, `dropped` (there was no room: telemetry never slows accepts) or `failed` (the \
+                  receiver did not take them). All stay at 0 unless `[traces]` is configured.",
+        ..counter("hapax_spans_total", &["result"])
+    },
 ];
