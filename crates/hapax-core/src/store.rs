@@ -21,9 +21,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 pub use admin::{
-    AuditEntry, AuditRecord, BodyNote, DeadQuery, Disposal, Driver, DuplicateNote, IndexedField, JobHold,
-    Operations, Pause, ReplayJob, ReplayJobId, ReplayJobState, ReplayTally, SAVED_VIEWS_MAX, SavedView,
-    SourceState,
+    ALERTS_MAX, AlertState, AuditEntry, AuditRecord, BodyNote, DeadQuery, Disposal, Driver, DuplicateNote,
+    IndexedField, JobHold, Operations, Pause, ReplayJob, ReplayJobId, ReplayJobState, ReplayTally,
+    SAVED_VIEWS_MAX, SavedView, SourceState,
 };
 pub use body_term::{BodyTerm, IndexedValue, POINTER_BYTES_MAX, is_pointer, value_at};
 pub use error::Error;
@@ -31,7 +31,7 @@ pub use query::{
     AttemptView, Backlog, ConflictView, Copies, Counts, Cursor, DeadGroup, DeliveryView, DuplicateTally,
     EventPage, EventQuery, EventRecord, EventSummary, Has, LedgerCount,
 };
-pub use traffic::{Durations, NotASpan, Span, Subject, Traffic, TrafficRow};
+pub use traffic::{Durations, NotASpan, Redelivered, Span, Subject, Traffic, TrafficRow};
 pub use transfer::{
     AuditNumbered, Census, ConflictRecord, EventContents, IdentityRecord, ImportBegun, ImportMark, InLane,
     JobRecord, NotACursor, Origin, OutcomeRecord, PAGE_BYTES_MAX, Purpose, Record, Transfer, TransferCursor,

@@ -2,6 +2,7 @@
 //!
 //! Each verb has its own file with its own `Args` and `run`.
 
+pub mod alerts;
 pub mod audit;
 pub mod bench;
 pub mod body;
@@ -17,6 +18,7 @@ pub mod doctor;
 pub mod events;
 pub mod filter;
 pub mod forget;
+pub mod health;
 pub mod init;
 pub mod ledger;
 pub mod load;
@@ -138,12 +140,14 @@ enum Verb {
     Register(register::Args),
     Overview(overview::Args),
     Stats(stats::Args),
+    Alerts(alerts::Args),
     Audit(audit::Args),
     Store(store::Args),
     Twice(twice::Args),
     Print(print::Args),
     Bench(bench::Args),
     Doctor(doctor::Args),
+    Health(health::Args),
     Completions(completions::Args),
     Man(man::Args),
     #[command(hide = true)]
@@ -214,11 +218,13 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Verb::Overview(args) => overview::run(args, globals).await,
         Verb::Audit(args) => audit::run(args, globals).await,
         Verb::Stats(args) => stats::run(args, globals).await,
+        Verb::Alerts(args) => alerts::run(args, globals).await,
         Verb::Store(args) => store::run(args, globals).await,
         Verb::Twice(args) => twice::run(args, globals).await,
         Verb::Print(args) => print::run(&args),
         Verb::Bench(args) => bench::run(args, globals).await,
         Verb::Doctor(args) => doctor::run(args, globals).await,
+        Verb::Health(args) => health::run(args, globals).await,
         Verb::Completions(args) => completions::run(&args),
         Verb::Man(args) => man::run(&args),
         Verb::Reference(args) => reference::run(&args),

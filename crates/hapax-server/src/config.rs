@@ -7,6 +7,7 @@
 //! file, then defaults.
 
 pub mod address;
+mod alerts;
 mod check;
 mod destination;
 mod duration;
@@ -38,6 +39,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+pub use alerts::{Alerts, Receiver, ReceiverKind};
 pub(crate) use destination::http_url;
 pub use destination::{Destination, Kind};
 pub use duration::{NotADuration, format_duration, parse_duration};
@@ -52,6 +54,7 @@ pub use report::Origins;
 pub use secret::{SecretError, SecretOrigin, resolve_secret};
 pub use server::{ADMIN_TOKEN_BYTES_MIN, Server, Store};
 pub use size::{NotASize, format_size, parse_size};
+pub(crate) use source::ledger_window_min;
 pub use source::{Ack, Source};
 pub use sql::{Param, ParamType, Sql, SqlUrl, Statement, StatementError, Value};
 pub use store_url::{StoreUrl, StoreUrlError};
@@ -78,6 +81,8 @@ pub struct Config {
     pub destinations: BTreeMap<String, Destination>,
     /// Databases with an outbox, by name.
     pub outboxes: BTreeMap<String, Outbox>,
+    /// What is alerted on, and who is told.
+    pub alerts: Alerts,
     /// Where spans are sent, if anywhere.
     pub traces: Option<Traces>,
     /// What is allowed, and should be looked at.
@@ -185,9 +190,16 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
     let store_overrides = overrides("store", report);
 
     let mut top = Section::open("", &keys::TOP, Some(document.get_ref()), BTreeMap::new(), report);
-    let [server, store, sources, destinations, outboxes, traces] =
-        ["server", "store", "sources", "destinations", "outbox", "traces"]
-            .map(|name| top.table(name).and_then(as_table));
+    let [server, store, sources, destinations, outboxes, alerts, traces] = [
+        "server",
+        "store",
+        "sources",
+        "destinations",
+        "outbox",
+        "alerts",
+        "traces",
+    ]
+    .map(|name| top.table(name).and_then(as_table));
 
     let server = server::read_server(Section::open(
         "server",
@@ -213,6 +225,13 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
     let source_tables = named_tables("sources", sources, report);
     let destination_tables = named_tables("destinations", destinations, report);
     let outbox_tables = named_tables("outbox", outboxes, report);
+    let alerts = alerts::read(Section::open(
+        "alerts",
+        &keys::ALERTS,
+        alerts,
+        BTreeMap::new(),
+        report,
+    ));
 
     let mut config = Config {
         path: path.to_owned(),
@@ -221,6 +240,7 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
         sources: BTreeMap::new(),
         destinations: BTreeMap::new(),
         outboxes: BTreeMap::new(),
+        alerts,
         traces,
         warnings: Vec::new(),
         origins: Origins::default(),

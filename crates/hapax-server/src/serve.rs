@@ -5,9 +5,11 @@
 //! SIGTERM, ^C   ──► stop     not ready ─► no new connections ─► requests end ─► attempts end ─► store closed
 //! ```
 
+mod alerts;
 mod files;
 pub(crate) mod signals;
 mod store;
+mod supervisor;
 mod traffic;
 
 use std::collections::HashMap;
@@ -23,6 +25,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::alerts::Alerts;
 use crate::config::{Config, ConfigError};
 use crate::destination::http::Lookup;
 use crate::destination::http::client::{Client, TlsError};
@@ -90,6 +93,8 @@ pub struct Server {
     readiness: Readiness,
     clock: Arc<dyn Clock>,
     traffic: traffic::Writer,
+    alerts: Arc<Alerts>,
+    judge: alerts::Judge,
     tracer: Tracer,
     exporting: Option<Exporting>,
     config: Mutex<Config>,
@@ -152,17 +157,24 @@ pub async fn run(config: Config, reload: impl Fn() -> Result<Config, ConfigError
         server.ingest_address(),
         server.admin_address(),
     );
+    supervisor::ready();
+    let signs_of_life = supervisor::watch(server.metrics.clone());
     loop {
         match signals.next().await {
-            signals::Signal::Reload => match reload() {
-                Ok(config) => server.reload(config),
-                Err(error) => tracing::error!(
-                    error = &error as &dyn std::error::Error,
-                    "the configuration was not reloaded; the old one stays in use"
-                ),
-            },
+            signals::Signal::Reload => {
+                supervisor::reloading();
+                match reload() {
+                    Ok(config) => server.reload(config),
+                    Err(error) => tracing::error!(
+                        error = &error as &dyn std::error::Error,
+                        "the configuration was not reloaded; the old one stays in use"
+                    ),
+                }
+                supervisor::ready();
+            }
             signals::Signal::Stop(name) => {
                 tracing::info!(signal = name, "stopping");
+                supervisor::stopping();
                 break;
             }
         }
@@ -172,6 +184,7 @@ pub async fn run(config: Config, reload: impl Fn() -> Result<Config, ConfigError
         () = signals.second_stop() => tracing::warn!("stopped at once, by a second signal"),
         () = tokio::time::sleep(STOP_LIMIT) => tracing::warn!("stopped at once: the limit for stopping is over"),
     }
+    signs_of_life.abort();
     Ok(())
 }
 
@@ -225,6 +238,15 @@ impl Server {
         let listen = ingest_socket.local_addr().map_err(StartError::Address)?;
         let settings = Arc::new(ArcSwap::from_pointee(shown(&config, listen)));
         let readiness = Readiness::default();
+        let alerts = Arc::new(Alerts::new(
+            crate::alerts::Parts {
+                store: store.backend(),
+                metrics: Arc::clone(&metrics),
+                clock: Arc::clone(&clock),
+                client: client.clone(),
+            },
+            &config,
+        )?);
         let meter = metrics.clone();
         let state = AdminState::new(
             engine.clone(),
@@ -233,7 +255,8 @@ impl Server {
             readiness.clone(),
             started_at,
         )
-        .with_outboxes(Arc::clone(&outboxes));
+        .with_outboxes(Arc::clone(&outboxes))
+        .with_alerts(Arc::clone(&alerts));
         let admin_limits = listen::Limits {
             connections_max: ADMIN_CONNECTIONS_MAX,
             drain: ADMIN_DRAIN,
@@ -253,6 +276,7 @@ impl Server {
         })?;
         outboxes.reconfigure(&config);
         let traffic = traffic::Writer::start(store.backend(), Arc::clone(&metrics));
+        let judge = alerts::Judge::start(Arc::clone(&alerts));
         readiness.enter(Phase::Serving);
         Ok(Self {
             engine,
@@ -266,6 +290,8 @@ impl Server {
             readiness,
             clock,
             traffic,
+            alerts,
+            judge,
             tracer,
             exporting,
             config: Mutex::new(config),
@@ -294,11 +320,17 @@ impl Server {
         &self.metrics
     }
 
+    /// What is alerted on.
+    pub const fn alerts(&self) -> &Arc<Alerts> {
+        &self.alerts
+    }
+
     /// Takes over another configuration. Requests and attempts that run go on with what they found; what cannot change
     /// while the service runs is left as it is, with a word in the log.
     pub fn reload(&self, config: Config) {
         let propagation = self.tracer.propagation();
-        let targets = match targets(&config, &self.client, &self.clock, propagation) {
+        let targets = targets(&config, &self.client, &self.clock, propagation);
+        let targets = match targets.and_then(|targets| self.alerts.reconfigure(&config).map(|()| targets)) {
             Ok(targets) => targets,
             Err(error) => {
                 tracing::error!(
@@ -357,6 +389,7 @@ impl Server {
             released = report.released,
             "attempts ended"
         );
+        self.judge.stop().await;
         self.admin_listener.stop().await;
         self.traffic.stop().await;
         if let Some(exporting) = self.exporting {

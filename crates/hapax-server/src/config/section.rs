@@ -179,6 +179,13 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         default
     }
 
+    /// Whether the key is `false`: what it sets is switched off.
+    pub(super) fn is_off(&mut self, name: &str) -> bool {
+        self.ask(name);
+        let value = self.entries.get(name).map(|value| value.get_ref());
+        matches!(value, Some(DeValue::Boolean(false)))
+    }
+
     pub(super) fn boolean(&mut self, name: &str, default: bool) -> bool {
         self.ask(name);
         let Some(value) = self.entries.get(name).copied() else {

@@ -6,6 +6,7 @@
 //! the one answer without an end, and has a limit in number.
 
 pub(in crate::http) mod access;
+pub(in crate::http) mod alerts;
 pub(in crate::http) mod audit;
 pub(in crate::http) mod complete;
 pub(in crate::http) mod conflicts;
@@ -14,6 +15,7 @@ pub(in crate::http) mod copy;
 pub(in crate::http) mod deliveries;
 pub(in crate::http) mod destinations;
 pub(in crate::http) mod diff;
+pub(in crate::http) mod duplicates;
 pub(in crate::http) mod events;
 pub(in crate::http) mod extract;
 pub(in crate::http) mod facts;
@@ -122,7 +124,10 @@ fn routes() -> Routes {
         .routes(routes!(deliveries::discard))
         .routes(routes!(deliveries::restore))
         .routes(routes!(stats::show))
+        .routes(routes!(duplicates::show))
         .routes(routes!(overview::show))
+        .routes(routes!(alerts::list))
+        .routes(routes!(alerts::test))
         .routes(routes!(audit::list))
         // A sender's id may hold anything, slashes too: it is the whole rest of the path.
         .routes(routes!(ledger::show, ledger::forget))

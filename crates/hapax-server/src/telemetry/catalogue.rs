@@ -178,4 +178,15 @@ pub const METRICS: &[Described] = &[
                   receiver did not take them). All stay at 0 unless `[traces]` is configured.",
         ..counter("hapax_spans_total", &["result"])
     },
+    Described {
+        help: "1 for each alert that fires",
+        meaning: "Of the whole store, so every replica says the same: take the largest, not the sum. `alert` is a rule of \
+                  `[alerts]`, `subject` a source, a destination or `store`.",
+        ..gauge("hapax_alert_firing", &["alert", "subject"])
+    },
+    Described {
+        help: "Messages of alerts, by receiver and what came of them",
+        meaning: "`result` is `delivered` or `failed`; what failed is sent again.",
+        ..counter("hapax_alert_messages_total", &["receiver", "result"])
+    },
 ];

@@ -19,6 +19,7 @@ use prometheus_client::registry::Registry;
 use crate::http::admin::views::RetentionView;
 use crate::http::admin::{Arrivals, Meter};
 
+use super::alerts::AlertMeter;
 use super::catalogue::help;
 use super::exposition;
 use super::families::{Attempted, DestinationMeter, Families, ReasonLabel, ReceivedLabels, RejectedLabels};
@@ -38,7 +39,7 @@ pub const UNKNOWN_SOURCE: &str = "(unknown)";
 /// All counters and gauges of the process.
 pub struct Metrics {
     pub(super) clock: Arc<dyn Clock>,
-    registry: Mutex<Registry>,
+    pub(super) registry: Mutex<Registry>,
     pub(super) sources: ArcSwap<HashMap<SourceName, Arc<SourceMeter>>>,
     pub(super) destinations: ArcSwap<HashMap<DestinationId, Arc<DestinationMeter>>>,
     pub(super) configured: ArcSwap<Configured>,
@@ -50,6 +51,7 @@ pub struct Metrics {
     store_batch_size: Histogram,
     store_write_seconds: Histogram,
     pub(super) store_writes: Window,
+    pub(super) alerts: AlertMeter,
     purged_events: AtomicU64,
     purged_ledger: AtomicU64,
 }
@@ -67,6 +69,7 @@ impl Metrics {
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         let mut registry = Registry::with_prefix("hapax");
         let families = Families::register(&mut registry);
+        let alerts = AlertMeter::register(&mut registry);
         let gauges = Gauges::register(&mut registry);
         registry.register(
             "build",
@@ -89,6 +92,7 @@ impl Metrics {
             store_batch_size: Histogram::new(SIZES),
             store_write_seconds: Histogram::new(SECONDS),
             store_writes: Window::default(),
+            alerts,
             purged_events: AtomicU64::new(0),
             purged_ledger: AtomicU64::new(0),
         }
@@ -117,6 +121,8 @@ impl Metrics {
             });
         }
         self.destinations.store(Arc::new(known));
+        self.alerts
+            .keep_breakers(|id| configured.destinations.contains(id));
         self.configured.store(Arc::new(configured));
     }
 
@@ -195,10 +201,11 @@ impl Metrics {
                 source,
                 accepted,
                 age,
+                raw_hash,
                 ..
             } => {
                 if let Some(meter) = self.sources.load().get(*source) {
-                    meter.arrived(accepted, *age);
+                    meter.arrived(accepted, *age, *raw_hash);
                 }
             }
             Observation::StoreWrite { events, took } => {
@@ -225,6 +232,7 @@ impl Metrics {
                 destination,
                 open_for,
             } => {
+                self.alerts.breaker(destination, *open_for, self.clock.elapsed());
                 if let Some(meter) = self.destinations.load().get(*destination) {
                     meter.breaker_is_open.store(open_for.is_some(), Ordering::Relaxed);
                 }
@@ -270,6 +278,10 @@ impl Meter for Metrics {
             let _ = encode_eof(&mut text);
         }
         text
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     fn arrivals(&self) -> Vec<Arrivals> {

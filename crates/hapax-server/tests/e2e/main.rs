@@ -11,6 +11,7 @@
 mod harness;
 
 mod abuse;
+mod alerts;
 mod answers;
 mod bank;
 mod cli;
@@ -20,6 +21,7 @@ mod crash;
 mod delivery;
 mod examples;
 mod footprint;
+mod kit;
 mod moving;
 mod outbox;
 mod prometheus;

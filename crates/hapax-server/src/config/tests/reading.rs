@@ -7,7 +7,9 @@ use hapax_core::OnDead;
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::keys::{ALL, BACKOFF, DESTINATION, OUTBOX, PARAM, REDIS, SERVER, SOURCE, STORE, TRACES};
+use crate::config::keys::{
+    ALERTS, ALL, BACKOFF, DESTINATION, OUTBOX, PARAM, RECEIVER, REDIS, SERVER, SOURCE, STORE, TRACES,
+};
 
 #[test]
 fn the_documented_file_is_understood() {
@@ -181,6 +183,8 @@ fn the_reader_asks_for_exactly_the_keys_of_the_table() {
         &PARAM,
         &BACKOFF,
         &OUTBOX,
+        &ALERTS,
+        &RECEIVER,
         &TRACES,
     ] {
         let known: BTreeSet<String> = table.names().map(str::to_owned).collect();
@@ -188,7 +192,7 @@ fn the_reader_asks_for_exactly_the_keys_of_the_table() {
     }
     assert_eq!(
         ALL.len(),
-        10,
+        12,
         "`verify` is read by the verifier, and compared with its keys elsewhere"
     );
 }

@@ -3,7 +3,9 @@
 //! This is a contract: `--json` prints the very same documents. Fields are added, never renamed.
 //! Ids are strings, times RFC 3339, durations say their unit.
 
+mod alert;
 mod delivery;
+mod duplicates;
 mod event;
 mod fact;
 mod operation;
@@ -15,9 +17,16 @@ mod stats;
 mod ten_minutes;
 mod traffic;
 
+pub use alert::{
+    AlertReceiverView, AlertRuleView, AlertTestView, AlertTestedView, AlertView, AlertsView, UndeliveredView,
+};
 pub(crate) use delivery::Intake;
 pub use delivery::{
     AttemptView, DeadGroupView, DeadGroupsView, DeliveriesView, DeliveryStatus, DeliveryView,
+};
+pub use duplicates::{
+    DuplicateStatsView, FindingKind, FindingView, GapClassView, RedeliveredView, SourceDuplicatesView,
+    WindowAdvice, WindowView,
 };
 pub use event::{
     BatchView, ConflictView, CoverageView, DuplicatesView, EventPageView, EventSummaryView, EventView,

@@ -42,7 +42,7 @@ pub(super) async fn page(
     let view = overview::over(&state, span).await?;
     let (recent, now) = (admin::ten_minutes::now(&state), SystemClock::default().now());
     let content = html! {
-        (attention(&view.attention))
+        (attention(&view.attention, now))
         (spans(span))
         (figures(&view))
         h2 { "Sources" }
@@ -59,7 +59,7 @@ pub(super) async fn page(
     Ok(frame::page(&viewer, Here::Overview, "Overview", content))
 }
 
-fn attention(found: &[AttentionView]) -> Markup {
+fn attention(found: &[AttentionView], now: Timestamp) -> Markup {
     html! {
         section aria-labelledby="attention" {
             h2 id="attention" { "Needs attention" }
@@ -70,7 +70,10 @@ fn attention(found: &[AttentionView]) -> Markup {
                     @for one in found {
                         li class="card" {
                             (badge(tone(one.kind), words(one.kind)))
-                            p { (prose(&one.sentence)) }
+                            p {
+                                (prose(&one.sentence))
+                                @if let Some(since) = one.firing_since { " " span class="muted small" { "Alert since " (moment(since, now)) "." } }
+                            }
                             a class="button" href=(one.link) aria-label={ "Look at " (words(one.kind)) " of " (one.subject) } { "Look" }
                         }
                     }
@@ -82,8 +85,14 @@ fn attention(found: &[AttentionView]) -> Markup {
 
 const fn tone(kind: AttentionKind) -> Tone {
     match kind {
-        AttentionKind::Dead | AttentionKind::Breaker => Tone::Bad,
-        AttentionKind::Conflict | AttentionKind::Gap | AttentionKind::Refused => Tone::Warn,
+        AttentionKind::Dead | AttentionKind::Breaker | AttentionKind::Waiting | AttentionKind::Store => {
+            Tone::Bad
+        }
+        AttentionKind::Slow
+        | AttentionKind::Copies
+        | AttentionKind::Conflict
+        | AttentionKind::Gap
+        | AttentionKind::Refused => Tone::Warn,
         AttentionKind::Paused => Tone::Plain,
     }
 }
@@ -92,6 +101,10 @@ const fn words(kind: AttentionKind) -> &'static str {
     match kind {
         AttentionKind::Dead => "dead letters",
         AttentionKind::Breaker => "breaker open",
+        AttentionKind::Waiting => "long wait",
+        AttentionKind::Store => "slow store",
+        AttentionKind::Slow => "slow attempts",
+        AttentionKind::Copies => "many copies",
         AttentionKind::Conflict => "conflict",
         AttentionKind::Gap => "late copy",
         AttentionKind::Refused => "refused",

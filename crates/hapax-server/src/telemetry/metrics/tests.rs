@@ -46,6 +46,8 @@ fn full() -> Metrics {
     metrics.rejected("stripe", "signature_invalid");
     metrics.rejected(UNKNOWN_SOURCE, "unknown_source");
     metrics.unavailable("overloaded");
+    metrics.alerts_firing(vec![("conflicts", "stripe".to_owned())]);
+    metrics.alert_message("chat", "delivered");
     metrics
 }
 
