@@ -89,10 +89,10 @@ impl Message {
             }
             Said::Firing => wrong(self.rule, &self.subject, self.value, self.limit),
             Said::Resolved => format!(
-                "{}: {} again, after {}.",
+                "{}: over after {}; {}.",
                 whose(self.rule, &self.subject),
-                fine(self.rule, self.limit),
-                span(self.at.since(self.since))
+                span(self.at.since(self.since)),
+                fine(self.rule, self.limit)
             ),
         }
     }
@@ -219,7 +219,7 @@ fn whose(rule: Rule, subject: &str) -> String {
 fn fine(rule: Rule, limit: f64) -> String {
     let limit = figure(rule.unit(), limit);
     match rule {
-        Rule::DedupeRate => format!("its dedupe rate is not above {limit}"),
+        Rule::DedupeRate => format!("its dedupe rate is not above {limit} any more"),
         Rule::HandlerP95 => format!("attempts do not take longer than {limit}"),
         Rule::OldestPending => format!("no delivery has waited for longer than {limit}"),
         Rule::DeadLetters => format!("there are not more than {limit} dead letters"),
