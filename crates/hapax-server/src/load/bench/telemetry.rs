@@ -130,7 +130,7 @@ pub(crate) fn print(results: &Results) -> std::io::Result<()> {
 }
 
 const fn order(number: usize) -> [Side; 2] {
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         [Side::Without, Side::With]
     } else {
         [Side::With, Side::Without]
@@ -151,14 +151,14 @@ async fn measure(plan: &Plan, side: Side, parent: &Path) -> anyhow::Result<Measu
     site::empty(plan).await?;
     let receiver = Hanging::start().await?;
     let secret = format!("whsec_{:032x}", fastrand::u128(..));
-    let site = create(plan, side, &receiver, &secret, workspace.path())?;
-    let service = site.start().await?;
+    let place = create(plan, side, &receiver, &secret, workspace.path())?;
+    let service = place.start().await?;
     let loads = Loads {
         secret: &secret,
         seconds: plan.seconds,
     };
-    let report = loads.new_events(site.ingest(), CONNECTIONS).await?;
-    let spans = spans(&site).await?;
+    let report = loads.new_events(place.ingest(), CONNECTIONS).await?;
+    let spans = spans(&place).await?;
     service.end().await?;
     let mut problems: Vec<String> = unexpected(side.label(), &report, report.counts.accepted)
         .into_iter()
@@ -195,6 +195,6 @@ fn create(plan: &Plan, side: Side, receiver: &Hanging, secret: &str, folder: &Pa
 async fn spans(site: &Site) -> anyhow::Result<u64> {
     let (status, body) = get(site.admin(), "/metrics", site.token(), PROBE_LIMIT).await?;
     anyhow::ensure!(status == 200, "/metrics answered {status}");
-    let text = String::from_utf8(body.to_vec()).context("/metrics is not text")?;
+    let text = String::from_utf8(body).context("/metrics is not text")?;
     Ok(verdict::spans_in(&text))
 }
