@@ -32,7 +32,7 @@ fuzz CASES="100000":
 # Write the reference pages that the binary prints
 reference:
     cargo build --quiet
-    for page in api cli config errors providers query; do target/debug/hapax reference $page > docs/reference/$page.md; done
+    for page in api cli config errors metrics providers query; do target/debug/hapax reference $page > docs/reference/$page.md; done
     target/debug/hapax print openapi > docs/reference/openapi.json
 
 demo:

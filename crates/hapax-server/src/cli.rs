@@ -2,6 +2,7 @@
 //!
 //! Each verb has its own file with its own `Args` and `run`.
 
+pub mod alerts;
 pub mod audit;
 pub mod bench;
 pub mod body;
@@ -138,6 +139,7 @@ enum Verb {
     Register(register::Args),
     Overview(overview::Args),
     Stats(stats::Args),
+    Alerts(alerts::Args),
     Audit(audit::Args),
     Store(store::Args),
     Twice(twice::Args),
@@ -214,6 +216,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Verb::Overview(args) => overview::run(args, globals).await,
         Verb::Audit(args) => audit::run(args, globals).await,
         Verb::Stats(args) => stats::run(args, globals).await,
+        Verb::Alerts(args) => alerts::run(args, globals).await,
         Verb::Store(args) => store::run(args, globals).await,
         Verb::Twice(args) => twice::run(args, globals).await,
         Verb::Print(args) => print::run(&args),

@@ -7,6 +7,7 @@
 //! file, then defaults.
 
 pub mod address;
+mod alerts;
 mod check;
 mod destination;
 mod duration;
@@ -38,6 +39,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+pub use alerts::{Alerts, Receiver, ReceiverKind};
 pub(crate) use destination::http_url;
 pub use destination::{Destination, Kind};
 pub use duration::{NotADuration, format_duration, parse_duration};
@@ -80,6 +82,8 @@ pub struct Config {
     pub outboxes: BTreeMap<String, Outbox>,
     /// Where spans are sent, if anywhere.
     pub traces: Option<Traces>,
+    /// What is alerted on, and who is told.
+    pub alerts: Alerts,
     /// What is allowed, and should be looked at.
     pub warnings: Vec<Problem>,
     /// Where each value came from.
@@ -185,9 +189,16 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
     let store_overrides = overrides("store", report);
 
     let mut top = Section::open("", &keys::TOP, Some(document.get_ref()), BTreeMap::new(), report);
-    let [server, store, sources, destinations, outboxes, traces] =
-        ["server", "store", "sources", "destinations", "outbox", "traces"]
-            .map(|name| top.table(name).and_then(as_table));
+    let [server, store, sources, destinations, outboxes, traces, alerts] = [
+        "server",
+        "store",
+        "sources",
+        "destinations",
+        "outbox",
+        "traces",
+        "alerts",
+    ]
+    .map(|name| top.table(name).and_then(as_table));
 
     let server = server::read_server(Section::open(
         "server",
@@ -213,6 +224,13 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
     let source_tables = named_tables("sources", sources, report);
     let destination_tables = named_tables("destinations", destinations, report);
     let outbox_tables = named_tables("outbox", outboxes, report);
+    let alerts = alerts::read(Section::open(
+        "alerts",
+        &keys::ALERTS,
+        alerts,
+        BTreeMap::new(),
+        report,
+    ));
 
     let mut config = Config {
         path: path.to_owned(),
@@ -222,6 +240,7 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
         destinations: BTreeMap::new(),
         outboxes: BTreeMap::new(),
         traces,
+        alerts,
         warnings: Vec::new(),
         origins: Origins::default(),
     };

@@ -3,6 +3,7 @@
 //! `cli` has one file for each verb; `config` reads `hapax.toml`; `client` speaks to a running service; `query` is the language that says which events; `load` measures
 //! one and proves it; the rest is what `serve` runs.
 
+pub mod alerts;
 pub mod cli;
 pub mod client;
 pub mod config;

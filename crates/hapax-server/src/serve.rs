@@ -5,6 +5,7 @@
 //! SIGTERM, ^C   ──► stop     not ready ─► no new connections ─► requests end ─► attempts end ─► store closed
 //! ```
 
+mod alerts;
 mod files;
 pub(crate) mod signals;
 mod store;
@@ -23,6 +24,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::alerts::Alerts;
 use crate::config::{Config, ConfigError};
 use crate::destination::http::Lookup;
 use crate::destination::http::client::{Client, TlsError};
@@ -92,6 +94,8 @@ pub struct Server {
     traffic: traffic::Writer,
     tracer: Tracer,
     exporting: Option<Exporting>,
+    alerts: Arc<Alerts>,
+    judge: alerts::Judge,
     config: Mutex<Config>,
     ingest_listener: Listener,
     admin_listener: Listener,
@@ -225,6 +229,15 @@ impl Server {
         let listen = ingest_socket.local_addr().map_err(StartError::Address)?;
         let settings = Arc::new(ArcSwap::from_pointee(shown(&config, listen)));
         let readiness = Readiness::default();
+        let alerts = Arc::new(Alerts::new(
+            crate::alerts::Parts {
+                store: store.backend(),
+                metrics: Arc::clone(&metrics),
+                clock: Arc::clone(&clock),
+                client: client.clone(),
+            },
+            &config,
+        )?);
         let meter = metrics.clone();
         let state = AdminState::new(
             engine.clone(),
@@ -233,7 +246,8 @@ impl Server {
             readiness.clone(),
             started_at,
         )
-        .with_outboxes(Arc::clone(&outboxes));
+        .with_outboxes(Arc::clone(&outboxes))
+        .with_alerts(Arc::clone(&alerts));
         let admin_limits = listen::Limits {
             connections_max: ADMIN_CONNECTIONS_MAX,
             drain: ADMIN_DRAIN,
@@ -253,6 +267,7 @@ impl Server {
         })?;
         outboxes.reconfigure(&config);
         let traffic = traffic::Writer::start(store.backend(), Arc::clone(&metrics));
+        let judge = alerts::Judge::start(Arc::clone(&alerts));
         readiness.enter(Phase::Serving);
         Ok(Self {
             engine,
@@ -268,6 +283,8 @@ impl Server {
             traffic,
             tracer,
             exporting,
+            alerts,
+            judge,
             config: Mutex::new(config),
             ingest_listener,
             admin_listener,
@@ -294,11 +311,17 @@ impl Server {
         &self.metrics
     }
 
+    /// What is alerted on.
+    pub const fn alerts(&self) -> &Arc<Alerts> {
+        &self.alerts
+    }
+
     /// Takes over another configuration. Requests and attempts that run go on with what they found; what cannot change
     /// while the service runs is left as it is, with a word in the log.
     pub fn reload(&self, config: Config) {
         let propagation = self.tracer.propagation();
-        let targets = match targets(&config, &self.client, &self.clock, propagation) {
+        let targets = targets(&config, &self.client, &self.clock, propagation);
+        let targets = match targets.and_then(|targets| self.alerts.reconfigure(&config).map(|()| targets)) {
             Ok(targets) => targets,
             Err(error) => {
                 tracing::error!(
@@ -357,6 +380,7 @@ impl Server {
             released = report.released,
             "attempts ended"
         );
+        self.judge.stop().await;
         self.admin_listener.stop().await;
         self.traffic.stop().await;
         if let Some(exporting) = self.exporting {
@@ -405,7 +429,11 @@ fn shown(config: &Config, listen: SocketAddr) -> Settings {
 /// Counts begin at zero for everything that is configured.
 fn know(metrics: &Metrics, config: &Config) {
     let routing = routing(config);
-    metrics.know(routing.sources.keys(), routing.destinations.keys());
+    let windows = routing
+        .sources
+        .iter()
+        .map(|(name, route)| (name, route.ledger_window));
+    metrics.know(windows, routing.destinations.keys());
 }
 
 /// A tracer, and the task behind it where spans are sent anywhere.

@@ -1,6 +1,13 @@
 //! What the service says about itself: structured logs, Prometheus metrics and OpenTelemetry traces.
 
+mod alerts;
+pub mod catalogue;
+mod exemplar;
+mod exposition;
 mod families;
+mod format;
+mod gap;
+mod gauges;
 mod histogram;
 pub(crate) mod lines;
 pub mod logging;
@@ -18,6 +25,7 @@ use std::sync::Arc;
 
 use hapax_engine::{Observation, Observer};
 
+pub use format::Format;
 pub use metrics::Metrics;
 pub use refusals::{REFUSALS_MAX, Refusal, Refusals};
 pub use source::SourceMeter;

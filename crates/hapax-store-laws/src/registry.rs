@@ -271,6 +271,12 @@ registry! {
         a_view_is_deleted_once,
         at_most_so_many_views_are_kept,
     }
+    alerts {
+        alerts_are_kept_by_name_over_a_restart,
+        an_alert_is_swapped_only_from_what_it_is,
+        of_several_that_swap_one_alert_one_succeeds,
+        at_most_so_many_alerts_are_kept,
+    }
     traffic {
         a_row_of_traffic_replaces_itself_alone,
         traffic_comes_by_slot_with_its_sums,

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use hapax_store_laws::laws::{
-    claims, dead_groups, durability, fencing, finishing, identities, indexes, jobs, lane_ends, lanes,
+    alerts, claims, dead_groups, durability, fencing, finishing, identities, indexes, jobs, lane_ends, lanes,
     leasing, purging, purging_ledger, rescue, searching, traffic, transfer, views,
 };
 use hapax_store_laws::property::{behaves_like_the_model, behaves_like_the_model_over};
@@ -165,6 +165,15 @@ fn a_store_that_keeps_what_people_look_at_badly_is_caught() {
         traffic::a_row_of_traffic_replaces_itself_alone,
     );
     is_caught(Fault::KeepsEveryView, views::at_most_so_many_views_are_kept);
+    is_caught(
+        Fault::SwapsBlindly,
+        alerts::an_alert_is_swapped_only_from_what_it_is,
+    );
+    is_caught(
+        Fault::SwapsBlindly,
+        alerts::of_several_that_swap_one_alert_one_succeeds,
+    );
+    is_caught(Fault::KeepsEveryAlert, alerts::at_most_so_many_alerts_are_kept);
     is_caught(
         Fault::ForgetsIndexes,
         indexes::a_field_is_indexed_since_it_was_declared_without_interruption,

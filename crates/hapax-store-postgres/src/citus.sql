@@ -7,6 +7,7 @@ SELECT create_reference_table('hapax.source_states');
 SELECT create_reference_table('hapax.views');
 SELECT create_reference_table('hapax.traffic');
 SELECT create_reference_table('hapax.indexed_fields');
+SELECT create_reference_table('hapax.alerts');
 
 -- All others are spread by bucket, and equal buckets stay together: one event is on one shard.
 SELECT create_distributed_table('hapax.ledger', 'bucket', colocate_with => 'none', shard_count => 32);

@@ -15,6 +15,7 @@
 //! prepared statements are kept there, and they are given up where such a pooler is found.
 
 mod accept;
+mod alerts;
 mod audit;
 mod batch;
 mod bind;

@@ -3,15 +3,15 @@
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use hapax_core::store::{
-    AuditEntry, AuditRecord, BodyNote, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal, Driver,
-    DuplicateNote, DuplicateTally, Error, IndexedField, Pause, ReplayJob, ReplayJobId, SavedView,
+    AlertState, AuditEntry, AuditRecord, BodyNote, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal,
+    Driver, DuplicateNote, DuplicateTally, Error, IndexedField, Pause, ReplayJob, ReplayJobId, SavedView,
     SourceState, Span, TrafficRow, Variant,
 };
 use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, SourceName, Timestamp};
 
 use crate::{
-    PostgresStore, audit, bodies, conflicts, dead, duplicates, indexed, jobs, pauses, probe, source_state,
-    traffic, views,
+    PostgresStore, alerts, audit, bodies, conflicts, dead, duplicates, indexed, jobs, pauses, probe,
+    source_state, traffic, views,
 };
 
 #[async_trait]
@@ -195,6 +195,22 @@ impl Operations for PostgresStore {
 
     async fn views(&self) -> Result<Vec<SavedView>, Error> {
         self.run((), |session, ()| views::list(session).boxed()).await
+    }
+
+    async fn alerts(&self) -> Result<Vec<AlertState>, Error> {
+        self.run((), |session, ()| alerts::list(session).boxed()).await
+    }
+
+    async fn swap_alert(
+        &self,
+        name: &str,
+        before: Option<Vec<u8>>,
+        after: Option<Vec<u8>>,
+    ) -> Result<bool, Error> {
+        self.run((name.to_owned(), before, after), |session, swap| {
+            alerts::swap(session, swap).boxed()
+        })
+        .await
     }
 
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {

@@ -6,10 +6,11 @@ use crate::OpenError;
 use crate::bind::bind;
 
 /// Migrations in order; the first makes version 1.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("migrations/0001_initial.sql"),
     include_str!("migrations/0002_source_states.sql"),
     include_str!("migrations/0003_looking.sql"),
+    include_str!("migrations/0004_alerts.sql"),
 ];
 
 /// The schema this program writes.

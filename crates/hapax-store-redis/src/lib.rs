@@ -13,6 +13,7 @@
 //! can write in the same transaction. `docs/GUARANTEES.md` says it for users.
 
 mod accept;
+mod alerts;
 mod audit;
 mod bodies;
 mod condition;

@@ -2,15 +2,15 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AuditEntry, AuditRecord, BodyNote, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal, Driver,
-    DuplicateNote, DuplicateTally, Error, IndexedField, Pause, ReplayJob, ReplayJobId, SavedView,
+    AlertState, AuditEntry, AuditRecord, BodyNote, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal,
+    Driver, DuplicateNote, DuplicateTally, Error, IndexedField, Pause, ReplayJob, ReplayJobId, SavedView,
     SourceState, Span, TrafficRow, Variant,
 };
 use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, SourceName, Timestamp};
 
 use crate::{
-    RedisStore, audit, bodies, conflicts, dead, duplicates, indexed, jobs, pauses, probe, source_state,
-    traffic, views,
+    RedisStore, alerts, audit, bodies, conflicts, dead, duplicates, indexed, jobs, pauses, probe,
+    source_state, traffic, views,
 };
 
 #[async_trait]
@@ -177,6 +177,21 @@ impl Operations for RedisStore {
 
     async fn views(&self) -> Result<Vec<SavedView>, Error> {
         self.run(|link, _| async move { views::list(&link).await }).await
+    }
+
+    async fn alerts(&self) -> Result<Vec<AlertState>, Error> {
+        self.run(|link, _| async move { alerts::list(&link).await }).await
+    }
+
+    async fn swap_alert(
+        &self,
+        name: &str,
+        before: Option<Vec<u8>>,
+        after: Option<Vec<u8>>,
+    ) -> Result<bool, Error> {
+        let name = name.to_owned();
+        self.run(|link, _| async move { alerts::swap(&link, &name, before, after).await })
+            .await
     }
 
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {

@@ -10,6 +10,7 @@
 //! the threads and answers back.
 
 mod accept;
+mod alerts;
 mod audit;
 mod bodies;
 mod checkpoint;

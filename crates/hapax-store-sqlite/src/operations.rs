@@ -2,15 +2,15 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AuditEntry, AuditRecord, BodyNote, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal, Driver,
-    DuplicateNote, DuplicateTally, Error, IndexedField, Pause, ReplayJob, ReplayJobId, SavedView,
+    AlertState, AuditEntry, AuditRecord, BodyNote, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal,
+    Driver, DuplicateNote, DuplicateTally, Error, IndexedField, Pause, ReplayJob, ReplayJobId, SavedView,
     SourceState, Span, TrafficRow, Variant,
 };
 use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, SourceName, Timestamp};
 
 use crate::{
-    SqliteStore, audit, bodies, conflicts, dead, duplicates, indexed, jobs, pauses, probe, source_state,
-    traffic, views,
+    SqliteStore, alerts, audit, bodies, conflicts, dead, duplicates, indexed, jobs, pauses, probe,
+    source_state, traffic, views,
 };
 
 #[async_trait]
@@ -159,6 +159,20 @@ impl Operations for SqliteStore {
 
     async fn views(&self) -> Result<Vec<SavedView>, Error> {
         self.read(views::list).await
+    }
+
+    async fn alerts(&self) -> Result<Vec<AlertState>, Error> {
+        self.read(alerts::list).await
+    }
+
+    async fn swap_alert(
+        &self,
+        name: &str,
+        before: Option<Vec<u8>>,
+        after: Option<Vec<u8>>,
+    ) -> Result<bool, Error> {
+        self.write((name.to_owned(), before, after), 1, 0, alerts::swap)
+            .await
     }
 
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {

@@ -128,6 +128,19 @@ pub trait Operations: Send + Sync + 'static {
     /// Every view, by name.
     async fn views(&self) -> Result<Vec<SavedView>, Error>;
 
+    /// What is known of every alert, by name.
+    async fn alerts(&self) -> Result<Vec<AlertState>, Error>;
+
+    /// Puts `after` in the place of `before` (none: it is not there), in one durable step; whether it did. It does
+    /// not where something else is there, or where there are [`ALERTS_MAX`] already: of several that swap one
+    /// value, one succeeds.
+    async fn swap_alert(
+        &self,
+        name: &str,
+        before: Option<Vec<u8>>,
+        after: Option<Vec<u8>>,
+    ) -> Result<bool, Error>;
+
     /// Remembers bodies whose id is not signed and flags an event whose body came before under
     /// another id.
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error>;
@@ -178,6 +191,18 @@ pub struct SavedView {
     pub by: String,
     /// When.
     pub at: Timestamp,
+}
+
+/// Most alerts that are kept.
+pub const ALERTS_MAX: usize = 500;
+
+/// What is known of one alert: who keeps it knows what it says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlertState {
+    /// Which.
+    pub name: String,
+    /// The value.
+    pub value: Vec<u8>,
 }
 
 /// A field of a source that is indexed.

@@ -152,6 +152,7 @@ fn text(providers: &[&Provider]) -> String {
     }
     text.push_str(TAIL);
     text.push_str(SQL_EXAMPLE);
+    text.push_str(ALERTS_EXAMPLE);
     text
 }
 
@@ -209,6 +210,15 @@ const SQL_EXAMPLE: &str = r#"
 # statements = ["update orders set status = 'paid', event = :event where id = :order and status = 'pending'"]
 "#;
 
+const ALERTS_EXAMPLE: &str = r#"
+# Who is told when something is wrong. Without it, `hapax alerts`, the dashboard and the log say so.
+# [alerts]
+# dead_letters = 0                     # fires above; `false` switches a rule off
+# [alerts.receivers.chat]
+# kind = "slack"                       # or "webhook" (Standard Webhooks), or "command"
+# url = "env:ALERTS_URL"
+"#;
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -258,11 +268,13 @@ mod tests {
             ("STRIPE_WEBHOOK_SECRET", "whsec_1"),
             ("INHOUSE_WEBHOOK_SECRET", "secret"),
             ("APP_DATABASE_URL", "postgres://app@db/app"),
+            ("ALERTS_URL", "https://chat.example.com/services/1"),
         ]);
         let text = format!(
-            "{HEAD}{}{TAIL}{}",
+            "{HEAD}{}{TAIL}{}\n{}",
             uncommented(SOURCE_EXAMPLE),
-            uncommented(SQL_EXAMPLE)
+            uncommented(SQL_EXAMPLE),
+            uncommented(ALERTS_EXAMPLE)
         );
         let config = config::parse(&text, Path::new("hapax.toml"), &environment, &[]).unwrap();
         assert_eq!(config.sources.len(), 2);

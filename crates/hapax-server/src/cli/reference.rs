@@ -4,6 +4,7 @@ mod api;
 mod cli;
 mod config;
 mod errors;
+mod metrics;
 mod providers;
 mod query;
 
@@ -34,6 +35,8 @@ pub enum Page {
     Cli,
     /// Every problem code and exit code
     Errors,
+    /// Every metric
+    Metrics,
     /// Every provider of the catalogue
     Providers,
     /// The query language
@@ -47,6 +50,7 @@ pub fn run(args: &Args) -> Result<(), CliError> {
         Page::Config => config::page(),
         Page::Cli => cli::page(),
         Page::Errors => errors::page(),
+        Page::Metrics => metrics::page(),
         Page::Providers => providers::page(),
         Page::Query => query::page(),
     };

@@ -1,5 +1,6 @@
 //! `hapax stats`: counts, backlogs and duplicates of a running service.
 
+mod ten_minutes;
 pub(super) mod traffic;
 
 use std::time::Duration;
@@ -17,7 +18,7 @@ use crate::output;
 /// Show counts, backlogs and duplicates.
 ///
 /// Arrivals are counted since the service started; backlogs, dead letters and the ledger are what the store
-/// holds now.
+/// holds now. The last ten minutes are those of the process that answers.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -41,6 +42,8 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
         output::json(&stats)?;
     } else {
         output::line(text(&stats, Reader::of_stdout()))?;
+        let recent = ten_minutes::text(&stats.ten_minutes, Reader::of_stdout());
+        output::line(format_args!("\n{recent}"))?;
         if let Some(traffic) = &stats.traffic {
             output::line(format_args!("\n{}", traffic::text(traffic, Reader::of_stdout())))?;
         }

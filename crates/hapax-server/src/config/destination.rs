@@ -178,6 +178,15 @@ fn read_command(section: &mut Section<'_, '_, '_>, command: Option<Vec<(String, 
             "a command destination needs it, such as [\"./on-event.sh\"]",
         );
     }
+    let argv = argv(section, command)?;
+    Some(Kind::Command { argv })
+}
+
+/// A program and its arguments.
+pub(super) fn argv(
+    section: &mut Section<'_, '_, '_>,
+    command: Option<Vec<(String, String)>>,
+) -> Option<Vec<String>> {
     let argv: Vec<String> = command?.into_iter().map(|(_, argument)| argument).collect();
     let usable = argv.first().is_some_and(|program| !program.is_empty())
         && argv.len() <= LIST_MAX
@@ -192,7 +201,7 @@ fn read_command(section: &mut Section<'_, '_, '_>, command: Option<Vec<(String, 
         );
         return None;
     }
-    Some(Kind::Command { argv })
+    Some(argv)
 }
 
 fn refuse_others(section: &mut Section<'_, '_, '_>, kind: &str, others: &[&str]) {

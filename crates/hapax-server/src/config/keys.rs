@@ -55,6 +55,7 @@ pub static TOP: Table = Table {
             "Databases whose `hapax_outbox` is relayed, one table each.",
         ),
         key("traces", "table", NONE, "Where OpenTelemetry traces are sent."),
+        key("alerts", "table", NONE, "What is alerted on, and who is told."),
     ],
 };
 
@@ -566,7 +567,7 @@ pub static TRACES: Table = Table {
 };
 
 /// Every table, in the order of the reference page.
-pub static ALL: [&Table; 10] = [
+pub static ALL: [&Table; 12] = [
     &SERVER,
     &STORE,
     &SOURCE,
@@ -577,7 +578,126 @@ pub static ALL: [&Table; 10] = [
     &BACKOFF,
     &OUTBOX,
     &TRACES,
+    &ALERTS,
+    &RECEIVER,
 ];
+
+/// What a rule of `[alerts]` may be set to.
+const LIMIT_SHARE: &str = "0 to 1, or `false`";
+const LIMIT_COUNT: &str = "number, or `false`";
+const LIMIT_DURATION: &str = "duration, or `false`";
+
+/// `[alerts]`.
+pub static ALERTS: Table = Table {
+    header: "[alerts]",
+    help: "What is alerted on: each rule fires above its limit, and `false` switches it off. All of them hold without this table; what fires is then shown by `hapax alerts`, the dashboard, the log and the metrics.",
+    keys: &[
+        key(
+            "dedupe_rate",
+            LIMIT_SHARE,
+            "`0.5`",
+            "Of a source: the 95th percentile of the sixty ten-second dedupe rates in ten minutes; only where at least 20 events came.",
+        ),
+        key(
+            "handler_p95",
+            LIMIT_DURATION,
+            "`5s`",
+            "Of a destination: the 95th percentile of attempts' times in ten minutes.",
+        ),
+        key(
+            "oldest_pending",
+            LIMIT_DURATION,
+            "`10m`",
+            "Of a destination: how long its oldest unfinished delivery has waited, paused and held ones too.",
+        ),
+        key(
+            "dead_letters",
+            LIMIT_COUNT,
+            "`0`",
+            "Of a destination: how many dead letters there are.",
+        ),
+        key(
+            "breaker_open",
+            LIMIT_DURATION,
+            "`1m`",
+            "Of a destination: how long its breaker has been open.",
+        ),
+        key(
+            "conflicts",
+            LIMIT_COUNT,
+            "`0`",
+            "Of a source: bodies in ten minutes that differ from the first one under their id.",
+        ),
+        key(
+            "signature_failures",
+            LIMIT_COUNT,
+            "`10`",
+            "Of a source: requests in ten minutes that were answered 401.",
+        ),
+        key(
+            "duplicate_gap",
+            LIMIT_SHARE,
+            "`0.8`",
+            "Of a source: the longest gap between an event and a copy of it in the last day, as a share of `ledger_window`.",
+        ),
+        key(
+            "store_write_p95",
+            LIMIT_DURATION,
+            "`1s`",
+            "The 95th percentile of the times of durable writes in ten minutes.",
+        ),
+        key(
+            "resolve_after",
+            DURATION,
+            "`1m`",
+            "How long no replica may have found it true before an alert is over.",
+        ),
+        key(
+            "receivers",
+            "tables",
+            NONE,
+            "Who is told, one table each, up to 16.",
+        ),
+    ],
+};
+
+/// `[alerts.receivers.NAME]`.
+pub static RECEIVER: Table = Table {
+    header: "[alerts.receivers.NAME]",
+    help: "Somebody who is told when an alert fires and when it is over. `hapax alerts test NAME` tries it.",
+    keys: &[
+        key(
+            "kind",
+            TEXT,
+            REQUIRED,
+            "`\"slack\"`: a request in the shape that Slack takes; `\"webhook\"`: a request by Standard Webhooks; `\"command\"`: a program, with the same JSON on its stdin and `HAPAX_ALERT_*` in its environment.",
+        ),
+        key(
+            "url",
+            SECRET,
+            NONE,
+            "`slack` and `webhook`: where to. It is a secret: whoever knows it can write there. The same addresses are refused as for destinations.",
+        ),
+        key(
+            "secret",
+            SECRET,
+            NONE,
+            "`webhook`: signs the request by Standard Webhooks.",
+        ),
+        key(
+            "command",
+            "texts",
+            NONE,
+            "`command`: the program and its arguments, without a shell in between. Exit code 0 means told.",
+        ),
+        key(
+            "timeout",
+            DURATION,
+            "`10s`",
+            "How long telling may take, 10ms to 1m.",
+        ),
+    ],
+};
 
 impl Table {
     /// The names of its keys.

@@ -179,6 +179,39 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         default
     }
 
+    /// Whether the key is `false`: what it sets is switched off.
+    pub(super) fn is_off(&mut self, name: &str) -> bool {
+        self.ask(name);
+        let value = self.entries.get(name).map(|value| value.get_ref());
+        matches!(value, Some(DeValue::Boolean(false)))
+    }
+
+    /// A number with a point, such as `0.5`.
+    pub(super) fn share(&mut self, name: &str, default: f64, range: &RangeInclusive<f64>) -> f64 {
+        self.ask(name);
+        let Some(value) = self.entries.get(name).copied() else {
+            return default;
+        };
+        let (least, most) = (range.start(), range.end());
+        let written = match value.get_ref() {
+            DeValue::Float(float) => float.as_str(),
+            DeValue::Integer(integer) => integer.as_str(),
+            other => {
+                let found = article(other);
+                self.problem(
+                    name,
+                    format_args!("expected a number from {least} to {most}, found {found}"),
+                );
+                return default;
+            }
+        };
+        if let Some(number) = written.parse().ok().filter(|number| range.contains(number)) {
+            return number;
+        }
+        self.problem(name, format_args!("{written} is not between {least} and {most}"));
+        default
+    }
+
     pub(super) fn boolean(&mut self, name: &str, default: bool) -> bool {
         self.ask(name);
         let Some(value) = self.entries.get(name).copied() else {
@@ -252,22 +285,6 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
             secrets.extend(secret.map(|secret| (key.to_owned(), secret)));
         }
         secrets
-    }
-
-    /// A share of all: a number from 0 to 1.
-    pub(super) fn share(&mut self, name: &str) -> Option<f64> {
-        self.ask(name);
-        let value = *self.entries.get(name)?;
-        let number = match value.get_ref() {
-            DeValue::Float(number) => number.as_str().parse::<f64>().ok(),
-            DeValue::Integer(number) => number.as_str().parse::<f64>().ok(),
-            _ => None,
-        };
-        let share = number.filter(|number| (0.0..=1.0).contains(number));
-        if share.is_none() {
-            self.problem(name, "expected a number from 0 to 1, such as 0.1 for a tenth");
-        }
-        share
     }
 
     /// The value as it stands in the file, if it is a table.

@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use hapax_verify::{OptionKind, OptionSpec, OptionValue};
 use toml::Value;
 
 use super::duration::format_duration;
 use super::size::format_size;
-use super::{Ack, Config, Destination, Events, Kind, Outbox, Source, Sql, Statement, Traces};
+use super::{
+    Ack, Config, Destination, Events, Kind, Outbox, Receiver, ReceiverKind, Source, Sql, Statement, Traces,
+};
+use crate::alerts::{Rule, Unit};
 
 /// What a secret looks like.
 const HIDDEN: &str = "***";
@@ -54,8 +58,9 @@ impl Config {
 
     /// The effective values as JSON, in the shape of the file.
     pub fn to_json(&self) -> serde_json::Value {
-        let mut root =
-            serde_json::json!({ "server": {}, "store": {}, "sources": {}, "destinations": {}, "outbox": {} });
+        let mut root = serde_json::json!({
+            "server": {}, "store": {}, "sources": {}, "destinations": {}, "outbox": {}, "alerts": {}
+        });
         for section in self.sections() {
             let mut at = &mut root;
             for step in section.path.split('.') {
@@ -84,6 +89,9 @@ impl Config {
         sections.extend(destinations.map(|(name, destination)| self.destination_values(name, destination)));
         sections.extend(self.outboxes.values().map(|outbox| self.outbox_values(outbox)));
         sections.extend(self.traces.iter().map(|traces| self.traces_values(traces)));
+        sections.push(self.alert_values());
+        let receivers = self.alerts.receivers.iter();
+        sections.extend(receivers.map(|(name, receiver)| self.receiver_values(name, receiver)));
         sections
     }
 
@@ -262,10 +270,50 @@ impl Config {
         }
     }
 
+    fn alert_values(&self) -> Shown {
+        let rules = Rule::ALL.into_iter();
+        let mut values: Vec<(&'static str, Value)> = rules
+            .map(|rule| (rule.as_str(), limit(rule, self.alerts.limits.get(&rule).copied())))
+            .collect();
+        values.push(("resolve_after", format_duration(self.alerts.resolve_after).into()));
+        Shown {
+            path: "alerts".to_owned(),
+            values,
+        }
+    }
+
+    fn receiver_values(&self, name: &str, receiver: &Receiver) -> Shown {
+        let path = format!("alerts.receivers.{name}");
+        let mut values: Vec<(&'static str, Value)> = vec![("kind", receiver.kind.as_str().into())];
+        match &receiver.kind {
+            ReceiverKind::Slack { .. } | ReceiverKind::Webhook { secret: None, .. } => {
+                values.push(("url", self.hidden(&format!("{path}.url"))));
+            }
+            ReceiverKind::Webhook { secret: Some(_), .. } => {
+                values.push(("url", self.hidden(&format!("{path}.url"))));
+                values.push(("secret", self.hidden(&format!("{path}.secret"))));
+            }
+            ReceiverKind::Command { argv } => values.push(("command", argv.clone().into())),
+        }
+        values.push(("timeout", format_duration(receiver.timeout).into()));
+        Shown { path, values }
+    }
+
     /// `*** (env:NAME)`.
     fn hidden(&self, path: &str) -> Value {
         let origin = self.origins.secret(path);
         origin.map_or_else(|| HIDDEN.into(), |origin| format!("{HIDDEN} ({origin})").into())
+    }
+}
+
+fn limit(rule: Rule, limit: Option<f64>) -> Value {
+    let Some(limit) = limit else {
+        return Value::Boolean(false);
+    };
+    match rule.unit() {
+        Unit::Share => limit.into(),
+        Unit::Count => (limit as i64).into(),
+        Unit::Seconds => format_duration(Duration::from_secs_f64(limit)).into(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the configuration accepts and refuses, in the words that people read.
 
+mod alerts;
 mod checks;
 mod destinations;
 mod overlay;
@@ -90,6 +91,32 @@ headers = { authorization = "env:OTLP_TOKEN" }
 sample = 0.5
 service_name = "hooks"
 timeout = "2s"
+
+[alerts]
+dedupe_rate = 0.25
+handler_p95 = "2s"
+oldest_pending = "5m"
+dead_letters = 3
+breaker_open = "30s"
+conflicts = false
+signature_failures = 100
+duplicate_gap = 1
+store_write_p95 = "250ms"
+resolve_after = "2m"
+
+[alerts.receivers.chat]
+kind = "slack"
+url = "env:CHAT_URL"
+timeout = "5s"
+
+[alerts.receivers.pager]
+kind = "webhook"
+url = "env:CHAT_URL"
+secret = "env:SIGNING"
+
+[alerts.receivers.script]
+kind = "command"
+command = ["./on-alert.sh"]
 "#;
 
 fn environment() -> Environment {
@@ -101,6 +128,7 @@ fn environment() -> Environment {
         ("STRIPE_OLD", "whsec_hunter3"),
         ("SIGNING", "whsec_aHVudGVyMmh1bnRlcjJodW50ZXIyaHVudGVyMg=="),
         ("DATABASE", "postgres://app:hunter2@db/app"),
+        ("CHAT_URL", "https://chat.example.com/services/hunter2"),
         ("NOT_BASE64", "whsec_hunter2!"),
     ])
 }

@@ -36,51 +36,12 @@ pub struct CommandTarget {
 
 impl CommandTarget {
     pub(super) async fn deliver(&self, delivery: &Leased) -> Answer {
-        let mut child = match self.spawn(delivery) {
-            Ok(child) => child,
+        let mut command = match program(&self.argv) {
+            Ok(command) => command,
             Err(message) => return Answer::failed(ErrorClass::Exit, message),
         };
-        let group = Group::of(&child);
-        let output = Mutex::new(Tail::default());
-        let ended = timeout(self.timeout, run(&mut child, &delivery.event.body, &output)).await;
-        let excerpt = tail::text(&output);
-        match ended {
-            Ok(Ok(status)) => {
-                group.ended();
-                judge(status, excerpt)
-            }
-            Ok(Err(error)) => Answer {
-                excerpt,
-                ..Answer::failed(
-                    ErrorClass::Exit,
-                    format!("the command could not be waited for: {error}"),
-                )
-            },
-            // Dropping `group` kills the process and what it started.
-            Err(_) => Answer {
-                excerpt,
-                ..Answer::failed(
-                    ErrorClass::Timeout,
-                    format!(
-                        "the command was killed: it had not ended after {} ms",
-                        self.timeout.as_millis()
-                    ),
-                )
-            },
-        }
-    }
-
-    fn spawn(&self, delivery: &Leased) -> Result<Child, String> {
-        let (program, arguments) = self
-            .argv
-            .split_first()
-            .ok_or_else(|| "the command is empty; set `command`".to_owned())?;
         let event = &delivery.event;
-        let mut command = Command::new(program);
         command
-            .args(arguments)
-            // The operator's token is not the handler's business.
-            .env_remove("HAPAX_ADMIN_TOKEN")
             .env("HAPAX_SOURCE", event.source.as_str())
             .env("HAPAX_EVENT_ID", &event.identity.event_id)
             .env(
@@ -90,13 +51,7 @@ impl CommandTarget {
             .env("HAPAX_ID", event.id.to_string())
             .env("HAPAX_IDEMPOTENCY_KEY", crate::outbox::key_of(delivery))
             .env("HAPAX_ATTEMPT", delivery.attempt.to_string())
-            .env("HAPAX_RECEIVED_AT", event.received_at.to_string())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // A group of its own: Ctrl-C in the terminal is for the service, which lets its commands finish.
-            .process_group(0)
-            .kill_on_drop(true);
+            .env("HAPAX_RECEIVED_AT", event.received_at.to_string());
         for (name, value) in self.trace(delivery) {
             command.env(name, value);
         }
@@ -105,9 +60,68 @@ impl CommandTarget {
                 .env("HAPAX_BATCH_ID", batch.to_string())
                 .env("HAPAX_BATCH_INDEX", index.to_string());
         }
-        command
-            .spawn()
-            .map_err(|error| format!("`{program}` could not be started: {error}; check `command`"))
+        call(command, &event.body, self.timeout).await
+    }
+}
+
+/// A program that runs in a group of its own, and is fed and listened to.
+pub(crate) fn program(argv: &[String]) -> Result<Command, String> {
+    let (program, arguments) = argv
+        .split_first()
+        .ok_or_else(|| "the command is empty; set `command`".to_owned())?;
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        // The operator's token is not the handler's business.
+        .env_remove("HAPAX_ADMIN_TOKEN")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // A group of its own: Ctrl-C in the terminal is for the service, which lets its commands finish.
+        .process_group(0)
+        .kill_on_drop(true);
+    Ok(command)
+}
+
+/// Runs a program with this on its stdin until it ends; after `limit` it is killed, with everything it started.
+pub(crate) async fn call(mut command: Command, payload: &[u8], limit: Duration) -> Answer {
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            let program = command.as_std().get_program().to_string_lossy();
+            return Answer::failed(
+                ErrorClass::Exit,
+                format!("`{program}` could not be started: {error}; check `command`"),
+            );
+        }
+    };
+    let group = Group::of(&child);
+    let output = Mutex::new(Tail::default());
+    let ended = timeout(limit, run(&mut child, payload, &output)).await;
+    let excerpt = tail::text(&output);
+    match ended {
+        Ok(Ok(status)) => {
+            group.ended();
+            judge(status, excerpt)
+        }
+        Ok(Err(error)) => Answer {
+            excerpt,
+            ..Answer::failed(
+                ErrorClass::Exit,
+                format!("the command could not be waited for: {error}"),
+            )
+        },
+        // Dropping `group` kills the process and what it started.
+        Err(_) => Answer {
+            excerpt,
+            ..Answer::failed(
+                ErrorClass::Timeout,
+                format!(
+                    "the command was killed: it had not ended after {} ms",
+                    limit.as_millis()
+                ),
+            )
+        },
     }
 }
 

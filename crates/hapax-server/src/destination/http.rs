@@ -128,7 +128,7 @@ impl HttpTarget {
 }
 
 /// An address in the URL itself never meets the resolver, so it is judged here.
-fn forbidden_literal(url: &Uri) -> Option<(IpAddr, &'static str)> {
+pub(crate) fn forbidden_literal(url: &Uri) -> Option<(IpAddr, &'static str)> {
     let host = url.host()?;
     let literal = host.trim_start_matches('[').trim_end_matches(']');
     let ip: IpAddr = literal.parse().ok()?;

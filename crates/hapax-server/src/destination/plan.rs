@@ -139,7 +139,7 @@ pub fn targets(
     Ok(targets)
 }
 
-fn signer(destination: &str, secret: &str) -> Result<Signer, SetupError> {
+pub(crate) fn signer(destination: &str, secret: &str) -> Result<Signer, SetupError> {
     let provider = catalogue::get(SIGNING_PROVIDER).ok_or(SetupError::NoScheme)?;
     let scheme = provider.proof.scheme().ok_or(SetupError::NoScheme)?;
     Signer::new(scheme, secret).map_err(|source| SetupError::Secret {

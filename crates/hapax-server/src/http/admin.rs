@@ -6,6 +6,7 @@
 //! the one answer without an end, and has a limit in number.
 
 pub(in crate::http) mod access;
+pub(in crate::http) mod alerts;
 pub(in crate::http) mod audit;
 pub(in crate::http) mod complete;
 pub(in crate::http) mod conflicts;
@@ -37,6 +38,7 @@ pub(in crate::http) mod state;
 pub(in crate::http) mod stats;
 pub(in crate::http) mod stream;
 mod strict;
+pub(in crate::http) mod ten_minutes;
 pub(in crate::http) mod traffic;
 pub mod views;
 
@@ -47,6 +49,7 @@ use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::middleware::{Next, from_fn, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use hapax_core::{Clock as _, SystemClock};
+use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -57,6 +60,7 @@ pub use readiness::{CheckView, ChecksView, Phase, Readiness, ReadyView};
 pub use state::{AdminState, DestinationSettings, Settings};
 
 use super::dashboard;
+use crate::telemetry::Format;
 use extract::BODY_BYTES_MAX;
 use fault::{Fault, Missing};
 use strict::strict;
@@ -120,6 +124,8 @@ fn routes() -> Routes {
         .routes(routes!(deliveries::restore))
         .routes(routes!(stats::show))
         .routes(routes!(overview::show))
+        .routes(routes!(alerts::list))
+        .routes(routes!(alerts::test))
         .routes(routes!(audit::list))
         // A sender's id may hold anything, slashes too: it is the whole rest of the path.
         .routes(routes!(ledger::show, ledger::forget))
@@ -144,11 +150,13 @@ fn routes() -> Routes {
 
 /// Counts everything for Prometheus.
 #[utoipa::path(get, path = "/metrics", operation_id = "metrics", tag = "probes",
-    responses((status = 200, description = "The counts.", content_type = "application/openmetrics-text", body = String)))]
-async fn metrics(State(state): State<AdminState>) -> Response {
+    responses((status = 200, description = "The counts: in OpenMetrics with exemplars where `Accept` names it, else in the \
+        text format of Prometheus.", content((String = "text/plain"), (String = "application/openmetrics-text")))))]
+async fn metrics(State(state): State<AdminState>, headers: HeaderMap) -> Response {
+    let format = Format::asked_by(&headers);
     let counts = state.counts.scrape(state.engine.store()).await;
-    let text = state.meter.render(&counts, SystemClock::default().now());
-    ([(CONTENT_TYPE, crate::telemetry::metrics::MEDIA_TYPE)], text).into_response()
+    let text = state.meter.render(&counts, SystemClock::default().now(), format);
+    ([(CONTENT_TYPE, format.media_type())], text).into_response()
 }
 
 async fn unknown_path(request: Request) -> Fault {

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use hapax_core::{Clock, EventIds, Headers, Random, Timestamp};
+use hapax_core::{Clock, EventId, EventIds, Headers, Random, Timestamp};
 use hapax_engine::{Accepted, Engine, Processed};
 use hapax_verify::Verdict;
 use http::{HeaderValue, Request, Response};
@@ -137,6 +137,19 @@ impl Ingest {
     }
 }
 
+/// An answer for good.
+struct Answered {
+    answer: Answer,
+    /// The first event that it is about.
+    event: Option<EventId>,
+}
+
+impl From<Answer> for Answered {
+    fn from(answer: Answer) -> Self {
+        Self { answer, event: None }
+    }
+}
+
 impl Inner {
     async fn handle(&self, request: Request<Incoming>) -> Answer {
         let started = self.clock.elapsed();
@@ -154,8 +167,8 @@ impl Inner {
         let outcome = self.receive(&source, request, received_at, &mut journey).await;
         let took = self.clock.elapsed().saturating_sub(started);
         let (answer, code) = match outcome {
-            Ok(answer) => {
-                source.meter.acknowledged(took);
+            Ok(Answered { answer, event }) => {
+                source.meter.acknowledged(took, event);
                 (answer, None)
             }
             Err(problem) => {
@@ -192,7 +205,7 @@ impl Inner {
         request: Request<Incoming>,
         received_at: Timestamp,
         journey: &mut Journey,
-    ) -> Result<Answer, Problem> {
+    ) -> Result<Answered, Problem> {
         let (head, incoming) = request.into_parts();
         judge::check_method(&head.method)?;
         // Held until the answer: what waits to be written counts too.
@@ -202,13 +215,17 @@ impl Inner {
             .map_err(|error| refused::body(&error, source.body_limit))?;
         let envelopes = match self.judge(source, &head, &body, received_at).await? {
             Verdict::Events(envelopes) => envelopes,
-            Verdict::Handshake(answer) => return Ok(handshake::response(answer)),
-            Verdict::Registration(registration) => return self.register(source, registration).await,
-            Verdict::Confirmation(confirmation) => return self.confirm(source, confirmation).await,
+            Verdict::Handshake(answer) => return Ok(handshake::response(answer).into()),
+            Verdict::Registration(registration) => {
+                return self.register(source, registration).await.map(Answered::from);
+            }
+            Verdict::Confirmation(confirmation) => {
+                return self.confirm(source, confirmation).await.map(Answered::from);
+            }
             Verdict::NeedsKey(request) => return Err(refused::key_unavailable(&request.key_id)),
         };
         if envelopes.is_empty() {
-            return Ok(answer::dressed(answer::empty(), &source.answer));
+            return Ok(answer::dressed(answer::empty(), &source.answer).into());
         }
         let headers = Headers::pack(
             head.headers
@@ -233,7 +250,10 @@ impl Inner {
             [one] if !is_batch => answer::one(one, source.ack_status),
             several => answer::batch(several),
         };
-        Ok(answer::dressed(answer, &source.answer))
+        Ok(Answered {
+            answer: answer::dressed(answer, &source.answer),
+            event: accepted.first().map(Accepted::id),
+        })
     }
 
     /// Waits for the work. Everything is durable already: whatever is answered, nothing is lost.

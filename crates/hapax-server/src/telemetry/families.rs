@@ -1,22 +1,38 @@
-//! The metrics with labels: their names, their help, and a meter for each source and destination.
+//! The counters and histograms with labels, and a meter for each source and destination.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use hapax_core::store::Counts;
-use hapax_core::{Clock, Timestamp, Verdict};
+use hapax_core::{Clock, EventId, Verdict};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::{Family, MetricConstructor};
-use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
-use super::histogram::{AGES, Histogram, SECONDS};
+use super::catalogue::help;
+use super::exposition::Histograms;
+use super::format::Format;
+use super::gap::LargestGap;
+use super::histogram::{AGES, ATTEMPT_SECONDS, Histogram, SECONDS};
 use super::refusals::Refusals;
 use super::source::SourceMeter;
 use super::traffic::Tally;
 use super::window::{Happened, Window};
+
+/// The codes of requests that do not prove who sent them. They begin at zero, as a rate over a counter that appears with
+/// its first count misses that count.
+const UNPROVEN: [&str; 3] = ["signature_missing", "signature_invalid", "timestamp_out_of_range"];
+/// The codes of requests that are answered 503, for the same reason.
+const UNAVAILABLE: [&str; 7] = [
+    "confirmation_failed",
+    "handler_failed",
+    "in_flight",
+    "key_unavailable",
+    "overloaded",
+    "shutting_down",
+    "store_unavailable",
+];
 
 /// What one destination's attempts came to.
 #[derive(Debug)]
@@ -26,24 +42,28 @@ pub(super) struct DestinationMeter {
     dead: Counter,
     released: Counter,
     seconds: Histogram,
+    pub(super) breaker_is_open: AtomicBool,
     pub(super) window: Window,
     traffic: Arc<Tally>,
+}
+
+/// One attempt, as it is counted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attempted {
+    pub(super) event: EventId,
+    pub(super) verdict: Verdict,
+    pub(super) took: Duration,
 }
 
 /// Every family, registered once.
 pub(super) struct Families {
     pub(super) received: Family<ReceivedLabels, Counter>,
     pub(super) rejected: Family<RejectedLabels, Counter>,
-    ack_seconds: Family<SourceLabel, Histogram, Buckets>,
-    duplicate_age_seconds: Family<SourceLabel, Histogram, Buckets>,
-    pub(super) dedupe_ratio: Family<SourceLabel, Gauge<f64, AtomicU64>>,
-    ledger_entries: Family<SourceLabel, Gauge>,
     attempts: Family<AttemptLabels, Counter>,
-    attempt_seconds: Family<DestinationLabel, Histogram, Buckets>,
-    backlog: Family<BacklogLabels, Gauge>,
-    oldest_pending_seconds: Family<DestinationLabel, Gauge<f64, AtomicU64>>,
-    pub(super) breaker_open: Family<DestinationLabel, Gauge>,
     pub(super) unavailable: Family<ReasonLabel, Counter>,
+    ack_seconds: Histograms,
+    duplicate_age_seconds: Histograms,
+    attempt_seconds: Histograms,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -75,24 +95,8 @@ struct AttemptLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct BacklogLabels {
-    destination: String,
-    state: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct ReasonLabel {
     pub(super) reason: &'static str,
-}
-
-/// Makes histograms with given bounds.
-#[derive(Clone, Copy, Debug)]
-struct Buckets(&'static [f64]);
-
-impl MetricConstructor<Histogram> for Buckets {
-    fn new_metric(&self) -> Histogram {
-        Histogram::new(self.0)
-    }
 }
 
 impl DestinationMeter {
@@ -101,8 +105,9 @@ impl DestinationMeter {
         self.released.inc();
     }
 
-    pub(super) fn attempted(&self, verdict: Verdict, took: Duration, now: Duration) {
-        self.seconds.observe(took.as_secs_f64());
+    pub(super) fn attempted(&self, attempted: Attempted, clock: &dyn Clock) {
+        let Attempted { event, verdict, took } = attempted;
+        self.seconds.observe_event(took.as_secs_f64(), event, clock.now());
         let happened = match verdict {
             Verdict::Completed => Some(Happened::Completed),
             Verdict::Retry { .. } => Some(Happened::Failed),
@@ -110,6 +115,7 @@ impl DestinationMeter {
             Verdict::Release => None,
         };
         if let Some(happened) = happened {
+            let now = clock.elapsed();
             self.window.count(now, happened);
             self.window.took(now, took);
         }
@@ -133,81 +139,51 @@ impl DestinationMeter {
 
 impl Families {
     pub(super) fn register(registry: &mut Registry) -> Self {
+        let histograms = |name, label, bounds| Histograms::new(name, help(name), label, bounds);
         let families = Self {
             received: Family::default(),
             rejected: Family::default(),
-            ack_seconds: Family::new_with_constructor(Buckets(SECONDS)),
-            duplicate_age_seconds: Family::new_with_constructor(Buckets(AGES)),
-            dedupe_ratio: Family::default(),
-            ledger_entries: Family::default(),
             attempts: Family::default(),
-            attempt_seconds: Family::new_with_constructor(Buckets(SECONDS)),
-            backlog: Family::default(),
-            oldest_pending_seconds: Family::default(),
-            breaker_open: Family::default(),
             unavailable: Family::default(),
+            ack_seconds: histograms("hapax_ack_seconds", "source", SECONDS),
+            duplicate_age_seconds: histograms("hapax_duplicate_age_seconds", "source", AGES),
+            attempt_seconds: histograms("hapax_attempt_seconds", "destination", ATTEMPT_SECONDS),
         };
         registry.register(
             "received",
-            "Events and refused requests, by what they were",
+            help("hapax_received_total"),
             families.received.clone(),
         );
         registry.register(
             "rejected",
-            "Refused requests, by the code of the problem",
+            help("hapax_rejected_total"),
             families.rejected.clone(),
         );
         registry.register(
-            "ack_seconds",
-            "From the head of a request to its 2xx",
-            families.ack_seconds.clone(),
-        );
-        registry.register(
-            "duplicate_age_seconds",
-            "How long after the first a copy came",
-            families.duplicate_age_seconds.clone(),
-        );
-        registry.register(
-            "dedupe_ratio",
-            "Share of copies among the events of the last ten minutes",
-            families.dedupe_ratio.clone(),
-        );
-        registry.register(
-            "ledger_entries",
-            "Ids that are remembered",
-            families.ledger_entries.clone(),
-        );
-        registry.register(
             "attempts",
-            "Attempts, by what followed",
+            help("hapax_attempts_total"),
             families.attempts.clone(),
         );
         registry.register(
-            "attempt_seconds",
-            "Time of one attempt",
-            families.attempt_seconds.clone(),
-        );
-        registry.register(
-            "backlog",
-            "Deliveries that are not done, by state",
-            families.backlog.clone(),
-        );
-        registry.register(
-            "oldest_pending_seconds",
-            "Age of the oldest unfinished delivery",
-            families.oldest_pending_seconds.clone(),
-        );
-        registry.register(
-            "breaker_open",
-            "1 while a destination gets nothing because it keeps failing",
-            families.breaker_open.clone(),
-        );
-        registry.register(
             "unavailable",
-            "Requests answered 503, by the code of the problem",
+            help("hapax_unavailable_total"),
             families.unavailable.clone(),
         );
+        for reason in UNAVAILABLE {
+            drop(families.unavailable.get_or_create(&ReasonLabel { reason }));
+        }
         families
+    }
+
+    /// The histograms, which the registry does not know.
+    pub(super) fn write(&self, text: &mut String, format: Format) {
+        for histograms in [
+            &self.ack_seconds,
+            &self.duplicate_age_seconds,
+            &self.attempt_seconds,
+        ] {
+            histograms.write(text, format);
+        }
     }
 
     pub(super) fn source(&self, name: &str, traffic: Arc<Tally>, clock: Arc<dyn Clock>) -> SourceMeter {
@@ -219,17 +195,19 @@ impl Families {
             };
             self.received.get_or_create_owned(&labels)
         };
-        let label = SourceLabel {
-            source: source.clone(),
-        };
+        for reason in UNPROVEN {
+            let source = source.clone();
+            drop(self.rejected.get_or_create(&RejectedLabels { source, reason }));
+        }
         SourceMeter {
             accepted: received("accepted"),
             duplicate: received("duplicate"),
             quarantined: received("quarantined"),
             conflict: received("conflict"),
             rejected: received("rejected"),
-            ack_seconds: self.ack_seconds.get_or_create_owned(&label),
-            duplicate_age_seconds: self.duplicate_age_seconds.get_or_create_owned(&label),
+            ack_seconds: self.ack_seconds.of(name),
+            duplicate_age_seconds: self.duplicate_age_seconds.of(name),
+            gaps: LargestGap::default(),
             window: Window::default(),
             clock,
             traffic,
@@ -238,58 +216,22 @@ impl Families {
     }
 
     pub(super) fn destination(&self, id: &str, traffic: Arc<Tally>) -> DestinationMeter {
-        let destination = id.to_owned();
         let attempts = |outcome| {
             let labels = AttemptLabels {
-                destination: destination.clone(),
+                destination: id.to_owned(),
                 outcome,
             };
             self.attempts.get_or_create_owned(&labels)
         };
-        let label = DestinationLabel {
-            destination: destination.clone(),
-        };
-        self.breaker_open.get_or_create(&label).set(0);
         DestinationMeter {
             completed: attempts("completed"),
             retried: attempts("retry"),
             dead: attempts("dead"),
             released: attempts("released"),
-            seconds: self.attempt_seconds.get_or_create_owned(&label),
+            seconds: self.attempt_seconds.of(id),
+            breaker_is_open: AtomicBool::new(false),
             window: Window::default(),
             traffic,
-        }
-    }
-
-    /// What is in the store now. Cleared first: a destination without a backlog has no row in the counts.
-    pub(super) fn set_backlog(&self, counts: &Counts, now: Timestamp) {
-        self.backlog.clear();
-        self.oldest_pending_seconds.clear();
-        self.ledger_entries.clear();
-        for backlog in &counts.backlog {
-            let destination = backlog.destination.as_str().to_owned();
-            let labels = BacklogLabels {
-                destination: destination.clone(),
-                state: backlog.state.as_str(),
-            };
-            self.backlog
-                .get_or_create(&labels)
-                .set(i64::try_from(backlog.count).unwrap_or(i64::MAX));
-            if let (true, Some(oldest)) = (backlog.state.is_unfinished(), backlog.oldest) {
-                let age = now.since(oldest).as_secs_f64();
-                let gauge = self
-                    .oldest_pending_seconds
-                    .get_or_create_owned(&DestinationLabel { destination });
-                gauge.set(gauge.get().max(age));
-            }
-        }
-        for ledger in &counts.ledger {
-            let label = SourceLabel {
-                source: ledger.scope.as_str().to_owned(),
-            };
-            self.ledger_entries
-                .get_or_create(&label)
-                .set(i64::try_from(ledger.entries).unwrap_or(i64::MAX));
         }
     }
 }

@@ -3,14 +3,23 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
-use prometheus_client::metrics::{MetricType, TypedMetric};
+use hapax_core::{EventId, Timestamp};
 
-/// Buckets for times from half a millisecond to ten seconds.
+use super::exemplar::{Exemplar, Slot};
+
+/// Buckets for answers and durable writes: an SQLite commit is a millisecond, a sender's patience ends after ten to
+/// thirty seconds. Doubled at the lower end, where a change of a factor of two is what an operator wants to see.
 pub(super) const SECONDS: &[f64] = &[
-    0.000_5, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.125, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
+    0.000_5, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.125, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 ];
-/// Buckets for the age of a copy: from a second to thirty days.
+/// Buckets for attempts: a handler next door takes milliseconds, one that calls others seconds, and a `timeout` may be
+/// set to minutes. The limit of the alert (5 s) and the default timeout (10 s) are bounds, so that a percentile near
+/// them is not a guess.
+pub(super) const ATTEMPT_SECONDS: &[f64] = &[
+    0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
+];
+/// Buckets for the age of a copy: a sender's own retries come within seconds to days, a replay by hand after weeks. The
+/// common windows (7, 30 and 90 days) are bounds.
 pub(super) const AGES: &[f64] = &[
     1.0,
     10.0,
@@ -23,6 +32,7 @@ pub(super) const AGES: &[f64] = &[
     259_200.0,
     604_800.0,
     2_592_000.0,
+    7_776_000.0,
 ];
 /// Buckets for events in one write.
 pub(super) const SIZES: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0];
@@ -35,81 +45,102 @@ pub(super) struct Histogram(Arc<Inner>);
 struct Inner {
     bounds: &'static [f64],
     /// One more than bounds: the last is for everything above.
-    counts: Vec<AtomicU64>,
+    buckets: Vec<Bucket>,
     /// In millionths, so that it adds up without a lock.
     sum_millionths: AtomicU64,
 }
 
+#[derive(Debug, Default)]
+struct Bucket {
+    count: AtomicU64,
+    newest: Slot,
+}
+
+/// What a histogram holds at a moment.
+pub(super) struct Reading {
+    /// Upper bound, how many are at or below it, and an example of those that are above the bound before.
+    pub(super) buckets: Vec<(f64, u64, Option<Exemplar>)>,
+    pub(super) sum: f64,
+    pub(super) count: u64,
+}
+
 impl Histogram {
     pub(super) fn new(bounds: &'static [f64]) -> Self {
-        let counts = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
+        let buckets = (0..=bounds.len()).map(|_| Bucket::default()).collect();
         Self(Arc::new(Inner {
             bounds,
-            counts,
+            buckets,
             sum_millionths: AtomicU64::new(0),
         }))
     }
 
     pub(super) fn observe(&self, value: f64) {
+        self.count(value);
+    }
+
+    /// The same for a value that is about one event, which may become the bucket's example.
+    pub(super) fn observe_event(&self, value: f64, event: EventId, at: Timestamp) {
+        self.count(value).newest.offer(Exemplar { event, value, at });
+    }
+
+    pub(super) fn read(&self) -> Reading {
         let inner = &*self.0;
-        let bucket = inner
+        let bounds = inner.bounds.iter().copied().chain([f64::INFINITY]);
+        // The count is the sum of the buckets as they were read, so that the two agree.
+        let mut count = 0;
+        let buckets = bounds
+            .zip(&inner.buckets)
+            .map(|(bound, bucket)| {
+                count += bucket.count.load(Ordering::Relaxed);
+                (bound, count, bucket.newest.newest())
+            })
+            .collect();
+        Reading {
+            buckets,
+            sum: inner.sum_millionths.load(Ordering::Relaxed) as f64 / 1e6,
+            count,
+        }
+    }
+
+    fn count(&self, value: f64) -> &Bucket {
+        let inner = &*self.0;
+        let place = inner
             .bounds
             .iter()
             .position(|bound| value <= *bound)
             .unwrap_or(inner.bounds.len());
-        inner.counts[bucket].fetch_add(1, Ordering::Relaxed);
         inner
             .sum_millionths
             .fetch_add((value * 1e6) as u64, Ordering::Relaxed);
-    }
-}
-
-impl TypedMetric for Histogram {
-    const TYPE: MetricType = MetricType::Histogram;
-}
-
-impl EncodeMetric for Histogram {
-    fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), std::fmt::Error> {
-        let inner = &*self.0;
-        let bounds = inner.bounds.iter().copied().chain([f64::INFINITY]);
-        let counts = inner.counts.iter().map(|count| count.load(Ordering::Relaxed));
-        let buckets: Vec<(f64, u64)> = bounds.zip(counts).collect();
-        // The count is the sum of the buckets as they were read, so that the two agree.
-        let count = buckets.iter().map(|(_, count)| count).sum();
-        let sum = inner.sum_millionths.load(Ordering::Relaxed) as f64 / 1e6;
-        encoder.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)
-    }
-
-    fn metric_type(&self) -> MetricType {
-        Self::TYPE
+        let bucket = &inner.buckets[place];
+        bucket.count.fetch_add(1, Ordering::Relaxed);
+        bucket
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use prometheus_client::encoding::text::encode;
-    use prometheus_client::registry::Registry;
-
     use super::*;
 
     #[test]
-    fn it_is_encoded_as_a_cumulative_histogram() {
+    fn it_is_read_as_a_cumulative_histogram() {
         let histogram = Histogram::new(&[1.0, 2.0]);
-        for value in [0.5, 1.0, 1.5, 9.0] {
+        for value in [0.5, 1.0, 1.5] {
             histogram.observe(value);
         }
-        let mut registry = Registry::default();
-        registry.register("h", "A histogram", histogram);
-        let mut text = String::new();
-        encode(&mut text, &registry).unwrap();
-        for line in [
-            "h_sum 12.0",
-            "h_count 4",
-            "h_bucket{le=\"1.0\"} 2",
-            "h_bucket{le=\"2.0\"} 3",
-            "h_bucket{le=\"+Inf\"} 4",
-        ] {
-            assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
-        }
+        let event = EventId::from_bytes([7; 16]);
+        histogram.observe_event(9.0, event, Timestamp::from_seconds(5));
+        let reading = histogram.read();
+        let exemplar = Exemplar {
+            event,
+            value: 9.0,
+            at: Timestamp::from_seconds(5),
+        };
+        assert_eq!(
+            reading.buckets,
+            [(1.0, 2, None), (2.0, 3, None), (f64::INFINITY, 4, Some(exemplar))]
+        );
+        assert_eq!(reading.count, 4);
+        assert!((reading.sum - 12.0).abs() < f64::EPSILON);
     }
 }

@@ -3,32 +3,35 @@
 //! Labels are bounded: sources and destinations come from the configuration, everything else from enums. What a
 //! stranger sends to a name that no source has is counted under [`UNKNOWN_SOURCE`].
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use hapax_core::store::{Counts, Span, Subject, TrafficRow};
 use hapax_core::{Clock, DestinationId, Owner, Random as _, SourceName, SystemRandom, Timestamp};
 use hapax_engine::Observation;
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use crate::http::admin::views::RetentionView;
 use crate::http::admin::{Arrivals, Meter};
 
-use super::families::{
-    DestinationLabel, DestinationMeter, Families, ReasonLabel, ReceivedLabels, RejectedLabels, SourceLabel,
-};
+use super::alerts::AlertMeter;
+use super::catalogue::help;
+use super::exposition;
+use super::families::{Attempted, DestinationMeter, Families, ReasonLabel, ReceivedLabels, RejectedLabels};
+use super::format::Format;
+use super::gauges::Gauges;
 use super::histogram::{Histogram, SECONDS, SIZES};
 use super::refusals::{Refusal, Refusals};
 use super::source::SourceMeter;
+use super::ten_minutes::TenMinutes;
 use super::traces::SpanCounts;
 use super::traffic::{Tally, TrafficBook};
 use super::window::Window;
-
-/// The media type of [`Metrics::render`].
-pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Requests to names that no source has are counted under this one.
 pub const UNKNOWN_SOURCE: &str = "(unknown)";
@@ -36,18 +39,29 @@ pub const UNKNOWN_SOURCE: &str = "(unknown)";
 /// All counters and gauges of the process.
 pub struct Metrics {
     pub(super) clock: Arc<dyn Clock>,
-    registry: Mutex<Registry>,
+    pub(super) registry: Mutex<Registry>,
     pub(super) sources: ArcSwap<HashMap<SourceName, Arc<SourceMeter>>>,
     pub(super) destinations: ArcSwap<HashMap<DestinationId, Arc<DestinationMeter>>>,
+    pub(super) configured: ArcSwap<Configured>,
     families: Families,
+    gauges: Gauges,
     traffic: TrafficBook,
     spans: SpanCounts,
     strangers: Refusals,
     store_batch_size: Histogram,
     store_write_seconds: Histogram,
     pub(super) store_writes: Window,
+    pub(super) alerts: AlertMeter,
     purged_events: AtomicU64,
     purged_ledger: AtomicU64,
+}
+
+/// What the configuration has now: gauges are shown for this alone.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Configured {
+    /// By source: how long an id is remembered.
+    pub(super) sources: BTreeMap<SourceName, Duration>,
+    pub(super) destinations: BTreeSet<DestinationId>,
 }
 
 impl Metrics {
@@ -55,17 +69,12 @@ impl Metrics {
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         let mut registry = Registry::with_prefix("hapax");
         let families = Families::register(&mut registry);
-        let store_batch_size = Histogram::new(SIZES);
-        let store_write_seconds = Histogram::new(SECONDS);
+        let alerts = AlertMeter::register(&mut registry);
+        let gauges = Gauges::register(&mut registry);
         registry.register(
-            "store_batch_size",
-            "Events in one durable write",
-            store_batch_size.clone(),
-        );
-        registry.register(
-            "store_write_seconds",
-            "Time of one durable write",
-            store_write_seconds.clone(),
+            "build",
+            help("hapax_build_info"),
+            Info::new([("version", env!("CARGO_PKG_VERSION"))]),
         );
         let spans = SpanCounts::register(&mut registry);
         let owner = Owner(SystemRandom::new().next_u64());
@@ -75,23 +84,49 @@ impl Metrics {
             registry: Mutex::new(registry),
             sources: ArcSwap::default(),
             destinations: ArcSwap::default(),
+            configured: ArcSwap::default(),
             families,
             spans,
+            gauges,
             strangers: Refusals::default(),
-            store_batch_size,
-            store_write_seconds,
+            store_batch_size: Histogram::new(SIZES),
+            store_write_seconds: Histogram::new(SECONDS),
             store_writes: Window::default(),
+            alerts,
             purged_events: AtomicU64::new(0),
             purged_ledger: AtomicU64::new(0),
         }
     }
 
-    /// Knows these sources and destinations from now on. Those of before are kept: a counter never goes away.
+    /// Knows these sources, with how long each remembers an id, and these destinations from now on. Counters of those
+    /// before are kept, as a counter never goes away; their gauges are gone.
     pub fn know<'a>(
         &self,
-        sources: impl IntoIterator<Item = &'a SourceName>,
+        sources: impl IntoIterator<Item = (&'a SourceName, Duration)>,
         destinations: impl IntoIterator<Item = &'a DestinationId>,
     ) {
+        let configured = Configured {
+            sources: sources
+                .into_iter()
+                .map(|(name, window)| (name.clone(), window))
+                .collect(),
+            destinations: destinations.into_iter().cloned().collect(),
+        };
+        self.meet(configured.sources.keys());
+        let mut known = HashMap::clone(&self.destinations.load());
+        for id in &configured.destinations {
+            known.entry(id.clone()).or_insert_with(|| {
+                let tally = self.tally(Subject::Destination(id.clone()));
+                Arc::new(self.families.destination(id.as_str(), tally))
+            });
+        }
+        self.destinations.store(Arc::new(known));
+        self.alerts
+            .keep_breakers(|id| configured.destinations.contains(id));
+        self.configured.store(Arc::new(configured));
+    }
+
+    fn meet<'a>(&self, sources: impl IntoIterator<Item = &'a SourceName>) {
         let mut known = HashMap::clone(&self.sources.load());
         for name in sources {
             known
@@ -99,14 +134,6 @@ impl Metrics {
                 .or_insert_with(|| Arc::new(self.new_source(name)));
         }
         self.sources.store(Arc::new(known));
-        let mut known = HashMap::clone(&self.destinations.load());
-        for id in destinations {
-            known.entry(id.clone()).or_insert_with(|| {
-                let tally = self.tally(Subject::Destination(id.clone()));
-                Arc::new(self.families.destination(id.as_str(), tally))
-            });
-        }
-        self.destinations.store(Arc::new(known));
     }
 
     /// The meter of a source, to be kept by whoever counts often.
@@ -114,7 +141,7 @@ impl Metrics {
         if let Some(meter) = self.sources.load().get(name) {
             return Arc::clone(meter);
         }
-        self.know([name], []);
+        self.meet([name]);
         self.sources
             .load()
             .get(name)
@@ -192,20 +219,22 @@ impl Metrics {
                 ..
             } => {
                 if let Some(meter) = self.destinations.load().get(&delivery.destination) {
-                    meter.attempted(*verdict, *took, self.clock.elapsed());
+                    let attempted = Attempted {
+                        event: delivery.event.id,
+                        verdict: *verdict,
+                        took: *took,
+                    };
+                    meter.attempted(attempted, &*self.clock);
                 }
             }
             Observation::Breaker {
                 destination,
                 open_for,
             } => {
-                let label = DestinationLabel {
-                    destination: destination.as_str().to_owned(),
-                };
-                self.families
-                    .breaker_open
-                    .get_or_create(&label)
-                    .set(i64::from(open_for.is_some()));
+                self.alerts.breaker(destination, *open_for, self.clock.elapsed());
+                if let Some(meter) = self.destinations.load().get(*destination) {
+                    meter.breaker_is_open.store(open_for.is_some(), Ordering::Relaxed);
+                }
             }
             Observation::Purged(purged) => {
                 self.purged_events.fetch_add(purged.events, Ordering::Relaxed);
@@ -226,20 +255,27 @@ impl Metrics {
 }
 
 impl Meter for Metrics {
-    fn render(&self, counts: &Counts, now: Timestamp) -> String {
-        let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
-        self.families.set_backlog(counts, now);
-        for (name, meter) in self.sources.load().iter() {
-            let figures = meter.window.figures(self.clock.elapsed());
-            let ratio = figures.dedupe_ratio.unwrap_or_default();
-            let label = SourceLabel {
-                source: name.as_str().to_owned(),
-            };
-            self.families.dedupe_ratio.get_or_create(&label).set(ratio);
-        }
+    fn render(&self, counts: &Counts, now: Timestamp, format: Format) -> String {
         let mut text = String::with_capacity(16 * 1024);
-        // Writing to a String cannot fail.
-        let _ = encode(&mut text, &registry);
+        {
+            let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+            self.gauges.set(self, counts, now);
+            // Writing to a String cannot fail.
+            let _ = encode_registry(&mut text, &registry);
+        }
+        if format == Format::Plain {
+            text = exposition::plain(&text);
+        }
+        self.families.write(&mut text, format);
+        for (name, histogram) in [
+            ("hapax_store_batch_size", &self.store_batch_size),
+            ("hapax_store_write_seconds", &self.store_write_seconds),
+        ] {
+            exposition::single(&mut text, name, help(name), histogram, format);
+        }
+        if format == Format::OpenMetrics {
+            let _ = encode_eof(&mut text);
+        }
         text
     }
 
@@ -257,6 +293,11 @@ impl Meter for Metrics {
 
     fn traffic_on_top_of(&self, stored: Vec<TrafficRow>, span: Span) -> Vec<TrafficRow> {
         self.traffic.on_top_of(stored, span)
+    }
+
+    fn last_ten_minutes(&self) -> TenMinutes {
+        // The one of the same name, which needs no trait.
+        Self::last_ten_minutes(self)
     }
 
     fn refusals(&self, source: &str) -> Vec<Refusal> {
@@ -285,103 +326,4 @@ impl std::fmt::Debug for Metrics {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use hapax_core::store::{Backlog, LedgerCount};
-    use hapax_core::{BodyHash, DeliveryState, EventIds, Headers, Identity, SystemClock, SystemRandom};
-    use hapax_engine::Accepted;
-
-    use super::*;
-
-    fn metrics() -> Metrics {
-        let metrics = Metrics::new(Arc::new(SystemClock::default()));
-        metrics.know([&"stripe".into()], [&"billing".into()]);
-        metrics
-    }
-
-    fn has(text: &str, line: &str) {
-        assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
-    }
-
-    #[test]
-    fn every_documented_name_is_there() {
-        let metrics = metrics();
-        let now = Timestamp::from_seconds(1_000);
-        let counts = Counts {
-            backlog: vec![Backlog {
-                destination: "billing".into(),
-                state: DeliveryState::Retrying,
-                count: 3,
-                oldest: Some(Timestamp::from_seconds(940)),
-            }],
-            ledger: vec![LedgerCount {
-                scope: "stripe".into(),
-                entries: 7,
-            }],
-            ..Counts::default()
-        };
-        let id = EventIds::default().next(now, Identity::new("stripe", "e").key(), &SystemRandom::new());
-        let duplicate = Accepted::Duplicate {
-            id,
-            event_id: "e".to_owned(),
-            first_seen: now,
-        };
-        let (source, age) = (SourceName::from("stripe"), Duration::from_secs(5));
-        metrics.count(&Observation::Arrived {
-            source: &source,
-            accepted: &duplicate,
-            age,
-            raw_hash: BodyHash::of(b"{}"),
-            headers: &Headers::default(),
-        });
-        metrics.rejected("stripe", "signature_invalid");
-        metrics.rejected(UNKNOWN_SOURCE, "unknown_source");
-        metrics.unavailable("overloaded");
-        let text = metrics.render(&counts, now);
-        for line in [
-            "hapax_received_total{source=\"stripe\",result=\"duplicate\"} 1",
-            "hapax_received_total{source=\"stripe\",result=\"rejected\"} 1",
-            "hapax_rejected_total{source=\"stripe\",reason=\"signature_invalid\"} 1",
-            "hapax_rejected_total{source=\"(unknown)\",reason=\"unknown_source\"} 1",
-            "hapax_ack_seconds_count{source=\"stripe\"} 0",
-            "hapax_attempts_total{destination=\"billing\",outcome=\"completed\"} 0",
-            "hapax_attempt_seconds_count{destination=\"billing\"} 0",
-            "hapax_backlog{destination=\"billing\",state=\"retrying\"} 3",
-            "hapax_oldest_pending_seconds{destination=\"billing\"} 60.0",
-            "hapax_duplicate_age_seconds_sum{source=\"stripe\"} 5.0",
-            "hapax_dedupe_ratio{source=\"stripe\"} 1.0",
-            "hapax_ledger_entries{source=\"stripe\"} 7",
-            "hapax_breaker_open{destination=\"billing\"} 0",
-            "hapax_unavailable_total{reason=\"overloaded\"} 1",
-            "hapax_store_batch_size_count 0",
-            "hapax_store_write_seconds_count 0",
-        ] {
-            has(&text, line);
-        }
-    }
-
-    #[test]
-    fn a_backlog_that_is_gone_is_gone_from_the_gauges() {
-        let metrics = metrics();
-        let backlog = Backlog {
-            destination: "billing".into(),
-            state: DeliveryState::Pending,
-            count: 1,
-            oldest: None,
-        };
-        let counts = Counts {
-            backlog: vec![backlog],
-            ..Counts::default()
-        };
-        has(
-            &metrics.render(&counts, Timestamp::default()),
-            "hapax_backlog{destination=\"billing\",state=\"pending\"} 1",
-        );
-        assert!(
-            !metrics
-                .render(&Counts::default(), Timestamp::default())
-                .contains("hapax_backlog{")
-        );
-    }
-}
+mod tests;

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hapax_core::{Clock, Timestamp};
+use hapax_core::{Clock, EventId, Timestamp};
 use hapax_engine::Accepted;
 use prometheus_client::metrics::counter::Counter;
 
+use super::gap::LargestGap;
 use super::histogram::Histogram;
 use super::refusals::{Refusal, Refusals};
 use super::traffic::Tally;
@@ -21,6 +22,7 @@ pub struct SourceMeter {
     pub(super) rejected: Counter,
     pub(super) ack_seconds: Histogram,
     pub(super) duplicate_age_seconds: Histogram,
+    pub(super) gaps: LargestGap,
     pub(super) window: Window,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) traffic: Arc<Tally>,
@@ -28,9 +30,14 @@ pub struct SourceMeter {
 }
 
 impl SourceMeter {
-    /// A request was answered for good, this long after its head was read.
-    pub fn acknowledged(&self, after: Duration) {
-        self.ack_seconds.observe(after.as_secs_f64());
+    /// A request was answered for good, this long after its head was read. The event is the first in it, if there is one.
+    pub fn acknowledged(&self, after: Duration, event: Option<EventId>) {
+        match event {
+            Some(event) => self
+                .ack_seconds
+                .observe_event(after.as_secs_f64(), event, self.clock.now()),
+            None => self.ack_seconds.observe(after.as_secs_f64()),
+        }
         self.window.took(self.clock.elapsed(), after);
         self.traffic.count(|traffic| traffic.took.count(after));
     }
@@ -55,9 +62,11 @@ impl SourceMeter {
                 self.accepted.inc();
                 Happened::Accepted
             }
-            Accepted::Duplicate { .. } => {
+            Accepted::Duplicate { id, .. } => {
                 self.duplicate.inc();
-                self.duplicate_age_seconds.observe(age.as_secs_f64());
+                self.gaps.observe(self.clock.elapsed(), age);
+                self.duplicate_age_seconds
+                    .observe_event(age.as_secs_f64(), *id, self.clock.now());
                 Happened::Copied
             }
             Accepted::Quarantined { .. } => {

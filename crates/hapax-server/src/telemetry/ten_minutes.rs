@@ -22,20 +22,21 @@ pub struct TenMinutes {
 }
 
 impl Metrics {
-    /// The last ten minutes, of every source and destination that is known.
+    /// The last ten minutes, of every source and destination that is configured.
     pub fn last_ten_minutes(&self) -> TenMinutes {
         let now = self.clock.elapsed();
-        let sources = self.sources.load();
-        let destinations = self.destinations.load();
+        let (sources, destinations) = (self.sources.load(), self.destinations.load());
+        let configured = self.configured.load();
+        let of_source = |name: &SourceName| Some((name.clone(), sources.get(name)?.window.figures(now)));
+        let of_destination =
+            |id: &DestinationId| Some((id.clone(), destinations.get(id)?.window.figures(now)));
         TenMinutes {
             watched_for: now.min(WINDOW),
-            sources: sources
+            sources: configured.sources.keys().filter_map(of_source).collect(),
+            destinations: configured
+                .destinations
                 .iter()
-                .map(|(name, meter)| (name.clone(), meter.window.figures(now)))
-                .collect(),
-            destinations: destinations
-                .iter()
-                .map(|(id, meter)| (id.clone(), meter.window.figures(now)))
+                .filter_map(of_destination)
                 .collect(),
             store_write: self.store_writes.figures(now).took,
         }

@@ -17,7 +17,7 @@ async fn probes_need_no_token_and_metrics_have_their_names() {
         metrics
             .header("content-type")
             .unwrap()
-            .starts_with("application/openmetrics-text")
+            .starts_with("text/plain; version=0.0.4")
     );
     let text = String::from_utf8(metrics.body).unwrap();
     assert!(

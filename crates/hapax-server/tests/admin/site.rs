@@ -106,7 +106,10 @@ impl Site {
         let store = Arc::new(SqliteStore::open(&folder.path().join("hapax.db"), options).unwrap());
         let metrics = Arc::new(Metrics::new(clock.clone()));
         metrics.know(
-            config.sources.values().map(|source| &source.name),
+            config
+                .sources
+                .values()
+                .map(|source| (&source.name, source.ledger_window)),
             config.destinations.values().map(|destination| &destination.id),
         );
         let destination = Arc::new(Destination(Mutex::new(Mood::Willing)));

@@ -11,6 +11,7 @@
 mod harness;
 
 mod abuse;
+mod alerts;
 mod answers;
 mod bank;
 mod cli;
@@ -22,6 +23,7 @@ mod examples;
 mod footprint;
 mod moving;
 mod outbox;
+mod prometheus;
 mod redis;
 mod replicas;
 mod shutdown;

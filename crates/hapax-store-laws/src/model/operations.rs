@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AuditEntry, AuditRecord, BodyNote, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal, Driver,
-    DuplicateNote, DuplicateTally, Error, IndexedField, Pause, ReplayJob, ReplayJobId, ReplayJobState,
-    SAVED_VIEWS_MAX, SavedView, SourceState, Span, TrafficRow, Variant,
+    ALERTS_MAX, AlertState, AuditEntry, AuditRecord, BodyNote, Cursor, DeadGroup, DeadQuery, DeliveryView,
+    Disposal, Driver, DuplicateNote, DuplicateTally, Error, IndexedField, Pause, ReplayJob, ReplayJobId,
+    ReplayJobState, SAVED_VIEWS_MAX, SavedView, SourceState, Span, TrafficRow, Variant,
 };
 use hapax_core::{
     BodyHash, DeliveryState, DestinationId, EventId, Identity, Operations, SourceName, Timestamp,
@@ -251,6 +251,27 @@ impl Operations for MemoryStore {
         Ok(self.step(|state, _| state.views.values().cloned().collect()))
     }
 
+    async fn alerts(&self) -> Result<Vec<AlertState>, Error> {
+        Ok(self.step(|state, _| {
+            let alerts = state.alerts.iter();
+            alerts
+                .map(|(name, value)| AlertState {
+                    name: name.clone(),
+                    value: value.clone(),
+                })
+                .collect()
+        }))
+    }
+
+    async fn swap_alert(
+        &self,
+        name: &str,
+        before: Option<Vec<u8>>,
+        after: Option<Vec<u8>>,
+    ) -> Result<bool, Error> {
+        Ok(self.step(|state, _| state.swap_alert(name, before.as_ref(), after)))
+    }
+
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {
         self.step(|state, _| notes.into_iter().for_each(|note| state.note_body(note)));
         Ok(())
@@ -275,6 +296,18 @@ impl Operations for MemoryStore {
 }
 
 impl State {
+    fn swap_alert(&mut self, name: &str, before: Option<&Vec<u8>>, after: Option<Vec<u8>>) -> bool {
+        let is_full = self.alerts.len() >= ALERTS_MAX;
+        if self.alerts.get(name) != before || before.is_none() && after.is_some() && is_full {
+            return false;
+        }
+        match after {
+            Some(after) => self.alerts.insert(name.to_owned(), after),
+            None => self.alerts.remove(name),
+        };
+        true
+    }
+
     /// Changes one delivery, if it is in the state to be changed; how many it was.
     fn dispose(
         &mut self,

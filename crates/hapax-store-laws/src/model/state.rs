@@ -26,6 +26,7 @@ pub(super) struct State {
     pub(super) pauses: BTreeMap<DestinationId, Pause>,
     pub(super) source_states: BTreeMap<(SourceName, String), SourceState>,
     pub(super) views: BTreeMap<String, SavedView>,
+    pub(super) alerts: BTreeMap<String, Vec<u8>>,
     pub(super) traffic: BTreeMap<(Span, Timestamp, Subject, Owner), Traffic>,
     /// Since when each field is indexed.
     pub(super) indexes: BTreeMap<IndexedField, Timestamp>,

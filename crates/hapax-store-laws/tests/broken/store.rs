@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AcceptRequest, AuditEntry, AuditRecord, BodyNote, Census, Claim, Counts, Cursor, DeadGroup, DeadQuery,
-    DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Error, EventPage, EventQuery, EventRecord,
-    Forgotten, ImportBegun, ImportMark, IndexedField, LeaseBatch, LeaseOrder, LedgerEntry, Origin, Pause,
-    PurgeOrder, Purged, Quarantined, Record, ReplayJob, ReplayJobId, ReplayOrder, Replayed, Report, Rescued,
-    SavedView, SourceState, Span, TrafficRow, TransferCursor, TransferPage, Variant, Written,
+    AcceptRequest, AlertState, AuditEntry, AuditRecord, BodyNote, Census, Claim, Counts, Cursor, DeadGroup,
+    DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Error, EventPage, EventQuery,
+    EventRecord, Forgotten, ImportBegun, ImportMark, IndexedField, LeaseBatch, LeaseOrder, LedgerEntry,
+    Origin, Pause, PurgeOrder, Purged, Quarantined, Record, ReplayJob, ReplayJobId, ReplayOrder, Replayed,
+    Report, Rescued, SavedView, SourceState, Span, TrafficRow, TransferCursor, TransferPage, Variant,
+    Written,
 };
 use hapax_core::{
     Backend, BodyHash, DeliveryState, DestinationId, EventId, Generation, Hold, Identity, Key, Operations,
@@ -67,6 +68,10 @@ pub(crate) enum Fault {
     GroupsDiscarded,
     /// Says that it keeps any number of views.
     KeepsEveryView,
+    /// Writes an alert whatever was there.
+    SwapsBlindly,
+    /// Says that it keeps any number of alerts.
+    KeepsEveryAlert,
 }
 
 pub(crate) struct BrokenSubject {
@@ -456,6 +461,28 @@ impl Operations for Broken {
 
     async fn views(&self) -> Result<Vec<SavedView>, Error> {
         self.inner.views().await
+    }
+
+    async fn alerts(&self) -> Result<Vec<AlertState>, Error> {
+        self.inner.alerts().await
+    }
+
+    async fn swap_alert(
+        &self,
+        name: &str,
+        before: Option<Vec<u8>>,
+        after: Option<Vec<u8>>,
+    ) -> Result<bool, Error> {
+        let mut before = before;
+        if self.has(Fault::SwapsBlindly) {
+            let kept = self.inner.alerts().await?;
+            before = kept
+                .into_iter()
+                .find(|alert| alert.name == name)
+                .map(|alert| alert.value);
+        }
+        let swapped = self.inner.swap_alert(name, before, after).await?;
+        Ok(swapped || self.has(Fault::KeepsEveryAlert))
     }
 
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {

@@ -9,7 +9,7 @@ use crate::bench::{Maker, accept, open};
 
 /// Takes the database back to the version before searches.
 const BACK: &str = "
-    DROP TABLE hapax.views, hapax.traffic, hapax.indexed_fields, hapax.noted, hapax.indexed;
+    DROP TABLE hapax.views, hapax.traffic, hapax.indexed_fields, hapax.noted, hapax.indexed, hapax.alerts;
     UPDATE hapax.meta SET value = 2 WHERE key = 'schema_version';";
 
 #[tokio::test(flavor = "multi_thread")]

@@ -23,7 +23,7 @@
 -- Only in the first shard:
 --   P A        pauses by destination; the audit trail by number
 --   J N U      bulk replays by id; in the order in which they were created; those that are not over
---   S V I      values of sources; saved views; indexed fields
+--   S V I F    values of sources; saved views; indexed fields; what is known of alerts
 --   T<span>\0<slot> hash traffic of one slot, by subject and process
 
 local tag = string.sub(KEYS[1], 1, -2)

@@ -89,7 +89,8 @@ fn destinations(traffic: &TrafficView, reader: Reader) -> String {
     table.render(reader)
 }
 
-fn percentiles(view: PercentilesView) -> [String; 3] {
+/// Three of them, in milliseconds.
+pub(super) fn percentiles(view: PercentilesView) -> [String; 3] {
     [view.p50_ms, view.p95_ms, view.p99_ms]
         .map(|took| took.map_or_else(|| "-".to_owned(), |took| format!("{took:.1}")))
 }

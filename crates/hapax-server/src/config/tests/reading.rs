@@ -7,7 +7,9 @@ use hapax_core::OnDead;
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::keys::{ALL, BACKOFF, DESTINATION, OUTBOX, PARAM, REDIS, SERVER, SOURCE, STORE, TRACES};
+use crate::config::keys::{
+    ALERTS, ALL, BACKOFF, DESTINATION, OUTBOX, PARAM, RECEIVER, REDIS, SERVER, SOURCE, STORE, TRACES,
+};
 
 #[test]
 fn the_documented_file_is_understood() {
@@ -182,13 +184,15 @@ fn the_reader_asks_for_exactly_the_keys_of_the_table() {
         &BACKOFF,
         &OUTBOX,
         &TRACES,
+        &ALERTS,
+        &RECEIVER,
     ] {
         let known: BTreeSet<String> = table.names().map(str::to_owned).collect();
         assert_eq!(asked(table.header), known, "{}", table.header);
     }
     assert_eq!(
         ALL.len(),
-        10,
+        12,
         "`verify` is read by the verifier, and compared with its keys elsewhere"
     );
 }

@@ -8,7 +8,7 @@ use hapax_core::{Backend, Timestamp};
 use tokio::sync::Mutex;
 
 use super::views::RetentionView;
-use crate::telemetry::Refusal;
+use crate::telemetry::{Format, Refusal, TenMinutes};
 
 /// How long counts are good for a scrape: counting a large ledger is not free.
 const COUNTS_KEPT: Duration = Duration::from_secs(5);
@@ -23,14 +23,17 @@ const COUNTS_OLD: Duration = Duration::from_secs(60);
 
 /// The counters of this process, since its start.
 pub trait Meter: Send + Sync + 'static {
-    /// Everything, in the text format of Prometheus, with the gauges that only the store knows.
-    fn render(&self, counts: &Counts, now: Timestamp) -> String;
+    /// Everything, in a format of Prometheus, with the gauges that only the store knows.
+    fn render(&self, counts: &Counts, now: Timestamp, format: Format) -> String;
 
     /// What arrived, for each source that anything came from.
     fn arrivals(&self) -> Vec<Arrivals>;
 
     /// The rows of a span as they are in the store, with what this process has not written yet.
     fn traffic_on_top_of(&self, stored: Vec<TrafficRow>, span: Span) -> Vec<TrafficRow>;
+
+    /// The last ten minutes.
+    fn last_ten_minutes(&self) -> TenMinutes;
 
     /// The last refusals of a source, newest first; of
     /// [`UNKNOWN_SOURCE`](crate::telemetry::metrics::UNKNOWN_SOURCE) those of names that no source has.

@@ -15,6 +15,7 @@ use super::meter::{Meter, StoreCounts};
 use super::readiness::Readiness;
 use super::stream::STREAMS_MAX;
 use super::views::{DestinationView, SourceView};
+use crate::alerts::Alerts;
 use crate::outbox::Outboxes;
 
 /// The admin port's share of the process. Cheap to clone.
@@ -38,6 +39,8 @@ pub struct AdminState {
     pub(in crate::http) gate: Arc<Gate>,
     /// The outboxes that are relayed.
     pub(in crate::http) outboxes: Option<Arc<Outboxes>>,
+    /// What is alerted on.
+    pub(in crate::http) alerts: Option<Arc<Alerts>>,
 }
 
 impl AdminState {
@@ -45,6 +48,13 @@ impl AdminState {
     #[must_use]
     pub(crate) fn with_outboxes(mut self, outboxes: Arc<Outboxes>) -> Self {
         self.outboxes = Some(outboxes);
+        self
+    }
+
+    /// With the alerts of this process.
+    #[must_use]
+    pub(crate) fn with_alerts(mut self, alerts: Arc<Alerts>) -> Self {
+        self.alerts = Some(alerts);
         self
     }
 
@@ -67,6 +77,7 @@ impl AdminState {
             counts: StoreCounts::default(),
             gate: Arc::new(Gate::new()),
             outboxes: None,
+            alerts: None,
         }
     }
 }

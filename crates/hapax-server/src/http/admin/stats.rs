@@ -12,8 +12,8 @@ use super::extract::Asked;
 use super::fault::Answer;
 use super::meter::Arrivals;
 use super::state::{AdminState, Settings};
-use super::traffic;
 use super::views::{DestinationStatsView, DestinationView, SourceStatsView, StatsView, StoreView};
+use super::{ten_minutes, traffic};
 
 /// How far to look back.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -63,6 +63,7 @@ pub(in crate::http) async fn now(state: &AdminState, over: Option<Span>) -> Answ
             bytes: counts.store_bytes,
         },
         retention: state.meter.purged(),
+        ten_minutes: ten_minutes::now(state),
         traffic,
     })
 }

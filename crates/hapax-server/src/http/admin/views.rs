@@ -3,6 +3,7 @@
 //! This is a contract: `--json` prints the very same documents. Fields are added, never renamed.
 //! Ids are strings, times RFC 3339, durations say their unit.
 
+mod alert;
 mod delivery;
 mod event;
 mod fact;
@@ -12,8 +13,12 @@ mod overview;
 mod place;
 mod saved;
 mod stats;
+mod ten_minutes;
 mod traffic;
 
+pub use alert::{
+    AlertReceiverView, AlertRuleView, AlertTestView, AlertTestedView, AlertView, AlertsView, UndeliveredView,
+};
 pub(crate) use delivery::Intake;
 pub use delivery::{
     AttemptView, DeadGroupView, DeadGroupsView, DeliveriesView, DeliveryStatus, DeliveryView,
@@ -34,6 +39,7 @@ pub use place::{
 };
 pub use saved::{CompletionView, DeletedViewView, SavedViewView, SavedViewsView, SuggestionView};
 pub use stats::{DestinationStatsView, RetentionView, SourceStatsView, StatsView, StoreView};
+pub use ten_minutes::{DestinationTenMinutesView, SourceTenMinutesView, TenMinutesView};
 pub use traffic::{
     DestinationSeriesView, DestinationTrafficView, PercentilesView, SourceSeriesView, SourceTrafficView,
     TrafficView,

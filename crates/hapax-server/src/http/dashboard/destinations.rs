@@ -13,11 +13,13 @@ use super::number;
 use super::overview::{percentiles, state_badge};
 use super::viewer::{Changing, Viewer};
 use super::written::written;
-use super::{form::form, link};
+use super::{form::form, link, ten_minutes};
 use crate::http::admin::extract::Named;
 use crate::http::admin::fault::Answer;
-use crate::http::admin::views::{DestinationStatsView, DestinationTrafficView, DestinationView};
-use crate::http::admin::{AdminState, destinations, overview};
+use crate::http::admin::views::{
+    DestinationStatsView, DestinationTrafficView, DestinationView, TenMinutesView,
+};
+use crate::http::admin::{self, AdminState, destinations, overview};
 
 const PATH: &str = "/destinations";
 
@@ -26,7 +28,7 @@ pub(super) async fn page(State(state): State<AdminState>, viewer: Viewer) -> Ans
     let (counts, pauses) = (state.counts.read(store).await?, store.pauses().await?);
     let configured = destinations::all(&state, &counts, &pauses);
     let view = overview::over(&state, Span::Day).await?;
-    let now = SystemClock::default().now();
+    let (recent, now) = (admin::ten_minutes::now(&state), SystemClock::default().now());
     let work_of = |id: &str| view.destinations.iter().find(|one| one.destination_id == id);
     let traffic_of = |id: &str| {
         view.traffic
@@ -42,7 +44,7 @@ pub(super) async fn page(State(state): State<AdminState>, viewer: Viewer) -> Ans
         div class="stack" {
             @for place in &configured {
                 section class="card stack" id={ "destination-" (place.name) } {
-                    (card(place, work_of(&place.id), traffic_of(&place.id), now))
+                    (card(place, work_of(&place.id), &recent, traffic_of(&place.id), now))
                     (written(&settings, &format!("destinations.{}", place.name)))
                     (switch(&viewer, place, now))
                 }
@@ -74,6 +76,7 @@ pub(super) async fn resume(
 fn card(
     place: &DestinationView,
     work: Option<&DestinationStatsView>,
+    recent: &TenMinutesView,
     traffic: Option<&DestinationTrafficView>,
     now: Timestamp,
 ) -> Markup {
@@ -91,6 +94,7 @@ fn card(
                 dt { "Breaker" } dd { "open for another " (open_ms.div_ceil(1_000)) " s; then one delivery tries whether it works again" }
             }
             @if let Some(work) = work { (backlog(work, now)) }
+            (ten_minutes::of_destination(recent, &place.id))
             @if let Some(traffic) = traffic {
                 dt { "Last 24 h" }
                 dd { (number::count(traffic.completed)) " completed, " (number::count(traffic.failed)) " failed, " (number::count(traffic.dead)) " given up; took " (percentiles(traffic.took)) " (p50 / p95 / p99)" }

@@ -14,8 +14,8 @@ use super::moment::moment;
 use super::number;
 use super::prose::prose;
 use super::status::{Tone, badge};
+use super::ten_minutes;
 use super::viewer::Viewer;
-use crate::http::admin::AdminState;
 use crate::http::admin::extract::Asked;
 use crate::http::admin::fault::Answer;
 use crate::http::admin::overview;
@@ -23,6 +23,7 @@ use crate::http::admin::views::{
     AttentionKind, AttentionView, DestinationStatsView, OverviewView, PercentilesView, SourceTrafficView,
     TrafficView,
 };
+use crate::http::admin::{self, AdminState};
 
 const KINDS: [&str; 4] = ["accepted", "duplicates", "conflicts", "rejected"];
 
@@ -39,9 +40,9 @@ pub(super) async fn page(
 ) -> Answer<Response> {
     let span = asked.span.unwrap_or(Span::Hour);
     let view = overview::over(&state, span).await?;
-    let now = SystemClock::default().now();
+    let (recent, now) = (admin::ten_minutes::now(&state), SystemClock::default().now());
     let content = html! {
-        (attention(&view.attention))
+        (attention(&view.attention, now))
         (spans(span))
         (figures(&view))
         h2 { "Sources" }
@@ -52,12 +53,13 @@ pub(super) async fn page(
         div class="grid" { @for source in &view.traffic.sources { (source_card(source, &view.traffic)) } }
         h2 { "Destinations" }
         (destinations(&view, now))
+        (ten_minutes::section(&recent))
         p class="muted small" { "In a large store, backlogs and dead letters are those of a moment ago." }
     };
     Ok(frame::page(&viewer, Here::Overview, "Overview", content))
 }
 
-fn attention(found: &[AttentionView]) -> Markup {
+fn attention(found: &[AttentionView], now: Timestamp) -> Markup {
     html! {
         section aria-labelledby="attention" {
             h2 id="attention" { "Needs attention" }
@@ -68,7 +70,10 @@ fn attention(found: &[AttentionView]) -> Markup {
                     @for one in found {
                         li class="card" {
                             (badge(tone(one.kind), words(one.kind)))
-                            p { (prose(&one.sentence)) }
+                            p {
+                                (prose(&one.sentence))
+                                @if let Some(since) = one.firing_since { " " span class="muted small" { "Alert since " (moment(since, now)) "." } }
+                            }
                             a class="button" href=(one.link) aria-label={ "Look at " (words(one.kind)) " of " (one.subject) } { "Look" }
                         }
                     }
@@ -80,8 +85,14 @@ fn attention(found: &[AttentionView]) -> Markup {
 
 const fn tone(kind: AttentionKind) -> Tone {
     match kind {
-        AttentionKind::Dead | AttentionKind::Breaker => Tone::Bad,
-        AttentionKind::Conflict | AttentionKind::Gap | AttentionKind::Refused => Tone::Warn,
+        AttentionKind::Dead | AttentionKind::Breaker | AttentionKind::Waiting | AttentionKind::Store => {
+            Tone::Bad
+        }
+        AttentionKind::Slow
+        | AttentionKind::Copies
+        | AttentionKind::Conflict
+        | AttentionKind::Gap
+        | AttentionKind::Refused => Tone::Warn,
         AttentionKind::Paused => Tone::Plain,
     }
 }
@@ -90,6 +101,10 @@ const fn words(kind: AttentionKind) -> &'static str {
     match kind {
         AttentionKind::Dead => "dead letters",
         AttentionKind::Breaker => "breaker open",
+        AttentionKind::Waiting => "long wait",
+        AttentionKind::Store => "slow store",
+        AttentionKind::Slow => "slow attempts",
+        AttentionKind::Copies => "many copies",
         AttentionKind::Conflict => "conflict",
         AttentionKind::Gap => "late copy",
         AttentionKind::Refused => "refused",

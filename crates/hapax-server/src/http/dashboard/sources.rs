@@ -18,11 +18,11 @@ use super::moment::span;
 use super::prose::marked;
 use super::viewer::{Changing, Viewer};
 use super::written::written;
-use super::{link, number, overview};
+use super::{link, number, overview, ten_minutes};
 use crate::http::admin::extract::Named;
 use crate::http::admin::fault::Answer;
 use crate::http::admin::views::{RefusalView, SourceTrafficView, SourceView};
-use crate::http::admin::{AdminState, facts, outbox, registrations, sources, traffic};
+use crate::http::admin::{self, AdminState, facts, outbox, registrations, sources, traffic};
 use crate::telemetry::metrics::UNKNOWN_SOURCE;
 
 pub(super) use outboxes::retry;
@@ -31,7 +31,7 @@ const PATH: &str = "/sources";
 
 pub(super) async fn page(State(state): State<AdminState>, viewer: Viewer) -> Answer<Response> {
     let view = traffic::over(&state, Span::Day).await?;
-    let now = SystemClock::default().now();
+    let (recent, now) = (admin::ten_minutes::now(&state), SystemClock::default().now());
     let traffic_of = |name: &str| view.sources.iter().find(|one| one.source == name);
     let all = sources::all(&state).sources;
     let outboxes = outbox::all(&state).await.outboxes;
@@ -50,6 +50,7 @@ pub(super) async fn page(State(state): State<AdminState>, viewer: Viewer) -> Ans
             @for source in &all {
                 section class="card stack" id={ "source-" (source.name) } {
                     (card(&viewer, source, traffic_of(&source.name)))
+                    (ten_minutes::of_source(&recent, &source.name))
                     (written(&settings, &format!("sources.{}", source.name)))
                     (refusals::table(&source.refusals, now))
                 }

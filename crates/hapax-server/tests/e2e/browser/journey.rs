@@ -152,3 +152,31 @@ async fn a_view_is_saved_opened_and_deleted() {
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_ten_minutes_are_on_three_pages_and_say_whose_they_are() {
+    let site = Site::start().await;
+    site.deliver("evt_recent").await;
+    site.sink.until_effects(1, PATIENCE).await;
+    browse(&site.url(), Kind::Usual, async |browser| {
+        browser.sign_in(TOKEN, "/").await;
+        browser
+            .until_shown("Of the process that answers, which started")
+            .await;
+        let row = "[...document.querySelectorAll('#ten-minutes ~ .table tr')].map((row) => row.textContent)";
+        let rows = browser.ask(row).await.to_string();
+        assert!(rows.contains("stripe250.0%0.0%0"), "{rows}");
+        assert!(rows.contains("app100"), "{rows}");
+        browser.open("/sources").await;
+        browser
+            .until_shown(
+                "Last ten minutes, in this process: 2 events, 50.0% copies (p95 0.0%), 0 unproven; ack",
+            )
+            .await;
+        browser.open("/destinations").await;
+        browser
+            .until_shown("1 completed, 0 failed, 0 given up in this process; took")
+            .await;
+    })
+    .await;
+}

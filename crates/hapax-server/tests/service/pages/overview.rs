@@ -27,6 +27,16 @@ async fn the_overview_counts_events_copies_and_refused_requests() {
     assert_eq!(figure(&page, "Dedupe rate"), "50.0%");
     assert_eq!(figure(&page, "Rejected"), "1");
     assert!(figure(&page, "Ack p50 / p95 / p99").ends_with(" ms"));
+    let recent = page.split_once("Last ten minutes</h2>").unwrap().1;
+    assert!(
+        recent.contains("Of the process that answers, which started"),
+        "{recent}"
+    );
+    let row = recent.split_once("<th scope=\"row\">shop</th>").unwrap().1;
+    let cells: Vec<&str> = row.split("<td class=\"number\">").skip(1).take(4).collect();
+    for (cell, value) in cells.iter().zip(["2", "50.0%", "0.0%", "1"]) {
+        assert!(cell.starts_with(&format!("{value}</td>")), "{value} in {cell}");
+    }
     assert!(page.contains("shop over the last 1h: 1 accepted, 1 duplicates, 0 conflicts, 1 rejected"));
     assert!(
         page.contains("1 refused request from shop within the hour"),

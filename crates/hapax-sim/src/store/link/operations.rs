@@ -2,9 +2,10 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AuditEntry, AuditRecord, BodyNote, Census, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal, Driver,
-    DuplicateNote, DuplicateTally, Error, ImportBegun, ImportMark, IndexedField, Origin, Pause, Record,
-    ReplayJob, ReplayJobId, SavedView, SourceState, Span, TrafficRow, TransferCursor, TransferPage, Variant,
+    AlertState, AuditEntry, AuditRecord, BodyNote, Census, Cursor, DeadGroup, DeadQuery, DeliveryView,
+    Disposal, Driver, DuplicateNote, DuplicateTally, Error, ImportBegun, ImportMark, IndexedField, Origin,
+    Pause, Record, ReplayJob, ReplayJobId, SavedView, SourceState, Span, TrafficRow, TransferCursor,
+    TransferPage, Variant,
 };
 use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, SourceName, Timestamp, Transfer};
 
@@ -178,6 +179,22 @@ impl Operations for Link {
     async fn views(&self) -> Result<Vec<SavedView>, Error> {
         let model = self.vault.model.clone();
         self.call(async move { model.views().await }).await
+    }
+
+    async fn alerts(&self) -> Result<Vec<AlertState>, Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.alerts().await }).await
+    }
+
+    async fn swap_alert(
+        &self,
+        name: &str,
+        before: Option<Vec<u8>>,
+        after: Option<Vec<u8>>,
+    ) -> Result<bool, Error> {
+        let (model, name) = (self.vault.model.clone(), name.to_owned());
+        self.call(async move { model.swap_alert(&name, before, after).await })
+            .await
     }
 
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {

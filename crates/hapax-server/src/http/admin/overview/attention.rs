@@ -9,6 +9,7 @@ use super::super::state::AdminState;
 use super::super::views::{
     AttentionKind, AttentionView, DestinationStatsView, PauseView, SourceTrafficView, TrafficView,
 };
+use crate::alerts::{self, Alert, Rule};
 use crate::client::Parameters;
 use crate::query;
 
@@ -40,8 +41,46 @@ pub(super) fn of(
         found.extend(gap(source, window_of(&source.source)));
         found.extend(refused(state, &source.source, now));
     }
+    for alert in state.alerts.iter().flat_map(|alerts| alerts.known().to_vec()) {
+        if alert.state == alerts::State::Firing {
+            add(&mut found, alert);
+        }
+    }
     found.sort_by_key(|attention| attention.kind);
     found
+}
+
+/// What fires is marked where it is in the list already, and added where it is not: nothing is said twice.
+fn add(found: &mut Vec<AttentionView>, alert: Alert) {
+    let (kind, link) = place_of(alert.rule);
+    let is_same = |one: &&mut AttentionView| one.kind == kind && one.subject == alert.subject;
+    if let Some(one) = found.iter_mut().find(is_same) {
+        one.firing_since = Some(alert.since);
+        return;
+    }
+    found.push(AttentionView {
+        kind,
+        subject: alert.subject,
+        count: 1,
+        sentence: alert.sentence,
+        link: link.to_owned(),
+        firing_since: Some(alert.since),
+    });
+}
+
+/// What kind of thing a rule finds, and where it is dealt with.
+const fn place_of(rule: Rule) -> (AttentionKind, &'static str) {
+    match rule {
+        Rule::DedupeRate => (AttentionKind::Copies, "/sources"),
+        Rule::HandlerP95 => (AttentionKind::Slow, "/destinations"),
+        Rule::OldestPending => (AttentionKind::Waiting, "/destinations"),
+        Rule::DeadLetters => (AttentionKind::Dead, "/dead"),
+        Rule::BreakerOpen => (AttentionKind::Breaker, "/destinations"),
+        Rule::Conflicts => (AttentionKind::Conflict, "/sources"),
+        Rule::SignatureFailures => (AttentionKind::Refused, "/sources"),
+        Rule::DuplicateGap => (AttentionKind::Gap, "/sources"),
+        Rule::StoreWriteP95 => (AttentionKind::Store, "/"),
+    }
 }
 
 fn dead(place: &DestinationStatsView) -> Option<AttentionView> {
@@ -55,6 +94,7 @@ fn dead(place: &DestinationStatsView) -> Option<AttentionView> {
             counted(count, "dead letter")
         ),
         link: "/dead".to_owned(),
+        firing_since: None,
     })
 }
 
@@ -70,6 +110,7 @@ fn breaker(place: &DestinationStatsView) -> Option<AttentionView> {
             open_ms.div_ceil(1_000)
         ),
         link: "/destinations".to_owned(),
+        firing_since: None,
     })
 }
 
@@ -89,6 +130,7 @@ fn paused(place: &DestinationStatsView) -> Option<AttentionView> {
             place.destination, pause.by
         ),
         link: "/destinations".to_owned(),
+        firing_since: None,
     })
 }
 
@@ -107,6 +149,7 @@ fn conflicts(source: &SourceTrafficView) -> Option<AttentionView> {
             has: Some(Has::Conflict),
             ..EventQuery::default()
         }),
+        firing_since: None,
     })
 }
 
@@ -121,6 +164,7 @@ fn gap(source: &SourceTrafficView, window_seconds: u64) -> Option<AttentionView>
             source.source
         ),
         link: "/sources".to_owned(),
+        firing_since: None,
     })
 }
 
@@ -143,6 +187,7 @@ fn refused(state: &AdminState, source: &str, now: Timestamp) -> Option<Attention
             last.code
         ),
         link: "/sources".to_owned(),
+        firing_since: None,
     })
 }
 
@@ -193,6 +238,31 @@ mod tests {
             None,
             "a source that is not configured has no window"
         );
+    }
+
+    #[test]
+    fn what_fires_is_marked_where_it_is_said_already_and_added_where_it_is_not() {
+        let since = Timestamp::from_seconds(5);
+        let alert = |rule, subject: &str| Alert {
+            rule,
+            subject: subject.to_owned(),
+            state: alerts::State::Firing,
+            since,
+            resolved_at: None,
+            value: 2.0,
+            limit: 0.0,
+            sentence: "It is wrong.".to_owned(),
+            command: String::new(),
+            overdue: Vec::new(),
+        };
+        let mut found = vec![conflicts(&source(0)).unwrap()];
+        add(&mut found, alert(Rule::Conflicts, "shop"));
+        assert_eq!((found.len(), found[0].firing_since), (1, Some(since)));
+        assert!(found[0].sentence.starts_with("2 conflicts"), "{found:?}");
+        add(&mut found, alert(Rule::Conflicts, "another"));
+        add(&mut found, alert(Rule::DedupeRate, "shop"));
+        assert_eq!(found.len(), 3);
+        assert_eq!(found[2].sentence, "It is wrong.");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The whole at a glance, and what needs somebody's attention.
 
+use hapax_core::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -45,6 +46,10 @@ pub struct AttentionView {
     pub sentence: String,
     /// The page of the dashboard where it is seen and dealt with.
     pub link: String,
+    /// Since when it fires as an alert, if it does.
+    #[serde(default)]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub firing_since: Option<Timestamp>,
 }
 
 /// Kinds of attention, the most pressing first.
@@ -55,6 +60,14 @@ pub enum AttentionKind {
     Dead,
     /// A destination gets nothing because it keeps failing.
     Breaker,
+    /// A delivery waits too long.
+    Waiting,
+    /// Durable writes take long.
+    Store,
+    /// Attempts at a destination take long.
+    Slow,
+    /// A source repeats itself.
+    Copies,
     /// A body differs from the first one under its id.
     Conflict,
     /// A copy came so late that the ledger had nearly forgotten the first.

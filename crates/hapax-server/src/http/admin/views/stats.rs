@@ -4,7 +4,7 @@ use hapax_core::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{PauseView, TrafficView};
+use super::{PauseView, TenMinutesView, TrafficView};
 
 /// The whole of it.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -24,6 +24,9 @@ pub struct StatsView {
     pub store: StoreView,
     /// What was deleted since the start because its window had passed.
     pub retention: RetentionView,
+    /// The last ten minutes of the process that answers.
+    #[serde(default)]
+    pub ten_minutes: TenMinutesView,
     /// What came and went over time; null unless `over` asks for it.
     #[serde(default)]
     pub traffic: Option<TrafficView>,

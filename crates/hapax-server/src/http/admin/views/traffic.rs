@@ -94,7 +94,7 @@ pub struct DestinationSeriesView {
     pub dead: Vec<u64>,
 }
 
-/// Percentiles in milliseconds, right to within 10%; null where nothing was counted.
+/// Percentiles in milliseconds, right to within 10% (of the last ten minutes: 1%); null where nothing was counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PercentilesView {
     /// How many were counted.

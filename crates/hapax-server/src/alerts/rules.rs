@@ -1,0 +1,86 @@
+//! The rules: each judges the facts of one moment, one file each. They are pure; what follows from a judgement is
+//! decided elsewhere.
+
+mod breaker_open;
+mod conflicts;
+mod dead_letters;
+mod dedupe_rate;
+mod duplicate_gap;
+mod handler_p95;
+mod oldest_pending;
+mod signature_failures;
+mod store_write_p95;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use super::facts::Facts;
+use super::rule::Rule;
+
+/// What a rule found.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Judgement {
+    /// For whom it is true, with the figure.
+    pub(super) firing: BTreeMap<String, f64>,
+    /// What holds for all others.
+    pub(super) rest: Rest,
+}
+
+/// What holds for those for whom a rule is not true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// It is false.
+    Fine,
+    /// It cannot be said: this process has not watched for long enough, or the store did not answer. What is known
+    /// stays as it is.
+    Unknown,
+}
+
+/// Judges the facts by one rule.
+pub(super) fn judge(rule: Rule, facts: &Facts, limit: f64) -> Judgement {
+    let judge = match rule {
+        Rule::DedupeRate => dedupe_rate::judge,
+        Rule::HandlerP95 => handler_p95::judge,
+        Rule::OldestPending => oldest_pending::judge,
+        Rule::DeadLetters => dead_letters::judge,
+        Rule::BreakerOpen => breaker_open::judge,
+        Rule::Conflicts => conflicts::judge,
+        Rule::SignatureFailures => signature_failures::judge,
+        Rule::DuplicateGap => duplicate_gap::judge,
+        Rule::StoreWriteP95 => store_write_p95::judge,
+    };
+    judge(facts, limit)
+}
+
+impl Judgement {
+    /// True for those whose figure is above the limit.
+    fn above(limit: f64, figures: impl IntoIterator<Item = (String, f64)>, rest: Rest) -> Self {
+        let mut firing = BTreeMap::new();
+        for (subject, figure) in figures {
+            if figure > limit {
+                // One name may have several figures; the worst counts.
+                let worst: &mut f64 = firing.entry(subject).or_insert(figure);
+                *worst = worst.max(figure);
+            }
+        }
+        Self { firing, rest }
+    }
+}
+
+/// What a figure of ten minutes says of those who are not above the limit.
+fn of_ten_minutes(facts: &Facts) -> Rest {
+    if facts.ten_minutes.watched_for < crate::telemetry::WINDOW {
+        Rest::Unknown
+    } else {
+        Rest::Fine
+    }
+}
+
+/// What an answer of the store says of them.
+const fn of_answer<T>(answer: Option<&T>) -> Rest {
+    match answer {
+        Some(_) => Rest::Fine,
+        None => Rest::Unknown,
+    }
+}

@@ -1,0 +1,16 @@
+//! A destination keeps failing, and is left alone for longer and longer.
+
+use super::super::facts::Facts;
+use super::{Judgement, Rest};
+
+pub(super) fn judge(facts: &Facts, limit: f64) -> Judgement {
+    let open = facts.breakers.iter();
+    let times = open.map(|(id, open_for)| (facts.name_of(id), open_for.as_secs_f64()));
+    // A breaker is of one process: after a restart it is closed until the destination fails again.
+    let rest = if facts.ten_minutes.watched_for.as_secs_f64() < limit {
+        Rest::Unknown
+    } else {
+        Rest::Fine
+    };
+    Judgement::above(limit, times, rest)
+}

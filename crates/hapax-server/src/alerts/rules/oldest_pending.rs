@@ -1,0 +1,16 @@
+//! A destination's oldest unfinished delivery waits too long, whatever it waits for: a pause, a place in its lane, the
+//! next attempt. What is left out of such an alert is what nobody is told of.
+
+use super::super::facts::Facts;
+use super::{Judgement, of_answer};
+
+pub(super) fn judge(facts: &Facts, limit: f64) -> Judgement {
+    let backlog = facts.counts.iter().flat_map(|counts| &counts.backlog);
+    let ages = backlog
+        .filter(|backlog| backlog.state.is_unfinished())
+        .filter_map(|backlog| {
+            let age = facts.now.since(backlog.oldest?).as_secs_f64();
+            Some((facts.name_of(&backlog.destination), age))
+        });
+    Judgement::above(limit, ages, of_answer(facts.counts.as_ref()))
+}

@@ -1,0 +1,119 @@
+//! `hapax alerts`: what fires, and whether those who are told can be reached.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+
+use super::{Globals, word};
+use crate::client::table::{Reader, Table, printable};
+use crate::client::{Client, Error};
+use crate::exit::{CliError, Exit};
+use crate::http::admin::views::{AlertTestView, AlertView, AlertsView};
+use crate::output;
+
+/// Show the alerts that fire, each with what to run.
+///
+/// Ends with exit code 5 while something fires. `[alerts]` of hapax.toml sets the limits and who is told.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hapax alerts
+  hapax alerts --json | jq -r '.alerts[].command'
+  hapax alerts test chat")]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What to do with alerts.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// List what fires (the default)
+    List,
+    /// Send a message that means nothing, to see that it arrives
+    Test(TestArgs),
+}
+
+/// The flags of `alerts test`.
+#[derive(Debug, clap::Args)]
+pub struct TestArgs {
+    /// The receiver to try; all of them unless said
+    #[arg(value_name = "RECEIVER")]
+    pub receiver: Option<String>,
+}
+
+/// Runs the verb.
+pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
+    let client = Client::from_globals(globals)?;
+    match args.command {
+        None | Some(Command::List) => list(&client, globals).await,
+        Some(Command::Test(args)) => test(&client, &args, globals).await,
+    }
+}
+
+async fn list(client: &Client, globals: &Globals) -> Result<(), CliError> {
+    let view: AlertsView = client.get("alerts").await.map_err(Error::into_cli)?;
+    if globals.json {
+        output::json(&view)?;
+    } else if view.alerts.is_empty() {
+        output::line("nothing fires")?;
+    } else {
+        for alert in &view.alerts {
+            output::line(text(alert, Reader::of_stdout()))?;
+        }
+    }
+    if view.receivers.is_empty() {
+        output::note("nobody is told: add [alerts.receivers.NAME] to hapax.toml");
+    }
+    let fires = view.alerts.iter().any(|alert| alert.resolved_at.is_none());
+    if fires {
+        return Err(CliError::silent(Exit::ProblemFound));
+    }
+    Ok(())
+}
+
+fn text(alert: &AlertView, reader: Reader) -> String {
+    let since = reader.moments().show(alert.since);
+    let mut text = format!(
+        "{} {} since {since}: {}\n  {}",
+        word(&alert.state),
+        word(&alert.alert),
+        printable(&alert.sentence),
+        printable(&alert.command)
+    );
+    for message in &alert.undelivered {
+        let why = message.error.as_deref().unwrap_or("not tried yet");
+        // Writing to a String cannot fail.
+        let _ = write!(
+            text,
+            "\n  not delivered to {} after {} tries: {}",
+            message.receiver,
+            message.tries,
+            printable(why)
+        );
+    }
+    text
+}
+
+async fn test(client: &Client, args: &TestArgs, globals: &Globals) -> Result<(), CliError> {
+    let body = json!({ "receiver": args.receiver });
+    let view: AlertTestView = client.post("alerts/test", &body).await.map_err(Error::into_cli)?;
+    if globals.json {
+        output::json(&view)?;
+    } else if view.results.is_empty() {
+        output::note("nobody is told: add [alerts.receivers.NAME] to hapax.toml");
+    } else {
+        let mut table = Table::new(["receiver", "kind", "result", "took"]);
+        for one in &view.results {
+            let result = one.problem.clone().unwrap_or_else(|| "delivered".to_owned());
+            let took = format!("{} ms", one.took_ms);
+            table.row([one.receiver.clone(), one.kind.clone(), result, took]);
+        }
+        output::line(table.render(Reader::of_stdout()))?;
+    }
+    if view.results.iter().any(|one| !one.delivered) {
+        return Err(CliError::silent(Exit::ProblemFound));
+    }
+    Ok(())
+}

@@ -1,0 +1,128 @@
+//! `GET alerts`, `POST alerts/test`: what fires, and whether those who are told can be reached.
+
+use axum::Json;
+use axum::extract::State;
+use hapax_core::store::AuditEntry;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::access::Actor;
+use super::extract::Sent;
+use super::fault::{Answer, Fault};
+use super::state::AdminState;
+use super::views::{
+    AlertReceiverView, AlertRuleView, AlertTestView, AlertTestedView, AlertView, AlertsView, UndeliveredView,
+};
+use crate::alerts::{Alert, Tested};
+
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schema(as = AlertTest)]
+pub(super) struct Wanted {
+    /// The receiver to try; all of them unless said.
+    #[schema(max_length = 64)]
+    receiver: Option<String>,
+}
+
+/// Lists what fires, the rules that are judged, and who is told.
+#[utoipa::path(get, path = "/alerts", operation_id = "listAlerts", tag = "stats",
+    responses((status = 200, description = "The alerts.", body = AlertsView)))]
+pub(super) async fn list(State(state): State<AdminState>) -> Answer<Json<AlertsView>> {
+    all(&state).await.map(Json)
+}
+
+/// Sends a message that means nothing to receivers, to see that it arrives.
+#[utoipa::path(post, path = "/alerts/test", operation_id = "testAlerts", tag = "stats",
+    request_body = Wanted,
+    responses((status = 200, description = "What came of it.", body = AlertTestView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large"])))
+)]
+pub(super) async fn test(
+    State(state): State<AdminState>,
+    Actor(who): Actor,
+    Sent(wanted): Sent<Wanted>,
+) -> Answer<Json<AlertTestView>> {
+    tested(&state, wanted.receiver.as_deref(), who).await.map(Json)
+}
+
+/// What fires, what is judged, who is told.
+pub(in crate::http) async fn all(state: &AdminState) -> Answer<AlertsView> {
+    let Some(alerts) = &state.alerts else {
+        return Ok(AlertsView::default());
+    };
+    Ok(AlertsView {
+        alerts: alerts.all().await?.into_iter().map(show).collect(),
+        rules: alerts
+            .limits()
+            .into_iter()
+            .map(|(alert, limit)| AlertRuleView {
+                alert,
+                limit,
+                unit: alert.unit(),
+            })
+            .collect(),
+        receivers: alerts
+            .receivers()
+            .into_iter()
+            .map(|(name, kind)| AlertReceiverView {
+                name,
+                kind: kind.to_owned(),
+            })
+            .collect(),
+    })
+}
+
+async fn tested(state: &AdminState, receiver: Option<&str>, who: String) -> Answer<AlertTestView> {
+    let Some(alerts) = &state.alerts else {
+        return Ok(AlertTestView::default());
+    };
+    let results = alerts.test(receiver).await;
+    let results = results.map_err(|unknown| Fault::invalid_parameter(unknown.to_string()))?;
+    let entry = AuditEntry {
+        who,
+        action: "alerts.test".to_owned(),
+        subject: receiver.unwrap_or("all receivers").to_owned(),
+        detail: String::new(),
+    };
+    state.engine.store().record(entry).await?;
+    Ok(AlertTestView {
+        results: results.into_iter().map(result).collect(),
+    })
+}
+
+fn show(alert: Alert) -> AlertView {
+    AlertView {
+        alert: alert.rule,
+        about: alert.rule.about(),
+        unit: alert.rule.unit(),
+        guide: alert.rule.guide().to_owned(),
+        subject: alert.subject,
+        state: alert.state,
+        since: alert.since,
+        resolved_at: alert.resolved_at,
+        value: alert.value,
+        limit: alert.limit,
+        sentence: alert.sentence,
+        command: alert.command,
+        undelivered: alert
+            .overdue
+            .into_iter()
+            .map(|overdue| UndeliveredView {
+                receiver: overdue.receiver,
+                says: overdue.says,
+                tries: overdue.tries,
+                error: overdue.error,
+            })
+            .collect(),
+    }
+}
+
+fn result(tested: Tested) -> AlertTestedView {
+    AlertTestedView {
+        receiver: tested.receiver,
+        kind: tested.kind.to_owned(),
+        delivered: tested.problem.is_none(),
+        problem: tested.problem,
+        took_ms: u64::try_from(tested.took.as_millis()).unwrap_or(u64::MAX),
+    }
+}

@@ -1,0 +1,37 @@
+//! Lets the alerts take a step every few seconds, in a task of its own.
+
+use std::sync::Arc;
+
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::alerts::Alerts;
+
+/// The loop that judges.
+pub(super) struct Judge {
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Judge {
+    /// Starts it.
+    pub(super) fn start(alerts: Arc<Alerts>) -> Self {
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        let task = tokio::spawn(async move {
+            while stopped.run_until_cancelled(alerts.step()).await.is_some() {
+                let pause = tokio::time::sleep(alerts.every());
+                stopped.run_until_cancelled(pause).await;
+            }
+            alerts.rest().await;
+        });
+        Self { stop, task }
+    }
+
+    /// Ends it. What it has begun to send may end, too.
+    pub(super) async fn stop(self) {
+        self.stop.cancel();
+        // It fails only if the loop panicked; then there is nothing left to wait for.
+        let _ = self.task.await;
+    }
+}

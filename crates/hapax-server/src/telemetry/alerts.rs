@@ -1,0 +1,101 @@
+//! What alerts show in the metrics, and what of the metrics they need that nothing else does.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use hapax_core::DestinationId;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use super::catalogue::help;
+use super::metrics::Metrics;
+
+/// The families of alerts, and since when breakers are open.
+#[derive(Debug, Default)]
+pub(super) struct AlertMeter {
+    firing: Family<AlertLabels, Gauge>,
+    messages: Family<MessageLabels, Counter>,
+    breakers: Mutex<HashMap<DestinationId, Duration>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct AlertLabels {
+    alert: &'static str,
+    subject: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct MessageLabels {
+    receiver: String,
+    result: &'static str,
+}
+
+impl AlertMeter {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let meter = Self::default();
+        registry.register("alert_firing", help("hapax_alert_firing"), meter.firing.clone());
+        registry.register(
+            "alert_messages",
+            help("hapax_alert_messages_total"),
+            meter.messages.clone(),
+        );
+        meter
+    }
+
+    /// A breaker opened, stays open after a probe, or closed (none).
+    pub(super) fn breaker(&self, destination: &DestinationId, open_for: Option<Duration>, now: Duration) {
+        let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        match open_for {
+            Some(_) => drop(breakers.entry(destination.clone()).or_insert(now)),
+            None => drop(breakers.remove(destination)),
+        }
+    }
+
+    /// Breakers of destinations that left the configuration are nobody's.
+    pub(super) fn keep_breakers(&self, is_configured: impl Fn(&DestinationId) -> bool) {
+        let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        breakers.retain(|id, _| is_configured(id));
+    }
+}
+
+impl Metrics {
+    /// These alerts fire, by rule and subject, and no others.
+    pub fn alerts_firing(&self, firing: Vec<(&'static str, String)>) {
+        // Nobody may see the family while it is being filled.
+        let _no_scrape = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        self.alerts.firing.clear();
+        for (alert, subject) in firing {
+            self.alerts
+                .firing
+                .get_or_create(&AlertLabels { alert, subject })
+                .set(1);
+        }
+    }
+
+    /// A message was delivered to a receiver, or not.
+    pub fn alert_message(&self, receiver: &str, result: &'static str) {
+        let receiver = receiver.to_owned();
+        self.alerts
+            .messages
+            .get_or_create(&MessageLabels { receiver, result })
+            .inc();
+    }
+
+    /// How long the breakers that are open have been so, probes in between included.
+    pub fn open_breakers(&self) -> BTreeMap<DestinationId, Duration> {
+        let now = self.clock.elapsed();
+        let breakers = self
+            .alerts
+            .breakers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        breakers
+            .iter()
+            .map(|(id, since)| (id.clone(), now.saturating_sub(*since)))
+            .collect()
+    }
+}

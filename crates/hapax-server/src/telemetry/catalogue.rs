@@ -1,0 +1,186 @@
+//! Every metric by name, with what it means: the help of `/metrics` and the page docs/reference/metrics.md are made of
+//! this, and a test holds it against what is really exported.
+
+/// A metric.
+#[derive(Clone, Copy, Debug)]
+pub struct Described {
+    /// As PromQL names it.
+    pub name: &'static str,
+    /// What kind of number it is.
+    pub kind: Kind,
+    /// Its labels.
+    pub labels: &'static [&'static str],
+    /// What it is, in a line without a full stop.
+    pub help: &'static str,
+    /// What it tells, and what else there is to know.
+    pub meaning: &'static str,
+}
+
+/// What kind of number a metric is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It only grows, until the process restarts.
+    Counter,
+    /// It is what it is now.
+    Gauge,
+    /// It counts by size.
+    Histogram,
+}
+
+impl Kind {
+    /// `counter`, `gauge` or `histogram`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        }
+    }
+}
+
+/// What a metric is, in a line.
+pub(super) fn help(name: &str) -> &'static str {
+    let found = METRICS.iter().find(|metric| metric.name == name);
+    found.map_or("", |metric| metric.help)
+}
+
+const fn counter(name: &'static str, labels: &'static [&'static str]) -> Described {
+    described(name, Kind::Counter, labels)
+}
+
+const fn gauge(name: &'static str, labels: &'static [&'static str]) -> Described {
+    described(name, Kind::Gauge, labels)
+}
+
+const fn histogram(name: &'static str, labels: &'static [&'static str]) -> Described {
+    described(name, Kind::Histogram, labels)
+}
+
+const fn described(name: &'static str, kind: Kind, labels: &'static [&'static str]) -> Described {
+    Described {
+        name,
+        kind,
+        labels,
+        help: "",
+        meaning: "",
+    }
+}
+
+/// All of them, in the order of an event's way through.
+pub const METRICS: &[Described] = &[
+    Described {
+        help: "1, with the version that runs",
+        meaning: "Two versions at one time are an upgrade that is under way, or one that stopped half way.",
+        ..gauge("hapax_build_info", &["version"])
+    },
+    Described {
+        help: "Events and refused requests, by what they were",
+        meaning: "`result` is `accepted`, `duplicate`, `quarantined`, `conflict` or `rejected`. Requests to a name that no \
+                  source has are counted under the source `(unknown)`. A batch counts once for each event in it.",
+        ..counter("hapax_received_total", &["source", "result"])
+    },
+    Described {
+        help: "Refused requests, by the code of the problem",
+        meaning: "docs/reference/errors.md says what each code means and what to do.",
+        ..counter("hapax_rejected_total", &["source", "reason"])
+    },
+    Described {
+        help: "From the head of a request to its 2xx",
+        meaning: "The durable write is in it, and with `ack = \"processed\"` the handler too. Its buckets have exemplars.",
+        ..histogram("hapax_ack_seconds", &["source"])
+    },
+    Described {
+        help: "How long after the first a copy came",
+        meaning: "Seconds are a sender that did not wait for the answer; hours and days are its retries. Its buckets have \
+                  exemplars.",
+        ..histogram("hapax_duplicate_age_seconds", &["source"])
+    },
+    Described {
+        help: "How long after the first the latest copy of the last day came",
+        meaning: "Of this process, to the hour. Set it against `hapax_ledger_window_seconds`: beyond the window a copy is \
+                  taken for a new event.",
+        ..gauge("hapax_duplicate_gap_max_seconds", &["source"])
+    },
+    Described {
+        help: "How long an id is remembered",
+        meaning: "`ledger_window` of the configuration.",
+        ..gauge("hapax_ledger_window_seconds", &["source"])
+    },
+    Described {
+        help: "Share of copies among the events of the last ten minutes",
+        meaning: "Of this process, from 0 to 1. Refused requests are no events.",
+        ..gauge("hapax_dedupe_ratio", &["source"])
+    },
+    Described {
+        help: "95th percentile of the shares of copies in the last sixty ten seconds",
+        meaning: "Of this process. Ten seconds in which nothing came count as 0, so that it rises when copies keep coming \
+                  and not for a single one.",
+        ..gauge("hapax_dedupe_ratio_p95", &["source"])
+    },
+    Described {
+        help: "Ids that are remembered",
+        meaning: "Of the whole store, so every replica says the same. `source` is the scope of the ids, which is the \
+                  source's name unless the configuration says otherwise.",
+        ..gauge("hapax_ledger_entries", &["source"])
+    },
+    Described {
+        help: "Attempts, by what followed",
+        meaning: "`outcome` is `completed`, `retry`, `dead` or `released` (given back untried, because the process stopped \
+                  or the destination asked to wait).",
+        ..counter("hapax_attempts_total", &["destination", "outcome"])
+    },
+    Described {
+        help: "Time of one attempt",
+        meaning: "How long the handler takes. Its buckets have exemplars.",
+        ..histogram("hapax_attempt_seconds", &["destination"])
+    },
+    Described {
+        help: "95th percentile of the times of attempts in the last ten minutes",
+        meaning: "Of this process, exact to a hundredth; not there while there were no attempts.",
+        ..gauge("hapax_attempt_p95_seconds", &["destination"])
+    },
+    Described {
+        help: "Deliveries that are not done, by state",
+        meaning: "Of the whole store, so every replica says the same: take the largest, not the sum. `state` is `pending`, \
+                  `running`, `retrying`, `dead` or `discarded`.",
+        ..gauge("hapax_backlog", &["destination", "state"])
+    },
+    Described {
+        help: "Age of the oldest unfinished delivery",
+        meaning: "Of the whole store. What is paused or held counts too: nobody works on it, whatever the reason. Not \
+                  there while everything is done.",
+        ..gauge("hapax_oldest_pending_seconds", &["destination"])
+    },
+    Described {
+        help: "1 while a destination gets nothing because it keeps failing",
+        meaning: "Each replica has a breaker of its own.",
+        ..gauge("hapax_breaker_open", &["destination"])
+    },
+    Described {
+        help: "Requests answered 503, by the code of the problem",
+        meaning: "Senders were turned away and try again later. `shutting_down` belongs to a restart; `handler_failed` and \
+                  `in_flight` belong to `ack = \"processed\"`.",
+        ..counter("hapax_unavailable_total", &["reason"])
+    },
+    Described {
+        help: "Events in one durable write",
+        meaning: "It grows under load: that is how the store keeps up.",
+        ..histogram("hapax_store_batch_size", &[])
+    },
+    Described {
+        help: "Time of one durable write",
+        meaning: "Every answer to a sender waits for one.",
+        ..histogram("hapax_store_write_seconds", &[])
+    },
+    Described {
+        help: "1 for each alert that fires",
+        meaning: "Of the whole store, so every replica says the same: take the largest, not the sum. `alert` is a rule of \
+                  `[alerts]`, `subject` a source, a destination or `store`.",
+        ..gauge("hapax_alert_firing", &["alert", "subject"])
+    },
+    Described {
+        help: "Messages of alerts, by receiver and what came of them",
+        meaning: "`result` is `delivered` or `failed`; what failed is sent again.",
+        ..counter("hapax_alert_messages_total", &["receiver", "result"])
+    },
+];

@@ -1,0 +1,83 @@
+//! The newest example of what one bucket of a histogram counted: an event that somebody can look at.
+//!
+//! The hot path takes no lock that it would have to wait for, and at most one a second for each bucket.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use hapax_core::{EventId, Timestamp};
+
+/// An example stands this long before the next one takes its place.
+const STANDS_MS: u64 = 1_000;
+
+/// One event that fell into a bucket.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Exemplar {
+    pub(super) event: EventId,
+    pub(super) value: f64,
+    pub(super) at: Timestamp,
+}
+
+/// Room for one.
+#[derive(Debug, Default)]
+pub(super) struct Slot {
+    /// Of the one that is kept, to be read without the lock.
+    kept_at_ms: AtomicU64,
+    kept: Mutex<Option<Exemplar>>,
+}
+
+impl Slot {
+    /// Keeps it, unless the one before is fresh or somebody is at it right now.
+    pub(super) fn offer(&self, exemplar: Exemplar) {
+        let now_ms = exemplar.at.as_millis();
+        // A clock that was set back makes a difference too, and must not keep an old one for hours.
+        if now_ms.abs_diff(self.kept_at_ms.load(Ordering::Relaxed)) < STANDS_MS {
+            return;
+        }
+        if let Ok(mut kept) = self.kept.try_lock() {
+            *kept = Some(exemplar);
+            self.kept_at_ms.store(now_ms, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn newest(&self) -> Option<Exemplar> {
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exemplar(seconds: i64) -> Exemplar {
+        Exemplar {
+            event: EventId::from_bytes([1; 16]),
+            value: 0.5,
+            at: Timestamp::from_seconds(seconds),
+        }
+    }
+
+    #[test]
+    fn the_newest_stands_for_a_second_and_a_clock_set_back_changes_nothing_about_that() {
+        let slot = Slot::default();
+        assert_eq!(slot.newest(), None);
+        slot.offer(exemplar(100));
+        let mut soon = exemplar(100);
+        soon.at = Timestamp::from_micros(100_999_000);
+        slot.offer(soon);
+        assert_eq!(slot.newest(), Some(exemplar(100)));
+        slot.offer(exemplar(101));
+        assert_eq!(slot.newest(), Some(exemplar(101)));
+        slot.offer(exemplar(7));
+        assert_eq!(slot.newest(), Some(exemplar(7)));
+    }
+
+    #[test]
+    fn whoever_finds_the_slot_taken_goes_on_without_waiting() {
+        let slot = Slot::default();
+        let taken = slot.kept.lock().unwrap();
+        slot.offer(exemplar(100));
+        drop(taken);
+        assert_eq!(slot.newest(), None);
+    }
+}

@@ -1,0 +1,54 @@
+//! Both formats of `/metrics`, by `Accept`.
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Full;
+
+use super::tool::promtool;
+use crate::harness::{Answer, Connection, Sender, Service, Setup, Sink};
+
+const OPEN_METRICS: &str =
+    "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
+
+#[tokio::test]
+async fn open_metrics_has_exemplars_and_an_end_and_everybody_else_gets_what_promtool_takes() {
+    let sink = Sink::start().await;
+    let service = Setup::stripe_to(&sink).start().await;
+    let id = service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
+    sink.until_effects(1, std::time::Duration::from_secs(20)).await;
+
+    let open = scrape(&service, OPEN_METRICS).await;
+    assert_eq!(
+        open.header("content-type"),
+        Some("application/openmetrics-text; version=1.0.0; charset=utf-8")
+    );
+    let text = open.text();
+    assert!(text.ends_with("\n# EOF\n"), "{text}");
+    let exemplar = format!(" # {{event_id=\"{id}\"}} ");
+    for metric in ["ack_seconds", "attempt_seconds", "duplicate_age_seconds"] {
+        let bucket = format!("hapax_{metric}_bucket{{");
+        let has_one = |line: &str| line.starts_with(&bucket) && line.contains(&exemplar);
+        assert!(text.lines().any(has_one), "{metric} in\n{text}");
+    }
+
+    for accept in ["text/plain;version=0.0.4", "*/*"] {
+        let plain = scrape(&service, accept).await;
+        assert_eq!(
+            plain.header("content-type"),
+            Some("text/plain; version=0.0.4; charset=utf-8")
+        );
+        let text = plain.text();
+        assert!(!text.contains("# EOF") && !text.contains("event_id"), "{text}");
+        assert_eq!(promtool(&["check", "metrics"], &text), "");
+    }
+}
+
+async fn scrape(service: &Service, accept: &str) -> Answer {
+    let admin = service.setup.admin;
+    let request = Request::get("/metrics")
+        .header("host", admin.to_string())
+        .header("accept", accept)
+        .body(Full::new(Bytes::new()))
+        .unwrap();
+    Connection::to(admin).send(request).await.unwrap()
+}
