@@ -31,7 +31,7 @@ pub use query::{
     AttemptView, Backlog, ConflictView, Copies, Counts, Cursor, DeadGroup, DeliveryView, DuplicateTally,
     EventPage, EventQuery, EventRecord, EventSummary, Has, LedgerCount,
 };
-pub use traffic::{Durations, NotASpan, Span, Subject, Traffic, TrafficRow};
+pub use traffic::{Durations, NotASpan, Redelivered, Span, Subject, Traffic, TrafficRow};
 pub use transfer::{
     AuditNumbered, Census, ConflictRecord, EventContents, IdentityRecord, ImportBegun, ImportMark, InLane,
     JobRecord, NotACursor, Origin, OutcomeRecord, PAGE_BYTES_MAX, Purpose, Record, Transfer, TransferCursor,

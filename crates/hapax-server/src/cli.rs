@@ -18,6 +18,7 @@ pub mod doctor;
 pub mod events;
 pub mod filter;
 pub mod forget;
+pub mod health;
 pub mod init;
 pub mod ledger;
 pub mod load;
@@ -146,6 +147,7 @@ enum Verb {
     Print(print::Args),
     Bench(bench::Args),
     Doctor(doctor::Args),
+    Health(health::Args),
     Completions(completions::Args),
     Man(man::Args),
     #[command(hide = true)]
@@ -222,6 +224,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Verb::Print(args) => print::run(&args),
         Verb::Bench(args) => bench::run(args, globals).await,
         Verb::Doctor(args) => doctor::run(args, globals).await,
+        Verb::Health(args) => health::run(args, globals).await,
         Verb::Completions(args) => completions::run(&args),
         Verb::Man(args) => man::run(&args),
         Verb::Reference(args) => reference::run(&args),

@@ -54,6 +54,7 @@ pub use report::Origins;
 pub use secret::{SecretError, SecretOrigin, resolve_secret};
 pub use server::{ADMIN_TOKEN_BYTES_MIN, Server, Store};
 pub use size::{NotASize, format_size, parse_size};
+pub(crate) use source::ledger_window_min;
 pub use source::{Ack, Source};
 pub use sql::{Param, ParamType, Sql, SqlUrl, Statement, StatementError, Value};
 pub use store_url::{StoreUrl, StoreUrlError};
@@ -80,10 +81,10 @@ pub struct Config {
     pub destinations: BTreeMap<String, Destination>,
     /// Databases with an outbox, by name.
     pub outboxes: BTreeMap<String, Outbox>,
-    /// Where spans are sent, if anywhere.
-    pub traces: Option<Traces>,
     /// What is alerted on, and who is told.
     pub alerts: Alerts,
+    /// Where spans are sent, if anywhere.
+    pub traces: Option<Traces>,
     /// What is allowed, and should be looked at.
     pub warnings: Vec<Problem>,
     /// Where each value came from.
@@ -189,14 +190,14 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
     let store_overrides = overrides("store", report);
 
     let mut top = Section::open("", &keys::TOP, Some(document.get_ref()), BTreeMap::new(), report);
-    let [server, store, sources, destinations, outboxes, traces, alerts] = [
+    let [server, store, sources, destinations, outboxes, alerts, traces] = [
         "server",
         "store",
         "sources",
         "destinations",
         "outbox",
-        "traces",
         "alerts",
+        "traces",
     ]
     .map(|name| top.table(name).and_then(as_table));
 
@@ -239,8 +240,8 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
         sources: BTreeMap::new(),
         destinations: BTreeMap::new(),
         outboxes: BTreeMap::new(),
-        traces,
         alerts,
+        traces,
         warnings: Vec::new(),
         origins: Origins::default(),
     };

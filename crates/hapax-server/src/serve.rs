@@ -9,6 +9,7 @@ mod alerts;
 mod files;
 pub(crate) mod signals;
 mod store;
+mod supervisor;
 mod traffic;
 
 use std::collections::HashMap;
@@ -92,10 +93,10 @@ pub struct Server {
     readiness: Readiness,
     clock: Arc<dyn Clock>,
     traffic: traffic::Writer,
-    tracer: Tracer,
-    exporting: Option<Exporting>,
     alerts: Arc<Alerts>,
     judge: alerts::Judge,
+    tracer: Tracer,
+    exporting: Option<Exporting>,
     config: Mutex<Config>,
     ingest_listener: Listener,
     admin_listener: Listener,
@@ -156,17 +157,24 @@ pub async fn run(config: Config, reload: impl Fn() -> Result<Config, ConfigError
         server.ingest_address(),
         server.admin_address(),
     );
+    supervisor::ready();
+    let signs_of_life = supervisor::watch(server.metrics.clone());
     loop {
         match signals.next().await {
-            signals::Signal::Reload => match reload() {
-                Ok(config) => server.reload(config),
-                Err(error) => tracing::error!(
-                    error = &error as &dyn std::error::Error,
-                    "the configuration was not reloaded; the old one stays in use"
-                ),
-            },
+            signals::Signal::Reload => {
+                supervisor::reloading();
+                match reload() {
+                    Ok(config) => server.reload(config),
+                    Err(error) => tracing::error!(
+                        error = &error as &dyn std::error::Error,
+                        "the configuration was not reloaded; the old one stays in use"
+                    ),
+                }
+                supervisor::ready();
+            }
             signals::Signal::Stop(name) => {
                 tracing::info!(signal = name, "stopping");
+                supervisor::stopping();
                 break;
             }
         }
@@ -176,6 +184,7 @@ pub async fn run(config: Config, reload: impl Fn() -> Result<Config, ConfigError
         () = signals.second_stop() => tracing::warn!("stopped at once, by a second signal"),
         () = tokio::time::sleep(STOP_LIMIT) => tracing::warn!("stopped at once: the limit for stopping is over"),
     }
+    signs_of_life.abort();
     Ok(())
 }
 
@@ -281,10 +290,10 @@ impl Server {
             readiness,
             clock,
             traffic,
-            tracer,
-            exporting,
             alerts,
             judge,
+            tracer,
+            exporting,
             config: Mutex::new(config),
             ingest_listener,
             admin_listener,

@@ -1,6 +1,7 @@
 //! What the service says about itself: structured logs, Prometheus metrics and OpenTelemetry traces.
 
 mod alerts;
+mod bodies;
 pub mod catalogue;
 mod exemplar;
 mod exposition;

@@ -3,12 +3,16 @@
 //! A process sums in memory and writes its own rows, each whole: writing one again changes nothing, and no replica
 //! waits for another. Whoever looks adds the rows of all processes. A crash forgets what was not yet written.
 
+mod redelivered;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{DestinationId, Owner, SourceName, Timestamp};
+
+pub use redelivered::Redelivered;
 
 /// How far a chart looks back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -126,8 +130,8 @@ impl Subject {
     }
 }
 
-/// Sums of one slot. Of a source the first five and how long answers took; of a destination the rest and how long
-/// attempts took.
+/// Sums of one slot. Of a source what it received, its copies and how long answers took; of a destination what became
+/// of attempts and how long they took.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Traffic {
@@ -158,6 +162,15 @@ pub struct Traffic {
     /// How long it took to answer, or to attempt.
     #[serde(skip_serializing_if = "Durations::is_empty")]
     pub took: Durations,
+    /// How long after the first each copy came.
+    #[serde(skip_serializing_if = "Durations::is_empty")]
+    pub gaps: Durations,
+    /// The ids with most copies.
+    #[serde(skip_serializing_if = "Redelivered::is_empty")]
+    pub redelivered: Redelivered,
+    /// New events whose very body came shortly before, under another id.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub twins: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -177,6 +190,9 @@ impl Traffic {
         self.failed += other.failed;
         self.dead += other.dead;
         self.took.add(&other.took);
+        self.gaps.add(&other.gaps);
+        self.redelivered.add(&other.redelivered);
+        self.twins += other.twins;
     }
 }
 
@@ -188,6 +204,8 @@ pub struct Durations(BTreeMap<u16, u64>);
 impl Durations {
     /// Classes in one doubling.
     const PER_OCTAVE: u32 = 8;
+    /// The last class, of 35 years: more than any ledger remembers.
+    const CLASS_MAX: f64 = 400.0;
 
     /// Counts one.
     pub fn count(&mut self, took: Duration) {
@@ -221,15 +239,26 @@ impl Durations {
         })
     }
 
+    /// Every class that has any: a duration in the middle of it, and how many.
+    pub fn classes(&self) -> impl Iterator<Item = (Duration, u64)> {
+        self.0
+            .iter()
+            .map(|(class, count)| (Self::boundary(f64::from(*class) - 0.5), *count))
+    }
+
     fn class(took: Duration) -> u16 {
         let micros = (took.as_micros() as f64).max(1.0);
         (micros.log2() * f64::from(Self::PER_OCTAVE))
             .ceil()
-            .clamp(0.0, 320.0) as u16
+            .clamp(0.0, Self::CLASS_MAX) as u16
     }
 
     fn upper(class: u16) -> Duration {
-        let micros = (f64::from(class) / f64::from(Self::PER_OCTAVE)).exp2();
+        Self::boundary(f64::from(class))
+    }
+
+    fn boundary(class: f64) -> Duration {
+        let micros = (class / f64::from(Self::PER_OCTAVE)).exp2();
         Duration::from_micros(micros.round() as u64)
     }
 }
@@ -253,6 +282,30 @@ mod tests {
             );
         }
         assert_eq!(durations.len(), 1_000);
+    }
+
+    #[test]
+    fn gaps_of_two_months_are_told_apart() {
+        let days = |days: u64| Duration::from_secs(days * 86_400);
+        let mut durations = Durations::default();
+        for gap in [days(14), days(30), days(60)] {
+            durations.count(gap);
+        }
+        let found: Vec<u64> = durations
+            .classes()
+            .map(|(middle, _)| middle.as_secs() / 86_400)
+            .collect();
+        assert_eq!(found.len(), 3, "{found:?}");
+        for (found, real) in found.iter().zip([14.0_f64, 30.0, 60.0]) {
+            assert!((*found as f64 / real - 1.0).abs() < 0.12, "{found} for {real}");
+        }
+    }
+
+    #[test]
+    fn a_row_of_an_older_version_reads() {
+        let old: Traffic = serde_json::from_str(r#"{"accepted":2,"duplicates":1,"gap_ms_max":7}"#).unwrap();
+        assert_eq!((old.accepted, old.twins, old.gaps.is_empty()), (2, 0, true));
+        assert!(old.redelivered.is_empty());
     }
 
     #[test]

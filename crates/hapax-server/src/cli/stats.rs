@@ -1,5 +1,6 @@
 //! `hapax stats`: counts, backlogs and duplicates of a running service.
 
+pub mod duplicates;
 mod ten_minutes;
 pub(super) mod traffic;
 
@@ -24,18 +25,43 @@ use crate::output;
 Examples:
   hapax stats
   hapax stats --over 24h
+  hapax stats duplicates
   hapax stats --json")]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
+    /// What to show instead.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+
     /// Show what came and went in the last hour, day or week as well: 1h, 24h or 7d
     #[arg(long, value_name = "SPAN")]
     pub over: Option<Span>,
 }
 
+/// What to show instead of counts.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// Show how often each sender repeats itself, how late its copies come, and whether its ids can be trusted
+    ///
+    /// For each source: the dedupe rate, a histogram of the gap between the first and later copies, the largest gap
+    /// against the ledger window with a recommendation, the ids with most copies, and what to look into at the sender.
+    /// Counts are those of all processes; of one that crashed, the last ten seconds may be missing. The figures of
+    /// single ids are exact.
+    Duplicates(duplicates::Args),
+}
+
 /// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
+    match args.command {
+        Some(Command::Duplicates(args)) => duplicates::run(args, globals).await,
+        None => counts(args.over, globals).await,
+    }
+}
+
+async fn counts(over: Option<Span>, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
     let path = Parameters::default()
-        .with("over", args.over.map(Span::as_str))
+        .with("over", over.map(Span::as_str))
         .on("stats");
     let stats: StatsView = client.get(&path).await.map_err(Error::into_cli)?;
     if globals.json {

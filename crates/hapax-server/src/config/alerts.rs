@@ -12,7 +12,6 @@ use super::section::{Section, join};
 use super::{as_table, named_tables};
 use crate::alerts::{Rule, Unit};
 
-const SHARE: RangeInclusive<f64> = 0.0..=1.0;
 const COUNT: RangeInclusive<u32> = 0..=1_000_000_000;
 const LONG: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(30 * 86_400);
 const RESOLVE_AFTER: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(86_400);
@@ -120,7 +119,7 @@ fn limit(section: &mut Section<'_, '_, '_>, rule: Rule) -> Option<f64> {
         return None;
     }
     Some(match rule.unit() {
-        Unit::Share => section.share(name, default, &SHARE),
+        Unit::Share => section.share(name).unwrap_or(default),
         Unit::Count => f64::from(section.integer(name, default as u32, &COUNT)),
         Unit::Seconds => section
             .duration(name, Duration::from_secs_f64(default), &LONG)

@@ -54,8 +54,8 @@ pub static TOP: Table = Table {
             NONE,
             "Databases whose `hapax_outbox` is relayed, one table each.",
         ),
-        key("traces", "table", NONE, "Where OpenTelemetry traces are sent."),
         key("alerts", "table", NONE, "What is alerted on, and who is told."),
+        key("traces", "table", NONE, "Where OpenTelemetry traces are sent."),
     ],
 };
 
@@ -577,9 +577,9 @@ pub static ALL: [&Table; 12] = [
     &PARAM,
     &BACKOFF,
     &OUTBOX,
-    &TRACES,
     &ALERTS,
     &RECEIVER,
+    &TRACES,
 ];
 
 /// What a rule of `[alerts]` may be set to.

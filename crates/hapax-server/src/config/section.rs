@@ -186,32 +186,6 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         matches!(value, Some(DeValue::Boolean(false)))
     }
 
-    /// A number with a point, such as `0.5`.
-    pub(super) fn share(&mut self, name: &str, default: f64, range: &RangeInclusive<f64>) -> f64 {
-        self.ask(name);
-        let Some(value) = self.entries.get(name).copied() else {
-            return default;
-        };
-        let (least, most) = (range.start(), range.end());
-        let written = match value.get_ref() {
-            DeValue::Float(float) => float.as_str(),
-            DeValue::Integer(integer) => integer.as_str(),
-            other => {
-                let found = article(other);
-                self.problem(
-                    name,
-                    format_args!("expected a number from {least} to {most}, found {found}"),
-                );
-                return default;
-            }
-        };
-        if let Some(number) = written.parse().ok().filter(|number| range.contains(number)) {
-            return number;
-        }
-        self.problem(name, format_args!("{written} is not between {least} and {most}"));
-        default
-    }
-
     pub(super) fn boolean(&mut self, name: &str, default: bool) -> bool {
         self.ask(name);
         let Some(value) = self.entries.get(name).copied() else {

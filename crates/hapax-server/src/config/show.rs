@@ -88,10 +88,10 @@ impl Config {
         let destinations = self.destinations.iter();
         sections.extend(destinations.map(|(name, destination)| self.destination_values(name, destination)));
         sections.extend(self.outboxes.values().map(|outbox| self.outbox_values(outbox)));
-        sections.extend(self.traces.iter().map(|traces| self.traces_values(traces)));
         sections.push(self.alert_values());
         let receivers = self.alerts.receivers.iter();
         sections.extend(receivers.map(|(name, receiver)| self.receiver_values(name, receiver)));
+        sections.extend(self.traces.iter().map(|traces| self.traces_values(traces)));
         sections
     }
 
@@ -253,23 +253,6 @@ impl Config {
         Shown { path, values }
     }
 
-    fn traces_values(&self, traces: &Traces) -> Shown {
-        let headers = traces.headers.iter().map(|(name, _)| {
-            let hidden = self.hidden(&format!("traces.headers.{name}"));
-            (name.to_string(), hidden)
-        });
-        Shown {
-            path: "traces".to_owned(),
-            values: vec![
-                ("endpoint", traces.endpoint.to_string().into()),
-                ("headers", Value::Table(headers.collect())),
-                ("sample", traces.sample.into()),
-                ("service_name", traces.service_name.clone().into()),
-                ("timeout", format_duration(traces.timeout).into()),
-            ],
-        }
-    }
-
     fn alert_values(&self) -> Shown {
         let rules = Rule::ALL.into_iter();
         let mut values: Vec<(&'static str, Value)> = rules
@@ -297,6 +280,23 @@ impl Config {
         }
         values.push(("timeout", format_duration(receiver.timeout).into()));
         Shown { path, values }
+    }
+
+    fn traces_values(&self, traces: &Traces) -> Shown {
+        let headers = traces.headers.iter().map(|(name, _)| {
+            let hidden = self.hidden(&format!("traces.headers.{name}"));
+            (name.to_string(), hidden)
+        });
+        Shown {
+            path: "traces".to_owned(),
+            values: vec![
+                ("endpoint", traces.endpoint.to_string().into()),
+                ("headers", Value::Table(headers.collect())),
+                ("sample", traces.sample.into()),
+                ("service_name", traces.service_name.clone().into()),
+                ("timeout", format_duration(traces.timeout).into()),
+            ],
+        }
     }
 
     /// `*** (env:NAME)`.

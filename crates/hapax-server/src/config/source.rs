@@ -410,13 +410,20 @@ fn read_windows(section: &mut Section<'_, '_, '_>, provider: Option<&catalogue::
     }
 }
 
+/// The shortest `ledger_window`: as long as the sender delivers again, and a day.
+pub(crate) fn ledger_window_min(provider: Option<&catalogue::Provider>) -> Duration {
+    retry_window(provider).unwrap_or(RETRY_WINDOW_UNKNOWN) + DAY
+}
+
+fn retry_window(provider: Option<&catalogue::Provider>) -> Option<Duration> {
+    let hours = provider?.delivery.retry_window_hours?;
+    Duration::try_from_secs_f64(hours * 3600.0).ok()
+}
+
 /// A late copy that the ledger has forgotten would take effect a second time.
 fn check_ledger(section: &mut Section<'_, '_, '_>, provider: Option<&catalogue::Provider>, ledger: Duration) {
-    let known = provider
-        .and_then(|provider| provider.delivery.retry_window_hours)
-        .and_then(|hours| Duration::try_from_secs_f64(hours * 3600.0).ok());
-    let window = known.unwrap_or(RETRY_WINDOW_UNKNOWN);
-    let least = window + DAY;
+    let known = retry_window(provider);
+    let least = ledger_window_min(provider);
     if ledger >= least {
         return;
     }
@@ -425,7 +432,7 @@ fn check_ledger(section: &mut Section<'_, '_, '_>, provider: Option<&catalogue::
         Some(window) => format!("{sender} delivers again for up to {}", format_duration(window)),
         None => format!(
             "how long {sender} delivers again is not known, and counts as {}",
-            format_duration(window)
+            format_duration(RETRY_WINDOW_UNKNOWN)
         ),
     };
     section.problem(

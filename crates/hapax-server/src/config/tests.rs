@@ -85,13 +85,6 @@ max_attempts = 20
 backoff = { first = "1s", cap = "5m" }
 on_dead = "skip"
 
-[traces]
-endpoint = "http://127.0.0.1:4318"
-headers = { authorization = "env:OTLP_TOKEN" }
-sample = 0.5
-service_name = "hooks"
-timeout = "2s"
-
 [alerts]
 dedupe_rate = 0.25
 handler_p95 = "2s"
@@ -117,6 +110,13 @@ secret = "env:SIGNING"
 [alerts.receivers.script]
 kind = "command"
 command = ["./on-alert.sh"]
+
+[traces]
+endpoint = "http://127.0.0.1:4318"
+headers = { authorization = "env:OTLP_TOKEN" }
+sample = 0.5
+service_name = "hooks"
+timeout = "2s"
 "#;
 
 fn environment() -> Environment {

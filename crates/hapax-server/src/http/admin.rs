@@ -15,6 +15,7 @@ pub(in crate::http) mod copy;
 pub(in crate::http) mod deliveries;
 pub(in crate::http) mod destinations;
 pub(in crate::http) mod diff;
+pub(in crate::http) mod duplicates;
 pub(in crate::http) mod events;
 pub(in crate::http) mod extract;
 pub(in crate::http) mod facts;
@@ -123,6 +124,7 @@ fn routes() -> Routes {
         .routes(routes!(deliveries::discard))
         .routes(routes!(deliveries::restore))
         .routes(routes!(stats::show))
+        .routes(routes!(duplicates::show))
         .routes(routes!(overview::show))
         .routes(routes!(alerts::list))
         .routes(routes!(alerts::test))

@@ -11,6 +11,7 @@ mod chart;
 mod dead;
 mod destinations;
 pub(in crate::http) mod done;
+mod duplicates;
 mod event;
 mod events;
 pub(in crate::http) mod form;
@@ -69,6 +70,7 @@ fn pages() -> Router<AdminState> {
         .route("/replays/{id}", get(replays::one))
         .route("/replays/{id}/cancel", post(replays::cancel))
         .route("/sources", get(sources::page))
+        .route("/duplicates", get(duplicates::page))
         .route("/sources/{name}/registration", post(sources::register))
         .route("/outbox/{name}/rows/{id}/retry", post(sources::retry))
         .route("/destinations", get(destinations::page))

@@ -10,6 +10,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
+use super::bodies::Bodies;
 use super::catalogue::help;
 use super::exposition::Histograms;
 use super::format::Format;
@@ -212,6 +213,7 @@ impl Families {
             clock,
             traffic,
             refusals: Refusals::default(),
+            bodies: Bodies::default(),
         }
     }
 

@@ -86,8 +86,8 @@ impl Metrics {
             destinations: ArcSwap::default(),
             configured: ArcSwap::default(),
             families,
-            spans,
             gauges,
+            spans,
             strangers: Refusals::default(),
             store_batch_size: Histogram::new(SIZES),
             store_write_seconds: Histogram::new(SECONDS),
@@ -201,10 +201,11 @@ impl Metrics {
                 source,
                 accepted,
                 age,
+                raw_hash,
                 ..
             } => {
                 if let Some(meter) = self.sources.load().get(*source) {
-                    meter.arrived(accepted, *age);
+                    meter.arrived(accepted, *age, *raw_hash);
                 }
             }
             Observation::StoreWrite { events, took } => {
@@ -277,6 +278,10 @@ impl Meter for Metrics {
             let _ = encode_eof(&mut text);
         }
         text
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     fn arrivals(&self) -> Vec<Arrivals> {

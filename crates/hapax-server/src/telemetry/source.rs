@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hapax_core::{Clock, EventId, Timestamp};
+use hapax_core::{BodyHash, Clock, EventId, Timestamp};
 use hapax_engine::Accepted;
 use prometheus_client::metrics::counter::Counter;
 
+use super::bodies::Bodies;
 use super::gap::LargestGap;
 use super::histogram::Histogram;
 use super::refusals::{Refusal, Refusals};
@@ -27,6 +28,7 @@ pub struct SourceMeter {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) traffic: Arc<Tally>,
     pub(super) refusals: Refusals,
+    pub(super) bodies: Bodies,
 }
 
 impl SourceMeter {
@@ -56,7 +58,7 @@ impl SourceMeter {
         self.refusals.explain(received_at, likely);
     }
 
-    pub(super) fn arrived(&self, accepted: &Accepted, age: Duration) {
+    pub(super) fn arrived(&self, accepted: &Accepted, age: Duration, body: BodyHash) {
         let happened = match accepted {
             Accepted::New { .. } => {
                 self.accepted.inc();
@@ -79,11 +81,24 @@ impl SourceMeter {
             }
         };
         self.window.count(self.clock.elapsed(), happened);
+        self.count_traffic(accepted, age, body);
+    }
+
+    fn count_traffic(&self, accepted: &Accepted, age: Duration, body: BodyHash) {
+        let is_twin = match accepted {
+            Accepted::New { event_id, .. } => self.bodies.is_twin(body, event_id),
+            Accepted::Duplicate { .. } | Accepted::Quarantined { .. } | Accepted::Conflict { .. } => false,
+        };
         self.traffic.count(|traffic| match accepted {
-            Accepted::New { .. } | Accepted::Quarantined { .. } => traffic.accepted += 1,
-            Accepted::Duplicate { .. } => {
+            Accepted::New { .. } | Accepted::Quarantined { .. } => {
+                traffic.accepted += 1;
+                traffic.twins += u64::from(is_twin);
+            }
+            Accepted::Duplicate { event_id, .. } => {
                 traffic.duplicates += 1;
                 traffic.gap_ms_max = traffic.gap_ms_max.max(age.as_millis() as u64);
+                traffic.gaps.count(age);
+                traffic.redelivered.count(event_id);
             }
             Accepted::Conflict { .. } => traffic.conflicts += 1,
         });

@@ -10,6 +10,7 @@
 mod access;
 mod deliveries;
 mod described;
+mod duplicates;
 mod events;
 mod ledger;
 mod live;

@@ -3,6 +3,7 @@
 mod alone;
 mod catalogue;
 mod conventions;
+mod duplicates;
 mod events;
 mod operate;
 mod parity;

@@ -21,6 +21,7 @@ mod crash;
 mod delivery;
 mod examples;
 mod footprint;
+mod kit;
 mod moving;
 mod outbox;
 mod prometheus;

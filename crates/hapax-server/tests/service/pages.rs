@@ -4,6 +4,7 @@
 mod copies;
 mod dead;
 mod desk;
+mod duplicates;
 mod event;
 mod overview;
 mod places;

@@ -8,7 +8,7 @@ use crate::telemetry::catalogue::METRICS;
 const OPENING: &str = "
 The admin port serves these at `/metrics`, without a token: names of sources and destinations and numbers, never what is
 inside an event. Whoever asks for OpenMetrics 1.0.0 in `Accept`, as Prometheus does, gets it with exemplars: the newest
-event of each bucket, as `event_id`, which `hapax show` and the dashboard take. Everybody else gets the text format 0.0.4.
+event of each bucket, as `event_id`, which `hapax events show` takes. Everybody else gets the text format 0.0.4.
 
 Labels are bounded. `source` and `destination` come from the configuration and everything else from fixed lists, so a flood
 of unknown names cannot grow them. What is \"of this process\" differs from replica to replica; what is \"of the whole store\" is

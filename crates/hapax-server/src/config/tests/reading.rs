@@ -183,9 +183,9 @@ fn the_reader_asks_for_exactly_the_keys_of_the_table() {
         &PARAM,
         &BACKOFF,
         &OUTBOX,
-        &TRACES,
         &ALERTS,
         &RECEIVER,
+        &TRACES,
     ] {
         let known: BTreeSet<String> = table.names().map(str::to_owned).collect();
         assert_eq!(asked(table.header), known, "{}", table.header);

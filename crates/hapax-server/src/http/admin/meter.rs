@@ -26,6 +26,9 @@ pub trait Meter: Send + Sync + 'static {
     /// Everything, in a format of Prometheus, with the gauges that only the store knows.
     fn render(&self, counts: &Counts, now: Timestamp, format: Format) -> String;
 
+    /// The moment, by the clock that the traffic is counted with.
+    fn now(&self) -> Timestamp;
+
     /// What arrived, for each source that anything came from.
     fn arrivals(&self) -> Vec<Arrivals>;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hapax_core::store::{Durations, Span, Subject, Traffic, TrafficRow};
-use hapax_core::{Clock as _, DestinationId, SystemClock, Timestamp};
+use hapax_core::{DestinationId, Timestamp};
 
 use super::fault::Answer;
 use super::state::{AdminState, Settings};
@@ -15,7 +15,7 @@ use super::views::{
 
 /// The traffic of a span.
 pub(in crate::http) async fn over(state: &AdminState, span: Span) -> Answer<TrafficView> {
-    let (rows, now) = (rows(state, span).await?, SystemClock::default().now());
+    let (rows, now) = (rows(state, span).await?, state.meter.now());
     Ok(sum(&state.settings.load(), span, now, rows))
 }
 
@@ -67,7 +67,7 @@ pub(super) fn sum(settings: &Settings, span: Span, now: Timestamp, rows: Vec<Tra
     }
 }
 
-fn slots(span: Span, now: Timestamp) -> Vec<Timestamp> {
+pub(super) fn slots(span: Span, now: Timestamp) -> Vec<Timestamp> {
     let oldest = span.oldest(now);
     let begins = (0..span.slots()).map(|place| oldest.plus(span.step() * place as u32));
     begins.collect()

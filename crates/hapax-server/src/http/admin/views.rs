@@ -5,6 +5,7 @@
 
 mod alert;
 mod delivery;
+mod duplicates;
 mod event;
 mod fact;
 mod operation;
@@ -22,6 +23,10 @@ pub use alert::{
 pub(crate) use delivery::Intake;
 pub use delivery::{
     AttemptView, DeadGroupView, DeadGroupsView, DeliveriesView, DeliveryStatus, DeliveryView,
+};
+pub use duplicates::{
+    DuplicateStatsView, FindingKind, FindingView, GapClassView, RedeliveredView, SourceDuplicatesView,
+    WindowAdvice, WindowView,
 };
 pub use event::{
     BatchView, ConflictView, CoverageView, DuplicatesView, EventPageView, EventSummaryView, EventView,

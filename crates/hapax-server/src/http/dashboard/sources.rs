@@ -43,6 +43,7 @@ pub(super) async fn page(State(state): State<AdminState>, viewer: Viewer) -> Ans
         .map(facts::refusal)
         .collect();
     let content = html! {
+        p { a href="/duplicates" { "Duplicates" } ": how often each sender repeats itself, how late, and whether its ids can be trusted." }
         @if all.is_empty() {
             p class="card empty" { "No source is configured: every webhook is answered 404." }
         }

@@ -10,7 +10,7 @@ use crate::harness::{Connection, Sender, Setup};
 const API: &str = include_str!("../../../../../docs/reference/openapi.json");
 
 /// Pages, forms, assets and probes.
-const OTHERS: [&str; 27] = [
+const OTHERS: [&str; 28] = [
     "/",
     "/events",
     "/events/live",
@@ -28,6 +28,7 @@ const OTHERS: [&str; 27] = [
     "/replays",
     "/replays/1/cancel",
     "/sources",
+    "/duplicates",
     "/destinations",
     "/destinations/app/pause",
     "/audit",

@@ -132,6 +132,7 @@ pub(crate) async fn pages(site: &Site) -> Vec<(&'static str, String)> {
         ("events", "/events"),
         ("dead", "/dead"),
         ("sources", "/sources"),
+        ("duplicates", "/duplicates"),
         ("destinations", "/destinations"),
         ("audit", "/audit"),
         ("api", "/api"),

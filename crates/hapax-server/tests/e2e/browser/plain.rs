@@ -30,7 +30,15 @@ async fn without_a_script_events_are_found_opened_and_replayed_and_the_theme_cha
             .click("main form[action$='/replay'] button[type=submit]")
             .await;
         browser.until_shown("The event was put back").await;
-        for page in ["/", "/dead", "/replays", "/sources", "/destinations", "/audit"] {
+        for page in [
+            "/",
+            "/dead",
+            "/replays",
+            "/sources",
+            "/duplicates",
+            "/destinations",
+            "/audit",
+        ] {
             browser.open(page).await;
             browser.find("main h1").await;
         }

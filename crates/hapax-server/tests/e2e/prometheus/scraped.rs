@@ -10,34 +10,34 @@ use crate::harness::{Copies, Reply, Sender, Service, Setup, Sink, deliver_all, e
 
 /// A scrape a second, counts of the store that stand for five, and a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
-/// Events of the load, each delivered twice.
-const EVENTS: usize = 200;
+/// Events of one wave of the load, each delivered twice.
+const WAVE: usize = 200;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_rule_is_loaded_and_the_counters_agree_with_what_was_sent() {
     let sink = Sink::start().await;
     let service = Setup::stripe_to(&sink).start().await;
     let prometheus = Prometheus::scraping(service.setup.admin).await;
-    load(&service).await;
-    sink.until_effects(EVENTS, LIMIT).await;
+    let events = load_until_seen(&service, &prometheus).await;
+    sink.until_effects(events, LIMIT).await;
     for (expression, expected) in [
         ("up{job=\"hapax\"}", 1),
         (
             "hapax_received_total{source=\"stripe\",result=\"accepted\"}",
-            EVENTS,
+            events,
         ),
         (
             "hapax_received_total{source=\"stripe\",result=\"duplicate\"}",
-            EVENTS,
+            events,
         ),
         ("hapax_received_total{source=\"stripe\",result=\"rejected\"}", 0),
-        ("hapax_ack_seconds_count{source=\"stripe\"}", 2 * EVENTS),
+        ("hapax_ack_seconds_count{source=\"stripe\"}", 2 * events),
         (
             "hapax_attempts_total{destination=\"app\",outcome=\"completed\"}",
-            EVENTS,
+            events,
         ),
-        ("hapax_attempt_seconds_count{destination=\"app\"}", EVENTS),
-        ("hapax_ledger_entries{source=\"stripe\"}", EVENTS),
+        ("hapax_attempt_seconds_count{destination=\"app\"}", events),
+        ("hapax_ledger_entries{source=\"stripe\"}", events),
         ("hapax_ledger_window_seconds{source=\"stripe\"}", 30 * 86_400),
         ("count(hapax_build_info)", 1),
     ] {
@@ -76,10 +76,23 @@ async fn dead_letters_fire_their_rule_and_discarding_them_resolves_it() {
     .await;
 }
 
-async fn load(service: &Service) {
+/// Sends waves until Prometheus has seen the counter grow over several scrapes. Returns how many events that took.
+async fn load_until_seen(service: &Service, prometheus: &Prometheus) -> usize {
+    let grew = "changes(hapax_received_total{source=\"stripe\",result=\"accepted\"}[1m])";
+    let mut events = 0;
+    eventually("Prometheus sees the load", LIMIT, async || {
+        wave(service, events).await;
+        events += WAVE;
+        (prometheus.value(grew).await? >= 3.0).then_some(())
+    })
+    .await;
+    events
+}
+
+async fn wave(service: &Service, first: usize) {
     let sender = Sender::of("stripe");
     let copies = Copies {
-        deliveries: (0..EVENTS)
+        deliveries: (first..first + WAVE)
             .map(|number| sender.event(&format!("evt_{number}")))
             .collect(),
         each: 2,

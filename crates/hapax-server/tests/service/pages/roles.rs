@@ -4,12 +4,13 @@ use super::desk::{ADMIN, Desk, Door, READER};
 use crate::service::wire::Sink;
 
 const BODY: &str = r#"{"id":"evt_1","type":"invoice.paid"}"#;
-const PAGES: [&str; 7] = [
+const PAGES: [&str; 8] = [
     "/",
     "/events",
     "/dead",
     "/replays",
     "/sources",
+    "/duplicates",
     "/destinations",
     "/audit",
 ];

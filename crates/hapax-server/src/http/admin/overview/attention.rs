@@ -163,7 +163,7 @@ fn gap(source: &SourceTrafficView, window_seconds: u64) -> Option<AttentionView>
             "A copy from {} came after {percent}% of its ledger_window: raise it, or a later copy counts as new.",
             source.source
         ),
-        link: "/sources".to_owned(),
+        link: "/duplicates".to_owned(),
         firing_since: None,
     })
 }
