@@ -57,7 +57,7 @@ impl Manager {
     }
 }
 
-async fn start(sink: &Sink) -> (Service, Manager) {
+fn start(sink: &Sink) -> (Service, Manager) {
     let setup = Setup::stripe_to(sink);
     let manager = Manager::at(setup.path());
     let setup = setup.before(&format!(
@@ -71,7 +71,7 @@ async fn start(sink: &Sink) -> (Service, Manager) {
 #[tokio::test]
 async fn systemd_is_told_of_readiness_life_a_reload_and_the_end() {
     let sink = Sink::start().await;
-    let (mut service, manager) = start(&sink).await;
+    let (mut service, manager) = start(&sink);
     manager.until("READY=1").await;
     // Ready means that both ports answer at once.
     service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
@@ -95,7 +95,7 @@ async fn systemd_is_told_of_readiness_life_a_reload_and_the_end() {
 #[tokio::test]
 async fn a_frozen_process_gives_no_sign_of_life_and_one_that_goes_on_does() {
     let sink = Sink::start().await;
-    let (service, manager) = start(&sink).await;
+    let (service, manager) = start(&sink);
     manager.until("WATCHDOG=1").await;
     service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
     service.signal(Signal::STOP);
