@@ -100,7 +100,7 @@ impl Inner {
         match finished.report.verdict {
             Verdict::Retry { after } => finished.port.due_at(self.elapsed() + after),
             Verdict::Completed | Verdict::Dead { .. } if finished.leased.lane.is_some() => {
-                finished.port.stir()
+                finished.port.stir();
             }
             Verdict::Completed | Verdict::Dead { .. } => return false,
             Verdict::Release => finished.port.stir(),

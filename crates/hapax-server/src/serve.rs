@@ -451,14 +451,14 @@ fn trace(
     lookup: &Lookup,
     metrics: &Metrics,
 ) -> Result<(Tracer, Option<Exporting>), StartError> {
-    let Some(traces) = &config.traces else {
+    let Some(settings) = &config.traces else {
         return Ok((Tracer::default(), None));
     };
     // Connections of its own: a receiver that hangs must not use up those of destinations.
     let client = Client::new(lookup.clone())?;
-    let (tracer, exporting) = Tracer::start(traces, client, metrics.spans().clone())?;
+    let (tracer, exporting) = Tracer::start(settings, client, metrics.spans().clone())?;
     tracer.know(places(config));
-    tracing::info!(endpoint = %traces.endpoint, sample = traces.sample, "traces are exported");
+    tracing::info!(endpoint = %settings.endpoint, sample = settings.sample, "traces are exported");
     Ok((tracer, Some(exporting)))
 }
 

@@ -10,6 +10,7 @@ mod service {
     mod answers;
     mod batches;
     mod command_destination;
+    mod day;
     mod delivery;
     mod handover;
     mod handshakes;

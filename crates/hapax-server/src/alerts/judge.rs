@@ -27,6 +27,8 @@ struct Seen {
     beat: u64,
     since: Timestamp,
     at: Duration,
+    /// When this process last found it true, or could not say; a beat is not written each time.
+    true_at: Duration,
 }
 
 /// What to do about an alert.
@@ -83,6 +85,7 @@ impl Alerts {
         let row = &kept.row;
         let next = match (row.state, excess, rest) {
             (State::Firing, Some(_), _) | (State::Firing, None, Rest::Unknown) => {
+                self.found_true(&kept.name);
                 self.kept_alive(plan, &kept, excess)
             }
             (State::Firing, None, Rest::Fine) if self.stands_still(plan, &kept) => Turn::Resolve,
@@ -112,14 +115,34 @@ impl Alerts {
 
     /// Says in the store that it is still true, now and then.
     fn kept_alive(&self, plan: &Plan, kept: &Kept, excess: Option<Excess>) -> Turn {
-        if self.unchanged_for(kept) < plan.resolve_after / BEATS {
-            return Turn::Nothing;
+        let beat_is_old =
+            |seen: Seen, now: Duration| now.saturating_sub(seen.at) >= plan.resolve_after / BEATS;
+        if self.seen(&kept.name, beat_is_old) {
+            Turn::Become(kept.row.still(excess))
+        } else {
+            Turn::Nothing
         }
-        Turn::Become(kept.row.still(excess))
     }
 
+    /// Whether nobody has found it true for long, as far as this process can see.
     fn stands_still(&self, plan: &Plan, kept: &Kept) -> bool {
-        self.unchanged_for(kept) >= plan.resolve_after
+        self.seen(&kept.name, |seen, now| {
+            now.saturating_sub(seen.at.max(seen.true_at)) >= plan.resolve_after
+        })
+    }
+
+    fn seen(&self, name: &str, is_so: impl FnOnce(Seen, Duration) -> bool) -> bool {
+        let now = self.gatherer.clock.elapsed();
+        let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.0.get(name).is_some_and(|seen| is_so(*seen, now))
+    }
+
+    fn found_true(&self, name: &str) {
+        let now = self.gatherer.clock.elapsed();
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(seen) = memory.0.get_mut(name) {
+            seen.true_at = now;
+        }
     }
 
     async fn tidy(&self, now: Timestamp, known: &BTreeSet<&String>, kept: Kept) -> Option<Kept> {
@@ -147,17 +170,18 @@ impl Alerts {
         for Kept { name, row, .. } in kept {
             let (beat, since, at) = (row.beat, row.since, now);
             let is_same = |seen: &Seen| (seen.beat, seen.since) == (beat, since);
-            if !memory.0.get(name).is_some_and(is_same) {
-                memory.0.insert(name.clone(), Seen { beat, since, at });
+            let seen = memory.0.get(name);
+            if !seen.is_some_and(is_same) {
+                let true_at = seen.map_or(Duration::ZERO, |seen| seen.true_at);
+                let seen = Seen {
+                    beat,
+                    since,
+                    at,
+                    true_at,
+                };
+                memory.0.insert(name.clone(), seen);
             }
         }
-    }
-
-    fn unchanged_for(&self, kept: &Kept) -> Duration {
-        let now = self.gatherer.clock.elapsed();
-        let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let seen = memory.0.get(&kept.name);
-        seen.map_or(Duration::ZERO, |seen| now.saturating_sub(seen.at))
     }
 }
 

@@ -89,10 +89,10 @@ impl Message {
             }
             Said::Firing => wrong(self.rule, &self.subject, self.value, self.limit),
             Said::Resolved => format!(
-                "{}: {} again, after {}.",
+                "{}: over after {}; {}.",
                 whose(self.rule, &self.subject),
-                fine(self.rule, self.limit),
-                span(self.at.since(self.since))
+                span(self.at.since(self.since)),
+                fine(self.rule, self.limit)
             ),
         }
     }
@@ -188,7 +188,7 @@ pub(super) fn wrong(rule: Rule, subject: &str, value: f64, limit: f64) -> String
 /// What to run to see more.
 pub(super) fn command(rule: Rule, subject: &str) -> String {
     match rule {
-        Rule::DedupeRate | Rule::DuplicateGap => "hapax stats --over 24h".to_owned(),
+        Rule::DedupeRate | Rule::DuplicateGap => format!("hapax stats duplicates {subject}"),
         Rule::HandlerP95 => "hapax stats --over 1h".to_owned(),
         Rule::OldestPending | Rule::BreakerOpen => "hapax destinations".to_owned(),
         Rule::DeadLetters => format!("hapax dead list --destination {subject}"),
@@ -219,7 +219,7 @@ fn whose(rule: Rule, subject: &str) -> String {
 fn fine(rule: Rule, limit: f64) -> String {
     let limit = figure(rule.unit(), limit);
     match rule {
-        Rule::DedupeRate => format!("its dedupe rate is not above {limit}"),
+        Rule::DedupeRate => format!("its dedupe rate is not above {limit} any more"),
         Rule::HandlerP95 => format!("attempts do not take longer than {limit}"),
         Rule::OldestPending => format!("no delivery has waited for longer than {limit}"),
         Rule::DeadLetters => format!("there are not more than {limit} dead letters"),

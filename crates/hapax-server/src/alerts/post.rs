@@ -26,7 +26,7 @@ const BACKOFF: Backoff = Backoff {
     cap: Duration::from_secs(300),
 };
 /// How much longer than a try its claim lasts: time to settle.
-const CLAIM_GRACE: Duration = Duration::from_secs(30);
+const CLAIM_GRACE: Duration = Duration::from_secs(10);
 /// Messages that one receiver is sent in one go.
 const MESSAGES_MAX: usize = 50;
 /// How often settling is begun again because somebody else changed the alert meanwhile.
@@ -69,11 +69,13 @@ impl Post {
         for (name, receiver) in receivers {
             let is_due = |kept: &&Kept| kept.row.next_for(name).is_some_and(|owed| owed.is_due(now));
             let due: Vec<Kept> = alerts.iter().filter(is_due).take(MESSAGES_MAX).cloned().collect();
-            if !due.is_empty() && self.begin(name) {
-                let (post, name, receiver) = (self.clone(), name.clone(), Arc::clone(receiver));
+            if due.is_empty() {
+                continue;
+            }
+            if let Some(busy) = Busy::begin(&self.busy, name) {
+                let (post, receiver) = (self.clone(), Arc::clone(receiver));
                 sending.push(self.tasks.spawn(async move {
-                    post.send_to(&name, &receiver, due).await;
-                    post.end(&name);
+                    post.send_to(&busy.receiver, &receiver, due).await;
                 }));
             }
         }
@@ -155,16 +157,31 @@ impl Post {
             }
         }
     }
+}
 
-    fn begin(&self, name: &str) -> bool {
-        self.busy().insert(name.to_owned())
-    }
+/// A receiver that is being told something, until this is dropped.
+struct Busy {
+    receiver: String,
+    all: Arc<Mutex<BTreeSet<String>>>,
+}
 
-    fn end(&self, name: &str) {
-        self.busy().remove(name);
+impl Busy {
+    /// None: it is being told something already.
+    fn begin(all: &Arc<Mutex<BTreeSet<String>>>, receiver: &str) -> Option<Self> {
+        let is_free = lock(all).insert(receiver.to_owned());
+        is_free.then(|| Self {
+            receiver: receiver.to_owned(),
+            all: Arc::clone(all),
+        })
     }
+}
 
-    fn busy(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
-        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+impl Drop for Busy {
+    fn drop(&mut self) {
+        lock(&self.all).remove(&self.receiver);
     }
+}
+
+fn lock(all: &Mutex<BTreeSet<String>>) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
+    all.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -148,9 +148,9 @@ async fn an_alert_fires_once_while_it_is_true_and_resolves_once_after_it() {
     process.goes_wrong();
     process.runs_for(WINDOW - STEP).await;
     assert_eq!(site.told(), ["alert.firing"]);
-    process.runs_for(Duration::from_secs(60)).await;
+    process.runs_for(Duration::from_secs(50)).await;
     assert_eq!(site.told(), ["alert.firing"], "`resolve_after` is not over");
-    process.runs_for(Duration::from_secs(30)).await;
+    process.runs_for(STEP).await;
     assert_eq!(site.told(), ["alert.firing", "alert.resolved"]);
     process.runs_for(WINDOW).await;
     assert_eq!(site.told().len(), 2);

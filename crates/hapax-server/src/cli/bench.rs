@@ -53,7 +53,7 @@ pub struct Args {
           value_parser = clap::value_parser!(u64).range(1_000..=bench::dashboard::EVENTS_MAX))]
     pub dashboard: Option<u64>,
 
-    /// Measure telemetry instead: accepts without it, and with traces whose receiver never answers; exit 5 if they keep less than 0.97 of their rate
+    /// Measure telemetry instead: accepts without it, and with traces whose receiver never answers and an alert that cannot be told; exit 5 if they keep less than 0.97 of their rate
     #[arg(long, conflicts_with = "dashboard")]
     pub telemetry: bool,
 

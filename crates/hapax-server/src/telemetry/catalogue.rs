@@ -173,6 +173,12 @@ pub const METRICS: &[Described] = &[
         ..histogram("hapax_store_write_seconds", &[])
     },
     Described {
+        help: "Spans of traces, by what became of them",
+        meaning: "`result` is `exported`, `dropped` (there was no room: telemetry never slows accepts) or `failed` (the \
+                  receiver did not take them). All stay at 0 unless `[traces]` is configured.",
+        ..counter("hapax_spans_total", &["result"])
+    },
+    Described {
         help: "1 for each alert that fires",
         meaning: "Of the whole store, so every replica says the same: take the largest, not the sum. `alert` is a rule of \
                   `[alerts]`, `subject` a source, a destination or `store`.",

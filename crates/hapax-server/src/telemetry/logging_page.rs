@@ -65,7 +65,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
         }
         if path.is_dir() {
             found.extend(sources(&path));
-        } else if name.ends_with(".rs") {
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
             found.push(path);
         }
     }
@@ -83,11 +83,8 @@ fn listed_in(row: &str) -> Option<Line> {
 }
 
 fn lines_in(code: &str) -> Vec<Line> {
-    let code: String = code
-        .lines()
-        .filter(|line| !line.trim_start().starts_with("//"))
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let said = |line: &&str| !line.trim_start().starts_with("//");
+    let code = code.lines().filter(said).collect::<Vec<_>>().join("\n");
     let mut found = Vec::new();
     let mut rest = code.as_str();
     while let Some(at) = rest.find("!(") {

@@ -43,6 +43,16 @@ async fn until_judged(service: &Service, fires: bool) {
     .await;
 }
 
+/// Waits until the store knows that everybody was told.
+async fn until_noted(service: &Service) {
+    eventually("everybody was told", LIMIT, async || {
+        let alerts = service.api("alerts").await;
+        let owed = alerts["alerts"][0]["undelivered"].as_array()?;
+        owed.is_empty().then_some(())
+    })
+    .await;
+}
+
 async fn until_forgotten(service: &Service) {
     eventually("nothing is left of it", LIMIT, async || {
         let alerts = service.api("alerts").await;
@@ -56,7 +66,7 @@ async fn an_alert_fires_once_and_resolves_once_though_the_process_is_killed_in_b
     let (app, pager) = (refusing().await, Sink::start().await);
     let mut service = setup(&app, &receiver("pager", &pager)).start().await;
     kill_one(&service, "evt_1").await;
-    pager.until_received(1, LIMIT).await;
+    until_noted(&service).await;
     service.kill().await;
     service.start_again().await;
     until_judged(&service, true).await;
@@ -72,6 +82,24 @@ async fn an_alert_fires_once_and_resolves_once_though_the_process_is_killed_in_b
         .map(|one| one.header("webhook-id").map(str::to_owned))
         .collect();
     assert_ne!(ids[0], ids[1]);
+}
+
+#[tokio::test]
+async fn a_message_that_was_being_sent_when_the_process_died_is_sent_again_under_its_id() {
+    let (app, pager) = (refusing().await, Sink::that(|_| Reply::Hang).await);
+    let soon = receiver("pager", &pager).replace("timeout = \"5s\"", "timeout = \"1s\"");
+    let mut service = setup(&app, &soon).start().await;
+    kill_one(&service, "evt_1").await;
+    pager.until_received(1, LIMIT).await;
+    service.kill().await;
+    pager.behave(|_| Reply::Status(200));
+    service.start_again().await;
+    pager.until_received(2, LIMIT).await;
+    until_noted(&service).await;
+    let received = pager.received();
+    let id = |place: usize| received[place].header("webhook-id").map(str::to_owned);
+    assert_eq!(told(&pager), ["alert.firing", "alert.firing"]);
+    assert_eq!(id(0), id(1));
 }
 
 #[tokio::test]

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use hapax_core::{ErrorClass, Leased};
+use hapax_core::{ErrorClass, Headers, Leased};
 use hapax_engine::{Answer, Reply, Transport as _};
 use hapax_server::destination::{CommandTarget, Destinations, Target};
-use hapax_server::telemetry::traces::context::Propagation;
+use hapax_server::telemetry::traces::context::{Parent, Propagation};
 
 use super::http_destination::delivery;
+use super::wire::PATIENCE;
 
 async fn run_delivery(argv: &[&str], timeout: Duration, delivery: &Leased) -> Answer {
     let target = CommandTarget {
@@ -156,4 +157,17 @@ async fn a_command_that_is_killed_from_outside_has_no_exit_code() {
     let answer = shell("kill -9 $$").await;
     assert_eq!(class(&answer), ErrorClass::Exit);
     assert_eq!(answer.status, None);
+}
+
+#[tokio::test]
+async fn a_command_finds_the_trace_in_its_environment() {
+    let said = |answer: Answer| answer.excerpt.trim().to_owned();
+    let script = ["sh", "-c", "echo $TRACEPARENT $TRACESTATE"];
+    let own = said(run_delivery(&script, PATIENCE, &delivery()).await);
+    assert!(Parent::parse(own.as_bytes()).is_some(), "{own}");
+    let sent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let mut traced = delivery();
+    traced.event.headers = Headers::pack([("traceparent", sent.as_bytes()), ("tracestate", b"vendor=1")]);
+    let passed = said(run_delivery(&script, PATIENCE, &traced).await);
+    assert_eq!(passed, format!("{sent} vendor=1"));
 }

@@ -3,12 +3,13 @@
 mod collector;
 mod trouble;
 
+use hapax_server::serve::{Server, Tuning};
 use hapax_server::telemetry::traces::context::Parent;
 use http::Response;
 use http_body_util::Full;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 
-use super::site::{SECRET, Site, signed, stripe_headers};
+use super::site::{SECRET, Site, configuration, signed, stripe_headers};
 use super::wire::Sink;
 use collector::{Collector, text};
 
@@ -19,7 +20,7 @@ const UNSAMPLED: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00
 fn traced(collector: &str, url: &str, more: &str) -> String {
     format!(
         "[sources.shop]\nprovider = \"stripe\"\nsecrets = [\"env:SECRET\"]\ndeliver_to = [\"app\"]\n\
-         [destinations.app]\nkind = \"http\"\nurl = \"{url}?token=hunter2\"\nbackoff = {{ first = \"1ms\", cap = \"1ms\" }}\n\
+         [destinations.app]\nkind = \"http\"\nurl = \"{url}?token=hunter2\"\nmax_attempts = 100\nbackoff = {{ first = \"100ms\", cap = \"100ms\" }}\n\
          [traces]\nendpoint = \"{collector}\"\n{more}"
     )
 }
@@ -266,4 +267,40 @@ async fn of_several_events_in_one_request_each_has_its_own_trace_with_a_link_to_
         );
     }
     site.server.stop().await;
+}
+
+#[tokio::test]
+async fn an_attempt_of_another_process_names_the_accept_of_the_first() {
+    let mut collector = Collector::start().await;
+    let mut failing =
+        Sink::answering(|_| Response::builder().status(500).body(Full::default()).unwrap()).await;
+    let site = Site::start(&traced(&collector.url(), &failing.url(), "")).await;
+    deliver_twice(&site, "evt_1", &[]).await;
+    failing.next().await;
+    let Site { server, dir } = site;
+    server.stop().await;
+    let before = collector.rest();
+    let accept = before
+        .named("accept")
+        .into_iter()
+        .find(|span| text(span, "hapax.result") == "accepted")
+        .unwrap();
+
+    let mut app = Sink::start().await;
+    let text_of = traced(&collector.url(), &app.url(), "");
+    let server = Server::start(configuration(dir.path(), &text_of), Tuning::default())
+        .await
+        .unwrap();
+    app.next().await;
+    let seen = collector
+        .until(|seen| {
+            seen.named("attempt")
+                .iter()
+                .any(|span| text(span, "hapax.result") == "completed")
+        })
+        .await;
+    for attempt in seen.named("attempt") {
+        assert_eq!(seen.parent_of(attempt).span_id, accept.span_id);
+    }
+    server.stop().await;
 }

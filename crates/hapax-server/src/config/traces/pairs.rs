@@ -22,15 +22,12 @@ fn decoded(text: &str) -> String {
             (b'%', [high, low, ..]) => hex(*high).zip(hex(*low)),
             _ => None,
         };
-        match escaped {
-            Some((high, low)) => {
-                bytes.push(high * 16 + low);
-                rest = &tail[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = tail;
-            }
+        if let Some((high, low)) = escaped {
+            bytes.push(high * 16 + low);
+            rest = &tail[2..];
+        } else {
+            bytes.push(*first);
+            rest = tail;
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()

@@ -1,7 +1,9 @@
-//! What telemetry costs when nobody takes it: accepts without it, and with traces whose receiver never answers, in turns.
+//! What telemetry costs when nobody takes it: accepts without it, and with traces whose receiver never answers and an
+//! alert whose receiver is gone, in turns.
 //!
 //! Each side of a pair is a fresh service on a fresh store, and every second pair runs backwards, so that a machine that
-//! slows down or speeds up favours nobody. That spans were really made is read from the service's own metrics.
+//! slows down or speeds up favours nobody. That an alert fires and that spans were made is read from the service's own
+//! metrics.
 
 mod receiver;
 mod verdict;
@@ -12,7 +14,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::load::connection::get;
+use crate::load::connection::{Connection, get};
 use crate::load::machine::Machine;
 use crate::load::progress::Progress;
 use crate::load::service::{Settings, Site, quoted};
@@ -28,6 +30,9 @@ pub(crate) use verdict::Standing;
 
 const CONNECTIONS: usize = 256;
 const PROBE_LIMIT: Duration = Duration::from_secs(10);
+/// Rules are judged every ten seconds.
+const ALERT_LIMIT: Duration = Duration::from_secs(60);
+const ALERT_EVERY: Duration = Duration::from_millis(200);
 
 /// Everything that was measured.
 #[derive(Debug, Serialize)]
@@ -130,7 +135,7 @@ pub(crate) fn print(results: &Results) -> std::io::Result<()> {
 }
 
 const fn order(number: usize) -> [Side; 2] {
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         [Side::Without, Side::With]
     } else {
         [Side::With, Side::Without]
@@ -141,7 +146,7 @@ impl Side {
     const fn label(self) -> &'static str {
         match self {
             Self::Without => "without telemetry",
-            Self::With => "with a receiver that never answers",
+            Self::With => "with receivers that never answer or are gone",
         }
     }
 }
@@ -151,14 +156,17 @@ async fn measure(plan: &Plan, side: Side, parent: &Path) -> anyhow::Result<Measu
     site::empty(plan).await?;
     let receiver = Hanging::start().await?;
     let secret = format!("whsec_{:032x}", fastrand::u128(..));
-    let site = create(plan, side, &receiver, &secret, workspace.path())?;
-    let service = site.start().await?;
+    let place = create(plan, side, &receiver, &secret, workspace.path())?;
+    let service = place.start().await?;
+    if side == Side::With {
+        until_an_alert_fails(&place).await?;
+    }
     let loads = Loads {
         secret: &secret,
         seconds: plan.seconds,
     };
-    let report = loads.new_events(site.ingest(), CONNECTIONS).await?;
-    let spans = spans(&site).await?;
+    let report = loads.new_events(place.ingest(), CONNECTIONS).await?;
+    let spans = verdict::sum_of(&metrics(&place).await?, verdict::SPANS);
     service.end().await?;
     let mut problems: Vec<String> = unexpected(side.label(), &report, report.counts.accepted)
         .into_iter()
@@ -176,8 +184,11 @@ fn create(plan: &Plan, side: Side, receiver: &Hanging, secret: &str, folder: &Pa
     let telemetry = match side {
         Side::Without => String::new(),
         Side::With => format!(
-            "\n[traces]\nendpoint = {}\n",
-            quoted(&format!("http://{}", receiver.address()))
+            "\n[traces]\nendpoint = {}\n\
+             \n[alerts]\nsignature_failures = 0\n\
+             \n[alerts.receivers.gone]\nkind = \"webhook\"\nurl = {}\n",
+            quoted(&format!("http://{}", receiver.address())),
+            quoted(&format!("http://{}/", receiver::closed()?)),
         ),
     };
     Site::create(
@@ -191,10 +202,29 @@ fn create(plan: &Plan, side: Side, receiver: &Hanging, secret: &str, folder: &Pa
     )
 }
 
-/// How many spans the service wrote down, by its own account: none was taken, so they were dropped or failed.
-async fn spans(site: &Site) -> anyhow::Result<u64> {
+/// A request without a signature is more than the rule allows: an alert fires, and cannot be told to anybody.
+async fn until_an_alert_fails(site: &Site) -> anyhow::Result<()> {
+    let unsigned = format!("POST /in/{STORED} HTTP/1.1\r\nhost: bench\r\ncontent-length: 2\r\n\r\n{{}}");
+    let mut connection = Connection::open(site.ingest()).await?;
+    let answer = connection.exchange(unsigned.as_bytes()).await?;
+    anyhow::ensure!(
+        answer.status == 401,
+        "an unsigned request was answered {}",
+        answer.status
+    );
+    let fails = async {
+        while verdict::sum_of(&metrics(site).await?, verdict::UNTOLD) == 0 {
+            tokio::time::sleep(ALERT_EVERY).await;
+        }
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(ALERT_LIMIT, fails)
+        .await
+        .context("no alert fired, though its rule was broken")?
+}
+
+async fn metrics(site: &Site) -> anyhow::Result<String> {
     let (status, body) = get(site.admin(), "/metrics", site.token(), PROBE_LIMIT).await?;
     anyhow::ensure!(status == 200, "/metrics answered {status}");
-    let text = String::from_utf8(body.to_vec()).context("/metrics is not text")?;
-    Ok(verdict::spans_in(&text))
+    String::from_utf8(body).context("/metrics is not text")
 }

@@ -5,6 +5,8 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
+use crate::telemetry::catalogue::help;
+
 /// What became of spans. Clones count together.
 #[derive(Clone, Debug, Default)]
 pub struct SpanCounts {
@@ -25,7 +27,7 @@ impl SpanCounts {
     /// At zero, and shown under `hapax_spans_total`.
     pub(in crate::telemetry) fn register(registry: &mut Registry) -> Self {
         let family = Family::<ResultLabel, Counter>::default();
-        registry.register("spans", "Spans of traces, by what became of them", family.clone());
+        registry.register("spans", help("hapax_spans_total"), family.clone());
         let count = |result| family.get_or_create_owned(&ResultLabel { result });
         Self {
             exported: count("exported"),

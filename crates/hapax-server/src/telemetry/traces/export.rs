@@ -46,7 +46,7 @@ pub struct Exporting {
 }
 
 struct Exporter {
-    exporter: opentelemetry_otlp::SpanExporter,
+    client: opentelemetry_otlp::SpanExporter,
     post: Arc<Post>,
     counts: SpanCounts,
     places: Arc<Places>,
@@ -74,7 +74,7 @@ impl Exporting {
             .build()?;
         exporter.set_resource(&resource(config));
         let exporter = Exporter {
-            exporter,
+            client: exporter,
             post,
             counts,
             places,
@@ -149,7 +149,7 @@ impl Exporter {
             .into_iter()
             .map(|record| span::of(record, &self.places, &self.scope))
             .collect();
-        let sent = tokio::time::timeout(self.timeout, self.exporter.export(spans)).await;
+        let sent = tokio::time::timeout(self.timeout, self.client.export(spans)).await;
         let failure = match sent {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(self.post.failure().unwrap_or_else(|| error.to_string())),

@@ -153,6 +153,44 @@ async fn stats_count_what_happened() {
 }
 
 #[tokio::test]
+async fn stats_show_the_last_ten_minutes_of_the_process_that_answers() {
+    let sink = Sink::start().await;
+    let service = Setup::stripe_to(&sink).start().await;
+    let sender = Sender::of("stripe");
+    service.deliver_twice(&sender.event("evt_1")).await;
+    service
+        .deliver(&sender.event("evt_2").without_header("stripe-signature"))
+        .await
+        .assert_problem(401, "signature_missing");
+    let recent = eventually("the attempt is counted", LIMIT, async || {
+        let stats = service.hapax(&["stats", "--json"]).await.json();
+        let recent = stats["ten_minutes"].clone();
+        (recent["destinations"][0]["completed"] == 1).then_some(recent)
+    })
+    .await;
+    let (source, destination) = (&recent["sources"][0], &recent["destinations"][0]);
+    for (name, expected) in [
+        ("source", json!("stripe")),
+        ("events", json!(2)),
+        ("duplicates", json!(1)),
+        ("unproven", json!(1)),
+        ("dedupe_ratio", json!(0.5)),
+    ] {
+        assert_eq!(source[name], expected, "{recent}");
+    }
+    assert_eq!(source["ack"]["count"], 2, "{recent}");
+    assert_eq!(destination["took"]["count"], 1, "{recent}");
+    for took in [&source["ack"], &destination["took"], &recent["store_write"]] {
+        let [p50, p95, p99] = ["p50_ms", "p95_ms", "p99_ms"].map(|name| took[name].as_f64().unwrap());
+        assert!(0.0 < p50 && p50 <= p95 && p95 <= p99, "{recent}");
+    }
+    assert!(recent["watched_seconds"].as_u64().unwrap() < 600, "{recent}");
+    let text = service.hapax(&["stats"]).await;
+    let heading = "the last ten minutes of the process that answers, which started";
+    assert!(text.stdout.contains(heading), "{text:#?}");
+}
+
+#[tokio::test]
 async fn doctor_finds_nothing_wrong_with_a_good_service_and_ends_with_5_where_it_does() {
     let sink = Sink::start().await;
     let service = Setup::stripe_to(&sink).start().await;

@@ -76,6 +76,25 @@ fn every_rule_names_metrics_that_exist_and_says_what_to_do() {
     }
 }
 
+#[test]
+fn every_rule_has_its_place_in_the_guide_to_alerts() {
+    let text = std::fs::read_to_string(rules()).unwrap();
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/alerts.md");
+    let guide = std::fs::read_to_string(guide).unwrap();
+    let anchors: BTreeSet<String> = guide
+        .lines()
+        .filter_map(|line| line.strip_prefix("## "))
+        .map(|heading| heading.to_lowercase().replace(' ', "-"))
+        .collect();
+    let linked: BTreeSet<String> = text
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("runbook_url: ")?.split_once('#'))
+        .map(|(_, anchor)| anchor.to_owned())
+        .collect();
+    assert_eq!(linked.len(), 11, "each has its own: {linked:?}");
+    assert!(linked.is_subset(&anchors), "{:?}", linked.difference(&anchors));
+}
+
 fn dashboard() -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/grafana/hapax.json");
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()

@@ -37,6 +37,11 @@ impl Hanging {
     }
 }
 
+/// An address where nobody listens: one that was free a moment ago.
+pub(super) fn closed() -> std::io::Result<SocketAddr> {
+    std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()
+}
+
 impl Drop for Hanging {
     fn drop(&mut self) {
         self.task.abort();

@@ -63,11 +63,14 @@ pub(super) fn untraced(side: Side, spans: u64, accepted: u64) -> Option<String> 
     }
 }
 
-/// The sum of what became of spans, in the text of `/metrics`.
-pub(super) fn spans_in(metrics: &str) -> u64 {
-    let lines = metrics
-        .lines()
-        .filter(|line| line.starts_with("hapax_spans_total{"));
+/// Lines of `/metrics` that count spans, whatever became of them.
+pub(super) const SPANS: &str = "hapax_spans_total{";
+/// Lines of `/metrics` that count messages of alerts to the receiver that is gone.
+pub(super) const UNTOLD: &str = "hapax_alert_messages_total{receiver=\"gone\",result=\"failed\"}";
+
+/// The sum of the lines that begin so, in the text of `/metrics`.
+pub(super) fn sum_of(metrics: &str, beginning: &str) -> u64 {
+    let lines = metrics.lines().filter(|line| line.starts_with(beginning));
     let values = lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok());
     values.sum()
 }
@@ -103,9 +106,10 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_read_from_the_metrics() {
+    fn counts_are_read_from_the_metrics() {
         let text = "hapax_spans_total{result=\"exported\"} 0\nhapax_spans_total{result=\"dropped\"} 7\n\
-                    hapax_spans_total{result=\"failed\"} 512\nhapax_received_total{source=\"a\"} 9\n";
-        assert_eq!(spans_in(text), 519);
+                    hapax_spans_total{result=\"failed\"} 512\nhapax_received_total{source=\"a\"} 9\n\
+                    hapax_alert_messages_total{receiver=\"gone\",result=\"failed\"} 2\n";
+        assert_eq!((sum_of(text, SPANS), sum_of(text, UNTOLD)), (519, 2));
     }
 }

@@ -1,0 +1,89 @@
+//! What two senders deliver in a day: new events all the time, a copy now and then, and one of them a storm of retries.
+
+use hapax_core::Clock as _;
+use hapax_server::serve::Server;
+use tokio::process::Command;
+
+use super::STORM;
+use super::clock::DayClock;
+use crate::service::site::{SECRET, inhouse_headers, stripe_headers_with};
+use crate::service::wire::{Reply, Wire};
+
+/// Each sender has an event so often, in steps.
+const EVENT_EVERY: u64 = 3;
+/// Every so many events come twice, the copy a step later.
+const COPY_EVERY: u64 = 50;
+/// How far back the storm reaches, in steps: three hours.
+const STORM_REACH: u64 = 3 * 360;
+/// How often the storm brings each event.
+const STORM_COPIES: u64 = 3;
+
+/// Both senders.
+pub(super) struct Traffic {
+    wire: Wire,
+}
+
+impl Traffic {
+    pub(super) async fn to(server: &Server) -> Self {
+        Self {
+            wire: Wire::open(server.ingest_address()).await,
+        }
+    }
+
+    /// What comes in this step.
+    pub(super) async fn pass(&mut self, step: u64, clock: &DayClock) {
+        if step.is_multiple_of(EVENT_EVERY) {
+            self.both(step, clock, "accepted").await;
+        }
+        let copied = step.saturating_sub(1);
+        if step > 0 && copied.is_multiple_of(EVENT_EVERY * COPY_EVERY) {
+            self.both(copied, clock, "duplicate").await;
+        }
+        if STORM.contains(&step) {
+            self.storm(step).await;
+        }
+    }
+
+    async fn both(&mut self, number: u64, clock: &DayClock, status: &str) {
+        let body = format!(r#"{{"id":"evt_{number}","type":"invoice.paid"}}"#);
+        let headers = stripe_headers_with(SECRET, clock.now().as_seconds(), body.as_bytes());
+        let stripe = self.wire.post("/in/stripe", &headers, body.as_bytes()).await;
+        let inhouse = self.inhouse(number).await;
+        for reply in [stripe, inhouse] {
+            assert_eq!(reply.json()["status"], status, "{reply:?}");
+        }
+    }
+
+    /// The events of three hours, each several times, spread over the storm.
+    async fn storm(&mut self, step: u64) {
+        let events: Vec<u64> = (STORM.start - STORM_REACH..STORM.start)
+            .filter(|number| number.is_multiple_of(EVENT_EVERY))
+            .collect();
+        let each = (events.len() as u64 * STORM_COPIES).div_ceil(STORM.end - STORM.start);
+        let first = (step - STORM.start) * each;
+        for place in first..first + each {
+            let number = events[place as usize % events.len()];
+            let reply = self.inhouse(number).await;
+            assert_eq!(reply.json()["status"], "duplicate", "{reply:?}");
+        }
+    }
+
+    async fn inhouse(&mut self, number: u64) -> Reply {
+        let body = format!(r#"{{"order":{number}}}"#);
+        let mut headers = inhouse_headers(body.as_bytes());
+        headers.push(("x-event-id".to_owned(), format!("order-{number}")));
+        self.wire.post("/in/inhouse", &headers, body.as_bytes()).await
+    }
+}
+
+/// What `hapax stats duplicates` says.
+pub(super) async fn duplicates(server: &Server) -> String {
+    let ran = Command::new(env!("CARGO_BIN_EXE_hapax"))
+        .args(["stats", "duplicates", "--over", "24h", "--admin"])
+        .arg(format!("http://{}", server.admin_address()))
+        .output()
+        .await
+        .unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    String::from_utf8(ran.stdout).unwrap()
+}
