@@ -261,6 +261,22 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         secrets
     }
 
+    /// A share of all: a number from 0 to 1.
+    pub(super) fn share(&mut self, name: &str) -> Option<f64> {
+        self.ask(name);
+        let value = *self.entries.get(name)?;
+        let number = match value.get_ref() {
+            DeValue::Float(number) => number.as_str().parse::<f64>().ok(),
+            DeValue::Integer(number) => number.as_str().parse::<f64>().ok(),
+            _ => None,
+        };
+        let share = number.filter(|number| (0.0..=1.0).contains(number));
+        if share.is_none() {
+            self.problem(name, "expected a number from 0 to 1, such as 0.1 for a tenth");
+        }
+        share
+    }
+
     /// The value as it stands in the file, if it is a table.
     pub(super) fn table(&mut self, name: &str) -> Option<&'doc Spanned<DeValue<'doc>>> {
         self.ask(name);

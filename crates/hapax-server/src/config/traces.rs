@@ -17,7 +17,6 @@ use super::report::Report;
 use super::section::Section;
 
 const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(60);
-const SHARE: RangeInclusive<f64> = 0.0..=1.0;
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
 const HEADERS_MAX: usize = 16;
 const SERVICE_NAME: &str = "hapax";
@@ -146,15 +145,15 @@ fn headers(section: &mut Section<'_, '_, '_>) -> Vec<(HeaderName, Secret)> {
 }
 
 fn sample(section: &mut Section<'_, '_, '_>) -> f64 {
-    if section.has("sample") {
-        return section.share("sample", 1.0, &SHARE);
+    if let Some(share) = section.share("sample") {
+        return share;
     }
     let name = "OTEL_TRACES_SAMPLER_ARG";
     let Some(text) = variable(section.report, name) else {
         return 1.0;
     };
     match text.parse::<f64>() {
-        Ok(share) if SHARE.contains(&share) => share,
+        Ok(share) if (0.0..=1.0).contains(&share) => share,
         Ok(_) | Err(_) => {
             let place = Place::Variable(name.to_owned());
             section.report.problem_at(
