@@ -89,8 +89,8 @@ fn what_cannot_be_used_is_refused_without_its_secrets() {
             &[],
             "`headers`",
         ),
-        ("[traces]\nsample = 1.5", &[], "between 0 and 1"),
-        ("[traces]\nsample = \"all\"", &[], "from 0 to 1"),
+        ("[traces]\nsample = 1.5", &[], "0 to 1"),
+        ("[traces]\nsample = \"all\"", &[], "0 to 1"),
         (
             "[traces]\nheaders = { \"a b\" = \"hunter2\" }",
             &[],
