@@ -1,12 +1,15 @@
 //! Both formats of `/metrics`, by `Accept`.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::Request;
 use http_body_util::Full;
 
 use super::tool::promtool;
-use crate::harness::{Answer, Connection, Sender, Service, Setup, Sink};
+use crate::harness::{Answer, Connection, Sender, Service, Setup, Sink, eventually};
 
+const LIMIT: Duration = Duration::from_secs(20);
 const OPEN_METRICS: &str =
     "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
 
@@ -15,9 +18,13 @@ async fn open_metrics_has_exemplars_and_an_end_and_everybody_else_gets_what_prom
     let sink = Sink::start().await;
     let service = Setup::stripe_to(&sink).start().await;
     let id = service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
-    sink.until_effects(1, std::time::Duration::from_secs(20)).await;
-
-    let open = scrape(&service, OPEN_METRICS).await;
+    // The destination has the event a moment before the attempt is counted.
+    let open = eventually("the attempt is counted", LIMIT, async || {
+        let open = scrape(&service, OPEN_METRICS).await;
+        let counted = "hapax_attempt_seconds_count{destination=\"app\"} 1";
+        open.text().lines().any(|line| line == counted).then_some(open)
+    })
+    .await;
     assert_eq!(
         open.header("content-type"),
         Some("application/openmetrics-text; version=1.0.0; charset=utf-8")
