@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::store::{Span, Subject, Traffic, TrafficRow};
+use hapax_core::store::{Redelivered, Span, Subject, Traffic, TrafficRow};
 use hapax_core::{Owner, Timestamp};
 
 use crate::Bench;
@@ -43,6 +43,13 @@ pub async fn traffic_comes_by_slot_with_its_sums(bench: &mut Bench) {
     let mut full = row(Span::Week, newest, &shop, u64::MAX, 1);
     full.traffic.gap_ms_max = 77;
     full.traffic.took.count(Duration::from_millis(12));
+    full.traffic.twins = 3;
+    for number in 0..2 * Redelivered::IDS_MAX {
+        // The longest id that there is, with what JSON escapes.
+        let event_id = format!("{number:03}\"\\{}", "é".repeat(125));
+        full.traffic.redelivered.count(&event_id);
+        full.traffic.gaps.count(Duration::from_secs(86_400 * number as u64));
+    }
     let mut rows = vec![full.clone()];
     rows.extend(slots[1..].iter().map(|slot| row(Span::Week, *slot, &shop, 1, 2)));
     bench.store.put_traffic(rows).await.must();
