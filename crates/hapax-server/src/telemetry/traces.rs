@@ -39,6 +39,9 @@ use record::{Record, What};
 /// Spans that wait to be sent: 80,000 a second are more than any store here accepts.
 const QUEUE_SPANS_MAX: usize = 16_384;
 
+/// Spans that may be on their way at one time: in the queue, and in one export.
+pub(crate) const WAITING_SPANS_MAX: u64 = (QUEUE_SPANS_MAX + export::BATCH_SPANS_MAX) as u64;
+
 /// Writes spans down, if there is anywhere to send them. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Tracer(Option<Arc<Inner>>);

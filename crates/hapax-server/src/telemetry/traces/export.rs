@@ -24,7 +24,7 @@ use crate::config;
 use crate::destination::http::client::Client;
 
 /// Spans sent in one request.
-const BATCH_SPANS_MAX: usize = 512;
+pub(super) const BATCH_SPANS_MAX: usize = 512;
 /// How long spans wait for others.
 const LINGER: Duration = Duration::from_millis(200);
 /// How long a receiver is left alone after it failed; it doubles up to the longest.
