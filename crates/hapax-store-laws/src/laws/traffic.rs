@@ -48,7 +48,9 @@ pub async fn traffic_comes_by_slot_with_its_sums(bench: &mut Bench) {
         // The longest id that there is, with what JSON escapes.
         let event_id = format!("{number:03}\"\\{}", "é".repeat(125));
         full.traffic.redelivered.count(&event_id);
-        full.traffic.gaps.count(Duration::from_secs(86_400 * number as u64));
+        full.traffic
+            .gaps
+            .count(Duration::from_secs(86_400 * number as u64));
     }
     let mut rows = vec![full.clone()];
     rows.extend(slots[1..].iter().map(|slot| row(Span::Week, *slot, &shop, 1, 2)));
