@@ -146,7 +146,7 @@ async fn an_alert_fires_once_while_it_is_true_and_resolves_once_after_it() {
     let process = site.process();
     process.runs_for(WINDOW).await;
     process.goes_wrong();
-    process.runs_for(WINDOW - STEP).await;
+    process.runs_for(WINDOW.checked_sub(STEP).unwrap()).await;
     assert_eq!(site.told(), ["alert.firing"]);
     process.runs_for(Duration::from_secs(50)).await;
     assert_eq!(site.told(), ["alert.firing"], "`resolve_after` is not over");
@@ -170,7 +170,7 @@ async fn a_process_that_has_just_started_neither_repeats_an_alert_nor_ends_it() 
     drop(first);
     // It knows nothing of what came before it, and cannot say that all is well.
     let second = site.process();
-    second.runs_for(WINDOW - STEP).await;
+    second.runs_for(WINDOW.checked_sub(STEP).unwrap()).await;
     assert_eq!(site.told(), ["alert.firing"]);
     assert_eq!(second.firing(), 1);
     second.runs_for(Duration::from_secs(90)).await;
