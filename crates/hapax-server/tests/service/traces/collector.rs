@@ -1,5 +1,5 @@
-//! A receiver of OTLP over HTTP: it decodes what is exported, keeps it, and answers as the protocol asks. No collector
-//! is packaged for Debian, PyPI or npm.
+//! A receiver of OTLP over HTTP: it decodes what is exported, keeps it, and answers as the protocol asks. Debian has no
+//! package of a collector.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
