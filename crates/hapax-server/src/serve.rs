@@ -7,26 +7,27 @@
 
 mod alerts;
 mod files;
+mod listener;
+mod reload;
+mod run;
 pub(crate) mod signals;
 mod store;
 mod supervisor;
 mod traffic;
+mod tuning;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use hapax_core::{Clock, DestinationId, SystemRandom};
 use hapax_engine::{Engine, TokioRuntime};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
 use crate::alerts::Alerts;
-use crate::config::{Config, ConfigError};
+use crate::config::Config;
 use crate::destination::http::Lookup;
 use crate::destination::http::client::{Client, TlsError};
 use crate::destination::{Destinations, SetupError, routing, targets};
@@ -38,7 +39,10 @@ use crate::outbox::Outboxes;
 use crate::telemetry::traces::{self, Exporting, Place};
 use crate::telemetry::{Metrics, Tracer, Watch};
 
+use listener::Listener;
+pub use run::run;
 pub use store::{OpenStore, StoreError};
+pub use tuning::Tuning;
 
 /// How long attempts may take to end when the service stops; what has not ended by then is given back untried.
 const ATTEMPTS_DRAIN: Duration = Duration::from_secs(8);
@@ -100,92 +104,6 @@ pub struct Server {
     config: Mutex<Config>,
     ingest_listener: Listener,
     admin_listener: Listener,
-}
-
-struct Listener {
-    address: SocketAddr,
-    stop: CancellationToken,
-    task: JoinHandle<()>,
-}
-
-/// What may be set besides the configuration; tests tighten it.
-#[derive(Clone)]
-pub struct Tuning {
-    /// Time.
-    pub clock: Arc<dyn Clock>,
-    /// Of the ingest listener's connections.
-    pub listen: listen::Limits,
-    /// Of each delivery.
-    pub ingest: ingest::Limits,
-    /// Of the engine.
-    pub engine: hapax_engine::Limits,
-    /// How destinations' names are looked up.
-    pub lookup: Lookup,
-}
-
-impl Default for Tuning {
-    fn default() -> Self {
-        let limits = listen::Limits::default();
-        Self {
-            clock: clock(),
-            listen: listen::Limits {
-                connections_max: files::connections_max(limits.connections_max),
-                drain: INGEST_DRAIN,
-                ..limits
-            },
-            ingest: ingest::Limits::default(),
-            engine: hapax_engine::Limits::default(),
-            lookup: Lookup::system(),
-        }
-    }
-}
-
-/// Serves `config` until a signal ends it; `reload` reads the configuration again.
-pub async fn run(config: Config, reload: impl Fn() -> Result<Config, ConfigError>) -> Result<(), StartError> {
-    let started = std::time::Instant::now();
-    let mut signals = signals::Signals::new().map_err(StartError::Signals)?;
-    for warning in config.warning_lines() {
-        tracing::warn!("{warning}");
-    }
-    let server = Server::start(config, Tuning::default()).await?;
-    tracing::info!(
-        listen = %server.ingest_address(),
-        admin = %server.admin_address(),
-        version = env!("CARGO_PKG_VERSION"),
-        ready_after_ms = started.elapsed().as_millis() as u64,
-        "ready: webhooks at http://{}/in/<source>, admin at http://{}",
-        server.ingest_address(),
-        server.admin_address(),
-    );
-    supervisor::ready();
-    let signs_of_life = supervisor::watch(server.metrics.clone());
-    loop {
-        match signals.next().await {
-            signals::Signal::Reload => {
-                supervisor::reloading();
-                match reload() {
-                    Ok(config) => server.reload(config),
-                    Err(error) => tracing::error!(
-                        error = &error as &dyn std::error::Error,
-                        "the configuration was not reloaded; the old one stays in use"
-                    ),
-                }
-                supervisor::ready();
-            }
-            signals::Signal::Stop(name) => {
-                tracing::info!(signal = name, "stopping");
-                supervisor::stopping();
-                break;
-            }
-        }
-    }
-    tokio::select! {
-        () = server.stop() => tracing::info!("stopped"),
-        () = signals.second_stop() => tracing::warn!("stopped at once, by a second signal"),
-        () = tokio::time::sleep(STOP_LIMIT) => tracing::warn!("stopped at once: the limit for stopping is over"),
-    }
-    signs_of_life.abort();
-    Ok(())
 }
 
 impl Server {
@@ -325,59 +243,6 @@ impl Server {
         &self.alerts
     }
 
-    /// Takes over another configuration. Requests and attempts that run go on with what they found; what cannot change
-    /// while the service runs is left as it is, with a word in the log.
-    pub fn reload(&self, config: Config) {
-        let propagation = self.tracer.propagation();
-        let targets = targets(&config, &self.client, &self.clock, propagation);
-        let targets = match targets.and_then(|targets| self.alerts.reconfigure(&config).map(|()| targets)) {
-            Ok(targets) => targets,
-            Err(error) => {
-                tracing::error!(
-                    error = &error as &dyn std::error::Error,
-                    "the configuration was not reloaded; the old one stays in use"
-                );
-                return;
-            }
-        };
-        for warning in config.warning_lines() {
-            tracing::warn!("{warning}");
-        }
-        let mut current = self.config.lock().unwrap_or_else(PoisonError::into_inner);
-        for key in needs_restart(&current, &config) {
-            tracing::warn!(
-                key,
-                "this change needs a restart; the old value stays in use until then"
-            );
-        }
-        know(&self.metrics, &config);
-        self.tracer.know(places(&config));
-        self.store.reconfigure(&config);
-        // Where it goes comes before who may send: an event must never find a source without its destinations.
-        self.destinations.reconfigure(targets);
-        self.engine.reconfigure(routing(&config));
-        self.ingest.reconfigure(Sources::of(&config, &self.metrics));
-        self.outboxes.reconfigure(&config);
-        let mut settings = shown(&config, self.ingest_address());
-        settings.access.listen = self.admin_address();
-        self.settings.store(Arc::new(settings));
-        *current = Config {
-            server: crate::config::Server {
-                listen: current.server.listen,
-                admin_listen: current.server.admin_listen,
-                ..config.server
-            },
-            store: current.store.clone(),
-            traces: current.traces.clone(),
-            ..config
-        };
-        tracing::info!(
-            sources = current.sources.len(),
-            destinations = current.destinations.len(),
-            "configuration reloaded"
-        );
-    }
-
     /// Stops: answers what was asked, ends or gives back what runs, closes the store.
     pub async fn stop(self) {
         self.readiness.enter(Phase::Stopping);
@@ -397,35 +262,6 @@ impl Server {
         }
         self.store.close().await;
     }
-}
-
-impl Listener {
-    fn start(
-        socket: TcpListener,
-        serve: impl FnOnce(TcpListener, CancellationToken) -> JoinHandle<()>,
-    ) -> Result<Self, StartError> {
-        let address = socket.local_addr().map_err(StartError::Address)?;
-        let stop = CancellationToken::new();
-        let task = serve(socket, stop.clone());
-        Ok(Self { address, stop, task })
-    }
-
-    async fn stop(self) {
-        self.stop.cancel();
-        // It fails only if the loop panicked; then there is nothing left to wait for.
-        let _ = self.task.await;
-    }
-}
-
-#[cfg(not(feature = "fail-points"))]
-fn clock() -> Arc<dyn Clock> {
-    Arc::new(hapax_core::SystemClock::default())
-}
-
-/// A clock that a fault suite may move.
-#[cfg(feature = "fail-points")]
-fn clock() -> Arc<dyn Clock> {
-    Arc::new(crate::fail_points::MovableClock::default())
 }
 
 /// What the admin port shows of a configuration: with the address that was really bound, for whoever copies a request.
@@ -468,29 +304,6 @@ fn places(config: &Config) -> HashMap<DestinationId, Place> {
     destinations
         .map(|destination| (destination.id.clone(), Place::of(destination)))
         .collect()
-}
-
-/// The keys that differ and are only read at the start.
-fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
-    let compared = [
-        ("server.listen", old.server.listen != new.server.listen),
-        (
-            "server.admin_listen",
-            old.server.admin_listen != new.server.admin_listen,
-        ),
-        ("store.url", old.store.url != new.store.url),
-        ("traces", old.traces != new.traces),
-    ];
-    compared
-        .into_iter()
-        .filter_map(|(key, differs)| differs.then_some(key))
-        .collect()
-}
-
-impl std::fmt::Debug for Tuning {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tuning").finish_non_exhaustive()
-    }
 }
 
 impl std::fmt::Debug for Server {

@@ -106,6 +106,24 @@ fn resource(config: &config::Traces) -> Resource {
 
 impl Exporter {
     async fn run(mut self, mut queue: mpsc::Receiver<Record>, stop: CancellationToken) {
+        let counts = self.counts.clone();
+        // An export that hangs may take longer than a stop may.
+        let is_late = async {
+            stop.cancelled().await;
+            tokio::time::sleep(FLUSH_LIMIT).await;
+        };
+        tokio::select! {
+            biased;
+            () = self.work(&mut queue, &stop) => {}
+            () = is_late => {
+                counts.dropped.inc_by(queue.len() as u64);
+                tracing::warn!("the last spans could not be sent in time; they are lost");
+            }
+        }
+    }
+
+    /// Sends batch after batch, and what is left when it is told to stop.
+    async fn work(&mut self, queue: &mut mpsc::Receiver<Record>, stop: &CancellationToken) {
         let mut batch = Vec::with_capacity(BATCH_SPANS_MAX);
         loop {
             let count = tokio::select! {
@@ -117,23 +135,17 @@ impl Exporter {
                 break;
             }
             if batch.len() < BATCH_SPANS_MAX {
-                rest(LINGER, &stop).await;
+                rest(LINGER, stop).await;
                 let room = BATCH_SPANS_MAX - batch.len();
                 batch.extend(std::iter::from_fn(|| queue.try_recv().ok()).take(room));
             }
             self.export(std::mem::take(&mut batch)).await;
             if let Some(pause) = self.pause {
-                rest(pause, &stop).await;
+                rest(pause, stop).await;
             }
         }
         queue.close();
-        if tokio::time::timeout(FLUSH_LIMIT, self.flush(&mut queue))
-            .await
-            .is_err()
-        {
-            self.counts.dropped.inc_by(queue.len() as u64);
-            tracing::warn!("the last spans could not be sent in time; they are lost");
-        }
+        self.flush(queue).await;
     }
 
     async fn flush(&mut self, queue: &mut mpsc::Receiver<Record>) {

@@ -59,6 +59,19 @@ async fn a_receiver_that_never_answers_holds_nothing_up() {
 }
 
 #[tokio::test]
+async fn an_export_that_hangs_does_not_hold_up_a_stop() {
+    let hanging = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let collector = url(hanging.local_addr().unwrap());
+    let mut app = Sink::start().await;
+    let site = Site::start(&traced(&collector, &app.url(), "timeout = \"60s\"\n")).await;
+    deliver_twice(&site, "evt_1", &[]).await;
+    app.next().await;
+    // It is under way.
+    let _held = hanging.accept().await.unwrap();
+    stops_soon(site).await;
+}
+
+#[tokio::test]
 async fn a_receiver_that_is_gone_holds_nothing_up() {
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = gone.local_addr().unwrap();

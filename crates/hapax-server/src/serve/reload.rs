@@ -1,0 +1,81 @@
+//! Another configuration for a service that runs.
+
+use std::sync::{Arc, PoisonError};
+
+use crate::config::Config;
+use crate::destination::{routing, targets};
+use crate::http::ingest::Sources;
+
+use super::{Server, know, places, shown};
+
+impl Server {
+    /// Takes over another configuration. Requests and attempts that run go on with what they found; what cannot change
+    /// while the service runs is left as it is, with a word in the log.
+    pub fn reload(&self, config: Config) {
+        let propagation = self.tracer.propagation();
+        let targets = targets(&config, &self.client, &self.clock, propagation);
+        let targets = match targets.and_then(|targets| self.alerts.reconfigure(&config).map(|()| targets)) {
+            Ok(targets) => targets,
+            Err(error) => {
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "the configuration was not reloaded; the old one stays in use"
+                );
+                return;
+            }
+        };
+        for warning in config.warning_lines() {
+            tracing::warn!("{warning}");
+        }
+        let mut current = self.config.lock().unwrap_or_else(PoisonError::into_inner);
+        for key in needs_restart(&current, &config) {
+            tracing::warn!(
+                key,
+                "this change needs a restart; the old value stays in use until then"
+            );
+        }
+        know(&self.metrics, &config);
+        self.tracer.know(places(&config));
+        self.store.reconfigure(&config);
+        // Where it goes comes before who may send: an event must never find a source without its destinations.
+        self.destinations.reconfigure(targets);
+        self.engine.reconfigure(routing(&config));
+        self.ingest.reconfigure(Sources::of(&config, &self.metrics));
+        self.outboxes.reconfigure(&config);
+        let mut settings = shown(&config, self.ingest_address());
+        settings.access.listen = self.admin_address();
+        self.settings.store(Arc::new(settings));
+        *current = Config {
+            server: crate::config::Server {
+                listen: current.server.listen,
+                admin_listen: current.server.admin_listen,
+                ..config.server
+            },
+            store: current.store.clone(),
+            traces: current.traces.clone(),
+            ..config
+        };
+        tracing::info!(
+            sources = current.sources.len(),
+            destinations = current.destinations.len(),
+            "configuration reloaded"
+        );
+    }
+}
+
+/// The keys that differ and are only read at the start.
+fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
+    let compared = [
+        ("server.listen", old.server.listen != new.server.listen),
+        (
+            "server.admin_listen",
+            old.server.admin_listen != new.server.admin_listen,
+        ),
+        ("store.url", old.store.url != new.store.url),
+        ("traces", old.traces != new.traces),
+    ];
+    compared
+        .into_iter()
+        .filter_map(|(key, differs)| differs.then_some(key))
+        .collect()
+}
