@@ -5,7 +5,7 @@
 //! events a second the log would cost more than the work. docs/reference/logging.md lists every line.
 
 use hapax_core::store::{EventRecord, Rescued};
-use hapax_core::{ErrorClass, EventId, Headers, Leased, SourceName, Verdict};
+use hapax_core::{ErrorClass, EventId, Headers, Leased, SourceName, StoredEvent, Verdict};
 use hapax_engine::{Accepted, Observation};
 use opentelemetry::trace::TraceId;
 use tracing::{debug, error, info, warn};
@@ -22,6 +22,19 @@ macro_rules! about {
             delivery = %$delivery.destination,
             attempt = $delivery.attempt,
             trace_id = %trace_of(&$delivery.event.headers, $delivery.event.id),
+            $($rest)*
+        )
+    };
+}
+
+/// A line about an event that is in the store.
+macro_rules! whole {
+    ($level:ident, $event:expr, $($rest:tt)*) => {
+        $level!(
+            event.id = %$event.id,
+            event.sender_id = $event.identity.event_id,
+            source = %$event.source,
+            trace_id = %trace_of(&$event.headers, $event.id),
             $($rest)*
         )
     };
@@ -91,13 +104,19 @@ pub(super) fn write(observation: &Observation<'_>) {
 }
 
 /// An operator put an event back to work.
-pub(crate) fn replayed(event: EventId, deliveries: u32, who: &str) {
-    info!(event.id = %event, deliveries, who, "event replayed");
+pub(crate) fn replayed(event: &StoredEvent, deliveries: u32, who: &str) {
+    whole!(info, event, deliveries, who, "event replayed");
 }
 
 /// An operator made an event of a body that had come under another one's id.
-pub(crate) fn released(event: EventId, first: EventId, who: &str) {
-    info!(event.id = %event, first = %first, who, "conflicting body released as an event of its own");
+pub(crate) fn released(event: &StoredEvent, first: EventId, who: &str) {
+    whole!(
+        info,
+        event,
+        %first,
+        who,
+        "conflicting body released as an event of its own"
+    );
 }
 
 fn arrived(source: &SourceName, accepted: &Accepted, headers: &Headers) {

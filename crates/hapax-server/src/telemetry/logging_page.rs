@@ -43,11 +43,17 @@ fn the_reader_finds_messages_in_every_form() {
         warn!(%error, class = "not this", nested = f("nor this", 1), "two \
                lines: {}", x);
         about!(error, delivery, "three");
+        whole!(info, event, "four");
         debug_assert!(x, "never");
         // tracing::info!("a comment");
     "#;
     let found: Vec<Line> = lines_in(code);
-    let expected = [("info", "one"), ("warn", "two lines: {}"), ("error", "three")];
+    let expected = [
+        ("info", "one"),
+        ("warn", "two lines: {}"),
+        ("error", "three"),
+        ("info", "four"),
+    ];
     assert_eq!(
         found,
         expected.map(|(level, text)| (level.to_owned(), text.to_owned()))
@@ -93,7 +99,7 @@ fn lines_in(code: &str) -> Vec<Line> {
             .next();
         let call = &rest[at + 2..];
         let level = match name {
-            Some("about") => call.split(',').next().map(str::trim),
+            Some("about" | "whole") => call.split(',').next().map(str::trim),
             other => other,
         };
         if let Some(level) = level.filter(|level| LEVELS.contains(level))

@@ -78,7 +78,9 @@ pub(in crate::http) async fn released(
     let (first, raw_hash) = (event_id(id)?, body_hash(hash)?);
     let released = state.engine.release_conflict(first, raw_hash, who).await?;
     let released = released.ok_or_else(|| missing(id, hash))?;
-    lines::released(released, first, who);
+    // Whoever is refused here may ask again: doing it twice makes one event.
+    let record = events::record(state, released).await?;
+    lines::released(&record.event, first, who);
     Ok(ReleasedView {
         first,
         body_sha256: raw_hash.to_string(),

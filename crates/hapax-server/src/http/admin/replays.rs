@@ -17,6 +17,7 @@ use utoipa::ToSchema;
 
 use super::access::Actor;
 use super::audit::PageParameters;
+use super::events;
 use super::extract::{Asked, Named, Sent, cursor, cursor_text, event_id, limit};
 use super::fault::{Answer, Fault, Missing};
 use super::filter;
@@ -135,12 +136,14 @@ pub(in crate::http) async fn replayed(
     (who, why): (&str, &str),
 ) -> Answer<ReplayedView> {
     check_why(why)?;
+    // Read before: afterwards it is too late to refuse.
+    let record = events::record(state, event).await?;
     match state.engine.replay(event, mode, to, who, why).await? {
         Replayed::Again {
             deliveries,
             generation,
         } => {
-            lines::replayed(event, deliveries, who);
+            lines::replayed(&record.event, deliveries, who);
             Ok(ReplayedView {
                 event,
                 mode,

@@ -46,6 +46,42 @@ async fn nobody_writes_lines_into_the_log() {
     }
 }
 
+#[tokio::test]
+async fn lines_about_what_operators_do_name_the_event_as_all_others_do() {
+    let sink = Sink::start().await;
+    let service = Setup::stripe_to(&sink).start().await;
+    let sender = Sender::of("stripe");
+    let id = service.deliver_twice(&sender.event("evt_1")).await;
+    sink.until_effects(1, LIMIT).await;
+    service.until_event_is(&id, "completed", LIMIT).await;
+    let replayed = service.hapax(&["replay", &id, "--mode", "all"]).await;
+    assert_eq!(replayed.code, Some(0), "{replayed:?}");
+    assert_names("event replayed", &service.log(), &id, "evt_1");
+    service
+        .deliver(&sender.with_body("evt_1", body_of("evt_1")))
+        .await;
+    let event = service.api(&format!("events/{id}")).await;
+    let hash = event["conflicts"][0]["body_sha256"].as_str().unwrap().to_owned();
+    let released = service
+        .hapax(&["conflicts", "release", &id, &hash, "--json"])
+        .await;
+    let released: Value = serde_json::from_str(&released.stdout).unwrap();
+    let (released, sender_id) = (
+        released["id"].as_str().unwrap(),
+        format!("evt_1%conflict:{}", &hash[..16]),
+    );
+    assert_names("conflicting body released", &service.log(), released, &sender_id);
+}
+
+#[track_caller]
+fn assert_names(words: &str, log: &str, id: &str, sender_id: &str) {
+    let line = log.lines().find(|line| line.contains(words)).unwrap();
+    let line: Value = serde_json::from_str(line).unwrap();
+    let named =
+        ["event.id", "event.sender_id", "source", "trace_id"].map(|name| line[name].as_str().unwrap());
+    assert_eq!(named, [id, sender_id, "stripe", &id.replace('-', "")], "{line}");
+}
+
 fn body_of(id: &str) -> Vec<u8> {
     json!({"id": id, "type": "another", "object": "event"})
         .to_string()
