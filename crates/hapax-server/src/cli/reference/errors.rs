@@ -90,7 +90,7 @@ const INGEST: [(&str, u16, &str); 21] = [
 ];
 
 /// What the admin API answers besides 2xx and the codes above.
-const ADMIN: [(&str, u16, &str); 23] = [
+const ADMIN: [(&str, u16, &str); 24] = [
     ("unauthorized", 401, "The bearer token is missing or wrong."),
     (
         "forbidden_origin",
@@ -128,6 +128,7 @@ const ADMIN: [(&str, u16, &str); 23] = [
         404,
         "There is no destination of this name.",
     ),
+    ("unknown_receiver", 404, "Nobody of this name is told of alerts."),
     ("replay_not_found", 404, "There is no replay of this id."),
     (
         "ledger_entry_not_found",

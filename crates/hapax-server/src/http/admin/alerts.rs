@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use super::access::Actor;
 use super::extract::Sent;
-use super::fault::{Answer, Fault};
+use super::fault::{Answer, Fault, Missing};
 use super::state::AdminState;
 use super::views::{
     AlertReceiverView, AlertRuleView, AlertTestView, AlertTestedView, AlertView, AlertsView, UndeliveredView,
@@ -35,7 +35,7 @@ pub(super) async fn list(State(state): State<AdminState>) -> Answer<Json<AlertsV
 #[utoipa::path(post, path = "/alerts/test", operation_id = "testAlerts", tag = "stats",
     request_body = Wanted,
     responses((status = 200, description = "What came of it.", body = AlertTestView)),
-    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large"])))
+    extensions(("x-problems" = json!(["malformed_body", "body_too_large", "unknown_receiver"])))
 )]
 pub(super) async fn test(
     State(state): State<AdminState>,
@@ -77,7 +77,7 @@ async fn tested(state: &AdminState, receiver: Option<&str>, who: String) -> Answ
         return Ok(AlertTestView::default());
     };
     let results = alerts.test(receiver).await;
-    let results = results.map_err(|unknown| Fault::invalid_parameter(unknown.to_string()))?;
+    let results = results.map_err(|unknown| Fault::not_found(Missing::Receiver, unknown.to_string()))?;
     let entry = AuditEntry {
         who,
         action: "alerts.test".to_owned(),

@@ -226,6 +226,8 @@ pub(in crate::http) enum Missing {
     Source,
     /// A destination.
     Destination,
+    /// Somebody who is told of alerts.
+    Receiver,
     /// A bulk replay.
     Replay,
     /// An id in the ledger.
@@ -245,6 +247,7 @@ impl Missing {
             Self::Event => "event_not_found",
             Self::Source => "unknown_source",
             Self::Destination => "unknown_destination",
+            Self::Receiver => "unknown_receiver",
             Self::Replay => "replay_not_found",
             Self::LedgerEntry => "ledger_entry_not_found",
             Self::Conflict => "conflict_not_found",
@@ -259,6 +262,7 @@ impl Missing {
             Self::Event => "No such event",
             Self::Source => "Unknown source",
             Self::Destination => "Unknown destination",
+            Self::Receiver => "Unknown receiver",
             Self::Replay => "No such replay",
             Self::LedgerEntry => "The ledger does not know this id",
             Self::Conflict => "No such quarantined body",

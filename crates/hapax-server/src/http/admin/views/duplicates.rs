@@ -79,7 +79,6 @@ pub struct WindowView {
     /// The largest gap as a share of the window.
     pub used: Option<f64>,
     /// What to do.
-    #[schema(inline)]
     pub advice: WindowAdvice,
     /// The window to set instead.
     pub recommended_seconds: Option<u64>,
@@ -127,7 +126,6 @@ pub struct RedeliveredView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FindingView {
     /// What kind.
-    #[schema(inline)]
     pub kind: FindingKind,
     /// What it means and what to do.
     pub sentence: String,
