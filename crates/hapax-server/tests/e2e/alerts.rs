@@ -191,7 +191,7 @@ async fn the_command_line_the_api_and_the_overview_say_what_fires_and_what_to_ru
     tested.assert_code(0);
     assert_eq!(tested.json()["results"][0]["delivered"], true);
     assert_eq!(told(&pager), ["alert.test"]);
-    service.hapax(&["alerts", "test", "nobody"]).await.assert_code(1);
+    service.hapax(&["alerts", "test", "nobody"]).await.assert_code(4);
 
     kill_one(&service, "evt_1").await;
     until_judged(&service, true).await;
