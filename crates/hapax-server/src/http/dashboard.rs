@@ -27,6 +27,7 @@ mod overview;
 mod prose;
 mod replays;
 mod sources;
+mod spans;
 pub(in crate::http) mod status;
 pub(in crate::http) mod ten_minutes;
 mod theme;

@@ -7,7 +7,6 @@ use axum::response::Response;
 use hapax_core::store::Span;
 use hapax_core::{Clock as _, SystemClock, Timestamp};
 use maud::{Markup, html};
-use serde::Deserialize;
 
 use super::chart::{self, Layer};
 use super::frame::{self, Here};
@@ -15,7 +14,7 @@ use super::moment::{moment, span as lasting};
 use super::prose::prose;
 use super::status::{Tone, badge};
 use super::viewer::Viewer;
-use super::{link, number};
+use super::{link, number, spans};
 use crate::http::admin::extract::Asked;
 use crate::http::admin::fault::Answer;
 use crate::http::admin::views::{
@@ -25,16 +24,10 @@ use crate::http::admin::{AdminState, duplicates};
 
 const KINDS: [&str; 2] = ["accepted", "duplicates"];
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Parameters {
-    span: Option<Span>,
-}
-
 pub(super) async fn page(
     State(state): State<AdminState>,
     viewer: Viewer,
-    Asked(asked): Asked<Parameters>,
+    Asked(asked): Asked<spans::Parameters>,
 ) -> Answer<Response> {
     let span = asked.span.unwrap_or(Span::Week);
     let view = duplicates::over(&state, span, None).await?;
@@ -42,7 +35,7 @@ pub(super) async fn page(
     let content = html! {
         p { "How often each sender repeats itself, how late its copies come, and whether its ids can be trusted. "
             a href="/sources" { "All sources" } }
-        (spans(span))
+        (spans::tabs("/duplicates", span))
         (chart::legend(&KINDS))
         @if view.sources.is_empty() {
             p class="card empty" { "No source is configured, so nothing came twice." }
@@ -55,18 +48,6 @@ pub(super) async fn page(
         p class="muted small" { (view.note) " The figures of single ids are exact." }
     };
     Ok(frame::page(&viewer, Here::Sources, "Duplicates", content))
-}
-
-fn spans(here: Span) -> Markup {
-    html! {
-        nav aria-label="Span" {
-            ul class="tabs" {
-                @for span in Span::ALL {
-                    li { a href={ "/duplicates?span=" (span.as_str()) } aria-current=[(span == here).then_some("page")] { "Last " (span.as_str()) } }
-                }
-            }
-        }
-    }
 }
 
 fn card(source: &SourceDuplicatesView, span: Span, now: Timestamp) -> Markup {

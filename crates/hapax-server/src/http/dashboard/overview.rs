@@ -5,7 +5,6 @@ use axum::response::Response;
 use hapax_core::store::{EventQuery, Span};
 use hapax_core::{Clock as _, SourceName, SystemClock, Timestamp};
 use maud::{Markup, html};
-use serde::Deserialize;
 
 use super::chart::{self, Layer};
 use super::frame::{self, Here};
@@ -13,6 +12,7 @@ use super::link;
 use super::moment::moment;
 use super::number;
 use super::prose::prose;
+use super::spans;
 use super::status::{Tone, badge};
 use super::ten_minutes;
 use super::viewer::Viewer;
@@ -27,23 +27,17 @@ use crate::http::admin::{self, AdminState};
 
 const KINDS: [&str; 4] = ["accepted", "duplicates", "conflicts", "rejected"];
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Parameters {
-    span: Option<Span>,
-}
-
 pub(super) async fn page(
     State(state): State<AdminState>,
     viewer: Viewer,
-    Asked(asked): Asked<Parameters>,
+    Asked(asked): Asked<spans::Parameters>,
 ) -> Answer<Response> {
     let span = asked.span.unwrap_or(Span::Hour);
     let view = overview::over(&state, span).await?;
     let (recent, now) = (admin::ten_minutes::now(&state), SystemClock::default().now());
     let content = html! {
         (attention(&view.attention, now))
-        (spans(span))
+        (spans::tabs("/", span))
         (figures(&view))
         h2 { "Sources" }
         (chart::legend(&KINDS))
@@ -109,18 +103,6 @@ const fn words(kind: AttentionKind) -> &'static str {
         AttentionKind::Gap => "late copy",
         AttentionKind::Refused => "refused",
         AttentionKind::Paused => "paused",
-    }
-}
-
-fn spans(here: Span) -> Markup {
-    html! {
-        nav aria-label="Span" {
-            ul class="tabs" {
-                @for span in Span::ALL {
-                    li { a href={ "/?span=" (span.as_str()) } aria-current=[(span == here).then_some("page")] { "Last " (span.as_str()) } }
-                }
-            }
-        }
     }
 }
 
