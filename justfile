@@ -39,7 +39,7 @@ demo:
     cargo run --release -- demo
 
 bench:
-    cargo run --release -- bench
+    cargo run --profile dist -- bench
 
 # Mixed load and random faults for a while: nothing lost, nothing doubled, flat memory
 soak duration="30m" *options:

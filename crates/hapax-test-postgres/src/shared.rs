@@ -3,6 +3,9 @@
 //! Three files in its folder: `lock` is held by whoever starts or stops the server; `users` is held,
 //! shared, by every process that uses it; `port` says where it is. A small shell waits until nobody
 //! holds `users` any more, and then stops the server and removes its data.
+//!
+//! The data is in memory where there is room: hundreds of tests make and drop databases of their own, which flushes a disk
+//! each time. Tests that kill a server have a private one, on the disk.
 
 use std::fs::{File, OpenOptions};
 use std::net::TcpStream;
@@ -17,6 +20,11 @@ use crate::server::{create, start};
 
 /// Seconds between the last user's end and the server's.
 const LINGER_SECONDS: u32 = 10;
+
+/// Where Linux keeps files in memory.
+const MEMORY: &str = "/dev/shm";
+/// The databases of a run, and room for others.
+const MEMORY_BYTES_MIN: u64 = 6 << 30;
 
 /// Our hold on the server, for as long as the process lives.
 static HELD: Mutex<Option<Held>> = Mutex::new(None);
@@ -74,6 +82,25 @@ fn running(folder: &Path) -> Option<u16> {
     is_alive.then_some(port)
 }
 
+/// An empty place for the server, in memory if that has room; what a machine that went down has left there is removed.
+fn make_room(folder: &Path) -> std::io::Result<PathBuf> {
+    let server = folder.join("server");
+    if let Ok(old) = server.canonicalize() {
+        std::fs::remove_dir_all(old)?;
+    }
+    if server.is_symlink() {
+        std::fs::remove_file(&server)?;
+    }
+    let memory = Path::new(MEMORY);
+    let free = rustix::fs::statvfs(memory).map_or(0, |found| found.f_bavail * found.f_frsize);
+    if free >= MEMORY_BYTES_MIN {
+        let place = memory.join(format!("hapax-test-postgres-{:016x}", fastrand::u64(..)));
+        std::fs::create_dir(&place)?;
+        std::os::unix::fs::symlink(place, &server)?;
+    }
+    Ok(server)
+}
+
 /// The watchdog locks as we do: first `lock`, then `users`, so that nobody joins a server that ends.
 const WATCHDOG: &str = r#"
     folder=$1; pg_ctl=$2; linger=$3; shift 3
@@ -84,7 +111,7 @@ const WATCHDOG: &str = r#"
         flock --exclusive 8
         if flock --exclusive --nonblock 9; then
             "$@" "$pg_ctl" stop --wait --mode immediate -D "$folder/server/data" 8>&- 9>&-
-            rm -rf "$folder/server" "$folder/port"
+            rm -rf "$(readlink -f "$folder/server")" "$folder/server" "$folder/port"
             exit 0
         fi
         flock --unlock 8
@@ -93,11 +120,7 @@ const WATCHDOG: &str = r#"
 
 fn start_anew(folder: &Path) -> Result<u16, ServerError> {
     let io = |what: &'static str| move |source| ServerError::Io { what, source };
-    let server = folder.join("server");
-    if server.exists() {
-        // What a machine that went down has left.
-        std::fs::remove_dir_all(&server).map_err(io("removing an old server"))?;
-    }
+    let server = make_room(folder).map_err(io("making room for the server"))?;
     create(&server, &[])?;
     let port = start(&server)?;
     std::fs::write(folder.join("port"), port.to_string()).map_err(io("writing the server's port"))?;

@@ -10,9 +10,10 @@ use hapax_test_postgres::{Database, Server, Stop};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::harness::{Connection, Delivery, Sender, Service, Setup, eventually, seed, within};
+use crate::harness::{Connection, Delivery, Sender, Service, Setup, eventually, scaled, seed, within};
 
-const EVENTS: usize = 10_000;
+/// In `./test full`; `./test` runs a part of it.
+const EVENTS_MAX: usize = 10_000;
 const COPIES: std::ops::RangeInclusive<usize> = 1..=5;
 const REPLICAS: usize = 3;
 const CLIENTS: usize = 24;
@@ -76,10 +77,10 @@ async fn the_balance_is_exactly_the_number_of_events_that_were_answered_2xx() {
     until_worked_off(&replicas[0]).await;
     let balance = number(&bank, "select balance from accounts").await;
     let dead = replicas[0].api("deliveries?status=dead").await;
-    assert_eq!(balance, EVENTS as i64, "dead: {dead}");
+    assert_eq!(balance, scaled(EVENTS_MAX) as i64, "dead: {dead}");
     assert_eq!(
         number(&bank, "select count(*) from hapax_inbox").await,
-        EVENTS as i64
+        scaled(EVENTS_MAX) as i64
     );
 }
 
@@ -123,7 +124,7 @@ fn load(random: &mut fastrand::Rng) -> Vec<Delivery> {
     let sender = Sender::of("stripe");
     let object = serde_json::json!({"account": "bank"});
     let mut load = Vec::new();
-    for number in 0..EVENTS {
+    for number in 0..scaled(EVENTS_MAX) {
         let delivery = sender.stripe_event(&format!("evt_{number}"), "plus.one", &object);
         load.extend(vec![delivery; random.usize(COPIES)]);
     }

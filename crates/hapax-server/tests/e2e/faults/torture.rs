@@ -13,13 +13,14 @@ mod slots;
 use std::time::{Duration, Instant};
 
 use super::report::{self, Line};
+use crate::harness::scaled;
 use crowd::{Crowd, Tally};
 use site::{Effects, Site};
 
 /// Events of the run with the killed master.
 const EVENTS: usize = 20_000;
-/// The least events of the run with the moving slots, which lasts as long as they move.
-const EVENTS_MOVED: usize = 12_000;
+/// The least events of the run with the moving slots, which lasts as long as they move; `./test` runs a part of them.
+const EVENTS_MOVED_MAX: usize = 12_000;
 /// Slots that are moved.
 const SLOTS_MOVED: usize = 3;
 /// How long a sender waits for an answer: what GitHub gives.
@@ -67,11 +68,12 @@ async fn nothing_answered_2xx_is_lost_when_a_master_is_killed_and_its_replica_ta
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn slots_that_move_to_another_master_under_load_lose_and_double_nothing() {
     let site = Site::start(LONG).await;
+    let events = scaled(EVENTS_MOVED_MAX);
     let crowd = Crowd::endless(&site.addresses());
-    crowd.until_durable(EVENTS_MOVED / 10).await;
+    crowd.until_durable(events / 10).await;
     let moved = slots::move_some(&site.cluster, SLOTS_MOVED, &crowd).await;
     assert_eq!(moved, SLOTS_MOVED);
-    crowd.until_durable(EVENTS_MOVED).await;
+    crowd.until_durable(events).await;
     crowd.stop();
     let tally = crowd.end().await;
     let effects = site.until_worked_off(tally.events()).await;
