@@ -4,6 +4,8 @@
 //! can be cancelled. It walks from the newest event to the oldest, so what it puts back never comes
 //! under its cursor again.
 
+mod late;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,20 +70,8 @@ impl Engine {
         why: &str,
     ) -> Result<Replayed, Error> {
         let inner = &self.0;
-        let to = inner.replay_target(event, to).await?;
-        let order = ReplayOrder {
-            event,
-            mode,
-            to,
-            job: None,
-        };
-        let replayed = inner
-            .parts
-            .store
-            .replay(vec![order])
-            .await?
-            .pop()
-            .unwrap_or(Replayed::NotFound);
+        let orders = inner.replay_orders(event, mode, to, None).await?;
+        let replayed = late::together(inner.parts.store.replay(orders).await?);
         let detail = format!("mode {}, {}, {replayed:?}", mode_name(mode), said(why));
         inner.audit(who, "replay", event.to_string(), detail).await?;
         inner.stir_all();
@@ -266,26 +256,38 @@ impl Inner {
             .store
             .list(&query, job.cursor.map(Cursor), portion)
             .await?;
+        let late_before = self.late_before();
         let mut orders = Vec::with_capacity(page.events.len());
+        let mut orders_of = Vec::with_capacity(page.events.len());
         for event in &page.events {
-            let to = self.replay_target(event.id, job.to.clone()).await?;
-            orders.push(ReplayOrder {
-                event: event.id,
-                mode: job.mode,
-                to,
-                job: Some(job.id),
-            });
+            let some = if late_before.is_some_and(|before| event.received_at < before) {
+                self.replay_orders(event.id, job.mode, job.to.clone(), Some(job.id))
+                    .await?
+            } else {
+                vec![ReplayOrder {
+                    event: event.id,
+                    mode: job.mode,
+                    to: self.replay_target(event.id, job.to.clone()).await?,
+                    job: Some(job.id),
+                }]
+            };
+            orders_of.push(some.len());
+            orders.extend(some);
         }
         // A crash between these two writes repeats the portion: the store leaves alone what this job has put back before.
         let mut next = job.clone();
-        if !orders.is_empty() {
-            for replayed in self.parts.store.replay(orders).await? {
-                next.tally.matched += 1;
-                match replayed {
-                    Replayed::Again { deliveries, .. } => next.tally.replayed += u64::from(deliveries),
-                    Replayed::Unfinished => next.tally.unfinished += 1,
-                    Replayed::Nothing | Replayed::NotFound => next.tally.skipped += 1,
-                }
+        let answers = if orders.is_empty() {
+            Vec::new()
+        } else {
+            self.parts.store.replay(orders).await?
+        };
+        let mut answers = answers.into_iter();
+        for orders in orders_of {
+            next.tally.matched += 1;
+            match late::together(answers.by_ref().take(orders)) {
+                Replayed::Again { deliveries, .. } => next.tally.replayed += u64::from(deliveries),
+                Replayed::Unfinished => next.tally.unfinished += 1,
+                Replayed::Nothing | Replayed::NotFound => next.tally.skipped += 1,
             }
         }
         fail::fail_point!("replay.before_advance");

@@ -63,6 +63,9 @@ pub struct Destination {
     pub order_by: Option<Arc<dyn OrderBy>>,
     /// What a dead delivery does to those behind it.
     pub on_dead: OnDead,
+    /// How long the destination itself knows what it has applied, and so applies nothing twice; none where that is not
+    /// its promise.
+    pub remembers: Option<Duration>,
 }
 
 impl Destination {

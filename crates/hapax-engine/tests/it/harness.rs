@@ -315,6 +315,7 @@ pub(crate) fn destination(id: &str) -> Destination {
         deadline: 30 * SECOND,
         order_by: None,
         on_dead: OnDead::Hold,
+        remembers: None,
     }
 }
 

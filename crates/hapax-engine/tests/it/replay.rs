@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hapax_core::EventStatus;
 use hapax_core::store::{EventQuery, ReplayJobState, ReplayMode, Replayed};
+use hapax_core::{DestinationId, EventId, EventStatus};
 use hapax_engine::{Answer, Engine, ReplayRequest};
 
-use crate::harness::{SECOND, World, destination, refused};
+use crate::harness::{SECOND, World, destination, refused, route};
 
 /// A destination that refuses everything until told otherwise.
 fn broken() -> (World, Arc<AtomicBool>) {
@@ -160,4 +160,122 @@ async fn a_destination_added_later_is_reached_by_naming_it() {
     );
     world.until(id, EventStatus::Completed).await;
     assert_eq!(world.sink.seen().len(), 2);
+}
+
+const DAY: i64 = 86_400;
+
+/// `billing` has an inbox of 60 days, `audit` beside it promises nothing.
+fn with_an_inbox() -> World {
+    let mut world = World::healthy();
+    world.destination(|billing| billing.remembers = Some(Duration::from_secs(60 * 86_400)));
+    world
+        .routing
+        .destinations
+        .insert("audit".into(), destination("audit"));
+    world
+        .routing
+        .sources
+        .insert("shop".into(), route("shop", &["billing", "audit"]));
+    world
+}
+
+async fn replayed(world: &World, engine: &Engine, id: EventId, mode: ReplayMode, to: Option<&str>) -> u32 {
+    let to = to.map(Into::into);
+    let replayed = engine.replay(id, mode, to, "ann", "").await.unwrap();
+    world.until(id, EventStatus::Completed).await;
+    match replayed {
+        Replayed::Again { deliveries, .. } => deliveries,
+        Replayed::Nothing => 0,
+        Replayed::Unfinished | Replayed::NotFound => panic!("{replayed:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delivery_that_its_inbox_may_have_forgotten_is_replayed_by_force_alone() {
+    let world = with_an_inbox();
+    let engine = world.start().await;
+    let id = world.send_twice(&engine, "evt_1").await;
+    world.until(id, EventStatus::Completed).await;
+    // The replay of day 58 is the last effect that the inbox knows of.
+    world.clock.step(58 * DAY);
+    assert_eq!(replayed(&world, &engine, id, ReplayMode::All, None).await, 2);
+    world.clock.step(58 * DAY);
+    assert!(engine.too_late(&world.record(id).await).is_empty());
+    world.clock.step(2 * DAY);
+    assert_eq!(
+        engine.too_late(&world.record(id).await),
+        [DestinationId::from("billing")]
+    );
+    assert_eq!(replayed(&world, &engine, id, ReplayMode::All, None).await, 1);
+    for _ in 0..2 {
+        let only = Some("billing");
+        assert_eq!(replayed(&world, &engine, id, ReplayMode::All, only).await, 0);
+    }
+    assert_eq!(
+        replayed(&world, &engine, id, ReplayMode::All, Some("audit")).await,
+        1
+    );
+    assert_eq!(replayed(&world, &engine, id, ReplayMode::Force, None).await, 2);
+    // The next generation has a note of its own.
+    assert_eq!(replayed(&world, &engine, id, ReplayMode::All, None).await, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bulk_replay_leaves_alone_what_an_inbox_may_have_forgotten() {
+    let world = with_an_inbox();
+    let engine = world.start().await;
+    let old = world.send_twice(&engine, "evt_old").await;
+    world.until(old, EventStatus::Completed).await;
+    world.clock.step(60 * DAY);
+    let young = world.send_twice(&engine, "evt_young").await;
+    world.until(young, EventStatus::Completed).await;
+    let all = |to: Option<&str>| ReplayRequest {
+        query: EventQuery::default(),
+        mode: ReplayMode::All,
+        to: to.map(Into::into),
+        ..all_dead(100)
+    };
+    for (to, deliveries, skipped) in [(None, 3, 0), (Some("billing"), 1, 1)] {
+        let job = engine.start_replay(all(to)).await.unwrap();
+        let done = async {
+            loop {
+                let job = world.store.replay_job(job.id).await.unwrap().unwrap();
+                if job.state == ReplayJobState::Done {
+                    return job.tally;
+                }
+                tokio::time::sleep(SECOND).await;
+            }
+        };
+        let tally = tokio::time::timeout(1_000 * SECOND, done).await.unwrap();
+        assert_eq!(
+            (tally.matched, tally.replayed, tally.skipped),
+            (2, deliveries, skipped)
+        );
+        world.until_count(EventStatus::Completed, 2).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replay_that_failed_does_not_hide_an_effect_of_long_ago() {
+    let healthy = Arc::new(AtomicBool::new(true));
+    let switch = Arc::clone(&healthy);
+    let mut world = World::new(move |_, _| {
+        let is_healthy = switch.load(Ordering::SeqCst);
+        let answer = if is_healthy { Answer::done(200) } else { refused() };
+        (Duration::ZERO, answer)
+    });
+    world.destination(|billing| billing.remembers = Some(Duration::from_secs(60 * 86_400)));
+    let engine = world.start().await;
+    let id = world.send_twice(&engine, "evt_1").await;
+    world.until(id, EventStatus::Completed).await;
+    world.clock.step(58 * DAY);
+    healthy.store(false, Ordering::SeqCst);
+    engine.replay(id, ReplayMode::All, None, "ann", "").await.unwrap();
+    world.until(id, EventStatus::Dead).await;
+    healthy.store(true, Ordering::SeqCst);
+    world.clock.step(4 * DAY);
+    for _ in 0..2 {
+        let again = engine.replay(id, ReplayMode::Failed, None, "ann", "").await;
+        assert_eq!(again.unwrap(), Replayed::Nothing);
+    }
 }

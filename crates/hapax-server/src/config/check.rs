@@ -1,11 +1,16 @@
 //! The checks that look at several tables at once.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::duration::format_duration;
 use super::nearest::suggestion;
 use super::report::Report;
 use super::{Config, Kind, SqlUrl, StoreUrl};
+use crate::destination::OUTBOX_LEDGER_WINDOW;
+
+/// How much longer than the ledger an inbox remembers, at least: a replay at the window's end may wait so long.
+const LATE_REPLAY: Duration = Duration::from_secs(86_400);
 
 /// Reports what does not fit together. `declared` are the names of all destinations, those with problems too.
 pub(super) fn check(config: &Config, declared: &BTreeSet<&str>, report: &mut Report<'_>) {
@@ -124,7 +129,7 @@ fn shared_scopes(config: &Config, report: &mut Report<'_>) {
     }
 }
 
-/// An inbox that forgets before the ledger does would let an event through a second time.
+/// An inbox that forgets before a late replay has run would let an event through a second time.
 fn inboxes(config: &Config, report: &mut Report<'_>) {
     for (name, destination) in &config.destinations {
         let Kind::Sql(sql) = &destination.kind else {
@@ -138,20 +143,22 @@ fn inboxes(config: &Config, report: &mut Report<'_>) {
                 "this is the store's own file, which no other connection may write to; give the application a file of its own",
             );
         }
-        let longest = config
-            .sources
-            .values()
+        let sources = config.sources.values();
+        let windows = sources
             .filter(|source| source.deliver_to.contains(name))
             .map(|source| source.ledger_window)
-            .max();
-        if let Some(window) = longest.filter(|window| *window > sql.inbox_retention) {
+            // A row of an outbox may name any destination.
+            .chain(config.outboxes.values().map(|_| OUTBOX_LEDGER_WINDOW));
+        let least = windows.max().map(|window| (window, window + LATE_REPLAY));
+        if let Some((window, least)) = least.filter(|(_, least)| *least > sql.inbox_retention) {
             report.problem(
                 &format!("destinations.{name}.inbox_retention"),
                 format_args!(
-                    "the inbox would forget after {}, before the ledger does ({}), and a late copy would take effect \
-                     again; make it at least as long",
+                    "the inbox would forget after {}, but an event may be replayed until the ledger forgets it, after {}, and \
+                     then wait for its turn: it would take effect again; make it at least {}",
                     format_duration(sql.inbox_retention),
-                    format_duration(window)
+                    format_duration(window),
+                    format_duration(least)
                 ),
             );
         }

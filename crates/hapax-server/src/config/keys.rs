@@ -354,7 +354,7 @@ pub static DESTINATION: Table = Table {
             "inbox_retention",
             DURATION,
             "`60d`",
-            "`sql`: how long `hapax_inbox` remembers what was applied. Longer than the `ledger_window` of every source.",
+            "`sql`: how long `hapax_inbox` remembers what was applied. At least a day longer than the `ledger_window` of every source that delivers here, and `31d` where there is an outbox.",
         ),
         key(
             "events",

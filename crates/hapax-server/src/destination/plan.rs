@@ -169,6 +169,10 @@ fn treatment(destination: &config::Destination) -> hapax_engine::Destination {
             .clone()
             .map(|field| Arc::new(FieldOrder::new(field)) as Arc<dyn OrderBy>),
         on_dead: destination.on_dead,
+        remembers: match &destination.kind {
+            Kind::Sql(sql) => Some(sql.inbox_retention),
+            Kind::Http { .. } | Kind::Command { .. } => None,
+        },
     }
 }
 

@@ -8,6 +8,7 @@
 mod failure;
 mod outcome;
 mod pace;
+mod parts;
 mod postgres;
 mod sqlite;
 
@@ -24,6 +25,14 @@ use pace::Pace;
 pub(crate) use postgres::probe as probe_postgres;
 pub(crate) use sqlite::probe as probe_sqlite;
 
+/// How often the inbox is looked through for rows that have outlived their time. As long as whole portions of them are
+/// found, one follows each transaction, and more while no event waits.
+const PURGE_EVERY: Duration = Duration::from_secs(10);
+/// How long after a purge that failed the next one is tried.
+const PURGE_AGAIN: Duration = Duration::from_secs(600);
+/// Rows of the inbox that are removed in one transaction. Far more than the events that share one: the inbox shrinks
+/// whatever comes in.
+const PURGE_ROWS: u32 = 1_000;
 /// Events that may wait for a worker. No more attempts run at once than a destination's `concurrency` allows.
 const DESK_MAX: usize = 1_024;
 
@@ -91,7 +100,22 @@ impl SqlTarget {
     }
 }
 
+/// Whether no event waits for a worker.
+fn is_idle(desk: &Desk) -> bool {
+    // Another worker has the lock only while it waits for an event.
+    desk.try_lock()
+        .map_or(true, |queue| queue.is_empty() && !queue.is_closed())
+}
+
 impl Plan {
+    /// How long a statement may take. One that is slow must not hold up those that share its transaction.
+    fn statement_timeout(&self, jobs: usize) -> Duration {
+        match jobs {
+            0 | 1 => self.timeout,
+            _ => self.timeout / 4,
+        }
+    }
+
     fn new(consumer: &DestinationId, timeout: Duration, sql: &Sql) -> Result<Self, String> {
         let inbox = Inbox::new(consumer.as_str()).map_err(|error| error.to_string())?;
         let params: Vec<_> = sql

@@ -1,5 +1,7 @@
 //! Replays: of one event, and of many.
 
+use hapax_server::config::{self, Environment};
+use hapax_server::destination::routing;
 use serde_json::json;
 
 use super::site::{Mood, Site};
@@ -156,4 +158,46 @@ async fn a_bulk_replay_of_everything_or_of_nothing_known_is_refused() {
     site.get(absent).await.is_problem(404, "replay_not_found");
     site.delete(absent).await.is_problem(404, "replay_not_found");
     site.get("replays/x").await.is_problem(400, "invalid_parameter");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replay_that_could_take_effect_twice_is_refused_with_the_reason() {
+    let site = Site::start().await;
+    let file = site.folder.path().join("hapax.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    // An inbox that remembers for a day is sure of nothing that it has done.
+    let text = text.replace(
+        "[destinations.ledger]\nkind = \"http\"\nurl = \"http://127.0.0.1:9/\"\n",
+        "[destinations.ledger]\nkind = \"sql\"\nurl = \"sqlite:app.db\"\nstatements = [\"select 1\"]\n\
+         inbox_retention = \"1d\"\n",
+    );
+    let config = config::parse(&text, &file, &Environment::with([]), &[]).unwrap();
+    site.engine.reconfigure(routing(&config));
+    let id = site.accept_until("evt_1", "completed").await;
+    let path = format!("events/{id}/replay");
+    let to_ledger = json!({ "mode": "all", "to": "ledger" });
+    assert_eq!(site.post(&path, to_ledger.clone()).await.ok()["deliveries"], 1);
+    site.until(id, "completed").await;
+    for _ in 0..2 {
+        let refused = site.post(&path, to_ledger.clone()).await;
+        refused.is_problem(409, "nothing_to_replay");
+        let why = refused.json()["detail"].clone();
+        assert!(
+            why.as_str()
+                .unwrap()
+                .starts_with("`ledger` applied this event longer ago than `inbox_retention`"),
+            "{why}"
+        );
+    }
+    let others = site.post(&path, json!({ "mode": "all" })).await.ok();
+    assert_eq!(
+        (&others["deliveries"], &others["left_alone"]),
+        (&json!(1), &json!(["ledger"]))
+    );
+    site.until(id, "completed").await;
+    let forced = site.post(&path, json!({ "mode": "force" })).await.ok();
+    assert_eq!(
+        (&forced["deliveries"], &forced["left_alone"]),
+        (&json!(2), &json!([]))
+    );
 }

@@ -1,6 +1,9 @@
 //! The `sql` destination, on a real PostgreSQL and on a real SQLite file. Every event is delivered twice.
 
+mod changes;
 mod database;
+mod neighbours;
+mod purging;
 
 use std::time::Duration;
 

@@ -140,6 +140,7 @@ impl Settings {
             deadline: self.deadline,
             order_by,
             on_dead: OnDead::Hold,
+            remembers: None,
         }
     }
 }

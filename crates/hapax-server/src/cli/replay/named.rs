@@ -43,6 +43,13 @@ pub(super) async fn run(client: &Client, args: &Args, globals: &Globals) -> Resu
                     "{event}: {} {deliveries} put back",
                     replayed.deliveries
                 ))?;
+                if !replayed.left_alone.is_empty() {
+                    output::warning(format_args!(
+                        "{event}: left alone at {}: it was applied longer ago than `inbox_retention` less a day, and could \
+                         take effect twice; --mode force makes it take effect again on purpose",
+                        replayed.left_alone.join(", ")
+                    ));
+                }
             }
             Err(error @ (Error::Refused { .. } | Error::NotFound { .. })) => {
                 exit = worse(exit, &error);

@@ -80,5 +80,6 @@ fn treatment(outbox: &Outbox) -> Destination {
         deadline: outbox.timeout + DEADLINE_GRACE,
         order_by: None,
         on_dead: outbox.on_dead,
+        remembers: None,
     }
 }

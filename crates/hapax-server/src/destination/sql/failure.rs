@@ -29,7 +29,41 @@ pub(super) enum Kind {
     Statement,
 }
 
+/// Why a transaction was not committed. What it did is undone, or it is not known: the inbox tells whoever tries again.
+#[derive(Debug)]
+pub(super) struct Broken {
+    pub(super) failure: Failure,
+    /// The event whose statement failed; none where it was the COMMIT or the connection.
+    pub(super) at: Option<usize>,
+}
+
+impl<E: Into<Failure>> From<E> for Broken {
+    fn from(error: E) -> Self {
+        Self {
+            failure: error.into(),
+            at: None,
+        }
+    }
+}
+
 impl Failure {
+    /// As what broke the transaction, at the event of this number.
+    pub(super) const fn at(self, number: usize) -> Broken {
+        Broken {
+            failure: self,
+            at: Some(number),
+        }
+    }
+
+    /// Whether its connection is gone, or in a state that nobody knows.
+    pub(super) const fn loses_the_link(&self) -> bool {
+        match self.kind {
+            Kind::Connection | Kind::Timeout | Kind::Unprepared => true,
+            // The transaction was rolled back when it was dropped.
+            Kind::Contention | Kind::Statement => false,
+        }
+    }
+
     pub(super) fn connection(message: impl Into<String>) -> Self {
         Self {
             kind: Kind::Connection,

@@ -3,6 +3,7 @@
 use hapax::Claim;
 use hapax_engine::{Answer, Reply};
 
+use super::failure::Failure;
 use super::{Job, refused};
 
 /// What the inbox said to a claim, and what followed.
@@ -36,6 +37,13 @@ impl Outcome {
                     .to_owned(),
             ),
         }
+    }
+}
+
+/// Tells all of them the same failure.
+pub(super) fn tell_all(jobs: impl IntoIterator<Item = Job>, failure: &Failure) {
+    for job in jobs {
+        tell(job, failure.answer());
     }
 }
 

@@ -3,6 +3,7 @@
 mod apply;
 mod link;
 mod one_by_one;
+mod purge;
 mod value;
 
 use std::sync::Arc;
@@ -12,15 +13,15 @@ use std::time::{Duration, Instant};
 use hapax_core::Secret;
 use hapax_store_postgres::Connector;
 
-use super::failure::{Failure, Kind};
-use super::outcome::tell;
+use super::failure::{Broken, Failure, Kind};
+use super::outcome::{Outcome, tell, tell_all};
+use super::parts::Parts;
 use super::{Desk, Job, Plan};
 use link::Link;
+use purge::Purge;
 
 /// How long making a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often rows that have outlived their time are removed from the inbox, at most.
-const PURGE_EVERY: Duration = Duration::from_secs(600);
 
 /// What the workers of one target share.
 struct Target {
@@ -28,7 +29,8 @@ struct Target {
     connector: Connector,
     /// Whether statements are prepared. Not behind a pooler that gives every transaction another session.
     prepares: AtomicBool,
-    purged: std::sync::Mutex<Instant>,
+    /// Of the worker that has it: one purges at a time.
+    purge: tokio::sync::Mutex<Purge>,
 }
 
 /// Starts the workers; they end with the last sender of the desk.
@@ -37,7 +39,7 @@ pub(super) fn start(url: &Secret, plan: &Arc<Plan>, desk: &Desk, connections: u3
         plan: Arc::clone(plan),
         connector: Connector::new(url, CONNECT_TIMEOUT, plan.timeout)?,
         prepares: AtomicBool::new(true),
-        purged: std::sync::Mutex::new(Instant::now()),
+        purge: tokio::sync::Mutex::default(),
     });
     for _ in 0..connections {
         tokio::spawn(work(Arc::clone(&target), Arc::clone(desk)));
@@ -52,7 +54,7 @@ pub(crate) async fn probe(sql: &crate::config::Sql, url: &Secret) -> Result<(), 
         connector: Connector::new(url, CONNECT_TIMEOUT, CONNECT_TIMEOUT)?,
         plan,
         prepares: AtomicBool::new(true),
-        purged: std::sync::Mutex::new(Instant::now()),
+        purge: tokio::sync::Mutex::default(),
     };
     match Link::open(&target).await {
         Ok(_) => Ok(()),
@@ -61,7 +63,7 @@ pub(crate) async fn probe(sql: &crate::config::Sql, url: &Secret) -> Result<(), 
 }
 
 async fn work(target: Arc<Target>, desk: Desk) {
-    let mut link = None;
+    let mut place = None;
     loop {
         let mut jobs = Vec::new();
         let taken = desk
@@ -72,127 +74,88 @@ async fn work(target: Arc<Target>, desk: Desk) {
         if taken == 0 {
             return;
         }
+        apply_all(&target, &mut place, jobs).await;
+        purge::purge(&target, &mut place, &desk).await;
+    }
+}
+
+/// Applies events: together if that goes well, and otherwise in parts, so that one that fails harms none of the others.
+async fn apply_all(target: &Target, place: &mut Option<Link>, jobs: Vec<Job>) {
+    let mut parts = Parts::new(jobs);
+    let mut is_whole = true;
+    while let Some(mut jobs) = parts.next() {
         // Whoever gave up waiting will come again.
         jobs.retain(|job| !job.answer.is_closed());
-        apply_all(&target, &mut link, jobs).await;
-    }
-}
-
-/// Applies events: together if that goes well, and otherwise so that one that fails does not harm the others.
-async fn apply_all(target: &Target, link: &mut Option<Link>, jobs: Vec<Job>) {
-    if jobs.is_empty() {
-        return;
-    }
-    let started = Instant::now();
-    let count = jobs.len();
-    match on_link(target, link, async |link| link.together(&jobs).await).await {
-        Ok(outcomes) => {
-            target.plan.pace.took(started.elapsed(), count);
-            for (job, outcome) in jobs.into_iter().zip(outcomes) {
-                tell(job, outcome.answer());
-            }
-            purge(target, link).await;
+        if jobs.is_empty() {
+            continue;
         }
-        Err(failure) => after_failure(target, link, jobs, &failure).await,
-    }
-}
-
-async fn after_failure(target: &Target, link: &mut Option<Link>, jobs: Vec<Job>, failure: &Failure) {
-    match failure.kind {
-        Kind::Unprepared => {
-            if target.prepares.swap(false, Ordering::AcqRel) {
-                tracing::info!(
-                    delivery = target.plan.inbox.consumer(),
-                    "the target's pooler does not keep prepared statements; they are sent anew each time"
-                );
-            }
-            Box::pin(apply_all(target, link, jobs)).await;
+        let link = match place.take().filter(Link::is_usable) {
+            Some(link) => link,
+            None => match Link::open(target).await {
+                Ok(link) => link,
+                // That is about none of them.
+                Err(failure) => {
+                    return tell_all(jobs.into_iter().chain(parts.rest()), &failure);
+                }
+            },
+        };
+        let link = place.insert(link);
+        let started = Instant::now();
+        let applied = apply(target, link, &jobs).await;
+        // What a failure leaves behind is small, and says nothing about the next.
+        if std::mem::take(&mut is_whole) {
+            target.plan.pace.took(started.elapsed(), jobs.len());
         }
-        Kind::Contention if jobs.len() > 1 => {
-            for job in jobs {
-                Box::pin(apply_all(target, link, vec![job])).await;
+        match applied {
+            Ok(outcomes) => {
+                for (job, outcome) in jobs.into_iter().zip(outcomes) {
+                    tell(job, outcome.answer());
+                }
             }
-        }
-        Kind::Statement if jobs.len() > 1 => apart(target, link, jobs).await,
-        Kind::Connection | Kind::Timeout | Kind::Contention | Kind::Statement => {
-            for job in jobs {
-                tell(job, failure.answer());
-            }
-        }
-    }
-}
-
-/// One transaction, and each event under a savepoint of its own.
-async fn apart(target: &Target, link: &mut Option<Link>, jobs: Vec<Job>) {
-    let results = on_link(target, link, async |link| link.apart(&jobs).await).await;
-    match results {
-        Ok(results) => {
-            for (job, result) in jobs.into_iter().zip(results) {
-                let answer = result.map_or_else(|failure| failure.answer(), |outcome| outcome.answer());
-                tell(job, answer);
-            }
-        }
-        Err(failure) => {
-            for job in jobs {
-                tell(job, failure.answer());
+            Err(Broken { failure, at }) => {
+                if failure.loses_the_link() {
+                    *place = None;
+                }
+                match failure.kind {
+                    Kind::Unprepared => {
+                        note_pooler(target);
+                        parts.put_back(jobs);
+                    }
+                    // Its time is over, and that of all the others.
+                    Kind::Timeout if at.is_none() => tell_all(jobs, &failure),
+                    Kind::Connection | Kind::Timeout | Kind::Contention | Kind::Statement => {
+                        if jobs.len() > 1 {
+                            parts.split(jobs, at);
+                        } else {
+                            tell_all(jobs, &failure);
+                        }
+                    }
+                }
             }
         }
     }
 }
 
-/// Does something on the worker's connection, which is made if there is none and thrown away if anything is odd: its
-/// transaction then ends with it.
-async fn on_link<T>(
-    target: &Target,
-    place: &mut Option<Link>,
-    step: impl AsyncFnOnce(&mut Link) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    let mut link = match place.take().filter(Link::is_usable) {
-        Some(link) => link,
-        None => Link::open(target).await?,
-    };
+/// One transaction, within its time.
+async fn apply(target: &Target, link: &mut Link, jobs: &[Job]) -> Result<Vec<Outcome>, Broken> {
     let limit = target.plan.timeout;
-    let result = tokio::time::timeout(limit, step(&mut link))
+    let applied = tokio::time::timeout(limit, link.apply(jobs))
         .await
         .unwrap_or_else(|_| {
-            Err(Failure::timeout(format!(
-                "the transaction had not ended after {} ms",
-                limit.as_millis()
-            )))
+            let message = format!("the transaction had not ended after {} ms", limit.as_millis());
+            Err(Failure::timeout(message).into())
         });
-    let result = result.map_err(|failure| link.explain(failure));
-    match &result {
-        Ok(_) => *place = Some(link),
-        Err(failure) => match failure.kind {
-            Kind::Connection | Kind::Timeout | Kind::Unprepared => {}
-            // The transaction was rolled back when it was dropped.
-            Kind::Contention | Kind::Statement => *place = Some(link),
-        },
-    }
-    result
+    applied.map_err(|broken| Broken {
+        failure: link.explain(broken.failure),
+        ..broken
+    })
 }
 
-/// Removes what the inbox need not remember any more, now and then, in a transaction of its own.
-async fn purge(target: &Target, place: &mut Option<Link>) {
-    let due = {
-        let mut purged = target
-            .purged
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let due = purged.elapsed() >= PURGE_EVERY;
-        if due {
-            *purged = Instant::now();
-        }
-        due
-    };
-    if !due {
-        return;
-    }
-    if let Err(failure) = on_link(target, place, async |link| link.purge().await).await {
-        tracing::warn!(
+fn note_pooler(target: &Target) {
+    if target.prepares.swap(false, Ordering::AcqRel) {
+        tracing::info!(
             delivery = target.plan.inbox.consumer(),
-            error = failure.message,
-            "old rows of hapax_inbox were not removed; it is tried again later"
+            "the target's pooler does not keep prepared statements; they are sent anew each time"
         );
     }
 }

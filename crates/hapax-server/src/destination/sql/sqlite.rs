@@ -1,23 +1,21 @@
-//! An SQLite target: one thread with one connection, since SQLite has one writer. Each event runs under a savepoint.
+//! An SQLite target: one thread with one connection, since SQLite has one writer. Each event runs under a savepoint. What
+//! a savepoint cannot undo alone, such as a statement that rolls the whole transaction back or a COMMIT that is refused,
+//! is tried again in parts.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OpenFlags, Savepoint, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, Savepoint, Transaction, TransactionBehavior};
 
-use super::failure::{Failure, Kind};
-use super::outcome::{Outcome, tell};
-use super::{Desk, Job, Plan};
+use super::failure::{Broken, Failure, Kind};
+use super::outcome::{Outcome, tell, tell_all};
+use super::parts::Parts;
+use super::{Desk, Job, PURGE_AGAIN, PURGE_EVERY, PURGE_ROWS, Plan, is_idle};
 use crate::config::{Sql, Value};
 
 /// Steps of the virtual machine between two looks at the clock.
 const STEPS_BETWEEN_LOOKS: i32 = 10_000;
-/// How often rows that have outlived their time are removed from the inbox, at most.
-const PURGE_EVERY: Duration = Duration::from_secs(600);
-
-/// Rows of the inbox that are removed in one transaction.
-const PURGE_ROWS: u32 = 1_000;
 
 /// Starts the thread; it ends with the last sender of the desk.
 pub(super) fn start(path: PathBuf, plan: &Arc<Plan>, desk: Desk) {
@@ -44,8 +42,8 @@ struct Link {
 }
 
 fn work(path: &Path, plan: &Plan, desk: &Desk) {
-    let mut link = None;
-    let mut purged = Instant::now();
+    let mut place = None;
+    let mut purge_due = Instant::now();
     loop {
         let mut jobs = Vec::new();
         if desk
@@ -55,41 +53,50 @@ fn work(path: &Path, plan: &Plan, desk: &Desk) {
         {
             return;
         }
-        // Whoever gave up waiting will come again.
-        jobs.retain(|job| !job.answer.is_closed());
-        if !jobs.is_empty() {
-            apply_all(path, plan, &mut link, jobs);
-        }
-        if purged.elapsed() >= PURGE_EVERY {
-            purged = Instant::now();
-            purge(plan, link.as_ref());
+        apply_all(path, plan, &mut place, jobs);
+        if let Some(link) = &place {
+            purge(plan, link, desk, &mut purge_due);
         }
     }
 }
 
-/// Applies events: together if that goes well, and otherwise so that one that fails does not harm the others.
+/// Applies events: together if that goes well, and otherwise in parts, so that one that fails harms none of the others.
 fn apply_all(path: &Path, plan: &Plan, place: &mut Option<Link>, jobs: Vec<Job>) {
-    let started = Instant::now();
-    let applied = apply(path, plan, place, &jobs);
-    plan.pace.took(started.elapsed(), jobs.len());
-    match applied {
-        Ok(results) => {
-            for (job, result) in jobs.into_iter().zip(results) {
-                let answer = result.map_or_else(|failure| failure.answer(), |outcome| outcome.answer());
-                tell(job, answer);
-            }
+    let mut parts = Parts::new(jobs);
+    let mut is_whole = true;
+    while let Some(mut jobs) = parts.next() {
+        // Whoever gave up waiting will come again.
+        jobs.retain(|job| !job.answer.is_closed());
+        if jobs.is_empty() {
+            continue;
         }
-        Err(failure) => {
-            *place = None;
-            // SQLite ends the whole transaction when it interrupts a statement.
-            if failure.kind == Kind::Timeout && jobs.len() > 1 {
-                for job in jobs {
-                    apply_all(path, plan, place, vec![job]);
+        let started = Instant::now();
+        let applied = begin(path, plan, place, jobs.len()).map(|transaction| apply(plan, transaction, &jobs));
+        // What a failure leaves behind is small, and says nothing about the next.
+        if std::mem::take(&mut is_whole) {
+            plan.pace.took(started.elapsed(), jobs.len());
+        }
+        match applied {
+            Ok(Ok(results)) => {
+                for (job, result) in jobs.into_iter().zip(results) {
+                    let answer = result.map_or_else(|failure| failure.answer(), |outcome| outcome.answer());
+                    tell(job, answer);
                 }
-                return;
             }
-            for job in jobs {
-                tell(job, failure.answer());
+            Ok(Err(broken)) => {
+                if broken.failure.kind == Kind::Connection {
+                    *place = None;
+                }
+                if jobs.len() > 1 {
+                    parts.split(jobs, broken.at);
+                } else {
+                    tell_all(jobs, &broken.failure);
+                }
+            }
+            // That is about none of them.
+            Err(failure) => {
+                *place = None;
+                return tell_all(jobs.into_iter().chain(parts.rest()), &failure);
             }
         }
     }
@@ -116,40 +123,71 @@ fn open(path: &Path, plan: &Plan) -> Result<Link, Failure> {
     Ok(Link { connection, deadline })
 }
 
-/// One transaction for all; the outer failure is about the transaction, the inner one about an event.
-fn apply(
+/// A transaction for this many events.
+fn begin<'l>(
     path: &Path,
     plan: &Plan,
-    place: &mut Option<Link>,
-    jobs: &[Job],
-) -> Result<Vec<Result<Outcome, Failure>>, Failure> {
+    place: &'l mut Option<Link>,
+    jobs: usize,
+) -> Result<Open<'l>, Failure> {
     let link = match place {
         Some(link) => link,
         None => place.insert(open(path, plan)?),
     };
-    let restart =
-        || *link.deadline.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + plan.timeout;
-    restart();
-    let mut transaction = link
+    let clock = Clock {
+        deadline: &link.deadline,
+        limit: plan.statement_timeout(jobs),
+    };
+    clock.restart();
+    let transaction = link
         .connection
         .transaction_with_behavior(TransactionBehavior::Immediate)?;
+    Ok(Open { transaction, clock })
+}
+
+/// An open transaction.
+struct Open<'l> {
+    transaction: Transaction<'l>,
+    clock: Clock<'l>,
+}
+
+/// When a statement is interrupted.
+struct Clock<'l> {
+    deadline: &'l Mutex<Instant>,
+    limit: Duration,
+}
+
+impl Clock<'_> {
+    fn restart(&self) {
+        *self.deadline.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + self.limit;
+    }
+}
+
+/// One transaction for all; the outer failure is about the transaction, the inner one about an event.
+fn apply(plan: &Plan, open: Open<'_>, jobs: &[Job]) -> Result<Vec<Result<Outcome, Failure>>, Broken> {
+    let Open {
+        mut transaction,
+        clock,
+    } = open;
     let mut results = Vec::with_capacity(jobs.len());
-    for job in jobs {
-        restart();
+    for (number, job) in jobs.iter().enumerate() {
+        clock.restart();
         let mut savepoint = transaction.savepoint()?;
         match apply_one(plan, &mut savepoint, job) {
             Ok(outcome) => {
                 savepoint.commit()?;
                 results.push(Ok(outcome));
             }
-            Err(failure) if failure.kind == Kind::Statement => {
+            // Not where SQLite has rolled everything back: the savepoint is gone, and with it all the others did.
+            Err(failure) if failure.kind == Kind::Statement && !savepoint.is_autocommit() => {
                 savepoint.rollback()?;
                 savepoint.commit()?;
                 results.push(Err(failure));
             }
-            Err(failure) => return Err(failure),
+            Err(failure) => return Err(failure.at(number)),
         }
     }
+    clock.restart();
     fail::fail_point!("sql.before_commit");
     transaction.commit()?;
     fail::fail_point!("sql.after_commit");
@@ -184,17 +222,30 @@ fn run(statement: &mut rusqlite::CachedStatement<'_>) -> rusqlite::Result<u64> {
     Ok(count)
 }
 
-fn purge(plan: &Plan, link: Option<&Link>) {
-    let removed = link.map(|link| {
-        *link.deadline.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + plan.timeout;
-        hapax::inbox::purge(&link.connection, PURGE_ROWS)
-    });
-    if let Some(Err(error)) = removed {
-        tracing::warn!(
-            delivery = plan.inbox.consumer(),
-            %error,
-            "old rows of hapax_inbox were not removed; it is tried again later"
-        );
+/// Removes what the inbox need not remember any more: a portion, and more while no event waits.
+fn purge(plan: &Plan, link: &Link, desk: &Desk, due: &mut Instant) {
+    let clock = Clock {
+        deadline: &link.deadline,
+        limit: plan.timeout,
+    };
+    while Instant::now() >= *due {
+        clock.restart();
+        match hapax::inbox::purge(&link.connection, PURGE_ROWS) {
+            Ok(removed) if removed >= u64::from(PURGE_ROWS) => {
+                if !is_idle(desk) {
+                    return;
+                }
+            }
+            Ok(_) => *due = Instant::now() + PURGE_EVERY,
+            Err(error) => {
+                *due = Instant::now() + PURGE_AGAIN;
+                tracing::warn!(
+                    delivery = plan.inbox.consumer(),
+                    %error,
+                    "old rows of hapax_inbox were not removed; it is tried again later"
+                );
+            }
+        }
     }
 }
 

@@ -138,6 +138,11 @@ pub(in crate::http) async fn replayed(
     check_why(why)?;
     // Read before: afterwards it is too late to refuse.
     let record = events::record(state, event).await?;
+    let mut left_alone = match mode {
+        ReplayMode::Force => Vec::new(),
+        ReplayMode::Failed | ReplayMode::All => state.engine.too_late(&record),
+    };
+    left_alone.retain(|destination| to.as_ref().is_none_or(|to| to == destination));
     match state.engine.replay(event, mode, to, who, why).await? {
         Replayed::Again {
             deliveries,
@@ -149,13 +154,15 @@ pub(in crate::http) async fn replayed(
                 mode,
                 deliveries,
                 generation: generation.0,
+                left_alone: left_alone.iter().map(ToString::to_string).collect(),
             })
         }
         Replayed::Unfinished => Err(Fault::work_unfinished(format!(
             "event {event} has deliveries that are not finished; wait until they are, or pause their destination \
              and look at `hapax events show {event}`"
         ))),
-        Replayed::Nothing => Err(Fault::nothing_to_replay(nothing(mode))),
+        Replayed::Nothing if left_alone.is_empty() => Err(Fault::nothing_to_replay(nothing(mode))),
+        Replayed::Nothing => Err(Fault::nothing_to_replay(too_late(&left_alone))),
         Replayed::NotFound => Err(Fault::not_found(Missing::Event, show::no_event(event))),
     }
 }
@@ -326,6 +333,16 @@ pub(in crate::http) fn job_id(text: &str) -> Answer<ReplayJobId> {
         ))
     });
     id.map(ReplayJobId)
+}
+
+/// Why a replay leaves these destinations alone.
+fn too_late(destinations: &[DestinationId]) -> String {
+    let names: Vec<String> = destinations.iter().map(|name| format!("`{name}`")).collect();
+    format!(
+        "{} applied this event longer ago than `inbox_retention` less a day: hapax_inbox may have forgotten it, and it \
+         could take effect twice. Mode `force` makes it take effect again on purpose",
+        names.join(", ")
+    )
 }
 
 fn nothing(mode: ReplayMode) -> &'static str {

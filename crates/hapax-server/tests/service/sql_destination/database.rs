@@ -56,7 +56,7 @@ impl Target {
         Self::Postgres { database, server }
     }
 
-    fn sqlite(tables: &str) -> Self {
+    pub(super) fn sqlite(tables: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = rusqlite::Connection::open(folder.path().join("app.db")).unwrap();
         file.execute_batch(tables).unwrap();
@@ -88,6 +88,32 @@ impl Target {
         }
     }
 
+    /// Runs statements that give nothing.
+    pub(super) async fn run(&self, statements: &str) {
+        match self {
+            Self::Postgres { .. } => self.client().await.batch_execute(statements).await.unwrap(),
+            Self::Sqlite(folder) => {
+                let file = rusqlite::Connection::open(folder.path().join("app.db")).unwrap();
+                file.execute_batch(statements).unwrap();
+            }
+        }
+    }
+
+    /// An inbox with this many rows that have outlived their time.
+    pub(super) async fn expired(&self, rows: u32) {
+        let (table, past) = match self {
+            Self::Postgres { .. } => (hapax::tables::POSTGRES_INBOX, "now() - interval '1 day'"),
+            Self::Sqlite(_) => (hapax::tables::SQLITE_INBOX, "0"),
+        };
+        self.run(table).await;
+        self.run(&format!(
+            "insert into hapax_inbox (scope, event_id, consumer, expires_at)
+             with recursive n (i) as (select 1 union all select i + 1 from n where i < {rows} + 1)
+             select 'shop', cast(i as text), 'app', {past} from n where i <= {rows}"
+        ))
+        .await;
+    }
+
     pub(super) async fn client(&self) -> tokio_postgres::Client {
         match self {
             Self::Postgres { database, .. } => database.client().await.unwrap(),
@@ -100,6 +126,24 @@ impl Target {
         match self {
             Self::Postgres { .. } => "SQLSTATE 23514",
             Self::Sqlite(_) => "SQLite error 275",
+        }
+    }
+
+    /// How the database says that a foreign key does not hold.
+    pub(super) const fn foreign_key_violation(&self) -> &'static str {
+        match self {
+            Self::Postgres { .. } => "SQLSTATE 23503",
+            Self::Sqlite(_) => "SQLite error 787",
+        }
+    }
+
+    /// A statement without an end where this holds.
+    pub(super) fn endless_where(&self, condition: &str) -> String {
+        match self {
+            Self::Postgres { .. } => format!("select pg_sleep(60) where {condition}"),
+            Self::Sqlite(_) => format!(
+                "with recursive n (i) as (select 1 union all select i + 1 from n where {condition}) select max(i) from n"
+            ),
         }
     }
 

@@ -21,6 +21,16 @@ pub(super) struct Link {
     pub(super) client: Client,
     pub(super) plan: Arc<Plan>,
     statements: Vec<Runnable>,
+    pub(super) inbox: Inbox,
+}
+
+/// How rows of the inbox that have expired are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Inbox {
+    /// In the order of their expiry.
+    Ordered,
+    /// An earlier release has made the table, with an index that knows no order.
+    Unordered,
 }
 
 /// A statement, ready to run.
@@ -35,22 +45,28 @@ impl Link {
         let Connected { client, prepares } = target.connector.connect().await.map_err(|error| {
             Failure::connection(format!("the database cannot be reached: {}", chain(&error)))
         })?;
-        ensure_inbox(&client).await?;
         let plan = Arc::clone(&target.plan);
-        let texts = plan.statements.iter().map(crate::config::Statement::for_postgres);
-        let statements = if prepares && target.prepares.load(Ordering::Acquire) {
-            let texts: Vec<String> = texts.collect();
-            let prepared = join_all(texts.iter().map(|text| client.prepare(text))).await;
-            let prepared: Result<Vec<_>, _> = prepared.into_iter().collect();
-            prepared?.into_iter().map(Runnable::Prepared).collect()
-        } else {
-            texts.map(Runnable::Text).collect()
-        };
+        let prepares = prepares && target.prepares.load(Ordering::Acquire);
         Ok(Self {
+            inbox: ensure_inbox(&client).await?,
+            statements: ready(&client, &plan, prepares).await?,
             client,
             plan,
-            statements,
         })
+    }
+
+    /// Looks at the database as it is now. The server fixes the types of a statement's parameters and result when it
+    /// prepares it: where a table has changed since, what it refuses then is no fault of the event.
+    pub(super) async fn refresh(&mut self) -> Result<(), Failure> {
+        let prepares = self.is_prepared();
+        self.inbox = ensure_inbox(&self.client).await?;
+        self.statements = ready(&self.client, &self.plan, prepares).await?;
+        Ok(())
+    }
+
+    fn is_prepared(&self) -> bool {
+        let is_prepared = |statement: &Runnable| matches!(statement, Runnable::Prepared(_));
+        self.statements.iter().any(is_prepared)
     }
 
     pub(super) fn is_usable(&self) -> bool {
@@ -59,12 +75,8 @@ impl Link {
 
     /// Where nothing was prepared, no statement of ours can be missing: one of the destination's own is.
     pub(super) fn explain(&self, failure: Failure) -> Failure {
-        let prepared = self
-            .statements
-            .iter()
-            .any(|statement| matches!(statement, Runnable::Prepared(_)));
         match failure.kind {
-            Kind::Unprepared if !prepared => Failure {
+            Kind::Unprepared if !self.is_prepared() => Failure {
                 kind: Kind::Statement,
                 ..failure
             },
@@ -129,12 +141,35 @@ async fn execute(
     }
 }
 
-async fn ensure_inbox(client: &Client) -> Result<(), Failure> {
-    let found = client
-        .query_typed("SELECT to_regclass('hapax_inbox') IS NOT NULL", &[])
-        .await?;
-    if found.first().is_some_and(|row| row.try_get(0).unwrap_or(false)) {
-        return Ok(());
+/// The destination's statements, as the server takes them.
+async fn ready(client: &Client, plan: &Plan, prepares: bool) -> Result<Vec<Runnable>, Failure> {
+    let texts = plan.statements.iter().map(crate::config::Statement::for_postgres);
+    if !prepares {
+        return Ok(texts.map(Runnable::Text).collect());
+    }
+    let texts: Vec<String> = texts.collect();
+    let prepared = join_all(texts.iter().map(|text| client.prepare(text))).await;
+    let prepared: Result<Vec<_>, _> = prepared.into_iter().collect();
+    Ok(prepared?.into_iter().map(Runnable::Prepared).collect())
+}
+
+/// Whether there is an inbox, and whether an index has its rows in the order of their expiry.
+const LOOK_AT_INBOX: &str = "
+    SELECT to_regclass('hapax_inbox') IS NOT NULL, EXISTS (
+        SELECT FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam
+        JOIN pg_attribute t ON t.attrelid = i.indrelid AND t.attnum = i.indkey[0]
+        WHERE i.indrelid = to_regclass('hapax_inbox') AND i.indisvalid AND i.indpred IS NULL
+          AND a.amname = 'btree' AND t.attname = 'expires_at')";
+
+async fn ensure_inbox(client: &Client) -> Result<Inbox, Failure> {
+    let found = client.query_typed(LOOK_AT_INBOX, &[]).await?;
+    let is = |column: usize| {
+        found
+            .first()
+            .is_some_and(|row| row.try_get(column).unwrap_or(false))
+    };
+    if is(0) {
+        return Ok(if is(1) { Inbox::Ordered } else { Inbox::Unordered });
     }
     let create = format!(
         "BEGIN; SELECT pg_advisory_xact_lock({CREATE_LOCK}); {} COMMIT",
@@ -147,5 +182,6 @@ async fn ensure_inbox(client: &Client) -> Result<(), Failure> {
              docs/guides/exactly-once-effect.md shows",
             failure.message
         ))
-    })
+    })?;
+    Ok(Inbox::Ordered)
 }
