@@ -29,7 +29,7 @@ pub use body_term::{BodyTerm, IndexedValue, POINTER_BYTES_MAX, is_pointer, value
 pub use error::Error;
 pub use query::{
     AttemptView, Backlog, ConflictView, Copies, Counts, Cursor, DeadGroup, DeliveryView, DuplicateTally,
-    EventPage, EventQuery, EventRecord, EventSummary, Has, LedgerCount,
+    EventPage, EventQuery, EventRecord, EventSummary, Has, LedgerCount, ListOrder,
 };
 pub use traffic::{Durations, NotASpan, Redelivered, Span, Subject, Traffic, TrafficRow};
 pub use transfer::{
@@ -75,7 +75,7 @@ pub trait Store: Send + Sync + 'static {
 
     /// Records what became of attempts. Completed and dead deliveries leave the table of unfinished
     /// work and become outcomes; the next in their lane becomes due (after a dead one: by its
-    /// [`crate::OnDead`]).
+    /// [`crate::OnDead`]). One that is released is due since its acceptance, before what came later.
     async fn finish(&self, reports: Vec<Report>) -> Result<Vec<Written>, Error>;
 
     /// Takes back deliveries whose lease has expired: a new token, due now, `lost + 1`, the attempt
@@ -89,6 +89,10 @@ pub trait Store: Send + Sync + 'static {
     /// Puts finished deliveries back to work, in place, due now, with a new token and their
     /// attempts at zero; refuses where work is unfinished. The earlier outcome stays as history.
     /// What a job has put back before, the same job does not put back again: it may repeat an order.
+    ///
+    /// In a lane a delivery takes the place of its acceptance: it runs before those that were accepted
+    /// later and wait, and before a head that is due and pending. A head that runs, or that is to be
+    /// tried again, keeps its turn. A dead delivery that holds its lane holds up those after it only.
     async fn replay(&self, orders: Vec<ReplayOrder>) -> Result<Vec<Replayed>, Error>;
 
     /// Lets an identity be accepted again, as its next generation. Refuses while work is unfinished.
@@ -100,7 +104,7 @@ pub trait Store: Send + Sync + 'static {
     /// One event with everything that happened to it; `None` once its payload has expired.
     async fn get(&self, id: EventId) -> Result<Option<EventRecord>, Error>;
 
-    /// Events, newest first. Pages do not skip or repeat under concurrent writes.
+    /// Events, in the order of the query. Pages do not skip or repeat under concurrent writes.
     async fn list(&self, query: &EventQuery, after: Option<Cursor>, limit: u32) -> Result<EventPage, Error>;
 
     /// How much of everything there is.

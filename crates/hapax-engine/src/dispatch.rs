@@ -67,7 +67,11 @@ impl Inner {
     async fn serve_port(self: &Arc<Self>, port: &Arc<Port>, poll: bool) -> Duration {
         let now = self.elapsed();
         let due = port.next_due().is_some_and(|due| due <= now);
-        if !(port.has_backlog() || due || poll) {
+        if poll {
+            // Others may have left work there. What comes new waits behind it, until the store says that there is none.
+            port.stir();
+        }
+        if !(port.has_backlog() || due) {
             return port
                 .next_due()
                 .map_or(Duration::MAX, |due| due.saturating_sub(now));
@@ -80,14 +84,14 @@ impl Inner {
         let stirred = port.stirred();
         let wanted = permits.len();
         match self.lease(port, permits, Candidates::Fresh).await {
-            Some((started, next_due)) => {
-                let next_due = next_due.map(|due| self.elapsed() + due);
-                if started < wanted {
-                    port.drained(stirred, next_due);
-                    next_due.map_or(Duration::MAX, |due| due.saturating_sub(self.elapsed()))
-                } else {
-                    Duration::ZERO
-                }
+            // More may be due: a permit that comes back, or the next turn, asks for it.
+            Some((started, next_due)) if started == wanted || next_due == Some(Duration::ZERO) => {
+                port.stir();
+                Duration::ZERO
+            }
+            Some((_, next_due)) => {
+                port.drained(stirred, next_due.map(|due| self.elapsed() + due));
+                next_due.unwrap_or(Duration::MAX)
             }
             None => FAILURE_PAUSE,
         }

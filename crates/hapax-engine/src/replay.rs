@@ -1,8 +1,9 @@
 //! Replay: put finished deliveries back to work, one event or many.
 //!
 //! A bulk replay is a stored job from the start: it goes on after a restart, at its own rate, and
-//! can be cancelled. It walks from the newest event to the oldest, so what it puts back never comes
-//! under its cursor again.
+//! can be cancelled. It walks from the oldest event to the newest, so that what it puts back runs in
+//! the order of acceptance; jobs that share a destination are driven one after another, which the
+//! store sees to.
 
 mod late;
 
@@ -10,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::store::{
-    Cursor, Driver, Error, EventQuery, EventSummary, ReplayJob, ReplayJobId, ReplayJobState, ReplayMode,
-    ReplayOrder, ReplayTally, ReplayTarget, Replayed,
+    Cursor, Driver, Error, EventQuery, EventSummary, ListOrder, ReplayJob, ReplayJobId, ReplayJobState,
+    ReplayMode, ReplayOrder, ReplayTally, ReplayTarget, Replayed,
 };
 use hapax_core::{DestinationId, EventId, Identity, Lane};
 
@@ -250,12 +251,15 @@ impl Inner {
     async fn replay_portion(&self, job: &mut ReplayJob) -> Result<Option<u32>, Error> {
         let (mut query, _) = self.plan_search(&job.query);
         query.until = Some(query.until.map_or(job.as_of, |until| until.min(job.as_of)));
+        let cursor = match job.cursor {
+            None if query.by_index.is_none() && !query.body.is_empty() => {
+                self.begin_search(job, &query).await?
+            }
+            cursor => cursor.map(Cursor),
+        };
+        query.order = ListOrder::OldestFirst;
         let portion = PORTION.min(job.rate_per_second.max(1));
-        let page = self
-            .parts
-            .store
-            .list(&query, job.cursor.map(Cursor), portion)
-            .await?;
+        let page = self.parts.store.list(&query, cursor, portion).await?;
         let late_before = self.late_before();
         let mut orders = Vec::with_capacity(page.events.len());
         let mut orders_of = Vec::with_capacity(page.events.len());
@@ -293,8 +297,8 @@ impl Inner {
         fail::fail_point!("replay.before_advance");
         next.tally.bodies_read += page.bodies_read;
         match page.next {
-            Some(Cursor(cursor)) if next.tally.bodies_read < BODIES_MAX => next.cursor = Some(cursor),
-            Some(_) | None => next.state = ReplayJobState::Done,
+            Some(Cursor(cursor)) => next.cursor = Some(cursor),
+            None => next.state = ReplayJobState::Done,
         }
         let going_on = self
             .parts
@@ -304,6 +308,27 @@ impl Inner {
         *job = next;
         self.stir_all();
         Ok(going_on.then_some(page.events.len() as u32))
+    }
+
+    /// Where a walk begins that reads bodies: with the oldest event that a search for the same looks at. A replay
+    /// brings back what its preview counted.
+    async fn begin_search(&self, job: &ReplayJob, query: &EventQuery) -> Result<Option<Cursor>, Error> {
+        let store = &self.parts.store;
+        let (mut after, mut bodies_read) = (None, 0);
+        loop {
+            let page = store.list(query, after, PORTION).await?;
+            bodies_read += page.bodies_read;
+            match page.next {
+                None => return Ok(None),
+                // The other way, the walk goes on after what is older than this one.
+                Some(Cursor(last)) if bodies_read >= BODIES_MAX => {
+                    return Ok(Some(Cursor(last.saturating_sub(1))));
+                }
+                next => after = next,
+            }
+            // It may take longer than nobody says anything.
+            store.claim_replay(job.id, self.driver(DRIVE_LEASE)).await?;
+        }
     }
 
     /// The destination of a replay with the lane it joins there.

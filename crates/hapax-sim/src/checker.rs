@@ -1,8 +1,10 @@
 //! The checker: reads a history and says which promises it breaks. It knows nothing of the engine or the store.
 
 mod answers;
+mod backlog;
 mod effects;
 mod holders;
+mod lanes;
 mod losses;
 
 use std::fmt;
@@ -27,6 +29,11 @@ pub enum Rule {
     KeyChanged,
     /// Events of one lane take effect in the order in which they were stored.
     OutOfOrder,
+    /// A replayed delivery takes the place of its acceptance among those that wait in its lane, and a bulk replay puts
+    /// the oldest back first.
+    ReplayOutOfOrder,
+    /// What is due does not wait while a process that has no trouble stands idle.
+    BacklogStands,
     /// Only the holder of the current lease records the end of an attempt.
     StaleWrite,
     /// Nobody is given a lease that somebody else still has.
@@ -41,7 +48,7 @@ pub enum Rule {
 
 impl Rule {
     /// Every one.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Lost,
         Self::Doubled,
         Self::TooOften,
@@ -49,6 +56,8 @@ impl Rule {
         Self::DoneTooEarly,
         Self::KeyChanged,
         Self::OutOfOrder,
+        Self::ReplayOutOfOrder,
+        Self::BacklogStands,
         Self::StaleWrite,
         Self::TwoHolders,
         Self::TokenReused,
@@ -86,6 +95,8 @@ impl fmt::Display for Violation {
 pub fn check(history: &[Entry], destinations: usize) -> Vec<Violation> {
     let mut violations = answers::check(history, destinations);
     violations.extend(effects::check(history));
+    violations.extend(lanes::check(history));
+    violations.extend(backlog::check(history));
     violations.extend(holders::check(history));
     violations.extend(losses::check(history));
     violations.extend(unfinished(history));

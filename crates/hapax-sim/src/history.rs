@@ -8,6 +8,7 @@ mod print;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use hapax_core::store::ReplayJobId;
 use hapax_core::{DestinationId, EventId, Generation, IdempotencyKey, Token};
 
 use crate::executor::{Executor, Process, lock};
@@ -112,6 +113,8 @@ pub enum Fact {
         id: EventId,
         /// Its lane, where a destination keeps order.
         lane: Option<String>,
+        /// Where it goes.
+        to: Vec<DestinationId>,
     },
     /// The store leased a delivery.
     Leased {
@@ -155,6 +158,15 @@ pub enum Fact {
     Forced(Process),
     /// An operator put a dead delivery back to work.
     Replayed(EventId),
+    /// The store put a finished delivery back to work.
+    PutBack {
+        /// Which.
+        delivery: Delivery,
+        /// The bulk replay that asked for it, if one did.
+        job: Option<ReplayJobId>,
+    },
+    /// From now on nothing is broken any more.
+    Calm,
     /// An attempt reached its destination.
     Attempted {
         /// Which.

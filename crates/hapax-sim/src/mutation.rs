@@ -34,11 +34,15 @@ pub enum Mutation {
     ForgetfulReplay,
     /// Everything in a lane is due at once.
     NoLanes,
+    /// A bulk replay walks from the newest event to the oldest.
+    BackwardReplay,
+    /// A process finds one batch of work each time it looks by itself, however much is due.
+    OneBatchPerLook,
 }
 
 impl Mutation {
     /// Every one.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::NoFencing,
         Self::ReusedTokens,
         Self::AckBeforeCommit,
@@ -52,6 +56,8 @@ impl Mutation {
         Self::EarlyRescue,
         Self::ForgetfulReplay,
         Self::NoLanes,
+        Self::BackwardReplay,
+        Self::OneBatchPerLook,
     ];
 
     /// As it is written on the command line.
@@ -70,6 +76,8 @@ impl Mutation {
             Self::EarlyRescue => "early-rescue",
             Self::ForgetfulReplay => "forgetful-replay",
             Self::NoLanes => "no-lanes",
+            Self::BackwardReplay => "backward-replay",
+            Self::OneBatchPerLook => "one-batch-per-look",
         }
     }
 
@@ -87,6 +95,8 @@ impl Mutation {
             Self::EarlyRescue => Rule::LossUnexplained,
             Self::ForgetfulReplay => Rule::TooOften,
             Self::NoLanes => Rule::OutOfOrder,
+            Self::BackwardReplay => Rule::ReplayOutOfOrder,
+            Self::OneBatchPerLook => Rule::BacklogStands,
         }
     }
 }

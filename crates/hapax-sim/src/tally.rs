@@ -68,7 +68,12 @@ impl Tally {
             Fact::Fault(fault) => self.count_fault(*fault),
             Fact::Asked(_) | Fact::Forced(_) => self.asked += 1,
             Fact::Processed(_) => self.processed += 1,
-            Fact::Started(_) | Fact::Leased { .. } | Fact::Finished { .. } | Fact::Ended { .. } => {}
+            Fact::Started(_)
+            | Fact::Leased { .. }
+            | Fact::Finished { .. }
+            | Fact::PutBack { .. }
+            | Fact::Calm
+            | Fact::Ended { .. } => {}
         }
     }
 

@@ -149,7 +149,7 @@ impl World {
                 job: None,
             };
             // Refused while another delivery of the event is unfinished: the next look tries again.
-            let replayed = self.vault.model.replay(vec![order]).await.unwrap_or_default();
+            let replayed = self.vault.replay(vec![order]).await.unwrap_or_default();
             if matches!(replayed[..], [Replayed::Again { .. }]) {
                 self.history.note(Fact::Replayed(delivery.event));
             }

@@ -101,4 +101,6 @@ caught! {
     a_lease_that_ends_early_is_caught: EarlyRescue,
     a_replay_that_repeats_itself_is_caught: ForgetfulReplay,
     a_lane_without_order_is_caught: NoLanes,
+    a_replay_that_walks_backwards_is_caught: BackwardReplay,
+    a_backlog_that_stands_is_caught: OneBatchPerLook,
 }

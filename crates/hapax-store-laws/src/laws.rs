@@ -15,6 +15,7 @@ pub mod identities;
 pub mod indexes;
 pub mod jobs;
 pub mod lane_ends;
+pub mod lane_replays;
 pub mod lanes;
 pub mod leasing;
 pub mod looking;

@@ -106,6 +106,7 @@ registry! {
         empty_calls_do_nothing,
     }
     finishing {
+        what_is_released_comes_before_what_was_accepted_later,
         a_completed_delivery_leaves_work_and_becomes_an_outcome,
         a_dead_delivery_leaves_work_and_keeps_its_reason,
         a_retry_waits_and_counts_on,
@@ -143,9 +144,20 @@ registry! {
         a_dead_head_that_holds_its_lane_is_replayed_in_place,
         a_dead_head_is_skipped_where_the_lane_says_so,
         a_lost_head_holds_or_skips_like_any_dead_one,
-        a_replay_joins_the_tail,
         a_replay_into_an_empty_lane_is_due,
-        a_discarded_head_is_replayed_at_the_tail,
+        a_discarded_head_is_replayed_in_its_place,
+    }
+    lane_replays {
+        a_replay_takes_the_place_of_its_acceptance,
+        replays_in_any_order_run_in_order_of_acceptance,
+        replays_of_one_call_run_in_order_of_acceptance,
+        a_newcomer_stands_behind_replays,
+        a_head_that_was_tried_keeps_its_turn,
+        a_dead_head_holds_up_only_those_after_it,
+        one_that_dies_does_not_hold_up_those_before_it,
+        a_discard_beside_a_running_head_lets_nobody_run_beside_it,
+        a_replay_to_another_lane_takes_the_place_of_its_acceptance,
+        a_lane_runs_one_at_a_time_while_many_replay,
     }
     replay {
         failed_mode_replays_dead_deliveries_only,
@@ -187,6 +199,8 @@ registry! {
     }
     looking {
         a_list_is_newest_first,
+        a_list_can_be_oldest_first,
+        pages_from_the_oldest_neither_skip_nor_repeat_under_writes,
         pages_neither_skip_nor_repeat_under_writes,
         a_rare_status_is_found_over_all_pages,
         filters_match_what_they_say,
@@ -252,6 +266,7 @@ registry! {
         an_unknown_job_is_not_made_up,
         a_job_is_driven_by_one_at_a_time,
         a_job_that_is_given_up_is_free,
+        jobs_that_share_a_destination_run_one_after_another,
         unfinished_jobs_are_listed_oldest_first,
         all_jobs_are_listed_newest_first,
     }

@@ -8,8 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use hapax_store_laws::laws::{
-    alerts, claims, dead_groups, durability, fencing, finishing, identities, indexes, jobs, lane_ends, lanes,
-    leasing, purging, purging_ledger, rescue, searching, traffic, transfer, views,
+    alerts, claims, dead_groups, durability, fencing, finishing, identities, indexes, jobs, lane_ends,
+    lane_replays, lanes, leasing, purging, purging_ledger, rescue, searching, traffic, transfer, views,
 };
 use hapax_store_laws::property::{behaves_like_the_model, behaves_like_the_model_over};
 use hapax_store_laws::{Bench, Subject, check};
@@ -87,7 +87,7 @@ fn a_store_whose_dead_heads_hold_nothing_is_caught() {
     );
     is_caught(
         Fault::NeverHolds,
-        lane_ends::a_dead_head_that_holds_its_lane_is_replayed_in_place,
+        lane_replays::a_dead_head_holds_up_only_those_after_it,
     );
 }
 

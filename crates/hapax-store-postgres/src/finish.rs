@@ -104,7 +104,7 @@ pub(crate) async fn finish(session: &Session, reports: &[Report]) -> Result<Vec<
             }),
             Verdict::Release => back.push(Back {
                 attempts: row.attempts.saturating_sub(1),
-                wake_at: now,
+                wake_at: Timestamp::from_micros(row.accepted_at).min(now),
                 row,
             }),
         }

@@ -2,6 +2,7 @@
 
 use hapax_core::store::{Cursor, Driver, JobHold, ReplayJob, ReplayJobId, ReplayJobState};
 use hapax_core::{EventId, Owner};
+use tokio_postgres::Row;
 
 use crate::bind::bind;
 use crate::failure::Failure;
@@ -29,6 +30,10 @@ const DRIVE: &str = "UPDATE hapax.replays SET owner = $2::int8, until = $3::int8
 
 const UNFINISHED: &str = "
     SELECT job FROM hapax.replays WHERE state = $1::text ORDER BY id LIMIT $2::int8";
+
+// In one order for everybody: whoever takes a job knows who has the others.
+const LOCK_UNFINISHED: &str = "
+    SELECT job, owner, until FROM hapax.replays WHERE state = $1::text ORDER BY id LIMIT $2::int8 FOR UPDATE";
 
 /// Stores a new job.
 pub(crate) async fn create_replay(session: &Session, job: &ReplayJob) -> Result<(), Failure> {
@@ -73,17 +78,20 @@ pub(crate) async fn claim_replay(
     (id, driver): &(ReplayJobId, Driver),
 ) -> Result<Option<ReplayJob>, Failure> {
     session.begin().await?;
-    let locked = lock(session, *id).await?;
-    // After the lock: whoever had it may have kept it for longer.
+    let running = state_name(ReplayJobState::Running);
+    let rows = session
+        .rows(LOCK_UNFINISHED, bind![running, UNFINISHED_MAX])
+        .await?;
+    let unfinished: Vec<_> = rows.iter().map(read).collect::<Result<_, Failure>>()?;
+    // After the locks: whoever had one may have kept it for longer.
     let now = session.now().await?;
-    let job = locked
-        .filter(|(job, held)| job.state == ReplayJobState::Running && driver.may_take(*held, now))
-        .map(|(job, _)| job);
-    if job.is_some() {
+    let granted = driver.may_take(*id, &unfinished, now);
+    if granted {
         drive(session, *id, driver.hold(now)).await?;
     }
     session.commit().await?;
-    Ok(job)
+    let mut jobs = unfinished.into_iter().map(|(job, _)| job);
+    Ok(jobs.find(|job| granted && job.id == *id))
 }
 
 /// Writes progress, unless the job was cancelled or taken meanwhile.
@@ -145,17 +153,20 @@ async fn write(session: &Session, job: &ReplayJob) -> Result<(), Failure> {
 
 /// A job that nobody else changes until the transaction ends, and who drives it.
 async fn lock(session: &Session, id: ReplayJobId) -> Result<Option<(ReplayJob, Option<JobHold>)>, Failure> {
-    let Some(row) = session.optional(LOCK, bind![uuid_of(id.0)]).await? else {
-        return Ok(None);
-    };
+    let row = session.optional(LOCK, bind![uuid_of(id.0)]).await?;
+    row.as_ref().map(read).transpose()
+}
+
+/// A job, and who drives it.
+fn read(row: &Row) -> Result<(ReplayJob, Option<JobHold>), Failure> {
     let owner: Option<i64> = row.try_get(1)?;
     let held = owner
-        .zip(optional_time_at(&row, 2)?)
+        .zip(optional_time_at(row, 2)?)
         .map(|(owner, until)| JobHold {
             owner: Owner(owner as u64),
             until,
         });
-    Ok(Some((parse(row.try_get(0)?)?, held)))
+    Ok((parse(row.try_get(0)?)?, held))
 }
 
 async fn drive(session: &Session, id: ReplayJobId, held: JobHold) -> Result<(), Failure> {

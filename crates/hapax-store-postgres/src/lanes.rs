@@ -2,9 +2,9 @@
 //! across replicas.
 //!
 //! Whoever adds to a lane or ends its head holds the lane's row. The order is a number of the
-//! store-wide sequence, taken under that lock, so that a later number was given later. Only the head
-//! is due; the others wait. A dead head that holds its lane has left the work and keeps its place,
-//! and nothing is promoted past it.
+//! store-wide sequence, taken under that lock when the event was accepted, so that a later number was
+//! given later; a replay keeps it. Only one is due or runs; the others wait. A dead head that holds its
+//! lane has left the work and keeps its place, and nothing is promoted past it.
 //!
 //! Places are in the lane's bucket, whichever the events' are: a lane's lock and its places change in
 //! one commit on one server, so that whoever has the lock knows who is in the lane.
@@ -14,6 +14,7 @@ mod places;
 use std::collections::BTreeSet;
 
 use hapax_core::Timestamp;
+use uuid::Uuid;
 
 use crate::batch::Batch;
 use crate::failure::Failure;
@@ -34,12 +35,22 @@ const TAKEN: &str = "
     SELECT DISTINCT p.destination, p.lane
     FROM {n} JOIN hapax.places p ON p.bucket = {bucket} AND p.destination = n.destination AND p.lane = n.lane";
 
+// Those that wait, each with who has the turn before its time.
 const HEADS: &str = "
-    SELECT p.destination, p.lane, p.lane_order, p.event_bucket, p.event
+    SELECT p.destination, p.lane, p.lane_order, p.event_bucket, p.event, t.lane_order, t.event_bucket, t.event
     FROM {n} CROSS JOIN LATERAL (SELECT * FROM hapax.places p
                                  WHERE p.bucket = {bucket} AND p.destination = n.destination AND p.lane = n.lane
                                  ORDER BY p.lane_order LIMIT 1) AS p
+    LEFT JOIN LATERAL (SELECT * FROM hapax.places t
+                       WHERE t.bucket = {bucket} AND t.destination = n.destination AND t.lane = n.lane
+                         AND t.standing = 1 LIMIT 1) AS t ON true
     WHERE p.standing = 0";
+
+// Whoever leases it now has it first: then it is not pending any more.
+const GIVE_WAY: &str = "
+    UPDATE hapax.work AS w SET class = 3
+    FROM {n} WHERE w.bucket = {bucket} AND w.id = n.id AND w.destination = n.destination AND w.state = 0
+    RETURNING w.id, w.destination";
 
 // Fresh, or suspect where a lease was lost.
 const WAKE: &str = "
@@ -66,26 +77,57 @@ pub(crate) async fn taken(
     names(&session.over(TAKEN, &batch(lanes)).await?)
 }
 
-/// Makes the next of each locked lane due, unless a dead head holds it or the head is due or
-/// running already.
+/// Gives the turn to the first of each locked lane, unless that is dead and holds it, or another has the turn and was
+/// tried. One that is due and was not tried gives way.
 pub(crate) async fn promote(
     session: &Session,
     lanes: &BTreeSet<LaneName>,
     now: Timestamp,
 ) -> Result<(), Failure> {
-    let rows = session.over(HEADS, &batch(lanes)).await?;
-    let heads: Vec<Place> = rows.iter().map(Place::read).collect::<Result<_, Failure>>()?;
+    let mut heads = Vec::new();
+    let mut turns = Vec::new();
+    for row in &session.over(HEADS, &batch(lanes)).await? {
+        let head = Place::read(row)?;
+        if let Some(order) = row.try_get(5)? {
+            turns.push(Place {
+                lane: head.lane.clone(),
+                order,
+                event_bucket: row.try_get(6)?,
+                event: row.try_get(7)?,
+            });
+        }
+        heads.push(head);
+    }
+    let kept = give_way(session, turns).await?;
+    heads.retain(|head| !kept.contains(&head.lane));
     stand(session, &heads, Standing::Awake).await?;
-    let work = Batch::in_buckets(heads.iter().map(|head| head.event_bucket))
-        .column("id", heads.iter().map(|head| head.event))
-        .column("destination", heads.iter().map(|head| head.lane.0.as_str()))
-        .value(now.as_micros());
-    let woken = session.over(WAKE, &work).await?;
+    let woken = session.over(WAKE, &work(&heads).value(now.as_micros())).await?;
     // Its server may not have committed the newcomer yet, although the lane's has.
     if woken.len() < heads.len() {
         return Err(Failure::Moved);
     }
     Ok(())
+}
+
+/// Takes the turn from those that have it; the lanes of those that keep it.
+async fn give_way(session: &Session, turns: Vec<Place>) -> Result<BTreeSet<LaneName>, Failure> {
+    let rows = session.over(GIVE_WAY, &work(&turns)).await?;
+    let gave_way: BTreeSet<(Uuid, String)> = rows
+        .iter()
+        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
+        .collect::<Result<_, Failure>>()?;
+    let (waiting, kept): (Vec<Place>, Vec<Place>) = turns
+        .into_iter()
+        .partition(|turn| gave_way.contains(&(turn.event, turn.lane.0.clone())));
+    stand(session, &waiting, Standing::Waiting).await?;
+    Ok(kept.into_iter().map(|turn| turn.lane).collect())
+}
+
+/// The work of those who have places.
+fn work(places: &[Place]) -> Batch<'_> {
+    Batch::in_buckets(places.iter().map(|place| place.event_bucket))
+        .column("id", places.iter().map(|place| place.event))
+        .column("destination", places.iter().map(|place| place.lane.0.as_str()))
 }
 
 /// Lanes from rows whose first columns are destination and key.

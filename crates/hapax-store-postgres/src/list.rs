@@ -1,4 +1,4 @@
-//! Events, newest first. A page looks at a bounded number of rows, whatever the filters: where
+//! Events, newest or oldest first. A page looks at a bounded number of rows, whatever the filters: where
 //! they let little through, it ends early with a cursor.
 
 mod bodies;
@@ -33,11 +33,19 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Only events with lower numbers.
-    fn before(&self) -> i64 {
-        self.after.map_or(i64::MAX, |Cursor(number)| {
-            i64::try_from(number).unwrap_or(i64::MAX)
-        })
+    /// The numbers that the list has not come to.
+    fn rest(&self) -> Range {
+        let all = Range {
+            from: 0,
+            before: i64::MAX,
+        };
+        match self.after {
+            Some(Cursor(number)) => {
+                let last = i64::try_from(number).unwrap_or(i64::MAX - 1);
+                all.after(last, self.query.order)
+            }
+            None => all,
+        }
     }
 
     fn limit(&self) -> usize {
@@ -56,7 +64,7 @@ pub(crate) async fn list(session: &Session, page: &Page) -> Result<EventPage, Fa
     Ok(found)
 }
 
-/// Looks at the newest rows before the cursor, until the page is full or enough were looked at.
+/// Looks at the first rows after the cursor, until the page is full or enough were looked at.
 async fn by_number(session: &Session, page: &Page) -> Result<EventPage, Failure> {
     let way = Way::choose(session, page).await?;
     let mut filling = Filling::of(page);
@@ -75,7 +83,7 @@ async fn by_number(session: &Session, page: &Page) -> Result<EventPage, Failure>
             filling.result.next = None;
             return Ok(filling.result);
         };
-        range.before = last;
+        range = range.after(last, page.query.order);
         left -= count;
         chunk = CHUNK;
         filling.result.next = Some(Cursor(last as u64));

@@ -144,6 +144,7 @@ pub(crate) async fn conclude(
     failure::all(vec![deleted, kept])?;
     lanes::stand(session, &held, Standing::Holding).await?;
     lanes::leave(session, &left).await?;
-    let freed: BTreeSet<LaneName> = left.into_iter().map(|place| place.lane).collect();
+    // Also where one holds its lane: those that were put back before it go on.
+    let freed: BTreeSet<LaneName> = left.into_iter().chain(held).map(|place| place.lane).collect();
     lanes::promote(session, &freed, now).await
 }

@@ -6,11 +6,12 @@ use crate::OpenError;
 use crate::bind::bind;
 
 /// Migrations in order; the first makes version 1.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("migrations/0001_initial.sql"),
     include_str!("migrations/0002_source_states.sql"),
     include_str!("migrations/0003_looking.sql"),
     include_str!("migrations/0004_alerts.sql"),
+    include_str!("migrations/0005_turns.sql"),
 ];
 
 /// The schema this program writes.

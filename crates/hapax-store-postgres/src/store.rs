@@ -151,8 +151,12 @@ impl Store for PostgresStore {
     }
 
     async fn replay(&self, orders: Vec<ReplayOrder>) -> Result<Vec<Replayed>, Error> {
-        self.run(orders, |session, orders| replay::replay(session, orders).boxed())
-            .await
+        let mut answers = Vec::with_capacity(orders.len());
+        for part in replay::parts(orders) {
+            let replayed = self.run(part, |session, part| replay::replay(session, part).boxed());
+            answers.extend(replayed.await?);
+        }
+        Ok(answers)
     }
 
     async fn forget(&self, identity: &Identity) -> Result<Forgotten, Error> {

@@ -28,6 +28,8 @@ mod planning;
 mod poison;
 #[path = "it/pooled.rs"]
 mod pooled;
+#[path = "it/replaying.rs"]
+mod replaying;
 #[path = "it/replicas.rs"]
 mod replicas;
 #[path = "it/upgrading.rs"]

@@ -66,15 +66,9 @@ async fn settle(link: &Link, report: &Report, answer: Value) -> Result<Written, 
     match answer {
         Value::Int(0) => Ok(Written::LeaseLost),
         Value::Int(_) => Ok(Written::Applied),
-        leaves => {
-            let [lane, ticket] = reply::exactly(leaves)?;
-            let hold = &report.hold;
-            let step = Step::leave(
-                hold.event,
-                &hold.destination,
-                &reply::text(lane)?,
-                reply::number(ticket)?,
-            );
+        goes_on => {
+            let parts = reply::exactly(goes_on)?;
+            let step = Step::written(report.hold.event, &report.hold.destination, parts)?;
             lanes::take_or_leave(link, &step).await;
             Ok(Written::Applied)
         }

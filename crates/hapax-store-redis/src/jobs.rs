@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::link::Link;
 use crate::reply;
 use crate::shards::HOME;
-use crate::snapshot::{Change, Command};
+use crate::snapshot::{Change, Command, Made, ROUNDS_MAX};
 use kept::{CREATED, UNFINISHED, change, read_all};
 
 pub(crate) use kept::{JOBS, Kept, keep};
@@ -67,12 +67,17 @@ pub(crate) async fn list(
 
 /// Jobs that are not over, oldest first.
 pub(crate) async fn unfinished(link: &Link) -> Result<Vec<ReplayJob>, Failure> {
+    let jobs = unfinished_kept(link).await?.into_iter();
+    Ok(jobs.map(|(_, kept)| kept.job).collect())
+}
+
+async fn unfinished_kept(link: &Link) -> Result<Vec<(Vec<u8>, Kept)>, Failure> {
     let command = Command::new("ZRANGE", UNFINISHED)
         .number(0)
         .number(UNFINISHED_MAX - 1);
-    let jobs = read_all(link, ids(link, command).await?).await?;
-    let jobs = jobs.into_iter().map(|(_, kept)| kept.job);
-    Ok(jobs.filter(|job| job.state == ReplayJobState::Running).collect())
+    let mut jobs = read_all(link, ids(link, command).await?).await?;
+    jobs.retain(|(_, kept)| kept.job.state == ReplayJobState::Running);
+    Ok(jobs)
 }
 
 /// Takes a job, or keeps it.
@@ -81,11 +86,34 @@ pub(crate) async fn claim(
     id: ReplayJobId,
     driver: Driver,
 ) -> Result<Option<ReplayJob>, Failure> {
-    change(link, id, |kept, now| {
-        let is_free = kept.job.state == ReplayJobState::Running && driver.may_take(kept.hold(), now);
-        is_free.then(|| kept.driven_by(driver, now))
-    })
-    .await
+    for _ in 0..ROUNDS_MAX {
+        let known = unfinished_kept(link).await?;
+        let now = link.read(HOME, Vec::new()).await?.now;
+        let unfinished: Vec<_> = known
+            .iter()
+            .map(|(_, kept)| (kept.job.clone(), kept.hold()))
+            .collect();
+        if !driver.may_take(id, &unfinished, now) {
+            return Ok(None);
+        }
+        // If nobody took another of them meanwhile.
+        let mut change = Change::default();
+        let mut taken = None;
+        for (bytes, kept) in known {
+            change = change.when(JOBS, *kept.job.id.0.as_bytes(), bytes);
+            if kept.job.id == id {
+                taken = Some(kept.driven_by(driver, now));
+            }
+        }
+        let Some(taken) = taken else {
+            return Ok(None);
+        };
+        taken.write(&mut change)?;
+        if link.apply_one(HOME, change).await? == Made::Yes {
+            return Ok(Some(taken.job));
+        }
+    }
+    Err(Failure::Contended)
 }
 
 /// Writes progress, unless the job was cancelled or taken meanwhile; whether it was written.

@@ -6,6 +6,10 @@
 //!
 //! A lane names each of its members by event and *ticket*, which is another for every stay. A head whose ticket the event
 //! does not know any more is taken out.
+//!
+//! One member has the *turn*: it is due or runs. Where another comes to stand before it, by a replay, it is told to give
+//! way, and the turn is passed on; one that was tried keeps it. What a member is told has a number of the lane's, and what
+//! was told earlier does not count any more.
 
 use std::time::Duration;
 
@@ -34,12 +38,18 @@ pub(crate) struct Step {
     to: DestinationId,
     lane: Vec<u8>,
     ticket: u64,
+    /// Of one that joins: its place, if it is not the next one. Not part of what is written down: the delivery has it.
+    place: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Join,
     Leave,
+    /// Joins, and has the turn. Never written down.
+    Take,
+    /// Passes the turn on. Never written down.
+    Pass,
 }
 
 impl Kind {
@@ -47,6 +57,8 @@ impl Kind {
         match self {
             Self::Join => "join",
             Self::Leave => "leave",
+            Self::Take => "take",
+            Self::Pass => "pass",
         }
     }
 }
@@ -60,6 +72,19 @@ impl Step {
         Self::new(Kind::Leave, id, to, lane, ticket)
     }
 
+    /// One that a script has written down: its kind, the lane and the ticket.
+    pub(crate) fn written(id: EventId, to: &DestinationId, parts: [Value; 3]) -> Result<Self, Failure> {
+        let [kind, lane, ticket] = parts;
+        let kind = kind_of(&reply::bytes(kind)?)?;
+        Ok(Self::new(
+            kind,
+            id,
+            to,
+            &reply::text(lane)?,
+            reply::number(ticket)?,
+        ))
+    }
+
     fn new(kind: Kind, id: EventId, to: &DestinationId, lane: &str, ticket: u64) -> Self {
         Self {
             kind,
@@ -67,6 +92,15 @@ impl Step {
             to: to.clone(),
             lane: lane.as_bytes().to_vec(),
             ticket,
+            place: None,
+        }
+    }
+
+    /// At a place.
+    pub(crate) fn at(self, place: u64) -> Self {
+        Self {
+            place: Some(place),
+            ..self
         }
     }
 
@@ -92,33 +126,73 @@ impl Step {
         let (ticket, rest) = event::split(rest)?;
         let (id, rest) = rest.split_first_chunk().ok_or_else(|| damaged("a step"))?;
         let (to, lane) = event::split(rest)?;
-        let kind = [Kind::Join, Kind::Leave]
-            .into_iter()
-            .find(|known| known.as_str().as_bytes() == kind);
         let ticket = std::str::from_utf8(ticket)
             .ok()
             .and_then(|ticket| ticket.parse().ok());
         Ok(Self {
-            kind: kind.ok_or_else(|| damaged("the kind of a step"))?,
+            kind: kind_of(kind)?,
             id: EventId::from_bytes(*id),
             to: event::destination(to)?,
             lane: lane.to_vec(),
             ticket: ticket.ok_or_else(|| damaged("the ticket of a step"))?,
+            place: None,
         })
     }
 }
 
-/// Takes a step: afterwards the lane is as it should be, its head is due, and the step is crossed out.
+fn kind_of(name: &[u8]) -> Result<Kind, Failure> {
+    [Kind::Join, Kind::Leave]
+        .into_iter()
+        .find(|known| known.as_str().as_bytes() == name)
+        .ok_or_else(|| damaged("the kind of a step"))
+}
+
+/// A lane after a change.
+struct Now {
+    /// Of whoever changed it.
+    place: u64,
+    /// Its first member, and who has the turn under which number; none where nobody is in it.
+    head_and_turn: Option<(Vec<u8>, Turn)>,
+    /// A number that is greater than the turn's.
+    greater: u64,
+}
+
+struct Turn {
+    who: Vec<u8>,
+    number: u64,
+}
+
+/// What a delivery is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    /// Nothing but its place.
+    Place,
+    /// It has the turn, under a number of the lane's.
+    Turn(u64),
+    /// It gives way.
+    Yield(u64),
+}
+
+/// What it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Did {
+    AsTold,
+    /// Its stay is over.
+    Left,
+    /// It was tried, and keeps its turn.
+    KeepsTurn,
+    /// It was told something later before.
+    KnowsBetter,
+}
+
+/// Takes a step: afterwards the lane is as it should be, whoever has its turn is due, and the step is crossed out.
 pub(crate) async fn take(link: &Link, step: &Step) -> Result<(), Failure> {
     let member = member(step.id, step.ticket);
-    let (place, head) = change(link, step, step.kind, &member).await?;
-    let is_head = head.as_ref() == Some(&member);
-    if !is_head {
-        go_on(link, step, head).await?;
-    }
-    if step.kind == Kind::Join && !tell(link, &step.to, &member, Some(place), is_head).await? {
-        let (_, head) = change(link, step, Kind::Leave, &member).await?;
-        go_on(link, step, head).await?;
+    let place = step.place.map(|place| place.to_string()).unwrap_or_default();
+    let now = change(link, step, step.kind, &member, place).await?;
+    match step.kind {
+        Kind::Join => arrive(link, step, &member, now).await?,
+        Kind::Leave | Kind::Take | Kind::Pass => settle(link, step, now).await?,
     }
     let mut crossed_out = Change::default();
     crossed_out.then(Command::new("ZREM", "j").arg(step.to_bytes()));
@@ -127,47 +201,83 @@ pub(crate) async fn take(link: &Link, step: &Step) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes the head due. One whose stay is over is taken out, and the next is the head.
-async fn go_on(link: &Link, step: &Step, mut head: Option<Vec<u8>>) -> Result<(), Failure> {
-    while let Some(member) = head {
-        if tell(link, &step.to, &member, None, true).await? {
-            return Ok(());
+/// Tells one that joined its place, and that it is its turn, if it is.
+async fn arrive(link: &Link, step: &Step, member: &[u8], now: Now) -> Result<(), Failure> {
+    let told = match &now.head_and_turn {
+        Some((head, turn)) if head == member && turn.who == member => Told::Turn(turn.number),
+        Some(_) | None => Told::Place,
+    };
+    match tell(link, &step.to, member, Some(now.place), told).await? {
+        Did::AsTold if told != Told::Place => Ok(()),
+        Did::AsTold | Did::KeepsTurn | Did::KnowsBetter => settle(link, step, now).await,
+        Did::Left => {
+            let now = change(link, step, Kind::Leave, member, String::new()).await?;
+            settle(link, step, now).await
         }
-        (_, head) = change(link, step, Kind::Leave, &member).await?;
+    }
+}
+
+/// Gives the turn to the first member, unless another was tried and keeps it. One whose stay is over is taken out.
+async fn settle(link: &Link, step: &Step, mut now: Now) -> Result<(), Failure> {
+    while let Some((head, turn)) = &now.head_and_turn {
+        let is_right = *head == turn.who;
+        let told = if is_right {
+            Told::Turn(turn.number)
+        } else {
+            Told::Yield(now.greater)
+        };
+        let (kind, number) = match tell(link, &step.to, &turn.who, None, told).await? {
+            Did::AsTold if is_right => return Ok(()),
+            Did::KeepsTurn => return Ok(()),
+            Did::AsTold | Did::KnowsBetter => (Kind::Pass, turn.number.to_string()),
+            Did::Left => (Kind::Leave, String::new()),
+        };
+        now = change(link, step, kind, &turn.who, number).await?;
     }
     Ok(())
 }
 
-/// Changes who is in the step's lane; the member's place, and the head.
-async fn change(
-    link: &Link,
-    step: &Step,
-    kind: Kind,
-    member: &[u8],
-) -> Result<(u64, Option<Vec<u8>>), Failure> {
+/// Changes who is in the step's lane, or whose turn it is.
+async fn change(link: &Link, step: &Step, kind: Kind, member: &[u8], number: String) -> Result<Now, Failure> {
     let args = [
         link.floor(),
         name(&step.to, &step.lane),
         kind.as_str().into(),
         member.to_vec(),
-        Vec::new(),
+        number.into(),
     ];
     let answer = link.call(shard(link, &step.to, &step.lane), &LANE, &args).await?;
-    let [place, head]: [Value; 2] = reply::exactly(answer)?;
-    let place = reply::number(place)?;
-    link.seen(place);
-    Ok((place, reply::optional_bytes(head)?))
+    let [place, head, who, number, greater]: [Value; 5] = reply::exactly(answer)?;
+    let (place, number, greater) = (
+        reply::number(place)?,
+        reply::number(number)?,
+        reply::number(greater)?,
+    );
+    link.seen(place.max(greater));
+    let head_and_turn = reply::optional_bytes(head)?
+        .zip(reply::optional_bytes(who)?)
+        .map(|(head, who)| (head, Turn { who, number }));
+    Ok(Now {
+        place,
+        head_and_turn,
+        greater,
+    })
 }
 
-/// Tells a delivery about its stay; whether it goes on.
+/// Tells a delivery about its stay.
 async fn tell(
     link: &Link,
     to: &DestinationId,
     member: &[u8],
     place: Option<u64>,
-    is_head: bool,
-) -> Result<bool, Failure> {
+    told: Told,
+) -> Result<Did, Failure> {
     let (id, ticket) = split(member)?;
+    let (told, number) = match told {
+        Told::Place => ("", 0),
+        Told::Turn(number) => ("turn", number),
+        Told::Yield(number) => ("yield", number),
+    };
     let args = [
         link.floor(),
         id.as_bytes().to_vec(),
@@ -176,10 +286,17 @@ async fn tell(
         place
             .map(|place| place.to_string().into_bytes())
             .unwrap_or_default(),
-        if is_head { b"head".to_vec() } else { Vec::new() },
+        told.into(),
+        number.to_string().into(),
     ];
-    let stays = link.call(link.shards().of_event(id), &PROMOTE, &args).await?;
-    Ok(reply::number(stays)? == 1)
+    let did = link.call(link.shards().of_event(id), &PROMOTE, &args).await?;
+    match reply::number(did)? {
+        0 => Ok(Did::Left),
+        1 => Ok(Did::AsTold),
+        2 => Ok(Did::KeepsTurn),
+        3 => Ok(Did::KnowsBetter),
+        _ => Err(damaged("what a delivery did")),
+    }
 }
 
 /// Takes the steps of a shard that somebody has left.
@@ -206,29 +323,47 @@ async fn take_some(link: &Link, shard: Shard, age: Duration) -> Result<usize, Fa
     let mut count = 0;
     while let (Some(step), Some(since)) = (steps.next(), steps.next()) {
         if reply::number(since)? < before {
-            take(link, &Step::from_bytes(&reply::bytes(step)?)?).await?;
+            let step = Step::from_bytes(&reply::bytes(step)?)?;
+            take(link, &placed(link, shard, step).await?).await?;
             count += 1;
         }
     }
     Ok(count)
 }
 
-/// Puts a delivery into a lane, at the place that it had in another store.
-pub(crate) async fn join_at(
-    link: &Link,
-    to: &DestinationId,
-    lane: &str,
-    member: Vec<u8>,
-    place: u64,
-) -> Result<(), Failure> {
-    let args = [
-        link.floor(),
-        name(to, lane.as_bytes()),
-        Kind::Join.as_str().into(),
-        member,
-        place.to_string().into_bytes(),
-    ];
-    link.call(shard(link, to, lane.as_bytes()), &LANE, &args).await?;
+/// A step that was written down, with the place that its delivery has, if it was put back.
+async fn placed(link: &Link, shard: Shard, step: Step) -> Result<Step, Failure> {
+    if step.kind != Kind::Join {
+        return Ok(step);
+    }
+    let row = identity::rows(link, shard, &[step.id]).await?.pop();
+    let work = row.as_ref().and_then(|row| row.work.get(&step.to));
+    let place = work
+        .filter(|work| work.ticket == step.ticket)
+        .and_then(|work| work.stay.place);
+    Ok(match place {
+        Some(place) => step.at(place),
+        None => step,
+    })
+}
+
+/// A place that a delivery had in another store.
+pub(crate) struct Held<'r> {
+    pub(crate) id: EventId,
+    pub(crate) to: &'r DestinationId,
+    pub(crate) lane: &'r str,
+    pub(crate) place: u64,
+    pub(crate) ticket: u64,
+    /// Whether it is due, and so has the turn.
+    pub(crate) is_due: bool,
+}
+
+/// Puts a delivery into a lane where it was.
+pub(crate) async fn join_at(link: &Link, held: &Held<'_>) -> Result<(), Failure> {
+    let step = Step::join(held.id, held.to, held.lane, held.ticket);
+    let kind = if held.is_due { Kind::Take } else { Kind::Join };
+    let member = member(held.id, held.ticket);
+    change(link, &step, kind, &member, held.place.to_string()).await?;
     Ok(())
 }
 

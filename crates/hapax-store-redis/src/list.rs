@@ -1,8 +1,8 @@
-//! List: events, newest first. A page looks at a bounded number of them, whatever the filters: where they let little
+//! List: events, newest or oldest first. A page looks at a bounded number of them, whatever the filters: where they let little
 //! through, it ends early with a cursor.
 //!
-//! Every shard has its events in a sorted set by id, and ids are in the order of acceptance; so a page merges the newest
-//! of all shards, and reads the events themselves only then. A cursor is the order of an id. Two processes may give two
+//! Every shard has its events in a sorted set by id, and ids are in the order of acceptance; so a page merges the
+//! first of all shards, and reads the events themselves only then. A cursor is the order of an id. Two processes may give two
 //! events the same order, so a page has all of an order or none of it.
 
 mod bodies;

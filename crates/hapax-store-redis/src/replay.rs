@@ -186,26 +186,19 @@ impl<'a> Again<'a> {
             replay: work::job_text(self.order.job),
             ..Work::default()
         };
-        // A dead head that still holds its lane is replayed where it stands.
-        let holder = earlier.filter(|outcome| outcome.holds_lane());
-        match (holder, self.lane(earlier)) {
-            (Some(outcome), _) => {
-                again.stay = outcome.stay.clone();
-                again.ticket = outcome.ticket;
-                again.due = Some(now.as_micros());
-            }
-            (None, Some(lane)) => {
-                again.stay = Stay::in_lane(Some(&lane), None);
-                let step = Step::join(id, to, &lane.key, token);
-                plan.change.then(step.note(now));
-                plan.change.then(
-                    Command::new("HSET", event_key(id))
-                        .arg(format!("y{to}"))
-                        .number(token),
-                );
-                plan.steps.push(step);
-            }
-            (None, None) => again.due = Some(now.as_micros()),
+        if let Some(lane) = self.lane(earlier) {
+            // A dead delivery that holds its lane never left it.
+            let holder = earlier.filter(|outcome| outcome.holds_lane());
+            again.ticket = holder.map_or(token, |outcome| outcome.ticket);
+            let place = self.place(earlier);
+            again.stay = Stay::in_lane(Some(&lane), Some(place));
+            let step = Step::join(id, to, &lane.key, again.ticket).at(place);
+            plan.change.then(step.note(now));
+            let stays = Command::new("HSET", event_key(id)).arg(format!("y{to}"));
+            plan.change.then(stays.number(again.ticket));
+            plan.steps.push(step);
+        } else {
+            again.due = Some(now.as_micros());
         }
         if let Some(due) = again.due {
             let queue = format!("{}{to}", again.queue());
@@ -227,10 +220,17 @@ impl<'a> Again<'a> {
     }
 
     fn lane(&self, earlier: Option<&Outcome>) -> Option<Lane> {
+        let holds = earlier.is_some_and(Outcome::holds_lane);
         match &self.order.to {
-            Some(target) => target.lane.clone(),
-            None => earlier.and_then(|outcome| outcome.stay.lane()),
+            Some(target) if !holds => target.lane.clone(),
+            Some(_) | None => earlier.and_then(|outcome| outcome.stay.lane()),
         }
+    }
+
+    /// The place of its acceptance. Places are numbers that are never below the server's clock.
+    fn place(&self, earlier: Option<&Outcome>) -> u64 {
+        let accepted = u64::try_from(self.row.accepted_at.as_micros()).unwrap_or(0);
+        earlier.and_then(|outcome| outcome.stay.place).unwrap_or(accepted)
     }
 }
 

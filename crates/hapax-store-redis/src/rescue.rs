@@ -48,9 +48,8 @@ async fn settle(link: &Arc<Link>, answer: Value) -> Result<Rescued, Failure> {
         destination: destination(&reply::bytes(next()?)?)?,
         lost: reply::number(next()?)? as u32,
     };
-    if let (Some(lane), Some(ticket)) = (parts.next(), parts.next()) {
-        let (lane, ticket) = (reply::text(lane)?, reply::number(ticket)?);
-        let step = Step::leave(rescued.event, &rescued.destination, &lane, ticket);
+    if let (Some(kind), Some(lane), Some(ticket)) = (parts.next(), parts.next(), parts.next()) {
+        let step = Step::written(rescued.event, &rescued.destination, [kind, lane, ticket])?;
         lanes::take_or_leave(link, &step).await;
     }
     Ok(rescued)

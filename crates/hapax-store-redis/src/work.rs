@@ -17,6 +17,9 @@ pub(crate) struct Work {
     pub(crate) token: u64,
     /// Tells one stay in a lane from the next.
     pub(crate) ticket: u64,
+    /// The number under which it last had the turn in its lane, or gave way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) turn: Option<u64>,
     /// When it is due; none while it runs or waits in its lane.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) due: Option<i64>,

@@ -10,7 +10,7 @@ use crate::desk::{Care, Desk, PROBES, find_event};
 use crate::duplicates;
 use crate::failure::Failure;
 use crate::indexed;
-use crate::lanes::{self, Place};
+use crate::lanes;
 use crate::look_up::{self, Holder};
 use crate::noted::{self, Noted};
 use crate::rows::{Class, on_dead_code, state_code};
@@ -24,8 +24,8 @@ pub(crate) const INSERT_LEDGER: &str = "
 
 pub(crate) const INSERT_EVENT: &str = "
     INSERT INTO events (seq, id, scope, source, generation, received_at, accepted_at, event_id, type,
-                        signed_at, secret_index, raw_hash, batch_id, batch_index, headers, body)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+                        signed_at, secret_index, raw_hash, batch_id, batch_index, headers, body, no)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
     ON CONFLICT (seq) DO NOTHING";
 
 pub(crate) const INSERT_WORK: &str = "
@@ -127,7 +127,8 @@ fn store(
     generation: Generation,
     now: Timestamp,
 ) -> Result<Claim, Failure> {
-    let seq = append(desk, event, scope, generation, now)?;
+    let no = desk.number()?;
+    let seq = append(desk, event, scope, generation, now, Some(no))?;
     let mut tokens = Vec::with_capacity(event.deliveries.len());
     for delivery in &event.deliveries {
         tokens.push(enqueue(desk, event, delivery, seq, generation)?);
@@ -142,6 +143,7 @@ pub(crate) fn append(
     scope: i64,
     generation: Generation,
     now: Timestamp,
+    no: Option<i64>,
 ) -> Result<i64, Failure> {
     let source = desk.intern(event.source.as_str())?;
     let order = event.id.order() as i64;
@@ -164,6 +166,7 @@ pub(crate) fn append(
             event.batch.map(|(_, index)| index),
             event.headers.as_bytes(),
             &event.body[..],
+            no,
         ])?;
         if inserted == 1 {
             desk.state.tallies.add(tallies::EVENTS, 1);
@@ -217,9 +220,8 @@ fn enqueue(
     let mut handed = None;
     if let Some(lane) = &delivery.lane {
         lane_order = Some(desk.number()?);
-        match lanes::place(desk, destination, &lane.key)? {
-            Place::Head => {}
-            Place::Behind => class = Class::Waiting,
+        if lanes::is_taken(desk, destination, &lane.key)? {
+            class = Class::Waiting;
         }
     } else if let Some(terms) = &delivery.hand_over {
         class = Class::Running;

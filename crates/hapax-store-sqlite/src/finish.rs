@@ -60,7 +60,12 @@ fn finish_one(desk: &mut Desk<'_>, report: &Report) -> Result<Written, Failure> 
         }
         Verdict::Release => {
             let attempts = row.attempts.saturating_sub(1);
-            let due_at = desk.moment().as_micros();
+            let accepted_at: i64 = desk
+                .connection
+                .prepare_cached("SELECT accepted_at FROM events WHERE seq = ?1")?
+                .query_row([row.seq], |row| row.get(0))?;
+            // By the wall clock, which may have been set: due it is in any case.
+            let due_at = accepted_at.min(desk.moment().as_micros());
             put_back(desk, &row, attempts, due_at)?;
         }
     }

@@ -52,9 +52,12 @@ pub(crate) fn replay_jobs(
 
 /// Jobs that are not over, oldest first.
 pub(crate) fn unfinished_replays(desk: &mut ReadDesk) -> Result<Vec<ReplayJob>, Failure> {
-    let mut select = desk
-        .connection
-        .prepare_cached("SELECT job FROM replays WHERE state = ?1 ORDER BY id LIMIT ?2")?;
+    unfinished(&desk.connection)
+}
+
+fn unfinished(connection: &Connection) -> Result<Vec<ReplayJob>, Failure> {
+    let mut select =
+        connection.prepare_cached("SELECT job FROM replays WHERE state = ?1 ORDER BY id LIMIT ?2")?;
     let mut rows = select.query((state_name(ReplayJobState::Running), UNFINISHED_MAX))?;
     let mut jobs = Vec::new();
     while let Some(row) = rows.next()? {
@@ -69,13 +72,22 @@ pub(crate) fn claim_replay(
     (id, driver): &(ReplayJobId, Driver),
 ) -> Result<Option<ReplayJob>, Failure> {
     let now = desk.now();
-    let job = read(desk.connection, id.0)?.filter(|job| {
-        job.state == ReplayJobState::Running && driver.may_take(desk.state.drivers.get(id).copied(), now)
-    });
-    if job.is_some() {
-        desk.state.drivers.insert(*id, driver.hold(now));
+    let held = |job: &ReplayJob| desk.state.drivers.get(&job.id).copied();
+    let unfinished: Vec<_> = unfinished(desk.connection)?
+        .into_iter()
+        .map(|job| {
+            let held = held(&job);
+            (job, held)
+        })
+        .collect();
+    if !driver.may_take(*id, &unfinished, now) {
+        return Ok(None);
     }
-    Ok(job)
+    desk.state.drivers.insert(*id, driver.hold(now));
+    Ok(unfinished
+        .into_iter()
+        .map(|(job, _)| job)
+        .find(|job| job.id == *id))
 }
 
 /// Writes progress, unless the job was cancelled or taken meanwhile.

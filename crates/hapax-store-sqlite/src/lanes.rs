@@ -1,67 +1,74 @@
 //! Lanes: deliveries of one destination and key that run one at a time, in order of acceptance.
 //!
-//! The order is a number of the store-wide sequence, so it is never used twice. Only the head is
-//! due; the others wait. A dead head that holds its lane has left the work, but its outcome says
-//! so, and nothing is promoted past it.
+//! The order is a number of the store-wide sequence, drawn when the event was accepted; a replay keeps it. Only one is
+//! due or runs; the others wait. A dead head that holds its lane has left the work, but its outcome says so, and nothing
+//! is promoted past it.
 
+use hapax_core::DeliveryState;
 use rusqlite::OptionalExtension;
 
 use crate::desk::Desk;
 use crate::failure::Failure;
-use crate::rows::Class;
+use crate::rows::{Class, state_code};
 
-/// Where a delivery that joins a lane comes to stand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// Nothing is before it.
-    Head,
-    /// It waits.
-    Behind,
-}
-
-/// The place of one that joins the tail.
-pub(crate) fn place(desk: &mut Desk<'_>, destination: i64, lane: &str) -> Result<Place, Failure> {
+/// Whether something is in a lane, so that a newcomer waits.
+pub(crate) fn is_taken(desk: &mut Desk<'_>, destination: i64, lane: &str) -> Result<bool, Failure> {
     let mut select = desk.connection.prepare_cached(
         "SELECT EXISTS (SELECT 1 FROM work WHERE destination = ?1 AND lane = ?2)
              OR EXISTS (SELECT 1 FROM outcomes WHERE holds = 1 AND destination = ?1 AND lane = ?2)",
     )?;
-    let taken: bool = select.query_row((destination, lane), |row| row.get(0))?;
-    Ok(if taken { Place::Behind } else { Place::Head })
+    Ok(select.query_row((destination, lane), |row| row.get(0))?)
 }
 
-/// Makes the next in a lane due, unless a dead head holds it or the head is due or running already.
+/// Gives the turn to the first in a lane, unless that is dead and holds it, or another has the turn and was tried. One
+/// that is due and was not tried gives way.
 pub(crate) fn promote(desk: &mut Desk<'_>, destination: i64, lane: &str) -> Result<(), Failure> {
-    let blocked: bool = desk
-        .connection
-        .prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM outcomes WHERE holds = 1 AND destination = ?1 AND lane = ?2)",
-        )?
-        .query_row((destination, lane), |row| row.get(0))?;
-    if blocked {
-        return Ok(());
-    }
-    let head: Option<(i64, i64, u32)> = desk
+    let head = desk
         .connection
         .prepare_cached(
             "SELECT seq, class, lost FROM work
-             WHERE destination = ?1 AND lane = ?2 ORDER BY lane_order LIMIT 1",
+             WHERE destination = ?1 AND lane = ?2
+               AND lane_order < (SELECT ifnull(min(lane_order), 9223372036854775807) FROM outcomes
+                                 WHERE holds = 1 AND destination = ?1 AND lane = ?2)
+             ORDER BY lane_order LIMIT 1",
         )?
         .query_row((destination, lane), |row| {
             Ok((row.get(0)?, row.get(1)?, row.get(2)?))
         })
         .optional()?;
-    let Some((seq, class, lost)) = head else {
+    let Some((seq, class, lost)): Option<(i64, i64, u32)> = head else {
         return Ok(());
     };
-    if class == Class::Waiting.code() {
-        desk.connection
-            .prepare_cached("UPDATE work SET class = ?3, wake_at = ?4 WHERE seq = ?1 AND destination = ?2")?
-            .execute((
-                seq,
-                destination,
-                Class::due(lost).code(),
-                desk.moment().as_micros(),
-            ))?;
+    if class != Class::Waiting.code() || !gives_way(desk, destination, lane)? {
+        return Ok(());
     }
+    change(desk, (seq, destination), Class::due(lost))
+}
+
+/// Takes the turn from whoever has it; not if it runs or is to be tried again.
+fn gives_way(desk: &mut Desk<'_>, destination: i64, lane: &str) -> Result<bool, Failure> {
+    let turn: Option<(i64, i64)> = desk
+        .connection
+        .prepare_cached(
+            "SELECT seq, state FROM work INDEXED BY work_turn
+             WHERE destination = ?1 AND lane = ?2 AND lane IS NOT NULL AND class <> 3",
+        )?
+        .query_row((destination, lane), |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    match turn {
+        None => Ok(true),
+        Some((seq, state)) if state == state_code(DeliveryState::Pending) => {
+            change(desk, (seq, destination), Class::Waiting)?;
+            Ok(true)
+        }
+        Some(_) => Ok(false),
+    }
+}
+
+fn change(desk: &mut Desk<'_>, (seq, destination): (i64, i64), class: Class) -> Result<(), Failure> {
+    let now = desk.moment().as_micros();
+    desk.connection
+        .prepare_cached("UPDATE work SET class = ?3, wake_at = ?4 WHERE seq = ?1 AND destination = ?2")?
+        .execute((seq, destination, class.code(), now))?;
     Ok(())
 }

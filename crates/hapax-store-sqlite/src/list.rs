@@ -1,4 +1,4 @@
-//! Events, newest first. A page looks at a bounded number of rows, whatever the filters: where
+//! Events, newest or oldest first. A page looks at a bounded number of rows, whatever the filters: where
 //! they let little through, it ends early with a cursor.
 
 mod fits;
@@ -6,7 +6,7 @@ mod kinds;
 mod trails;
 mod ways;
 
-use hapax_core::store::{Cursor, EventPage, EventQuery};
+use hapax_core::store::{Cursor, EventPage, EventQuery, ListOrder};
 use hapax_core::{EventId, Timestamp};
 use rusqlite::Connection;
 
@@ -57,6 +57,19 @@ struct Range {
     before: i64,
 }
 
+impl Range {
+    /// What is left of it when a list has come to a row.
+    const fn after(self, row: i64, order: ListOrder) -> Self {
+        match order {
+            ListOrder::NewestFirst => Self { before: row, ..self },
+            ListOrder::OldestFirst => Self {
+                from: row + 1,
+                ..self
+            },
+        }
+    }
+}
+
 fn range(connection: &Connection, query: &EventQuery, after: Option<Cursor>) -> Result<Range, Failure> {
     let slack = std::time::Duration::from_millis(read_skew_ms(connection)?.saturating_add(1));
     let from = query
@@ -65,10 +78,12 @@ fn range(connection: &Connection, query: &EventQuery, after: Option<Cursor>) -> 
     let until = query.until.map_or(i64::MAX, |until| {
         i64::try_from(EventId::order_at(until.plus(slack).min(FAR))).unwrap_or(i64::MAX)
     });
-    let cursor = after.map_or(i64::MAX, |Cursor(seq)| i64::try_from(seq).unwrap_or(i64::MAX));
-    Ok(Range {
-        from,
-        before: until.min(cursor),
+    let cursor = after.map(|Cursor(seq)| i64::try_from(seq).unwrap_or(i64::MAX - 1));
+    let all = Range { from, before: until };
+    Ok(match (cursor, query.order) {
+        (None, _) => all,
+        (Some(cursor), ListOrder::NewestFirst) => all.after(cursor.min(until), query.order),
+        (Some(cursor), ListOrder::OldestFirst) => all.after(cursor.max(from - 1), query.order),
     })
 }
 

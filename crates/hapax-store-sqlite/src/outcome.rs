@@ -69,7 +69,8 @@ pub(crate) enum Ending {
     Dead(ErrorClass),
 }
 
-/// Takes a delivery out of the work, keeps its outcome, and lets its lane go on where it may.
+/// Takes a delivery out of the work, keeps its outcome, and lets its lane go on where it may: of a dead one that holds
+/// it, those that were put back before it.
 pub(crate) fn conclude(
     desk: &mut Desk<'_>,
     row: &WorkRow,
@@ -102,7 +103,7 @@ pub(crate) fn conclude(
         row.replay,
     ])?;
     match &row.lane {
-        Some(lane) if !holds => lanes::promote(desk, row.destination, lane),
-        Some(_) | None => Ok(()),
+        Some(lane) => lanes::promote(desk, row.destination, lane),
+        None => Ok(()),
     }
 }

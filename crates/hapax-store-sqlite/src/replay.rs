@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension, params};
 
 use crate::desk::{Desk, find_event};
 use crate::failure::Failure;
-use crate::lanes::{self, Place};
+use crate::lanes;
 use crate::outcome::WorkRow;
 use crate::rows::{Class, bytes_at, lane_of, on_dead_code, optional_bytes_at, state_code, state_of};
 
@@ -20,6 +20,8 @@ struct Subject {
     seq: i64,
     identity: Identity,
     generation: Generation,
+    /// The number of its acceptance.
+    no: Option<i64>,
 }
 
 /// A finished delivery.
@@ -79,15 +81,18 @@ fn subject(desk: &mut Desk<'_>, order: &ReplayOrder) -> Result<Option<Subject>, 
     let Some(seq) = find_event(desk.connection, order.event)? else {
         return Ok(None);
     };
-    let (scope, event_id, generation): (i64, String, u32) = desk
+    let (scope, event_id, generation, no): (i64, String, u32, Option<i64>) = desk
         .connection
-        .prepare_cached("SELECT scope, event_id, generation FROM events WHERE seq = ?1")?
-        .query_row([seq], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        .prepare_cached("SELECT scope, event_id, generation, no FROM events WHERE seq = ?1")?
+        .query_row([seq], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+        })?;
     let scope = desk.state.names.named(desk.connection, scope)?.scope.clone();
     Ok(Some(Subject {
         seq,
         identity: Identity { scope, event_id },
         generation: Generation(generation),
+        no,
     }))
 }
 
@@ -185,27 +190,17 @@ fn put_back(
         }
         None => (Generation(row.generation), row.idempotency_key),
     };
-    // A dead head that holds its lane never left it: it runs in its old place.
-    let spot = if delivery.holds {
-        Spot {
-            class: Class::Fresh,
-            lane: lane_of(row.lane.clone(), row.on_dead),
-            order: row.lane_order,
-        }
-    } else {
-        let lane = match &order.to {
-            Some(target) => target.lane.clone(),
-            None => lane_of(row.lane.clone(), row.on_dead),
-        };
-        at_tail(desk, row.destination, lane)?
+    // A dead delivery that holds its lane never left it.
+    let lane = match &order.to {
+        Some(target) if !delivery.holds => target.lane.clone(),
+        Some(_) | None => lane_of(row.lane.clone(), row.on_dead),
     };
     insert(
         desk,
         order,
         (row.seq, row.destination),
-        generation,
-        key,
-        &spot,
+        (generation, key),
+        (lane, row.lane_order.or(subject.no)),
         now,
     )
 }
@@ -223,58 +218,36 @@ fn create(
         .identity
         .idempotency_key(generation, &target.destination)
         .as_bytes();
-    let spot = at_tail(desk, destination, target.lane.clone())?;
     insert(
         desk,
         order,
         (subject.seq, destination),
-        generation,
-        key,
-        &spot,
+        (generation, key),
+        (target.lane.clone(), subject.no),
         now,
     )
 }
 
-/// Where a replayed delivery comes to stand.
-struct Spot {
-    class: Class,
-    lane: Option<Lane>,
-    order: Option<i64>,
-}
-
-fn at_tail(desk: &mut Desk<'_>, destination: i64, lane: Option<Lane>) -> Result<Spot, Failure> {
-    let Some(lane) = lane else {
-        return Ok(Spot {
-            class: Class::Fresh,
-            lane: None,
-            order: None,
-        });
-    };
-    let class = match lanes::place(desk, destination, &lane.key)? {
-        Place::Head => Class::Fresh,
-        Place::Behind => Class::Waiting,
-    };
-    Ok(Spot {
-        class,
-        lane: Some(lane),
-        order: Some(desk.number()?),
-    })
-}
-
+/// Makes a row of work: due, or in the place of its acceptance in a lane. An event that an earlier program stored has
+/// no such place where it never was in a lane: it stands behind the others.
 fn insert(
     desk: &mut Desk<'_>,
     order: &ReplayOrder,
     (seq, destination): (i64, i64),
-    generation: Generation,
-    key: [u8; 16],
-    spot: &Spot,
+    (generation, key): (Generation, [u8; 16]),
+    (lane, accepted): (Option<Lane>, Option<i64>),
     now: Timestamp,
 ) -> Result<(), Failure> {
     let token = desk.number()?;
+    let (class, place) = match (&lane, accepted) {
+        (None, _) => (Class::Fresh, None),
+        (Some(_), Some(place)) => (Class::Waiting, Some(place)),
+        (Some(_), None) => (Class::Waiting, Some(desk.number()?)),
+    };
     desk.hot.insert_work.execute(params![
         seq,
         destination,
-        spot.class.code(),
+        class.code(),
         now.as_micros(),
         state_code(DeliveryState::Pending),
         token,
@@ -282,10 +255,13 @@ fn insert(
         None::<i64>,
         generation.0,
         key,
-        spot.lane.as_ref().map(|lane| lane.key.as_str()),
-        spot.order,
-        spot.lane.as_ref().map(|lane| on_dead_code(lane.on_dead)),
+        lane.as_ref().map(|lane| lane.key.as_str()),
+        place,
+        lane.as_ref().map(|lane| on_dead_code(lane.on_dead)),
         order.job.as_ref().map(|job| job.0.as_bytes()),
     ])?;
-    Ok(())
+    match &lane {
+        Some(lane) => lanes::promote(desk, destination, &lane.key),
+        None => Ok(()),
+    }
 }

@@ -90,6 +90,9 @@ pub trait Operations: Send + Sync + 'static {
 
     /// Takes a job that is not over, to drive it, or keeps it for longer: granted unless somebody else has
     /// it and has said something within the time given then, by the store's own clock. The job as it is.
+    ///
+    /// Jobs that share a destination run one after another: a job waits while an older one of them is not
+    /// over, and while a newer one is in somebody's hands.
     async fn claim_replay(&self, id: ReplayJobId, driver: Driver) -> Result<Option<ReplayJob>, Error>;
 
     /// Writes progress and keeps the job for longer, unless it was cancelled or somebody else has taken it
@@ -285,9 +288,25 @@ pub struct JobHold {
 }
 
 impl Driver {
-    /// Whether it may take a job that somebody has or had.
-    pub fn may_take(self, held: Option<JobHold>, now: Timestamp) -> bool {
-        held.is_none_or(|held| held.owner == self.owner || held.until <= now)
+    /// Whether it may take one of the jobs that are not over, each with who has or had it. Jobs that share a
+    /// destination run one after another, the oldest first; one that is under way is not interrupted.
+    pub fn may_take(
+        self,
+        id: ReplayJobId,
+        unfinished: &[(ReplayJob, Option<JobHold>)],
+        now: Timestamp,
+    ) -> bool {
+        let holder = |held: &Option<JobHold>| held.filter(|held| held.until > now).map(|held| held.owner);
+        let Some((job, held)) = unfinished.iter().find(|(job, _)| job.id == id) else {
+            return false;
+        };
+        match holder(held) {
+            Some(owner) => owner == self.owner,
+            None => unfinished
+                .iter()
+                .filter(|(other, _)| other.id != id && other.shares_destination(job))
+                .all(|(other, held)| other.id > id && holder(held).is_none()),
+        }
     }
 
     /// Whether what it writes counts: also after its time, unless somebody else has taken the job.
@@ -319,7 +338,9 @@ pub struct ReplayJob {
     pub rate_per_second: u32,
     /// Only events accepted before: those that come while it runs are not its business.
     pub as_of: Timestamp,
-    /// How far it has come.
+    /// How far it has come, from the oldest event on. Under a name of its own: releases that walked the
+    /// other way kept theirs as `cursor`, and each must begin anew with the other's job.
+    #[serde(rename = "walked_to", default)]
     pub cursor: Option<u64>,
     /// Its state.
     pub state: ReplayJobState,
@@ -329,6 +350,16 @@ pub struct ReplayJob {
     pub why: String,
     /// What it did so far.
     pub tally: ReplayTally,
+}
+
+impl ReplayJob {
+    /// Whether both may put back deliveries to one destination.
+    fn shares_destination(&self, other: &Self) -> bool {
+        match (&self.to, &other.to) {
+            (Some(one), Some(other)) => one == other,
+            (None, _) | (_, None) => true,
+        }
+    }
 }
 
 /// The state of a bulk replay.

@@ -45,6 +45,19 @@ pub struct EventQuery {
     pub since: Option<Timestamp>,
     /// Received before.
     pub until: Option<Timestamp>,
+    /// Which of them come first.
+    #[serde(skip)]
+    pub order: ListOrder,
+}
+
+/// In which order events are listed. Both are the order of acceptance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ListOrder {
+    /// As somebody looks at them.
+    #[default]
+    NewestFirst,
+    /// As they are put back to work.
+    OldestFirst,
 }
 
 /// How many copies, both ends included.
@@ -93,14 +106,14 @@ impl EventQuery {
     }
 }
 
-/// Where a page ended. Opaque to clients.
+/// Where a page ended. Opaque to clients, and of no use for a list in the other order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor(pub u64);
 
 /// One page of events.
 #[derive(Clone, Debug, Default)]
 pub struct EventPage {
-    /// The events, newest first.
+    /// The events, in the order of the query.
     pub events: Vec<EventSummary>,
     /// Where to go on; none at the end. A page may hold fewer than asked for and still go on.
     pub next: Option<Cursor>,

@@ -258,6 +258,10 @@ impl World {
         first
     }
 
+    pub(crate) fn clock_now(&self) -> Duration {
+        self.clock.elapsed()
+    }
+
     pub(crate) async fn record(&self, id: EventId) -> EventRecord {
         self.store.get(id).await.unwrap().unwrap()
     }

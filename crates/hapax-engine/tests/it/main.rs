@@ -4,6 +4,7 @@
 
 mod accept;
 mod ahead;
+mod backlog;
 mod deliver;
 mod directed;
 mod harness;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use hapax_core::store::{Disposal, ReplayMode};
-use hapax_core::{EventStatus, OnDead};
-use hapax_engine::Answer;
+use hapax_core::store::{Disposal, EventQuery, ReplayJobState, ReplayMode};
+use hapax_core::{DestinationId, EventStatus, OnDead};
+use hapax_engine::{Answer, Engine, ReplayRequest};
 
-use crate::harness::{SECOND, World, failed};
+use crate::harness::{SECOND, World, destination, failed};
 
 #[tokio::test(start_paused = true)]
 async fn a_failing_head_blocks_its_own_key_only_and_order_is_kept() {
@@ -102,4 +102,90 @@ async fn one_key_runs_one_at_a_time_whatever_the_concurrency() {
         world.sink.running_max.load(std::sync::atomic::Ordering::SeqCst),
         1
     );
+}
+
+/// Everything once more, at two events a second, to every destination or to one.
+fn everything(to: Option<DestinationId>) -> ReplayRequest {
+    ReplayRequest {
+        query: EventQuery::default(),
+        mode: ReplayMode::All,
+        to,
+        rate_per_second: 2,
+        who: "ann".to_owned(),
+        why: String::new(),
+    }
+}
+
+async fn ten_in_one_lane(world: &World, engine: &Engine) -> Vec<String> {
+    let ids: Vec<String> = (0..10).map(|number| format!("a{number}")).collect();
+    for id in &ids {
+        world.send_in_lane(engine, id, "a").await;
+    }
+    world.until_count(EventStatus::Completed, ids.len()).await;
+    ids
+}
+
+/// Waits until the destination has seen so many attempts.
+async fn until_seen(world: &World, count: usize) {
+    let reached = async {
+        while world.sink.ids().len() < count {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    assert!(tokio::time::timeout(1_000 * SECOND, reached).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bulk_replay_runs_a_lane_in_order_of_acceptance_over_portions_and_restarts() {
+    let mut world = World::healthy();
+    world.ordered(OnDead::Hold);
+    let engine = world.start().await;
+    let ids = ten_in_one_lane(&world, &engine).await;
+    engine.start_replay(everything(None)).await.unwrap();
+    until_seen(&world, 14).await;
+    engine.shutdown(SECOND).await;
+    let _engine = world.start().await;
+    until_seen(&world, 20).await;
+    assert_eq!(world.sink.ids()[10..], ids);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_backfill_runs_a_lane_in_order_of_acceptance() {
+    let mut world = World::healthy();
+    world.ordered(OnDead::Hold);
+    let engine = world.start().await;
+    let ids = ten_in_one_lane(&world, &engine).await;
+    let mut audit = world.routing.destinations.get(&"billing".into()).unwrap().clone();
+    audit.id = "audit".into();
+    world.routing.destinations.insert("audit".into(), audit);
+    engine.reconfigure(world.routing.clone());
+    engine
+        .start_replay(everything(Some("audit".into())))
+        .await
+        .unwrap();
+    until_seen(&world, 20).await;
+    assert_eq!(world.sink.ids()[10..], ids);
+}
+
+#[tokio::test(start_paused = true)]
+async fn bulk_replays_of_one_destination_run_one_after_another_over_replicas() {
+    let mut world = World::healthy();
+    let audit = destination("audit");
+    world.routing.destinations.insert("audit".into(), audit);
+    let (one, two) = (world.start().await, world.start().await);
+    for number in 0..20 {
+        world.send_twice(&one, &format!("evt_{number}")).await;
+    }
+    world.until_count(EventStatus::Completed, 20).await;
+    let first = one.start_replay(everything(Some("audit".into()))).await.unwrap();
+    // Which is older, their ids say: to the millisecond.
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    let second = two.start_replay(everything(Some("audit".into()))).await.unwrap();
+    let job = async |id| world.store.replay_job(id).await.unwrap().unwrap();
+    while job(first.id).await.state == ReplayJobState::Running {
+        assert_eq!(job(second.id).await.tally.matched, 0, "it waits for the first");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    tokio::time::sleep(60 * SECOND).await;
+    assert_eq!(job(second.id).await.state, ReplayJobState::Done);
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hapax_core::store::ReplayJobId;
 use hapax_core::{EventId, Generation, IdempotencyKey, Identity, Token};
 
 use super::*;
@@ -39,7 +40,21 @@ fn stored(number: u8) -> Fact {
         event: delivery(number).event,
         id: id(number),
         lane: Some("lane".to_owned()),
+        to: vec![IN_ORDER.into()],
     }
+}
+
+/// A delivery to a destination that keeps no order.
+fn free(number: u8) -> Delivery {
+    Delivery {
+        destination: "http".into(),
+        ..delivery(number)
+    }
+}
+
+fn put_back(delivery: Delivery, job: u8) -> Fact {
+    let job = Some(ReplayJobId(id(job)));
+    Fact::PutBack { delivery, job }
 }
 
 fn leased(by: Process, number: u8, token: u64) -> Fact {
@@ -169,6 +184,124 @@ fn an_event_that_overtakes_another_of_its_lane_is_out_of_order() {
     assert_eq!(broken(in_order), []);
     let overtaken = vec![stored(1), stored(2), effect(2), effect(1)];
     assert_eq!(broken(overtaken), [Rule::OutOfOrder]);
+}
+
+/// Two events of a lane that took effect.
+fn two_done() -> Vec<Fact> {
+    let one = |number| {
+        let token = u64::from(number);
+        [
+            leased(ONE, number, token),
+            effect(number),
+            finished(ONE, number, token),
+        ]
+    };
+    [vec![stored(1), stored(2)], one(1).to_vec(), one(2).to_vec()].concat()
+}
+
+#[test]
+fn a_replayed_delivery_runs_before_those_that_were_accepted_later_and_wait() {
+    let both = [
+        two_done(),
+        vec![put_back(delivery(1), 9), put_back(delivery(2), 9)],
+    ]
+    .concat();
+    let in_order = vec![leased(ONE, 1, 3), finished(ONE, 1, 3), leased(ONE, 2, 4)];
+    assert_eq!(broken([both.clone(), in_order].concat()), []);
+    let overtaken = vec![leased(ONE, 2, 3)];
+    assert_eq!(broken([both, overtaken].concat()), [Rule::ReplayOutOfOrder]);
+}
+
+#[test]
+fn one_that_was_tried_keeps_its_turn() {
+    let again = Fact::Finished {
+        by: ONE,
+        delivery: delivery(2),
+        token: Token(3),
+        verdict: Verdict::Retry,
+    };
+    let tried = vec![put_back(delivery(2), 9), leased(ONE, 2, 3), again];
+    let earlier = vec![put_back(delivery(1), 8), leased(ONE, 2, 4)];
+    assert_eq!(broken([two_done(), tried, earlier].concat()), []);
+}
+
+#[test]
+fn a_bulk_replay_puts_the_oldest_back_first() {
+    let run = |number, token| vec![leased(ONE, number, token), finished(ONE, number, token)];
+    let backwards = |first, second| {
+        let later = [vec![put_back(delivery(2), first)], run(2, 3)].concat();
+        let earlier = [vec![put_back(delivery(1), second)], run(1, 4)].concat();
+        broken([two_done(), later, earlier].concat())
+    };
+    assert_eq!(backwards(9, 9), [Rule::ReplayOutOfOrder]);
+    assert_eq!(backwards(8, 9), [], "two that have nothing to do with each other");
+}
+
+#[test]
+fn what_a_bulk_replay_could_not_put_back_it_puts_back_late() {
+    let unfinished = Fact::Stored {
+        event: free(1).event,
+        id: id(1),
+        lane: None,
+        to: vec![free(1).destination],
+    };
+    let facts = vec![unfinished, put_back(delivery(2), 9), put_back(delivery(1), 9)];
+    assert_eq!(broken([two_done(), facts].concat()), []);
+}
+
+/// A process that completes a delivery, and another that is due from then on and leased so much later.
+fn waiting(seconds: u64, meanwhile: Vec<(u64, Fact)>) -> Vec<Rule> {
+    let lease = |number, token| Fact::Leased {
+        by: ONE,
+        delivery: free(number),
+        token: Token(token),
+    };
+    let finish = |number, token| Fact::Finished {
+        by: ONE,
+        delivery: free(number),
+        token: Token(token),
+        verdict: Verdict::Completed,
+    };
+    let mut facts = vec![
+        (0, Fact::Calm),
+        (0, put_back(free(1), 9)),
+        (0, lease(1, 1)),
+        (1, finish(1, 1)),
+        (1, put_back(free(2), 9)),
+    ];
+    facts.extend(meanwhile);
+    facts.push((1 + seconds, lease(2, 9)));
+    facts.push((1 + seconds, finish(2, 9)));
+    let ended = Fact::Ended {
+        unfinished: 0,
+        settled: Settled::Yes,
+    };
+    facts.push((1 + seconds, ended));
+    let entry = |(at, fact)| Entry {
+        at: Duration::from_secs(at),
+        fact,
+    };
+    let history: Vec<Entry> = facts.into_iter().map(entry).collect();
+    let violations = check(&history, 1);
+    violations.into_iter().map(|violation| violation.rule).collect()
+}
+
+#[test]
+fn what_is_due_does_not_wait_while_somebody_stands_idle() {
+    assert_eq!(waiting(2, Vec::new()), []);
+    assert_eq!(waiting(9, Vec::new()), [Rule::BacklogStands]);
+}
+
+#[test]
+fn what_is_due_waits_for_one_that_is_busy_or_in_trouble() {
+    let busy = Fact::Leased {
+        by: ONE,
+        delivery: free(3),
+        token: Token(2),
+    };
+    assert_eq!(waiting(9, vec![(1, busy)]), []);
+    let stopped = [Fault::Paused(ONE), Fault::Resumed(ONE)].map(Fact::Fault);
+    assert_eq!(waiting(9, stopped.map(|fault| (2, fault)).to_vec()), []);
 }
 
 #[test]

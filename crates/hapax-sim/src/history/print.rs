@@ -24,7 +24,7 @@ impl fmt::Display for Entry {
             Fact::Started(process) => write!(f, "{process} started"),
             Fact::Answered { by, event, told } => write!(f, "{by} answered {event}: {told:?}"),
             Fact::Processed(event) => write!(f, "door     {event} is done"),
-            Fact::Stored { event, id, lane } => write!(f, "store    new {event} ({id}), lane {lane:?}"),
+            Fact::Stored { event, id, lane, .. } => write!(f, "store    new {event} ({id}), lane {lane:?}"),
             Fact::Leased { by, delivery, token } => {
                 write!(f, "store    leased {delivery} to {by}, token {}", token.0)
             }
@@ -40,6 +40,12 @@ impl fmt::Display for Entry {
             }
             Fact::Asked(what) => write!(f, "operator asked {what}"),
             Fact::Replayed(id) => write!(f, "operator replayed {id}"),
+            Fact::PutBack { delivery, job: None } => write!(f, "store    put back {delivery}"),
+            Fact::PutBack {
+                delivery,
+                job: Some(job),
+            } => write!(f, "store    put back {delivery} for {job}"),
+            Fact::Calm => write!(f, "from now on nothing is broken"),
             Fact::Forced(process) => write!(f, "operator asked {process} to do everything once more"),
             Fact::Attempted {
                 delivery,

@@ -195,8 +195,8 @@ impl Store for Link {
     }
 
     async fn list(&self, query: &EventQuery, after: Option<Cursor>, limit: u32) -> Result<EventPage, Error> {
-        let (model, query) = (self.vault.model.clone(), query.clone());
-        self.call(async move { model.list(&query, after, limit).await })
+        let (vault, query) = (Arc::clone(&self.vault), query.clone());
+        self.call(async move { vault.list(query, after, limit).await })
             .await
     }
 

@@ -57,6 +57,7 @@ impl Network {
     /// From now on nothing is lost, so that everything can come to its end.
     pub fn calm_down(&self) {
         self.0.calm.store(true, Ordering::Relaxed);
+        self.0.history.note(Fact::Calm);
     }
 
     /// Whether nothing is lost any more.

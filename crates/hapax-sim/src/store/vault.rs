@@ -2,13 +2,14 @@
 
 mod notes;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hapax_core::store::{
-    AcceptRequest, Claim, Error, LeaseBatch, LeaseOrder, ReplayOrder, Replayed, Report, Rescued, Written,
+    AcceptRequest, Candidates, Claim, Cursor, Error, EventPage, EventQuery, LeaseBatch, LeaseOrder,
+    ListOrder, ReplayOrder, Replayed, Report, Rescued, Written,
 };
 use hapax_core::{
     DestinationId, EventId, Generation, Hold, IdempotencyKey, Key, Leased, NewEvent, Store as _, Token,
@@ -23,6 +24,8 @@ use crate::random::Dice;
 
 /// Between looking and inserting, where a mutation does that.
 const LOOK_TO_INSERT: Duration = Duration::from_millis(5);
+/// How often work is found, where a mutation finds it seldom.
+const LOOK_SELDOM: Duration = Duration::from_secs(1);
 /// How much too early leases end, where a mutation ends them early.
 const TOO_EARLY_MILLIS: i64 = 2_000;
 
@@ -44,6 +47,8 @@ struct Rows {
     names: BTreeMap<EventId, String>,
     /// The first and the last token of each delivery, for mutations that do not use the one shown.
     tokens: BTreeMap<(EventId, DestinationId), (Token, Token)>,
+    /// When each process was last told what is due, for a mutation that does so seldom.
+    looked: BTreeMap<(Process, DestinationId, bool), Duration>,
 }
 
 impl Vault {
@@ -113,6 +118,9 @@ impl Vault {
     /// Leases what is due.
     pub async fn lease(&self, by: Process, order: LeaseOrder) -> Result<LeaseBatch, Error> {
         self.leases_asked.fetch_add(1, Ordering::Relaxed);
+        if self.has(Mutation::OneBatchPerLook) && !self.may_look(by, &order) {
+            return Ok(LeaseBatch::default());
+        }
         let mut batch = self.model.lease(order).await?;
         for leased in &mut batch.leased {
             let shown = self.remember(leased.event.id, &leased.destination, leased.token);
@@ -178,7 +186,55 @@ impl Vault {
                 order.job = None;
             }
         }
-        self.model.replay(orders).await
+        let mut answers = Vec::with_capacity(orders.len());
+        for order in orders {
+            let (event, job) = (order.event, order.job);
+            let before = self.finished(event).await;
+            answers.extend(self.model.replay(vec![order]).await?);
+            let after = self.finished(event).await;
+            self.note_put_back(event, job, before.difference(&after));
+        }
+        Ok(answers)
+    }
+
+    /// A page of events.
+    pub async fn list(
+        &self,
+        mut query: EventQuery,
+        after: Option<Cursor>,
+        limit: u32,
+    ) -> Result<EventPage, Error> {
+        if self.has(Mutation::BackwardReplay) {
+            query.order = ListOrder::NewestFirst;
+        }
+        self.model.list(&query, after, limit).await
+    }
+
+    /// The destinations that an event is done with.
+    async fn finished(&self, event: EventId) -> BTreeSet<DestinationId> {
+        let record = self.model.get(event).await.ok().flatten();
+        let deliveries = record.map(|record| record.deliveries).unwrap_or_default();
+        let finished = deliveries.into_iter().filter(|view| !view.state.is_unfinished());
+        finished.map(|view| view.destination).collect()
+    }
+
+    /// Whether somebody has not found anything for so long that it may look again, where a mutation lets it look seldom.
+    fn may_look(&self, by: Process, order: &LeaseOrder) -> bool {
+        let now = self.executor.now();
+        let mut rows = lock(&self.rows);
+        let key = (
+            by,
+            order.destination.clone(),
+            order.candidates == Candidates::Fresh,
+        );
+        let may = rows
+            .looked
+            .get(&key)
+            .is_none_or(|last| now - *last >= LOOK_SELDOM);
+        if may {
+            rows.looked.insert(key, now);
+        }
+        may
     }
 
     fn has(&self, mutation: Mutation) -> bool {

@@ -74,6 +74,22 @@ pub async fn a_retry_waits_and_counts_on(bench: &mut Bench) {
     assert_eq!(again.event, leased.event);
 }
 
+/// What is given back comes before what was accepted later: it has waited for longer.
+pub async fn what_is_released_comes_before_what_was_accepted_later(bench: &mut Bench) {
+    let mut ids = Vec::new();
+    for number in 0..3 {
+        let event = bench.event(&format!("evt_{number}")).to("billing");
+        ids.push(bench.stored(event).await);
+        bench.tick().await;
+    }
+    for leased in bench.lease_many("billing", 2).await.iter().rev() {
+        bench.finished(leased, Verdict::Release).await;
+    }
+    for id in ids {
+        assert_eq!(bench.run("billing", Verdict::Completed).await, id);
+    }
+}
+
 /// Released: as if it had not been leased, and due at once.
 pub async fn a_released_delivery_is_due_and_its_attempt_does_not_count(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;

@@ -133,6 +133,52 @@ pub async fn a_job_that_is_given_up_is_free(bench: &mut Bench) {
     assert_eq!(bench.store.claim_replay(job.id, other).await.must(), Some(job));
 }
 
+/// Jobs that share a destination run one after another, the oldest first, whoever drives them.
+pub async fn jobs_that_share_a_destination_run_one_after_another(bench: &mut Bench) {
+    let early = ReplayJobId(bench.id());
+    let mut made = Vec::new();
+    for to in [Some("billing"), Some("billing"), Some("stock"), None] {
+        let job = ReplayJob {
+            to: to.map(Into::into),
+            ..job(bench)
+        };
+        bench.store.create_replay(job.clone()).await.must();
+        made.push(job);
+        bench.tick().await;
+    }
+    let driver = |owner| Driver {
+        owner: Owner(owner),
+        ..ONE
+    };
+    let claim = async |number: usize, owner| {
+        let claimed = bench.store.claim_replay(made[number].id, driver(owner)).await;
+        claimed.must().is_some()
+    };
+    assert!(!claim(1, 2).await, "an older one waits");
+    assert!(claim(0, 1).await);
+    assert!(!claim(1, 2).await, "an older one is under way");
+    assert!(claim(2, 2).await, "another destination");
+    assert!(!claim(3, 3).await, "it reaches every destination");
+    let done = |number: usize| ReplayJob {
+        state: ReplayJobState::Done,
+        ..made[number].clone()
+    };
+    assert!(bench.store.advance_replay(&done(0), driver(1)).await.must());
+    assert!(claim(1, 1).await);
+    assert!(bench.store.cancel_replay(made[1].id).await.must());
+    assert!(!claim(3, 3).await);
+    assert!(bench.store.advance_replay(&done(2), driver(2)).await.must());
+    assert!(claim(3, 3).await);
+    // One that is older, and seen only now, does not begin beside one that is under way.
+    let late = ReplayJob {
+        id: early,
+        ..job(bench)
+    };
+    bench.store.create_replay(late).await.must();
+    assert_eq!(bench.store.claim_replay(early, driver(1)).await.must(), None);
+    assert!(claim(3, 3).await, "it goes on");
+}
+
 /// The oldest first.
 pub async fn unfinished_jobs_are_listed_oldest_first(bench: &mut Bench) {
     let mut expected = Vec::new();

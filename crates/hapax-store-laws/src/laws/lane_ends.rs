@@ -3,7 +3,7 @@
 use hapax_core::store::{Disposal, ReplayMode, Replayed};
 use hapax_core::{OnDead, Verdict};
 
-use super::lanes::line;
+use super::lanes::{line, runs_in_order};
 use crate::Bench;
 use crate::bench::{Must, dead};
 
@@ -44,20 +44,13 @@ pub async fn a_dead_head_that_holds_its_lane_is_replayed_in_place(bench: &mut Be
     }
 }
 
-/// On skip, the next one runs, and a replay joins the tail.
+/// On skip, the next one runs; a replay takes its place again.
 pub async fn a_dead_head_is_skipped_where_the_lane_says_so(bench: &mut Bench) {
-    let ids = line(bench, 3, OnDead::Skip).await;
+    let ids = line(bench, 4, OnDead::Skip).await;
     assert_eq!(bench.run("orders", dead()).await, ids[0]);
+    assert_eq!(bench.run("orders", Verdict::Completed).await, ids[1]);
     bench.replay(ids[0], ReplayMode::Failed).await;
-    assert_eq!(bench.delivery(ids[0], "orders").await.due_at, None);
-    for id in [ids[1], ids[2], ids[0]] {
-        let leased = bench.lease_many("orders", 10).await;
-        assert_eq!(
-            leased.iter().map(|leased| leased.event.id).collect::<Vec<_>>(),
-            [id]
-        );
-        bench.finished(&leased[0], Verdict::Completed).await;
-    }
+    runs_in_order(bench, &[ids[0], ids[2], ids[3]]).await;
 }
 
 /// A delivery lost three times ends its turn like any other dead one.
@@ -80,16 +73,6 @@ pub async fn a_lost_head_holds_or_skips_like_any_dead_one(bench: &mut Bench) {
     }
 }
 
-/// A completed delivery that is replayed waits behind those that are there.
-pub async fn a_replay_joins_the_tail(bench: &mut Bench) {
-    let ids = line(bench, 3, OnDead::Hold).await;
-    assert_eq!(bench.run("orders", Verdict::Completed).await, ids[0]);
-    bench.replay(ids[0], ReplayMode::All).await;
-    for id in [ids[1], ids[2], ids[0]] {
-        assert_eq!(bench.run("orders", Verdict::Completed).await, id);
-    }
-}
-
 /// In an empty lane, the replayed one is the head at once.
 pub async fn a_replay_into_an_empty_lane_is_due(bench: &mut Bench) {
     let ids = line(bench, 1, OnDead::Hold).await;
@@ -98,8 +81,8 @@ pub async fn a_replay_into_an_empty_lane_is_due(bench: &mut Bench) {
     assert_eq!(bench.run("orders", Verdict::Completed).await, ids[0]);
 }
 
-/// A discarded head that is replayed joins the tail: its lane went on without it.
-pub async fn a_discarded_head_is_replayed_at_the_tail(bench: &mut Bench) {
+/// A discarded head that is replayed takes its place again, although its lane went on without it.
+pub async fn a_discarded_head_is_replayed_in_its_place(bench: &mut Bench) {
     let ids = line(bench, 2, OnDead::Hold).await;
     bench.run("orders", dead()).await;
     bench
@@ -108,6 +91,5 @@ pub async fn a_discarded_head_is_replayed_at_the_tail(bench: &mut Bench) {
         .await
         .must();
     bench.replay(ids[0], ReplayMode::Failed).await;
-    assert_eq!(bench.run("orders", Verdict::Completed).await, ids[1]);
-    assert_eq!(bench.run("orders", Verdict::Completed).await, ids[0]);
+    runs_in_order(bench, &ids).await;
 }

@@ -199,3 +199,14 @@ pub(super) async fn line(bench: &Bench, length: usize, on_dead: OnDead) -> Vec<E
     }
     ids
 }
+
+/// What is due runs one at a time, in this order, and then nothing is.
+pub(super) async fn runs_in_order(bench: &Bench, expected: &[EventId]) {
+    for id in expected {
+        let leased = bench.lease_many("orders", 10).await;
+        let found: Vec<EventId> = leased.iter().map(|leased| leased.event.id).collect();
+        assert_eq!(found, [*id], "one at a time, in order of acceptance");
+        bench.finished(&leased[0], Verdict::Completed).await;
+    }
+    assert!(bench.lease("orders").await.is_none());
+}

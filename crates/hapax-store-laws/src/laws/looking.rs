@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::store::EventQuery;
+use hapax_core::store::{BodyTerm, EventQuery, ListOrder};
 use hapax_core::{EventId, EventStatus, Verdict};
 
 use crate::Bench;
@@ -48,6 +48,91 @@ pub async fn pages_neither_skip_nor_repeat_under_writes(bench: &mut Bench) {
             break;
         }
         bench.stored(bench.event(&format!("late_{}", found.len()))).await;
+        bench.run("billing", Verdict::Completed).await;
+    }
+    assert_eq!(found, expected);
+}
+
+/// Oldest first is the same list from its other end, whatever is asked for, page by page.
+pub async fn a_list_can_be_oldest_first(bench: &mut Bench) {
+    for n in 0..4 {
+        bench.completed(&format!("completed_{n}"), "billing").await;
+        bench.dead(&format!("dead_{n}"), "billing").await;
+        bench
+            .stored(
+                bench
+                    .event(&format!("pending_{n}"))
+                    .to("stock")
+                    .body(r#"{"n":1}"#),
+            )
+            .await;
+    }
+    let of = |status| EventQuery {
+        status: Some(status),
+        ..EventQuery::default()
+    };
+    let queries = [
+        EventQuery::default(),
+        of(EventStatus::Dead),
+        of(EventStatus::Pending),
+        of(EventStatus::Completed),
+        EventQuery {
+            event_type: Some("order.paid".to_owned()),
+            source: Some("shop".into()),
+            ..EventQuery::default()
+        },
+        EventQuery {
+            error: Some(hapax_core::ErrorClass::Refused),
+            ..EventQuery::default()
+        },
+        EventQuery {
+            event_id: Some("dead_2".to_owned()),
+            ..EventQuery::default()
+        },
+        EventQuery {
+            body: vec![BodyTerm {
+                pointer: "/n".to_owned(),
+                value: "1".to_owned(),
+            }],
+            since: Some(START),
+            ..EventQuery::default()
+        },
+    ];
+    for query in queries {
+        let mut newest_first = ids(&bench.list(&query, 3).await);
+        let oldest_first = EventQuery {
+            order: ListOrder::OldestFirst,
+            ..query.clone()
+        };
+        let found = ids(&bench.list(&oldest_first, 3).await);
+        newest_first.reverse();
+        assert_eq!(found, newest_first, "{query:?}");
+    }
+}
+
+/// Going on from the oldest, pages neither skip nor repeat what was there, and what comes later comes last.
+pub async fn pages_from_the_oldest_neither_skip_nor_repeat_under_writes(bench: &mut Bench) {
+    let mut expected = Vec::new();
+    for n in 0..8 {
+        expected.push(bench.stored(bench.event(&format!("evt_{n}")).to("billing")).await);
+    }
+    let query = EventQuery {
+        order: ListOrder::OldestFirst,
+        ..EventQuery::default()
+    };
+    let mut found = Vec::new();
+    let mut after = None;
+    loop {
+        let page = bench.store.list(&query, after, 3).await.must();
+        assert!(page.events.len() <= 3);
+        found.extend(ids(&page.events));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+        if expected.len() < 10 {
+            expected.push(bench.stored(bench.event(&format!("late_{}", found.len()))).await);
+        }
         bench.run("billing", Verdict::Completed).await;
     }
     assert_eq!(found, expected);

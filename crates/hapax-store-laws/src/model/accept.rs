@@ -34,11 +34,12 @@ impl State {
         let deliveries = event.deliveries.clone();
         let id = event.id;
         let identity = event.identity.clone();
+        let sequence = self.next_sequence();
         let row = EventRow {
             key: event.key,
             generation,
             accepted_at: now,
-            sequence: self.next_sequence(),
+            sequence,
             same_body_as: None,
             indexed: event.indexed.clone(),
             event: StoredEvent::from(event),
@@ -52,7 +53,7 @@ impl State {
                 let handed = start(&mut delivery, now, &new);
                 self.deliveries.insert((id, new.destination.clone()), delivery);
                 if handed.is_none() {
-                    self.join(now, id, &new.destination, new.lane);
+                    self.join(now, id, &new.destination, new.lane, sequence);
                 }
                 handed
             })

@@ -7,6 +7,8 @@ use super::state::State;
 
 impl State {
     pub(super) fn finish(&mut self, now: Timestamp, report: Report) -> Written {
+        let event = self.events.get(&report.hold.event);
+        let accepted_at = event.map_or(now, |event| event.accepted_at.min(now));
         let Some(delivery) = self.held(&report.hold) else {
             return Written::LeaseLost;
         };
@@ -21,7 +23,7 @@ impl State {
             Verdict::Dead { reason } => self.bury(now, hold.event, &hold.destination, reason),
             Verdict::Release => {
                 delivery.attempts = delivery.attempts.saturating_sub(1);
-                delivery.wait_until(now);
+                delivery.wait_until(accepted_at);
             }
         }
         if let Some(attempt) = report.attempt {
@@ -48,9 +50,11 @@ impl State {
             return;
         };
         delivery.error = Some(reason);
-        match delivery.lane.as_ref().map(|lane| lane.on_dead) {
-            None | Some(OnDead::Hold) => {}
-            Some(OnDead::Skip) => self.leave(now, event, destination),
+        match delivery.lane.clone() {
+            None => {}
+            // It holds up those after it; one that was put back before it may go on.
+            Some(lane) if lane.on_dead == OnDead::Hold => self.promote(now, destination, &lane.key),
+            Some(_) => self.leave(now, event, destination),
         }
     }
 

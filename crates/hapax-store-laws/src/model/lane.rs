@@ -1,19 +1,19 @@
 //! Lanes: who is in one, in which order, and that only the head is due.
 
-use hapax_core::{DestinationId, EventId, Lane, Timestamp};
+use hapax_core::{DeliveryState, DestinationId, EventId, Lane, Timestamp};
 
-use super::state::{InLane, State};
+use super::state::{Delivery, InLane, State};
 
 impl State {
-    /// Makes a waiting delivery due: at once, or behind the others of its lane.
+    /// Makes a waiting delivery due: at once, or when its turn in its lane comes.
     pub(super) fn join(
         &mut self,
         now: Timestamp,
         event: EventId,
         destination: &DestinationId,
         lane: Option<Lane>,
+        place: u64,
     ) {
-        let place = self.next_sequence();
         let Some(delivery) = self.deliveries.get_mut(&(event, destination.clone())) else {
             return;
         };
@@ -40,22 +40,27 @@ impl State {
         }
     }
 
-    /// Makes the head of a lane due, unless it runs, waits for its retry, or is dead.
+    /// Makes the head of a lane due, unless it is dead or another keeps its turn. One that is due and pending gives way.
     pub(super) fn promote(&mut self, now: Timestamp, destination: &DestinationId, key: &str) {
-        let head = self
-            .deliveries
-            .iter_mut()
-            .filter(|((_, to), delivery)| {
-                to == destination
-                    && delivery.in_lane == InLane::Yes
-                    && delivery.lane.as_ref().is_some_and(|lane| lane.key == key)
-            })
-            .min_by_key(|(_, delivery)| delivery.place);
-        if let Some((_, delivery)) = head
-            && delivery.state == hapax_core::DeliveryState::Pending
-            && delivery.due_at.is_none()
-        {
-            delivery.due_at = Some(now);
+        let members = self.deliveries.iter_mut().filter(|((_, to), delivery)| {
+            to == destination
+                && delivery.in_lane == InLane::Yes
+                && delivery.lane.as_ref().is_some_and(|lane| lane.key == key)
+        });
+        let mut members: Vec<&mut Delivery> = members.map(|(_, delivery)| delivery).collect();
+        members.sort_unstable_by_key(|delivery| delivery.place);
+        let Some((head, others)) = members.split_first_mut() else {
+            return;
+        };
+        let keeps_turn = |state| matches!(state, DeliveryState::Running | DeliveryState::Retrying);
+        if others.iter().any(|other| keeps_turn(other.state)) {
+            return;
+        }
+        for other in others {
+            other.due_at = None;
+        }
+        if head.state == DeliveryState::Pending && head.due_at.is_none() {
+            head.due_at = Some(now);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hapax_core::store::{
     Backlog, ConflictView, Counts, Cursor, DeadGroup, DeadQuery, DeliveryView, EventPage, EventQuery,
-    EventRecord, EventSummary, Has, IndexedValue, LedgerCount,
+    EventRecord, EventSummary, Has, IndexedValue, LedgerCount, ListOrder,
 };
 use hapax_core::{DeliveryState, DestinationId, ErrorClass, EventId, Scope, Timestamp};
 
@@ -41,10 +41,13 @@ impl State {
         let mut rows: Vec<_> = self
             .events
             .values()
-            .filter(|row| after.is_none_or(|Cursor(sequence)| row.sequence < sequence))
+            .filter(|row| after.is_none_or(|Cursor(sequence)| is_after(query.order, row.sequence, sequence)))
             .filter(|row| self.fits(query, row))
             .collect();
-        rows.sort_unstable_by_key(|row| std::cmp::Reverse(row.sequence));
+        rows.sort_unstable_by_key(|row| row.sequence);
+        if query.order == ListOrder::NewestFirst {
+            rows.reverse();
+        }
         let mut page = EventPage::default();
         let mut last = None;
         for row in rows {
@@ -212,6 +215,13 @@ impl State {
             events: self.events.len() as u64,
             store_bytes: bodies as u64,
         }
+    }
+}
+
+const fn is_after(order: ListOrder, sequence: u64, cursor: u64) -> bool {
+    match order {
+        ListOrder::NewestFirst => sequence < cursor,
+        ListOrder::OldestFirst => sequence > cursor,
     }
 }
 

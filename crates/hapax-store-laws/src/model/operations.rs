@@ -147,13 +147,17 @@ impl Operations for MemoryStore {
 
     async fn claim_replay(&self, id: ReplayJobId, driver: Driver) -> Result<Option<ReplayJob>, Error> {
         Ok(self.step(|state, now| {
-            let job = state.jobs.get(&id)?;
-            let granted =
-                job.state == ReplayJobState::Running && driver.may_take(state.drivers.get(&id).copied(), now);
-            granted.then(|| {
-                state.drivers.insert(id, driver.hold(now));
-                job.clone()
-            })
+            let running = state
+                .jobs
+                .values()
+                .filter(|job| job.state == ReplayJobState::Running);
+            let held = |job: &ReplayJob| state.drivers.get(&job.id).copied();
+            let unfinished: Vec<_> = running.map(|job| (job.clone(), held(job))).collect();
+            if !driver.may_take(id, &unfinished, now) {
+                return None;
+            }
+            state.drivers.insert(id, driver.hold(now));
+            state.jobs.get(&id).cloned()
         }))
     }
 

@@ -65,29 +65,17 @@ impl State {
         let mut delivery = Delivery::waiting(&row.event.identity, destination, generation, token);
         delivery.replay = order.job;
         delivery.earlier = earlier.as_ref().map(into_history).unwrap_or_default();
-        let holds = earlier
-            .as_ref()
-            .is_some_and(|earlier| earlier.in_lane == InLane::Yes);
-        match earlier {
-            Some(earlier) if holds => {
-                // A dead head that still holds its lane is replayed where it stands.
-                delivery.lane = earlier.lane;
-                delivery.place = earlier.place;
-                delivery.in_lane = InLane::Yes;
-                delivery.due_at = Some(now);
-                self.deliveries
-                    .insert((order.event, destination.clone()), delivery);
-            }
-            earlier => {
-                let lane: Option<Lane> = match &order.to {
-                    Some(to) => to.lane.clone(),
-                    None => earlier.and_then(|earlier| earlier.lane),
-                };
-                self.deliveries
-                    .insert((order.event, destination.clone()), delivery);
-                self.join(now, order.event, destination, lane);
-            }
-        }
+        let was_in_lane = earlier.as_ref().filter(|earlier| earlier.lane.is_some());
+        let place = was_in_lane.map_or(row.sequence, |earlier| earlier.place);
+        self.deliveries
+            .insert((order.event, destination.clone()), delivery);
+        let lane: Option<Lane> = match (&order.to, earlier) {
+            // A dead delivery that holds its lane is still in it.
+            (_, Some(earlier)) if earlier.in_lane == InLane::Yes => earlier.lane,
+            (Some(to), _) => to.lane.clone(),
+            (None, earlier) => earlier.and_then(|earlier| earlier.lane),
+        };
+        self.join(now, order.event, destination, lane, place);
     }
 
     /// A generation that no event of this identity was ever given.

@@ -1,6 +1,6 @@
 //! Events by the sender's id, looked up in the ledger, in every scope there is, or by ours.
 
-use hapax_core::store::EventPage;
+use hapax_core::store::{EventPage, ListOrder};
 use hapax_core::{EventId, Identity, Timestamp};
 use uuid::Uuid;
 
@@ -28,7 +28,8 @@ const IDS: &str = "
 const EVENTS: &str = concat!(
     "SELECT ",
     found_columns!(),
-    " FROM {n} JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id WHERE e.no < $8::int8 AND ",
+    " FROM {n} JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id
+      WHERE e.no < $8::int8 AND e.no >= $9::int8 AND ",
     in_time!()
 );
 
@@ -43,10 +44,14 @@ pub(super) async fn list(session: &Session, page: &Page, event_id: &str) -> Resu
         .value(filter.source)
         .value(filter.exact)
         .value(filter.prefix)
-        .value(page.before());
+        .value(page.rest().before)
+        .value(page.rest().from);
     let rows = session.over(EVENTS, &batch).await?;
     let mut found: Vec<Found> = rows.iter().map(Found::read).collect::<Result<_, Failure>>()?;
-    found.sort_unstable_by_key(|event| std::cmp::Reverse(event.number));
+    found.sort_unstable_by_key(|event| event.number);
+    if page.query.order == ListOrder::NewestFirst {
+        found.reverse();
+    }
     let mut filling = Filling::of(page);
     if !filling.add(session, found).await? {
         filling.result.next = None;

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use hapax_core::Timestamp;
+use hapax_core::store::ListOrder;
 
 use super::Page;
 use crate::bind::bind;
@@ -32,12 +33,23 @@ pub(super) struct Range {
 }
 
 impl Range {
+    /// What is left of it when a list has come to a number.
+    pub(super) const fn after(self, number: i64, order: ListOrder) -> Self {
+        match order {
+            ListOrder::NewestFirst => Self {
+                before: number,
+                ..self
+            },
+            ListOrder::OldestFirst => Self {
+                from: number + 1,
+                ..self
+            },
+        }
+    }
+
     /// Where the events of a page can be.
     pub(super) async fn of(session: &Session, page: &Page) -> Result<Self, Failure> {
-        let mut range = Self {
-            from: 0,
-            before: page.before(),
-        };
+        let mut range = page.rest();
         let (since, until) = (page.query.since, page.query.until);
         if since.is_none() && until.is_none() {
             return Ok(range);
@@ -45,7 +57,8 @@ impl Range {
         let row = session.one(ENDS, &[]).await?;
         let all = (row.try_get::<_, i64>(0)?, row.try_get::<_, i64>(1)? + 1);
         if let Some(since) = since {
-            range.from = border(session, since.minus(SLACK), all).await?.0;
+            let (below, _) = border(session, since.minus(SLACK), all).await?;
+            range.from = range.from.max(below);
         }
         if let Some(until) = until {
             let (_, above) = border(session, until.plus(SLACK), all).await?;

@@ -1,6 +1,6 @@
 //! Which way a list goes: along whatever is likely to have the fewest events besides those that are asked for.
 
-use hapax_core::store::{EventQuery, Has, IndexedValue};
+use hapax_core::store::{EventQuery, Has, IndexedValue, ListOrder};
 use hapax_core::{DestinationId, ErrorClass, EventStatus, Timestamp};
 
 use super::Page;
@@ -11,9 +11,20 @@ use crate::failure::Failure;
 use crate::noted::Noted;
 use crate::session::Session;
 
-/// The newest rows of some before a number.
+/// Some rows between two numbers, from either end.
+struct Scan {
+    newest_first: &'static str,
+    oldest_first: &'static str,
+}
+
 macro_rules! scan {
     ($from:literal, $among:literal) => {
+        Scan {
+            newest_first: scan!($from, $among, " DESC LIMIT $2::int8"),
+            oldest_first: scan!($from, $among, " LIMIT $2::int8"),
+        }
+    };
+    ($from:literal, $among:literal, $end:literal) => {
         concat!(
             "SELECT ",
             found_columns!(),
@@ -23,23 +34,23 @@ macro_rules! scan {
             in_time!(),
             " AND ",
             $among,
-            " DESC LIMIT $2::int8"
+            $end
         )
     };
 }
 
-const ALL: &str = scan!(
+const ALL: Scan = scan!(
     "hapax.events e",
     "e.no < $1::int8 AND e.no >= $8::int8 ORDER BY e.no"
 );
 
 // Sorted after they were found by their source: walking by number, the server might look at everything.
-const OF_SOURCE: &str = scan!(
+const OF_SOURCE: Scan = scan!(
     "(SELECT * FROM hapax.events WHERE source = $5::text OFFSET 0) AS e",
     "e.no < $1::int8 AND e.no >= $8::int8 ORDER BY e.no"
 );
 
-const UNFINISHED: &str = scan!(
+const UNFINISHED: Scan = scan!(
     "hapax.events e",
     "e.no < $1::int8 AND e.no >= $8::int8
       AND EXISTS (SELECT 1 FROM hapax.work w WHERE w.bucket = e.bucket AND w.id = e.id) ORDER BY e.no"
@@ -47,21 +58,21 @@ const UNFINISHED: &str = scan!(
 
 // Sorted after they were found by their work, each by its key: among many events with little work, the server would look
 // at all, since it does not know how little.
-const FEW_UNFINISHED: &str = scan!(
+const FEW_UNFINISHED: Scan = scan!(
     "(SELECT DISTINCT w.bucket, w.id FROM hapax.work w OFFSET 0) AS w
      CROSS JOIN LATERAL (SELECT * FROM hapax.events WHERE bucket = w.bucket AND id = w.id OFFSET 0) AS e",
     "e.no < $1::int8 AND e.no >= $8::int8 ORDER BY e.no"
 );
 
 // An attempt came to an end: the one that runs has not.
-const FEW_FAILED: &str = scan!(
+const FEW_FAILED: Scan = scan!(
     "(SELECT DISTINCT w.bucket, w.id FROM hapax.work w
       WHERE w.attempts > CASE WHEN w.state = 1 THEN 1 ELSE 0 END OFFSET 0) AS w
      CROSS JOIN LATERAL (SELECT * FROM hapax.events WHERE bucket = w.bucket AND id = w.id OFFSET 0) AS e",
     "e.no < $1::int8 AND e.no >= $8::int8 ORDER BY e.no"
 );
 
-const DEAD: &str = scan!(
+const DEAD: Scan = scan!(
     "hapax.events e",
     "e.no < $1::int8 AND e.no >= $8::int8
       AND EXISTS (SELECT 1 FROM hapax.outcomes o WHERE o.bucket = e.bucket AND o.id = e.id
@@ -70,12 +81,12 @@ const DEAD: &str = scan!(
                     AND ($10::text IS NULL OR o.error = $10::text)) ORDER BY e.no"
 );
 
-const NOTED: &str = scan!(
+const NOTED: Scan = scan!(
     "hapax.noted n JOIN hapax.events e ON e.bucket = n.bucket AND e.id = n.id",
     "n.what = $9::int2 AND n.no < $1::int8 AND n.no >= $8::int8 ORDER BY n.no"
 );
 
-const INDEXED: &str = scan!(
+const INDEXED: Scan = scan!(
     "hapax.indexed n JOIN hapax.events e ON e.bucket = n.bucket AND e.id = n.id",
     "n.pointer = $9::text AND n.digest = $10::int8 AND n.no < $1::int8 AND n.no >= $8::int8 ORDER BY n.no"
 );
@@ -92,7 +103,7 @@ const HOW_MUCH_FAILED: &str = "
     SELECT count(*) FROM (SELECT 1 FROM hapax.work w /* every bucket */
                           WHERE w.attempts > CASE WHEN w.state = 1 THEN 1 ELSE 0 END LIMIT $1::int8) AS few";
 
-/// A way past events, newest first.
+/// A way past events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// All of them.
@@ -155,7 +166,7 @@ impl Way {
         }
     }
 
-    /// The next rows before a number.
+    /// The next rows of a range.
     pub(super) async fn scan(
         &self,
         session: &Session,
@@ -176,26 +187,32 @@ impl Way {
             filter.prefix,
             range.from
         ];
+        let from_end = |scan: Scan| match page.query.order {
+            ListOrder::NewestFirst => scan.newest_first,
+            ListOrder::OldestFirst => scan.oldest_first,
+        };
         let rows = match self {
-            Self::All => session.rows(ALL, common).await?,
-            Self::OfSource => session.rows(OF_SOURCE, common).await?,
-            Self::Unfinished => session.rows(UNFINISHED, common).await?,
-            Self::FewUnfinished => session.rows(FEW_UNFINISHED, common).await?,
-            Self::FewFailed => session.rows(FEW_FAILED, common).await?,
+            Self::All => session.rows(from_end(ALL), common).await?,
+            Self::OfSource => session.rows(from_end(OF_SOURCE), common).await?,
+            Self::Unfinished => session.rows(from_end(UNFINISHED), common).await?,
+            Self::FewUnfinished => session.rows(from_end(FEW_UNFINISHED), common).await?,
+            Self::FewFailed => session.rows(from_end(FEW_FAILED), common).await?,
             Self::Dead(to, error) => {
                 let to = to.as_ref().map(DestinationId::as_str);
                 let error = error.map(ErrorClass::as_str);
-                session.rows(DEAD, &[common, bind![to, error]].concat()).await?
+                session
+                    .rows(from_end(DEAD), &[common, bind![to, error]].concat())
+                    .await?
             }
             Self::Noted(what) => {
                 session
-                    .rows(NOTED, &[common, bind![what.code()]].concat())
+                    .rows(from_end(NOTED), &[common, bind![what.code()]].concat())
                     .await?
             }
             Self::Indexed(value) => {
                 let (pointer, digest) = (value.pointer.as_str(), value.digest);
                 let params = [common, bind![pointer, digest]].concat();
-                session.rows(INDEXED, &params).await?
+                session.rows(from_end(INDEXED), &params).await?
             }
         };
         rows.iter().map(Found::read).collect()

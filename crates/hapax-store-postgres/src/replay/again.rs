@@ -1,175 +1,208 @@
-//! Where a replayed delivery comes to stand, and its new row of work.
+//! What a replay writes: history, generations, new rows of work, and their places in lanes.
 
 use std::collections::BTreeSet;
 
+use futures_util::future::join4;
 use hapax_core::store::{ReplayOrder, ReplayTarget};
 use hapax_core::{Generation, Lane, Timestamp};
 use uuid::Uuid;
 
-use super::{Finished, Subject};
-use crate::bind::bind;
-use crate::failure::Failure;
-use crate::lanes::{self, Place, Standing};
+use super::{Finished, Generations, Subject};
+use crate::batch::Batch;
+use crate::failure::{self, Failure};
+use crate::lanes::{self, LaneName, Place, Standing};
 use crate::rows::{Class, lane_of, on_dead_code, uuid_of};
 use crate::session::Session;
 
 const INTO_HISTORY: &str = "
-    UPDATE hapax.outcomes SET is_current = false, holds = false
-    WHERE bucket = $1::int2 AND id = $2::uuid AND destination = $3::text AND is_current";
+    UPDATE hapax.outcomes AS o SET is_current = false, holds = false
+    FROM {n} WHERE o.bucket = {bucket} AND o.id = n.id AND o.destination = n.destination AND o.is_current";
 
-const INSERT: &str = "
-    INSERT INTO hapax.work (bucket, id, destination, class, state, wake_at, token, attempts, lost, owner, generation,
-                            accepted_at, idempotency_key, lane, lane_order, on_dead, replay)
-    VALUES ($1::int2, $2::uuid, $3::text, $4::int2, 0, $5::int8, $6::int8, 0, 0, NULL, $7::int8, $8::int8, $9::uuid,
-            $10::text, $11::int8, $12::int2, $13::uuid)";
+const INSERT: &str = "INSERT INTO hapax.work {rows}";
 
-/// Makes a finished delivery work again; its generation.
-pub(super) async fn put_back(
-    session: &Session,
-    order: &ReplayOrder,
-    subject: &Subject,
-    delivery: &Finished,
-    forced: Option<Generation>,
-    now: Timestamp,
-) -> Result<Generation, Failure> {
-    let row = &delivery.row;
-    session
-        .execute(INTO_HISTORY, bind![row.bucket, row.id, row.destination.as_str()])
-        .await?;
-    let (generation, key) = match forced {
-        Some(generation) => {
-            let destination = row.destination.as_str().into();
-            let key = subject.identity.idempotency_key(generation, &destination);
-            (i64::from(generation.0), Uuid::from_bytes(*key.as_bytes()))
-        }
-        None => (row.generation, row.idempotency_key),
-    };
-    // A dead head that holds its lane never left it: it runs in its old place.
-    let spot = if delivery.holds {
-        let place: Vec<Place> = row.place().into_iter().collect();
-        lanes::stand(session, &place, Standing::Awake).await?;
-        Spot {
-            class: Class::Fresh,
-            lane: lane_of(row.lane.clone(), row.on_dead),
-            order: row.lane_order,
-        }
-    } else {
-        let lane = match &order.to {
-            Some(target) => target.lane.clone(),
-            None => lane_of(row.lane.clone(), row.on_dead),
+const MOVE_LEDGER: &str = "
+    UPDATE hapax.ledger AS l SET generation = n.generation
+    FROM {n} WHERE l.bucket = {bucket} AND l.key = n.key";
+
+const MOVE_EVENTS: &str = "
+    UPDATE hapax.events AS e SET generation = n.generation
+    FROM {n} WHERE e.bucket = {bucket} AND e.id = n.key";
+
+/// All that is written for some orders.
+#[derive(Default)]
+pub(super) struct Again {
+    /// New generations of identities, and of events.
+    pub(super) ledger: Generations,
+    pub(super) events: Generations,
+    history: Vec<(i16, Uuid, String)>,
+    rows: Vec<Row>,
+    joining: Vec<(Place, Standing)>,
+    /// Dead ones that hold their lanes: they are there already.
+    holding: Vec<Place>,
+}
+
+/// A row of work.
+struct Row {
+    bucket: i16,
+    id: Uuid,
+    destination: String,
+    generation: i64,
+    accepted_at: i64,
+    idempotency_key: Uuid,
+    lane: Option<Lane>,
+    lane_order: Option<i64>,
+    job: Option<Uuid>,
+}
+
+impl Row {
+    fn place(&self) -> Option<Place> {
+        Some(Place {
+            lane: (self.destination.clone(), self.lane.as_ref()?.key.clone()),
+            order: self.lane_order?,
+            event_bucket: self.bucket,
+            event: self.id,
+        })
+    }
+}
+
+impl Again {
+    /// Makes a finished delivery work again; its generation.
+    pub(super) fn put_back(
+        &mut self,
+        order: &ReplayOrder,
+        subject: &Subject,
+        delivery: Finished,
+        forced: Option<Generation>,
+    ) -> Generation {
+        let earlier = delivery.row;
+        self.history
+            .push((earlier.bucket, earlier.id, earlier.destination.clone()));
+        let (generation, idempotency_key) = match forced {
+            Some(generation) => {
+                let destination = earlier.destination.as_str().into();
+                let key = subject.identity.idempotency_key(generation, &destination);
+                (i64::from(generation.0), Uuid::from_bytes(*key.as_bytes()))
+            }
+            None => (earlier.generation, earlier.idempotency_key),
         };
-        at_tail(session, subject, &row.destination, lane).await?
-    };
-    insert(
-        session,
-        order,
-        subject,
-        &row.destination,
-        (generation, key),
-        &spot,
-        now,
-    )
-    .await?;
-    Ok(Generation(u32::try_from(generation).unwrap_or(u32::MAX)))
-}
+        // A dead delivery that holds its lane never left it.
+        let lane = match &order.to {
+            Some(target) if !delivery.holds => target.lane.clone(),
+            Some(_) | None => lane_of(earlier.lane, earlier.on_dead),
+        };
+        let row = Row {
+            bucket: subject.bucket,
+            id: subject.id,
+            destination: earlier.destination,
+            generation,
+            accepted_at: subject.accepted_at,
+            idempotency_key,
+            lane_order: lane.as_ref().map(|_| earlier.lane_order.unwrap_or(subject.no)),
+            lane,
+            job: order.job.map(|job| uuid_of(job.0)),
+        };
+        if delivery.holds {
+            self.holding.extend(row.place());
+        } else {
+            self.joining
+                .extend(row.place().map(|place| (place, Standing::Waiting)));
+        }
+        self.rows.push(row);
+        Generation(u32::try_from(generation).unwrap_or(u32::MAX))
+    }
 
-/// Makes work for a destination where the event never went.
-pub(super) async fn create(
-    session: &Session,
-    order: &ReplayOrder,
-    subject: &Subject,
-    target: &ReplayTarget,
-    generation: Generation,
-    now: Timestamp,
-) -> Result<(), Failure> {
-    let key = subject.identity.idempotency_key(generation, &target.destination);
-    let key = Uuid::from_bytes(*key.as_bytes());
-    let destination = target.destination.as_str();
-    let spot = at_tail(session, subject, destination, target.lane.clone()).await?;
-    let generation = i64::from(generation.0);
-    insert(
-        session,
-        order,
-        subject,
-        destination,
-        (generation, key),
-        &spot,
-        now,
-    )
-    .await
-}
+    /// Makes work for a destination where the event never went.
+    pub(super) fn create(
+        &mut self,
+        order: &ReplayOrder,
+        subject: &Subject,
+        target: &ReplayTarget,
+        generation: Generation,
+    ) {
+        let key = subject.identity.idempotency_key(generation, &target.destination);
+        let row = Row {
+            bucket: subject.bucket,
+            id: subject.id,
+            destination: target.destination.as_str().to_owned(),
+            generation: i64::from(generation.0),
+            accepted_at: subject.accepted_at,
+            idempotency_key: Uuid::from_bytes(*key.as_bytes()),
+            lane_order: target.lane.as_ref().map(|_| subject.no),
+            lane: target.lane.clone(),
+            job: order.job.map(|job| uuid_of(job.0)),
+        };
+        self.joining
+            .extend(row.place().map(|place| (place, Standing::Waiting)));
+        self.rows.push(row);
+    }
 
-/// Where a replayed delivery comes to stand.
-struct Spot {
-    class: Class,
-    lane: Option<Lane>,
-    order: Option<i64>,
-}
-
-async fn at_tail(
-    session: &Session,
-    subject: &Subject,
-    destination: &str,
-    lane: Option<Lane>,
-) -> Result<Spot, Failure> {
-    let Some(lane) = lane else {
-        return Ok(Spot {
-            class: Class::Fresh,
-            lane: None,
-            order: None,
-        });
-    };
-    let name = (destination.to_owned(), lane.key.clone());
-    let taken = lanes::taken(session, &BTreeSet::from([name.clone()])).await?;
-    let (class, standing) = if taken.is_empty() {
-        (Class::Fresh, Standing::Awake)
-    } else {
-        (Class::Waiting, Standing::Waiting)
-    };
-    let (_, mut numbers) = session.take(1).await?;
-    let order = numbers.next()?;
-    let place = Place {
-        lane: name,
-        order,
-        event_bucket: subject.bucket,
-        event: subject.id,
-    };
-    lanes::join(session, &[(place, standing)]).await?;
-    Ok(Spot {
-        class,
-        lane: Some(lane),
-        order: Some(order),
-    })
-}
-
-async fn insert(
-    session: &Session,
-    order: &ReplayOrder,
-    subject: &Subject,
-    destination: &str,
-    (generation, key): (i64, Uuid),
-    spot: &Spot,
-    now: Timestamp,
-) -> Result<(), Failure> {
-    let (_, mut numbers) = session.take(1).await?;
-    session
-        .execute(
-            INSERT,
-            bind![
-                subject.bucket,
-                subject.id,
-                destination,
-                spot.class.code(),
-                now.as_micros(),
-                numbers.next()?,
-                generation,
-                subject.accepted_at,
-                key,
-                spot.lane.as_ref().map(|lane| lane.key.as_str()),
-                spot.order,
-                spot.lane.as_ref().map(|lane| on_dead_code(lane.on_dead)),
-                order.job.map(|job| uuid_of(job.0)),
-            ],
+    /// Writes it. The first in each lane is due then, or whoever keeps its turn there.
+    pub(super) async fn write(self, session: &Session, now: Timestamp) -> Result<(), Failure> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let history = Batch::in_buckets(self.history.iter().map(|row| row.0))
+            .column("id", self.history.iter().map(|row| row.1))
+            .column("destination", self.history.iter().map(|row| row.2.as_str()));
+        // Sent in one go: none of them reads what another writes.
+        let (kept, identities, events, enqueued) = join4(
+            session.write(INTO_HISTORY, &history),
+            move_on(session, MOVE_LEDGER, &self.ledger),
+            move_on(session, MOVE_EVENTS, &self.events),
+            self.enqueue(session, now),
         )
-        .await
+        .await;
+        failure::all(vec![kept, identities, events, enqueued])?;
+        lanes::join(session, &self.joining).await?;
+        lanes::stand(session, &self.holding, Standing::Waiting).await?;
+        let joined = self.joining.iter().map(|(place, _)| place);
+        let names: BTreeSet<LaneName> = joined
+            .chain(&self.holding)
+            .map(|place| place.lane.clone())
+            .collect();
+        lanes::promote(session, &names, now).await
+    }
+
+    async fn enqueue(&self, session: &Session, now: Timestamp) -> Result<(), Failure> {
+        let (_, mut tokens) = session.take(self.rows.len()).await?;
+        let rows = || self.rows.iter();
+        let on_dead = |row: &Row| row.lane.as_ref().map(|lane| on_dead_code(lane.on_dead));
+        let class = |row: &Row| {
+            if row.lane.is_some() {
+                Class::Waiting
+            } else {
+                Class::Fresh
+            }
+        };
+        let batch = Batch::in_buckets(rows().map(|row| row.bucket))
+            .column("id", rows().map(|row| row.id))
+            .column("destination", rows().map(|row| row.destination.as_str()))
+            .column("class", rows().map(|row| class(row).code()))
+            .same("state", 0_i16)
+            .same("wake_at", now.as_micros())
+            .column("token", tokens.several(self.rows.len())?)
+            .same("attempts", 0_i64)
+            .same("lost", 0_i64)
+            .column("generation", rows().map(|row| row.generation))
+            .column("accepted_at", rows().map(|row| row.accepted_at))
+            .column("idempotency_key", rows().map(|row| row.idempotency_key))
+            .column(
+                "lane",
+                rows().map(|row| row.lane.as_ref().map(|lane| lane.key.as_str())),
+            )
+            .column("lane_order", rows().map(|row| row.lane_order))
+            .column("on_dead", rows().map(on_dead))
+            .column("replay", rows().map(|row| row.job));
+        session.write(INSERT, &batch).await
+    }
+}
+
+async fn move_on(session: &Session, text: &'static str, to: &Generations) -> Result<(), Failure> {
+    let batch = Batch::in_buckets(to.keys().map(|(bucket, _)| *bucket))
+        .column("key", to.keys().map(|(_, key)| *key))
+        .column(
+            "generation",
+            to.values().map(|generation| i64::from(generation.0)),
+        );
+    session.write(text, &batch).await
 }

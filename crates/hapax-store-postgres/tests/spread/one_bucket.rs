@@ -26,7 +26,7 @@ const EVERY_BUCKET: &str = "/* every bucket */";
 
 /// Beginnings of statements, each of which must have been seen: those on the way of an event, and
 /// those that lock or delete.
-const HOT: [&str; 40] = [
+const HOT: [&str; 41] = [
     "INSERT INTO hapax.ledger",
     "INSERT INTO hapax.events",
     "INSERT INTO hapax.work",
@@ -45,15 +45,16 @@ const HOT: [&str; 40] = [
     "UPDATE hapax.ledger AS l SET id",
     "UPDATE hapax.ledger AS l SET stored",
     "UPDATE hapax.ledger SET forgotten",
-    "UPDATE hapax.ledger SET generation",
+    "UPDATE hapax.ledger AS l SET generation",
     "UPDATE hapax.work AS w SET state = $5",
     "UPDATE hapax.work AS w SET state = n.state, class = n.class",
     "UPDATE hapax.work AS w SET state = n.state, class = $7",
     "UPDATE hapax.work AS w SET wake_at",
-    "UPDATE hapax.work AS w SET class",
+    "UPDATE hapax.work AS w SET class = CASE",
+    "UPDATE hapax.work AS w SET class = 3",
     "UPDATE hapax.places AS p",
-    "UPDATE hapax.outcomes AS o",
-    "UPDATE hapax.outcomes SET is_current",
+    "UPDATE hapax.outcomes AS o SET state",
+    "UPDATE hapax.outcomes AS o SET is_current",
     "DELETE FROM hapax.work AS w",
     "DELETE FROM hapax.places AS p",
     "DELETE FROM hapax.events AS t",
@@ -110,9 +111,12 @@ fn go_through(server: &Arc<Server>) {
         laws::lanes::completion_promotes_the_next_in_order_of_acceptance,
         laws::lane_ends::a_dead_head_holds_its_lane_until_it_is_discarded,
         laws::lane_ends::a_dead_head_that_holds_its_lane_is_replayed_in_place,
+        laws::lane_replays::a_replay_takes_the_place_of_its_acceptance,
+        laws::lane_replays::a_replay_to_another_lane_takes_the_place_of_its_acceptance,
         laws::replay::force_mode_replays_everything_under_new_keys,
         laws::forgetting::a_forgotten_identity_is_new_again_as_its_next_generation,
         laws::quarantine::a_released_variant_is_marked,
+        laws::looking::a_list_can_be_oldest_first,
         laws::looking::filters_match_what_they_say,
         laws::searching::events_are_found_by_where_they_went,
         laws::searching::events_are_found_by_why_they_were_given_up,

@@ -60,7 +60,7 @@ impl Kept {
     }
 
     /// Writes it, and whether it is over.
-    fn write(&self, change: &mut Change) -> Result<(), Failure> {
+    pub(super) fn write(&self, change: &mut Change) -> Result<(), Failure> {
         let id = *self.job.id.0.as_bytes();
         change.then(Command::new("HSET", JOBS).arg(id).arg(json::write(self)?));
         change.then(match self.job.state {

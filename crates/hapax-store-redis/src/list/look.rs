@@ -1,9 +1,7 @@
 //! Reads events for a list, each from its shard: without their bodies, with their copies.
 
-use std::cmp::Reverse;
-
 use futures_util::future::try_join_all;
-use hapax_core::store::{EventQuery, EventSummary};
+use hapax_core::store::{EventQuery, EventSummary, ListOrder};
 use hapax_core::{EventId, EventStatus};
 
 use super::fits;
@@ -44,7 +42,7 @@ impl Found {
     }
 }
 
-/// Those of the events that are still there and fit, all but their bodies, newest first.
+/// Those of the events that are still there and fit, all but their bodies, in the order of the list.
 pub(super) async fn fitting(link: &Link, query: &EventQuery, ids: &[EventId]) -> Result<Vec<Found>, Failure> {
     let by_shard = spread::by_shard(ids.to_vec(), |id| link.shards().of_event(*id));
     let calls = by_shard.iter().flat_map(|(shard, ids)| {
@@ -52,7 +50,10 @@ pub(super) async fn fitting(link: &Link, query: &EventQuery, ids: &[EventId]) ->
         chunks.map(|ids| call(link, query, *shard, ids))
     });
     let mut found: Vec<Found> = try_join_all(calls).await?.into_iter().flatten().collect();
-    found.sort_unstable_by_key(|one| Reverse(one.row.id));
+    found.sort_unstable_by_key(|one| one.row.id);
+    if query.order == ListOrder::NewestFirst {
+        found.reverse();
+    }
     Ok(found)
 }
 

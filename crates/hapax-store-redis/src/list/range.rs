@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use hapax_core::store::{Cursor, EventQuery};
+use hapax_core::store::{Cursor, EventQuery, ListOrder};
 use hapax_core::{EventId, Timestamp};
 
 use crate::snapshot::Command;
@@ -19,18 +19,31 @@ const FAR: Timestamp = Timestamp::from_seconds(8_000_000_000);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
     from: u64,
-    pub(super) before: u64,
+    before: u64,
 }
 
 impl Range {
     /// Where the events of a page can be.
     pub(super) fn of(query: &EventQuery, after: Option<Cursor>) -> Self {
         let order = |moment: Timestamp| EventId::order_at(moment.min(FAR));
-        let until = query.until.map_or(u64::MAX, |until| order(until.plus(SLACK)));
-        let cursor = after.map_or(u64::MAX, |Cursor(order)| order);
-        Self {
+        let all = Self {
             from: query.since.map_or(0, |since| order(since.minus(SLACK))),
-            before: until.min(cursor),
+            before: query.until.map_or(u64::MAX, |until| order(until.plus(SLACK))),
+        };
+        after.map_or(all, |Cursor(last)| all.after(last, query.order))
+    }
+
+    /// What is left of it when a list has come to an order.
+    pub(super) fn after(self, last: u64, order: ListOrder) -> Self {
+        match order {
+            ListOrder::NewestFirst => Self {
+                before: self.before.min(last),
+                ..self
+            },
+            ListOrder::OldestFirst => Self {
+                from: self.from.max(last.saturating_add(1)),
+                ..self
+            },
         }
     }
 
@@ -38,8 +51,8 @@ impl Range {
         (self.from..self.before).contains(&id.order())
     }
 
-    /// Reads the newest in it of a sorted set.
-    pub(super) fn newest(self, set: &[u8], count: usize) -> Command {
+    /// Reads the first in it of a sorted set.
+    pub(super) fn first(self, set: &[u8], order: ListOrder, count: usize) -> Command {
         let before = match self.before {
             u64::MAX => b"+".to_vec(),
             order => [b"(", &EventId::least_of(order).as_bytes()[..]].concat(),
@@ -48,11 +61,10 @@ impl Range {
             0 => b"-".to_vec(),
             order => [b"[", &EventId::least_of(order).as_bytes()[..]].concat(),
         };
-        Command::new("ZREVRANGEBYLEX", set)
-            .arg(before)
-            .arg(from)
-            .arg("LIMIT")
-            .number(0)
-            .number(count)
+        let between = match order {
+            ListOrder::NewestFirst => Command::new("ZREVRANGEBYLEX", set).arg(before).arg(from),
+            ListOrder::OldestFirst => Command::new("ZRANGEBYLEX", set).arg(from).arg(before),
+        };
+        between.arg("LIMIT").number(0).number(count)
     }
 }

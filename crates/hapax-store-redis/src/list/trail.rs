@@ -1,9 +1,8 @@
-//! The ids that a list goes past, newest first, of all shards.
+//! The ids that a list goes past, of all shards.
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 
-use hapax_core::store::{Cursor, EventQuery, IndexedValue};
+use hapax_core::store::{Cursor, EventQuery, IndexedValue, ListOrder};
 use hapax_core::{EventId, EventStatus};
 
 use super::range::Range;
@@ -21,8 +20,12 @@ const SHARE_MIN: usize = 128;
 /// Where a list goes.
 pub(super) enum Trail {
     /// Along a sorted set that every shard has.
-    Along { set: Vec<u8>, range: Range },
-    /// Past these few, newest first.
+    Along {
+        set: Vec<u8>,
+        range: Range,
+        order: ListOrder,
+    },
+    /// Past these few, in the order of the list.
     Past(Vec<EventId>),
 }
 
@@ -37,6 +40,9 @@ impl Trail {
         let range = Range::of(query, after);
         if let Some(mut ids) = named_or_few(link, options, query).await? {
             ids.retain(|id| range.contains(*id));
+            if query.order == ListOrder::OldestFirst {
+                ids.reverse();
+            }
             return Ok(Self::Past(ids));
         }
         let indexed = query.by_index.and_then(|place| query.body.get(place));
@@ -44,7 +50,8 @@ impl Trail {
             Some(term) => format!("i{}", index_name(&IndexedValue::of_term(term))).into_bytes(),
             None => b"t".to_vec(),
         };
-        Ok(Self::Along { set, range })
+        let order = query.order;
+        Ok(Self::Along { set, range, order })
     }
 
     /// The next ids: about so many, and all that share an order with one of them; none at the end.
@@ -54,10 +61,11 @@ impl Trail {
                 let rest = ids.split_off(whole_orders(ids, count));
                 Ok(std::mem::replace(ids, rest))
             }
-            Self::Along { set, range } => {
-                let mut ids = newest(link, set, *range, count.max(SHARE_MIN)).await?;
+            Self::Along { set, range, order } => {
+                let mut ids = first(link, set, (*range, *order), count.max(SHARE_MIN)).await?;
                 ids.truncate(whole_orders(&ids, count));
-                range.before = ids.last().map_or(range.before, EventId::order);
+                let last = ids.last().map(EventId::order);
+                *range = last.map_or(*range, |last| range.after(last, *order));
                 Ok(ids)
             }
         }
@@ -93,15 +101,20 @@ fn whole_orders(ids: &[EventId], count: usize) -> usize {
     let Some(next) = ids.get(count).map(EventId::order) else {
         return ids.len();
     };
-    match ids.partition_point(|id| id.order() > next) {
-        0 => ids.partition_point(|id| id.order() >= next),
-        whole => whole,
+    match ids.iter().position(|id| id.order() == next) {
+        None | Some(0) => ids.iter().take_while(|id| id.order() == next).count(),
+        Some(whole) => whole,
     }
 }
 
-/// The newest ids of all shards, as far as all are known.
-async fn newest(link: &Arc<Link>, set: &[u8], range: Range, count: usize) -> Result<Vec<EventId>, Failure> {
-    let command = range.newest(set, count);
+/// The first ids of all shards, as far as all are known.
+async fn first(
+    link: &Arc<Link>,
+    set: &[u8],
+    (range, order): (Range, ListOrder),
+    count: usize,
+) -> Result<Vec<EventId>, Failure> {
+    let command = range.first(set, order, count);
     let shares = on_each(link, |link, shard| {
         let command = command.clone();
         async move { read(link.read(shard, vec![command]).await?.next()?) }
@@ -109,10 +122,22 @@ async fn newest(link: &Arc<Link>, set: &[u8], range: Range, count: usize) -> Res
     .await?;
     let cut = shares.iter().filter(|share| share.len() == count);
     // What a shard has not told yet may have the order of the last that it told.
-    let border = cut.filter_map(|share| share.last()).map(EventId::order).max();
+    let borders = cut.filter_map(|share| share.last()).map(EventId::order);
     let mut ids: Vec<EventId> = shares.iter().flatten().copied().collect();
-    ids.sort_unstable_by_key(|id| Reverse(*id));
-    let known = ids.partition_point(|id| border.is_none_or(|border| id.order() > border));
+    ids.sort_unstable();
+    let border = match order {
+        ListOrder::NewestFirst => {
+            ids.reverse();
+            borders.max()
+        }
+        ListOrder::OldestFirst => borders.min(),
+    };
+    let is_known = |id: &EventId| match (border, order) {
+        (None, _) => true,
+        (Some(border), ListOrder::NewestFirst) => id.order() > border,
+        (Some(border), ListOrder::OldestFirst) => id.order() < border,
+    };
+    let known = ids.partition_point(is_known);
     if known > 0 {
         ids.truncate(known);
     }

@@ -1,6 +1,6 @@
 -- Records what became of attempts.
 --   floor | then for each report: id, destination, token, verdict, wait or reason, attempt
--- Answers for each: 0, lost; 1, written; 2, written, and its lane goes on: with the lane and its ticket.
+-- Answers for each: 0, lost; 1, written; or, where its lane goes on, the step by which it does, the lane and its ticket.
 
 even_without_room()
 local answers = {}
@@ -10,22 +10,24 @@ for at = 2, #ARGV, 6 do
     if not work then
         table.insert(answers, 0)
     else
-        local leaves = false
+        local step = nil
         if verdict == 'completed' then
-            leaves = finish(id, to, work, 'completed', nil)
+            step = finish(id, to, work, 'completed', nil)
         elseif verdict == 'dead' then
-            leaves = finish(id, to, work, 'dead', detail)
+            step = finish(id, to, work, 'dead', detail)
         elseif verdict == 'retry' then
             wait_until(id, to, work, now + detail)
         else
             work.attempts = math.max(work.attempts - 1, 0)
-            wait_until(id, to, work, now)
+            local acceptance = redis.call('HGET', tag .. 'e' .. id, 'm')
+            local accepted = acceptance and struct.unpack('>I8', acceptance) or now
+            wait_until(id, to, work, math.min(accepted, now))
         end
         if #attempt > 0 then
             local name = 'a' .. text(work.token) .. '\0' .. to .. '\0' .. work.generation
             redis.call('HSET', tag .. 'e' .. id, name, attempt)
         end
-        table.insert(answers, leaves and { work.lane, work.ticket } or 1)
+        table.insert(answers, step and { step, work.lane, work.ticket } or 1)
     end
 end
 keep_numbers()

@@ -1,25 +1,41 @@
--- Tells a delivery about its stay in a lane: its place, and whether it is the head and so due.
---   floor | id | destination | ticket | its place, or nothing | `head` or nothing
--- Answers 1, or 0 if that stay is over: it is to be taken out of the lane.
+-- Tells a delivery about its stay in a lane: its place, and that it has the turn and so is due, or that it gives way.
+--   floor | id | destination | ticket | its place, or nothing | `turn`, `yield` or nothing | a number of the lane
+-- Answers 0 if that stay is over: it is to be taken out of the lane; 1 if it did as told; 2 if it was tried and keeps its
+-- turn; 3 if it was told something later before.
 
 even_without_room()
-local id, to, ticket, place = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local stays = redis.call('HGET', tag .. 'e' .. id, 'y' .. to) == ticket
-local work = stays and work_of(id, to)
-if work then
-    local is_due = ARGV[6] == 'head' and not work.lease and not work.due
-    work.place = tonumber(place) or work.place
-    if is_due then
-        redis.call('ZREM', tag .. 'w' .. to, id)
-        work.due = now
-        redis.call('ZADD', queue_of(work, to), text(now), id)
-    end
-    if #place > 0 and not work.lease and not work.due then
-        redis.call('ZADD', tag .. 'w' .. to, 0, id)
-    end
-    if is_due or #place > 0 then
-        put(id, to, work)
-        keep_numbers()
-    end
+local id, to, ticket, place, told, number = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7])
+if redis.call('HGET', tag .. 'e' .. id, 'y' .. to) ~= ticket then
+    return 0
 end
-return stays and 1 or 0
+local work = work_of(id, to)
+if not work then
+    return 1
+end
+if #told > 0 and number < (work.turn or 0) then
+    return 3
+end
+if told == 'yield' and (work.lease or work.attempts > 0) then
+    return 2
+end
+local is_new = #place > 0 and work.place ~= tonumber(place) or #told > 0 and work.turn ~= number
+work.place = tonumber(place) or work.place
+if #told > 0 then
+    work.turn = number
+end
+if told == 'turn' and not work.lease and not work.due then
+    redis.call('ZREM', tag .. 'w' .. to, id)
+    work.due = now
+    redis.call('ZADD', queue_of(work, to), text(now), id)
+elseif told == 'yield' and work.due then
+    redis.call('ZREM', queue_of(work, to), id)
+    work.due = nil
+end
+if not work.lease and not work.due then
+    redis.call('ZADD', tag .. 'w' .. to, 0, id)
+end
+if is_new then
+    put(id, to, work)
+    keep_numbers()
+end
+return 1

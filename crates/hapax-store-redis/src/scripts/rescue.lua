@@ -1,6 +1,6 @@
 -- Takes back deliveries whose lease has expired.
 --   floor | at most so many | losses that are too many
--- Answers for each: id, destination, losses, and where its lane goes on: the lane and its ticket.
+-- Answers for each: id, destination, losses, and where its lane goes on: the step, the lane and its ticket.
 
 even_without_room()
 local answers = {}
@@ -17,9 +17,13 @@ for _, member in ipairs(expired) do
         local answer = { id, to, work.lost }
         if work.lost < tonumber(ARGV[3]) then
             wait_until(id, to, work, now)
-        elseif finish(id, to, work, 'dead', 'lost') then
-            table.insert(answer, work.lane)
-            table.insert(answer, work.ticket)
+        else
+            local step = finish(id, to, work, 'dead', 'lost')
+            if step then
+                table.insert(answer, step)
+                table.insert(answer, work.lane)
+                table.insert(answer, work.ticket)
+            end
         end
         table.insert(answers, answer)
     end

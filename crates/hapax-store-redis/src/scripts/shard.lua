@@ -16,7 +16,7 @@
 --   n          hash    how many deliveries there are in each state, and ledger entries in each scope
 --   o          hash    scopes -> their numbers
 --   p          hash    paused destinations
---   y<to>\0<lane> zset a lane;  j: steps between shards that are not finished
+--   y<to>\0<lane> zset a lane;  z<to>\0<lane> hash  who has the turn in it;  j: steps between shards that are not finished
 --   c<bucket>  hash    copies of identities, beside the ledger
 --   C<id><hash> string another body under the event's identity: the identity's key, headers and body
 --   B<scope>\0<first byte> hash  bodies whose id is not signed -> the first event, and until when;  X: by that time

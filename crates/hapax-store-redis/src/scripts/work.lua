@@ -45,7 +45,8 @@ local function wait_until(id, to, work, due)
     put(id, to, work)
 end
 
--- Ends work that runs; whether its lane goes on, and then the step between shards is written down.
+-- Ends work that runs; the step between shards by which its lane goes on, if it has one, which is written down. One that
+-- holds its lane stays in it, and lets those go on that were put back before it.
 local function finish(id, to, work, state, reason)
     local order = next_number(floor)
     local holds = state == 'dead' and work.lane and not work.skip or nil
@@ -73,10 +74,13 @@ local function finish(id, to, work, state, reason)
         count('dead', to, 1)
         redis.call('ZADD', tag .. 'd', text(order), id .. to .. '\0' .. reason)
     end
-    local leaves = work.lane and not holds
-    if leaves then
-        redis.call('HDEL', tag .. 'e' .. id, 'y' .. to)
-        redis.call('ZADD', tag .. 'j', text(now), step_of('leave', work.ticket, id, to, work.lane))
+    if not work.lane then
+        return nil
     end
-    return leaves
+    local step = holds and 'join' or 'leave'
+    if step == 'leave' then
+        redis.call('HDEL', tag .. 'e' .. id, 'y' .. to)
+    end
+    redis.call('ZADD', tag .. 'j', text(now), step_of(step, work.ticket, id, to, work.lane))
+    return step
 end

@@ -118,7 +118,7 @@ async fn new<'r>(
 
 async fn join_lanes(link: &Link, record: &IdentityRecord) -> Result<(), Failure> {
     for place in record.events.iter().flat_map(places) {
-        lanes::join_at(link, place.to, place.lane, place.member, place.number).await?;
+        lanes::join_at(link, &place).await?;
     }
     Ok(())
 }

@@ -3,16 +3,17 @@
 use std::collections::BTreeSet;
 
 use hapax_core::store::{EventContents, IdentityRecord, InLane, OutcomeRecord, WorkRecord};
-use hapax_core::{DeliveryState, DestinationId, ErrorClass, EventId, Lane, Timestamp};
+use hapax_core::{DeliveryState, DestinationId, ErrorClass, EventId, Timestamp};
 
 use crate::accept::index_name;
 use crate::event::{Conflict, Head, attempt_field, outcome_field, pack_acceptance, pack_body};
 use crate::failure::Failure;
 use crate::identity::event_key;
+use crate::lanes::Held;
 use crate::ledger::{self, Entry};
 use crate::snapshot::{Change, Command};
 use crate::work::{self, Outcome, Stay, Work, ended_member};
-use crate::{conflicts, duplicates, json, lanes, packed};
+use crate::{conflicts, duplicates, json, packed};
 
 /// What writes an identity, unless it is there.
 pub(super) fn change(record: &IdentityRecord, scope: u16) -> Result<Change, Failure> {
@@ -115,6 +116,7 @@ fn add_work(change: &mut Change, id: EventId, record: &WorkRecord) -> Result<(),
         lost: record.lost,
         token: record.token.0,
         ticket: record.token.0,
+        turn: None,
         due: record.due_at.map(Timestamp::as_micros),
         lease: None,
         stay: stay(record.lane.as_ref()),
@@ -175,31 +177,26 @@ fn count(change: &mut Change, what: &str) {
     change.then(Command::new("HINCRBY", "n").arg(what).number(1));
 }
 
-/// A place in a lane.
-pub(super) struct Place<'r> {
-    pub(super) to: &'r DestinationId,
-    pub(super) lane: &'r str,
-    pub(super) number: u64,
-    pub(super) ticket: u64,
-    pub(super) member: Vec<u8>,
-}
-
 /// Who stands in a lane: unfinished deliveries, and dead ones that hold it. The token is the ticket.
-pub(super) fn places(contents: &EventContents) -> impl Iterator<Item = Place<'_>> {
+pub(super) fn places(contents: &EventContents) -> impl Iterator<Item = Held<'_>> {
     let id = contents.event.id;
-    let unfinished = contents.work.iter();
-    let unfinished = unfinished.map(|work| (&work.destination, work.token, work.lane.as_ref()));
+    let unfinished = contents.work.iter().map(|work| {
+        let is_due = work.due_at.is_some();
+        (&work.destination, work.token, work.lane.as_ref(), is_due)
+    });
     let holding = contents.outcomes.iter().filter(|outcome| outcome.holds_lane);
-    let holding = holding.map(|one| (&one.destination, one.token, one.lane.as_ref()));
-    unfinished.chain(holding).filter_map(move |(to, token, in_lane)| {
-        let InLane { lane, place } = in_lane?;
-        let Lane { key, .. } = lane;
-        Some(Place {
-            to,
-            lane: key,
-            number: *place,
-            ticket: token.0,
-            member: lanes::member(id, token.0),
+    let holding = holding.map(|one| (&one.destination, one.token, one.lane.as_ref(), false));
+    unfinished
+        .chain(holding)
+        .filter_map(move |(to, token, in_lane, is_due)| {
+            let InLane { lane, place } = in_lane?;
+            Some(Held {
+                id,
+                to,
+                lane: &lane.key,
+                place: *place,
+                ticket: token.0,
+                is_due,
+            })
         })
-    })
 }

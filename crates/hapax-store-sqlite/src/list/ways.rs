@@ -48,13 +48,13 @@ const INDEXED: &str = "
 /// The way for a query.
 pub(super) fn choose(desk: &mut ReadDesk, query: &EventQuery, range: Range) -> Result<Trails, Failure> {
     if let Some(event_id) = &query.event_id {
-        return Ok(Trails::of_rows(range, named(desk, event_id)?));
+        return Ok(Trails::of_rows(range, query.order, named(desk, event_id)?));
     }
     let trails = match query.by_index.and_then(|place| query.body.get(place)) {
         Some(term) => indexed(desk, term)?,
         None => beside(desk, query)?,
     };
-    Ok(Trails::through(range, trails))
+    Ok(Trails::through(range, query.order, trails))
 }
 
 fn beside(desk: &mut ReadDesk, query: &EventQuery) -> Result<Vec<Trail>, Failure> {

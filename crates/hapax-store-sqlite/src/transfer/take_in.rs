@@ -104,6 +104,8 @@ fn event(
         scope,
         contents.generation,
         contents.accepted_at,
+        // The other store's order says nothing about this store's places.
+        None,
     )?;
     if id != record.entry.id {
         desk.connection

@@ -11,7 +11,7 @@ use crate::bench::{Bench, accept};
 const BACK: &str = "
     DROP INDEX outcomes_why; DROP INDEX events_kind;
     DROP TABLE views; DROP TABLE traffic; DROP TABLE indexed_fields; DROP TABLE noted; DROP TABLE indexed;
-    DROP TABLE alerts;
+    DROP TABLE alerts; DROP INDEX work_turn; ALTER TABLE events DROP COLUMN no;
     PRAGMA user_version = 2;";
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! What the vault writes into the history.
 
-use hapax_core::store::{Claim, Report, Rescued, Written};
+use hapax_core::store::{Claim, ReplayJobId, Report, Rescued, Written};
 use hapax_core::{DestinationId, EventId, NewEvent, Token, Verdict as Wanted};
 
 use super::Vault;
@@ -19,6 +19,11 @@ impl Vault {
                 .headers
                 .get("lane")
                 .map(|lane| String::from_utf8_lossy(lane).into_owned()),
+            to: event
+                .deliveries
+                .iter()
+                .map(|delivery| delivery.destination.clone())
+                .collect(),
         });
         for (delivery, handed) in event.deliveries.iter().zip(tokens) {
             if let Some(handed) = handed {
@@ -39,6 +44,18 @@ impl Vault {
                 delivery: self.delivery(taken.event, &taken.destination),
                 lost: taken.lost,
             });
+        }
+    }
+
+    pub(super) fn note_put_back<'d>(
+        &self,
+        event: EventId,
+        job: Option<ReplayJobId>,
+        destinations: impl Iterator<Item = &'d DestinationId>,
+    ) {
+        for destination in destinations {
+            let delivery = self.delivery(event, destination);
+            self.history.note(Fact::PutBack { delivery, job });
         }
     }
 
