@@ -130,13 +130,6 @@ impl Session {
         now
     }
 
-    /// The same, and as many new numbers as asked for.
-    pub(crate) async fn begin_with(&self, count: usize) -> Result<(Timestamp, Numbers), Failure> {
-        let (begun, taken) = join(self.begin(), self.take(count)).await;
-        begun?;
-        taken
-    }
-
     /// Begins a transaction that sees one state of the database, however many statements it takes.
     pub(crate) async fn begin_reading(&self) -> Result<(), Failure> {
         self.in_transaction.store(true, Ordering::Release);

@@ -12,6 +12,8 @@ mod citus;
 mod copying;
 #[path = "it/disaster.rs"]
 mod disaster;
+#[path = "it/duplicates.rs"]
+mod duplicates;
 #[path = "it/encrypted.rs"]
 mod encrypted;
 #[path = "it/failover.rs"]
