@@ -30,6 +30,8 @@ mod planning;
 mod poison;
 #[path = "it/pooled.rs"]
 mod pooled;
+#[path = "it/proxy.rs"]
+mod proxy;
 #[path = "it/replicas.rs"]
 mod replicas;
 #[path = "it/upgrading.rs"]
