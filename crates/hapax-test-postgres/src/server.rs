@@ -109,13 +109,22 @@ impl Server {
 
     /// A private server that also speaks TLS, as `localhost`; [`Server::authority`] has signed it.
     pub fn encrypted() -> Result<Self, ServerError> {
+        Self::with_certificate(certificate::make)
+    }
+
+    /// The same with a certificate of X.509's first version, which nobody has signed.
+    pub fn encrypted_with_version_1() -> Result<Self, ServerError> {
+        Self::with_certificate(certificate::make_version_1)
+    }
+
+    fn with_certificate(make: fn(&Path) -> Result<(), ServerError>) -> Result<Self, ServerError> {
         let folder = base()?.join(format!("private-{:016x}", fastrand::u64(..)));
         std::fs::create_dir_all(&folder).map_err(|source| ServerError::Io {
             what: "making a folder for the server",
             source,
         })?;
         give(&folder)?;
-        certificate::make(&folder)?;
+        make(&folder)?;
         let file = |name: &str| format!("'{}'", folder.join(name).display());
         let certificate = format!("ssl_cert_file = {}", file(certificate::CERTIFICATE));
         let key = format!("ssl_key_file = {}", file(certificate::KEY));
@@ -178,6 +187,11 @@ impl Server {
     /// The file with the certificate of the authority behind [`Server::encrypted`].
     pub fn authority(&self) -> PathBuf {
         self.folder.join(certificate::AUTHORITY)
+    }
+
+    /// The file with the server's own certificate, where it speaks TLS.
+    pub fn certificate(&self) -> PathBuf {
+        self.folder.join(certificate::CERTIFICATE)
     }
 
     /// A new, empty database.
