@@ -8,7 +8,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config};
 
 use crate::tls::Tls;
-use crate::{Preparing, url};
+use crate::{Preparing, failure, url};
 
 /// A setting that is made at the start of a session. A pooler refuses it or forgets it, since it
 /// shares its sessions: who finds it set talks to the database itself.
@@ -142,6 +142,14 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
+    /// Why, in the server's own words where there are any.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Self::Timeout => self.to_string(),
+            Self::Refused(error) => failure::describe(error),
+        }
+    }
+
     /// Whether the other end takes no settings at the start of a session: pgbouncer calls that a violation of the
     /// protocol, RDS Proxy a feature that it does not support.
     fn refuses_settings(&self) -> bool {

@@ -120,7 +120,9 @@ impl Pool {
             .connector
             .connect()
             .await
-            .map_err(|error| Failure::Unavailable(format!("the database cannot be reached: {error}")))?;
+            .map_err(|error| {
+                Failure::Unavailable(format!("the database cannot be reached: {}", error.reason()))
+            })?;
         if !connected.prepares {
             self.stop_preparing();
         }

@@ -32,6 +32,8 @@ mod poison;
 mod pooled;
 #[path = "it/proxy.rs"]
 mod proxy;
+#[path = "it/refusals.rs"]
+mod refusals;
 #[path = "it/replicas.rs"]
 mod replicas;
 #[path = "it/upgrading.rs"]

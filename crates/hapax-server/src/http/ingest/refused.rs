@@ -209,6 +209,17 @@ pub(super) fn refusal(refusal: &Refusal) -> Problem {
             "the store cannot write now; nothing is promised, deliver it again",
         )
         .retry_after(*retry_after),
+        Refusal::Unsupported {
+            retry_after,
+            message: _,
+        } => Problem::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "store_unsupported",
+            "Store not as needed",
+            "the store is not set up as this service needs it, which its log explains; nothing was kept, deliver it \
+             again when that is put right",
+        )
+        .retry_after(*retry_after),
         Refusal::ShuttingDown { retry_after } => Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "shutting_down",
@@ -271,6 +282,14 @@ mod tests {
                 },
                 503,
                 "store_unavailable",
+            ),
+            (
+                Refusal::Unsupported {
+                    retry_after,
+                    message: "no rights on /var/secret".to_owned(),
+                },
+                500,
+                "store_unsupported",
             ),
         ] {
             let problem = refusal(&case);
