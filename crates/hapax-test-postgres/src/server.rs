@@ -4,6 +4,9 @@ use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::certificate;
 use crate::database::Database;
 use crate::folder::{base, socket_folder};
@@ -221,6 +224,34 @@ impl Server {
         Ok(())
     }
 
+    /// SIGSTOP to every process: connections stay, and nothing is answered until [`Server::thaw`].
+    pub fn freeze(&self) -> Result<(), ServerError> {
+        self.signal(Signal::STOP)
+    }
+
+    /// SIGCONT to every process: they go on where they stood.
+    pub fn thaw(&self) -> Result<(), ServerError> {
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), ServerError> {
+        // The first is the one that starts the others.
+        for process in self.processes()? {
+            let process = process.parse().ok().and_then(Pid::from_raw);
+            match process.map(|process| kill_process(process, signal)) {
+                Some(Err(error)) if error != Errno::SRCH => {
+                    return Err(ServerError::Io {
+                        what: "sending the server a signal",
+                        source: error.into(),
+                    });
+                }
+                // It has ended meanwhile.
+                Some(Ok(()) | Err(_)) | None => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Whether any process of the server is there.
     pub fn is_running(&self) -> Result<bool, ServerError> {
         Ok(!self.processes()?.is_empty())
@@ -249,7 +280,9 @@ impl Drop for Server {
         match self.ownership {
             Ownership::Shared => {}
             Ownership::Private => {
-                // It may be stopped already; the folder goes in either case.
+                // One that is frozen would not hear that it is to end. It may be stopped already; the folder goes in
+                // either case.
+                drop(self.thaw());
                 drop(halt(&self.folder, Stop::Immediate));
                 drop(std::fs::remove_dir_all(&self.folder));
             }

@@ -1,9 +1,10 @@
-//! Trouble with the store: taken, read-only, full, damaged, too new, not as needed. It is said clearly, and nothing is
+//! Trouble with the store: taken, read-only, full, damaged, too new, not as needed, silent. It is said clearly, and nothing is
 //! lost.
 
 mod damaged;
 mod disk;
 mod full;
 mod read_only;
+mod silent;
 mod taken;
 mod unsupported;

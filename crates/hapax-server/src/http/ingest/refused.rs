@@ -170,6 +170,18 @@ pub(super) fn store_unavailable() -> Problem {
     .retry_after(IN_FLIGHT_RETRY)
 }
 
+/// The store did not answer before the sender would stop listening.
+pub(super) fn store_silent(within: Duration) -> Problem {
+    of_kind(
+        STORE_UNAVAILABLE,
+        &format!(
+            "the store did not answer within {} ms; nothing is promised, deliver it again",
+            within.as_millis()
+        ),
+    )
+    .retry_after(IN_FLIGHT_RETRY)
+}
+
 /// As the library answers, which does the same inside a service.
 fn of_kind(kind: Kind, detail: &str) -> Problem {
     let status = StatusCode::from_u16(kind.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
