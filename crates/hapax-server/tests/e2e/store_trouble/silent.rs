@@ -49,9 +49,14 @@ async fn a_file_that_another_program_locks_is_503_in_time_and_nothing_is_lost_or
     found_again(&service, &sink, &refused).await;
 }
 
-/// Sentry waits one second for an answer. Of Stripe nothing is known: ten seconds are soon enough.
+/// Sentry waits one second for an answer. Of Stripe nothing is known: ten seconds are soon enough. Leases are short, since
+/// what a store wrote as leased to an accept that had given up waits for the end of its lease.
 fn setup(sink: &Sink) -> Setup {
-    Setup::stripe_to(sink).source("sentry", "sentry", "deliver_to = [\"app\"]")
+    Setup::stripe_to_with(sink, "lease = \"2s\"\ntimeout = \"1900ms\"").source(
+        "sentry",
+        "sentry",
+        "deliver_to = [\"app\"]",
+    )
 }
 
 /// Senders that have been answered before, and are about to send again.
