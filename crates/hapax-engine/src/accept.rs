@@ -142,6 +142,14 @@ pub enum Refusal {
         /// What is wrong.
         message: String,
     },
+    /// The store cannot take it as it is set up; waiting alone does not help.
+    #[error("{message}")]
+    Unsupported {
+        /// When to come again.
+        retry_after: Duration,
+        /// What is wrong.
+        message: String,
+    },
     /// The process is about to end.
     #[error("the service is shutting down")]
     ShuttingDown {

@@ -35,6 +35,18 @@ pub use traces::Tracer;
 pub use traffic::{Tally, TrafficBook};
 pub use window::{Figures, Percentiles, WINDOW};
 
+/// The error with what caused it.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}
+
 /// Hears what the engine does, counts it and writes it down.
 #[derive(Debug)]
 pub struct Watch {

@@ -174,8 +174,7 @@ async fn write(session: &Session, part: &Part) -> Result<Vec<Vec<Claim>>, Failur
     // In one order for everybody: opposite orders in two batches would wait for each other.
     candidates.sort_unstable_by_key(|event| (event.key.bucket(), event.key));
 
-    // For all that may win, before it is known who does: unused numbers are only gaps.
-    let (now, numbers) = session.begin_with(enqueue::numbers_max(&candidates)).await?;
+    let now = session.begin_at().await?;
     let mut tallies = Tallies::default();
     let fates = claim::claim(session, &candidates, now, &mut tallies).await?;
     // In the order of arrival, which is the order of lists and lanes.
@@ -190,7 +189,7 @@ async fn write(session: &Session, part: &Part) -> Result<Vec<Vec<Claim>>, Failur
     if winners.is_empty() {
         session.commit().await?;
     } else {
-        let work = enqueue::plan(session, &winners, now, numbers).await?;
+        let work = enqueue::plan(session, &winners, now).await?;
         tallies.events(winners.len() as i64);
         handed = store(session, &winners, work, now, &tallies).await?;
     }

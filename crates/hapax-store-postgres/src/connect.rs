@@ -8,7 +8,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config};
 
 use crate::tls::Tls;
-use crate::{Preparing, url};
+use crate::{Preparing, failure, url};
 
 /// A setting that is made at the start of a session. A pooler refuses it or forgets it, since it
 /// shares its sessions: who finds it set talks to the database itself.
@@ -77,7 +77,7 @@ impl Connector {
             Preparing::Never => self.open(&self.config).await.map(plain(false)),
             Preparing::WhereSafe => match self.open(&self.marked()).await {
                 Ok(client) => self.look(client).await,
-                Err(error) if error.is_protocol() => self.open(&self.config).await.map(plain(false)),
+                Err(error) if error.refuses_settings() => self.open(&self.config).await.map(plain(false)),
                 Err(error) => Err(error),
             },
         }
@@ -142,11 +142,22 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
-    /// Whether the other end does not know what we asked for at the start: a pooler says so of settings.
-    fn is_protocol(&self) -> bool {
+    /// Why, in the server's own words where there are any.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Self::Timeout => self.to_string(),
+            Self::Refused(error) => failure::describe(error),
+        }
+    }
+
+    /// Whether the other end takes no settings at the start of a session: pgbouncer calls that a violation of the
+    /// protocol, RDS Proxy a feature that it does not support.
+    fn refuses_settings(&self) -> bool {
         match self {
             Self::Timeout => false,
-            Self::Refused(error) => error.code() == Some(&SqlState::PROTOCOL_VIOLATION),
+            Self::Refused(error) => error.code().is_some_and(|code| {
+                [SqlState::PROTOCOL_VIOLATION, SqlState::FEATURE_NOT_SUPPORTED].contains(code)
+            }),
         }
     }
 }

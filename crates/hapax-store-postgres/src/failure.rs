@@ -2,19 +2,22 @@
 //! connection away.
 
 use std::error::Error as _;
+use std::panic::Location;
 use std::sync::Arc;
 use std::{fmt, io};
 
 use hapax_core::store::Error;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{DbError, SqlState};
+
+use crate::statement;
 
 /// A step did not succeed.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
     /// The database or the way to it said no.
-    Sql(Arc<tokio_postgres::Error>),
+    Sql(Arc<Refused>),
     /// The connection broke while the commit was on its way: it happened or not.
-    Unsure(Arc<tokio_postgres::Error>),
+    Unsure(Arc<Refused>),
     /// Something moved under the step; the whole of it may run again.
     Moved,
     /// This item can never be written.
@@ -27,8 +30,47 @@ pub(crate) enum Failure {
 
 impl From<tokio_postgres::Error> for Failure {
     fn from(error: tokio_postgres::Error) -> Self {
-        Self::Sql(Arc::new(error))
+        let statement = None;
+        Self::Sql(Arc::new(Refused { error, statement }))
     }
+}
+
+/// What the database said, and to which statement. It prints nothing that was bound: the server repeats that in the
+/// details of its errors, which are left out.
+pub(crate) struct Refused {
+    error: tokio_postgres::Error,
+    statement: Option<String>,
+}
+
+impl std::error::Error for Refused {}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(statement) = &self.statement {
+            write!(f, "{statement}: ")?;
+        }
+        f.write_str(&describe(&self.error))
+    }
+}
+
+impl fmt::Debug for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The server's error without its details, `ERROR 42P01: relation "hapax.work" does not exist`; or why there is none.
+pub(crate) fn describe(error: &tokio_postgres::Error) -> String {
+    if let Some(said) = error.as_db_error() {
+        return format!("{} {}: {}", said.severity(), said.code().code(), said.message());
+    }
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
 }
 
 /// What follows from a failure.
@@ -38,6 +80,8 @@ pub(crate) enum Remedy {
     Again,
     /// A prepared statement is not there, or somebody else's is: the same step again, without.
     Unprepared,
+    /// A prepared statement does not fit its tables any more: the same step again, on a connection without any.
+    Afresh,
     /// One of the items can never be written: the others can be.
     Bisect,
     /// The connection is good; the caller hears of it.
@@ -50,17 +94,23 @@ impl Remedy {
     /// Whether the step is run again.
     pub(crate) const fn is_again(self) -> bool {
         match self {
-            Self::Again | Self::Unprepared => true,
+            Self::Again | Self::Unprepared | Self::Afresh => true,
             Self::Bisect | Self::Tell | Self::Discard => false,
         }
     }
 }
 
 impl Failure {
+    /// The failure of a statement, which is in the caller's file.
+    pub(crate) fn of(sql: &str, caller: &Location<'_>, error: tokio_postgres::Error) -> Self {
+        let statement = Some(statement::name(sql, caller));
+        Self::Sql(Arc::new(Refused { error, statement }))
+    }
+
     /// The SQLSTATE, where the server gave one.
     fn state(&self) -> Option<&str> {
         match self {
-            Self::Sql(error) | Self::Unsure(error) => error.code().map(SqlState::code),
+            Self::Sql(refused) | Self::Unsure(refused) => refused.error.code().map(SqlState::code),
             Self::Moved | Self::Rejected(_) | Self::Unreadable(_) | Self::Unavailable(_) => None,
         }
     }
@@ -72,7 +122,8 @@ impl Failure {
             Self::Rejected(_) => Remedy::Bisect,
             Self::Unreadable(_) => Remedy::Tell,
             Self::Unsure(_) | Self::Unavailable(_) => Remedy::Discard,
-            Self::Sql(error) if is_unreadable(error) => Remedy::Tell,
+            Self::Sql(refused) if is_unreadable(&refused.error) => Remedy::Tell,
+            Self::Sql(refused) if is_outdated(&refused.error) => Remedy::Afresh,
             Self::Sql(_) => match self.state() {
                 Some("40001" | "40P01") => Remedy::Again,
                 Some(state) if ["22", "23", "54"].contains(&&state[..2]) => Remedy::Bisect,
@@ -82,8 +133,8 @@ impl Failure {
                     Remedy::Discard
                 }
                 Some("26000" | "42P05") => Remedy::Unprepared,
-                // No answer of the server's, or a prepared statement that does not fit any more.
-                None | Some("0A000") => Remedy::Discard,
+                // No answer of the server's.
+                None => Remedy::Discard,
                 Some(_) => Remedy::Tell,
             },
         }
@@ -97,8 +148,13 @@ impl Failure {
     /// Marks a failure of the commit: without an answer of the server nobody knows.
     pub(crate) fn at_commit(self) -> Self {
         match self {
-            Self::Sql(error) if error.code().is_none_or(|code| code.code().starts_with("57P")) => {
-                Self::Unsure(error)
+            Self::Sql(refused)
+                if refused
+                    .error
+                    .code()
+                    .is_none_or(|code| code.code().starts_with("57P")) =>
+            {
+                Self::Unsure(refused)
             }
             other => other,
         }
@@ -122,21 +178,24 @@ impl Failure {
                 message: "others kept changing the same rows".to_owned(),
                 source: None,
             },
-            Self::Unsure(error) => Error::unavailable(
+            Self::Unsure(refused) => Error::unavailable(
                 "the connection to the database broke during a commit",
-                Arc::clone(error),
+                Arc::clone(refused),
             ),
-            Self::Sql(error) => self.sql_error(error),
+            Self::Sql(refused) => self.sql_error(refused),
         }
     }
 
-    fn sql_error(&self, error: &Arc<tokio_postgres::Error>) -> Error {
-        let unavailable = |what: &str| Error::unavailable(what, Arc::clone(error));
+    fn sql_error(&self, refused: &Arc<Refused>) -> Error {
+        let unavailable = |what: &str| Error::unavailable(what, Arc::clone(refused));
+        let unsupported = |what: &str| Error::Unsupported {
+            message: format!("{what} ({refused})"),
+        };
         let Some(state) = self.state() else {
-            return if is_unreadable(error) {
+            return if is_unreadable(&refused.error) {
                 Error::Damaged {
                     message: "a stored row cannot be read".to_owned(),
-                    source: Some(Box::new(Arc::clone(error))),
+                    source: Some(Box::new(Arc::clone(refused))),
                 }
             } else {
                 unavailable("the connection to the database is lost")
@@ -144,10 +203,7 @@ impl Failure {
         };
         match (&state[..2], state) {
             ("22" | "23" | "54", _) => Error::Rejected {
-                message: format!(
-                    "the database refuses it: {} ({state})",
-                    error.as_db_error().map_or("no reason given", |db| db.message())
-                ),
+                message: format!("the database refuses it: {} ({state})", self.said()),
             },
             (_, "25006") => unavailable("the database is read-only: it may be a standby"),
             ("53", _) => unavailable("the database has run out of room, memory or connections"),
@@ -155,11 +211,31 @@ impl Failure {
             ("40", _) => unavailable("others kept changing the same rows"),
             (_, "XX001" | "XX002") => Error::Damaged {
                 message: "the database reports damaged data: restore a backup".to_owned(),
-                source: Some(Box::new(Arc::clone(error))),
+                source: Some(Box::new(Arc::clone(refused))),
             },
-            ("42" | "3F", _) => unavailable("the schema `hapax` is not as this program needs it"),
+            (_, "42501") => unsupported(
+                "the database denies Hapax a right that it needs: grant the role in the store's URL all rights on \
+                 the schema `hapax`",
+            ),
+            (_, "42P01" | "42703" | "42704" | "3F000") => unsupported(
+                "the schema `hapax` lacks something that this version of Hapax needs: run the version that set it \
+                 up, or restore a backup",
+            ),
+            ("42" | "0A" | "3F", _) => unsupported(
+                "the database does not support a statement of Hapax: compare its version and extensions with the \
+                 guide, and report this line",
+            ),
             _ => unavailable("the database cannot do it now"),
         }
+    }
+
+    /// The server's own words.
+    fn said(&self) -> &str {
+        let said = match self {
+            Self::Sql(refused) | Self::Unsure(refused) => refused.error.as_db_error().map(DbError::message),
+            Self::Moved | Self::Rejected(_) | Self::Unreadable(_) | Self::Unavailable(_) => None,
+        };
+        said.unwrap_or("no reason given")
     }
 }
 
@@ -188,6 +264,15 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.to_error(), f)
     }
+}
+
+/// Whether a prepared statement has other columns than when it was prepared. The server's function says so: the
+/// SQLSTATE stands for much else, and the message comes in the server's language.
+fn is_outdated(error: &tokio_postgres::Error) -> bool {
+    error.code() == Some(&SqlState::FEATURE_NOT_SUPPORTED)
+        && error
+            .as_db_error()
+            .is_some_and(|said| said.routine() == Some("RevalidateCachedQuery"))
 }
 
 /// Whether a value of a row could not be read: the library names its reason, which is not the

@@ -52,6 +52,7 @@ mod rows;
 mod schema;
 mod session;
 mod source_state;
+mod statement;
 mod step;
 mod store;
 mod tallies;

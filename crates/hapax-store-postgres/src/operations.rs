@@ -21,12 +21,12 @@ impl Operations for PostgresStore {
     }
 
     async fn pause(&self, pause: Pause) -> Result<(), Error> {
-        self.run(pause, |session, pause| pauses::pause(session, pause).boxed())
+        self.keep_up(pause, |session, pause| pauses::pause(session, pause).boxed())
             .await
     }
 
     async fn resume(&self, destination: &DestinationId) -> Result<bool, Error> {
-        self.run(destination.clone(), |session, destination| {
+        self.keep_up(destination.clone(), |session, destination| {
             pauses::resume(session, destination).boxed()
         })
         .await
@@ -59,7 +59,7 @@ impl Operations for PostgresStore {
     }
 
     async fn record(&self, entry: AuditEntry) -> Result<(), Error> {
-        self.run(entry, |session, entry| audit::record(session, entry).boxed())
+        self.keep_up(entry, |session, entry| audit::record(session, entry).boxed())
             .await
     }
 
@@ -68,7 +68,7 @@ impl Operations for PostgresStore {
         after: Option<Cursor>,
         limit: u32,
     ) -> Result<(Vec<AuditRecord>, Option<Cursor>), Error> {
-        self.run((after, limit), |session, page| {
+        self.search((after, limit), |session, page| {
             audit::audit(session, page).boxed()
         })
         .await
@@ -80,14 +80,14 @@ impl Operations for PostgresStore {
         after: Option<Cursor>,
         limit: u32,
     ) -> Result<(Vec<DeliveryView>, Option<Cursor>), Error> {
-        self.run((query.clone(), after, limit), |session, page| {
+        self.search((query.clone(), after, limit), |session, page| {
             dead::deliveries(session, page).boxed()
         })
         .await
     }
 
     async fn dead_groups(&self, limit: u32) -> Result<Vec<DeadGroup>, Error> {
-        self.run(limit, |session, limit| dead::dead_groups(session, *limit).boxed())
+        self.search(limit, |session, limit| dead::dead_groups(session, *limit).boxed())
             .await
     }
 
@@ -96,19 +96,19 @@ impl Operations for PostgresStore {
         deliveries: Vec<(EventId, DestinationId)>,
         disposal: Disposal,
     ) -> Result<u64, Error> {
-        self.run((deliveries, disposal), |session, input| {
+        self.keep_up((deliveries, disposal), |session, input| {
             dead::dispose(session, input).boxed()
         })
         .await
     }
 
     async fn create_replay(&self, job: ReplayJob) -> Result<(), Error> {
-        self.run(job, |session, job| jobs::create_replay(session, job).boxed())
+        self.keep_up(job, |session, job| jobs::create_replay(session, job).boxed())
             .await
     }
 
     async fn replay_job(&self, id: ReplayJobId) -> Result<Option<ReplayJob>, Error> {
-        self.run(id, |session, id| jobs::replay_job(session, *id).boxed())
+        self.search(id, |session, id| jobs::replay_job(session, *id).boxed())
             .await
     }
 
@@ -117,45 +117,45 @@ impl Operations for PostgresStore {
         after: Option<Cursor>,
         limit: u32,
     ) -> Result<(Vec<ReplayJob>, Option<Cursor>), Error> {
-        self.run((after, limit), |session, page| {
+        self.search((after, limit), |session, page| {
             jobs::replay_jobs(session, page).boxed()
         })
         .await
     }
 
     async fn unfinished_replays(&self) -> Result<Vec<ReplayJob>, Error> {
-        self.run((), |session, ()| jobs::unfinished_replays(session).boxed())
+        self.keep_up((), |session, ()| jobs::unfinished_replays(session).boxed())
             .await
     }
 
     async fn claim_replay(&self, id: ReplayJobId, driver: Driver) -> Result<Option<ReplayJob>, Error> {
-        self.run((id, driver), |session, input| {
+        self.keep_up((id, driver), |session, input| {
             jobs::claim_replay(session, input).boxed()
         })
         .await
     }
 
     async fn advance_replay(&self, job: &ReplayJob, driver: Driver) -> Result<bool, Error> {
-        self.run((job.clone(), driver), |session, input| {
+        self.keep_up((job.clone(), driver), |session, input| {
             jobs::advance_replay(session, input).boxed()
         })
         .await
     }
 
     async fn cancel_replay(&self, id: ReplayJobId) -> Result<bool, Error> {
-        self.run(id, |session, id| jobs::cancel_replay(session, *id).boxed())
+        self.keep_up(id, |session, id| jobs::cancel_replay(session, *id).boxed())
             .await
     }
 
     async fn note_duplicates(&self, notes: Vec<DuplicateNote>) -> Result<(), Error> {
-        self.run(notes, |session, notes| {
+        self.keep_up(notes, |session, notes| {
             duplicates::note_duplicates(session, notes).boxed()
         })
         .await
     }
 
     async fn copies(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
-        self.run(identity.clone(), |session, identity| {
+        self.search(identity.clone(), |session, identity| {
             duplicates::copies(session, identity).boxed()
         })
         .await
@@ -165,40 +165,41 @@ impl Operations for PostgresStore {
         &self,
         fields: Vec<IndexedField>,
     ) -> Result<Vec<(IndexedField, Timestamp)>, Error> {
-        self.run(fields, |session, fields| {
+        self.keep_up(fields, |session, fields| {
             indexed::declare(session, fields).boxed()
         })
         .await
     }
 
     async fn put_traffic(&self, rows: Vec<TrafficRow>) -> Result<(), Error> {
-        self.run(rows, |session, rows| traffic::put(session, rows).boxed())
+        self.keep_up(rows, |session, rows| traffic::put(session, rows).boxed())
             .await
     }
 
     async fn traffic(&self, span: Span) -> Result<Vec<TrafficRow>, Error> {
-        self.run(span, |session, span| traffic::list(session, *span).boxed())
+        self.keep_up(span, |session, span| traffic::list(session, *span).boxed())
             .await
     }
 
     async fn put_view(&self, view: SavedView) -> Result<bool, Error> {
-        self.run(view, |session, view| views::put(session, view).boxed())
+        self.keep_up(view, |session, view| views::put(session, view).boxed())
             .await
     }
 
     async fn delete_view(&self, name: &str) -> Result<bool, Error> {
-        self.run(name.to_owned(), |session, name| {
+        self.keep_up(name.to_owned(), |session, name| {
             views::delete(session, name).boxed()
         })
         .await
     }
 
     async fn views(&self) -> Result<Vec<SavedView>, Error> {
-        self.run((), |session, ()| views::list(session).boxed()).await
+        self.search((), |session, ()| views::list(session).boxed()).await
     }
 
     async fn alerts(&self) -> Result<Vec<AlertState>, Error> {
-        self.run((), |session, ()| alerts::list(session).boxed()).await
+        self.keep_up((), |session, ()| alerts::list(session).boxed())
+            .await
     }
 
     async fn swap_alert(
@@ -207,28 +208,28 @@ impl Operations for PostgresStore {
         before: Option<Vec<u8>>,
         after: Option<Vec<u8>>,
     ) -> Result<bool, Error> {
-        self.run((name.to_owned(), before, after), |session, swap| {
+        self.keep_up((name.to_owned(), before, after), |session, swap| {
             alerts::swap(session, swap).boxed()
         })
         .await
     }
 
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {
-        self.run(notes, |session, notes| {
+        self.keep_up(notes, |session, notes| {
             bodies::note_bodies(session, notes).boxed()
         })
         .await
     }
 
     async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {
-        self.run((first, raw_hash), |session, name| {
+        self.search((first, raw_hash), |session, name| {
             conflicts::conflict(session, name).boxed()
         })
         .await
     }
 
     async fn mark_released(&self, first: EventId, raw_hash: BodyHash, event: EventId) -> Result<(), Error> {
-        self.run((first, raw_hash, event), |session, input| {
+        self.keep_up((first, raw_hash, event), |session, input| {
             conflicts::mark_released(session, input).boxed()
         })
         .await

@@ -13,9 +13,14 @@ pub struct Options {
     pub url: Secret,
     /// What it is opened for: an unfinished copy is not served.
     pub purpose: Purpose,
-    /// Connections at most.
+    /// Connections at most for what events need: accepts, leases, heartbeats, outcomes.
     pub connections_max: usize,
-    /// Calls that may run or wait for a connection; more are refused as overloaded.
+    /// Connections at most for upkeep: purging, replays, counts, and what operators change. They are further ones, so
+    /// that no event waits for any of it.
+    pub upkeep_connections_max: usize,
+    /// Connections at most for searches and lists: further ones, so that neither events nor upkeep wait for them.
+    pub search_connections_max: usize,
+    /// Calls of each of these kinds that may run or wait for a connection; more are refused as overloaded.
     pub calls_max: usize,
     /// How long a call waits for a connection.
     pub acquire_timeout: Duration,
@@ -74,6 +79,8 @@ impl Options {
             url: Secret::new(url),
             purpose: Purpose::Serve,
             connections_max: 8,
+            upkeep_connections_max: 2,
+            search_connections_max: 2,
             calls_max: 1_024,
             acquire_timeout: Duration::from_secs(5),
             connect_timeout: Duration::from_secs(5),

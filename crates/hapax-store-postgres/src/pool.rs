@@ -17,9 +17,10 @@ use crate::failure::Failure;
 /// Buckets there are.
 pub(crate) const BUCKETS: i16 = 64;
 
-/// The pool.
+/// A pool: of the connections of a store for one purpose.
 pub(crate) struct Pool {
-    connector: Connector,
+    maker: Arc<Maker>,
+    purpose: &'static str,
     idle: Mutex<Vec<Connection>>,
     permits: Arc<Semaphore>,
     calls: AtomicUsize,
@@ -28,6 +29,11 @@ pub(crate) struct Pool {
     /// Rises whenever a connection was made after another one was lost.
     epoch: AtomicU64,
     lost: AtomicBool,
+}
+
+/// What makes the connections of all pools of a store.
+pub(crate) struct Maker {
+    connector: Connector,
     /// Whether statements are prepared; once not, never again.
     prepares: AtomicBool,
     next_slot: AtomicI16,
@@ -56,20 +62,57 @@ pub(crate) struct Lent {
     _permit: OwnedSemaphorePermit,
 }
 
-impl Pool {
-    pub(crate) fn new(connector: Connector, options: &Options) -> Self {
-        let prepares = connector.may_prepare();
+impl Maker {
+    pub(crate) fn new(connector: Connector) -> Self {
         Self {
+            prepares: AtomicBool::new(connector.may_prepare()),
             connector,
+            next_slot: AtomicI16::new(fastrand::i16(0..BUCKETS)),
+        }
+    }
+
+    async fn connect(&self) -> Result<Connection, Failure> {
+        let connected = self.connector.connect().await.map_err(|error| {
+            Failure::Unavailable(format!("the database cannot be reached: {}", error.reason()))
+        })?;
+        if !connected.prepares {
+            self.stop_preparing();
+        }
+        Ok(Connection {
+            client: connected.client,
+            statements: Mutex::new(HashMap::new()),
+            slot: self.next_slot.fetch_add(1, Ordering::Relaxed).rem_euclid(BUCKETS),
+        })
+    }
+
+    fn stop_preparing(&self) {
+        if self.prepares.swap(false, Ordering::AcqRel) {
+            tracing::info!(
+                "a pooler such as pgbouncer is between this process and the database, so statements are not \
+                 prepared; where it keeps them apart, add prepared_statements=true to the store's URL"
+            );
+        }
+    }
+}
+
+impl Pool {
+    /// A pool of at most this many connections. `purpose` says what for.
+    pub(crate) fn new(
+        maker: &Arc<Maker>,
+        purpose: &'static str,
+        connections_max: usize,
+        options: &Options,
+    ) -> Self {
+        Self {
+            maker: Arc::clone(maker),
+            purpose,
             idle: Mutex::new(Vec::new()),
-            permits: Arc::new(Semaphore::new(options.connections_max.max(1))),
+            permits: Arc::new(Semaphore::new(connections_max.max(1))),
             calls: AtomicUsize::new(0),
             calls_max: options.calls_max,
             acquire_timeout: options.acquire_timeout,
             epoch: AtomicU64::new(0),
             lost: AtomicBool::new(false),
-            prepares: AtomicBool::new(prepares),
-            next_slot: AtomicI16::new(fastrand::i16(0..BUCKETS)),
         }
     }
 
@@ -78,17 +121,12 @@ impl Pool {
     }
 
     pub(crate) fn prepares(&self) -> bool {
-        self.prepares.load(Ordering::Acquire)
+        self.maker.prepares.load(Ordering::Acquire)
     }
 
     /// Prepares no statement any more.
     pub(crate) fn stop_preparing(&self) {
-        if self.prepares.swap(false, Ordering::AcqRel) {
-            tracing::info!(
-                "a pooler such as pgbouncer is between this process and the database, so statements are not \
-                 prepared; where it keeps them apart, add prepared_statements=true to the store's URL"
-            );
-        }
+        self.maker.stop_preparing();
     }
 
     /// A place for one call, unless there are too many.
@@ -104,7 +142,9 @@ impl Pool {
     pub(crate) async fn acquire(&self) -> Result<Lent, Failure> {
         let permit = tokio::time::timeout(self.acquire_timeout, Arc::clone(&self.permits).acquire_owned())
             .await
-            .map_err(|_| Failure::Unavailable("all database connections are busy".to_owned()))?
+            .map_err(|_| {
+                Failure::Unavailable(format!("all database connections for {} are busy", self.purpose))
+            })?
             .map_err(|_| Failure::Unavailable("the store is closed".to_owned()))?;
         while let Some(connection) = self.idle().pop() {
             if connection.client.is_closed() {
@@ -116,23 +156,12 @@ impl Pool {
                 _permit: permit,
             });
         }
-        let connected = self
-            .connector
-            .connect()
-            .await
-            .map_err(|error| Failure::Unavailable(format!("the database cannot be reached: {error}")))?;
-        if !connected.prepares {
-            self.stop_preparing();
-        }
+        let connection = self.maker.connect().await?;
         if self.lost.swap(false, Ordering::AcqRel) {
             self.epoch.fetch_add(1, Ordering::AcqRel);
         }
         Ok(Lent {
-            connection: Connection {
-                client: connected.client,
-                statements: Mutex::new(HashMap::new()),
-                slot: self.next_slot.fetch_add(1, Ordering::Relaxed).rem_euclid(BUCKETS),
-            },
+            connection,
             _permit: permit,
         })
     }

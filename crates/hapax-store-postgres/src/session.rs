@@ -1,12 +1,14 @@
 //! A step's hold on a connection: statements, the transaction, and numbers and time from the server.
 
+use std::panic::Location;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::TryFutureExt as _;
 use futures_util::future::{join, join_all};
 use hapax_core::Timestamp;
-use tokio_postgres::{Row, Statement};
+use tokio_postgres::{Client, Row, Statement};
 
 use crate::batch::{Batch, Run};
 use crate::bind::{Param, bind};
@@ -114,12 +116,7 @@ impl Session {
     /// Begins a transaction that writes.
     pub(crate) async fn begin(&self) -> Result<(), Failure> {
         self.in_transaction.store(true, Ordering::Release);
-        Ok(self
-            .lent
-            .connection
-            .client
-            .batch_execute(&self.terms.begin)
-            .await?)
+        self.control(&self.terms.begin).await
     }
 
     /// Begins a transaction that writes and asks for the server's time, in one go.
@@ -130,41 +127,25 @@ impl Session {
         now
     }
 
-    /// The same, and as many new numbers as asked for.
-    pub(crate) async fn begin_with(&self, count: usize) -> Result<(Timestamp, Numbers), Failure> {
-        let (begun, taken) = join(self.begin(), self.take(count)).await;
-        begun?;
-        taken
-    }
-
     /// Begins a transaction that sees one state of the database, however many statements it takes.
     pub(crate) async fn begin_reading(&self) -> Result<(), Failure> {
         self.in_transaction.store(true, Ordering::Release);
-        Ok(self
-            .lent
-            .connection
-            .client
-            .batch_execute(&self.terms.begin_reading)
-            .await?)
+        self.control(&self.terms.begin_reading).await
     }
 
     /// Commits.
     pub(crate) async fn commit(&self) -> Result<(), Failure> {
         fail::fail_point!("postgres.before_commit");
-        let outcome = self.lent.connection.client.batch_execute("COMMIT").await;
+        let outcome = self.control("COMMIT").await;
         fail::fail_point!("postgres.after_commit");
-        match outcome {
-            Ok(()) => {
-                self.in_transaction.store(false, Ordering::Release);
-                Ok(())
-            }
-            Err(error) => Err(Failure::from(error).at_commit()),
-        }
+        outcome.map_err(Failure::at_commit)?;
+        self.in_transaction.store(false, Ordering::Release);
+        Ok(())
     }
 
     /// Rolls back what is open.
     pub(crate) async fn rollback(&self) -> Result<(), Failure> {
-        self.lent.connection.client.batch_execute("ROLLBACK").await?;
+        self.control("ROLLBACK").await?;
         self.in_transaction.store(false, Ordering::Release);
         Ok(())
     }
@@ -185,40 +166,79 @@ impl Session {
         ))
     }
 
+    /// Begins or ends a transaction.
+    async fn control(&self, sql: &str) -> Result<(), Failure> {
+        let done = self.client().batch_execute(sql).await;
+        done.map_err(|error| Failure::of(sql, Location::caller(), error))
+    }
+
+    const fn client(&self) -> &Client {
+        &self.lent.connection.client
+    }
+
     /// Runs a statement; its rows.
-    pub(crate) async fn rows(&self, sql: &'static str, params: &[Param<'_>]) -> Result<Vec<Row>, Failure> {
-        let client = &self.lent.connection.client;
-        if self.prepares {
-            let statement = self.statement(sql, params).await?;
-            let values: Vec<_> = params.iter().map(|(value, _)| *value).collect();
-            Ok(client.query(&statement, &values).await?)
-        } else {
-            Ok(client.query_typed(sql, params).await?)
-        }
+    #[track_caller]
+    pub(crate) fn rows(
+        &self,
+        sql: &'static str,
+        params: &[Param<'_>],
+    ) -> impl Future<Output = Result<Vec<Row>, Failure>> {
+        let caller = Location::caller();
+        let rows = async move {
+            if self.prepares {
+                let statement = self.statement(sql, params).await?;
+                let values: Vec<_> = params.iter().map(|(value, _)| *value).collect();
+                self.client().query(&statement, &values).await
+            } else {
+                self.client().query_typed(sql, params).await
+            }
+        };
+        rows.map_err(move |error| Failure::of(sql, caller, error))
     }
 
     /// Runs a statement that is put together, and so not prepared; its rows.
-    pub(crate) async fn rows_of(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Failure> {
-        Ok(self.lent.connection.client.query_typed(sql, params).await?)
+    #[track_caller]
+    pub(crate) fn rows_of(
+        &self,
+        sql: &str,
+        params: &[Param<'_>],
+    ) -> impl Future<Output = Result<Vec<Row>, Failure>> {
+        let caller = Location::caller();
+        let rows = async move { self.client().query_typed(sql, params).await };
+        rows.map_err(move |error| Failure::of(sql, caller, error))
     }
 
     /// Runs a statement over rows: once, or once for each bucket, sent in one go; all its rows. Nothing
     /// is asked where there are no rows.
-    pub(crate) async fn over(&self, text: &'static str, batch: &Batch<'_>) -> Result<Vec<Row>, Failure> {
-        if batch.is_empty() {
-            return Ok(Vec::new());
+    #[track_caller]
+    pub(crate) fn over(
+        &self,
+        text: &'static str,
+        batch: &Batch<'_>,
+    ) -> impl Future<Output = Result<Vec<Row>, Failure>> {
+        let caller = Location::caller();
+        async move {
+            if batch.is_empty() {
+                return Ok(Vec::new());
+            }
+            let form = Form::of(text, self.terms.spread);
+            let sql = template::fill(text, form, &batch.columns());
+            let runs = batch.runs(form);
+            let failed = |error| Failure::of(text, caller, error);
+            // Before the runs, so that it is prepared once.
+            let statement = match runs.first() {
+                Some(run) if self.prepares => {
+                    Some(self.statement(&sql, &run.params()).await.map_err(failed)?)
+                }
+                Some(_) | None => None,
+            };
+            // Each is sent when it is first asked, and they are asked in order.
+            let runs = runs
+                .iter()
+                .map(|run| self.run(statement.as_ref(), &sql, run).map_err(failed));
+            let outcomes = join_all(runs).await;
+            Ok(failure::all(outcomes)?.into_iter().flatten().collect())
         }
-        let form = Form::of(text, self.terms.spread);
-        let sql = template::fill(text, form, &batch.columns());
-        let runs = batch.runs(form);
-        // Before the runs, so that it is prepared once.
-        let statement = match runs.first() {
-            Some(run) if self.prepares => Some(self.statement(&sql, &run.params()).await?),
-            Some(_) | None => None,
-        };
-        // Each is sent when it is first asked, and they are asked in order.
-        let outcomes = join_all(runs.iter().map(|run| self.run(statement.as_ref(), &sql, run))).await;
-        Ok(failure::all(outcomes)?.into_iter().flatten().collect())
     }
 
     async fn run(
@@ -226,50 +246,65 @@ impl Session {
         statement: Option<&Statement>,
         sql: &str,
         run: &Run<'_, '_>,
-    ) -> Result<Vec<Row>, Failure> {
-        let client = &self.lent.connection.client;
+    ) -> Result<Vec<Row>, tokio_postgres::Error> {
         let params = run.params();
         match statement {
             Some(statement) => {
                 let values: Vec<_> = params.iter().map(|(value, _)| *value).collect();
-                Ok(client.query(statement, &values).await?)
+                self.client().query(statement, &values).await
             }
-            None => Ok(client.query_typed(sql, &params).await?),
+            None => self.client().query_typed(sql, &params).await,
         }
     }
 
     /// Runs a statement over rows for its effect.
-    pub(crate) async fn write(&self, text: &'static str, batch: &Batch<'_>) -> Result<(), Failure> {
-        self.over(text, batch).await.map(drop)
+    #[track_caller]
+    pub(crate) fn write(
+        &self,
+        text: &'static str,
+        batch: &Batch<'_>,
+    ) -> impl Future<Output = Result<(), Failure>> {
+        self.over(text, batch).map_ok(drop)
     }
 
     /// Runs a statement for its effect.
-    pub(crate) async fn execute(&self, sql: &'static str, params: &[Param<'_>]) -> Result<(), Failure> {
-        self.rows(sql, params).await.map(drop)
-    }
-
-    /// A statement with exactly one row.
-    pub(crate) async fn one(&self, sql: &'static str, params: &[Param<'_>]) -> Result<Row, Failure> {
-        self.optional(sql, params).await?.ok_or_else(|| {
-            Failure::Unreadable("the database gave no row where there is always one".to_owned())
-        })
-    }
-
-    /// A statement with one row or none.
-    pub(crate) async fn optional(
+    #[track_caller]
+    pub(crate) fn execute(
         &self,
         sql: &'static str,
         params: &[Param<'_>],
-    ) -> Result<Option<Row>, Failure> {
-        Ok(self.rows(sql, params).await?.into_iter().next())
+    ) -> impl Future<Output = Result<(), Failure>> {
+        self.rows(sql, params).map_ok(drop)
     }
 
-    async fn statement(&self, sql: &str, params: &[Param<'_>]) -> Result<Statement, Failure> {
+    /// A statement with exactly one row.
+    #[track_caller]
+    pub(crate) fn one(
+        &self,
+        sql: &'static str,
+        params: &[Param<'_>],
+    ) -> impl Future<Output = Result<Row, Failure>> {
+        let missing = || Failure::Unreadable("the database gave no row where there is always one".to_owned());
+        let row = self.optional(sql, params);
+        async move { row.await?.ok_or_else(missing) }
+    }
+
+    /// A statement with one row or none.
+    #[track_caller]
+    pub(crate) fn optional(
+        &self,
+        sql: &'static str,
+        params: &[Param<'_>],
+    ) -> impl Future<Output = Result<Option<Row>, Failure>> {
+        self.rows(sql, params).map_ok(|rows| rows.into_iter().next())
+    }
+
+    async fn statement(&self, sql: &str, params: &[Param<'_>]) -> Result<Statement, tokio_postgres::Error> {
         if let Some(statement) = lock(&self.lent.connection.statements).get(sql) {
             return Ok(statement.clone());
         }
         let types: Vec<_> = params.iter().map(|(_, sql_type)| sql_type.clone()).collect();
-        let statement = self.lent.connection.client.prepare_typed(sql, &types).await?;
+        let statement = self.client().prepare_typed(sql, &types).await?;
         lock(&self.lent.connection.statements).insert(sql.to_owned(), statement.clone());
         Ok(statement)
     }

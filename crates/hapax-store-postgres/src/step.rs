@@ -50,7 +50,7 @@ impl Runner {
         let keep = match &outcome {
             Ok(_) => true,
             Err(failure) => match failure.remedy() {
-                Remedy::Discard => false,
+                Remedy::Discard | Remedy::Afresh => false,
                 Remedy::Unprepared => {
                     self.pool.stop_preparing();
                     false

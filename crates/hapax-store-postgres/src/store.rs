@@ -13,7 +13,7 @@ use hapax_core::store::{
 use hapax_core::{EventId, Hold, Identity, Store};
 
 use crate::open::{self, OpenError};
-use crate::pool::Pool;
+use crate::pool::{Maker, Pool};
 use crate::purge::Progress;
 use crate::session::Terms;
 use crate::step::{Runner, Step};
@@ -25,7 +25,12 @@ use crate::{
 
 /// The store for many replicas: a PostgreSQL database, shared with any number of other processes.
 pub struct PostgresStore {
+    /// For what events need, which waits for nothing else.
     runner: Runner,
+    /// For upkeep, and what operators change.
+    upkeep: Runner,
+    /// For searches and lists.
+    searches: Runner,
     options: Arc<Options>,
     progress: Arc<Progress>,
     vacuum: Arc<Vacuum>,
@@ -39,12 +44,16 @@ impl PostgresStore {
     /// newer program; it is then as it was.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
         let (connector, spread) = open::open(&options).await?;
+        let maker = Arc::new(Maker::new(connector));
+        let runner = |purpose, connections_max| Runner {
+            pool: Arc::new(Pool::new(&maker, purpose, connections_max, &options)),
+            terms: Terms::new(&options, spread),
+            step_timeout: options.step_timeout,
+        };
         Ok(Self {
-            runner: Runner {
-                pool: Arc::new(Pool::new(connector, &options)),
-                terms: Terms::new(&options, spread),
-                step_timeout: options.step_timeout,
-            },
+            runner: runner("events", options.connections_max),
+            upkeep: runner("upkeep", options.upkeep_connections_max),
+            searches: runner("searches", options.search_connections_max),
             options: Arc::new(options),
             progress: Arc::default(),
             vacuum: Arc::default(),
@@ -61,23 +70,50 @@ impl PostgresStore {
         self.runner.pool.prepares()
     }
 
-    /// Runs a step in a task of its own: it comes to its end even if nobody waits for it any more.
+    /// Runs a step that an event waits for.
     pub(crate) async fn run<I, O>(&self, input: I, step: Step<I, O>) -> Result<O, Error>
     where
         I: Send + Sync + 'static,
         O: Send + 'static,
     {
-        let place = self.runner.pool.admit()?;
-        let runner = self.runner.clone();
-        let task = tokio::spawn(async move {
-            let outcome = runner.run(&input, step).await;
-            drop(place);
-            outcome
-        });
-        match task.await {
-            Ok(outcome) => outcome.map_err(|failure| failure.to_error()),
-            Err(error) => Err(Error::unavailable("the step was stopped", error)),
-        }
+        run(&self.runner, input, step).await
+    }
+
+    /// Runs a step of upkeep, or an operator's.
+    pub(crate) async fn keep_up<I, O>(&self, input: I, step: Step<I, O>) -> Result<O, Error>
+    where
+        I: Send + Sync + 'static,
+        O: Send + 'static,
+    {
+        run(&self.upkeep, input, step).await
+    }
+
+    /// Runs a step that looks for something.
+    pub(crate) async fn search<I, O>(&self, input: I, step: Step<I, O>) -> Result<O, Error>
+    where
+        I: Send + Sync + 'static,
+        O: Send + 'static,
+    {
+        run(&self.searches, input, step).await
+    }
+}
+
+/// Runs a step in a task of its own: it comes to its end even if nobody waits for it any more.
+async fn run<I, O>(runner: &Runner, input: I, step: Step<I, O>) -> Result<O, Error>
+where
+    I: Send + Sync + 'static,
+    O: Send + 'static,
+{
+    let place = runner.pool.admit()?;
+    let runner = runner.clone();
+    let task = tokio::spawn(async move {
+        let outcome = runner.run(&input, step).await;
+        drop(place);
+        outcome
+    });
+    match task.await {
+        Ok(outcome) => outcome.map_err(|failure| failure.to_error()),
+        Err(error) => Err(Error::unavailable("the step was stopped", error)),
     }
 }
 
@@ -136,7 +172,7 @@ impl Store for PostgresStore {
             })
             .await?;
         self.vacuum
-            .finished(rows, self.options.vacuum_after, &self.runner);
+            .finished(rows, self.options.vacuum_after, &self.upkeep);
         Ok(written)
     }
 
@@ -153,21 +189,21 @@ impl Store for PostgresStore {
     async fn replay(&self, orders: Vec<ReplayOrder>) -> Result<Vec<Replayed>, Error> {
         let mut answers = Vec::with_capacity(orders.len());
         for part in replay::parts(orders) {
-            let replayed = self.run(part, |session, part| replay::replay(session, part).boxed());
+            let replayed = self.keep_up(part, |session, part| replay::replay(session, part).boxed());
             answers.extend(replayed.await?);
         }
         Ok(answers)
     }
 
     async fn forget(&self, identity: &Identity) -> Result<Forgotten, Error> {
-        self.run(identity.clone(), |session, identity| {
+        self.keep_up(identity.clone(), |session, identity| {
             forget::forget(session, identity).boxed()
         })
         .await
     }
 
     async fn look_up(&self, identity: &Identity) -> Result<Option<LedgerEntry>, Error> {
-        self.run(identity.clone(), |session, identity| {
+        self.search(identity.clone(), |session, identity| {
             look_up::look_up(session, identity).boxed()
         })
         .await
@@ -184,17 +220,18 @@ impl Store for PostgresStore {
             limit,
             scan_max: self.options.list_scan_max,
         };
-        self.run(page, |session, page| list::list(session, page).boxed())
+        self.search(page, |session, page| list::list(session, page).boxed())
             .await
     }
 
     async fn counts(&self) -> Result<Counts, Error> {
-        self.run((), |session, ()| counts::counts(session).boxed()).await
+        self.keep_up((), |session, ()| counts::counts(session).boxed())
+            .await
     }
 
     async fn purge(&self, order: PurgeOrder) -> Result<Purged, Error> {
-        let place = self.runner.pool.admit()?;
-        let runner = self.runner.clone();
+        let place = self.upkeep.pool.admit()?;
+        let runner = self.upkeep.clone();
         let progress = Arc::clone(&self.progress);
         let options = Arc::clone(&self.options);
         let task = tokio::spawn(async move {

@@ -25,33 +25,36 @@ pub(crate) use mark::is_unfinished_copy;
 #[async_trait]
 impl Transfer for PostgresStore {
     async fn origin(&self) -> Result<Origin, Error> {
-        self.run((), |session, ()| mark::origin(session).boxed()).await
+        self.keep_up((), |session, ()| mark::origin(session).boxed())
+            .await
     }
 
     async fn census(&self) -> Result<Census, Error> {
-        self.run((), |session, ()| census::census(session).boxed()).await
+        self.search((), |session, ()| census::census(session).boxed())
+            .await
     }
 
     async fn export(&self, after: &TransferCursor, limit: u32) -> Result<TransferPage, Error> {
-        self.run((after.clone(), limit), |session, (after, limit)| {
+        self.search((after.clone(), limit), |session, (after, limit)| {
             pages::page(session, after, i64::from(*limit)).boxed()
         })
         .await
     }
 
     async fn begin_import(&self, mark: &ImportMark) -> Result<ImportBegun, Error> {
-        self.run(mark.clone(), |session, mark| mark::begin(session, mark).boxed())
+        self.keep_up(mark.clone(), |session, mark| mark::begin(session, mark).boxed())
             .await
     }
 
     async fn import(&self, records: Vec<Record>, reached: &TransferCursor) -> Result<(), Error> {
-        self.run((records, reached.clone()), |session, (records, reached)| {
+        self.keep_up((records, reached.clone()), |session, (records, reached)| {
             take_in::take_in(session, records, reached).boxed()
         })
         .await
     }
 
     async fn finish_import(&self) -> Result<(), Error> {
-        self.run((), |session, ()| mark::finish(session).boxed()).await
+        self.keep_up((), |session, ()| mark::finish(session).boxed())
+            .await
     }
 }

@@ -12,6 +12,8 @@ mod citus;
 mod copying;
 #[path = "it/disaster.rs"]
 mod disaster;
+#[path = "it/duplicates.rs"]
+mod duplicates;
 #[path = "it/encrypted.rs"]
 mod encrypted;
 #[path = "it/failover.rs"]
@@ -28,6 +30,10 @@ mod planning;
 mod poison;
 #[path = "it/pooled.rs"]
 mod pooled;
+#[path = "it/proxy.rs"]
+mod proxy;
+#[path = "it/refusals.rs"]
+mod refusals;
 #[path = "it/replaying.rs"]
 mod replaying;
 #[path = "it/replicas.rs"]

@@ -35,8 +35,8 @@ pub(crate) struct Link {
     connections: Connections,
     routes: Routes,
     calls: Semaphore,
-    /// The greatest number that any shard has told us.
-    floor: AtomicU64,
+    /// The greatest number that any shard has told us, on any link of the store.
+    floor: Arc<AtomicU64>,
     call_timeout: Duration,
     wait_timeout: Duration,
 }
@@ -54,9 +54,18 @@ impl Link {
             connections: Connections::new(place, options),
             shards,
             calls: Semaphore::new(options.calls_max),
-            floor: AtomicU64::new(0),
+            floor: Arc::default(),
             call_timeout: options.call_timeout,
             wait_timeout: options.wait_timeout,
+        }
+    }
+
+    /// A further way to the same shards, with connections and a bound of its own: nothing here waits for what is called
+    /// there.
+    pub(crate) fn beside(&self, place: &Place, options: &Options) -> Self {
+        Self {
+            floor: Arc::clone(&self.floor),
+            ..Self::new(place, self.shards.clone(), options)
         }
     }
 

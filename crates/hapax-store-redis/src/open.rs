@@ -99,6 +99,7 @@ pub enum OpenError {
 /// An open store.
 pub(crate) struct Opened {
     pub(crate) link: Arc<Link>,
+    pub(crate) aside: Arc<Link>,
     pub(crate) kind: Kind,
     pub(crate) warnings: Vec<Warning>,
 }
@@ -117,6 +118,7 @@ pub(crate) async fn open(options: &Options) -> Result<Opened, OpenError> {
         return Err(OpenError::UnfinishedCopy);
     }
     Ok(Opened {
+        aside: Arc::new(link.beside(&place, options)),
         link,
         kind: place.kind,
         warnings,

@@ -20,13 +20,13 @@ impl Operations for RedisStore {
     }
 
     async fn pause(&self, pause: Pause) -> Result<(), Error> {
-        self.run(|link, _| async move { pauses::pause(&link, &pause).await })
+        self.run_aside(|link, _| async move { pauses::pause(&link, &pause).await })
             .await
     }
 
     async fn resume(&self, destination: &DestinationId) -> Result<bool, Error> {
         let destination = destination.clone();
-        self.run(|link, _| async move { pauses::resume(&link, &destination).await })
+        self.run_aside(|link, _| async move { pauses::resume(&link, &destination).await })
             .await
     }
 
@@ -57,7 +57,7 @@ impl Operations for RedisStore {
     }
 
     async fn record(&self, entry: AuditEntry) -> Result<(), Error> {
-        self.run(|link, _| async move { audit::record(&link, entry).await })
+        self.run_aside(|link, _| async move { audit::record(&link, entry).await })
             .await
     }
 
@@ -66,7 +66,7 @@ impl Operations for RedisStore {
         after: Option<Cursor>,
         limit: u32,
     ) -> Result<(Vec<AuditRecord>, Option<Cursor>), Error> {
-        self.run(|link, _| async move { audit::audit(&link, after, limit).await })
+        self.run_aside(|link, _| async move { audit::audit(&link, after, limit).await })
             .await
     }
 
@@ -77,12 +77,12 @@ impl Operations for RedisStore {
         limit: u32,
     ) -> Result<(Vec<DeliveryView>, Option<Cursor>), Error> {
         let query = query.clone();
-        self.run(|link, _| async move { dead::deliveries(&link, &query, after, limit).await })
+        self.run_aside(|link, _| async move { dead::deliveries(&link, &query, after, limit).await })
             .await
     }
 
     async fn dead_groups(&self, limit: u32) -> Result<Vec<DeadGroup>, Error> {
-        self.run(|link, _| async move { dead::dead_groups(&link, limit).await })
+        self.run_aside(|link, _| async move { dead::dead_groups(&link, limit).await })
             .await
     }
 
@@ -91,17 +91,17 @@ impl Operations for RedisStore {
         deliveries: Vec<(EventId, DestinationId)>,
         disposal: Disposal,
     ) -> Result<u64, Error> {
-        self.run(|link, _| async move { dead::dispose(&link, &deliveries, disposal).await })
+        self.run_aside(|link, _| async move { dead::dispose(&link, &deliveries, disposal).await })
             .await
     }
 
     async fn create_replay(&self, job: ReplayJob) -> Result<(), Error> {
-        self.run(|link, _| async move { jobs::create(&link, job).await })
+        self.run_aside(|link, _| async move { jobs::create(&link, job).await })
             .await
     }
 
     async fn replay_job(&self, id: ReplayJobId) -> Result<Option<ReplayJob>, Error> {
-        self.run(|link, _| async move { jobs::get(&link, id).await })
+        self.run_aside(|link, _| async move { jobs::get(&link, id).await })
             .await
     }
 
@@ -110,39 +110,39 @@ impl Operations for RedisStore {
         after: Option<Cursor>,
         limit: u32,
     ) -> Result<(Vec<ReplayJob>, Option<Cursor>), Error> {
-        self.run(|link, _| async move { jobs::list(&link, after, limit).await })
+        self.run_aside(|link, _| async move { jobs::list(&link, after, limit).await })
             .await
     }
 
     async fn unfinished_replays(&self) -> Result<Vec<ReplayJob>, Error> {
-        self.run(|link, _| async move { jobs::unfinished(&link).await })
+        self.run_aside(|link, _| async move { jobs::unfinished(&link).await })
             .await
     }
 
     async fn claim_replay(&self, id: ReplayJobId, driver: Driver) -> Result<Option<ReplayJob>, Error> {
-        self.run(|link, _| async move { jobs::claim(&link, id, driver).await })
+        self.run_aside(|link, _| async move { jobs::claim(&link, id, driver).await })
             .await
     }
 
     async fn advance_replay(&self, job: &ReplayJob, driver: Driver) -> Result<bool, Error> {
         let job = job.clone();
-        self.run(|link, _| async move { jobs::advance(&link, &job, driver).await })
+        self.run_aside(|link, _| async move { jobs::advance(&link, &job, driver).await })
             .await
     }
 
     async fn cancel_replay(&self, id: ReplayJobId) -> Result<bool, Error> {
-        self.run(|link, _| async move { jobs::cancel(&link, id).await })
+        self.run_aside(|link, _| async move { jobs::cancel(&link, id).await })
             .await
     }
 
     async fn note_duplicates(&self, notes: Vec<DuplicateNote>) -> Result<(), Error> {
-        self.run(|link, _| async move { duplicates::note(&link, notes).await })
+        self.run_aside(|link, _| async move { duplicates::note(&link, notes).await })
             .await
     }
 
     async fn copies(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
         let key = identity.key();
-        self.run(|link, _| async move { duplicates::copies(&link, key).await })
+        self.run_aside(|link, _| async move { duplicates::copies(&link, key).await })
             .await
     }
 
@@ -150,37 +150,39 @@ impl Operations for RedisStore {
         &self,
         fields: Vec<IndexedField>,
     ) -> Result<Vec<(IndexedField, Timestamp)>, Error> {
-        self.run(|link, _| async move { indexed::declare(&link, &fields).await })
+        self.run_aside(|link, _| async move { indexed::declare(&link, &fields).await })
             .await
     }
 
     async fn put_traffic(&self, rows: Vec<TrafficRow>) -> Result<(), Error> {
-        self.run(|link, _| async move { traffic::put(&link, &rows).await })
+        self.run_aside(|link, _| async move { traffic::put(&link, &rows).await })
             .await
     }
 
     async fn traffic(&self, span: Span) -> Result<Vec<TrafficRow>, Error> {
-        self.run(|link, _| async move { traffic::list(&link, span).await })
+        self.run_aside(|link, _| async move { traffic::list(&link, span).await })
             .await
     }
 
     async fn put_view(&self, view: SavedView) -> Result<bool, Error> {
-        self.run(|link, _| async move { views::put(&link, &view).await })
+        self.run_aside(|link, _| async move { views::put(&link, &view).await })
             .await
     }
 
     async fn delete_view(&self, name: &str) -> Result<bool, Error> {
         let name = name.to_owned();
-        self.run(|link, _| async move { views::delete(&link, &name).await })
+        self.run_aside(|link, _| async move { views::delete(&link, &name).await })
             .await
     }
 
     async fn views(&self) -> Result<Vec<SavedView>, Error> {
-        self.run(|link, _| async move { views::list(&link).await }).await
+        self.run_aside(|link, _| async move { views::list(&link).await })
+            .await
     }
 
     async fn alerts(&self) -> Result<Vec<AlertState>, Error> {
-        self.run(|link, _| async move { alerts::list(&link).await }).await
+        self.run_aside(|link, _| async move { alerts::list(&link).await })
+            .await
     }
 
     async fn swap_alert(
@@ -190,22 +192,22 @@ impl Operations for RedisStore {
         after: Option<Vec<u8>>,
     ) -> Result<bool, Error> {
         let name = name.to_owned();
-        self.run(|link, _| async move { alerts::swap(&link, &name, before, after).await })
+        self.run_aside(|link, _| async move { alerts::swap(&link, &name, before, after).await })
             .await
     }
 
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {
-        self.run(|link, _| async move { bodies::note(&link, notes).await })
+        self.run_aside(|link, _| async move { bodies::note(&link, notes).await })
             .await
     }
 
     async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {
-        self.run(|link, _| async move { conflicts::conflict(&link, first, raw_hash).await })
+        self.run_aside(|link, _| async move { conflicts::conflict(&link, first, raw_hash).await })
             .await
     }
 
     async fn mark_released(&self, first: EventId, raw_hash: BodyHash, event: EventId) -> Result<(), Error> {
-        self.run(|link, _| async move { conflicts::mark_released(&link, first, raw_hash, event).await })
+        self.run_aside(|link, _| async move { conflicts::mark_released(&link, first, raw_hash, event).await })
             .await
     }
 }

@@ -20,9 +20,10 @@ pub struct Options {
     pub wait: BTreeMap<SourceName, u8>,
     /// How long replicas may take for that.
     pub wait_timeout: Duration,
-    /// Calls that may be under way; more are refused as overloaded.
+    /// Calls that may be under way; more are refused as overloaded. As many more for searches and upkeep, which no event
+    /// waits for.
     pub calls_max: usize,
-    /// Connections to each server.
+    /// Connections to each server; as many more for searches and upkeep.
     pub connections: usize,
     /// How long making one connection may take.
     pub connect_timeout: Duration,

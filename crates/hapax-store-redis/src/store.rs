@@ -30,7 +30,10 @@ use crate::{
 /// delivered again, and without `WAIT` one that was answered may be gone. There is no transaction that a handler could
 /// write in together with it.
 pub struct RedisStore {
+    /// For what events need, which waits for nothing else.
     pub(crate) link: Arc<Link>,
+    /// For searches, upkeep, and what operators change.
+    aside: Arc<Link>,
     options: ArcSwap<Options>,
     habit: Arc<Habit>,
     progress: Arc<Progress>,
@@ -47,6 +50,7 @@ impl RedisStore {
         let opened = open::open(&options).await?;
         Ok(Self {
             link: opened.link,
+            aside: opened.aside,
             options: ArcSwap::from_pointee(options),
             habit: Arc::default(),
             progress: Arc::default(),
@@ -77,14 +81,39 @@ impl RedisStore {
         self.options.store(Arc::new(options));
     }
 
-    /// Runs a step in a task of its own: it comes to its end even if nobody waits for it any more.
+    /// Runs a step that an event waits for.
     pub(crate) async fn run<T, F>(&self, step: impl FnOnce(Arc<Link>, Arc<Options>) -> F) -> Result<T, Error>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Failure>> + Send + 'static,
     {
-        let step = step(Arc::clone(&self.link), self.options.load_full());
-        let link = Arc::clone(&self.link);
+        self.run_on(&self.link, step).await
+    }
+
+    /// Runs a step that no event waits for.
+    pub(crate) async fn run_aside<T, F>(
+        &self,
+        step: impl FnOnce(Arc<Link>, Arc<Options>) -> F,
+    ) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Failure>> + Send + 'static,
+    {
+        self.run_on(&self.aside, step).await
+    }
+
+    /// Runs a step in a task of its own: it comes to its end even if nobody waits for it any more.
+    async fn run_on<T, F>(
+        &self,
+        link: &Arc<Link>,
+        step: impl FnOnce(Arc<Link>, Arc<Options>) -> F,
+    ) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Failure>> + Send + 'static,
+    {
+        let link = Arc::clone(link);
+        let step = step(Arc::clone(&link), self.options.load_full());
         let task = tokio::spawn(async move {
             let _place = link.admit()?;
             step.await
@@ -155,19 +184,19 @@ impl Store for RedisStore {
     }
 
     async fn replay(&self, orders: Vec<ReplayOrder>) -> Result<Vec<Replayed>, Error> {
-        self.run(|link, _| async move { replay::replay(&link, orders).await })
+        self.run_aside(|link, _| async move { replay::replay(&link, orders).await })
             .await
     }
 
     async fn forget(&self, identity: &Identity) -> Result<Forgotten, Error> {
         let key = identity.key();
-        self.run(|link, _| async move { forget::forget(&link, key).await })
+        self.run_aside(|link, _| async move { forget::forget(&link, key).await })
             .await
     }
 
     async fn look_up(&self, identity: &Identity) -> Result<Option<LedgerEntry>, Error> {
         let key = identity.key();
-        self.run(|link, _| async move { look_up::look_up(&link, key).await })
+        self.run_aside(|link, _| async move { look_up::look_up(&link, key).await })
             .await
     }
 
@@ -177,18 +206,18 @@ impl Store for RedisStore {
 
     async fn list(&self, query: &EventQuery, after: Option<Cursor>, limit: u32) -> Result<EventPage, Error> {
         let query = query.clone();
-        self.run(|link, options| async move { list::list(&link, &options, &query, after, limit).await })
+        self.run_aside(|link, options| async move { list::list(&link, &options, &query, after, limit).await })
             .await
     }
 
     async fn counts(&self) -> Result<Counts, Error> {
-        self.run(|link, _| async move { counts::counts(&link).await })
+        self.run_aside(|link, _| async move { counts::counts(&link).await })
             .await
     }
 
     async fn purge(&self, order: PurgeOrder) -> Result<Purged, Error> {
         let progress = Arc::clone(&self.progress);
-        self.run(|link, options| async move { purge::purge(&link, &options, &progress, &order).await })
+        self.run_aside(|link, options| async move { purge::purge(&link, &options, &progress, &order).await })
             .await
     }
 

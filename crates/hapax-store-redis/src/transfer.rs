@@ -27,33 +27,35 @@ use crate::RedisStore;
 #[async_trait]
 impl Transfer for RedisStore {
     async fn origin(&self) -> Result<Origin, Error> {
-        self.run(|link, _| async move { mark::origin(&link).await }).await
+        self.run_aside(|link, _| async move { mark::origin(&link).await })
+            .await
     }
 
     async fn census(&self) -> Result<Census, Error> {
-        self.run(|link, _| async move { census::census(&link).await })
+        self.run_aside(|link, _| async move { census::census(&link).await })
             .await
     }
 
     async fn export(&self, after: &TransferCursor, limit: u32) -> Result<TransferPage, Error> {
         let after = after.clone();
-        self.run(|link, _| async move { pages::page(&link, &after, limit as usize).await })
+        self.run_aside(|link, _| async move { pages::page(&link, &after, limit as usize).await })
             .await
     }
 
     async fn begin_import(&self, mark: &ImportMark) -> Result<ImportBegun, Error> {
         let mark = mark.clone();
-        self.run(|link, _| async move { mark::begin(&link, &mark).await })
+        self.run_aside(|link, _| async move { mark::begin(&link, &mark).await })
             .await
     }
 
     async fn import(&self, records: Vec<Record>, reached: &TransferCursor) -> Result<(), Error> {
         let reached = reached.clone();
-        self.run(|link, _| async move { take_in::take_in(&link, records, &reached).await })
+        self.run_aside(|link, _| async move { take_in::take_in(&link, records, &reached).await })
             .await
     }
 
     async fn finish_import(&self) -> Result<(), Error> {
-        self.run(|link, _| async move { mark::finish(&link).await }).await
+        self.run_aside(|link, _| async move { mark::finish(&link).await })
+            .await
     }
 }

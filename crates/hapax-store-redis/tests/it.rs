@@ -20,3 +20,5 @@ mod moving;
 mod pausing;
 #[path = "it/replicas.rs"]
 mod replicas;
+#[path = "it/reserved.rs"]
+mod reserved;

@@ -310,6 +310,9 @@ fn again(error: &Error) -> Error {
             message: message.clone(),
             source: None,
         },
+        Error::Unsupported { message } => Error::Unsupported {
+            message: message.clone(),
+        },
         Error::Rejected { message } => Error::Rejected {
             message: message.clone(),
         },

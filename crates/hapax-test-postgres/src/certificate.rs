@@ -12,17 +12,18 @@ pub(crate) const CERTIFICATE: &str = "server.pem";
 /// The server's key.
 pub(crate) const KEY: &str = "server.key";
 
+const NEW_KEY: &str = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+
 /// Makes all three in `folder`, which belongs to the server's user.
 pub(crate) fn make(folder: &Path) -> Result<(), ServerError> {
-    let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
     openssl(
         folder,
-        &format!("req -x509 {key} -subj /CN=authority -days 2 -keyout authority.key -out {AUTHORITY}"),
+        &format!("req -x509 {NEW_KEY} -subj /CN=authority -days 2 -keyout authority.key -out {AUTHORITY}"),
     )?;
     openssl(
         folder,
         &format!(
-            "req {key} -subj /CN=localhost -addext subjectAltName=DNS:localhost -keyout {KEY} -out server.csr"
+            "req {NEW_KEY} -subj /CN=localhost -addext subjectAltName=DNS:localhost -keyout {KEY} -out server.csr"
         ),
     )?;
     openssl(
@@ -31,6 +32,18 @@ pub(crate) fn make(folder: &Path) -> Result<(), ServerError> {
             "x509 -req -in server.csr -copy_extensions copy -CA {AUTHORITY} -CAkey authority.key -CAcreateserial \
              -days 2 -out {CERTIFICATE}"
         ),
+    )
+}
+
+/// Makes a certificate that has signed itself, of X.509's first version: without extensions, openssl writes that one.
+pub(crate) fn make_version_1(folder: &Path) -> Result<(), ServerError> {
+    openssl(
+        folder,
+        &format!("req {NEW_KEY} -subj /CN=localhost -keyout {KEY} -out server.csr"),
+    )?;
+    openssl(
+        folder,
+        &format!("x509 -req -in server.csr -signkey {KEY} -days 2 -out {CERTIFICATE}"),
     )
 }
 

@@ -4,6 +4,9 @@ use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::certificate;
 use crate::database::Database;
 use crate::folder::{base, socket_folder};
@@ -109,13 +112,22 @@ impl Server {
 
     /// A private server that also speaks TLS, as `localhost`; [`Server::authority`] has signed it.
     pub fn encrypted() -> Result<Self, ServerError> {
+        Self::with_certificate(certificate::make)
+    }
+
+    /// The same with a certificate of X.509's first version, which nobody has signed.
+    pub fn encrypted_with_version_1() -> Result<Self, ServerError> {
+        Self::with_certificate(certificate::make_version_1)
+    }
+
+    fn with_certificate(make: fn(&Path) -> Result<(), ServerError>) -> Result<Self, ServerError> {
         let folder = base()?.join(format!("private-{:016x}", fastrand::u64(..)));
         std::fs::create_dir_all(&folder).map_err(|source| ServerError::Io {
             what: "making a folder for the server",
             source,
         })?;
         give(&folder)?;
-        certificate::make(&folder)?;
+        make(&folder)?;
         let file = |name: &str| format!("'{}'", folder.join(name).display());
         let certificate = format!("ssl_cert_file = {}", file(certificate::CERTIFICATE));
         let key = format!("ssl_key_file = {}", file(certificate::KEY));
@@ -180,6 +192,11 @@ impl Server {
         self.folder.join(certificate::AUTHORITY)
     }
 
+    /// The file with the server's own certificate, where it speaks TLS.
+    pub fn certificate(&self) -> PathBuf {
+        self.folder.join(certificate::CERTIFICATE)
+    }
+
     /// A new, empty database.
     pub async fn database(&self) -> Result<Database, ServerError> {
         Database::create(self.port).await
@@ -202,6 +219,34 @@ impl Server {
             // The first that finds no room takes the others with it.
             if Path::new("/proc").join(process).exists() {
                 limited?;
+            }
+        }
+        Ok(())
+    }
+
+    /// SIGSTOP to every process: connections stay, and nothing is answered until [`Server::thaw`].
+    pub fn freeze(&self) -> Result<(), ServerError> {
+        self.signal(Signal::STOP)
+    }
+
+    /// SIGCONT to every process: they go on where they stood.
+    pub fn thaw(&self) -> Result<(), ServerError> {
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), ServerError> {
+        // The first is the one that starts the others.
+        for process in self.processes()? {
+            let process = process.parse().ok().and_then(Pid::from_raw);
+            match process.map(|process| kill_process(process, signal)) {
+                Some(Err(error)) if error != Errno::SRCH => {
+                    return Err(ServerError::Io {
+                        what: "sending the server a signal",
+                        source: error.into(),
+                    });
+                }
+                // It has ended meanwhile.
+                Some(Ok(()) | Err(_)) | None => {}
             }
         }
         Ok(())
@@ -235,7 +280,9 @@ impl Drop for Server {
         match self.ownership {
             Ownership::Shared => {}
             Ownership::Private => {
-                // It may be stopped already; the folder goes in either case.
+                // One that is frozen would not hear that it is to end. It may be stopped already; the folder goes in
+                // either case.
+                drop(self.thaw());
                 drop(halt(&self.folder, Stop::Immediate));
                 drop(std::fs::remove_dir_all(&self.folder));
             }

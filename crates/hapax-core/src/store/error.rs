@@ -28,6 +28,13 @@ pub enum Error {
         #[source]
         source: Option<Box<dyn StdError + Send + Sync>>,
     },
+    /// The store can never do what it was asked as it is set up: a right or a table is missing, or it does not know a
+    /// statement of ours. Nothing was written, and waiting alone does not help.
+    #[error("the store cannot do what Hapax asks of it: {message}")]
+    Unsupported {
+        /// What to tell an operator: what is wrong, and what fixes it.
+        message: String,
+    },
     /// This very item can never be written, whoever tries: its neighbours in the batch were.
     #[error("the store refuses this item: {message}")]
     Rejected {
@@ -45,10 +52,10 @@ impl Error {
         }
     }
 
-    /// Whether the same call may succeed later.
+    /// Whether the same call may succeed later, if only after somebody has set the store up as it should be.
     pub const fn is_retryable(&self) -> bool {
         match self {
-            Self::Unavailable { .. } | Self::Overloaded => true,
+            Self::Unavailable { .. } | Self::Overloaded | Self::Unsupported { .. } => true,
             Self::Damaged { .. } | Self::Rejected { .. } => false,
         }
     }

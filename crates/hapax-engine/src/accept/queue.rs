@@ -71,14 +71,20 @@ impl Inner {
         let took = self.elapsed().saturating_sub(asked);
         let events = batch.iter().map(|waiting| waiting.events.len()).sum();
         self.observe(&Observation::StoreWrite { events, took });
+        let mut told = String::new();
         for (waiting, result) in batch.into_iter().zip(results) {
             let answer = match result {
                 Ok(claims) => self.settle(waiting.events, claims, asked, epoch).await,
                 Err(error) => {
-                    self.observe(&Observation::StoreFailed {
-                        during: "accepting",
-                        error: &error,
-                    });
+                    // What befell the whole batch is told once.
+                    let said = error.to_string();
+                    if said != told {
+                        self.observe(&Observation::StoreFailed {
+                            during: "accepting",
+                            error: &error,
+                        });
+                        told = said;
+                    }
                     Err(refusal(&error))
                 }
             };
@@ -95,6 +101,10 @@ pub(super) fn refusal(error: &Error) -> Refusal {
             retry_after: RETRY_AFTER,
         },
         Error::Unavailable { .. } | Error::Damaged { .. } => Refusal::Unavailable {
+            retry_after: RETRY_AFTER,
+            message: error.to_string(),
+        },
+        Error::Unsupported { .. } => Refusal::Unsupported {
             retry_after: RETRY_AFTER,
             message: error.to_string(),
         },

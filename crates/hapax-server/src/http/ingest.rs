@@ -8,6 +8,7 @@ mod arrivals;
 mod body;
 mod budget;
 mod confirm;
+mod deadline;
 mod diagnosis;
 mod handshake;
 mod judge;
@@ -23,7 +24,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use hapax_core::{Clock, EventId, EventIds, Headers, Random, Timestamp};
-use hapax_engine::{Accepted, Engine, Processed};
+use hapax_engine::{Accepted, Arrival, Engine, Processed};
 use hapax_verify::Verdict;
 use http::{HeaderValue, Request, Response};
 use http_body_util::Full;
@@ -36,7 +37,8 @@ use crate::telemetry::traces::{Ended, Journey, context};
 use crate::telemetry::{Metrics, Refusal, Tracer};
 
 use super::problem::Problem;
-use budget::Budget;
+use budget::{Budget, Share};
+use deadline::Deadline;
 use keys::KeyFetcher;
 pub use limits::Limits;
 pub use source::{AckStatus, Source, Sources};
@@ -209,15 +211,19 @@ impl Inner {
         let (head, incoming) = request.into_parts();
         judge::check_method(&head.method)?;
         // Held until the answer: what waits to be written counts too.
-        let mut share = budget::Share::of(&self.budget);
+        let mut share = Share::of(&self.budget);
         let body = body::read(incoming, source.body_limit, self.limits.body_timeout, &mut share)
             .await
             .map_err(|error| refused::body(&error, source.body_limit))?;
-        let envelopes = match self.judge(source, &head, &body, received_at).await? {
+        // From here on the sender waits for us.
+        let deadline = Deadline::of(source);
+        let verdict = self.judge(source, &head, &body, received_at, deadline).await?;
+        let envelopes = match verdict {
             Verdict::Events(envelopes) => envelopes,
             Verdict::Handshake(answer) => return Ok(handshake::response(answer).into()),
             Verdict::Registration(registration) => {
-                return self.register(source, registration).await.map(Answered::from);
+                let registered = deadline.keep(self.register(source, registration)).await?;
+                return registered.map(Answered::from);
             }
             Verdict::Confirmation(confirmation) => {
                 return self.confirm(source, confirmation).await.map(Answered::from);
@@ -236,15 +242,11 @@ impl Inner {
         let arrivals = self.arrivals(source, envelopes, received_at, &headers, &body);
         drop(body);
         let (began_at, began) = (self.clock.now(), self.clock.elapsed());
-        let accepted = self
-            .engine
-            .accept(arrivals)
-            .await
-            .map_err(|refusal| refused::refusal(&refusal))?;
+        let accepted = self.accept(arrivals, share, deadline).await?;
         let took = self.clock.elapsed().saturating_sub(began);
         journey.accepted(&source.name, &accepted, began_at, took);
         if let Ack::Processed { limit } = source.ack {
-            self.until_processed(&accepted, limit).await?;
+            self.until_processed(&accepted, limit, deadline).await?;
         }
         let answer = match accepted.as_slice() {
             [one] if !is_batch => answer::one(one, source.ack_status),
@@ -256,13 +258,42 @@ impl Inner {
         })
     }
 
+    /// Takes events in. Where the store does not answer in time the sender is told to come again: what is written then
+    /// is found when it does.
+    async fn accept(
+        &self,
+        arrivals: Vec<Arrival>,
+        share: Share,
+        deadline: Deadline,
+    ) -> Result<Vec<Accepted>, Problem> {
+        let engine = self.engine.clone();
+        let mut accepting = Box::pin(async move {
+            let answer = engine.accept(arrivals).await;
+            drop(share);
+            answer
+        });
+        match deadline.keep(&mut accepting).await {
+            Ok(answer) => answer.map_err(|refusal| refused::refusal(&refusal)),
+            Err(problem) => {
+                // It still waits to be written, and its bytes count until it was.
+                tokio::spawn(accepting);
+                Err(problem)
+            }
+        }
+    }
+
     /// Waits for the work. Everything is durable already: whatever is answered, nothing is lost.
-    async fn until_processed(&self, accepted: &[Accepted], limit: Duration) -> Result<(), Problem> {
-        match self.engine.processed(accepted, limit).await {
-            Ok(Processed::Done) => Ok(()),
-            Ok(Processed::Failed) => Err(refused::handler_failed()),
-            Ok(Processed::InFlight) => Err(refused::in_flight()),
-            Err(_) => Err(refused::store_unavailable()),
+    async fn until_processed(
+        &self,
+        accepted: &[Accepted],
+        limit: Duration,
+        deadline: Deadline,
+    ) -> Result<(), Problem> {
+        match deadline.keep(self.engine.processed(accepted, limit)).await {
+            Ok(Ok(Processed::Done)) => Ok(()),
+            Ok(Ok(Processed::Failed)) => Err(refused::handler_failed()),
+            Ok(Ok(Processed::InFlight)) | Err(_) => Err(refused::in_flight()),
+            Ok(Err(_)) => Err(refused::store_unavailable()),
         }
     }
 

@@ -165,6 +165,7 @@ fn end_of(answer: Result<Accepted, Refusal>) -> End {
             Refusal::RateLimited { retry_after }
             | Refusal::Overloaded { retry_after }
             | Refusal::Unavailable { retry_after, .. }
+            | Refusal::Unsupported { retry_after, .. }
             | Refusal::ShuttingDown { retry_after },
         ) => End::Again(retry_after),
     }

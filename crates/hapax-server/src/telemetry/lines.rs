@@ -4,12 +4,13 @@
 //! `trace_id`, as far as they exist. Never a body, a header or a secret. What goes well is `debug`: at thousands of
 //! events a second the log would cost more than the work. docs/reference/logging.md lists every line.
 
-use hapax_core::store::{EventRecord, Rescued};
+use hapax_core::store::{self, EventRecord, Rescued};
 use hapax_core::{ErrorClass, EventId, Headers, Leased, SourceName, StoredEvent, Verdict};
 use hapax_engine::{Accepted, Observation};
 use opentelemetry::trace::TraceId;
 use tracing::{debug, error, info, warn};
 
+use super::chain;
 use super::traces::context::{self, Parent};
 
 /// A line about a delivery. What it names is only looked at if the line is written.
@@ -76,13 +77,19 @@ pub(super) fn write(observation: &Observation<'_>) {
             destination,
             open_for: None,
         } => info!(delivery = %destination, "destination works again"),
-        Observation::StoreFailed { during, error } => {
-            error!(
-                during,
-                error = &**error as &dyn std::error::Error,
-                "the store failed; it will be tried again"
-            );
-        }
+        Observation::StoreFailed {
+            during,
+            error: store::Error::Unsupported { message },
+        } => error!(
+            during,
+            error = message,
+            "the store cannot do what Hapax asks of it; waiting alone will not help"
+        ),
+        Observation::StoreFailed { during, error } => error!(
+            during,
+            error = chain(*error),
+            "the store failed; it will be tried again"
+        ),
         Observation::Purged(purged) => {
             debug!(
                 events = purged.events,

@@ -1,7 +1,10 @@
-//! Trouble with the store's file: taken, read-only, full, damaged, too new. It is said clearly, and nothing is lost.
+//! Trouble with the store: taken, read-only, full, damaged, too new, not as needed, silent. It is said clearly, and nothing is
+//! lost.
 
 mod damaged;
 mod disk;
 mod full;
 mod read_only;
+mod silent;
 mod taken;
+mod unsupported;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use futures_util::future::join;
 use hapax_core::store::Handed;
 use hapax_core::{DeliveryState, Generation, Key, NewDelivery, NewEvent, Timestamp, Token};
 use uuid::Uuid;
@@ -58,31 +59,24 @@ impl Row {
     }
 }
 
-/// How many numbers events need at most, besides their places in lanes.
-pub(super) fn numbers_max(events: &[&NewEvent]) -> usize {
-    let leased = events
-        .iter()
-        .flat_map(|event| &event.deliveries)
-        .filter(|delivery| is_handed(delivery));
-    events.len() + leased.count()
-}
-
 /// Locks the lanes and numbers the winners and their work.
 pub(super) async fn plan(
     session: &Session,
     winners: &[(&NewEvent, Generation)],
     now: Timestamp,
-    mut numbers: Numbers,
 ) -> Result<Plan, Failure> {
     let deliveries = || winners.iter().flat_map(|(event, _)| &event.deliveries);
     let lanes: BTreeSet<LaneName> = deliveries().filter_map(lane_name).collect();
     lanes::lock(session, &lanes, now).await?;
-    // Under the locks: a later place in a lane has a greater number.
-    let mut orders = match deliveries().filter(|delivery| delivery.lane.is_some()).count() {
-        0 => Numbers::default(),
-        ordered => session.take(ordered).await?.1,
-    };
-    let mut taken = lanes::taken(session, &lanes).await?;
+    // Under the locks: a later place in a lane has a greater number. And only now that the winners are known: drawing
+    // numbers writes, and a duplicate writes nothing.
+    let numbered = deliveries().filter(|delivery| is_numbered(delivery)).count();
+    let (drawn, taken) = join(
+        session.take(winners.len() + numbered),
+        lanes::taken(session, &lanes),
+    )
+    .await;
+    let ((_, mut numbers), mut taken) = (drawn?, taken?);
     let mut plan = Plan {
         numbers: Vec::with_capacity(winners.len()),
         handed: HashMap::with_capacity(winners.len()),
@@ -93,15 +87,7 @@ pub(super) async fn plan(
         plan.numbers.push(numbers.next()?);
         let mut answers = Vec::with_capacity(event.deliveries.len());
         for delivery in &event.deliveries {
-            let (row, handed) = row(
-                event,
-                *generation,
-                delivery,
-                now,
-                &mut numbers,
-                &mut orders,
-                &mut taken,
-            )?;
+            let (row, handed) = row(event, *generation, delivery, now, &mut numbers, &mut taken)?;
             plan.places.extend(row.place());
             plan.rows.push(row);
             answers.push(handed);
@@ -116,8 +102,9 @@ fn lane_name(delivery: &NewDelivery) -> Option<LaneName> {
     Some((delivery.destination.as_str().to_owned(), lane.key.clone()))
 }
 
-const fn is_handed(delivery: &NewDelivery) -> bool {
-    delivery.lane.is_none() && delivery.hand_over.is_some()
+/// Whether it needs a number: for its place in its lane, or for its token.
+const fn is_numbered(delivery: &NewDelivery) -> bool {
+    delivery.lane.is_some() || delivery.hand_over.is_some()
 }
 
 fn row(
@@ -126,7 +113,6 @@ fn row(
     delivery: &NewDelivery,
     now: Timestamp,
     numbers: &mut Numbers,
-    orders: &mut Numbers,
     taken: &mut BTreeSet<LaneName>,
 ) -> Result<(Row, Option<Handed>), Failure> {
     let key = event.identity.idempotency_key(generation, &delivery.destination);
@@ -147,7 +133,7 @@ fn row(
         on_dead: delivery.lane.as_ref().map(|lane| on_dead_code(lane.on_dead)),
     };
     if let Some(name) = lane_name(delivery) {
-        row.lane_order = Some(orders.next()?);
+        row.lane_order = Some(numbers.next()?);
         // The first into an empty lane is its head; those after it wait.
         if !taken.insert(name) {
             row.class = Class::Waiting;

@@ -2,7 +2,9 @@
 
 use hapax_core::Operations;
 use hapax_store_postgres::{OpenError, Options, PostgresStore};
-use hapax_test_postgres::Server;
+use hapax_test_postgres::{Database, Server};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_mode_trusts_as_it_says() {
@@ -19,16 +21,7 @@ async fn each_mode_trusts_as_it_says() {
         let options = database.url_at(host, &format!("{options}&application_name=watched"));
         let store = PostgresStore::open(Options::new(options)).await.unwrap();
         store.probe().await.unwrap();
-        let admin = database.client().await.unwrap();
-        let row = admin
-            .query_one(
-                "SELECT bool_and(s.ssl) FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid)
-                 WHERE a.application_name = 'watched'",
-                &[],
-            )
-            .await
-            .unwrap();
-        assert!(row.get::<_, bool>(0), "{host} is encrypted");
+        assert!(is_encrypted(&database, "watched").await, "{host}");
     }
     for (host, options) in [
         ("localhost", "sslmode=verify-full".to_owned()),
@@ -42,6 +35,44 @@ async fn each_mode_trusts_as_it_says() {
             "{host} {options}: {error}"
         );
     }
+}
+
+/// The library that checks certificates cannot read this one; where nothing is checked, nobody needs it to.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_of_version_1_will_do_where_nothing_is_verified() {
+    let server = Server::encrypted_with_version_1().unwrap();
+    let certificate = CertificateDer::from_pem_file(server.certificate()).unwrap();
+    let version_3 = [0xa0, 0x03, 0x02, 0x01, 0x02];
+    assert!(!certificate.windows(5).any(|bytes| bytes == version_3));
+    let database = server.database().await.unwrap();
+    for mode in ["prefer", "require"] {
+        let url = database.url_at("127.0.0.1", &format!("sslmode={mode}&application_name={mode}"));
+        let store = PostgresStore::open(Options::new(url)).await.unwrap();
+        store.probe().await.unwrap();
+        assert!(is_encrypted(&database, mode).await, "{mode}");
+    }
+    let roots = format!("sslrootcert={}", server.certificate().display());
+    for options in [
+        "sslmode=verify-ca".to_owned(),
+        format!("sslmode=verify-ca&{roots}"),
+    ] {
+        let url = database.url_at("127.0.0.1", &options);
+        PostgresStore::open(Options::new(url)).await.unwrap_err();
+    }
+}
+
+/// Whether all connections under this name are.
+async fn is_encrypted(database: &Database, application: &str) -> bool {
+    let admin = database.client().await.unwrap();
+    let row = admin
+        .query_one(
+            "SELECT bool_and(s.ssl) FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid)
+             WHERE a.application_name = $1",
+            &[&application],
+        )
+        .await
+        .unwrap();
+    row.get(0)
 }
 
 #[tokio::test(flavor = "multi_thread")]

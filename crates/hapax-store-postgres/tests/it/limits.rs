@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hapax_core::store::{BodyTerm, Error, EventQuery};
+use hapax_core::store::{BodyTerm, Error, EventQuery, Span, Written};
 use hapax_core::{Operations, Store};
 use hapax_store_postgres::{Options, PostgresStore};
 use hapax_test_postgres::Server;
 
-use crate::bench::{LONG, Maker, accept, lease};
+use crate::bench::{LONG, Maker, accept, done, lease, open};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn more_than_may_wait_are_refused_as_overloaded() {
@@ -70,7 +70,7 @@ async fn a_call_waits_for_a_connection_only_so_long() {
     while watch.query(waits, &[]).await.unwrap().is_empty() {
         tokio::task::yield_now().await;
     }
-    let error = store.counts().await.unwrap_err();
+    let error = store.pauses().await.unwrap_err();
     assert!(matches!(error, Error::Unavailable { .. }), "{error}");
     let error = first.await.unwrap().unwrap_err();
     assert!(
@@ -79,6 +79,53 @@ async fn a_call_waits_for_a_connection_only_so_long() {
     );
     admin.batch_execute("ROLLBACK").await.unwrap();
     store.probe().await.unwrap();
+}
+
+/// As many searches and as much upkeep as there are connections of any kind, none of which comes to an end.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_search_and_no_upkeep_keeps_an_event_waiting() {
+    let database = Server::shared().unwrap().database().await.unwrap();
+    let store = open(&database).await;
+    let admin = database.client().await.unwrap();
+    admin
+        .batch_execute("BEGIN; LOCK TABLE hapax.views, hapax.traffic IN ACCESS EXCLUSIVE MODE")
+        .await
+        .unwrap();
+    let stuck: Vec<_> = (0..20)
+        .map(|n| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move {
+                match n % 2 {
+                    0 => drop(store.views().await),
+                    _ => drop(store.traffic(Span::Day).await),
+                }
+            })
+        })
+        .collect();
+    let watch = database.client().await.unwrap();
+    let waiting = "SELECT count(*) FROM pg_stat_activity
+                   WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    while watch.query_one(waiting, &[]).await.unwrap().get::<_, i64>(0) < 4 {
+        tokio::task::yield_now().await;
+    }
+    let event = Maker::default().event("evt_1");
+    for _ in 0..2 {
+        accept(&store, event.clone()).await.unwrap();
+    }
+    let leased = lease(&store, 1, LONG).await.leased;
+    let hold = leased[0].hold();
+    let extended = store.extend(vec![hold.clone()], LONG).await.unwrap();
+    let finished = store.finish(vec![done(hold)]).await.unwrap();
+    assert_eq!(
+        (extended, finished),
+        (vec![Written::Applied], vec![Written::Applied])
+    );
+    store.probe().await.unwrap();
+    assert!(stuck.iter().all(|call| !call.is_finished()), "nobody was let in");
+    admin.batch_execute("ROLLBACK").await.unwrap();
+    for call in stuck {
+        call.await.unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,6 +10,7 @@ use hapax_store_postgres::{Options, PostgresStore, Preparing, Spread};
 use hapax_test_postgres::Server;
 
 use crate::bench::{LONG, Maker, accept, done, lease};
+use crate::proxy::Proxy;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_works_without_prepared_statements() {
@@ -39,6 +40,21 @@ async fn everything_works_behind_pgbouncer_in_transaction_mode() {
     let store = PostgresStore::open(options).await.unwrap();
     goes_through(&store).await;
     assert!(!store.prepares());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_works_behind_a_proxy_that_takes_no_options_at_the_start() {
+    let server = Server::shared().unwrap();
+    // pgbouncer calls it a violation of the protocol, RDS Proxy a feature that it does not support.
+    for refusal in ["08P01", "0A000"] {
+        let database = server.database().await.unwrap();
+        let proxy = Proxy::start(server.port(), refusal).await;
+        let store = PostgresStore::open(Options::new(proxy.url(&database)))
+            .await
+            .unwrap();
+        goes_through(&store).await;
+        assert!(!store.prepares(), "{refusal}: it may share its connections");
+    }
 }
 
 /// Two replicas, each of which names its statements as the other does: without a look at what is

@@ -45,6 +45,35 @@ async fn a_full_queue_refuses_at_once_and_what_it_took_is_stored() {
 }
 
 #[tokio::test]
+async fn searches_that_find_no_room_refuse_no_accept() {
+    let bench = Bench::new();
+    let options = Options {
+        readers: 1,
+        read_queue_calls_max: 1,
+        ..bench.options()
+    };
+    let store = Arc::new(SqliteStore::open(&bench.path(), options).unwrap());
+    let mut searches = tokio::task::JoinSet::new();
+    for number in 0..CALLS {
+        let searching = Arc::clone(&store);
+        searches.spawn(async move { searching.list(&EventQuery::default(), None, 100).await.map(drop) });
+        if number % 20 == 0 {
+            let event = bench.event(&format!("evt_{number}")).build();
+            for _ in 0..2 {
+                accept(&store, event.clone()).await.unwrap();
+            }
+        }
+    }
+    let answers = searches.join_all().await;
+    assert!(
+        answers
+            .iter()
+            .any(|answer| matches!(answer, Err(Error::Overloaded)))
+    );
+    assert_eq!(store.counts().await.unwrap().events, CALLS as u64 / 20);
+}
+
+#[tokio::test]
 async fn payloads_that_wait_are_bounded_in_bytes_but_a_large_one_alone_is_let_in() {
     let bench = Bench::new();
     let options = Options {

@@ -37,7 +37,7 @@ The same as an OpenAPI 3.1 document: [openapi.json](openapi.json), served at `/a
 - Unknown parameters and fields are refused, so that a misspelt filter never selects everything.
 - Errors are `application/problem+json` with a stable `code`; [errors.md](errors.md) lists them. Besides what stands
   below, any path under `/api/v1` may answer `unauthorized`, `too_many_attempts`, `forbidden_origin`, `store_rejected`,
-  `store_damaged`, `store_unavailable` and `overloaded`.
+  `store_damaged`, `store_unsupported`, `store_unavailable` and `overloaded`.
 - An answer takes at most 60 seconds, a body at most 1 MiB, and 64 live tails may be open.
 ";
 

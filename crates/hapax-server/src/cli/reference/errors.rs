@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::exit::Exit;
 
 /// What the ingest port answers besides 2xx: code, status, meaning.
-const INGEST: [(&str, u16, &str); 21] = [
+const INGEST: [(&str, u16, &str); 22] = [
     ("signature_missing", 401, "The request has no signature."),
     (
         "signature_invalid",
@@ -56,6 +56,11 @@ const INGEST: [(&str, u16, &str); 21] = [
         "rate_limited",
         429,
         "The source's `rate_limit` is reached; `Retry-After` says when to come again.",
+    ),
+    (
+        "store_unsupported",
+        500,
+        "The store is not set up as Hapax needs it; nothing was accepted. The log says what is missing.",
     ),
     (
         "store_unavailable",

@@ -6,6 +6,7 @@ use hapax_engine::Answer;
 use tokio_postgres::error::SqlState;
 
 use super::refused;
+pub(super) use crate::telemetry::chain;
 
 /// Why an event was not applied. Nothing of it was written, or it is not known: the inbox tells the next attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -185,18 +186,6 @@ impl From<rusqlite::Error> for Failure {
             message: format!("SQLite error {}: {error}", code.extended_code),
         }
     }
-}
-
-/// The error with what caused it.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
 }
 
 #[cfg(test)]

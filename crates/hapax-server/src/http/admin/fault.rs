@@ -9,6 +9,7 @@ use http::header::WWW_AUTHENTICATE;
 use http::{HeaderValue, StatusCode};
 
 use crate::http::problem::Problem;
+use crate::telemetry::chain;
 
 /// How long a client waits before it asks a store again that could not answer.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
@@ -274,7 +275,7 @@ impl Missing {
 
 impl From<store::Error> for Fault {
     fn from(error: store::Error) -> Self {
-        let detail = error.to_string();
+        let detail = chain(&error);
         let problem = match error {
             store::Error::Unavailable { .. } => Problem::new(
                 StatusCode::SERVICE_UNAVAILABLE,
@@ -294,6 +295,12 @@ impl From<store::Error> for Fault {
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "store_damaged",
                 "The store is damaged",
+                detail,
+            ),
+            store::Error::Unsupported { .. } => Problem::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "store_unsupported",
+                "The store is not as Hapax needs it",
                 detail,
             ),
             store::Error::Rejected { .. } => Problem::new(
@@ -331,6 +338,12 @@ impl From<Refusal> for Fault {
             Refusal::Unavailable { retry_after, .. } | Refusal::ShuttingDown { retry_after } => {
                 unavailable("store_unavailable", "The store is unavailable", retry_after)
             }
+            Refusal::Unsupported { .. } => Problem::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "store_unsupported",
+                "The store is not as Hapax needs it",
+                detail,
+            ),
             Refusal::Rejected { .. } => {
                 let status = StatusCode::UNPROCESSABLE_ENTITY;
                 Problem::new(status, "store_rejected", "The store refuses this", detail)

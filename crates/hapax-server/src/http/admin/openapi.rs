@@ -35,12 +35,13 @@ const TAGS: [(&str, &str); 12] = [
 ];
 
 /// What any path under `/api/v1` may answer.
-pub(crate) const ANYWHERE: [&str; 7] = [
+pub(crate) const ANYWHERE: [&str; 8] = [
     "unauthorized",
     "too_many_attempts",
     "forbidden_origin",
     "store_rejected",
     "store_damaged",
+    "store_unsupported",
     "store_unavailable",
     "overloaded",
 ];

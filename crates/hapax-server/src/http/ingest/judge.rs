@@ -11,7 +11,7 @@ use http::request::Parts;
 
 use super::diagnosis::{self, Case};
 use super::keys::Outcome;
-use super::{Inner, Source, refused};
+use super::{Deadline, Inner, Source, refused};
 use crate::http::problem::Problem;
 
 /// Refuses what is neither a delivery nor a handshake of any sender before its body is read.
@@ -29,6 +29,7 @@ impl Inner {
         head: &Parts,
         body: &Bytes,
         received_at: Timestamp,
+        deadline: Deadline,
     ) -> Result<Verdict, Problem> {
         let url = source.url(&head.uri);
         let ask = |verifier: &Verifier| {
@@ -46,7 +47,7 @@ impl Inner {
             verdict = ask(&source.verifier());
         }
         if is_unproven(&verdict)
-            && let Some(newer) = self.newer_verifier(source).await?
+            && let Some(newer) = deadline.keep(self.newer_verifier(source)).await??
         {
             verdict = ask(&newer);
         }

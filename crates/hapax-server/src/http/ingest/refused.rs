@@ -170,6 +170,18 @@ pub(super) fn store_unavailable() -> Problem {
     .retry_after(IN_FLIGHT_RETRY)
 }
 
+/// The store did not answer before the sender would stop listening.
+pub(super) fn store_silent(within: Duration) -> Problem {
+    of_kind(
+        STORE_UNAVAILABLE,
+        &format!(
+            "the store did not answer within {} ms; nothing is promised, deliver it again",
+            within.as_millis()
+        ),
+    )
+    .retry_after(IN_FLIGHT_RETRY)
+}
+
 /// As the library answers, which does the same inside a service.
 fn of_kind(kind: Kind, detail: &str) -> Problem {
     let status = StatusCode::from_u16(kind.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -207,6 +219,17 @@ pub(super) fn refusal(refusal: &Refusal) -> Problem {
             "store_unavailable",
             "Store unavailable",
             "the store cannot write now; nothing is promised, deliver it again",
+        )
+        .retry_after(*retry_after),
+        Refusal::Unsupported {
+            retry_after,
+            message: _,
+        } => Problem::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "store_unsupported",
+            "Store not as needed",
+            "the store is not set up as this service needs it, which its log explains; nothing was kept, deliver it \
+             again when that is put right",
         )
         .retry_after(*retry_after),
         Refusal::ShuttingDown { retry_after } => Problem::new(
@@ -271,6 +294,14 @@ mod tests {
                 },
                 503,
                 "store_unavailable",
+            ),
+            (
+                Refusal::Unsupported {
+                    retry_after,
+                    message: "no rights on /var/secret".to_owned(),
+                },
+                500,
+                "store_unsupported",
             ),
         ] {
             let problem = refusal(&case);

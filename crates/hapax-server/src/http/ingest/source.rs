@@ -3,14 +3,18 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hapax_core::SourceName;
 use hapax_verify::{AnswerRule, Verifier};
 use http::{StatusCode, Uri};
 
-use crate::config::{Ack, Config};
+use crate::config::{self, Ack, Config};
 use crate::handover::HandedSecrets;
 use crate::telemetry::{Metrics, SourceMeter};
+
+/// How long the store may keep a sender waiting: few wait longer for an answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 /// One source.
 #[derive(Debug)]
@@ -27,6 +31,8 @@ pub struct Source {
     pub ack_status: AckStatus,
     /// When an event is answered.
     pub ack: Ack,
+    /// A delivery that has arrived in full is answered within this time, whatever the store does.
+    pub answer_within: Duration,
     /// Bytes of a body; more is refused.
     pub body_limit: u64,
     /// Where senders see us, without a slash at its end. Only what is configured counts: a `Host` header is the
@@ -66,6 +72,7 @@ impl Sources {
                 _ => AckStatus::Ok,
             },
             ack: source.ack,
+            answer_within: answer_within(source),
             body_limit: config.server.body_limit,
             public_url: config.server.public_url.clone(),
             meter: metrics.source(&source.name),
@@ -81,6 +88,20 @@ impl Sources {
     /// The source of this name.
     pub fn get(&self, name: &str) -> Option<Arc<Source>> {
         self.0.get(name).cloned()
+    }
+}
+
+/// In time for the sender to hear it: within four fifths of its own time-out, where that is known. An `ack_timeout` of
+/// the operator's own that is longer is kept.
+fn answer_within(source: &config::Source) -> Duration {
+    let senders = source
+        .provider
+        .and_then(|provider| provider.delivery.timeout_seconds);
+    let heard = senders.map(|seconds| Duration::from_secs(seconds.into()) * 4 / 5);
+    let within = heard.unwrap_or(ANSWER_WITHIN).min(ANSWER_WITHIN);
+    match source.ack {
+        Ack::Stored => within,
+        Ack::Processed { limit } => within.max(limit),
     }
 }
 

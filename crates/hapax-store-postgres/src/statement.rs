@@ -1,0 +1,40 @@
+//! Names of statements, for whoever reads the log: what is bound to one is never said.
+
+use std::panic::Location;
+
+/// `INSERT hapax.ledger in accept/claim`: what it does, to the first table that it names, and the file that has it.
+pub(crate) fn name(sql: &str, caller: &Location<'_>) -> String {
+    let verb = sql.split_whitespace().next().unwrap_or_default();
+    let mut words = sql.split(|letter: char| !letter.is_ascii_alphanumeric() && !"._".contains(letter));
+    let table = words.find(|word| word.starts_with("hapax."));
+    let file = caller.file();
+    let file = file.rsplit_once("src/").map_or(file, |(_, file)| file);
+    let place = file.trim_end_matches(".rs");
+    match table {
+        Some(table) => format!("{verb} {table} in {place}"),
+        None => format!("{verb} in {place}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_is_named_by_what_it_does_and_where_it_is() {
+        let here = Location::caller();
+        for (sql, expected) in [
+            (
+                "\n  INSERT INTO hapax.ledger (key) VALUES ($1)",
+                "INSERT hapax.ledger in statement",
+            ),
+            (
+                "SELECT e.id FROM hapax.events e JOIN hapax.work w",
+                "SELECT hapax.events in statement",
+            ),
+            ("COMMIT", "COMMIT in statement"),
+        ] {
+            assert_eq!(name(sql, here), expected);
+        }
+    }
+}
