@@ -167,6 +167,7 @@ impl Server {
                 metrics: Arc::clone(&metrics),
                 clock: Arc::clone(&clock),
                 client: client.clone(),
+                outboxes: Some(Arc::clone(&outboxes)),
             },
             &config,
         )?);
