@@ -17,7 +17,7 @@ use hapax_core::{ContentHash, EventId, Headers, SourceName, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::engine::Engine;
-pub use directed::Parcel;
+pub use directed::{ADDRESS_HEADER, Parcel};
 use prepare::{Keyed, Prepared};
 pub(crate) use queue::Waiting;
 
@@ -164,6 +164,30 @@ pub enum Refusal {
     },
 }
 
+/// Why an event was not taken, inside the engine.
+pub(crate) enum Untaken {
+    Refused(Refusal),
+    /// Its id was taken for another target; nothing was kept of it.
+    OtherTarget,
+}
+
+impl From<Refusal> for Untaken {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<Untaken> for Refusal {
+    fn from(untaken: Untaken) -> Self {
+        match untaken {
+            Untaken::Refused(refusal) => refusal,
+            Untaken::OtherTarget => Self::Rejected {
+                message: "the id was taken for another target".to_owned(),
+            },
+        }
+    }
+}
+
 impl Engine {
     /// Takes the events of one request. Answers only when every one of them is durable.
     ///
@@ -197,11 +221,11 @@ impl Engine {
             .map(|arrival| inner.prepare(source, arrival, now))
             .collect();
         drop(plan);
-        self.write(events).await
+        self.write(events).await.map_err(Refusal::from)
     }
 
     /// Lets events wait to be written, and waits for the answer.
-    async fn write(&self, events: Vec<Prepared>) -> Result<Vec<Accepted>, Refusal> {
+    async fn write(&self, events: Vec<Prepared>) -> Result<Vec<Accepted>, Untaken> {
         let (answer, answered) = oneshot::channel();
         self.0
             .accept_queue
@@ -214,8 +238,10 @@ impl Engine {
                     retry_after: RETRY_AFTER,
                 },
             })?;
-        answered.await.unwrap_or(Err(Refusal::ShuttingDown {
-            retry_after: RETRY_AFTER,
-        }))
+        answered
+            .await
+            .unwrap_or(Err(Untaken::Refused(Refusal::ShuttingDown {
+                retry_after: RETRY_AFTER,
+            })))
     }
 }

@@ -35,7 +35,7 @@ mod seen;
 mod slots;
 mod transport;
 
-pub use accept::{Accepted, Arrival, Parcel, Refusal};
+pub use accept::{ADDRESS_HEADER, Accepted, Arrival, Parcel, Refusal};
 pub use engine::{Engine, Limits, Parts, ShutdownReport};
 pub use observe::{Notice, Observation, Observer, Silent};
 pub use operate::{DestinationStatus, ReleaseError};

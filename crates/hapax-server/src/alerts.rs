@@ -36,6 +36,7 @@ pub use view::{Alert, Overdue};
 use crate::config::Config;
 use crate::destination::SetupError;
 use crate::destination::http::client::Client;
+use crate::outbox::Outboxes;
 use crate::telemetry::Metrics;
 use facts::Gatherer;
 use judge::Memory;
@@ -54,6 +55,8 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// The connections of receivers.
     pub client: Client,
+    /// The outboxes that this process relays.
+    pub(crate) outboxes: Option<Arc<Outboxes>>,
 }
 
 /// The alerts of this process.
@@ -78,12 +81,13 @@ impl Alerts {
             metrics,
             clock,
             client,
+            outboxes,
         } = parts;
         let plan = Plan::new(config, &client, &clock)?;
         let shelf = Shelf(Arc::clone(&store));
         Ok(Self {
             post: Post::new(shelf.clone(), Arc::clone(&clock), Arc::clone(&metrics)),
-            gatherer: Gatherer::new(store, metrics, clock),
+            gatherer: Gatherer::new(store, metrics, clock, outboxes),
             shelf,
             client,
             plan: ArcSwap::from_pointee(plan),

@@ -22,6 +22,7 @@ use hapax_engine::{Answer, Transport};
 pub use command::CommandTarget;
 pub use http::{Address, HttpTarget};
 pub use order::FieldOrder;
+pub(crate) use percent::signed_id;
 pub(crate) use plan::{OUTBOX_LEDGER_WINDOW, OUTBOX_PAYLOAD_RETENTION, signer};
 pub use plan::{SetupError, routing, targets};
 pub use sql::SqlTarget;

@@ -11,6 +11,7 @@ mod postgres;
 mod relay;
 mod row;
 mod sqlite;
+mod status;
 mod table;
 
 use std::collections::HashMap;
@@ -22,14 +23,21 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, Outbox, SqlUrl};
-use crate::telemetry::Tracer;
+use crate::destination::signed_id;
+use crate::telemetry::{Metrics, Tracer};
 use relay::Relay;
-pub(crate) use table::{Counts, RefusedRow, Table, TableError};
+pub(crate) use status::Health;
+use status::Status;
+pub(crate) use table::{COUNT_MAX, Counts, Examined, RefusedRow, Table, TableError};
 
 /// What the names of outboxes begin with, as sources, scopes and destinations. No configured name has a dot.
 const PREFIX: &str = "outbox.";
 /// Where an event of an outbox keeps the URL it is meant for.
-pub(crate) const TARGET_HEADER: &str = "hapax-outbox-target";
+pub(crate) const TARGET_HEADER: &str = hapax_engine::ADDRESS_HEADER;
+/// Where an event of an outbox keeps the key of its row: its own id is another where the key goes to several targets.
+pub(crate) const KEY_HEADER: &str = "hapax-outbox-key";
+/// What stands in the id of a conflicting body that an operator released, before its hash.
+const RELEASED: &str = "%conflict:";
 
 /// The name of an outbox as a source, a scope and a destination.
 pub(crate) fn full_name(name: &str) -> String {
@@ -50,17 +58,47 @@ pub(crate) fn key_of(delivery: &Leased) -> String {
 
 /// The key of the row that an event was; none where it was no row.
 pub(crate) fn own_key(event: &StoredEvent, generation: Generation) -> Option<String> {
-    let key = &event.identity.event_id;
-    is_outbox(&event.source).then(|| match generation.0 {
-        0 => key.clone(),
+    if !is_outbox(&event.source) {
+        return None;
+    }
+    let event_id = &event.identity.event_id;
+    let key = match chosen_key(event) {
+        Some(key) if key == *event_id => key,
+        // What was released has the key of the first, with which it must not be confused.
+        Some(key) => match event_id.rsplit_once(RELEASED) {
+            Some((_, hash)) => format!("{key}{RELEASED}{hash}"),
+            None => key,
+        },
+        None => event_id.clone(),
+    };
+    Some(match generation.0 {
+        0 => key,
         again => format!("{key}:{again}"),
     })
+}
+
+/// What the attempts of a delivery carry, signed, as `webhook-id`: the row's own key, where it comes from an outbox. A
+/// dot would let one signature fit two requests, so that it is escaped, as is what a header cannot hold. What an earlier
+/// version accepted keeps the id that it may have been sent with already.
+pub(crate) fn webhook_id(delivery: &Leased) -> String {
+    let chosen = is_outbox(&delivery.event.source) && chosen_key(&delivery.event).is_some();
+    if !chosen {
+        return delivery.idempotency_key.to_string();
+    }
+    signed_id(&key_of(delivery))
+}
+
+/// The key that the writer of a row chose. Versions before the key had a header of its own used it as the event's id.
+fn chosen_key(event: &StoredEvent) -> Option<String> {
+    let key = event.headers.get(KEY_HEADER)?;
+    String::from_utf8(key.to_vec()).ok()
 }
 
 /// A table and the task that relays it.
 struct Running {
     outbox: Outbox,
     table: Arc<dyn Table>,
+    status: Arc<Status>,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
@@ -70,15 +108,25 @@ pub(crate) struct Outboxes {
     engine: Engine,
     clock: Arc<dyn Clock>,
     tracer: Tracer,
+    metrics: Arc<Metrics>,
     running: Mutex<Vec<Running>>,
 }
 
+/// The table of an outbox; the reason why it cannot be used never quotes the URL.
+pub(crate) fn table(outbox: &Outbox) -> Result<Arc<dyn Table>, String> {
+    Ok(match &outbox.url {
+        SqlUrl::Postgres(url) => Arc::new(postgres::PostgresTable::new(url)?),
+        SqlUrl::Sqlite(path) => Arc::new(sqlite::SqliteTable::new(path.clone())),
+    })
+}
+
 impl Outboxes {
-    pub(crate) fn new(engine: Engine, clock: Arc<dyn Clock>, tracer: Tracer) -> Self {
+    pub(crate) fn new(engine: Engine, clock: Arc<dyn Clock>, tracer: Tracer, metrics: Arc<Metrics>) -> Self {
         Self {
             engine,
             clock,
             tracer,
+            metrics,
             running: Mutex::default(),
         }
     }
@@ -103,20 +151,18 @@ impl Outboxes {
     }
 
     fn start(&self, outbox: &Outbox, names: &Arc<HashMap<String, DestinationId>>) -> Option<Running> {
-        let table: Arc<dyn Table> = match &outbox.url {
-            SqlUrl::Postgres(url) => match postgres::PostgresTable::new(url) {
-                Ok(table) => Arc::new(table),
-                Err(why) => {
-                    tracing::error!(
-                        outbox = outbox.name,
-                        why,
-                        "the outbox is not relayed: its `url` cannot be used"
-                    );
-                    return None;
-                }
-            },
-            SqlUrl::Sqlite(path) => Arc::new(sqlite::SqliteTable::new(path.clone())),
+        let table = match table(outbox) {
+            Ok(table) => table,
+            Err(why) => {
+                tracing::error!(
+                    outbox = outbox.name,
+                    why,
+                    "the outbox is not relayed: its `url` cannot be used"
+                );
+                return None;
+            }
         };
+        let status = Arc::new(Status::default());
         let stop = CancellationToken::new();
         let relay = Relay {
             outbox: outbox.clone(),
@@ -124,15 +170,33 @@ impl Outboxes {
             engine: self.engine.clone(),
             clock: Arc::clone(&self.clock),
             tracer: self.tracer.clone(),
+            metrics: Arc::clone(&self.metrics),
+            status: Arc::clone(&status),
             destinations: Arc::clone(names),
         };
         let task = tokio::spawn(relay.run(stop.clone()));
         Some(Running {
             outbox: outbox.clone(),
             table,
+            status,
             stop,
             task,
         })
+    }
+
+    /// How each outbox is doing, by name.
+    pub(crate) fn health(&self) -> Vec<Health> {
+        let now = self.clock.elapsed();
+        let running = self.lock();
+        running
+            .iter()
+            .map(|one| one.status.health(&one.outbox.name, now))
+            .collect()
+    }
+
+    /// Lets the metrics show how each outbox is doing now.
+    pub(crate) fn show(&self) {
+        self.metrics.outboxes(&self.health());
     }
 
     /// Every outbox with its table, to look at.

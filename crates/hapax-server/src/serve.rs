@@ -142,7 +142,12 @@ impl Server {
             ..tuning.engine
         };
         let engine = Engine::start(parts, routing(&config), limits).await?;
-        let outboxes = Arc::new(Outboxes::new(engine.clone(), Arc::clone(&clock), tracer.clone()));
+        let outboxes = Arc::new(Outboxes::new(
+            engine.clone(),
+            Arc::clone(&clock),
+            tracer.clone(),
+            Arc::clone(&metrics),
+        ));
         let ingest = Ingest::new(ingest::Parts {
             engine: engine.clone(),
             sources: Sources::of(&config, &metrics),
@@ -162,6 +167,7 @@ impl Server {
                 metrics: Arc::clone(&metrics),
                 clock: Arc::clone(&clock),
                 client: client.clone(),
+                outboxes: Some(Arc::clone(&outboxes)),
             },
             &config,
         )?);

@@ -15,6 +15,7 @@ pub mod logging;
 #[cfg(test)]
 mod logging_page;
 pub mod metrics;
+mod outboxes;
 mod refusals;
 mod source;
 mod ten_minutes;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use hapax_core::{BodyHash, ContentHash};
 
 use super::Accepted;
+use super::directed::is_target;
 use super::prepare::Keyed;
 use crate::engine::Inner;
 
@@ -17,7 +18,8 @@ impl Inner {
         for keyed in arrivals {
             let known = self.seen.get(keyed.key, now, epoch)?;
             let first = (known.raw_hash, known.content_hash.as_deref());
-            if !is_same(first, (keyed.raw_hash, keyed.arrival.content_hash.as_ref())) {
+            let copy = (keyed.raw_hash, keyed.arrival.content_hash.as_ref());
+            if !is_same_target(first, copy) || !is_same(first, copy) {
                 return None;
             }
             answers.push(Accepted::Duplicate {
@@ -40,8 +42,15 @@ impl Inner {
 /// The hashes of a body: of its raw bytes, and of what stays the same on a retry.
 pub(super) type Hashes<'a> = (BodyHash, Option<&'a ContentHash>);
 
+/// Whether a copy is known to be for the same target, where it names one; if not, the store knows.
+fn is_same_target(first: Hashes<'_>, copy: Hashes<'_>) -> bool {
+    copy.1
+        .is_none_or(|target| !is_target(target) || first.1 == Some(target))
+}
+
 /// Whether a copy is the same event. A preset that leaves fields out decides by its content hash,
 /// if the first was hashed by the same rule; otherwise the raw bytes decide.
 pub(super) fn is_same(first: Hashes<'_>, copy: Hashes<'_>) -> bool {
-    first.0 == copy.0 || (first.1.is_some() && first.1 == copy.1)
+    let is_same_content = |content| !is_target(content) && first.1 == Some(content);
+    first.0 == copy.0 || copy.1.is_some_and(is_same_content)
 }

@@ -1,14 +1,29 @@
 //! Accepting an event whose way is known: one destination, as its sender says, instead of its source's route.
+//!
+//! Under one id there may be an event for each target. The first has the id as it is; one for another target has an id
+//! that is made of both. The ledger keeps which target an id was taken for, so that this is known for as long as the id
+//! is.
 
-use hapax_core::DestinationId;
+use hapax_core::store::{Error, LedgerEntry};
+use hapax_core::{BodyHash, ContentHash, DestinationId, Headers};
 
-use super::{Accepted, Arrival, RETRY_AFTER, Refusal};
-use crate::engine::Engine;
+use super::{Accepted, Arrival, RETRY_AFTER, Refusal, Untaken};
+use crate::engine::{Engine, Inner};
+
+/// The header of an event that names an address at its destination, where one destination has many.
+pub const ADDRESS_HEADER: &str = "hapax-outbox-target";
+/// The rule of a hash in the ledger that is of the target, and not of any content.
+const TARGET_RULE: &str = "target";
+/// The longest id.
+const ID_BYTES_MAX: usize = 255;
+/// Hexadecimal digits of a target in an id.
+const TARGET_DIGITS: usize = 16;
 
 /// An event with the destination it is meant for.
 #[derive(Clone, Debug)]
 pub struct Parcel {
-    /// The event. Its source's route must name the destination, among any others.
+    /// The event. Its source's route must name the destination, among any others. [`ADDRESS_HEADER`] is part of the
+    /// target.
     pub arrival: Arrival,
     /// The one destination that gets it.
     pub to: DestinationId,
@@ -17,11 +32,27 @@ pub struct Parcel {
 }
 
 impl Engine {
-    /// Takes one event for one destination. Answers only when it is durable.
+    /// Takes one event for one destination. Answers only when it is durable. The same id for another target is another
+    /// event.
     ///
     /// # Errors
     /// A [`Refusal`]: then nothing is promised, and the sender must come again.
-    pub async fn accept_for(&self, parcel: Parcel) -> Result<Accepted, Refusal> {
+    pub async fn accept_for(&self, mut parcel: Parcel) -> Result<Accepted, Refusal> {
+        let target = target(&parcel.to, &parcel.arrival.headers);
+        parcel.arrival.content_hash = Some(ContentHash {
+            rule: TARGET_RULE.to_owned(),
+            hash: target,
+        });
+        match self.take_for(parcel.clone()).await {
+            Err(Untaken::OtherTarget) => {
+                parcel.arrival.event_id = id_for(&parcel.arrival.event_id, &target);
+                self.take_for(parcel).await.map_err(Refusal::from)
+            }
+            answer => answer.map_err(Refusal::from),
+        }
+    }
+
+    async fn take_for(&self, parcel: Parcel) -> Result<Accepted, Untaken> {
         let Parcel {
             arrival,
             to,
@@ -32,7 +63,7 @@ impl Engine {
             retry_after: RETRY_AFTER,
         };
         if inner.is_stopping() {
-            return Err(shutting_down());
+            return Err(shutting_down().into());
         }
         let now = inner.elapsed();
         let plan = inner.plan.load();
@@ -48,6 +79,72 @@ impl Engine {
             drop(plan);
             answers = Some(self.write(vec![event]).await?);
         }
-        answers.into_iter().flatten().next().ok_or_else(shutting_down)
+        let answer = answers.into_iter().flatten().next();
+        answer.ok_or_else(|| shutting_down().into())
+    }
+}
+
+impl Inner {
+    /// Whether an id was taken for another target than this one. What was accepted before the ledger knew of targets is
+    /// looked up; where that is gone, too, the target counts as the same: better not sent than sent twice.
+    pub(super) async fn is_for_another_target(
+        &self,
+        first: &LedgerEntry,
+        own: Option<&ContentHash>,
+    ) -> Result<bool, Error> {
+        let Some(own) = own.filter(|own| is_target(own)) else {
+            return Ok(false);
+        };
+        if let Some(known) = first.content_hash.as_ref().filter(|known| is_target(known)) {
+            return Ok(known.hash != own.hash);
+        }
+        let Some(record) = self.parts.store.get(first.id).await? else {
+            return Ok(false);
+        };
+        let headers = &record.event.headers;
+        let is_own = |to: &DestinationId| target(to, headers) == own.hash;
+        let mut destinations = record.deliveries.iter().map(|delivery| &delivery.destination);
+        Ok(!record.deliveries.is_empty() && !destinations.any(is_own))
+    }
+}
+
+/// Whether a hash of the ledger is of a target.
+pub(super) fn is_target(hash: &ContentHash) -> bool {
+    hash.rule == TARGET_RULE
+}
+
+fn target(to: &DestinationId, headers: &Headers) -> BodyHash {
+    let address = headers.get(ADDRESS_HEADER).unwrap_or_default();
+    // No id of a destination has a line break.
+    BodyHash::of(&[to.as_str().as_bytes(), b"\n", address].concat())
+}
+
+/// The id of an event whose own id was taken for another target: a composite of both, as ids of several parts are.
+fn id_for(event_id: &str, target: &BodyHash) -> String {
+    let own = event_id.replace('%', "%25").replace(':', "%3A");
+    let to = target.to_string();
+    let id = format!("{own}:to-{}", &to[..TARGET_DIGITS]);
+    if id.len() <= ID_BYTES_MAX {
+        id
+    } else {
+        format!("sha256:{}", BodyHash::of(id.as_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_for_another_target_is_bounded_and_its_parts_cannot_run_into_each_other() {
+        let (one, other) = (BodyHash::of(b"one"), BodyHash::of(b"other"));
+        assert_eq!(id_for("k", &one), "k:to-7692c3ad3540bb80");
+        assert_ne!(id_for("k", &one), id_for("k", &other));
+        assert_ne!(
+            id_for(&id_for("k", &one), &other),
+            id_for(&id_for("k", &other), &one)
+        );
+        assert!(id_for(&"x".repeat(255), &one).len() <= ID_BYTES_MAX);
+        assert_ne!(id_for(&"x".repeat(255), &one), id_for(&"x".repeat(254), &one));
     }
 }

@@ -6,14 +6,14 @@ use hapax_core::store::{AcceptRequest, Error};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::prepare::Prepared;
-use super::{Accepted, RETRY_AFTER, Refusal};
+use super::{Accepted, RETRY_AFTER, Refusal, Untaken};
 use crate::engine::Inner;
 use crate::observe::Observation;
 
 /// A request in the queue.
 pub(crate) struct Waiting {
     pub(super) events: Vec<Prepared>,
-    pub(super) answer: oneshot::Sender<Result<Vec<Accepted>, Refusal>>,
+    pub(super) answer: oneshot::Sender<Result<Vec<Accepted>, Untaken>>,
 }
 
 impl Inner {
@@ -85,7 +85,7 @@ impl Inner {
                         });
                         told = said;
                     }
-                    Err(refusal(&error))
+                    Err(refusal(&error).into())
                 }
             };
             fail::fail_point!("accept.before_answer");

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hapax_core::store::{BodyNote, Claim, Handed, LedgerEntry, Variant};
+use hapax_core::store::{BodyNote, Claim, Error, Handed, LedgerEntry, Variant};
 use hapax_core::{BodyHash, Generation, Headers, Leased, NewEvent, SourceName, StoredEvent, Timestamp};
 
 use super::cached::is_same;
 use super::prepare::{Keyed, Prepared};
 use super::queue::refusal;
-use super::{Accepted, Refusal};
+use super::{Accepted, Untaken};
 use crate::engine::Inner;
 use crate::observe::{Notice, Observation};
 
@@ -55,7 +55,7 @@ impl Inner {
         claims: Vec<Claim>,
         asked: Duration,
         epoch: u64,
-    ) -> Result<Vec<Accepted>, Refusal> {
+    ) -> Result<Vec<Accepted>, Untaken> {
         let mut answers = Vec::with_capacity(claims.len());
         let mut failed = None;
         for (prepared, claim) in events.into_iter().zip(claims) {
@@ -158,9 +158,19 @@ impl Inner {
         entry: LedgerEntry,
         asked: Duration,
         epoch: u64,
-    ) -> Result<Accepted, Refusal> {
+    ) -> Result<Accepted, Untaken> {
         let event = prepared.give_back();
         let id = entry.id;
+        let failed = |during, error: &Error| {
+            self.observe(&Observation::StoreFailed { during, error });
+            Untaken::from(refusal(error))
+        };
+        let is_elsewhere = self
+            .is_for_another_target(&entry, event.content_hash.as_ref())
+            .await;
+        if is_elsewhere.map_err(|error| failed("comparing targets", &error))? {
+            return Err(Untaken::OtherTarget);
+        }
         let first = (entry.raw_hash, entry.content_hash.as_ref());
         if is_same(first, (event.raw_hash, event.content_hash.as_ref())) {
             let first_seen = entry.first_seen;
@@ -186,13 +196,7 @@ impl Inner {
                 id,
                 event_id: event.identity.event_id,
             }),
-            Err(error) => {
-                self.observe(&Observation::StoreFailed {
-                    during: "keeping a conflicting body",
-                    error: &error,
-                });
-                Err(refusal(&error))
-            }
+            Err(error) => Err(failed("keeping a conflicting body", &error)),
         }
     }
 

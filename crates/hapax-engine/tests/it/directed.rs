@@ -1,9 +1,9 @@
 //! Events for one destination: what an outbox's rows become.
 
-use hapax_core::EventStatus;
-use hapax_engine::{Answer, Engine, Parcel, Pattern, Refusal};
+use hapax_core::{EventStatus, Headers};
+use hapax_engine::{Accepted, Answer, Arrival, Engine, Parcel, Pattern, Refusal};
 
-use crate::harness::{SECOND, World};
+use crate::harness::{SECOND, World, destination};
 
 async fn accept(
     engine: &Engine,
@@ -68,4 +68,96 @@ async fn a_destination_that_is_not_there_is_refused_and_nothing_is_stored() {
         assert!(matches!(refused, Refusal::Rejected { .. }), "{refused}");
     }
     assert_eq!(world.send(&engine, "a").await.0, "accepted");
+}
+
+/// A world with a second destination.
+fn two_destinations() -> World {
+    let mut world = World::new(|_, _| (SECOND, Answer::done(200)));
+    world.routing.destinations.insert("mail".into(), destination("mail"));
+    let route = world.routing.sources.get_mut(&"shop".into()).unwrap();
+    route.deliver_to = vec!["billing".into(), "mail".into()];
+    world
+}
+
+/// Accepts `k` for a destination, and for an address there where one is named.
+async fn accept_k(engine: &Engine, world: &World, to: &str, address: Option<&str>, body: &str) -> Accepted {
+    let address = address.map(|address| ("hapax-outbox-target", address.as_bytes()));
+    let arrival = Arrival {
+        headers: Headers::pack(address),
+        ..world.arrival("k", body)
+    };
+    let parcel = Parcel {
+        arrival,
+        to: to.into(),
+        order_key: None,
+    };
+    engine.accept_for(parcel).await.unwrap()
+}
+
+const TARGETS: [(&str, Option<&str>); 4] = [
+    ("billing", None),
+    ("mail", None),
+    ("mail", Some("https://a.example.com/")),
+    ("mail", Some("https://b.example.com/")),
+];
+
+#[tokio::test(start_paused = true)]
+async fn one_id_goes_to_several_targets_once_to_each() {
+    let world = two_destinations();
+    let engine = world.start().await;
+    let mut ids = Vec::new();
+    for (to, address) in TARGETS {
+        let first = accept_k(&engine, &world, to, address, "same").await;
+        assert_eq!(first.status(), "accepted", "{to} {address:?}");
+        ids.push(first.id());
+    }
+    // Long after the cache of what was just seen has forgotten them.
+    tokio::time::sleep(3600 * SECOND).await;
+    for ((to, address), id) in TARGETS.into_iter().zip(&ids) {
+        let again = accept_k(&engine, &world, to, address, "same").await;
+        assert_eq!((again.status(), again.id()), ("duplicate", *id), "{to} {address:?}");
+        let other = accept_k(&engine, &world, to, address, "other").await;
+        assert_eq!((other.status(), other.id()), ("conflict", *id), "{to} {address:?}");
+    }
+    world.until_count(EventStatus::Completed, TARGETS.len()).await;
+    assert_eq!(world.sink.seen().len(), TARGETS.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_target_has_the_id_as_it_is_whatever_the_body_for_the_second() {
+    let world = two_destinations();
+    let engine = world.start().await;
+    let first = accept_k(&engine, &world, "mail", None, "one").await;
+    assert_eq!(first.event_id(), "k");
+    let second = accept_k(&engine, &world, "billing", None, "two").await;
+    assert_eq!(second.status(), "accepted");
+    assert!(second.event_id().starts_with("k:to-"), "{second:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_accepted_before_targets_were_told_apart_is_not_sent_there_again() {
+    let mut world = two_destinations();
+    let route = world.routing.sources.get_mut(&"shop".into()).unwrap();
+    route.deliver_to = vec!["mail".into()];
+    let before = world.start().await;
+    // The ledger's entry says nothing of a target, as in all that earlier versions accepted.
+    let arrival = || Arrival {
+        headers: Headers::pack([("hapax-outbox-target", &b"https://a.example.com/"[..])]),
+        ..world.arrival("k", "same")
+    };
+    let first = before.accept(vec![arrival()]).await.unwrap()[0].id();
+    world.until(first, EventStatus::Completed).await;
+    before.shutdown(SECOND).await;
+    world.routing = two_destinations().routing;
+    let engine = world.start().await;
+    for _ in 0..2 {
+        let same = accept_k(&engine, &world, "mail", Some("https://a.example.com/"), "same").await;
+        assert_eq!((same.status(), same.id()), ("duplicate", first));
+    }
+    for address in ["https://b.example.com/", "https://c.example.com/"] {
+        let other = accept_k(&engine, &world, "mail", Some(address), "same").await;
+        assert_eq!(other.status(), "accepted", "{address}");
+    }
+    let conflict = accept_k(&engine, &world, "mail", Some("https://a.example.com/"), "other").await;
+    assert_eq!((conflict.status(), conflict.id()), ("conflict", first));
 }

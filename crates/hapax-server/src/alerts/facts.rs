@@ -10,6 +10,7 @@ use hapax_core::{Backend, Clock, DestinationId, SourceName, Timestamp};
 
 use super::plan::Plan;
 use crate::http::admin::Meter as _;
+use crate::outbox::{Health, Outboxes};
 use crate::telemetry::{Metrics, TenMinutes};
 
 /// How long the store may take to answer.
@@ -38,6 +39,8 @@ pub(super) struct Facts {
     pub(super) windows: BTreeMap<SourceName, Duration>,
     /// What people call each destination.
     pub(super) names: BTreeMap<DestinationId, String>,
+    /// How the outboxes are doing.
+    pub(super) outboxes: Vec<Health>,
 }
 
 impl Facts {
@@ -52,6 +55,7 @@ pub(super) struct Gatherer {
     pub(super) store: Arc<dyn Backend>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) clock: Arc<dyn Clock>,
+    outboxes: Option<Arc<Outboxes>>,
     counts: Mutex<Option<Standing<Counts>>>,
     gaps: Mutex<Option<Standing<BTreeMap<SourceName, Duration>>>>,
 }
@@ -64,11 +68,17 @@ struct Standing<T> {
 }
 
 impl Gatherer {
-    pub(super) fn new(store: Arc<dyn Backend>, metrics: Arc<Metrics>, clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn new(
+        store: Arc<dyn Backend>,
+        metrics: Arc<Metrics>,
+        clock: Arc<dyn Clock>,
+        outboxes: Option<Arc<Outboxes>>,
+    ) -> Self {
         Self {
             store,
             metrics,
             clock,
+            outboxes,
             counts: Mutex::default(),
             gaps: Mutex::default(),
         }
@@ -84,6 +94,7 @@ impl Gatherer {
             gaps,
             windows: plan.windows.clone(),
             names: plan.names.clone(),
+            outboxes: self.outboxes.iter().flat_map(|all| all.health()).collect(),
         }
     }
 

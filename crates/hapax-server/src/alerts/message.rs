@@ -182,6 +182,15 @@ pub(super) fn wrong(rule: Rule, subject: &str, value: f64, limit: f64) -> String
         Rule::StoreWriteP95 => format!(
             "{whose}: durable writes take {value} (the 95th percentile over ten minutes), longer than the limit of {limit}."
         ),
+        Rule::OutboxDown => format!(
+            "{whose}: its table has not been usable for {value}, longer than the limit of {limit}; its rows wait there."
+        ),
+        Rule::OutboxRefused => format!(
+            "{whose}: rows were refused ({value}), more than the limit of {limit}; nothing relays them until they are corrected."
+        ),
+        Rule::OutboxWaiting => format!(
+            "{whose}: the oldest row that is not relayed has waited for {value}, longer than the limit of {limit}."
+        ),
     }
 }
 
@@ -194,7 +203,8 @@ pub(super) fn command(rule: Rule, subject: &str) -> String {
         Rule::DeadLetters => format!("hapax dead list --destination {subject}"),
         Rule::Conflicts => format!("hapax events list --query 'source:{subject} has:conflict'"),
         Rule::SignatureFailures => "hapax sources".to_owned(),
-        Rule::StoreWriteP95 => "hapax doctor".to_owned(),
+        Rule::StoreWriteP95 | Rule::OutboxDown => "hapax doctor".to_owned(),
+        Rule::OutboxRefused | Rule::OutboxWaiting => "hapax outbox list".to_owned(),
     }
 }
 
@@ -213,6 +223,7 @@ fn whose(rule: Rule, subject: &str) -> String {
         About::Source => format!("Source {subject}"),
         About::Destination => format!("Destination {subject}"),
         About::Store => "The store".to_owned(),
+        About::Outbox => format!("Outbox {subject}"),
     }
 }
 
@@ -228,6 +239,9 @@ fn fine(rule: Rule, limit: f64) -> String {
         Rule::SignatureFailures => format!("not more than {limit} requests in ten minutes lack a proof"),
         Rule::DuplicateGap => format!("no copy of the last day came after {limit} of `ledger_window`"),
         Rule::StoreWriteP95 => format!("writes do not take longer than {limit}"),
+        Rule::OutboxDown => "its table can be used".to_owned(),
+        Rule::OutboxRefused => format!("not more than {limit} of its rows are refused"),
+        Rule::OutboxWaiting => format!("no row has waited for longer than {limit}"),
     }
 }
 

@@ -26,6 +26,12 @@ pub enum Rule {
     DuplicateGap,
     /// Durable writes take long.
     StoreWriteP95,
+    /// An outbox cannot be relayed.
+    OutboxDown,
+    /// Rows of an outbox were refused.
+    OutboxRefused,
+    /// An outbox's oldest row waits too long.
+    OutboxWaiting,
 }
 
 /// What a rule's figures are.
@@ -52,11 +58,13 @@ pub enum About {
     Destination,
     /// The store, which is one.
     Store,
+    /// Every outbox.
+    Outbox,
 }
 
 impl Rule {
     /// Every rule, in the order of the configuration.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::DedupeRate,
         Self::HandlerP95,
         Self::OldestPending,
@@ -66,6 +74,9 @@ impl Rule {
         Self::SignatureFailures,
         Self::DuplicateGap,
         Self::StoreWriteP95,
+        Self::OutboxDown,
+        Self::OutboxRefused,
+        Self::OutboxWaiting,
     ];
 
     /// As it is written everywhere: the key of `[alerts]`.
@@ -80,6 +91,9 @@ impl Rule {
             Self::SignatureFailures => "signature_failures",
             Self::DuplicateGap => "duplicate_gap",
             Self::StoreWriteP95 => "store_write_p95",
+            Self::OutboxDown => "outbox_down",
+            Self::OutboxRefused => "outbox_refused",
+            Self::OutboxWaiting => "outbox_waiting",
         }
     }
 
@@ -87,8 +101,15 @@ impl Rule {
     pub const fn unit(self) -> Unit {
         match self {
             Self::DedupeRate | Self::DuplicateGap => Unit::Share,
-            Self::HandlerP95 | Self::OldestPending | Self::BreakerOpen | Self::StoreWriteP95 => Unit::Seconds,
-            Self::DeadLetters | Self::Conflicts | Self::SignatureFailures => Unit::Count,
+            Self::HandlerP95
+            | Self::OldestPending
+            | Self::BreakerOpen
+            | Self::StoreWriteP95
+            | Self::OutboxDown
+            | Self::OutboxWaiting => Unit::Seconds,
+            Self::DeadLetters | Self::Conflicts | Self::SignatureFailures | Self::OutboxRefused => {
+                Unit::Count
+            }
         }
     }
 
@@ -102,6 +123,7 @@ impl Rule {
                 About::Destination
             }
             Self::StoreWriteP95 => About::Store,
+            Self::OutboxDown | Self::OutboxRefused | Self::OutboxWaiting => About::Outbox,
         }
     }
 
@@ -117,6 +139,9 @@ impl Rule {
             Self::SignatureFailures => "docs/guides/alerts.md#signature-failures",
             Self::DuplicateGap => "docs/guides/alerts.md#duplicate-gap",
             Self::StoreWriteP95 => "docs/guides/alerts.md#store-write-time",
+            Self::OutboxDown => "docs/guides/alerts.md#outbox-down",
+            Self::OutboxRefused => "docs/guides/alerts.md#outbox-refused",
+            Self::OutboxWaiting => "docs/guides/alerts.md#outbox-waiting",
         }
     }
 }

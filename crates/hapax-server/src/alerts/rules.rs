@@ -8,6 +8,9 @@ mod dedupe_rate;
 mod duplicate_gap;
 mod handler_p95;
 mod oldest_pending;
+mod outbox_down;
+mod outbox_refused;
+mod outbox_waiting;
 mod signature_failures;
 mod store_write_p95;
 #[cfg(test)]
@@ -17,6 +20,7 @@ use std::collections::BTreeMap;
 
 use super::facts::Facts;
 use super::rule::Rule;
+use crate::outbox::Health;
 
 /// What a rule found.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +53,9 @@ pub(super) fn judge(rule: Rule, facts: &Facts, limit: f64) -> Judgement {
         Rule::SignatureFailures => signature_failures::judge,
         Rule::DuplicateGap => duplicate_gap::judge,
         Rule::StoreWriteP95 => store_write_p95::judge,
+        Rule::OutboxDown => outbox_down::judge,
+        Rule::OutboxRefused => outbox_refused::judge,
+        Rule::OutboxWaiting => outbox_waiting::judge,
     };
     judge(facts, limit)
 }
@@ -74,6 +81,16 @@ fn of_ten_minutes(facts: &Facts) -> Rest {
         Rest::Unknown
     } else {
         Rest::Fine
+    }
+}
+
+/// What the looks at outboxes say of them: one that cannot be looked at leaves open what only its table knows.
+fn of_outboxes(facts: &Facts) -> Rest {
+    let is_known = |health: &Health| health.counts.is_some() && health.trouble.is_none();
+    if facts.outboxes.iter().all(is_known) {
+        Rest::Fine
+    } else {
+        Rest::Unknown
     }
 }
 

@@ -104,6 +104,7 @@ impl Site {
             metrics: Arc::clone(&metrics),
             clock: clock.clone(),
             client: Client::new(Lookup::system()).unwrap(),
+            outboxes: None,
         };
         Process {
             alerts: Alerts::new(parts, &self.config()).unwrap(),

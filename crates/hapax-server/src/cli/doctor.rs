@@ -6,6 +6,7 @@ mod configuration;
 mod destinations;
 mod disk;
 mod limits;
+mod outboxes;
 mod ports;
 mod redis;
 mod service;
@@ -20,7 +21,7 @@ use crate::output;
 use check::{Check, Outcome};
 use service::Service;
 
-/// Check configuration, store, clock, ports and destinations, and say what to do.
+/// Check configuration, store, clock, ports, destinations and outboxes, and say what to do.
 ///
 /// Works beside a running service and before the first start. Ends with 5 if a check found a problem.
 #[derive(Debug, clap::Args)]
@@ -74,5 +75,6 @@ async fn examine(globals: &Globals) -> Vec<Check> {
     checks.extend(disk::check(&config.store.url));
     checks.extend(ports::check(&config, &service).await);
     checks.extend(destinations::check(&config).await);
+    checks.extend(outboxes::check(&config).await);
     checks
 }

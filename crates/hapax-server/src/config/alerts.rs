@@ -77,9 +77,9 @@ pub(super) const fn default_limit(rule: Rule) -> f64 {
     match rule {
         Rule::DedupeRate => 0.5,
         Rule::HandlerP95 => 5.0,
-        Rule::OldestPending => 600.0,
-        Rule::DeadLetters | Rule::Conflicts => 0.0,
-        Rule::BreakerOpen => 60.0,
+        Rule::OldestPending | Rule::OutboxWaiting => 600.0,
+        Rule::DeadLetters | Rule::Conflicts | Rule::OutboxRefused => 0.0,
+        Rule::BreakerOpen | Rule::OutboxDown => 60.0,
         Rule::SignatureFailures => 10.0,
         Rule::DuplicateGap => 0.8,
         Rule::StoreWriteP95 => 1.0,

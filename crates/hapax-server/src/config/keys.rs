@@ -647,6 +647,24 @@ pub static ALERTS: Table = Table {
             "The 95th percentile of the times of durable writes in ten minutes.",
         ),
         key(
+            "outbox_down",
+            LIMIT_DURATION,
+            "`1m`",
+            "Of an outbox: how long its table could not be used.",
+        ),
+        key(
+            "outbox_refused",
+            LIMIT_COUNT,
+            "`0`",
+            "Of an outbox: how many of its rows were refused and wait for somebody.",
+        ),
+        key(
+            "outbox_waiting",
+            LIMIT_DURATION,
+            "`10m`",
+            "Of an outbox: how long the oldest row that is not relayed has waited.",
+        ),
+        key(
             "resolve_after",
             DURATION,
             "`1m`",

@@ -95,6 +95,9 @@ conflicts = false
 signature_failures = 100
 duplicate_gap = 1
 store_write_p95 = "250ms"
+outbox_down = "30s"
+outbox_refused = 2
+outbox_waiting = false
 resolve_after = "2m"
 
 [alerts.receivers.chat]

@@ -22,7 +22,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{answer, excerpt};
 use crate::config::address::is_forbidden;
-use crate::outbox::TARGET_HEADER;
+use crate::outbox::{TARGET_HEADER, webhook_id};
 use crate::telemetry::traces::context::Propagation;
 use client::Client;
 use resolver::Blocked;
@@ -112,10 +112,11 @@ impl HttpTarget {
         request
     }
 
-    /// The Standard Webhooks headers. Their id is the idempotency key: stable over attempts, and without a dot.
+    /// The Standard Webhooks headers. Their id is the idempotency key, or the one that the writer of an outbox's row
+    /// chose: stable over attempts, and without a dot.
     fn signature(&self, delivery: &Leased) -> Vec<(String, String)> {
         self.signer.as_ref().map_or_else(Vec::new, |signer| {
-            let id = delivery.idempotency_key.to_string();
+            let id = webhook_id(delivery);
             signer.sign(
                 &id,
                 self.clock.now().as_seconds(),

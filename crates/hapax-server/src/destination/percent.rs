@@ -25,6 +25,24 @@ pub(super) fn header_value(text: &str) -> HeaderValue {
     HeaderValue::from_str(&encoded).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 
+/// The text as the id under a signature of Standard Webhooks: as a header value, and without a dot, which would let one
+/// signature fit two requests.
+pub(crate) fn signed_id(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for (index, byte) in text.bytes().enumerate() {
+        let at_an_end = index == 0 || index + 1 == text.len();
+        match byte {
+            b' ' if !at_an_end => encoded.push(' '),
+            0x21..=0x7e if !b"%.".contains(&byte) => encoded.push(char::from(byte)),
+            _ => {
+                encoded.push('%');
+                encoded.push_str(&hex::encode_upper([byte]));
+            }
+        }
+    }
+    encoded
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,6 +59,19 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(header_value(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_id_under_a_signature_has_no_dot_and_no_two_texts_have_the_same() {
+        for (text, expected) in [
+            ("receipt-7", "receipt-7"),
+            ("a b", "a b"),
+            ("a.1", "a%2E1"),
+            ("a%2E1", "a%252E1"),
+            (" é", "%20%C3%A9"),
+        ] {
+            assert_eq!(signed_id(text), expected, "{text}");
         }
     }
 }

@@ -157,6 +157,9 @@ fn routes() -> Routes {
 async fn metrics(State(state): State<AdminState>, headers: HeaderMap) -> Response {
     let format = Format::asked_by(&headers);
     let counts = state.counts.scrape(state.engine.store()).await;
+    if let Some(outboxes) = &state.outboxes {
+        outboxes.show();
+    }
     let text = state.meter.render(&counts, SystemClock::default().now(), format);
     ([(CONTENT_TYPE, format.media_type())], text).into_response()
 }

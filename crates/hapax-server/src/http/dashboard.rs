@@ -23,6 +23,7 @@ mod logout;
 pub(in crate::http) mod moment;
 pub(in crate::http) mod next;
 pub(in crate::http) mod number;
+mod outbox;
 mod overview;
 mod prose;
 mod replays;
@@ -73,7 +74,8 @@ fn pages() -> Router<AdminState> {
         .route("/sources", get(sources::page))
         .route("/duplicates", get(duplicates::page))
         .route("/sources/{name}/registration", post(sources::register))
-        .route("/outbox/{name}/rows/{id}/retry", post(sources::retry))
+        .route("/outbox", get(outbox::page))
+        .route("/outbox/{name}/rows/{id}/retry", post(outbox::retry))
         .route("/destinations", get(destinations::page))
         .route("/destinations/{name}/pause", post(destinations::pause))
         .route("/destinations/{name}/resume", post(destinations::resume))

@@ -14,38 +14,120 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row as SqlRow};
 
 use super::row::Row;
-use super::table::{BATCH_BYTES_MAX, ClaimOrder, Counts, End, RefusedRow, SHOWN_MAX, Table, TableError};
+use super::table::{
+    BATCH_BYTES_MAX, COUNT_MAX, ClaimOrder, Counts, End, Examined, INDEXES, LOOK_MAX, RefusedRow,
+    SET_BACK_FOR, SHOWN_MAX, Table, TableError,
+};
 
 /// How long connecting, and then one statement, may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
 
-// Of an order key, only the first that was not relayed: what is claimed by another is not relayed yet, so that nobody
-// overtakes it. Rows beyond the limit of bytes are locked for a moment and left as they are.
-const CLAIM: &str = "
-    WITH due AS MATERIALIZED (
-        SELECT o.id, octet_length(o.body)::int8 AS bytes FROM hapax_outbox o
-        WHERE o.state IN ('pending', 'leased') AND o.due_at <= clock_timestamp()
-          AND (o.state = 'pending' OR o.lease_until < clock_timestamp())
-          AND (o.order_key IS NULL
-               OR NOT EXISTS (SELECT 1 FROM hapax_outbox e
-                              WHERE e.order_key = o.order_key AND e.id < o.id AND e.state <> 'relayed'))
-        ORDER BY o.due_at, o.id LIMIT $1 FOR UPDATE OF o SKIP LOCKED),
+/// Each statement is a transaction that finds rows by their index alone, whatever the server believes of a table that is
+/// nearly empty now and holds a million rows a minute later (docs/adr/0010). A bound on a time is
+/// `statement_timestamp()`: the index is of no use to `clock_timestamp()`, which may change while it is read.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL enable_seqscan = off; \
+                     SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off; SET LOCAL enable_material = off; \
+                     SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off";
+
+/// Due rows from either end, as far as a claim looks. The newest are there for when the oldest all wait: others must not
+/// wait with them until they are set back.
+macro_rules! due_rows {
+    () => {
+        "(SELECT * FROM (
+              SELECT o.id, o.order_key, octet_length(o.body)::int8 AS bytes FROM hapax_outbox o
+              WHERE o.state IN ('pending', 'leased') AND o.due_at <= statement_timestamp()
+                AND (o.state = 'pending' OR o.lease_until < statement_timestamp())
+              ORDER BY o.due_at, o.id LIMIT $1 FOR UPDATE OF o SKIP LOCKED) AS oldest
+          UNION ALL
+          SELECT * FROM (
+              SELECT o.id, o.order_key, octet_length(o.body)::int8 AS bytes FROM hapax_outbox o
+              WHERE o.state IN ('pending', 'leased') AND o.due_at <= statement_timestamp()
+                AND (o.state = 'pending' OR o.lease_until < statement_timestamp())
+              ORDER BY o.due_at DESC, o.id DESC LIMIT $1 FOR UPDATE OF o SKIP LOCKED) AS newest)"
+    };
+}
+
+/// The first row of an order key that is not relayed: what another has claimed is not relayed yet, so that nobody
+/// overtakes it. It is the first at or after the key in the index of keys, so that no other index will do.
+macro_rules! first_of {
+    ($key:literal) => {
+        concat!(
+            "(SELECT e.id FROM hapax_outbox e
+              WHERE e.order_key >= ",
+            $key,
+            " AND e.order_key IS NOT NULL AND e.state <> 'relayed' ORDER BY e.order_key, e.id LIMIT 1)"
+        )
+    };
+}
+
+// Rows are looked at until there are enough, and those beyond the limit of bytes are locked for a moment and left as
+// they are.
+const CLAIM: &str = concat!(
+    "WITH due AS MATERIALIZED (
+        SELECT d.id, d.bytes FROM ",
+    due_rows!(),
+    " AS d WHERE d.order_key IS NULL OR ",
+    first_of!("d.order_key"),
+    " = d.id LIMIT $2),
     chosen AS (
-        SELECT id FROM (SELECT id, sum(bytes) OVER (ORDER BY id) - bytes AS bytes_before FROM due) AS sized
-        WHERE bytes_before < $2)
+        SELECT id FROM (
+            SELECT id, sum(bytes) OVER (ORDER BY id) - bytes AS bytes_before
+            FROM (SELECT DISTINCT id, bytes FROM due) AS each) AS sized
+        WHERE bytes_before < $3)
     UPDATE hapax_outbox o
-    SET state = 'leased', token = $3, lease_until = clock_timestamp() + $4 * interval '1 millisecond',
+    SET state = 'leased', token = $4, lease_until = clock_timestamp() + $5 * interval '1 millisecond',
         attempts = o.attempts + 1
     FROM chosen c WHERE o.id = c.id
     RETURNING o.id, o.kind, o.target, o.headers::text,
-              CASE WHEN octet_length(o.body) <= $5 THEN o.body ELSE '' END, octet_length(o.body)::int8,
-              o.idempotency_key, o.order_key";
+              CASE WHEN octet_length(o.body) <= $6 THEN o.body ELSE '' END, octet_length(o.body)::int8,
+              o.idempotency_key, o.order_key"
+);
+
+const IS_CROWDED: &str = "
+    SELECT count(*) > $1 FROM (
+        SELECT 1 FROM hapax_outbox o
+        WHERE o.state IN ('pending', 'leased') AND o.due_at <= statement_timestamp() LIMIT $1 + 1) AS due";
+
+const SET_BACK: &str = concat!(
+    "WITH due AS MATERIALIZED (SELECT * FROM ",
+    due_rows!(),
+    " AS d)
+    UPDATE hapax_outbox o
+    SET state = 'pending', token = 0, lease_until = NULL, due_at = clock_timestamp() + $2 * interval '1 millisecond'
+    FROM (SELECT DISTINCT id FROM due WHERE order_key IS NOT NULL AND ",
+    first_of!("due.order_key"),
+    " < due.id) AS b WHERE o.id = b.id RETURNING o.order_key"
+);
+
+// It comes to where it was before it was set back. By its id alone: thousands may have its key.
+const FORWARD: &str = "
+    WITH first AS MATERIALIZED (
+        SELECT f.id FROM unnest($1) AS k (name) CROSS JOIN LATERAL (
+            SELECT e.id, e.order_key FROM hapax_outbox e
+            WHERE e.order_key >= k.name AND e.order_key IS NOT NULL AND e.state <> 'relayed'
+            ORDER BY e.order_key, e.id LIMIT 1) AS f
+        WHERE f.order_key = k.name)
+    UPDATE hapax_outbox o SET due_at = o.created_at, token = NULL
+    FROM first WHERE o.id = first.id AND o.state = 'pending' AND o.token = 0";
+
+const FIRSTS: &str = "
+    WITH RECURSIVE first AS (
+        (SELECT e.order_key, e.state, e.token FROM hapax_outbox e
+         WHERE e.order_key >= $1 AND e.order_key IS NOT NULL AND e.state <> 'relayed'
+         ORDER BY e.order_key, e.id LIMIT 1)
+        UNION ALL
+        SELECT n.* FROM first CROSS JOIN LATERAL (
+            SELECT e.order_key, e.state, e.token FROM hapax_outbox e
+            WHERE e.order_key > first.order_key AND e.order_key IS NOT NULL AND e.state <> 'relayed'
+            ORDER BY e.order_key, e.id LIMIT 1) AS n)
+    SELECT order_key, state = 'pending' AND token IS NOT DISTINCT FROM 0 FROM first LIMIT $2";
 
 const RELAYED: &str = "
     UPDATE hapax_outbox o
     SET state = 'relayed', relayed_at = clock_timestamp(), event = n.event::uuid, error = NULL, lease_until = NULL
-    FROM unnest($1, $2) AS n (id, event) WHERE o.id = n.id AND o.state = 'leased' AND o.token = $3";
+    FROM unnest($1, $2) AS n (id, event) WHERE o.id = n.id AND o.state = 'leased' AND o.token = $3
+    RETURNING o.order_key";
 
 const REFUSED: &str = "
     UPDATE hapax_outbox o SET state = 'refused', error = n.error, lease_until = NULL
@@ -59,12 +141,18 @@ const AGAIN: &str = "
 const PURGE: &str = "
     DELETE FROM hapax_outbox WHERE id IN (
         SELECT id FROM hapax_outbox
-        WHERE state = 'relayed' AND relayed_at < clock_timestamp() - $1 * interval '1 millisecond'
+        WHERE state = 'relayed' AND relayed_at < statement_timestamp() - $1 * interval '1 millisecond'
         ORDER BY relayed_at LIMIT $2 FOR UPDATE SKIP LOCKED)
     RETURNING id";
 
 const COUNTS: &str = "
-    SELECT state, count(*), (extract(epoch FROM min(created_at)) * 1000000)::int8 FROM hapax_outbox GROUP BY state";
+    SELECT waiting.*, relayed.count, refused.count
+    FROM (SELECT count(*) FILTER (WHERE state = 'pending'), count(*) FILTER (WHERE state = 'leased'),
+                 (extract(epoch FROM min(created_at)) * 1000000)::int8
+          FROM (SELECT state, created_at FROM hapax_outbox
+                WHERE state IN ('pending', 'leased') LIMIT $1) AS w) AS waiting,
+         (SELECT count(*) FROM (SELECT 1 FROM hapax_outbox WHERE state = 'relayed' LIMIT $1) AS r) AS relayed,
+         (SELECT count(*) FROM (SELECT 1 FROM hapax_outbox WHERE state = 'refused' LIMIT $1) AS r) AS refused";
 
 const SHOWN: &str = "
     SELECT id, idempotency_key, order_key, coalesce(error, '') FROM hapax_outbox
@@ -74,10 +162,19 @@ const RETRY: &str = "
     UPDATE hapax_outbox SET state = 'pending', due_at = clock_timestamp(), error = NULL
     WHERE id = $1 AND state = 'refused' RETURNING id";
 
-/// The table behind a URL. Looking has a connection of its own: counting many rows must not hold up the relay.
+const EXISTS: &str = "SELECT to_regclass('hapax_outbox') IS NOT NULL";
+
+const EXAMINE: &str = "
+    SELECT has_table_privilege('hapax_outbox', 'SELECT') AND has_table_privilege('hapax_outbox', 'UPDATE')
+           AND has_table_privilege('hapax_outbox', 'DELETE'),
+           (SELECT n.name FROM unnest($1) WITH ORDINALITY AS n (name, nth)
+            WHERE to_regclass(n.name) IS NULL ORDER BY n.nth LIMIT 1)";
+
+/// The table behind a URL. Looking and purging have connections of their own: neither may hold up the relay.
 pub(super) struct PostgresTable {
     connector: Connector,
     relaying: Link,
+    purging: Link,
     looking: Link,
 }
 
@@ -93,6 +190,7 @@ impl PostgresTable {
         Ok(Self {
             connector: connector.preparing(Preparing::Never),
             relaying: Link::default(),
+            purging: Link::default(),
             looking: Link::default(),
         })
     }
@@ -104,7 +202,17 @@ impl PostgresTable {
             Some(client) => client,
             None => self.connect().await?,
         };
-        let rows = tokio::time::timeout(STATEMENT_TIMEOUT, client.query_typed(sql, params))
+        // All three are sent at once. What the statement says counts; after an error nothing is left to commit.
+        let all = async {
+            let (begun, rows, ended) = tokio::join!(
+                client.batch_execute(BEGIN),
+                client.query_typed(sql, params),
+                client.batch_execute("COMMIT"),
+            );
+            let rows = begun.and(rows)?;
+            ended.map(|()| rows)
+        };
+        let rows = tokio::time::timeout(STATEMENT_TIMEOUT, all)
             .await
             .map_err(|_| TableError("the database does not answer".to_owned()))?
             .map_err(|error| trouble(&error))?;
@@ -112,19 +220,9 @@ impl PostgresTable {
         Ok(rows)
     }
 
+    /// Connects, and makes the table where it is missing.
     async fn connect(&self) -> Result<Client, TableError> {
-        let unreachable =
-            |error: &dyn std::error::Error| TableError(format!("the database cannot be reached: {error}"));
-        let Connected { client, .. } = self
-            .connector
-            .connect()
-            .await
-            .map_err(|error| unreachable(&error))?;
-        let found = client
-            .query_typed("SELECT to_regclass('hapax_outbox') IS NOT NULL", &[])
-            .await
-            .map_err(|error| trouble(&error))?;
-        let exists = found.first().is_some_and(|row| row.try_get(0).unwrap_or(false));
+        let (client, exists) = self.reach().await?;
         if !exists {
             let made = client.batch_execute(hapax::tables::POSTGRES_OUTBOX).await;
             made.map_err(|error| {
@@ -138,14 +236,46 @@ impl PostgresTable {
         Ok(client)
     }
 
-    async fn set(&self, sql: &str, ids: Vec<i64>, values: Params<'_>, token: i64) -> Result<(), TableError> {
-        if ids.is_empty() {
+    /// Connects; whether the table is there.
+    async fn reach(&self) -> Result<(Client, bool), TableError> {
+        let unreachable =
+            |error: &dyn std::error::Error| TableError(format!("the database cannot be reached: {error}"));
+        let Connected { client, .. } = self
+            .connector
+            .connect()
+            .await
+            .map_err(|error| unreachable(&error))?;
+        let found = client
+            .query_typed(EXISTS, &[])
+            .await
+            .map_err(|error| trouble(&error))?;
+        let exists = found.first().is_some_and(|row| row.try_get(0).unwrap_or(false));
+        Ok((client, exists))
+    }
+
+    /// Lets the first rows of these keys come forward, where they were set back.
+    async fn forward(&self, keys: Vec<String>) -> Result<(), TableError> {
+        if keys.is_empty() {
             return Ok(());
+        }
+        let params: Params<'_> = &[(&keys, Type::TEXT_ARRAY)];
+        self.rows(&self.relaying, FORWARD, params).await.map(drop)
+    }
+
+    async fn set(
+        &self,
+        sql: &str,
+        ids: Vec<i64>,
+        values: Params<'_>,
+        token: i64,
+    ) -> Result<Vec<SqlRow>, TableError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
         }
         let mut params: Vec<(&(dyn ToSql + Sync), Type)> = vec![(&ids, Type::INT8_ARRAY)];
         params.extend(values.iter().cloned());
         params.push((&token, Type::INT8));
-        self.rows(&self.relaying, sql, &params).await.map(drop)
+        self.rows(&self.relaying, sql, &params).await
     }
 }
 
@@ -154,6 +284,7 @@ impl Table for PostgresTable {
     async fn claim(&self, order: ClaimOrder) -> Result<Vec<Row>, TableError> {
         let lease_ms = order.lease_for.as_millis() as f64;
         let params: Params<'_> = &[
+            (&LOOK_MAX, Type::INT8),
             (&order.limit, Type::INT8),
             (&BATCH_BYTES_MAX, Type::INT8),
             (&order.token, Type::INT8),
@@ -184,19 +315,53 @@ impl Table for PostgresTable {
                 }
             }
         }
-        self.set(RELAYED, relayed, &[(&events, Type::TEXT_ARRAY)], token)
+        let relayed = self
+            .set(RELAYED, relayed, &[(&events, Type::TEXT_ARRAY)], token)
             .await?;
         self.set(REFUSED, refused, &[(&errors, Type::TEXT_ARRAY)], token)
             .await?;
         self.set(AGAIN, again, &[(&waits, Type::FLOAT8_ARRAY)], token)
-            .await
+            .await?;
+        self.forward(keys(&relayed)?).await
+    }
+
+    async fn make_way(&self) -> Result<u64, TableError> {
+        let look: (&(dyn ToSql + Sync), Type) = (&LOOK_MAX, Type::INT8);
+        let crowded = self
+            .rows(&self.relaying, IS_CROWDED, std::slice::from_ref(&look))
+            .await?;
+        let Some(true) = crowded.first().map(|row| get(row, 0)).transpose()? else {
+            return Ok(0);
+        };
+        let back_ms = SET_BACK_FOR.as_millis() as f64;
+        let rows = self
+            .rows(&self.relaying, SET_BACK, &[look, (&back_ms, Type::FLOAT8)])
+            .await?;
+        // Whoever relayed the first of a key at this moment did not see that the next was set back.
+        self.forward(keys(&rows)?).await?;
+        Ok(rows.len() as u64)
+    }
+
+    async fn tend(&self, key: Option<String>) -> Result<Option<String>, TableError> {
+        let from = key.unwrap_or_default();
+        let params: Params<'_> = &[(&from, Type::TEXT), (&LOOK_MAX, Type::INT8)];
+        let rows = self.rows(&self.relaying, FIRSTS, params).await?;
+        let mut firsts = Vec::new();
+        for row in &rows {
+            if get(row, 1)? {
+                firsts.push(get(row, 0)?);
+            }
+        }
+        self.forward(firsts).await?;
+        let last = rows.last().filter(|_| rows.len() as i64 == LOOK_MAX);
+        last.map(|row| get(row, 0)).transpose()
     }
 
     async fn purge(&self, keep: Duration, limit: i64) -> Result<u64, TableError> {
         let keep_ms = keep.as_millis() as f64;
         let rows = self
             .rows(
-                &self.relaying,
+                &self.purging,
                 PURGE,
                 &[(&keep_ms, Type::FLOAT8), (&limit, Type::INT8)],
             )
@@ -206,14 +371,16 @@ impl Table for PostgresTable {
 
     async fn counts(&self) -> Result<Counts, TableError> {
         let mut counts = Counts::default();
-        for row in self.rows(&self.looking, COUNTS, &[]).await? {
-            let state: String = get(&row, 0)?;
-            counts.add(&state, get(&row, 1)?);
-            let oldest: Option<i64> = get(&row, 2)?;
-            if state != "relayed" {
-                let oldest = oldest.map(Timestamp::from_micros);
-                counts.oldest_at = [counts.oldest_at, oldest].into_iter().flatten().min();
-            }
+        for row in self
+            .rows(&self.looking, COUNTS, &[(&COUNT_MAX, Type::INT8)])
+            .await?
+        {
+            let count = |column| Ok::<u64, TableError>(get::<i64>(&row, column)?.unsigned_abs());
+            counts.pending = count(0)?;
+            counts.leased = count(1)?;
+            counts.oldest_at = get::<Option<i64>>(&row, 2)?.map(Timestamp::from_micros);
+            counts.relayed = count(3)?;
+            counts.refused = count(4)?;
         }
         for row in self
             .rows(&self.looking, SHOWN, &[(&SHOWN_MAX, Type::INT8)])
@@ -233,6 +400,38 @@ impl Table for PostgresTable {
         let rows = self.rows(&self.looking, RETRY, &[(&id, Type::INT8)]).await?;
         Ok(!rows.is_empty())
     }
+
+    async fn examine(&self) -> Result<Examined, TableError> {
+        let (client, exists) = self.reach().await?;
+        if !exists {
+            return Ok(Examined::Missing);
+        }
+        let names = INDEXES.to_vec();
+        let found = client
+            .query_typed(EXAMINE, &[(&names, Type::TEXT_ARRAY)])
+            .await
+            .map_err(|error| trouble(&error))?;
+        let Some(row) = found.first() else {
+            return Ok(Examined::Missing);
+        };
+        if !get::<bool>(row, 0)? {
+            return Err(TableError(RIGHTS.to_owned()));
+        }
+        let missing: Option<String> = get(row, 1)?;
+        let missing = INDEXES.into_iter().find(|name| Some(*name) == missing.as_deref());
+        Ok(missing.map_or(Examined::Whole, Examined::WithoutIndex))
+    }
+}
+
+/// The order keys that rows were of, each once.
+fn keys(rows: &[SqlRow]) -> Result<Vec<String>, TableError> {
+    let mut keys = Vec::new();
+    for row in rows {
+        keys.extend(get::<Option<String>>(row, 0)?);
+    }
+    keys.sort_unstable();
+    keys.dedup();
+    Ok(keys)
 }
 
 fn row(row: &SqlRow) -> Result<Row, TableError> {
@@ -256,6 +455,9 @@ fn get<'r, T: tokio_postgres::types::FromSql<'r>>(row: &'r SqlRow, column: usize
     })
 }
 
+/// What the relay's user has to be granted.
+const RIGHTS: &str = "the relay needs SELECT, UPDATE and DELETE on hapax_outbox";
+
 /// The server's message, without its detail: that may quote what a row holds.
 fn trouble(error: &tokio_postgres::Error) -> TableError {
     let Some(database) = error.as_db_error() else {
@@ -263,9 +465,7 @@ fn trouble(error: &tokio_postgres::Error) -> TableError {
     };
     let said = format!("SQLSTATE {}: {}", database.code().code(), database.message());
     if *database.code() == SqlState::INSUFFICIENT_PRIVILEGE {
-        return TableError(format!(
-            "{said}; the relay needs SELECT, UPDATE and DELETE on hapax_outbox"
-        ));
+        return TableError(format!("{said}; {RIGHTS}"));
     }
     TableError(said)
 }

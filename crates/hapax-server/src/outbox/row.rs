@@ -9,7 +9,7 @@ use hapax_engine::{Arrival, Parcel};
 use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 
-use super::{TARGET_HEADER, full_name};
+use super::{KEY_HEADER, TARGET_HEADER, full_name};
 use crate::config::{http_url, nearest};
 
 /// A claimed row.
@@ -46,6 +46,7 @@ impl Row {
             ));
         }
         let mut headers = headers(&self.headers)?;
+        headers.push((KEY_HEADER.to_owned(), self.idempotency_key.clone()));
         let name = full_name(outbox);
         let to = match self.kind.as_str() {
             "http" => {
@@ -120,8 +121,15 @@ fn headers(text: &str) -> Result<Vec<(String, String)>, String> {
             object.len()
         ));
     }
+    // These two are the relay's, which says them itself.
+    let is_ours = |name: &str| {
+        [TARGET_HEADER, KEY_HEADER]
+            .iter()
+            .any(|ours| name.eq_ignore_ascii_case(ours))
+    };
     object
         .into_iter()
+        .filter(|(name, _)| !is_ours(name))
         .map(|(name, value)| match value {
             Value::String(value)
                 if HeaderName::try_from(name.as_str()).is_ok() && HeaderValue::from_str(&value).is_ok() =>
@@ -167,6 +175,19 @@ mod tests {
         assert_eq!(parcel.arrival.event_id, "key");
         let target = parcel.arrival.headers.get(TARGET_HEADER).unwrap();
         assert_eq!(target, b"https://example.com/hook?token=x");
+        assert_eq!(parcel.arrival.headers.get(KEY_HEADER).unwrap(), b"key");
+    }
+
+    #[test]
+    fn a_row_cannot_say_another_key_or_target_in_its_headers() {
+        let forged = "{\"Hapax-Outbox-Key\": \"x\", \"hapax-outbox-target\": \"http://example.com/\"}";
+        let row = Row {
+            headers: forged.to_owned(),
+            ..row()
+        };
+        let headers = parcel(row).unwrap().arrival.headers;
+        assert_eq!(headers.get(KEY_HEADER).unwrap(), b"key");
+        assert_eq!(headers.iter().count(), 2);
     }
 
     #[test]

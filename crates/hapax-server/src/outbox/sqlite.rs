@@ -9,10 +9,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use hapax::limits::BODY_BYTES_MAX;
 use hapax_core::Timestamp;
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use super::row::Row;
-use super::table::{BATCH_BYTES_MAX, ClaimOrder, Counts, End, RefusedRow, SHOWN_MAX, Table, TableError};
+use super::table::{
+    BATCH_BYTES_MAX, COUNT_MAX, ClaimOrder, Counts, End, Examined, INDEXES, LOOK_MAX, RefusedRow,
+    SET_BACK_FOR, SHOWN_MAX, Table, TableError,
+};
 
 /// How long to wait for the application's transactions.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -24,25 +27,82 @@ macro_rules! now {
     };
 }
 
-// Of an order key, only the first that was not relayed: what is claimed by another is not relayed yet, so that nobody
-// overtakes it.
-macro_rules! due {
+/// Due rows from either end, as far as a claim looks. The newest are there for when the oldest all wait: others must not
+/// wait with them until they are set back.
+macro_rules! due_rows {
     () => {
         concat!(
-            " FROM hapax_outbox AS o WHERE o.state IN ('pending', 'leased') AND o.due_at <= ",
+            "(SELECT * FROM (SELECT o.id, o.order_key FROM hapax_outbox AS o
+                             WHERE o.state IN ('pending', 'leased') AND o.due_at <= ",
             now!(),
             " AND (o.state = 'pending' OR o.lease_until < ",
             now!(),
-            ") AND (o.order_key IS NULL
-                    OR NOT EXISTS (SELECT 1 FROM hapax_outbox AS e
-                                   WHERE e.order_key = o.order_key AND e.id < o.id AND e.state <> 'relayed'))
-              ORDER BY o.due_at, o.id"
+            ") ORDER BY o.due_at, o.id LIMIT ?1)
+              UNION ALL
+              SELECT * FROM (SELECT o.id, o.order_key FROM hapax_outbox AS o
+                             WHERE o.state IN ('pending', 'leased') AND o.due_at <= ",
+            now!(),
+            " AND (o.state = 'pending' OR o.lease_until < ",
+            now!(),
+            ") ORDER BY o.due_at DESC, o.id DESC LIMIT ?1))"
         )
     };
 }
 
-const HAS_DUE: &str = concat!("SELECT 1", due!(), " LIMIT 1");
-const DUE: &str = concat!("SELECT o.id, length(CAST(o.body AS BLOB))", due!(), " LIMIT ?1");
+/// The first row of an order key that is not relayed: what another has claimed is not relayed yet, so that nobody
+/// overtakes it. It is the first at or after the key in the index of keys.
+macro_rules! first_of {
+    ($key:literal) => {
+        concat!(
+            "(SELECT e.id FROM hapax_outbox AS e
+              WHERE e.order_key >= ",
+            $key,
+            " AND e.order_key IS NOT NULL AND e.state <> 'relayed' ORDER BY e.order_key, e.id LIMIT 1)"
+        )
+    };
+}
+
+const DUE: &str = concat!(
+    "SELECT d.id FROM ",
+    due_rows!(),
+    " AS d WHERE d.order_key IS NULL OR ",
+    first_of!("d.order_key"),
+    " = d.id LIMIT ?2"
+);
+const IS_CROWDED: &str = concat!(
+    "SELECT count(*) > ?1 FROM (SELECT 1 FROM hapax_outbox AS o
+                                WHERE o.state IN ('pending', 'leased') AND o.due_at <= ",
+    now!(),
+    " LIMIT ?1 + 1)"
+);
+const SET_BACK: &str = concat!(
+    "UPDATE hapax_outbox SET state = 'pending', token = 0, lease_until = NULL, due_at = ",
+    now!(),
+    " + ?2 WHERE id IN (SELECT d.id FROM ",
+    due_rows!(),
+    " AS d WHERE d.order_key IS NOT NULL AND ",
+    first_of!("d.order_key"),
+    " < d.id)"
+);
+// It comes to where it was before it was set back: rows are written with 0.
+const FORWARD: &str = concat!(
+    "UPDATE hapax_outbox SET due_at = 0, token = NULL
+     WHERE state = 'pending' AND token = 0 AND order_key = ?1 AND id = ",
+    first_of!("?1")
+);
+const FIRSTS: &str = "
+    WITH RECURSIVE first(id, order_key) AS (
+        SELECT * FROM (SELECT e.id, e.order_key FROM hapax_outbox AS e
+                       WHERE e.order_key >= ?1 AND e.order_key IS NOT NULL AND e.state <> 'relayed'
+                       ORDER BY e.order_key, e.id LIMIT 1)
+        UNION ALL
+        SELECT n.id, n.order_key FROM first JOIN hapax_outbox AS n ON n.id = (
+            SELECT e.id FROM hapax_outbox AS e
+            WHERE e.order_key > first.order_key AND e.order_key IS NOT NULL AND e.state <> 'relayed'
+            ORDER BY e.order_key, e.id LIMIT 1)
+        LIMIT ?2)
+    SELECT f.order_key, o.state = 'pending' AND o.token IS 0
+    FROM first AS f JOIN hapax_outbox AS o ON o.id = f.id";
 const CLAIM: &str = concat!(
     "UPDATE hapax_outbox SET state = 'leased', token = ?2, lease_until = ",
     now!(),
@@ -54,7 +114,8 @@ const CLAIM: &str = concat!(
 const RELAYED: &str = concat!(
     "UPDATE hapax_outbox SET state = 'relayed', relayed_at = ",
     now!(),
-    ", event = ?3, error = NULL, lease_until = NULL WHERE id = ?1 AND state = 'leased' AND token = ?2"
+    ", event = ?3, error = NULL, lease_until = NULL WHERE id = ?1 AND state = 'leased' AND token = ?2
+     RETURNING CAST(order_key AS TEXT)"
 );
 const REFUSED: &str = "UPDATE hapax_outbox SET state = 'refused', error = ?3, lease_until = NULL
      WHERE id = ?1 AND state = 'leased' AND token = ?2";
@@ -64,16 +125,23 @@ const AGAIN: &str = concat!(
     " + ?3, lease_until = NULL WHERE id = ?1 AND state = 'leased' AND token = ?2"
 );
 const IS_OLD: &str = concat!(" WHERE state = 'relayed' AND relayed_at < ", now!(), " - ?1");
+const COUNTS: &str = "
+    SELECT waiting.*, relayed.*, refused.*
+    FROM (SELECT coalesce(sum(state = 'pending'), 0), coalesce(sum(state = 'leased'), 0), min(created_at)
+          FROM (SELECT state, created_at FROM hapax_outbox WHERE state IN ('pending', 'leased') LIMIT ?1)) AS waiting,
+         (SELECT count(*) FROM (SELECT 1 FROM hapax_outbox WHERE state = 'relayed' LIMIT ?1)) AS relayed,
+         (SELECT count(*) FROM (SELECT 1 FROM hapax_outbox WHERE state = 'refused' LIMIT ?1)) AS refused";
 const RETRY: &str = concat!(
     "UPDATE hapax_outbox SET state = 'pending', due_at = ",
     now!(),
     ", error = NULL WHERE id = ?1 AND state = 'refused'"
 );
 
-/// The table in a file. Looking has a connection of its own: counting many rows must not hold up the relay.
+/// The table in a file. Looking and purging have connections of their own: neither may hold up the relay.
 pub(super) struct SqliteTable {
     path: Arc<PathBuf>,
     relaying: Link,
+    purging: Link,
     looking: Link,
 }
 
@@ -86,6 +154,7 @@ impl SqliteTable {
         Self {
             path: Arc::new(path),
             relaying: Link::default(),
+            purging: Link::default(),
             looking: Link::default(),
         }
     }
@@ -107,7 +176,6 @@ impl SqliteTable {
             *place = Some(connection);
             Ok(outcome)
         });
-        let stopped = || TableError("the thread of the outbox has ended".to_owned());
         task.await.unwrap_or_else(|_| Err(stopped()))
     }
 }
@@ -116,7 +184,7 @@ impl SqliteTable {
 impl Table for SqliteTable {
     async fn claim(&self, order: ClaimOrder) -> Result<Vec<Row>, TableError> {
         self.run(&self.relaying, move |connection| {
-            if !connection.prepare_cached(HAS_DUE)?.exists([])? {
+            if !connection.prepare_cached(DUE)?.exists([LOOK_MAX, 1])? {
                 return Ok(Vec::new());
             }
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -133,25 +201,59 @@ impl Table for SqliteTable {
             for (id, end) in &ends {
                 match end {
                     End::Relayed(event) => {
-                        transaction
-                            .prepare_cached(RELAYED)?
-                            .execute((id, token, event.to_string()))?
+                        let mut relay = transaction.prepare_cached(RELAYED)?;
+                        let key: rusqlite::Result<Option<String>> =
+                            relay.query_row((id, token, event.to_string()), |row| row.get(0));
+                        if let Some(key) = key.optional()?.flatten() {
+                            forward(&transaction, &key)?;
+                        }
                     }
-                    End::Refused(why) => transaction.prepare_cached(REFUSED)?.execute((id, token, why))?,
+                    End::Refused(why) => {
+                        transaction.prepare_cached(REFUSED)?.execute((id, token, why))?;
+                    }
                     End::Again(wait) => {
-                        let wait_ms = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
-                        transaction.prepare_cached(AGAIN)?.execute((id, token, wait_ms))?
+                        transaction
+                            .prepare_cached(AGAIN)?
+                            .execute((id, token, millis(*wait)))?;
                     }
-                };
+                }
             }
             transaction.commit()
         })
         .await
     }
 
-    async fn purge(&self, keep: Duration, limit: i64) -> Result<u64, TableError> {
-        let keep_ms = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
+    async fn make_way(&self) -> Result<u64, TableError> {
+        self.run(&self.relaying, |connection| {
+            let mut crowded = connection.prepare_cached(IS_CROWDED)?;
+            if !crowded.query_row([LOOK_MAX], |row| row.get::<_, bool>(0))? {
+                return Ok(0);
+            }
+            // One statement is one transaction, so that nobody relays the first of a key meanwhile.
+            let mut set_back = connection.prepare_cached(SET_BACK)?;
+            Ok(set_back.execute([LOOK_MAX, millis(SET_BACK_FOR)])? as u64)
+        })
+        .await
+    }
+
+    async fn tend(&self, key: Option<String>) -> Result<Option<String>, TableError> {
         self.run(&self.relaying, move |connection| {
+            let mut select = connection.prepare_cached(FIRSTS)?;
+            let from = key.unwrap_or_default();
+            let firsts = select.query_map(params![from, LOOK_MAX], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let mut firsts: Vec<(String, bool)> = firsts.collect::<Result<_, _>>()?;
+            for (key, _) in firsts.iter().filter(|(_, is_set_back)| *is_set_back) {
+                forward(connection, key)?;
+            }
+            let is_full = firsts.len() as i64 == LOOK_MAX;
+            Ok(firsts.pop().filter(|_| is_full).map(|(key, _)| key))
+        })
+        .await
+    }
+
+    async fn purge(&self, keep: Duration, limit: i64) -> Result<u64, TableError> {
+        let keep_ms = millis(keep);
+        self.run(&self.purging, move |connection| {
             let has_old = format!("SELECT 1 FROM hapax_outbox{IS_OLD} LIMIT 1");
             if !connection.prepare_cached(&has_old)?.exists([keep_ms])? {
                 return Ok(0);
@@ -168,18 +270,16 @@ impl Table for SqliteTable {
     async fn counts(&self) -> Result<Counts, TableError> {
         self.run(&self.looking, |connection| {
             let mut counts = Counts::default();
-            let mut select = connection
-                .prepare_cached("SELECT state, count(*), min(created_at) FROM hapax_outbox GROUP BY state")?;
-            let mut rows = select.query([])?;
-            while let Some(row) = rows.next()? {
-                let state: String = row.get(0)?;
-                counts.add(&state, row.get(1)?);
+            connection.prepare_cached(COUNTS)?.query_row([COUNT_MAX], |row| {
+                let count = |column| Ok::<u64, rusqlite::Error>(row.get::<_, i64>(column)?.unsigned_abs());
+                counts.pending = count(0)?;
+                counts.leased = count(1)?;
                 let oldest: Option<i64> = row.get(2)?;
-                if state != "relayed" {
-                    let oldest = oldest.map(|ms| Timestamp::from_micros(ms.saturating_mul(1_000)));
-                    counts.oldest_at = [counts.oldest_at, oldest].into_iter().flatten().min();
-                }
-            }
+                counts.oldest_at = oldest.map(|ms| Timestamp::from_micros(ms.saturating_mul(1_000)));
+                counts.relayed = count(3)?;
+                counts.refused = count(4)?;
+                Ok(())
+            })?;
             let mut select = connection.prepare_cached(
                 "SELECT id, CAST(idempotency_key AS TEXT), CAST(order_key AS TEXT), coalesce(error, '')
                  FROM hapax_outbox WHERE state = 'refused' ORDER BY id LIMIT ?1",
@@ -204,13 +304,53 @@ impl Table for SqliteTable {
         })
         .await
     }
+
+    async fn examine(&self) -> Result<Examined, TableError> {
+        let path = Arc::clone(&self.path);
+        let task = tokio::task::spawn_blocking(move || {
+            let connection = reach(&path)?;
+            examine(&connection).map_err(|error| trouble(&error))
+        });
+        task.await.unwrap_or_else(|_| Err(stopped()))
+    }
+}
+
+fn examine(connection: &Connection) -> rusqlite::Result<Examined> {
+    let mut select = connection.prepare("SELECT 1 FROM sqlite_schema WHERE name = ?1")?;
+    if !select.exists(["hapax_outbox"])? {
+        return Ok(Examined::Missing);
+    }
+    for index in INDEXES {
+        if !select.exists([index])? {
+            return Ok(Examined::WithoutIndex(index));
+        }
+    }
+    Ok(Examined::Whole)
+}
+
+/// Lets the first row of a key come forward, where it was set back.
+fn forward(connection: &Connection, key: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached(FORWARD)?.execute([key])?;
+    Ok(())
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Opens the application's file: it is not ours to create.
+fn reach(path: &Path) -> Result<Connection, TableError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(path, flags)
+        .map_err(|error| TableError(format!("{} cannot be opened: {error}", path.display())))
+}
+
+fn stopped() -> TableError {
+    TableError("the thread of the outbox has ended".to_owned())
 }
 
 fn open(path: &Path) -> Result<Connection, TableError> {
-    // The application's file: it is not ours to create.
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)
-        .map_err(|error| TableError(format!("{} cannot be opened: {error}", path.display())))?;
+    let connection = reach(path)?;
     let prepare = || -> rusqlite::Result<()> {
         connection.busy_timeout(BUSY_TIMEOUT)?;
         // Whatever the build's default is: a mark that a power cut takes back costs a second hand-over only, but a
@@ -228,20 +368,24 @@ fn open(path: &Path) -> Result<Connection, TableError> {
 
 fn claim(transaction: &Transaction<'_>, order: ClaimOrder) -> rusqlite::Result<Vec<Row>> {
     let mut select = transaction.prepare_cached(DUE)?;
-    let due: Vec<(i64, i64)> = select
-        .query_map([order.limit], |row| Ok((row.get(0)?, row.get(1)?)))?
+    let mut due: Vec<i64> = select
+        .query_map([LOOK_MAX, order.limit], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
-    let lease_ms = i64::try_from(order.lease_for.as_millis()).unwrap_or(i64::MAX);
+    // Where few are due, the oldest are among the newest, too.
+    due.sort_unstable();
+    due.dedup();
+    let lease_ms = millis(order.lease_for);
     let mut update = transaction.prepare_cached(CLAIM)?;
     let mut rows = Vec::with_capacity(due.len());
     let mut bytes = 0;
-    for (id, size) in due {
+    for id in due {
         if bytes >= BATCH_BYTES_MAX {
             break;
         }
-        bytes += size;
         let params = params![id, order.token, lease_ms, BODY_BYTES_MAX as i64];
-        rows.push(update.query_row(params, row)?);
+        let row = update.query_row(params, row)?;
+        bytes += row.body_bytes;
+        rows.push(row);
     }
     Ok(rows)
 }

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::postgres::PostgresTable;
 use super::sqlite::SqliteTable;
-use super::table::{ClaimOrder, End, Table};
+use super::table::{ClaimOrder, End, Examined, LOOK_MAX, Table};
 
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -68,6 +68,35 @@ impl Subject {
         let sql =
             "INSERT INTO hapax_outbox (target, idempotency_key, order_key) VALUES ('http://example.com/'";
         self.run(&format!("{sql}, '{key}', {order_key})")).await;
+    }
+
+    /// Writes a row; its id.
+    async fn write_one(&self, key: &str, order_key: Option<&str>) -> i64 {
+        self.write(key, order_key).await;
+        self.number("SELECT max(id) FROM hapax_outbox").await
+    }
+
+    async fn number(&self, sql: &str) -> i64 {
+        match &self.place {
+            Place::Postgres { database, .. } => {
+                let client = database.client().await.unwrap();
+                client.query_one(sql, &[]).await.unwrap().get(0)
+            }
+            Place::Sqlite(folder) => {
+                let connection = rusqlite::Connection::open(folder.path().join("app.db")).unwrap();
+                connection.query_row(sql, [], |row| row.get(0)).unwrap()
+            }
+        }
+    }
+
+    /// Writes many rows at once; `order_key` is SQL of their number `n`.
+    async fn write_many(&self, count: usize, order_key: &str) {
+        self.run(&format!(
+            "WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < {count})
+             INSERT INTO hapax_outbox (target, idempotency_key, order_key)
+             SELECT 'http://example.com/', 'many ' || n, {order_key} FROM number"
+        ))
+        .await;
     }
 
     /// The ids of what is claimed.
@@ -154,6 +183,141 @@ async fn of_an_order_key_only_the_first_that_is_not_relayed_is_claimed() {
     }
 }
 
+/// Rows of one key behind a refused one, and how many times as many others must not notice them.
+const BEHIND: usize = 200_000;
+/// How long a claim may take with all of them behind: far less than looking at each of them takes.
+const CLAIM_MAX: Duration = Duration::from_millis(100);
+
+#[tokio::test]
+async fn rows_behind_a_refused_one_do_not_slow_the_claims_of_others() {
+    for subject in Subject::all().await {
+        subject.write("bad", Some("a")).await;
+        assert_eq!(subject.claim(10, 1, LONG).await, [1]);
+        subject.settle(1, 1, End::Refused("no".to_owned())).await;
+        subject.write_many(BEHIND, "'a'").await;
+        let mut took = Vec::new();
+        for n in 2..11 {
+            let id = subject
+                .write_one(&format!("beside {n}"), (n % 2 == 0).then_some("b"))
+                .await;
+            let started = std::time::Instant::now();
+            let claimed = subject.claim(10, n, LONG).await;
+            took.push(started.elapsed());
+            assert_eq!(claimed, [id]);
+            subject.settle(n, id, End::Relayed(event())).await;
+        }
+        took.sort_unstable();
+        assert!(took[took.len() / 2] < CLAIM_MAX, "{took:?}");
+    }
+}
+
+/// More than a claim looks at, of one key, behind a first one; and one of another key behind them all.
+async fn crowd(subject: &Subject) -> i64 {
+    subject.write("first", Some("a")).await;
+    subject.write_many(LOOK_MAX as usize * 3, "'a'").await;
+    subject.write_one("other", Some("b")).await
+}
+
+/// The id of the only row that can be claimed.
+async fn only(subject: &Subject, token: i64) -> i64 {
+    let claimed = subject.claim(10, token, LONG).await;
+    assert_eq!(claimed.len(), 1, "{claimed:?}");
+    claimed[0]
+}
+
+#[tokio::test]
+async fn rows_that_were_set_back_come_forward_one_after_the_other() {
+    for subject in Subject::all().await {
+        let other = crowd(&subject).await;
+        assert_eq!(subject.claim(10, 1, LONG).await, [1, other]);
+        let mut set_back = 0;
+        while let more @ 1.. = subject.table.make_way().await.unwrap() {
+            set_back += more;
+        }
+        assert!(set_back >= LOOK_MAX as u64 * 2, "{set_back}");
+        let waiting = LOOK_MAX as u64 * 3;
+        assert_eq!(subject.counts().await, [waiting, 2, 0, 0], "they wait, as before");
+        subject.settle(1, 1, End::Relayed(event())).await;
+        for next in 2..10 {
+            assert_eq!(only(&subject, next).await, next, "in the order of their ids");
+            subject.settle(next, next, End::Relayed(event())).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_key_goes_on_whose_first_row_was_deleted_or_relayed_by_an_earlier_version() {
+    for subject in Subject::all().await {
+        crowd(&subject).await;
+        subject.claim(10, 1, LONG).await;
+        subject.settle(1, 1, End::Refused("no".to_owned())).await;
+        while subject.table.make_way().await.unwrap() > 0 {}
+        subject.run("DELETE FROM hapax_outbox WHERE id = 1").await;
+        assert!(
+            subject.claim(10, 2, LONG).await.is_empty(),
+            "nobody has looked yet"
+        );
+        assert_eq!(
+            subject.table.tend(None).await.unwrap(),
+            None,
+            "there are few keys"
+        );
+        assert_eq!(only(&subject, 3).await, 2);
+        // An earlier version marks the row, and knows nothing of those behind it.
+        subject
+            .run("UPDATE hapax_outbox SET state = 'relayed' WHERE id = 2")
+            .await;
+        subject.table.tend(None).await.unwrap();
+        assert_eq!(only(&subject, 4).await, 3);
+    }
+}
+
+#[tokio::test]
+async fn every_key_is_tended_however_many_there_are() {
+    for subject in Subject::all().await {
+        let keys = LOOK_MAX * 2 + 10;
+        subject.write_many(keys as usize, "'key ' || n").await;
+        subject.run("UPDATE hapax_outbox SET token = 0").await;
+        let (mut from, mut steps) = (None, 0);
+        loop {
+            from = subject.table.tend(from).await.unwrap();
+            steps += 1;
+            if from.is_none() {
+                break;
+            }
+        }
+        assert_eq!(steps, 3);
+        let forward = "SELECT count(*) FROM hapax_outbox WHERE token IS NULL";
+        assert_eq!(subject.number(forward).await, keys);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_that_is_set_back_while_the_one_before_it_is_relayed_is_not_forgotten() {
+    for subject in Subject::all().await {
+        subject
+            .write_many(LOOK_MAX as usize * 2, "'key ' || n % 700")
+            .await;
+        let mut relayed = 0;
+        let mut token = 1;
+        while relayed < LOOK_MAX * 2 {
+            token += 2;
+            let relay = async {
+                let claimed = subject.claim(100, token, LONG).await;
+                let ends = claimed.iter().map(|id| (*id, End::Relayed(event()))).collect();
+                subject.table.settle(token, ends).await.unwrap();
+                claimed.len() as i64
+            };
+            let (count, set_back) = tokio::join!(relay, subject.table.make_way());
+            relayed += count;
+            assert!(
+                count > 0 || set_back.unwrap() > 0,
+                "{relayed} were relayed, and no other can be"
+            );
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_are_shared_by_relays_that_claim_at_once() {
     for subject in Subject::all().await {
@@ -220,6 +384,22 @@ async fn only_relayed_rows_are_deleted_and_only_when_they_are_old() {
         assert_eq!(subject.counts().await, [1, 0, 0, 1]);
         let shown = subject.table.counts().await.unwrap().refused_rows;
         assert_eq!((shown[0].id, shown[0].error.as_str()), (2, "no"));
+    }
+}
+
+#[tokio::test]
+async fn a_table_is_examined_without_making_it() {
+    let server = Server::shared().unwrap();
+    let database = server.database().await.unwrap();
+    let table = PostgresTable::new(&Secret::new(database.url())).unwrap();
+    for _ in 0..2 {
+        assert_eq!(table.examine().await.unwrap(), Examined::Missing);
+    }
+    for subject in Subject::all().await {
+        assert_eq!(subject.table.examine().await.unwrap(), Examined::Whole);
+        subject.run("DROP INDEX hapax_outbox_refused").await;
+        let without = Examined::WithoutIndex("hapax_outbox_refused");
+        assert_eq!(subject.table.examine().await.unwrap(), without);
     }
 }
 

@@ -157,6 +157,30 @@ pub const METRICS: &[Described] = &[
         ..gauge("hapax_breaker_open", &["destination"])
     },
     Described {
+        help: "1 while an outbox is relayed and its table can be read, else 0",
+        meaning: "Of this process. At 0 its rows wait in their own database: that is down, or a right is missing. The log and \
+                  `hapax doctor` say which.",
+        ..gauge("hapax_outbox_up", &["outbox"])
+    },
+    Described {
+        help: "Rows of an outbox, by state",
+        meaning: "Of the whole table, so every replica says the same: take the largest, not the sum. `state` is `pending`, \
+                  `leased`, `relayed` (until `retention` deletes them) or `refused`. Each is counted up to 1,000,000, every 5 s \
+                  or less often; while the table cannot be read, it is what was counted last.",
+        ..gauge("hapax_outbox_rows", &["outbox", "state"])
+    },
+    Described {
+        help: "Age of the oldest row of an outbox that waits to be relayed",
+        meaning: "Of the whole table. Rows that wait behind a refused one of their `order_key` count too. Not there while \
+                  nothing waits.",
+        ..gauge("hapax_outbox_oldest_seconds", &["outbox"])
+    },
+    Described {
+        help: "Rows of an outbox that this process took, by what came of it",
+        meaning: "`result` is `relayed`, `refused` or `later` (the store could not take it at the moment).",
+        ..counter("hapax_outbox_hand_overs_total", &["outbox", "result"])
+    },
+    Described {
         help: "Requests answered 503, by the code of the problem",
         meaning: "Senders were turned away and try again later. `shutting_down` belongs to a restart; `handler_failed` and \
                   `in_flight` belong to `ack = \"processed\"`.",
@@ -181,7 +205,7 @@ pub const METRICS: &[Described] = &[
     Described {
         help: "1 for each alert that fires",
         meaning: "Of the whole store, so every replica says the same: take the largest, not the sum. `alert` is a rule of \
-                  `[alerts]`, `subject` a source, a destination or `store`.",
+                  `[alerts]`, `subject` a source, a destination, an outbox or `store`.",
         ..gauge("hapax_alert_firing", &["alert", "subject"])
     },
     Described {

@@ -26,6 +26,7 @@ use super::families::{Attempted, DestinationMeter, Families, ReasonLabel, Receiv
 use super::format::Format;
 use super::gauges::Gauges;
 use super::histogram::{Histogram, SECONDS, SIZES};
+use super::outboxes::OutboxMeter;
 use super::refusals::{Refusal, Refusals};
 use super::source::SourceMeter;
 use super::ten_minutes::TenMinutes;
@@ -52,6 +53,7 @@ pub struct Metrics {
     store_write_seconds: Histogram,
     pub(super) store_writes: Window,
     pub(super) alerts: AlertMeter,
+    pub(super) outboxes: OutboxMeter,
     purged_events: AtomicU64,
     purged_ledger: AtomicU64,
 }
@@ -70,6 +72,7 @@ impl Metrics {
         let mut registry = Registry::with_prefix("hapax");
         let families = Families::register(&mut registry);
         let alerts = AlertMeter::register(&mut registry);
+        let outboxes = OutboxMeter::register(&mut registry);
         let gauges = Gauges::register(&mut registry);
         registry.register(
             "build",
@@ -93,6 +96,7 @@ impl Metrics {
             store_write_seconds: Histogram::new(SECONDS),
             store_writes: Window::default(),
             alerts,
+            outboxes,
             purged_events: AtomicU64::new(0),
             purged_ledger: AtomicU64::new(0),
         }

@@ -5,6 +5,7 @@ mod chromium;
 mod doors;
 mod journey;
 mod keyboard;
+mod outbox;
 mod pictures;
 mod plain;
 mod safe;

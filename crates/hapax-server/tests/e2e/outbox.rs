@@ -1,6 +1,9 @@
 //! The outbox: rows that an application wrote in its own transactions take effect once, in order, whatever dies.
 
 mod app;
+mod health;
+mod identity;
+mod volume;
 
 use std::time::Duration;
 
@@ -13,9 +16,14 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// A service that relays an application's outbox, with a destination `app` beside.
 fn setup(app: &App, sink: &Sink) -> Setup {
+    setup_with(app, sink, "")
+}
+
+/// The same, with more lines about the outbox.
+fn setup_with(app: &App, sink: &Sink, lines: &str) -> Setup {
     Setup::stripe_to(sink).table(&format!(
         "[outbox.shop]\nurl = \"{}\"\npoll = \"50ms\"\nbatch = 20\nmax_attempts = 100\n\
-         backoff = {{ first = \"50ms\", cap = \"200ms\" }}\n",
+         backoff = {{ first = \"50ms\", cap = \"200ms\" }}\n{lines}",
         app.url()
     ))
 }

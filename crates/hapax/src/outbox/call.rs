@@ -59,7 +59,8 @@ impl Call {
         self
     }
 
-    /// With an `Idempotency-Key` of your own, where the other side expects a certain one.
+    /// With an `Idempotency-Key` of your own, where the other side expects a certain one. Calls to several targets may
+    /// have the same key; each of them is made.
     #[must_use]
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());

@@ -6,6 +6,7 @@ use hapax_core::store::{Backlog, Counts};
 use hapax_core::{DeliveryState, Timestamp};
 
 use super::*;
+use crate::outbox;
 use crate::telemetry::{Figures, Percentiles, TenMinutes, WINDOW};
 
 const NOW: Timestamp = Timestamp::from_seconds(1_000_000);
@@ -22,6 +23,16 @@ fn facts() -> Facts {
         gaps: Some(BTreeMap::new()),
         windows: BTreeMap::from([("shop".into(), Duration::from_secs(1_000))]),
         names: BTreeMap::from([("app-id".into(), "app".to_owned())]),
+        outboxes: vec![outbox()],
+    }
+}
+
+/// An outbox without a worry.
+fn outbox() -> Health {
+    Health {
+        name: "shop".to_owned(),
+        counts: Some(outbox::Counts::default()),
+        trouble: None,
     }
 }
 
@@ -205,4 +216,48 @@ fn a_store_that_does_not_answer_leaves_open_what_only_it_knows() {
             "{rule}"
         );
     }
+}
+
+#[test]
+fn an_outbox_is_down_for_longer_than_the_limit() {
+    let mut facts = facts();
+    facts.outboxes[0].trouble = Some(("gone".to_owned(), Duration::from_secs(61)));
+    let judgement = judge(Rule::OutboxDown, &facts, 60.0);
+    assert_eq!(judgement.firing, BTreeMap::from([("shop".to_owned(), 61.0)]));
+    let judgement = judge(Rule::OutboxDown, &facts, 61.0);
+    assert_eq!((judgement.firing.len(), judgement.rest), (0, Rest::Unknown));
+}
+
+#[test]
+fn refused_rows_and_old_ones_of_an_outbox_are_found() {
+    let mut facts = facts();
+    facts.outboxes[0].counts = Some(outbox::Counts {
+        refused: 2,
+        oldest_at: Some(NOW.minus(Duration::from_secs(601))),
+        ..outbox::Counts::default()
+    });
+    assert_eq!(
+        firing(Rule::OutboxRefused, &facts, 1.0),
+        [("shop".to_owned(), 2.0)]
+    );
+    assert_eq!(firing(Rule::OutboxRefused, &facts, 2.0), []);
+    assert_eq!(
+        firing(Rule::OutboxWaiting, &facts, 600.0),
+        [("shop".to_owned(), 601.0)]
+    );
+    assert_eq!(firing(Rule::OutboxWaiting, &facts, 601.0), []);
+}
+
+#[test]
+fn nobody_can_say_that_the_rows_of_an_outbox_are_fine_while_it_cannot_be_read() {
+    let mut facts = facts();
+    facts.outboxes[0].trouble = Some(("gone".to_owned(), Duration::from_secs(1)));
+    for rule in [Rule::OutboxRefused, Rule::OutboxWaiting] {
+        assert_eq!(judge(rule, &facts, 0.0).rest, Rest::Unknown, "{rule}");
+    }
+    facts.outboxes[0] = Health {
+        counts: None,
+        ..outbox()
+    };
+    assert_eq!(judge(Rule::OutboxRefused, &facts, 0.0).rest, Rest::Unknown);
 }

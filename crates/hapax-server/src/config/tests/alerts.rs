@@ -11,7 +11,10 @@ use crate::alerts::Rule;
 fn every_rule_has_its_default_where_nothing_is_written() {
     let alerts = parsed("").alerts;
     let limits: Vec<f64> = Rule::ALL.map(|rule| alerts.limits[&rule]).to_vec();
-    assert_eq!(limits, [0.5, 5.0, 600.0, 0.0, 60.0, 0.0, 10.0, 0.8, 1.0]);
+    assert_eq!(
+        limits,
+        [0.5, 5.0, 600.0, 0.0, 60.0, 0.0, 10.0, 0.8, 1.0, 60.0, 0.0, 600.0]
+    );
     assert_eq!(alerts.resolve_after, Duration::from_secs(60));
     assert!(alerts.receivers.is_empty());
 }
@@ -19,9 +22,11 @@ fn every_rule_has_its_default_where_nothing_is_written() {
 #[test]
 fn limits_are_read_by_their_unit_and_false_switches_a_rule_off() {
     let alerts = parsed(FULL).alerts;
-    assert_eq!(alerts.limits.get(&Rule::Conflicts), None);
+    for off in [Rule::Conflicts, Rule::OutboxWaiting] {
+        assert_eq!(alerts.limits.get(&off), None);
+    }
     let limits: Vec<f64> = alerts.limits.values().copied().collect();
-    assert_eq!(limits, [0.25, 2.0, 300.0, 3.0, 30.0, 100.0, 1.0, 0.25]);
+    assert_eq!(limits, [0.25, 2.0, 300.0, 3.0, 30.0, 100.0, 1.0, 0.25, 30.0, 2.0]);
     let pager = &alerts.receivers["pager"];
     let ReceiverKind::Webhook { url, secret } = &pager.kind else {
         panic!("{pager:?}");

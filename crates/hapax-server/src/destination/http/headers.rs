@@ -7,7 +7,7 @@ use hapax_core::Leased;
 use http::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue};
 
 use super::super::percent::header_value;
-use crate::outbox::{TARGET_HEADER, is_outbox, key_of};
+use crate::outbox::{KEY_HEADER, TARGET_HEADER, is_outbox, key_of};
 use crate::telemetry::traces::context::{self, Parent, Propagation};
 
 /// What the sender's own header is kept under, if ours takes its place.
@@ -100,6 +100,7 @@ fn is_left_out(name: &HeaderName, delivery: &Leased, provider_signature: &[Strin
     let is_meant = is_outbox(&delivery.event.source) && CREDENTIALS.contains(&text);
     (NOT_PASSED_ON.contains(&text) && !is_meant)
         || text == TARGET_HEADER
+        || text == KEY_HEADER
         || text.starts_with("proxy-")
         || belongs_to_batch()
         || is_named_by_connection(text, delivery)
@@ -250,12 +251,14 @@ mod tests {
         let mut delivery = delivery(&[
             ("authorization", b"Bearer x"),
             ("hapax-outbox-target", b"http://example.com/?token=x"),
+            ("hapax-outbox-key", b"row 7"),
             ("host", b"elsewhere"),
         ]);
         delivery.event.source = "outbox.app".into();
-        delivery.event.identity = Identity::new("outbox.app", "row 7");
+        delivery.event.identity = Identity::new("outbox.app", "row 7:to-0123456789abcdef");
         let headers = build(&delivery, PassOn, &[], Vec::new());
         assert_eq!(headers["idempotency-key"], "row 7");
+        assert!(!headers.contains_key("hapax-outbox-key"));
         assert_eq!(headers["authorization"], "Bearer x");
         assert!(!headers.contains_key("host"));
         assert!(

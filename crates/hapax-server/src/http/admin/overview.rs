@@ -12,8 +12,9 @@ use utoipa::IntoParams;
 use super::extract::Asked;
 use super::fault::Answer;
 use super::state::AdminState;
-use super::views::OverviewView;
+use super::views::{OutboxHealthView, OverviewView};
 use super::{destinations, stats, traffic};
+use crate::outbox::Health;
 
 /// How far to look back.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -51,8 +52,14 @@ pub(in crate::http) async fn over(state: &AdminState, span: Span) -> Answer<Over
     let (arrived, attempted) = totals(&rows);
     let traffic = traffic::sum(&state.settings.load(), span, now, rows);
     let genuine = arrived.accepted + arrived.duplicates + arrived.conflicts;
+    let outboxes: Vec<_> = state
+        .outboxes
+        .iter()
+        .flat_map(|all| all.health())
+        .map(outbox)
+        .collect();
     Ok(OverviewView {
-        attention: attention::of(state, &traffic, &places, now),
+        attention: attention::of(state, &traffic, &places, &outboxes, now),
         received: genuine + arrived.rejected,
         accepted: arrived.accepted,
         duplicates: arrived.duplicates,
@@ -62,8 +69,21 @@ pub(in crate::http) async fn over(state: &AdminState, span: Span) -> Answer<Over
         ack: traffic::percentiles(&arrived.took),
         handler: traffic::percentiles(&attempted.took),
         destinations: places,
+        outboxes,
         traffic,
     })
+}
+
+fn outbox(health: Health) -> OutboxHealthView {
+    let counts = health.counts.as_ref();
+    OutboxHealthView {
+        waiting: counts.map(|counts| counts.pending + counts.leased),
+        refused: counts.map(|counts| counts.refused),
+        relayed: counts.map(|counts| counts.relayed),
+        oldest_at: counts.and_then(|counts| counts.oldest_at),
+        problem: health.trouble.map(|(problem, _)| problem),
+        outbox: health.name,
+    }
 }
 
 /// Of all sources, and of all destinations.

@@ -38,7 +38,7 @@ pub use operation::{
     ReplayPreviewView, ReplayedView, ReplaysView, TallyView,
 };
 pub use outbox::{OutboxRetriedView, OutboxRowView, OutboxView, OutboxesView};
-pub use overview::{AttentionKind, AttentionView, OverviewView};
+pub use overview::{AttentionKind, AttentionView, OutboxHealthView, OverviewView};
 pub use place::{
     DestinationView, DestinationsView, PauseView, RegistrationView, ResumedView, SourceView, SourcesView,
 };

@@ -25,6 +25,8 @@ pub(in crate::http) enum Here {
     Sources,
     /// `/destinations`.
     Destinations,
+    /// `/outbox`.
+    Outbox,
     /// `/audit`.
     Audit,
     /// `/api`.
@@ -33,13 +35,14 @@ pub(in crate::http) enum Here {
     None,
 }
 
-const PAGES: [(Here, &str, &str); 8] = [
+const PAGES: [(Here, &str, &str); 9] = [
     (Here::Overview, "/", "Overview"),
     (Here::Events, "/events", "Events"),
     (Here::Dead, "/dead", "Dead letters"),
     (Here::Replays, "/replays", "Replays"),
     (Here::Sources, "/sources", "Sources"),
     (Here::Destinations, "/destinations", "Destinations"),
+    (Here::Outbox, "/outbox", "Outbox"),
     (Here::Audit, "/audit", "Audit"),
     (Here::Api, "/api", "API"),
 ];

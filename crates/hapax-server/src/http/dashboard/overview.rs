@@ -58,7 +58,7 @@ fn attention(found: &[AttentionView], now: Timestamp) -> Markup {
         section aria-labelledby="attention" {
             h2 id="attention" { "Needs attention" }
             @if found.is_empty() {
-                p class="card" { (badge(Tone::Good, "Nothing")) " No dead letters, open breakers, conflicts, late copies or refused requests." }
+                p class="card" { (badge(Tone::Good, "Nothing")) " No dead letters, open breakers, conflicts, late copies, refused requests or refused rows of an outbox." }
             } @else {
                 ul class="attention" {
                     @for one in found {
@@ -79,9 +79,13 @@ fn attention(found: &[AttentionView], now: Timestamp) -> Markup {
 
 const fn tone(kind: AttentionKind) -> Tone {
     match kind {
-        AttentionKind::Dead | AttentionKind::Breaker | AttentionKind::Waiting | AttentionKind::Store => {
-            Tone::Bad
-        }
+        AttentionKind::Dead
+        | AttentionKind::Breaker
+        | AttentionKind::OutboxDown
+        | AttentionKind::OutboxRefused
+        | AttentionKind::OutboxWaiting
+        | AttentionKind::Waiting
+        | AttentionKind::Store => Tone::Bad,
         AttentionKind::Slow
         | AttentionKind::Copies
         | AttentionKind::Conflict
@@ -95,6 +99,9 @@ const fn words(kind: AttentionKind) -> &'static str {
     match kind {
         AttentionKind::Dead => "dead letters",
         AttentionKind::Breaker => "breaker open",
+        AttentionKind::OutboxDown => "outbox down",
+        AttentionKind::OutboxRefused => "refused rows",
+        AttentionKind::OutboxWaiting => "rows wait",
         AttentionKind::Waiting => "long wait",
         AttentionKind::Store => "slow store",
         AttentionKind::Slow => "slow attempts",

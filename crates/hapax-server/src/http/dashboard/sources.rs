@@ -1,6 +1,5 @@
-//! `GET /sources`: how each source is configured and doing, what it refused, and the outboxes.
+//! `GET /sources`: how each source is configured and doing, and what it refused.
 
-mod outboxes;
 mod refusals;
 
 use std::time::Duration;
@@ -22,10 +21,8 @@ use super::{link, number, overview, ten_minutes};
 use crate::http::admin::extract::Named;
 use crate::http::admin::fault::Answer;
 use crate::http::admin::views::{RefusalView, SourceTrafficView, SourceView};
-use crate::http::admin::{self, AdminState, facts, outbox, registrations, sources, traffic};
+use crate::http::admin::{self, AdminState, facts, registrations, sources, traffic};
 use crate::telemetry::metrics::UNKNOWN_SOURCE;
-
-pub(super) use outboxes::retry;
 
 const PATH: &str = "/sources";
 
@@ -34,7 +31,6 @@ pub(super) async fn page(State(state): State<AdminState>, viewer: Viewer) -> Ans
     let (recent, now) = (admin::ten_minutes::now(&state), SystemClock::default().now());
     let traffic_of = |name: &str| view.sources.iter().find(|one| one.source == name);
     let all = sources::all(&state).sources;
-    let outboxes = outbox::all(&state).await.outboxes;
     let settings = state.settings.load();
     let strangers: Vec<RefusalView> = state
         .meter
@@ -64,7 +60,6 @@ pub(super) async fn page(State(state): State<AdminState>, viewer: Viewer) -> Ans
                 }
             }
         }
-        (outboxes::section(&viewer, &outboxes, now))
     };
     Ok(frame::page(&viewer, Here::Sources, "Sources", content))
 }
@@ -104,7 +99,9 @@ fn console(source: &SourceView) -> Markup {
         (None, Some(_)) => html! {
             p { "Enter the public address of this service at the sender, followed by " code { "/in/" (source.name) } ". Set " code { "server.public_url" } " and the whole line is shown here." }
         },
-        (None, None) => html! { p class="muted" { "An outbox: its rows become events." } },
+        (None, None) => {
+            html! { p class="muted" { "An " a href="/outbox" { "outbox" } ": its rows become events." } }
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use hapax_engine::Accepted;
 
 use super::super::catalogue::{Kind, METRICS};
 use super::*;
+use crate::outbox::Health;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -48,6 +49,16 @@ fn full() -> Metrics {
     metrics.unavailable("overloaded");
     metrics.alerts_firing(vec![("conflicts", "stripe".to_owned())]);
     metrics.alert_message("chat", "delivered");
+    metrics.outbox_row("app", "relayed");
+    metrics.outboxes(&[Health {
+        name: "app".to_owned(),
+        counts: Some(crate::outbox::Counts {
+            refused: 2,
+            oldest_at: Some(metrics.clock.now()),
+            ..crate::outbox::Counts::default()
+        }),
+        trouble: Some(("gone".to_owned(), age)),
+    }]);
     metrics
 }
 
@@ -91,6 +102,9 @@ fn every_documented_name_is_there() {
         "hapax_ledger_entries{source=\"stripe\"} 7",
         "hapax_breaker_open{destination=\"billing\"} 0",
         "hapax_unavailable_total{reason=\"overloaded\"} 1",
+        "hapax_outbox_up{outbox=\"app\"} 0",
+        "hapax_outbox_rows{outbox=\"app\",state=\"refused\"} 2",
+        "hapax_outbox_hand_overs_total{outbox=\"app\",result=\"relayed\"} 1",
         "hapax_store_batch_size_count 0",
         "hapax_store_write_seconds_count 0",
     ] {

@@ -28,6 +28,7 @@ const OTHERS: [&str; 28] = [
     "/replays",
     "/replays/1/cancel",
     "/sources",
+    "/outbox",
     "/duplicates",
     "/destinations",
     "/destinations/app/pause",

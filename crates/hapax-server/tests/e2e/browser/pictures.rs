@@ -43,6 +43,9 @@ pub(crate) async fn busy() -> Site {
         .source("shopify", "shopify", "deliver_to = [\"app\"]")
         .http("app", &sink.url(), "")
         .http("billing", &billing, "max_attempts = 1");
+    drop(super::outbox::application(&setup, &sink.url()));
+    let path = setup.directory.path().join("app.db");
+    let setup = setup.table(&format!("[outbox.shop]\nurl = \"sqlite:{}\"\n", path.display()));
     remember(&setup.directory.path().join("hapax.db")).await;
     let site = Site {
         service: setup.start().await,
@@ -134,6 +137,7 @@ pub(crate) async fn pages(site: &Site) -> Vec<(&'static str, String)> {
         ("sources", "/sources"),
         ("duplicates", "/duplicates"),
         ("destinations", "/destinations"),
+        ("outbox", "/outbox"),
         ("audit", "/audit"),
         ("api", "/api"),
         // Last: the picture test replays the dead letters before it looks here.

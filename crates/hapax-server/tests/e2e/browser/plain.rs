@@ -35,6 +35,7 @@ async fn without_a_script_events_are_found_opened_and_replayed_and_the_theme_cha
             "/dead",
             "/replays",
             "/sources",
+            "/outbox",
             "/duplicates",
             "/destinations",
             "/audit",

@@ -127,6 +127,42 @@ impl App {
             .await;
     }
 
+    /// Commits many rows of one order key at once, with the keys `many 1` and so on.
+    pub(super) async fn write_many(&self, count: usize, url: &str, order_key: &str) {
+        self.run(&format!(
+            "WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < {count})
+             INSERT INTO hapax_outbox (target, idempotency_key, order_key)
+             SELECT '{url}', 'many ' || n, '{order_key}' FROM number"
+        ))
+        .await;
+    }
+
+    /// Lets rows whose keys begin like this be such that were relayed an hour ago.
+    pub(super) async fn age(&self, key: &str) {
+        let then = match self {
+            Self::Postgres { .. } => "now() - interval '1 hour'",
+            Self::Sqlite { .. } => "(CAST(strftime('%s', 'now') AS INTEGER) - 3600) * 1000",
+        };
+        self.run(&format!(
+            "UPDATE hapax_outbox SET state = 'relayed', relayed_at = {then} WHERE idempotency_key LIKE '{key}%'"
+        ))
+        .await;
+    }
+
+    /// How many rows are left of what was aged.
+    pub(super) async fn old(&self) -> usize {
+        let sql = "SELECT CAST(count(*) AS text) FROM hapax_outbox WHERE idempotency_key LIKE 'many%'";
+        self.text(sql).await.unwrap().parse().unwrap()
+    }
+
+    /// Deletes the rows with a key.
+    pub(super) async fn delete(&self, key: &str) {
+        self.run(&format!(
+            "DELETE FROM hapax_outbox WHERE idempotency_key = '{key}'"
+        ))
+        .await;
+    }
+
     pub(super) async fn write_and_roll_back(&self, row: &Row) {
         self.run(&format!("BEGIN; {} ROLLBACK;", row.insert())).await;
     }

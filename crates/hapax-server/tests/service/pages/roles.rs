@@ -4,12 +4,13 @@ use super::desk::{ADMIN, Desk, Door, READER};
 use crate::service::wire::Sink;
 
 const BODY: &str = r#"{"id":"evt_1","type":"invoice.paid"}"#;
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 9] = [
     "/",
     "/events",
     "/dead",
     "/replays",
     "/sources",
+    "/outbox",
     "/duplicates",
     "/destinations",
     "/audit",

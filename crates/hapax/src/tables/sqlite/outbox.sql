@@ -26,3 +26,4 @@ CREATE INDEX IF NOT EXISTS hapax_outbox_due ON hapax_outbox (due_at, id) WHERE s
 CREATE INDEX IF NOT EXISTS hapax_outbox_order ON hapax_outbox (order_key, id)
     WHERE order_key IS NOT NULL AND state <> 'relayed';
 CREATE INDEX IF NOT EXISTS hapax_outbox_relayed ON hapax_outbox (relayed_at) WHERE state = 'relayed';
+CREATE INDEX IF NOT EXISTS hapax_outbox_refused ON hapax_outbox (id) WHERE state = 'refused';

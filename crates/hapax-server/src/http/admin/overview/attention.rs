@@ -7,7 +7,8 @@ use hapax_core::{SourceName, Timestamp};
 
 use super::super::state::AdminState;
 use super::super::views::{
-    AttentionKind, AttentionView, DestinationStatsView, PauseView, SourceTrafficView, TrafficView,
+    AttentionKind, AttentionView, DestinationStatsView, OutboxHealthView, PauseView, SourceTrafficView,
+    TrafficView,
 };
 use crate::alerts::{self, Alert, Rule};
 use crate::client::Parameters;
@@ -22,6 +23,7 @@ pub(super) fn of(
     state: &AdminState,
     traffic: &TrafficView,
     places: &[DestinationStatsView],
+    outboxes: &[OutboxHealthView],
     now: Timestamp,
 ) -> Vec<AttentionView> {
     let settings = state.settings.load();
@@ -35,6 +37,10 @@ pub(super) fn of(
         found.extend(dead(place));
         found.extend(breaker(place));
         found.extend(paused(place));
+    }
+    for outbox in outboxes {
+        found.extend(outbox_down(outbox));
+        found.extend(outbox_refused(outbox));
     }
     for source in &traffic.sources {
         found.extend(conflicts(source));
@@ -80,6 +86,9 @@ const fn place_of(rule: Rule) -> (AttentionKind, &'static str) {
         Rule::SignatureFailures => (AttentionKind::Refused, "/sources"),
         Rule::DuplicateGap => (AttentionKind::Gap, "/sources"),
         Rule::StoreWriteP95 => (AttentionKind::Store, "/"),
+        Rule::OutboxDown => (AttentionKind::OutboxDown, "/outbox"),
+        Rule::OutboxRefused => (AttentionKind::OutboxRefused, "/outbox"),
+        Rule::OutboxWaiting => (AttentionKind::OutboxWaiting, "/outbox"),
     }
 }
 
@@ -130,6 +139,37 @@ fn paused(place: &DestinationStatsView) -> Option<AttentionView> {
             place.destination, pause.by
         ),
         link: "/destinations".to_owned(),
+        firing_since: None,
+    })
+}
+
+fn outbox_down(outbox: &OutboxHealthView) -> Option<AttentionView> {
+    let problem = outbox.problem.as_ref()?;
+    Some(AttentionView {
+        kind: AttentionKind::OutboxDown,
+        subject: outbox.outbox.clone(),
+        count: 1,
+        sentence: format!(
+            "The outbox {} cannot be used, and its rows wait: {problem}.",
+            outbox.outbox
+        ),
+        link: "/outbox".to_owned(),
+        firing_since: None,
+    })
+}
+
+fn outbox_refused(outbox: &OutboxHealthView) -> Option<AttentionView> {
+    let count = outbox.refused.filter(|count| *count > 0)?;
+    Some(AttentionView {
+        kind: AttentionKind::OutboxRefused,
+        subject: outbox.outbox.clone(),
+        count,
+        sentence: format!(
+            "{} of the outbox {}: look at why, correct it, then try it again or delete it.",
+            counted(count, "refused row"),
+            outbox.outbox
+        ),
+        link: "/outbox".to_owned(),
         firing_since: None,
     })
 }

@@ -18,7 +18,7 @@ pub struct OutboxView {
     pub name: String,
     /// Where it is, without credentials.
     pub url: String,
-    /// Rows that wait.
+    /// Rows that wait. This and the next three are counted up to 1,000,000.
     pub pending: u64,
     /// Rows that are just being relayed.
     pub leased: u64,
@@ -26,7 +26,7 @@ pub struct OutboxView {
     pub relayed: u64,
     /// Rows that cannot become events.
     pub refused: u64,
-    /// When the oldest row was written that is not relayed.
+    /// When the oldest row was written that waits.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub oldest_at: Option<Timestamp>,
     /// The first of the refused rows.

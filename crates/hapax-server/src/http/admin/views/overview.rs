@@ -29,8 +29,29 @@ pub struct OverviewView {
     pub handler: PercentilesView,
     /// The work of each destination.
     pub destinations: Vec<DestinationStatsView>,
+    /// The rows of each outbox, as they were counted a few seconds ago.
+    #[serde(default)]
+    pub outboxes: Vec<OutboxHealthView>,
     /// The same by source, destination and slot.
     pub traffic: TrafficView,
+}
+
+/// How an outbox is doing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OutboxHealthView {
+    /// The outbox.
+    pub outbox: String,
+    /// Rows that wait or are just being relayed; null before they were counted.
+    pub waiting: Option<u64>,
+    /// Rows that cannot become events.
+    pub refused: Option<u64>,
+    /// Rows that became events, and are not deleted yet.
+    pub relayed: Option<u64>,
+    /// When the oldest row was written that waits.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub oldest_at: Option<Timestamp>,
+    /// Why its table cannot be used, if it cannot.
+    pub problem: Option<String>,
 }
 
 /// Something that somebody should look at.
@@ -38,7 +59,7 @@ pub struct OverviewView {
 pub struct AttentionView {
     /// What kind of thing.
     pub kind: AttentionKind,
-    /// The source or destination.
+    /// The source, destination or outbox.
     pub subject: String,
     /// How many, where it can be counted.
     pub count: u64,
@@ -60,6 +81,12 @@ pub enum AttentionKind {
     Dead,
     /// A destination gets nothing because it keeps failing.
     Breaker,
+    /// An outbox cannot be relayed.
+    OutboxDown,
+    /// Rows of an outbox were refused.
+    OutboxRefused,
+    /// A row of an outbox waits too long.
+    OutboxWaiting,
     /// A delivery waits too long.
     Waiting,
     /// Durable writes take long.

@@ -83,6 +83,7 @@ fn paths(landmarks: &Landmarks) -> Vec<String> {
         "/dead",
         "/replays",
         "/sources",
+        "/outbox",
         "/destinations",
         "/audit",
         "/api",

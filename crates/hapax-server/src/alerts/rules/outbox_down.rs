@@ -1,0 +1,18 @@
+//! An outbox is not relayed: its database is down, or its table cannot be used.
+
+use super::super::facts::Facts;
+use super::{Judgement, Rest};
+
+pub(super) fn judge(facts: &Facts, limit: f64) -> Judgement {
+    let down = facts.outboxes.iter().filter_map(|health| {
+        let (_, since) = health.trouble.as_ref()?;
+        Some((health.name.clone(), since.as_secs_f64()))
+    });
+    // Trouble is of one process: after a restart it begins anew.
+    let rest = if facts.outboxes.iter().all(|health| health.trouble.is_none()) {
+        Rest::Fine
+    } else {
+        Rest::Unknown
+    };
+    Judgement::above(limit, down, rest)
+}

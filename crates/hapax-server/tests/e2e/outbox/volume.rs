@@ -1,0 +1,65 @@
+//! Many rows: those that wait behind a refused one are in nobody's way, and old ones go as fast as they come.
+
+use std::time::{Duration, Instant};
+
+use super::app::{App, Row};
+use super::{LIMIT, setup, setup_with};
+use crate::harness::{Sink, eventually};
+
+/// Rows that wait behind a refused one.
+const BEHIND: usize = 200_000;
+/// Old rows that were relayed: more than could go in a minute, at a thousand in ten seconds.
+const OLD: usize = 10_000;
+/// How long a row may take to its target while all of those wait: the relay looks every 50 ms, and the machine is busy.
+const UNNOTICED: Duration = Duration::from_millis(700);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_notices_the_rows_that_wait_behind_a_refused_one() {
+    for app in [App::postgres().await, App::sqlite()] {
+        let sink = Sink::start().await;
+        let service = setup(&app, &sink).start().await;
+        app.write(&Row::destination("nowhere", "bad").in_order("a")).await;
+        eventually("the row is refused", LIMIT, async || {
+            let shown = service.hapax(&["outbox", "list", "--json"]).await.json();
+            (shown["outboxes"][0]["refused"] == 1).then_some(())
+        })
+        .await;
+        app.write_many(BEHIND, &sink.url(), "a").await;
+        let mut took = Vec::new();
+        for n in 0..20 {
+            let started = Instant::now();
+            let row = Row::http(&sink.url(), &format!("beside {n}"));
+            let row = if n % 2 == 0 { row.in_order("b") } else { row };
+            app.write(&row).await;
+            sink.until_effects(n + 1, LIMIT).await;
+            took.push(started.elapsed());
+        }
+        took.sort_unstable();
+        assert!(took[took.len() / 2] < UNNOTICED, "{took:?}");
+        // Once the refused row is gone, its key goes on from where it stood.
+        app.delete("bad").await;
+        sink.until_effects(21, LIMIT).await;
+        assert_eq!(sink.order_applied()[20], "many 1");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn old_rows_are_deleted_as_fast_as_they_come_while_the_relay_is_busy() {
+    for app in [App::postgres().await, App::sqlite()] {
+        let sink = Sink::start().await;
+        app.write_many(OLD, &sink.url(), "a").await;
+        app.age("many").await;
+        let service = setup_with(&app, &sink, "retention = \"1m\"\n").start().await;
+        let mut written = 0;
+        eventually("no old row is left", Duration::from_secs(20), async || {
+            app.write(&Row::http(&sink.url(), &format!("new {written}")))
+                .await;
+            written += 1;
+            (app.old().await == 0).then_some(())
+        })
+        .await;
+        sink.until_effects(written, LIMIT).await;
+        app.until_relayed(written * 2, LIMIT).await;
+        drop(service);
+    }
+}
