@@ -8,7 +8,7 @@ mod again;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use hapax_core::store::{ReplayJobId, ReplayMode, ReplayOrder, Replayed};
-use hapax_core::{DeliveryState, EventId, Generation, Identity, Timestamp};
+use hapax_core::{DeliveryState, Generation, Identity, Timestamp};
 use uuid::Uuid;
 
 use crate::batch::Batch;

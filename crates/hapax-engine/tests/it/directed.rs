@@ -73,7 +73,10 @@ async fn a_destination_that_is_not_there_is_refused_and_nothing_is_stored() {
 /// A world with a second destination.
 fn two_destinations() -> World {
     let mut world = World::new(|_, _| (SECOND, Answer::done(200)));
-    world.routing.destinations.insert("mail".into(), destination("mail"));
+    world
+        .routing
+        .destinations
+        .insert("mail".into(), destination("mail"));
     let route = world.routing.sources.get_mut(&"shop".into()).unwrap();
     route.deliver_to = vec!["billing".into(), "mail".into()];
     world
@@ -115,9 +118,17 @@ async fn one_id_goes_to_several_targets_once_to_each() {
     tokio::time::sleep(3600 * SECOND).await;
     for ((to, address), id) in TARGETS.into_iter().zip(&ids) {
         let again = accept_k(&engine, &world, to, address, "same").await;
-        assert_eq!((again.status(), again.id()), ("duplicate", *id), "{to} {address:?}");
+        assert_eq!(
+            (again.status(), again.id()),
+            ("duplicate", *id),
+            "{to} {address:?}"
+        );
         let other = accept_k(&engine, &world, to, address, "other").await;
-        assert_eq!((other.status(), other.id()), ("conflict", *id), "{to} {address:?}");
+        assert_eq!(
+            (other.status(), other.id()),
+            ("conflict", *id),
+            "{to} {address:?}"
+        );
     }
     world.until_count(EventStatus::Completed, TARGETS.len()).await;
     assert_eq!(world.sink.seen().len(), TARGETS.len());

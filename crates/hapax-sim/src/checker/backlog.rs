@@ -127,7 +127,7 @@ impl<'a> State<'a> {
         let mut workers = self.workers.iter();
         workers.find_map(|((process, destination), worker)| {
             let from = worker.stride.filter(|_| *destination == to)?.max(due);
-            let (waited, idle) = (now - from, worker.idle_time(from, now)?);
+            let (waited, idle) = (now.saturating_sub(from), worker.idle_time(from, now)?);
             (waited > WAIT_MAX && idle > waited * 2 / 3).then_some((*process, waited))
         })
     }

@@ -230,7 +230,7 @@ impl Vault {
         let may = rows
             .looked
             .get(&key)
-            .is_none_or(|last| now - *last >= LOOK_SELDOM);
+            .is_none_or(|last| now.saturating_sub(*last) >= LOOK_SELDOM);
         if may {
             rows.looked.insert(key, now);
         }

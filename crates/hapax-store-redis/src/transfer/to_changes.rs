@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use hapax_core::store::{EventContents, IdentityRecord, InLane, OutcomeRecord, WorkRecord};
-use hapax_core::{DeliveryState, DestinationId, ErrorClass, EventId, Timestamp};
+use hapax_core::{DeliveryState, ErrorClass, EventId, Timestamp};
 
 use crate::accept::index_name;
 use crate::event::{Conflict, Head, attempt_field, outcome_field, pack_acceptance, pack_body};

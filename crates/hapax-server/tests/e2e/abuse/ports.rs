@@ -10,7 +10,7 @@ use crate::harness::{Connection, Sender, Setup};
 const API: &str = include_str!("../../../../../docs/reference/openapi.json");
 
 /// Pages, forms, assets and probes.
-const OTHERS: [&str; 28] = [
+const OTHERS: [&str; 29] = [
     "/",
     "/events",
     "/events/live",

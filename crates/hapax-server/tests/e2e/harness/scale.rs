@@ -6,6 +6,8 @@ const CASES_FULL: usize = 48;
 /// As much of `most` as `HAPAX_LAWS_CASES` asks for.
 pub(crate) fn scaled(most: usize) -> usize {
     let given = std::env::var("HAPAX_LAWS_CASES").ok();
-    let cases = given.map_or(CASES_FULL, |text| text.parse().expect("HAPAX_LAWS_CASES is a number"));
+    let cases = given.map_or(CASES_FULL, |text| {
+        text.parse().expect("HAPAX_LAWS_CASES is a number")
+    });
     most * cases.min(CASES_FULL) / CASES_FULL
 }

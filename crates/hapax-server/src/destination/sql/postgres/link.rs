@@ -148,9 +148,9 @@ async fn ready(client: &Client, plan: &Plan, prepares: bool) -> Result<Vec<Runna
         return Ok(texts.map(Runnable::Text).collect());
     }
     let texts: Vec<String> = texts.collect();
-    let prepared = join_all(texts.iter().map(|text| client.prepare(text))).await;
-    let prepared: Result<Vec<_>, _> = prepared.into_iter().collect();
-    Ok(prepared?.into_iter().map(Runnable::Prepared).collect())
+    let answers = join_all(texts.iter().map(|text| client.prepare(text))).await;
+    let statements: Result<Vec<_>, _> = answers.into_iter().collect();
+    Ok(statements?.into_iter().map(Runnable::Prepared).collect())
 }
 
 /// Whether there is an inbox, and whether an index has its rows in the order of their expiry.
