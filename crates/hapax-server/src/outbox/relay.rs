@@ -168,6 +168,7 @@ impl Relay {
                 .status
                 .purged(purged.as_ref().map(|_| ()), self.clock.elapsed());
             let wait = match purged {
+                Ok(0) => PURGE_EVERY,
                 Ok(rows) => {
                     tracing::debug!(outbox = self.outbox.name, rows, "old relayed rows were deleted");
                     if rows as i64 >= PURGE_ROWS {
