@@ -103,7 +103,7 @@ fn a_secret_of_the_wrong_kind_is_found_at_once_and_not_printed() {
           whole (Standard Webhooks: \"whsec_\" and base64)",
             "hapax.toml:66:1: outbox.app.secret: secret 1: not base64 after whsec_; copy it again from the sender, \
           whole (Standard Webhooks: \"whsec_\" and base64)",
-            "hapax.toml:92:1: alerts.receivers.pager.secret: secret 1: not base64 after whsec_; copy it again from the sender, \
+            "hapax.toml:95:1: alerts.receivers.pager.secret: secret 1: not base64 after whsec_; copy it again from the sender, \
           whole (Standard Webhooks: \"whsec_\" and base64)",
         ]
     );

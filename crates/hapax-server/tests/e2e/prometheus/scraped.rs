@@ -118,7 +118,7 @@ async fn every_rule_is_healthy(prometheus: &Prometheus) {
         .filter_map(|line| line.trim().strip_prefix("- alert: "))
         .map(str::to_owned)
         .collect();
-    assert_eq!(named.len(), 11);
+    assert_eq!(named.len(), 14);
     let healthy = eventually("every rule was judged", LIMIT, async || {
         let found = prometheus.ask("rules", &[]).await;
         let groups = found["groups"].as_array()?.clone();
