@@ -7,6 +7,10 @@ default:
 test:
     ./test
 
+# For the inner loop: format, lint, unit tests, the laws on SQLite
+quick:
+    ./test quick
+
 # The long runs, too
 full:
     ./test full
@@ -23,7 +27,7 @@ unit:
 
 # The simulator: `just sim 100000` runs that many seeds
 sim SEEDS="300":
-    cargo run --quiet -p hapax-sim -- --seeds 0..{{SEEDS}}
+    ./test build && target/debug/hapax-sim --seeds 0..{{SEEDS}}
 
 # Requests made of torn vectors: `just fuzz 1000000` tries that many for each claim
 fuzz CASES="100000":
@@ -31,7 +35,7 @@ fuzz CASES="100000":
 
 # Write the reference pages that the binary prints
 reference:
-    cargo build --quiet
+    ./test build
     for page in api cli config errors metrics providers query; do target/debug/hapax reference $page > docs/reference/$page.md; done
     target/debug/hapax print openapi > docs/reference/openapi.json
 

@@ -15,7 +15,7 @@ pub(super) fn application(setup: &Setup, url: &str) -> Connection {
         "INSERT INTO hapax_outbox (kind, target, idempotency_key, order_key) VALUES (?1, ?2, ?3, ?4)";
     for (kind, target, key, order_key) in [
         ("http", url, "receipt-1", None),
-        ("destination", "mial", "receipt-2", Some("ada")),
+        ("destination", "mails", "receipt-2", Some("ada")),
         ("http", url, "receipt-3", Some("ada")),
     ] {
         connection
@@ -58,7 +58,7 @@ async fn a_refused_row_is_seen_and_tried_again() {
         );
         application
             .execute(
-                "UPDATE hapax_outbox SET target = 'mail' WHERE target = 'mial'",
+                "UPDATE hapax_outbox SET target = 'mail' WHERE target = 'mails'",
                 [],
             )
             .unwrap();
