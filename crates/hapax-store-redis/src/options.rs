@@ -27,6 +27,8 @@ pub struct Options {
     pub connections: usize,
     /// How long making one connection may take.
     pub connect_timeout: Duration,
+    /// A connection that nobody used for so long is asked whether it still is one before it gets a call.
+    pub idle_max: Duration,
     /// How long one call may take in all: redirections, a failover and new connections included.
     pub call_timeout: Duration,
     /// Events looked at for one page of a list, whatever fits.
@@ -50,6 +52,7 @@ impl Options {
             calls_max: 1_024,
             connections: 4,
             connect_timeout: Duration::from_secs(2),
+            idle_max: Duration::from_secs(1),
             call_timeout: Duration::from_secs(5),
             list_scan_max: 5_000,
             purge_scan_max: 5_000,

@@ -26,6 +26,7 @@ pub(super) struct Connections {
     login: Login,
     of_each: usize,
     connect_timeout: Duration,
+    idle_max: Duration,
     nodes: Mutex<HashMap<Node, Arc<Vec<Slot>>>>,
     turn: AtomicUsize,
     epoch: Arc<AtomicU64>,
@@ -54,6 +55,19 @@ struct Open {
     connection: MultiplexedConnection,
     /// Tells it from the one that follows when it broke.
     number: u64,
+    used: Instant,
+}
+
+impl Open {
+    /// Whether the server still answers on it. The driver does not say when a connection has ended; a call would find
+    /// out, and then nobody would know whether it ran.
+    async fn is_alive(&self, deadline: Instant) -> bool {
+        let (mut connection, ping) = (self.connection.clone(), redis::cmd("PING"));
+        matches!(
+            timeout_at(deadline, connection.send_packed_command(&ping)).await,
+            Ok(Ok(_))
+        )
+    }
 }
 
 /// A connection for one call.
@@ -75,6 +89,7 @@ impl Connections {
             },
             of_each: options.connections.max(1),
             connect_timeout: options.connect_timeout,
+            idle_max: options.idle_max,
             nodes: Mutex::default(),
             turn: AtomicUsize::new(0),
             epoch: Arc::default(),
@@ -97,13 +112,22 @@ impl Connections {
         let mut slot = timeout_at(deadline, nodes[place].0.lock())
             .await
             .map_err(silent)?;
-        let open = if let Some(open) = &*slot {
-            open.clone()
-        } else {
-            let connection = timeout_at(deadline, self.connect(node)).await.map_err(silent)??;
-            let number = self.epoch.load(Ordering::SeqCst);
-            slot.insert(Open { connection, number }).clone()
+        let open = match slot.take() {
+            Some(open) if open.used.elapsed() < self.idle_max || open.is_alive(deadline).await => open,
+            broken => {
+                if broken.is_some() {
+                    self.epoch.fetch_add(1, Ordering::SeqCst);
+                }
+                let connection = timeout_at(deadline, self.connect(node)).await.map_err(silent)??;
+                Open {
+                    connection,
+                    number: self.epoch.load(Ordering::SeqCst),
+                    used: Instant::now(),
+                }
+            }
         };
+        let used = Instant::now();
+        let open = slot.insert(Open { used, ..open }).clone();
         drop(slot);
         let epoch = Arc::clone(&self.epoch);
         Ok(Lent {

@@ -1,6 +1,10 @@
 //! Servers that forget: scripts that were flushed, and numbers that a failover lost.
 
-use hapax_core::Store;
+use std::time::Duration;
+
+use hapax_core::store::Pause;
+use hapax_core::{Operations, Store, Timestamp};
+use hapax_store_redis::{Options, RedisStore};
 use hapax_test_redis::{Server, fresh_prefix};
 
 use crate::bench::{Maker, accept_again, accept_new, finish, keys, lease, open};
@@ -22,6 +26,35 @@ async fn a_server_that_forgot_all_scripts_is_given_them_again() {
     server.call(&["SCRIPT", "FLUSH"]).unwrap();
     finish(&store, &leased[0]).await;
     assert!(lease(&store, "billing", 10).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_connection_that_ended_while_nobody_used_it_fails_no_call() {
+    let server = Server::start(&[]).unwrap();
+    let options = Options {
+        idle_max: Duration::ZERO,
+        ..Options::new(server.url())
+    };
+    let store = RedisStore::open(options).await.unwrap();
+    let pause = |name: &str| Pause {
+        destination: name.into(),
+        at: Timestamp::from_seconds(1),
+        by: "ops".to_owned(),
+        why: "an upgrade".to_owned(),
+    };
+    // Often enough to have used every connection.
+    for round in 0..10 {
+        store.pause(pause(&format!("before-{round}"))).await.unwrap();
+    }
+    server
+        .call(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"])
+        .unwrap();
+    for round in 0..10 {
+        store.pause(pause(&format!("after-{round}"))).await.unwrap();
+    }
+    let event = Maker::default().event("evt_1");
+    accept_new(&store, &event).await;
+    accept_again(&store, &event).await;
 }
 
 #[tokio::test]
