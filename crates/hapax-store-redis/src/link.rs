@@ -33,7 +33,8 @@ const TRIES: u32 = 10;
 pub(crate) struct Link {
     shards: Shards,
     connections: Connections,
-    routes: Routes,
+    /// Known to every link of the store: what one has learnt, another need not ask for.
+    routes: Arc<Routes>,
     calls: Semaphore,
     /// The greatest number that any shard has told us, on any link of the store.
     floor: Arc<AtomicU64>,
@@ -50,7 +51,7 @@ pub(crate) struct Waited {
 impl Link {
     pub(crate) fn new(place: &Place, shards: Shards, options: &Options) -> Self {
         Self {
-            routes: Routes::new(place),
+            routes: Arc::new(Routes::new(place)),
             connections: Connections::new(place, options),
             shards,
             calls: Semaphore::new(options.calls_max),
@@ -65,6 +66,7 @@ impl Link {
     pub(crate) fn beside(&self, place: &Place, options: &Options) -> Self {
         Self {
             floor: Arc::clone(&self.floor),
+            routes: Arc::clone(&self.routes),
             ..Self::new(place, self.shards.clone(), options)
         }
     }
