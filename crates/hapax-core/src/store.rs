@@ -10,6 +10,7 @@
 //! - Dropping a returned future does not tear the step: it happens or not, never half.
 
 mod admin;
+mod alive;
 mod body_term;
 mod error;
 mod query;
@@ -25,6 +26,7 @@ pub use admin::{
     IndexedField, JobHold, Operations, Pause, ReplayJob, ReplayJobId, ReplayJobState, ReplayTally,
     SAVED_VIEWS_MAX, SavedView, SourceState,
 };
+pub use alive::{Alive, AliveReport, Patience};
 pub use body_term::{BodyTerm, IndexedValue, POINTER_BYTES_MAX, is_pointer, value_at};
 pub use error::Error;
 pub use query::{
@@ -81,6 +83,20 @@ pub trait Store: Send + Sync + 'static {
     /// Takes back deliveries whose lease has expired: a new token, due now, `lost + 1`, the attempt
     /// uncounted; after [`LOST_MAX`] losses dead with [`crate::ErrorClass::Lost`].
     async fn rescue(&self, limit: u32) -> Result<Vec<Rescued>, Error>;
+
+    /// Notes on one shard that an owner lives, and takes back what owners have leased there that are dead (see
+    /// [`Patience`]), as `rescue` does and whenever their leases end. An owner that never reported there is not dead.
+    async fn report_alive(&self, report: AliveReport) -> Result<Vec<Rescued>, Error>;
+
+    /// How many parts the store has that can fail by themselves. Each has leases and reports of its own.
+    fn shards(&self) -> usize {
+        1
+    }
+
+    /// The shard that has the leases of an event.
+    fn shard_of(&self, _event: EventId) -> usize {
+        0
+    }
 
     /// Makes the retrying deliveries of an event due now; how many those are. What else holds them
     /// (a pause, their lane) still does, and what is not retrying is not touched.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use hapax_core::Timestamp;
 use hapax_core::store::{Candidates, LeaseBatch, LeaseOrder, Rescued};
+use hapax_core::{Owner, Timestamp};
 
 use crate::engine::Inner;
 use crate::observe::Observation;
@@ -20,7 +20,7 @@ const FAILURE_PAUSE: Duration = Duration::from_millis(200);
 /// The wait before a look at what is due by our clock and was not due by the store's.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// Expired leases taken back in one write.
-const RESCUE_MAX: u32 = 256;
+pub(crate) const RESCUE_MAX: u32 = 256;
 /// Events of those that are looked up, so that the log can say whose they were.
 const RESCUE_LOOKED_UP_MAX: usize = 64;
 
@@ -33,7 +33,8 @@ impl Inner {
                 return;
             }
             let mut wait = self.limits.poll_every;
-            if !self.is_stopping() {
+            let owner = self.owners.current(self.elapsed());
+            if let Some(owner) = owner.filter(|_| !self.is_stopping()) {
                 let poll = self.elapsed().saturating_sub(polled) >= self.limits.poll_every;
                 if poll {
                     polled = self.elapsed();
@@ -45,9 +46,9 @@ impl Inner {
                     ports.rotate_left(turn);
                 }
                 for port in &ports {
-                    wait = wait.min(self.serve_port(port, poll).await);
+                    wait = wait.min(self.serve_port(port, owner, poll).await);
                 }
-                self.serve_suspects(&ports, poll).await;
+                self.serve_suspects(&ports, owner, poll).await;
             }
             if wait.is_zero() {
                 // More is due: go on at once, but let others run.
@@ -64,7 +65,7 @@ impl Inner {
     }
 
     /// Leases and starts one batch for one destination; how long until it wants to be looked at again.
-    async fn serve_port(self: &Arc<Self>, port: &Arc<Port>, poll: bool) -> Duration {
+    async fn serve_port(self: &Arc<Self>, port: &Arc<Port>, owner: Owner, poll: bool) -> Duration {
         let now = self.elapsed();
         let due = port.next_due().is_some_and(|due| due <= now);
         if poll {
@@ -83,7 +84,7 @@ impl Inner {
         };
         let stirred = port.stirred();
         let wanted = permits.len();
-        match self.lease(port, permits, Candidates::Fresh).await {
+        match self.lease(port, owner, permits, Candidates::Fresh).await {
             // More may be due: a permit that comes back, or the next turn, asks for it.
             Some((started, next_due)) if started == wanted || next_due == Some(Duration::ZERO) => {
                 port.stir();
@@ -98,7 +99,7 @@ impl Inner {
     }
 
     /// One suspect at a time, whichever destination it is for.
-    async fn serve_suspects(self: &Arc<Self>, ports: &[Arc<Port>], poll: bool) {
+    async fn serve_suspects(self: &Arc<Self>, ports: &[Arc<Port>], owner: Owner, poll: bool) {
         for port in ports {
             if !(poll || port.has_backlog() || self.suspects_wait.load(Ordering::SeqCst)) {
                 continue;
@@ -108,7 +109,7 @@ impl Inner {
             }
             let started = match port.permits(1, self.elapsed()) {
                 Ok(permits) => {
-                    let leased = self.lease(port, permits, Candidates::Suspect).await;
+                    let leased = self.lease(port, owner, permits, Candidates::Suspect).await;
                     leased.map_or(0, |(started, _)| started)
                 }
                 Err(_) => 0,
@@ -128,11 +129,12 @@ impl Inner {
     async fn lease(
         self: &Arc<Self>,
         port: &Arc<Port>,
+        owner: Owner,
         mut permits: Vec<Permit>,
         candidates: Candidates,
     ) -> Option<(usize, Option<Duration>)> {
         let order = LeaseOrder {
-            owner: self.owner,
+            owner,
             destination: port.id(),
             limit: permits.len() as u32,
             lease_for: port.with_settings(|settings| settings.lease),
@@ -155,7 +157,7 @@ impl Inner {
         for leased in leased {
             // The store never leases more than were asked for.
             let Some(permit) = permits.pop() else { break };
-            self.start_attempt(leased, permit);
+            self.start_attempt(owner, leased, permit);
         }
         port.unused(permits.len());
         if started == 0 {
@@ -169,25 +171,29 @@ impl Inner {
         Some((started, next_due.map(wait)))
     }
 
-    /// Takes back deliveries whose lease has expired, here or in a replica that died.
+    /// Takes back deliveries whose lease has expired. Those of a replica that died are found sooner, by `alive`.
     pub(crate) async fn rescue_loop(self: Arc<Self>) {
         while !self.rest(self.limits.rescue_every).await {
             match self.parts.store.rescue(RESCUE_MAX).await {
-                Ok(rescued) => {
-                    if !rescued.is_empty() {
-                        self.suspects_wait.store(true, Ordering::SeqCst);
-                        self.plan.load().ports.values().for_each(|port| port.stir());
-                        self.dispatch.notify_one();
-                    }
-                    // Only now: the work must not wait for what is told of it.
-                    self.tell_rescued(&rescued).await;
-                }
+                Ok(rescued) => self.took_back(&rescued).await,
                 Err(error) => self.observe(&Observation::StoreFailed {
                     during: "rescuing",
                     error: &error,
                 }),
             }
         }
+    }
+
+    /// Has what was taken back run, and tells of it.
+    pub(crate) async fn took_back(&self, rescued: &[Rescued]) {
+        if rescued.is_empty() {
+            return;
+        }
+        self.suspects_wait.store(true, Ordering::SeqCst);
+        self.plan.load().ports.values().for_each(|port| port.stir());
+        self.dispatch.notify_one();
+        // Only now: the work must not wait for what is told of it.
+        self.tell_rescued(rescued).await;
     }
 
     /// Tells what was taken back, with its event, which is looked up for the first few only: after a crash there are

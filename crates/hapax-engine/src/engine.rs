@@ -7,13 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use hapax_core::store::Error;
+use hapax_core::store::{Error, Patience};
 use hapax_core::{Backend, Clock, DestinationId, EventIds, Owner, Random, SourceName, Timestamp};
 use tokio::sync::{Notify, broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::accept::Waiting;
+use crate::alive::Owners;
 use crate::finish::Finished;
 use crate::gather::Gather;
 use crate::heartbeat::Flights;
@@ -69,6 +70,12 @@ pub struct Limits {
     pub flush_every: Duration,
     /// How often to look for expired leases.
     pub rescue_every: Duration,
+    /// How often to report to the store that this process lives.
+    pub report_every: Duration,
+    /// After so long without a report, attempts are given back: less than the silence that others allow.
+    pub silent_max: Duration,
+    /// How long other replicas may be silent before what they have leased is taken back.
+    pub patience: Patience,
     /// How often to look for what has outlived its window.
     pub retain_every: Duration,
     /// Rows deleted in one go.
@@ -89,6 +96,9 @@ impl Default for Limits {
             poll_every: Duration::from_secs(1),
             flush_every: Duration::from_secs(1),
             rescue_every: Duration::from_secs(1),
+            report_every: Duration::from_secs(1),
+            silent_max: Duration::from_secs(10),
+            patience: Patience::default(),
             retain_every: Duration::from_secs(10),
             purge_rows: 500,
         }
@@ -102,7 +112,9 @@ pub struct Engine(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) parts: Parts,
     pub(crate) limits: Limits,
-    pub(crate) owner: Owner,
+    pub(crate) owners: Owners,
+    /// Who drives bulk replays: the same as long as the process lives.
+    pub(crate) driver: Owner,
     pub(crate) ids: EventIds,
     pub(crate) plan: ArcSwap<Plan>,
     pub(crate) pauses: Pauses,
@@ -173,7 +185,13 @@ impl Engine {
         let (accept_queue, waiting) = mpsc::channel(limits.accept_queue);
         let (finish_queue, finished) = mpsc::channel(limits.finish_queue);
         let inner = Arc::new(Inner {
-            owner: Owner(parts.random.next_u64()),
+            driver: Owner(parts.random.next_u64()),
+            owners: Owners::new(
+                parts.store.shards(),
+                limits.silent_max,
+                &*parts.random,
+                parts.clock.elapsed(),
+            ),
             ids: EventIds::default(),
             plan: ArcSwap::from_pointee(Plan::new(routing, &Plan::default(), &pauses)),
             pauses,
@@ -200,10 +218,14 @@ impl Engine {
             parts,
             limits,
         });
+        // Before anything is leased: others can only take over from those that they have heard of.
+        inner.report_alive().await;
         inner.spawn_at_door(Inner::accept_loop(Arc::clone(&inner), waiting));
         inner.spawn_at_door(Inner::dispatch_loop(Arc::clone(&inner)));
         inner.spawn_loop(Inner::finish_loop(Arc::clone(&inner), finished));
         inner.spawn_loop(Inner::heartbeat_loop(Arc::clone(&inner)));
+        inner.spawn_loop(Inner::alive_loop(Arc::clone(&inner)));
+        inner.spawn_loop(Inner::silence_loop(Arc::clone(&inner)));
         inner.spawn_loop(Inner::rescue_loop(Arc::clone(&inner)));
         inner.spawn_loop(Inner::pauses_loop(Arc::clone(&inner)));
         inner.spawn_loop(Inner::flush_loop(Arc::clone(&inner)));
@@ -250,7 +272,7 @@ impl Engine {
             biased;
             () = inner.attempts.wait() => {}
             () = inner.parts.runtime.sleep(limit) => {
-                inner.flights.release_all();
+                inner.flights.release(|_, _| true);
                 inner.attempts.wait().await;
             }
         }

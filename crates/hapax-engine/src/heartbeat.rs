@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use hapax_core::store::Written;
-use hapax_core::{DestinationId, EventId, Hold, Token};
+use hapax_core::{DestinationId, EventId, Hold, Owner, Token};
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::{Inner, lock};
@@ -27,6 +27,7 @@ pub(crate) struct Flights(Mutex<HashMap<(EventId, DestinationId), Flight>>);
 #[derive(Debug)]
 struct Flight {
     token: Token,
+    owner: Owner,
     lease_for: Duration,
     /// When the lease was last known to be renewed, on the monotonic clock.
     renewed: Duration,
@@ -43,10 +44,11 @@ pub(crate) struct Signals {
 }
 
 impl Flights {
-    pub(crate) fn begin(&self, hold: &Hold, lease_for: Duration, now: Duration) -> Signals {
+    pub(crate) fn begin(&self, hold: &Hold, owner: Owner, lease_for: Duration, now: Duration) -> Signals {
         let signals = Signals::default();
         let flight = Flight {
             token: hold.token,
+            owner,
             lease_for,
             renewed: now,
             signals: signals.clone(),
@@ -68,11 +70,18 @@ impl Flights {
         lock(&self.0).len()
     }
 
-    /// Tells every attempt to give its delivery back.
-    pub(crate) fn release_all(&self) {
-        lock(&self.0)
-            .values()
-            .for_each(|flight| flight.signals.release.cancel());
+    /// Tells attempts to give their delivery back, chosen by event and owner; how many those are.
+    pub(crate) fn release(&self, which: impl Fn(EventId, Owner) -> bool) -> usize {
+        let flights = lock(&self.0);
+        let chosen = flights
+            .iter()
+            .filter(|((event, _), flight)| which(*event, flight.owner));
+        chosen.map(|(_, flight)| flight.signals.release.cancel()).count()
+    }
+
+    /// Whether an owner has any.
+    pub(crate) fn any_of(&self, owner: Owner) -> bool {
+        lock(&self.0).values().any(|flight| flight.owner == owner)
     }
 
     /// Those whose lease is due for renewal, by the length of the lease. In order: the same run asks the same again.

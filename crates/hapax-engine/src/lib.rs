@@ -12,6 +12,7 @@
 //! ```
 
 mod accept;
+mod alive;
 mod breaker;
 mod dispatch;
 mod engine;

@@ -55,7 +55,7 @@ pub enum Observation<'a> {
         /// What was tried. Its body may be gone by now.
         delivery: &'a Leased,
     },
-    /// An attempt was given back untried: the process stops, or the destination is not to be called now.
+    /// An attempt was given back: the process stops, cannot reach the store, or the destination is not to be called now.
     GivenBack {
         /// What was not tried.
         delivery: &'a Leased,
@@ -80,6 +80,11 @@ pub enum Observation<'a> {
         during: &'static str,
         /// The error.
         error: &'a hapax_core::store::Error,
+    },
+    /// The store could not be told for too long that this process lives: what it had leased there is given back.
+    Unreported {
+        /// Attempts that were cut short.
+        attempts: usize,
     },
     /// Something was deleted because its window had passed.
     Purged(Purged),

@@ -187,7 +187,7 @@ impl Inner {
             let claimed = self
                 .parts
                 .store
-                .claim_replay(job.id, self.driver(DRIVE_LEASE))
+                .claim_replay(job.id, self.as_driver(DRIVE_LEASE))
                 .await?;
             if claimed.is_some() {
                 return Ok(claimed);
@@ -196,9 +196,9 @@ impl Inner {
         Ok(None)
     }
 
-    const fn driver(&self, lease_for: Duration) -> Driver {
+    const fn as_driver(&self, lease_for: Duration) -> Driver {
         Driver {
-            owner: self.owner,
+            owner: self.driver,
             lease_for,
         }
     }
@@ -212,7 +212,7 @@ impl Inner {
             drop(
                 self.parts
                     .store
-                    .claim_replay(id, self.driver(Duration::ZERO))
+                    .claim_replay(id, self.as_driver(Duration::ZERO))
                     .await,
             );
         }
@@ -303,7 +303,7 @@ impl Inner {
         let going_on = self
             .parts
             .store
-            .advance_replay(&next, self.driver(DRIVE_LEASE))
+            .advance_replay(&next, self.as_driver(DRIVE_LEASE))
             .await?;
         *job = next;
         self.stir_all();
@@ -327,7 +327,7 @@ impl Inner {
                 next => after = next,
             }
             // It may take longer than nobody says anything.
-            store.claim_replay(job.id, self.driver(DRIVE_LEASE)).await?;
+            store.claim_replay(job.id, self.as_driver(DRIVE_LEASE)).await?;
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use hapax_core::store::Report;
-use hapax_core::{Attempt, ErrorClass, Leased, Timestamp, Verdict};
+use hapax_core::{Attempt, ErrorClass, Leased, Owner, Timestamp, Verdict};
 
 use crate::breaker::Change;
 use crate::engine::Inner;
@@ -48,10 +48,12 @@ enum Start {
 
 impl Inner {
     /// Starts an attempt beside everything else, as soon as there is a slot for it.
-    pub(crate) fn start_attempt(self: &Arc<Self>, leased: Leased, permit: Permit) {
+    pub(crate) fn start_attempt(self: &Arc<Self>, owner: Owner, leased: Leased, permit: Permit) {
         let port = Arc::clone(permit.port());
         let lease_for = port.with_settings(|settings| settings.lease);
-        let signals = self.flights.begin(&leased.hold(), lease_for, self.elapsed());
+        let signals = self
+            .flights
+            .begin(&leased.hold(), owner, lease_for, self.elapsed());
         let boarded = Boarded {
             leased,
             permit,

@@ -2,6 +2,7 @@
 
 mod answers;
 mod backlog;
+mod dead_owners;
 mod effects;
 mod holders;
 mod lanes;
@@ -42,13 +43,15 @@ pub enum Rule {
     TokenReused,
     /// A lease is lost only where a fault explains it.
     LossUnexplained,
+    /// What a dead process had leased is taken back within 15 s, where another could reach the store all the time.
+    HeldByTheDead,
     /// In the end nothing is left to do.
     Unfinished,
 }
 
 impl Rule {
     /// Every one.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Lost,
         Self::Doubled,
         Self::TooOften,
@@ -62,6 +65,7 @@ impl Rule {
         Self::TwoHolders,
         Self::TokenReused,
         Self::LossUnexplained,
+        Self::HeldByTheDead,
         Self::Unfinished,
     ];
 }
@@ -99,6 +103,7 @@ pub fn check(history: &[Entry], destinations: usize) -> Vec<Violation> {
     violations.extend(backlog::check(history));
     violations.extend(holders::check(history));
     violations.extend(losses::check(history));
+    violations.extend(dead_owners::check(history));
     violations.extend(unfinished(history));
     violations
 }

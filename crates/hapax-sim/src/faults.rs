@@ -11,8 +11,17 @@ use crate::world::{Settings, World, start};
 
 /// How long a replica stays away.
 const AWAY_MAX: Duration = Duration::from_secs(3);
-/// How long the store stays away.
+/// How long the store stays away, or is cut off from one replica.
 const DOWN_MAX: Duration = Duration::from_secs(4);
+/// The same where leases are long: longer than a process may fail to report that it lives.
+const DOWN_LONG_MAX: Duration = Duration::from_secs(25);
+/// How long a replica stands still where leases are long: noticed by nobody, by itself, by others, by everybody.
+const PAUSES: [Duration; 4] = [
+    Duration::from_secs(5),
+    Duration::from_secs(12),
+    Duration::from_secs(20),
+    Duration::from_secs(120),
+];
 /// How long a destination is paused.
 const HOLD_MAX: Duration = Duration::from_secs(5);
 /// How far the store's clock is set, at most.
@@ -41,6 +50,8 @@ enum Kind {
     Pause(usize, Duration),
     /// Cut off the store for so long.
     StoreDown(Duration),
+    /// Cut it off from the replica at this place.
+    CutOff(usize, Duration),
     /// Set the store's clock.
     StepStore(i64),
     /// Set the clock of a replica.
@@ -64,11 +75,18 @@ pub fn plan(settings: &Settings, dice: &Dice) -> Vec<Planned> {
 
 fn draw(settings: &Settings, dice: &Dice) -> Kind {
     let place = dice.index(settings.replicas);
+    let (pause, down) = if settings.has_long_leases() {
+        (PAUSES[dice.index(PAUSES.len())], DOWN_LONG_MAX)
+    } else {
+        (dice.time(settings.lease / 2, settings.lease * 4), DOWN_MAX)
+    };
+    let down = dice.time(Duration::from_millis(100), down);
     match dice.index(15) {
         0..=2 => Kind::Kill(place),
         3 => Kind::ShutDown(place),
-        4..=6 => Kind::Pause(place, dice.time(settings.lease / 2, settings.lease * 4)),
-        7 => Kind::StoreDown(dice.time(Duration::from_millis(100), DOWN_MAX)),
+        4..=6 => Kind::Pause(place, pause),
+        7 if dice.chance(50) => Kind::CutOff(place, down),
+        7 => Kind::StoreDown(down),
         8 => Kind::StepStore(step(dice, STORE_STEP_MILLIS)),
         9 => Kind::Step(place, step(dice, STEP_MILLIS)),
         10..=12 => Kind::Replay(place),
@@ -93,6 +111,13 @@ pub async fn inject(world: &Arc<World>, planned: Planned, dice: Dice) {
             world.network.take_store_down();
             world.executor.sleep(duration).await;
             world.network.bring_store_up();
+        }
+        Kind::CutOff(place, duration) => {
+            if let Some(process) = world.door.at(place).map(|replica| replica.process) {
+                world.network.cut_off(process);
+                world.executor.sleep(duration).await;
+                world.network.reconnect(process);
+            }
         }
         Kind::StepStore(millis) => {
             note(world, Fault::StoreClockStepped(millis));

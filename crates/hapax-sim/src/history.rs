@@ -79,6 +79,10 @@ pub enum Fault {
     Resumed(Process),
     /// A message between a process and the store was lost, or came back as an error.
     MessageLost(Process),
+    /// The store does not hear a process, nor it the store.
+    CutOff(Process),
+    /// They hear each other again.
+    Reconnected(Process),
     /// The store answers nobody.
     StoreDown,
     /// It answers again.
@@ -92,6 +96,8 @@ pub enum Fault {
 /// Everything the checker knows about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
+    /// How long every lease lasts.
+    LeasesLast(Duration),
     /// A process has started.
     Started(Process),
     /// A process answered a sender.

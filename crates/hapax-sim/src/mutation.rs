@@ -30,6 +30,10 @@ pub enum Mutation {
     NoRescue,
     /// Leases are taken back before they end.
     EarlyRescue,
+    /// Nobody notices that an owner is dead; its leases must end first.
+    NoTakeOver,
+    /// Whoever reports finds the silent dead, however long the store could be reached.
+    HastyJudge,
     /// A bulk replay that repeats a portion puts back what it has put back before.
     ForgetfulReplay,
     /// Everything in a lane is due at once.
@@ -42,7 +46,7 @@ pub enum Mutation {
 
 impl Mutation {
     /// Every one.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::NoFencing,
         Self::ReusedTokens,
         Self::AckBeforeCommit,
@@ -54,6 +58,8 @@ impl Mutation {
         Self::MarkThenEffect,
         Self::NoRescue,
         Self::EarlyRescue,
+        Self::NoTakeOver,
+        Self::HastyJudge,
         Self::ForgetfulReplay,
         Self::NoLanes,
         Self::BackwardReplay,
@@ -74,6 +80,8 @@ impl Mutation {
             Self::MarkThenEffect => "mark-then-effect",
             Self::NoRescue => "no-rescue",
             Self::EarlyRescue => "early-rescue",
+            Self::NoTakeOver => "no-take-over",
+            Self::HastyJudge => "hasty-judge",
             Self::ForgetfulReplay => "forgetful-replay",
             Self::NoLanes => "no-lanes",
             Self::BackwardReplay => "backward-replay",
@@ -92,7 +100,8 @@ impl Mutation {
             Self::KeyPerAttempt => Rule::KeyChanged,
             Self::EffectThenMark => Rule::Doubled,
             Self::NoRescue => Rule::Unfinished,
-            Self::EarlyRescue => Rule::LossUnexplained,
+            Self::EarlyRescue | Self::HastyJudge => Rule::LossUnexplained,
+            Self::NoTakeOver => Rule::HeldByTheDead,
             Self::ForgetfulReplay => Rule::TooOften,
             Self::NoLanes => Rule::OutOfOrder,
             Self::BackwardReplay => Rule::ReplayOutOfOrder,

@@ -31,6 +31,8 @@ pub struct Tally {
     pub messages_lost: usize,
     /// Times that the store was cut off.
     pub outages: usize,
+    /// How often one process could not reach the store.
+    pub cut_offs: usize,
     /// Clocks that were set.
     pub clock_steps: usize,
     /// Leases that were lost.
@@ -68,7 +70,8 @@ impl Tally {
             Fact::Fault(fault) => self.count_fault(*fault),
             Fact::Asked(_) | Fact::Forced(_) => self.asked += 1,
             Fact::Processed(_) => self.processed += 1,
-            Fact::Started(_)
+            Fact::LeasesLast(_)
+            | Fact::Started(_)
             | Fact::Leased { .. }
             | Fact::Finished { .. }
             | Fact::PutBack { .. }
@@ -83,8 +86,9 @@ impl Tally {
             Fault::Paused(_) => self.pauses += 1,
             Fault::MessageLost(_) => self.messages_lost += 1,
             Fault::StoreDown => self.outages += 1,
+            Fault::CutOff(_) => self.cut_offs += 1,
             Fault::StoreClockStepped(_) | Fault::ClockStepped(..) => self.clock_steps += 1,
-            Fault::ShutDown(_) | Fault::Resumed(_) | Fault::StoreUp => {}
+            Fault::ShutDown(_) | Fault::Resumed(_) | Fault::Reconnected(_) | Fault::StoreUp => {}
         }
     }
 }
@@ -104,6 +108,7 @@ impl fmt::Display for Tally {
             ("processes paused", self.pauses.to_string()),
             ("messages lost", self.messages_lost.to_string()),
             ("store outages", self.outages.to_string()),
+            ("processes cut off from the store", self.cut_offs.to_string()),
             ("clocks set", self.clock_steps.to_string()),
             ("leases lost", self.leases_lost.to_string()),
             ("late writes refused", self.fenced.to_string()),

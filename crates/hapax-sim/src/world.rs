@@ -91,6 +91,7 @@ impl World {
 
     /// Both halves, to the end.
     pub async fn live(self: Arc<Self>, dice: Dice) {
+        self.history.note(Fact::LeasesLast(self.settings.lease));
         for place in 0..self.settings.replicas {
             replica::start(&self, place, dice.split());
         }

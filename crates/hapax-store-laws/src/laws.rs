@@ -20,6 +20,7 @@ pub mod lanes;
 pub mod leasing;
 pub mod looking;
 pub mod operating;
+pub mod owners;
 pub mod payload;
 pub mod purging;
 pub mod purging_ledger;

@@ -128,6 +128,19 @@ registry! {
         the_limit_of_a_rescue_is_kept,
         concurrent_rescues_count_each_loss_once,
     }
+    owners {
+        what_a_dead_owner_holds_is_taken_back_before_its_leases_end,
+        what_was_handed_over_to_a_dead_owner_is_taken_back_too,
+        an_owner_that_was_silent_for_less_is_not_dead,
+        an_owner_that_never_reported_keeps_its_leases,
+        nobody_is_dead_before_the_store_was_reachable_for_long_enough,
+        a_gap_between_reports_puts_off_the_judgement,
+        an_owner_that_wakes_up_is_fenced_and_goes_on,
+        the_leases_of_the_living_stay_when_another_dies,
+        no_more_than_asked_for_is_taken_from_a_dead_owner,
+        concurrent_reports_count_each_loss_once,
+        a_lane_goes_on_where_its_head_died_with_its_owner,
+    }
     lanes {
         only_the_head_of_a_lane_is_due,
         completion_promotes_the_next_in_order_of_acceptance,

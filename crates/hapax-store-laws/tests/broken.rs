@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use hapax_store_laws::laws::{
     alerts, claims, dead_groups, durability, fencing, finishing, identities, indexes, jobs, lane_ends,
-    lane_replays, lanes, leasing, purging, purging_ledger, rescue, searching, traffic, transfer, views,
+    lane_replays, lanes, leasing, owners, purging, purging_ledger, rescue, searching, traffic, transfer,
+    views,
 };
 use hapax_store_laws::property::{behaves_like_the_model, behaves_like_the_model_over};
 use hapax_store_laws::{Bench, Subject, check};
@@ -59,6 +60,26 @@ fn a_store_that_takes_back_live_leases_is_caught() {
     is_caught(
         Fault::RescuesTheLiving,
         rescue::an_extended_lease_ends_when_it_was_extended_to,
+    );
+}
+
+#[test]
+fn a_store_that_judges_in_haste_is_caught() {
+    is_caught(
+        Fault::JudgesInHaste,
+        owners::nobody_is_dead_before_the_store_was_reachable_for_long_enough,
+    );
+    is_caught(
+        Fault::JudgesInHaste,
+        owners::a_gap_between_reports_puts_off_the_judgement,
+    );
+}
+
+#[test]
+fn a_store_that_leaves_the_dead_what_they_hold_is_caught() {
+    is_caught(
+        Fault::WaitsForTheDead,
+        owners::what_a_dead_owner_holds_is_taken_back_before_its_leases_end,
     );
 }
 

@@ -1,3 +1,5 @@
+-- `hapax.owners` stays on the coordinator, through which every replica reports that it lives.
+
 -- Small tables go to every node, whole.
 SELECT create_reference_table('hapax.meta');
 SELECT create_reference_table('hapax.pauses');

@@ -16,6 +16,7 @@
 
 mod accept;
 mod alerts;
+mod alive;
 mod audit;
 mod batch;
 mod bind;

@@ -1,9 +1,9 @@
-//! Taking back deliveries whose lease has expired. Several replicas may try at once: each loss counts once.
+//! Taking back deliveries whose lease has expired, or whose owner is dead. Several replicas may try at once: each loss counts once.
 
 use std::collections::BTreeSet;
 
 use hapax_core::store::{LOST_MAX, Rescued};
-use hapax_core::{DeliveryState, ErrorClass, EventId, Timestamp};
+use hapax_core::{DeliveryState, ErrorClass, EventId, Owner, Timestamp};
 
 use crate::batch::Batch;
 use crate::bind::bind;
@@ -21,6 +21,13 @@ const EXPIRED: &str = concat!(
     work_row!(),
     " FROM hapax.work w /* every bucket */
       WHERE w.class = 1 AND w.wake_at < $1::int8 ORDER BY w.wake_at LIMIT $2::int8"
+);
+
+const HELD: &str = concat!(
+    "SELECT ",
+    work_row!(),
+    " FROM hapax.work w /* every bucket */
+      WHERE w.class = 1 AND w.owner = $1::int8 ORDER BY w.wake_at LIMIT $2::int8"
 );
 
 // Whoever holds the row is just finishing, extending or rescuing it: then it is theirs.
@@ -44,18 +51,35 @@ pub(crate) async fn rescue(session: &Session, limit: u32) -> Result<Vec<Rescued>
     let now = session.begin_at().await?;
     let limit = i64::from(limit.min(RESCUE_MAX));
     let expired = read(&session.rows(EXPIRED, bind![now.as_micros(), limit]).await?)?;
-    if expired.is_empty() {
-        session.commit().await?;
+    let rescued = take_back(session, &expired, Some(now), now).await?;
+    session.commit().await?;
+    Ok(rescued)
+}
+
+/// What an owner has leased, at most `limit`.
+pub(crate) async fn held_by(session: &Session, owner: Owner, limit: u32) -> Result<Vec<WorkRow>, Failure> {
+    let limit = i64::from(limit.min(RESCUE_MAX));
+    read(&session.rows(HELD, bind![owner.0 as i64, limit]).await?)
+}
+
+/// Takes back deliveries that still run under the same token, and whose lease has ended by then, if that is asked.
+pub(crate) async fn take_back(
+    session: &Session,
+    found: &[WorkRow],
+    ended_by: Option<Timestamp>,
+    now: Timestamp,
+) -> Result<Vec<Rescued>, Failure> {
+    if found.is_empty() {
         return Ok(Vec::new());
     }
     // Only one that dies touches its lane. Lanes before rows, as everywhere.
-    let dying: BTreeSet<LaneName> = expired
+    let dying: BTreeSet<LaneName> = found
         .iter()
         .filter(|row| row.lost + 1 >= LOST_MAX)
         .filter_map(WorkRow::lane_name)
         .collect();
     lanes::lock(session, &dying, now).await?;
-    let locked = lock(session, &expired, now).await?;
+    let locked = lock(session, found, ended_by).await?;
     let (_, mut numbers) = session.take(locked.len() * 2).await?;
     let mut rescued = Vec::with_capacity(locked.len());
     let mut dead = Vec::new();
@@ -80,7 +104,6 @@ pub(crate) async fn rescue(session: &Session, limit: u32) -> Result<Vec<Rescued>
     }
     put_back(session, &back, now).await?;
     conclude(session, &dead, &mut numbers, now).await?;
-    session.commit().await?;
     Ok(rescued)
 }
 
@@ -88,10 +111,14 @@ fn read(rows: &[tokio_postgres::Row]) -> Result<Vec<WorkRow>, Failure> {
     rows.iter().map(WorkRow::read).collect()
 }
 
-async fn lock(session: &Session, expired: &[WorkRow], now: Timestamp) -> Result<Vec<WorkRow>, Failure> {
-    let batch = names(expired)
-        .column("token", expired.iter().map(|row| row.token))
-        .value(now.as_micros());
+async fn lock(
+    session: &Session,
+    found: &[WorkRow],
+    ended_by: Option<Timestamp>,
+) -> Result<Vec<WorkRow>, Failure> {
+    let batch = names(found)
+        .column("token", found.iter().map(|row| row.token))
+        .value(ended_by.map_or(i64::MAX, Timestamp::as_micros));
     read(&session.over(LOCK, &batch).await?)
 }
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use hapax_core::store::{
-    AcceptRequest, Claim, Counts, Cursor, Error, EventPage, EventQuery, EventRecord, Forgotten, LeaseBatch,
-    LeaseOrder, LedgerEntry, PurgeOrder, Purged, Quarantined, ReplayOrder, Replayed, Report, Rescued,
-    Variant, Written,
+    AcceptRequest, AliveReport, Claim, Counts, Cursor, Error, EventPage, EventQuery, EventRecord, Forgotten,
+    LeaseBatch, LeaseOrder, LedgerEntry, PurgeOrder, Purged, Quarantined, ReplayOrder, Replayed, Report,
+    Rescued, Variant, Written,
 };
 use hapax_core::{EventId, Hold, Identity, Store};
 
@@ -19,8 +19,8 @@ use crate::session::Terms;
 use crate::step::{Runner, Step};
 use crate::vacuum::Vacuum;
 use crate::{
-    Options, Spread, accept, conflicts, counts, extend, finish, forget, get, hasten, lease, list, look_up,
-    purge, replay, rescue,
+    Options, Spread, accept, alive, conflicts, counts, extend, finish, forget, get, hasten, lease, list,
+    look_up, purge, replay, rescue,
 };
 
 /// The store for many replicas: a PostgreSQL database, shared with any number of other processes.
@@ -178,6 +178,11 @@ impl Store for PostgresStore {
 
     async fn rescue(&self, limit: u32) -> Result<Vec<Rescued>, Error> {
         self.run(limit, |session, limit| rescue::rescue(session, *limit).boxed())
+            .await
+    }
+
+    async fn report_alive(&self, report: AliveReport) -> Result<Vec<Rescued>, Error> {
+        self.run(report, |session, report| alive::report(session, *report).boxed())
             .await
     }
 

@@ -14,7 +14,7 @@ use crate::script::LEASE;
 use crate::shards::Shard;
 use crate::snapshot::{Command, ROUNDS_MAX};
 use crate::work::Work;
-use crate::{micros, packed, reply};
+use crate::{alive, micros, packed, reply};
 
 pub(crate) async fn lease(link: &Arc<Link>, order: LeaseOrder) -> Result<LeaseBatch, Failure> {
     for _ in 0..ROUNDS_MAX {
@@ -150,6 +150,7 @@ async fn lease_some(link: &Link, shard: Shard, order: &LeaseOrder, limit: u32) -
         queue(order.candidates).into(),
         limit.to_string().into(),
         micros(order.lease_for).to_string().into(),
+        alive::name(order.owner).into(),
     ];
     let mut answer = reply::list(link.call(shard, &LEASE, &args).await?)?.into_iter();
     let next_due = match answer.next() {

@@ -14,6 +14,7 @@
 
 mod accept;
 mod alerts;
+mod alive;
 mod audit;
 mod bodies;
 mod condition;

@@ -32,9 +32,14 @@ async fn rescue_some(link: &Arc<Link>, shard: Shard, limit: u32) -> Result<Vec<R
         limit.to_string().into(),
         LOST_MAX.to_string().into(),
     ];
-    let answers = reply::list(link.call(shard, &RESCUE, &args).await?)?;
-    let mut rescued = Vec::with_capacity(answers.len());
-    for answer in answers {
+    let answers = link.call(shard, &RESCUE, &args).await?;
+    settle_all(link, answers).await
+}
+
+/// What was taken back. Lanes go on where their heads are dead.
+pub(crate) async fn settle_all(link: &Arc<Link>, answers: Value) -> Result<Vec<Rescued>, Failure> {
+    let mut rescued = Vec::new();
+    for answer in reply::list(answers)? {
         rescued.push(settle(link, answer).await?);
     }
     Ok(rescued)

@@ -51,7 +51,9 @@ scripts! {
     /// Records what became of attempts.
     FINISH: Never = "shard" "work" "finish";
     /// Takes expired leases back.
-    RESCUE: Never = "shard" "work" "rescue";
+    RESCUE: Never = "shard" "work" "take_back" "rescue";
+    /// Notes that an owner lives, and takes back what dead ones hold.
+    ALIVE: Never = "shard" "work" "take_back" "alive";
     /// Makes the head of a lane due.
     PROMOTE: Safe = "shard" "work" "promote";
     /// Changes who is in a lane.

@@ -7,9 +7,9 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use hapax_core::store::{
-    AcceptRequest, Claim, Counts, Cursor, Error, EventPage, EventQuery, EventRecord, Forgotten, LeaseBatch,
-    LeaseOrder, LedgerEntry, PurgeOrder, Purged, Quarantined, ReplayOrder, Replayed, Report, Rescued,
-    Variant, Written,
+    AcceptRequest, AliveReport, Claim, Counts, Cursor, Error, EventPage, EventQuery, EventRecord, Forgotten,
+    LeaseBatch, LeaseOrder, LedgerEntry, PurgeOrder, Purged, Quarantined, ReplayOrder, Replayed, Report,
+    Rescued, Variant, Written,
 };
 use hapax_core::{EventId, Hold, Identity, SourceName, Store};
 
@@ -20,8 +20,8 @@ use crate::open::{self, OpenError, Warning};
 use crate::purge::Progress;
 use crate::url::Kind;
 use crate::{
-    Options, accept, conflicts, counts, extend, finish, forget, get, hasten, lease, list, look_up, purge,
-    replay, rescue,
+    Options, accept, alive, conflicts, counts, extend, finish, forget, get, hasten, lease, list, look_up,
+    purge, replay, rescue,
 };
 
 /// The store for very high volume: a Redis server or a Redis Cluster, shared with any number of other processes.
@@ -176,6 +176,19 @@ impl Store for RedisStore {
     async fn rescue(&self, limit: u32) -> Result<Vec<Rescued>, Error> {
         self.run(|link, _| async move { rescue::rescue(&link, limit).await })
             .await
+    }
+
+    async fn report_alive(&self, report: AliveReport) -> Result<Vec<Rescued>, Error> {
+        self.run(|link, _| async move { alive::report(&link, report).await })
+            .await
+    }
+
+    fn shards(&self) -> usize {
+        self.link.shards().count().into()
+    }
+
+    fn shard_of(&self, event: EventId) -> usize {
+        self.link.shards().of_event(event).0.into()
     }
 
     async fn hasten(&self, event: EventId) -> Result<u32, Error> {

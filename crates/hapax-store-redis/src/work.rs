@@ -26,6 +26,9 @@ pub(crate) struct Work {
     /// The end of its lease, while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) lease: Option<i64>,
+    /// Who had the lease that it was last given, and under which token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) holder: Option<String>,
     #[serde(flatten)]
     pub(crate) stay: Stay,
     #[serde(default, skip_serializing_if = "Option::is_none")]

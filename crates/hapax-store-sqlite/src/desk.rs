@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hapax_core::store::{JobHold, ReplayJobId};
-use hapax_core::{Clock, EventId, Timestamp, Token};
+use hapax_core::store::{Alive, JobHold, ReplayJobId};
+use hapax_core::{Clock, EventId, Owner, Timestamp, Token};
 use rusqlite::{Connection, OptionalExtension, Statement};
 
 use crate::Options;
@@ -32,6 +32,8 @@ pub(crate) struct State {
     pub(crate) purge: Progress,
     /// Who drives which bulk replay. Not stored: there is one process, and its claims end with it.
     pub(crate) drivers: HashMap<ReplayJobId, JobHold>,
+    /// Who reported that it lives. Not stored: a process that opens the store takes back every lease.
+    pub(crate) owners: HashMap<Owner, Alive>,
     /// How far ids' own times are from their events' arrivals; none: to be read.
     pub(crate) skew_ms: Option<u64>,
     pub(crate) audit_keep: Duration,
@@ -49,6 +51,7 @@ impl State {
             paused: None,
             purge: Progress::default(),
             drivers: HashMap::new(),
+            owners: HashMap::new(),
             skew_ms: None,
             audit_keep: options.audit_keep,
             replay_keep: options.replay_keep,

@@ -11,6 +11,7 @@
 
 mod accept;
 mod alerts;
+mod alive;
 mod audit;
 mod bodies;
 mod checkpoint;

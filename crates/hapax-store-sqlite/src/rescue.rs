@@ -1,7 +1,7 @@
-//! Taking back deliveries whose lease is over: expired, or of a process that is gone.
+//! Taking back deliveries whose lease is over: expired, or of an owner that is gone.
 
 use hapax_core::store::{LOST_MAX, Rescued};
-use hapax_core::{DeliveryState, ErrorClass, Timestamp};
+use hapax_core::{DeliveryState, ErrorClass, Owner, Timestamp};
 use rusqlite::params;
 
 use crate::desk::Desk;
@@ -9,21 +9,30 @@ use crate::failure::Failure;
 use crate::outcome::{Ending, WorkRow, conclude, work_row};
 use crate::rows::{Class, event_id_of, state_code};
 
+/// No lease ends later.
+const NEVER: Timestamp = Timestamp::from_micros(i64::MAX);
+
 /// Takes back leases that have expired, at most `limit`.
 pub(crate) fn rescue(desk: &mut Desk<'_>, limit: u32) -> Result<Vec<Rescued>, Failure> {
-    let now = desk.moment();
-    take_back(desk, now, limit)
+    let rows = running(desk, desk.moment(), None, limit)?;
+    take_back(desk, rows)
+}
+
+/// Takes back leases of an owner, at most `limit`, whenever they end.
+pub(crate) fn take_back_from(desk: &mut Desk<'_>, owner: Owner, limit: u32) -> Result<Vec<Rescued>, Failure> {
+    let rows = running(desk, NEVER, Some(owner), limit)?;
+    take_back(desk, rows)
 }
 
 /// Takes back every lease: they belonged to a process that has ended, since its lock is free.
 pub(crate) fn void_all(desk: &mut Desk<'_>) -> Result<u64, Failure> {
-    let rescued = take_back(desk, Timestamp::from_micros(i64::MAX), u32::MAX)?;
-    Ok(rescued.len() as u64)
+    let rows = running(desk, NEVER, None, u32::MAX)?;
+    Ok(take_back(desk, rows)?.len() as u64)
 }
 
-fn take_back(desk: &mut Desk<'_>, ended_by: Timestamp, limit: u32) -> Result<Vec<Rescued>, Failure> {
+fn take_back(desk: &mut Desk<'_>, rows: Vec<WorkRow>) -> Result<Vec<Rescued>, Failure> {
     let mut rescued = Vec::new();
-    for row in ended(desk, ended_by, limit)? {
+    for row in rows {
         let token = desk.token()?;
         let row = WorkRow {
             lost: row.lost + 1,
@@ -63,9 +72,14 @@ fn take_back(desk: &mut Desk<'_>, ended_by: Timestamp, limit: u32) -> Result<Vec
     Ok(rescued)
 }
 
-/// Running rows whose lease ended by then. The index is skipped through by destination, of which
-/// there are few, so that the backlog is never read.
-fn ended(desk: &Desk<'_>, ended_by: Timestamp, limit: u32) -> Result<Vec<WorkRow>, Failure> {
+/// Running rows whose lease ends before then, of one owner or of all. The index is skipped through by destination, of
+/// which there are few, so that the backlog is never read.
+fn running(
+    desk: &Desk<'_>,
+    before: Timestamp,
+    owner: Option<Owner>,
+    limit: u32,
+) -> Result<Vec<WorkRow>, Failure> {
     let mut destinations = desk.connection.prepare_cached(
         "WITH RECURSIVE found (destination) AS (
              SELECT min(destination) FROM work
@@ -78,7 +92,8 @@ fn ended(desk: &Desk<'_>, ended_by: Timestamp, limit: u32) -> Result<Vec<WorkRow
     let mut select = desk.connection.prepare_cached(concat!(
         "SELECT ",
         work_row!(),
-        " FROM work INDEXED BY work_due WHERE destination = ?1 AND class = 1 AND wake_at < ?2
+        " FROM work INDEXED BY work_due
+          WHERE destination = ?1 AND class = 1 AND wake_at < ?2 AND (?4 IS NULL OR owner = ?4)
           ORDER BY wake_at LIMIT ?3"
     ))?;
     let mut found = Vec::new();
@@ -89,8 +104,9 @@ fn ended(desk: &Desk<'_>, ended_by: Timestamp, limit: u32) -> Result<Vec<WorkRow
         if room <= 0 {
             break;
         }
-        let mut expired = select.query((destination, ended_by.as_micros(), room))?;
-        while let Some(row) = expired.next()? {
+        let owner = owner.map(|owner| owner.0 as i64);
+        let mut rows = select.query((destination, before.as_micros(), room, owner))?;
+        while let Some(row) = rows.next()? {
             found.push(WorkRow::read(row)?);
         }
     }

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AcceptRequest, Claim, Counts, Cursor, Error, EventPage, EventQuery, EventRecord, Forgotten, LeaseBatch,
-    LeaseOrder, LedgerEntry, PurgeOrder, Purged, Quarantined, ReplayOrder, Replayed, Report, Rescued,
-    Variant, Written,
+    AcceptRequest, AliveReport, Claim, Counts, Cursor, Error, EventPage, EventQuery, EventRecord, Forgotten,
+    LeaseBatch, LeaseOrder, LedgerEntry, PurgeOrder, Purged, Quarantined, ReplayOrder, Replayed, Report,
+    Rescued, Variant, Written,
 };
 use hapax_core::{EventId, Hold, Identity, Store};
 use rusqlite::Connection;
@@ -23,8 +23,8 @@ use crate::queue::{self, Sender, closed};
 use crate::reader::{self, Look, ReadDesk};
 use crate::writer::{Call, Job, Step, Writer};
 use crate::{
-    Options, accept, conflicts, counts, extend, finish, forget, get, hasten, lease, list, look_up, purge,
-    replay, rescue,
+    Options, accept, alive, conflicts, counts, extend, finish, forget, get, hasten, lease, list, look_up,
+    purge, replay, rescue,
 };
 
 /// What a call costs in the queue besides its payload.
@@ -229,6 +229,11 @@ impl Store for SqliteStore {
 
     async fn rescue(&self, limit: u32) -> Result<Vec<Rescued>, Error> {
         self.write(limit, 1, 0, |desk, limit| rescue::rescue(desk, *limit))
+            .await
+    }
+
+    async fn report_alive(&self, report: AliveReport) -> Result<Vec<Rescued>, Error> {
+        self.write(report, 1, 0, |desk, report| alive::report(desk, *report))
             .await
     }
 

@@ -75,11 +75,12 @@ impl Inner {
             (destination.id.clone(), lane, destination.lease)
         });
         let may_hand_over = lane.is_none() && !self.is_stopping();
-        let permit = if may_hand_over { port.hand_over(now) } else { None };
-        let hand_over = permit.as_ref().map(|_| HandOver {
-            owner: self.owner,
-            lease_for,
-        });
+        let owner = self.owners.current(now).filter(|_| may_hand_over);
+        let permit = owner.and_then(|_| port.hand_over(now));
+        let hand_over = permit
+            .as_ref()
+            .and(owner)
+            .map(|owner| HandOver { owner, lease_for });
         let delivery = NewDelivery {
             destination,
             lane,

@@ -125,8 +125,8 @@ impl Inner {
         };
         let mut waits = false;
         for ((delivery, permit), handed) in deliveries.into_iter().zip(permits).zip(tokens) {
-            match (permit, handed, &stored) {
-                (Some(permit), Some(handed), Some(event)) => {
+            match (permit, delivery.hand_over.zip(handed), &stored) {
+                (Some(permit), Some((terms, handed)), Some(event)) => {
                     let idempotency_key = event.identity.idempotency_key(generation, &delivery.destination);
                     let leased = Leased {
                         event: event.clone(),
@@ -139,7 +139,7 @@ impl Inner {
                         lost: 0,
                         lane: None,
                     };
-                    self.start_attempt(leased, permit);
+                    self.start_attempt(terms.owner, leased, permit);
                 }
                 _ => waits = true,
             }

@@ -4,6 +4,7 @@
 
 mod accept;
 mod ahead;
+mod alive;
 mod backlog;
 mod deliver;
 mod directed;

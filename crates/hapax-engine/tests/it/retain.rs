@@ -11,6 +11,8 @@ fn patient(mut world: World) -> World {
     world.limits.poll_every = hour;
     world.limits.flush_every = hour;
     world.limits.rescue_every = hour;
+    world.limits.report_every = hour;
+    world.limits.silent_max = 10 * hour;
     world.limits.retain_every = hour;
     world
 }

@@ -403,7 +403,7 @@ pub static DESTINATION: Table = Table {
             "lease",
             DURATION,
             "`60s`",
-            "How long a worker holds a delivery before another may take it over.",
+            "How long a worker holds a delivery, unless it renews the lease. That a whole replica died is noticed sooner, within 15 s.",
         ),
         key(
             "id",

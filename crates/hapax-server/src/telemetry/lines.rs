@@ -63,8 +63,12 @@ pub(super) fn write(observation: &Observation<'_>) {
             about!(warn, delivery, "lease lost while the attempt ran; it was aborted");
         }
         Observation::GivenBack { delivery } => {
-            about!(info, delivery, "attempt given back untried");
+            about!(info, delivery, "attempt given back");
         }
+        Observation::Unreported { attempts } => warn!(
+            attempts,
+            "the store could not be told for ten seconds that this process lives; attempts under way were given back"
+        ),
         Observation::Rescued { rescued, record } => taken_back(rescued, *record),
         Observation::Breaker {
             destination,
@@ -169,7 +173,7 @@ fn attempted(delivery: &Leased, attempt: &hapax_core::Attempt, verdict: Verdict)
             error,
             "delivery is dead; see `hapax dead list` and `hapax replay`"
         ),
-        Verdict::Release => about!(info, delivery, "attempt given back untried"),
+        Verdict::Release => about!(info, delivery, "attempt given back"),
     }
 }
 

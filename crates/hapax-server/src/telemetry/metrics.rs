@@ -251,6 +251,7 @@ impl Metrics {
                 }
             }
             Observation::LeaseLost { .. }
+            | Observation::Unreported { .. }
             | Observation::Rescued { .. }
             | Observation::StoreFailed { .. }
             | Observation::PurgeHeld { .. }

@@ -1,6 +1,6 @@
 //! Replicas: several processes on one Postgres share the work, take over from each other, and fence a zombie.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hapax_test_postgres::{Database, Server};
 use rustix::process::Signal;
@@ -10,6 +10,11 @@ use crate::harness::{Copies, Gate, Reply, Sender, Service, Setup, Sink, deliver_
 const LIMIT: Duration = Duration::from_secs(60);
 /// Short leases, so that a takeover is soon.
 const SHORT: &str = "lease = \"2s\"\ntimeout = \"1900ms\"";
+
+/// A lease as it is by default, and an attempt that may last nearly as long.
+const MINUTE: &str = "lease = \"60s\"\ntimeout = \"50s\"";
+/// A dead replica is noticed after 15 s, and not before the other has run for as long; the rest is for a slow machine.
+const NOTICED_MAX: Duration = Duration::from_secs(25);
 
 /// Processes on one database. The fields are dropped in this order: first the processes, then what they use.
 struct Replicas {
@@ -101,6 +106,55 @@ async fn what_a_killed_replica_ran_is_taken_over_with_the_same_key() {
         .await
         .assert_durable("duplicate");
     gate.open();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_replica_is_noticed_long_before_its_leases_end() {
+    let gate = Gate::closed();
+    let sink = sink_behind(&gate).await;
+    let mut replicas = Replicas::start(2, &sink, MINUTE).await;
+    let id = replicas.services[0]
+        .deliver_twice(&Sender::of("stripe").event("evt_1"))
+        .await;
+    sink.until_received(1, LIMIT).await;
+    replicas.services[0].kill().await;
+    let killed = Instant::now();
+    let event = replicas.services[1].until_event_is(&id, "completed", LIMIT).await;
+    let took = killed.elapsed();
+    assert!(took < NOTICED_MAX, "taken over after {took:?}");
+    assert_eq!(event["deliveries"][0]["lost"], 1, "{event}");
+    sink.assert_one_key_for_each_event();
+    gate.open();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_that_stood_still_gives_back_what_it_ran_and_goes_on() {
+    let gate = Gate::closed();
+    let sink = sink_behind(&gate).await;
+    let replicas = Replicas::start(2, &sink, MINUTE).await;
+    let (still, other) = (&replicas.services[0], &replicas.services[1]);
+    let id = still.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
+    sink.until_received(1, LIMIT).await;
+    still.signal(Signal::STOP);
+    let stopped = Instant::now();
+    let before = other.until_event_is(&id, "completed", LIMIT).await;
+    let took = stopped.elapsed();
+    assert!(took < NOTICED_MAX, "taken over after {took:?}");
+    still.signal(Signal::CONT);
+    eventually("it noticed that it was silent", LIMIT, async || {
+        still
+            .log()
+            .contains("could not be told for ten seconds")
+            .then_some(())
+    })
+    .await;
+    gate.open();
+    // What it leases from now on is its own, and what it ran is as the other left it.
+    let next = still.deliver_twice(&Sender::of("stripe").event("evt_2")).await;
+    still.until_event_is(&next, "completed", LIMIT).await;
+    let after = still.api(&format!("events/{id}")).await;
+    assert_eq!(after["deliveries"], before["deliveries"]);
+    sink.assert_one_key_for_each_event();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,4 +1,5 @@
-//! Lost leases: each must have a reason. A holder that lives and reaches the store keeps what it has.
+//! Lost leases: each must have a reason. A holder that lives and reaches the store keeps what it has. Where leases are
+//! long, it also has the time to report again after the store was away.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,20 +13,35 @@ use crate::store::CALL_TIMEOUT;
 #[derive(Default)]
 struct Trouble {
     dead: BTreeSet<Process>,
-    paused: BTreeSet<Process>,
+    /// Paused, or cut off from the store.
+    away: BTreeSet<Process>,
     /// Until when a process had trouble.
     of_process: BTreeMap<Process, Duration>,
     store_down: bool,
     /// Until when everybody had trouble.
     of_store: Option<Duration>,
+    store_down_since: Duration,
+    /// When the store came back after everybody had fallen silent.
+    store_up: Option<Duration>,
+    leases_last: Duration,
 }
+
+/// After so long without the store, whoever reports again has a gap.
+const OUTAGE: Duration = Duration::from_secs(8);
+
+/// So long nobody is found dead after the store was away.
+const REACHABLE_FOR: Duration = Duration::from_secs(15);
+/// Leases that last longer do not end while the store is away.
+const LONG_LEASE: Duration = Duration::from_secs(30);
 
 pub(super) fn check(history: &[Entry]) -> Vec<Violation> {
     let mut trouble = Trouble::default();
     let mut leases: BTreeMap<&Delivery, (Process, Duration)> = BTreeMap::new();
     let mut violations = Vec::new();
     for entry in history {
-        if let Fact::Fault(fault) = &entry.fact {
+        if let Fact::LeasesLast(lease) = entry.fact {
+            trouble.leases_last = lease;
+        } else if let Fact::Fault(fault) = &entry.fact {
             trouble.note(*fault, entry.at);
         } else if let Fact::Leased { by, delivery, .. } = &entry.fact {
             leases.insert(delivery, (*by, entry.at));
@@ -33,7 +49,7 @@ pub(super) fn check(history: &[Entry]) -> Vec<Violation> {
             leases.remove(delivery);
         } else if let Fact::Rescued { delivery, .. } = &entry.fact
             && let Some((holder, since)) = leases.remove(delivery)
-            && !trouble.explains(holder, since)
+            && !trouble.explains(holder, since, entry.at)
         {
             let what = format!("{delivery} was taken from {holder}, which had no trouble");
             violations.push(Violation::new(Rule::LossUnexplained, entry, what));
@@ -48,19 +64,32 @@ impl Trouble {
             Fault::Killed(process) => {
                 self.dead.insert(process);
             }
-            Fault::Paused(process) => {
-                self.paused.insert(process);
+            Fault::Paused(process) | Fault::CutOff(process) => {
+                self.away.insert(process);
             }
             Fault::Resumed(process) => {
-                self.paused.remove(&process);
+                self.away.remove(&process);
                 self.of_process.insert(process, at);
+            }
+            Fault::Reconnected(process) => {
+                self.away.remove(&process);
+                self.of_process.insert(process, at + CALL_TIMEOUT);
             }
             Fault::MessageLost(process) => {
                 // The caller learns of it only when it gives up.
                 self.of_process.insert(process, at + CALL_TIMEOUT);
             }
-            Fault::StoreDown => self.store_down = true,
+            Fault::StoreDown => {
+                if !self.store_down {
+                    self.store_down_since = at;
+                }
+                self.store_down = true;
+            }
             Fault::StoreUp => {
+                // Where one outage fell into another, the first to end ended both.
+                if self.store_down && at.saturating_sub(self.store_down_since) >= OUTAGE {
+                    self.store_up = Some(at);
+                }
                 self.store_down = false;
                 self.of_store = Some(at + CALL_TIMEOUT);
             }
@@ -71,9 +100,18 @@ impl Trouble {
     }
 
     /// Whether a lease that `holder` got at `since` may be lost by now.
-    fn explains(&self, holder: Process, since: Duration) -> bool {
+    fn explains(&self, holder: Process, since: Duration, now: Duration) -> bool {
         let had_trouble = self.of_process.get(&holder).is_some_and(|until| *until >= since);
-        let is_away = self.dead.contains(&holder) || self.paused.contains(&holder);
+        let is_away = self.dead.contains(&holder) || self.away.contains(&holder);
+        if !is_away && self.has_just_come_back(now) {
+            return now.saturating_sub(since) >= self.leases_last;
+        }
         is_away || had_trouble || self.store_down || self.of_store >= Some(since)
+    }
+
+    /// Whether leases are long, and the store was away and cannot have been reached for 15 s since.
+    fn has_just_come_back(&self, now: Duration) -> bool {
+        let is_early = |up: Duration| now.saturating_sub(up) < REACHABLE_FOR;
+        self.leases_last >= LONG_LEASE && self.store_up.is_some_and(is_early)
     }
 }

@@ -351,12 +351,66 @@ fn each_kind_of_trouble_of_the_holder_or_the_store_explains_a_loss() {
         Fault::Killed(ONE),
         Fault::Paused(ONE),
         Fault::Resumed(ONE),
+        Fault::CutOff(ONE),
+        Fault::Reconnected(ONE),
         Fault::MessageLost(ONE),
         Fault::StoreDown,
         Fault::StoreUp,
         Fault::StoreClockStepped(1),
     ] {
         let facts = vec![leased(ONE, 1, 1), Fact::Fault(fault), rescued(1)];
+        assert_eq!(broken(facts), [], "{fault:?}");
+    }
+}
+
+#[test]
+fn where_leases_are_long_nothing_is_lost_before_the_store_was_reachable_for_long_enough() {
+    let lost_after = |seconds: usize| {
+        let mut facts = vec![Fact::LeasesLast(Duration::from_secs(60)), leased(ONE, 1, 1)];
+        facts.push(Fact::Fault(Fault::StoreDown));
+        facts.extend(std::iter::repeat_n(Fact::Calm, 8));
+        facts.push(Fact::Fault(Fault::StoreUp));
+        facts.extend(std::iter::repeat_n(Fact::Calm, seconds - 1));
+        facts.push(rescued(1));
+        broken(facts)
+    };
+    assert_eq!(lost_after(14), [Rule::LossUnexplained]);
+    assert_eq!(lost_after(16), []);
+}
+
+#[test]
+fn what_a_dead_process_holds_is_taken_back_within_fifteen_seconds() {
+    let held_for = |before: usize, after: usize| {
+        let mut facts = vec![Fact::Started(TWO)];
+        facts.extend(std::iter::repeat_n(Fact::Calm, before));
+        facts.extend([leased(ONE, 1, 1), Fact::Fault(Fault::Killed(ONE))]);
+        facts.extend(std::iter::repeat_n(Fact::Calm, after));
+        facts.push(rescued(1));
+        broken(facts)
+    };
+    assert_eq!(held_for(20, 13), []);
+    assert_eq!(held_for(20, 14), [Rule::HeldByTheDead]);
+    assert_eq!(held_for(1, 14), [], "nobody can tell so soon");
+    assert_eq!(held_for(1, 15), [Rule::HeldByTheDead]);
+}
+
+#[test]
+fn nobody_has_to_notice_a_death_who_has_trouble_of_its_own() {
+    for fault in [
+        Fault::Paused(TWO),
+        Fault::CutOff(TWO),
+        Fault::StoreDown,
+        Fault::ShutDown(TWO),
+        Fault::Killed(TWO),
+    ] {
+        let mut facts = vec![
+            Fact::Started(TWO),
+            leased(ONE, 1, 1),
+            Fact::Fault(Fault::Killed(ONE)),
+        ];
+        facts.push(Fact::Fault(fault));
+        facts.extend(std::iter::repeat_n(Fact::Calm, 60));
+        facts.push(rescued(1));
         assert_eq!(broken(facts), [], "{fault:?}");
     }
 }

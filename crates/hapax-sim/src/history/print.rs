@@ -21,6 +21,7 @@ impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:>12.6}  ", self.at.as_secs_f64())?;
         match &self.fact {
+            Fact::LeasesLast(lease) => write!(f, "leases last {} s", lease.as_secs_f64()),
             Fact::Started(process) => write!(f, "{process} started"),
             Fact::Answered { by, event, told } => write!(f, "{by} answered {event}: {told:?}"),
             Fact::Processed(event) => write!(f, "door     {event} is done"),

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AcceptRequest, Claim, Counts, Cursor, Error, EventPage, EventQuery, EventRecord, Forgotten, LeaseBatch,
-    LeaseOrder, LedgerEntry, PurgeOrder, Purged, Quarantined, ReplayOrder, Replayed, Report, Rescued,
-    Variant, Written,
+    AcceptRequest, AliveReport, Claim, Counts, Cursor, Error, EventPage, EventQuery, EventRecord, Forgotten,
+    LeaseBatch, LeaseOrder, LedgerEntry, PurgeOrder, Purged, Quarantined, ReplayOrder, Replayed, Report,
+    Rescued, Variant, Written,
 };
 use hapax_core::{EventId, Generation, Hold, Identity, Store};
 use tokio::sync::oneshot;
@@ -49,12 +49,12 @@ impl Link {
         };
         self.executor.spawn(Process::WORLD, async move {
             network.travel().await;
-            if fate == Fate::Lost || network.is_store_down() {
+            if fate == Fate::Lost || network.is_store_down_for(process) {
                 network.note_loss(process);
                 return network.silence().await;
             }
             let result = step.await;
-            if fate == Fate::Unanswered || network.is_store_down() {
+            if fate == Fate::Unanswered || network.is_store_down_for(process) {
                 network.note_loss(process);
                 return network.silence().await;
             }
@@ -162,6 +162,11 @@ impl Store for Link {
     async fn rescue(&self, limit: u32) -> Result<Vec<Rescued>, Error> {
         let vault = Arc::clone(&self.vault);
         self.call(async move { vault.rescue(limit).await }).await
+    }
+
+    async fn report_alive(&self, report: AliveReport) -> Result<Vec<Rescued>, Error> {
+        let vault = Arc::clone(&self.vault);
+        self.call(async move { vault.report_alive(report).await }).await
     }
 
     async fn quarantine(&self, variants: Vec<Variant>) -> Result<Vec<Quarantined>, Error> {

@@ -1,10 +1,11 @@
 //! The network: how long a message takes, whether it arrives, and whether its answer does.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::executor::{Executor, Process, Sleep};
+use crate::executor::{Executor, Process, Sleep, lock};
 use crate::history::{Fact, Fault, History};
 use crate::random::Dice;
 
@@ -37,6 +38,7 @@ struct Inner {
     loss_percent: u64,
     calm: AtomicBool,
     store_down: AtomicBool,
+    cut_off: Mutex<BTreeSet<Process>>,
     epoch: AtomicU64,
 }
 
@@ -50,6 +52,7 @@ impl Network {
             loss_percent,
             calm: AtomicBool::new(false),
             store_down: AtomicBool::new(false),
+            cut_off: Mutex::default(),
             epoch: AtomicU64::new(0),
         }))
     }
@@ -78,9 +81,22 @@ impl Network {
         self.0.history.note(Fact::Fault(Fault::StoreUp));
     }
 
-    /// Whether it is cut off.
-    pub fn is_store_down(&self) -> bool {
-        self.0.store_down.load(Ordering::Relaxed)
+    /// Cuts the store off from one process.
+    pub fn cut_off(&self, process: Process) {
+        lock(&self.0.cut_off).insert(process);
+        self.0.history.note(Fact::Fault(Fault::CutOff(process)));
+    }
+
+    /// Connects them again.
+    pub fn reconnect(&self, process: Process) {
+        lock(&self.0.cut_off).remove(&process);
+        self.0.epoch.fetch_add(1, Ordering::Relaxed);
+        self.0.history.note(Fact::Fault(Fault::Reconnected(process)));
+    }
+
+    /// Whether the store is cut off from a process.
+    pub fn is_store_down_for(&self, process: Process) -> bool {
+        self.0.store_down.load(Ordering::Relaxed) || lock(&self.0.cut_off).contains(&process)
     }
 
     /// How often the connections to the store were made again.

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hapax_core::store::{
-    AcceptRequest, Candidates, Claim, Cursor, Error, EventPage, EventQuery, LeaseBatch, LeaseOrder,
-    ListOrder, ReplayOrder, Replayed, Report, Rescued, Written,
+    AcceptRequest, AliveReport, Candidates, Claim, Cursor, Error, EventPage, EventQuery, LeaseBatch,
+    LeaseOrder, ListOrder, ReplayOrder, Replayed, Report, Rescued, Written,
 };
 use hapax_core::{
     DestinationId, EventId, Generation, Hold, IdempotencyKey, Key, Leased, NewEvent, Store as _, Token,
@@ -168,6 +168,19 @@ impl Vault {
         let rescued = self.model.rescue(limit).await;
         self.clock.step(-ahead);
         let rescued = rescued?;
+        self.note_rescued(&rescued);
+        Ok(rescued)
+    }
+
+    /// Notes that somebody lives, and takes back what the dead hold.
+    pub async fn report_alive(&self, mut report: AliveReport) -> Result<Vec<Rescued>, Error> {
+        if self.has(Mutation::NoTakeOver) || self.has(Mutation::NoRescue) {
+            report.limit = 0;
+        }
+        if self.has(Mutation::HastyJudge) {
+            report.patience.reachable = Duration::ZERO;
+        }
+        let rescued = self.model.report_alive(report).await?;
         self.note_rescued(&rescued);
         Ok(rescued)
     }

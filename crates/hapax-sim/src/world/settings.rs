@@ -19,6 +19,11 @@ pub(super) const BY_INBOX: &str = "sql";
 /// Applies by idempotency key, in order.
 pub const IN_ORDER: &str = "ordered";
 
+/// A lease as it is by default: those of the dead are taken back long before it ends.
+const LONG_LEASE: Duration = Duration::from_secs(60);
+/// Runs with such leases, in a hundred. The others have theirs end all the time.
+const LONG_LEASE_PERCENT: u64 = 40;
+
 const SECOND: Duration = Duration::from_secs(1);
 const MILLISECOND: Duration = Duration::from_millis(1);
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -80,7 +85,11 @@ impl Settings {
             loss_percent: dice.between(0, 6),
             failure_percent: dice.between(0, 30),
             slow_percent: dice.between(0, 40),
-            lease: dice.time(SECOND, 4 * SECOND),
+            lease: if dice.chance(LONG_LEASE_PERCENT) {
+                LONG_LEASE
+            } else {
+                dice.time(SECOND, 4 * SECOND)
+            },
             deadline: dice.time(SECOND, 6 * SECOND),
             concurrency: dice.between(1, 4) as u32,
             limits: Limits {
@@ -92,6 +101,11 @@ impl Settings {
                 ..Limits::default()
             },
         }
+    }
+
+    /// Whether leases last longer than the longest trouble with the store.
+    pub fn has_long_leases(&self) -> bool {
+        self.lease == LONG_LEASE
     }
 
     /// Where everything goes.

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use hapax_core::delivery::Hold;
 use hapax_core::store::{
-    AcceptRequest, Candidates, Claim, ReplayMode, ReplayOrder, Replayed, Report, Rescued, Written,
+    AcceptRequest, AliveReport, Candidates, Claim, Patience, ReplayMode, ReplayOrder, Replayed, Report,
+    Rescued, Written,
 };
-use hapax_core::{Attempt, ErrorClass, EventId, Leased, Timestamp, Verdict};
+use hapax_core::{Attempt, ErrorClass, EventId, Leased, Owner, Timestamp, Verdict};
 
 use super::{ALL, Bench, Draft, LONG, Must, dead, order};
 use crate::clock::START;
@@ -146,6 +147,21 @@ impl Bench {
     /// Takes back every expired lease.
     pub async fn rescue(&self) -> Vec<Rescued> {
         self.store.rescue(ALL).await.must()
+    }
+
+    /// Reports to every shard that an owner lives; what was taken from dead ones, at most `limit` on each.
+    pub async fn report_alive(&self, owner: Owner, patience: Patience, limit: u32) -> Vec<Rescued> {
+        let mut rescued = Vec::new();
+        for shard in 0..self.store.shards() {
+            let report = AliveReport {
+                owner,
+                shard,
+                patience,
+                limit,
+            };
+            rescued.extend(self.store.report_alive(report).await.must());
+        }
+        rescued
     }
 
     /// Replays all fitting deliveries of one event.

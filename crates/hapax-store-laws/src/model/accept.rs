@@ -68,6 +68,7 @@ fn start(delivery: &mut Delivery, now: Timestamp, new: &NewDelivery) -> Option<H
     delivery.state = DeliveryState::Running;
     delivery.attempts = 1;
     delivery.lease_until = now.plus(terms.lease_for);
+    delivery.owner = Some(terms.owner);
     Some(Handed {
         token: delivery.token,
         lease_until: delivery.lease_until,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::store::{Candidates, LOST_MAX, LeaseBatch, LeaseOrder, Rescued, Written};
+use hapax_core::store::{Alive, AliveReport, Candidates, LOST_MAX, LeaseBatch, LeaseOrder, Rescued, Written};
 use hapax_core::{DeliveryState, DestinationId, ErrorClass, EventId, Hold, Leased, Timestamp};
 
 use super::state::{Delivery, State};
@@ -45,6 +45,7 @@ impl State {
         delivery.token = token;
         delivery.due_at = None;
         delivery.lease_until = now.plus(order.lease_for);
+        delivery.owner = Some(order.owner);
         Some(Leased {
             event: stored,
             destination: order.destination.clone(),
@@ -85,6 +86,33 @@ impl State {
             .into_iter()
             .filter(|(lease_until, ..)| *lease_until < now)
             .take(limit as usize)
+            .map(|(_, event, destination)| self.take_back(now, event, destination))
+            .collect()
+    }
+
+    pub(super) fn report_alive(&mut self, now: Timestamp, report: AliveReport) -> Vec<Rescued> {
+        let patience = report.patience;
+        let own = Alive::reported(self.owners.get(&report.owner).copied(), now, patience);
+        self.owners.insert(report.owner, own);
+        if !own.may_judge(patience) {
+            return Vec::new();
+        }
+        let mut dead = self.owners.clone();
+        dead.retain(|_, alive| alive.is_dead(now, patience));
+        let held: Vec<_> = self
+            .running()
+            .into_iter()
+            .filter(|(_, event, destination)| {
+                let delivery = self.deliveries.get(&(*event, destination.clone()));
+                let owner = delivery.and_then(|delivery| delivery.owner);
+                owner.is_some_and(|owner| dead.contains_key(&owner))
+            })
+            .take(report.limit as usize)
+            .collect();
+        if held.is_empty() {
+            self.owners.retain(|owner, _| !dead.contains_key(owner));
+        }
+        held.into_iter()
             .map(|(_, event, destination)| self.take_back(now, event, destination))
             .collect()
     }

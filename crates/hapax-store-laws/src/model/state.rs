@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use hapax_core::store::{
-    AttemptView, AuditRecord, DeliveryView, DuplicateTally, ImportMark, IndexedField, IndexedValue, JobHold,
-    LedgerEntry, Origin, Pause, ReplayJob, ReplayJobId, SavedView, SourceState, Span, Subject, Traffic,
-    Variant,
+    Alive, AttemptView, AuditRecord, DeliveryView, DuplicateTally, ImportMark, IndexedField, IndexedValue,
+    JobHold, LedgerEntry, Origin, Pause, ReplayJob, ReplayJobId, SavedView, SourceState, Span, Subject,
+    Traffic, Variant,
 };
 use hapax_core::{
     DeliveryState, DestinationId, ErrorClass, EventId, EventStatus, Generation, Hold, IdempotencyKey,
@@ -36,6 +36,8 @@ pub(super) struct State {
     /// Of an unfinished copy.
     pub(super) import: Option<ImportMark>,
     pub(super) drivers: BTreeMap<ReplayJobId, JobHold>,
+    /// Those that reported that they live.
+    pub(super) owners: BTreeMap<Owner, Alive>,
     last_token: u64,
     last_sequence: u64,
 }
@@ -77,6 +79,8 @@ pub(super) struct Delivery {
     /// None while it waits in its lane, runs, or is finished.
     pub(super) due_at: Option<Timestamp>,
     pub(super) lease_until: Timestamp,
+    /// Who runs it, while it runs.
+    pub(super) owner: Option<Owner>,
     pub(super) token: Token,
     pub(super) lane: Option<Lane>,
     /// Its place in the lane; grows with every joining.
@@ -208,6 +212,7 @@ impl Delivery {
             lost: 0,
             due_at: None,
             lease_until: Timestamp::default(),
+            owner: None,
             token,
             lane: None,
             place: 0,

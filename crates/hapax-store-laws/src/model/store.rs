@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AcceptRequest, Claim, Counts, Cursor, Error, EventPage, EventQuery, EventRecord, Forgotten, LeaseBatch,
-    LeaseOrder, LedgerEntry, PurgeOrder, Purged, Quarantined, ReplayOrder, Replayed, Report, Rescued,
-    Variant, Written,
+    AcceptRequest, AliveReport, Claim, Counts, Cursor, Error, EventPage, EventQuery, EventRecord, Forgotten,
+    LeaseBatch, LeaseOrder, LedgerEntry, PurgeOrder, Purged, Quarantined, ReplayOrder, Replayed, Report,
+    Rescued, Variant, Written,
 };
 use hapax_core::{EventId, Hold, Identity, Store};
 
@@ -60,6 +60,10 @@ impl Store for MemoryStore {
 
     async fn rescue(&self, limit: u32) -> Result<Vec<Rescued>, Error> {
         Ok(self.step(|state, now| state.rescue(now, limit)))
+    }
+
+    async fn report_alive(&self, report: AliveReport) -> Result<Vec<Rescued>, Error> {
+        Ok(self.step(|state, now| state.report_alive(now, report)))
     }
 
     async fn replay(&self, orders: Vec<ReplayOrder>) -> Result<Vec<Replayed>, Error> {

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AcceptRequest, AlertState, AuditEntry, AuditRecord, BodyNote, Census, Claim, Counts, Cursor, DeadGroup,
-    DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Error, EventPage, EventQuery,
-    EventRecord, Forgotten, ImportBegun, ImportMark, IndexedField, LeaseBatch, LeaseOrder, LedgerEntry,
-    Origin, Pause, PurgeOrder, Purged, Quarantined, Record, ReplayJob, ReplayJobId, ReplayOrder, Replayed,
-    Report, Rescued, SavedView, SourceState, Span, TrafficRow, TransferCursor, TransferPage, Variant,
-    Written,
+    AcceptRequest, AlertState, AliveReport, AuditEntry, AuditRecord, BodyNote, Census, Claim, Counts, Cursor,
+    DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Error, EventPage,
+    EventQuery, EventRecord, Forgotten, ImportBegun, ImportMark, IndexedField, LeaseBatch, LeaseOrder,
+    LedgerEntry, Origin, Pause, PurgeOrder, Purged, Quarantined, Record, ReplayJob, ReplayJobId, ReplayOrder,
+    Replayed, Report, Rescued, SavedView, SourceState, Span, TrafficRow, TransferCursor, TransferPage,
+    Variant, Written,
 };
 use hapax_core::{
     Backend, BodyHash, DeliveryState, DestinationId, EventId, Generation, Hold, Identity, Key, Operations,
@@ -36,6 +36,10 @@ pub(crate) enum Fault {
     ReusesTokens,
     /// Takes leases back before they end.
     RescuesTheLiving,
+    /// Finds others dead as soon as it sees their silence.
+    JudgesInHaste,
+    /// Leaves the dead what they hold.
+    WaitsForTheDead,
     /// Counts a released delivery as tried.
     CountsReleases,
     /// Makes everything in a lane due at once.
@@ -232,6 +236,16 @@ impl Store for Broken {
             self.inner.void_leases();
         }
         self.inner.rescue(limit).await
+    }
+
+    async fn report_alive(&self, mut report: AliveReport) -> Result<Vec<Rescued>, Error> {
+        if self.has(Fault::JudgesInHaste) {
+            report.patience.reachable = Duration::ZERO;
+        }
+        if self.has(Fault::WaitsForTheDead) {
+            report.limit = 0;
+        }
+        self.inner.report_alive(report).await
     }
 
     async fn hasten(&self, event: EventId) -> Result<u32, Error> {

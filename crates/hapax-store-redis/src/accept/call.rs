@@ -171,6 +171,9 @@ struct Delivery<'a> {
     /// For how long it is handed over, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     lease: Option<u64>,
+    /// To whom.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<String>,
 }
 
 impl<'a> Delivery<'a> {
@@ -181,6 +184,7 @@ impl<'a> Delivery<'a> {
             lane: lane.map(|lane| lane.key.as_str()),
             skip: lane.filter(|lane| lane.on_dead == OnDead::Skip).map(|_| true),
             lease: new.hand_over.map(|terms| crate::micros(terms.lease_for)),
+            owner: new.hand_over.map(|terms| crate::alive::name(terms.owner)),
         }
     }
 }

@@ -25,6 +25,7 @@ local function begin(id, delivery, generation)
         lease_until = now + delivery.lease
         work.attempts = 1
         work.lease = lease_until
+        work.holder = delivery.owner .. ' ' .. text(token)
         table.insert(running, text(lease_until))
         table.insert(running, id .. delivery.to)
         count('running:' .. delivery.to)

@@ -1,5 +1,5 @@
 -- Leases due deliveries, the longest due first.
---   floor | destination | `q` or `s`, fresh ones or suspects | at most so many | for how long
+--   floor | destination | `q` or `s`, fresh ones or suspects | at most so many | for how long | owner
 -- Answers: when the next is due, and then for each delivery since when it was due, its id, its work, and the event's
 -- head and body.
 
@@ -18,6 +18,7 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', queue, '-inf', text(now), 'LIMIT
         local due = text(work.due or now)
         work.due = nil
         work.lease = now + ARGV[5]
+        hold(work, ARGV[6])
         count('running', to, 1)
         redis.call('ZADD', tag .. 'r', text(work.lease), id .. to)
         put(id, to, work)

@@ -12,6 +12,7 @@
 --   q<to> s<to> zset   deliveries that are due some time: fresh ones, and suspects whose lease was lost before
 --   w<to>      zset    deliveries that wait in their lanes
 --   r          zset    deliveries that run, by the end of their lease
+--   u          hash    owners of leases -> since when they report that they live, and when they last did
 --   d g        zset    dead and discarded deliveries, by the order of their end
 --   n          hash    how many deliveries there are in each state, and ledger entries in each scope
 --   o          hash    scopes -> their numbers

@@ -25,6 +25,16 @@ local function queue_of(work, to)
     return tag .. (work.lost > 0 and 's' or 'q') .. to
 end
 
+-- Who leased the work: `holder` names the token as well, since earlier versions lease without a word of it.
+local function hold(work, owner)
+    work.holder = owner .. ' ' .. text(work.token)
+end
+
+local function holder_of(work)
+    local owner, token = string.match(work.holder or '', '^(%x+) (%d+)$')
+    return token == text(work.token) and owner
+end
+
 local function count(state, to, number)
     redis.call('HINCRBY', tag .. 'n', state .. ':' .. to, number)
 end
@@ -39,6 +49,7 @@ local function wait_until(id, to, work, due)
     redis.call('ZREM', tag .. 'r', id .. to)
     count('running', to, -1)
     work.lease = nil
+    work.holder = nil
     work.due = due
     count(state_of(work), to, 1)
     redis.call('ZADD', queue_of(work, to), text(due), id)

@@ -119,6 +119,7 @@ fn add_work(change: &mut Change, id: EventId, record: &WorkRecord) -> Result<(),
         turn: None,
         due: record.due_at.map(Timestamp::as_micros),
         lease: None,
+        holder: None,
         stay: stay(record.lane.as_ref()),
         replay: work::job_text(record.replay),
     };

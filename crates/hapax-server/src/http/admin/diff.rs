@@ -1,8 +1,8 @@
 //! Two bodies under one id, line by line: JSON written alike first, so that only what it says is compared.
 
-use std::time::{Duration, Instant};
+use std::ops::Range;
 
-use similar::{ChangeTag, TextDiff};
+use imara_diff::{Algorithm, Diff, InternedInput};
 
 use super::pretty::sorted;
 use super::views::{DiffKind, DiffLineView, DiffSide, DiffView};
@@ -15,8 +15,6 @@ const LINES_MAX: usize = 2_000;
 const LINE_CHARACTERS_MAX: usize = 2_000;
 /// Lines that are shown around a change.
 const AROUND: usize = 3;
-/// After so long the comparison is as coarse as it has to be.
-const TIME_MAX: Duration = Duration::from_millis(500);
 
 /// Compares them.
 pub(in crate::http) fn of(first: &[u8], other: &[u8]) -> DiffView {
@@ -38,26 +36,64 @@ pub(in crate::http) fn of(first: &[u8], other: &[u8]) -> DiffView {
 }
 
 fn compare(first: &str, other: &str, view: &mut DiffView) {
-    let diff = TextDiff::configure()
-        .deadline(Instant::now() + TIME_MAX)
-        .diff_lines(first, other);
-    let groups = diff.grouped_ops(AROUND);
-    let changes = groups.iter().flatten().flat_map(|op| diff.iter_changes(op));
-    for change in changes {
-        if view.lines.len() == LINES_MAX {
-            view.is_cut = true;
+    let input = InternedInput::new(first, other);
+    let mut diff = Diff::compute(Algorithm::Histogram, &input);
+    diff.postprocess_lines(&input);
+    let hunks: Vec<_> = diff.hunks().collect();
+    let (first, other) = (lines(first), lines(other));
+    let place = |range: &Range<u32>| range.start as usize..range.end as usize;
+    let mut shown = 0;
+    for (number, hunk) in hunks.iter().enumerate() {
+        let (removed, added) = (place(&hunk.before), place(&hunk.after));
+        let before = removed.start - shown.max(removed.start.saturating_sub(AROUND));
+        let next = hunks
+            .get(number + 1)
+            .map_or(first.len(), |next| next.before.start as usize);
+        let after = AROUND.min(next - removed.end);
+        shown = removed.end + after;
+        for back in (1..=before).rev() {
+            view.push(
+                DiffSide::Both,
+                Some(removed.start - back),
+                Some(added.start - back),
+                first[removed.start - back],
+            );
+        }
+        for line in removed.clone() {
+            view.push(DiffSide::First, Some(line), None, first[line]);
+        }
+        for line in added.clone() {
+            view.push(DiffSide::Other, None, Some(line), other[line]);
+        }
+        for on in 0..after {
+            view.push(
+                DiffSide::Both,
+                Some(removed.end + on),
+                Some(added.end + on),
+                first[removed.end + on],
+            );
+        }
+    }
+}
+
+fn lines(text: &str) -> Vec<&str> {
+    text.split_inclusive('\n').collect()
+}
+
+impl DiffView {
+    /// One more line, if there is room for it.
+    fn push(&mut self, side: DiffSide, first: Option<usize>, other: Option<usize>, text: &str) {
+        if self.lines.len() == LINES_MAX {
+            self.is_cut = true;
             return;
         }
-        let (text, is_cut) = line(change.value());
-        view.is_cut |= is_cut;
-        view.lines.push(DiffLineView {
-            side: match change.tag() {
-                ChangeTag::Equal => DiffSide::Both,
-                ChangeTag::Delete => DiffSide::First,
-                ChangeTag::Insert => DiffSide::Other,
-            },
-            first_line: change.old_index().map(|index| index as u64 + 1),
-            other_line: change.new_index().map(|index| index as u64 + 1),
+        let (text, is_cut) = line(text);
+        self.is_cut |= is_cut;
+        let number = |line: Option<usize>| line.map(|line| line as u64 + 1);
+        self.lines.push(DiffLineView {
+            side,
+            first_line: number(first),
+            other_line: number(other),
             text,
         });
     }
@@ -124,6 +160,46 @@ mod tests {
         assert_eq!(
             (view.kind, view.first_bytes, view.lines.len()),
             (DiffKind::Binary, 2, 0)
+        );
+    }
+
+    #[test]
+    fn three_lines_around_a_change_are_shown_with_their_numbers_and_none_twice() {
+        let first: String = (1..=20).map(|n| format!("{n}\n")).collect();
+        let other = first
+            .replace("\n7\n", "\n7\n7a\n")
+            .replace("\n11\n", "\n")
+            .replace("17\n", "17\n17a\n17b\n");
+        let view = of(first.as_bytes(), other.as_bytes());
+        let shown: Vec<_> = view
+            .lines
+            .iter()
+            .map(|line| (line.first_line, line.other_line, line.text.as_str()))
+            .collect();
+        let both = |first, other, text| (Some(first), Some(other), text);
+        assert_eq!(
+            shown,
+            [
+                both(5, 5, "5"),
+                both(6, 6, "6"),
+                both(7, 7, "7"),
+                (None, Some(8), "7a"),
+                both(8, 9, "8"),
+                both(9, 10, "9"),
+                both(10, 11, "10"),
+                (Some(11), None, "11"),
+                both(12, 12, "12"),
+                both(13, 13, "13"),
+                both(14, 14, "14"),
+                both(15, 15, "15"),
+                both(16, 16, "16"),
+                both(17, 17, "17"),
+                (None, Some(18), "17a"),
+                (None, Some(19), "17b"),
+                both(18, 20, "18"),
+                both(19, 21, "19"),
+                both(20, 22, "20"),
+            ]
         );
     }
 

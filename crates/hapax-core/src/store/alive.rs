@@ -1,0 +1,127 @@
+//! Who lives. Owners report that they do, in the store's time; what one had leased that has fallen silent is taken back
+//! before its leases end. Fencing decides in any case: a silent owner that wakes up finds its tokens void.
+
+use std::time::Duration;
+
+use crate::{Owner, Timestamp};
+
+/// How long silence may last, and what it means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// Between two reports of one owner that are further apart, the owner or the store stood still.
+    pub gap: Duration,
+    /// An owner that was silent for longer is dead.
+    pub silence: Duration,
+    /// Only an owner that has reported for so long without a gap finds others dead: so long the store could be
+    /// reached, by them as well.
+    pub reachable: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            gap: Duration::from_secs(5),
+            silence: Duration::from_secs(13),
+            reachable: Duration::from_secs(15),
+        }
+    }
+}
+
+/// An owner says that it lives.
+#[derive(Clone, Copy, Debug)]
+pub struct AliveReport {
+    /// Who.
+    pub owner: Owner,
+    /// To which shard.
+    pub shard: usize,
+    /// How long others may be silent.
+    pub patience: Patience,
+    /// Deliveries of dead owners that are taken back, at most.
+    pub limit: u32,
+}
+
+/// What a shard knows of an owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Alive {
+    /// Since when it reports without a gap.
+    pub since: Timestamp,
+    /// When it last did.
+    pub reported_at: Timestamp,
+}
+
+impl Alive {
+    /// After a report at `now`.
+    pub fn reported(before: Option<Self>, now: Timestamp, patience: Patience) -> Self {
+        let since = match before {
+            Some(before) if apart(before.reported_at, now) <= patience.gap => before.since,
+            Some(_) | None => now,
+        };
+        Self {
+            since,
+            reported_at: now,
+        }
+    }
+
+    /// Whether an owner that has just reported may find others dead.
+    pub fn may_judge(self, patience: Patience) -> bool {
+        self.reported_at.since(self.since) >= patience.reachable
+    }
+
+    /// Whether the owner is dead. A report from the future is none: the store's clock was set back since.
+    pub fn is_dead(self, now: Timestamp, patience: Patience) -> bool {
+        apart(self.reported_at, now) > patience.silence
+    }
+}
+
+fn apart(one: Timestamp, other: Timestamp) -> Duration {
+    one.since(other).max(other.since(one))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Patience = Patience {
+        gap: Duration::from_secs(5),
+        silence: Duration::from_secs(13),
+        reachable: Duration::from_secs(15),
+    };
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_seconds(1_767_225_600 + seconds)
+    }
+
+    /// An owner that reported at each of these seconds.
+    fn reports(seconds: &[i64]) -> Alive {
+        let report = |before, second: &i64| Some(Alive::reported(before, at(*second), PATIENCE));
+        seconds.iter().fold(None, report).unwrap()
+    }
+
+    #[test]
+    fn who_has_reported_for_fifteen_seconds_may_judge() {
+        assert!(!reports(&[0, 4, 8, 12]).may_judge(PATIENCE));
+        assert!(reports(&[0, 4, 8, 12, 15]).may_judge(PATIENCE));
+    }
+
+    #[test]
+    fn after_a_gap_the_time_counts_from_its_end() {
+        assert!(!reports(&[0, 5, 10, 15, 21, 25, 30, 35]).may_judge(PATIENCE));
+        assert!(reports(&[0, 5, 10, 15, 21, 25, 30, 35, 36]).may_judge(PATIENCE));
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_is_a_gap() {
+        assert!(!reports(&[0, 5, 10, 15, -3_600]).may_judge(PATIENCE));
+    }
+
+    #[test]
+    fn an_owner_is_dead_after_thirteen_seconds_of_silence() {
+        assert!(!reports(&[0]).is_dead(at(13), PATIENCE));
+        assert!(reports(&[0]).is_dead(at(14), PATIENCE));
+    }
+
+    #[test]
+    fn a_report_from_the_future_is_silence() {
+        assert!(reports(&[3_600]).is_dead(at(0), PATIENCE));
+    }
+}

@@ -1,0 +1,127 @@
+//! Dead owners: what a killed process had leased is taken back within 15 s, whenever its leases end, as long as another
+//! process could reach the store all the time, and did so for long enough before.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hapax_core::store::Patience;
+
+use super::{Rule, Violation};
+use crate::executor::Process;
+use crate::history::{Delivery, Entry, Fact, Fault};
+use crate::store::CALL_TIMEOUT;
+
+/// After this long without trouble a process has reported for 15 s without a gap, and once more.
+const JUDGES_AFTER: Duration = Duration::from_secs(19);
+/// After this long a dead process is noticed.
+const NOTICED_AFTER: Duration = Duration::from_secs(15);
+
+pub(super) fn check(history: &[Entry]) -> Vec<Violation> {
+    let mut state = State::default();
+    let mut violations = Vec::new();
+    for entry in history {
+        for what in state.overdue(entry.at) {
+            violations.push(Violation::new(Rule::HeldByTheDead, entry, what));
+        }
+        state.note(entry.at, &entry.fact);
+    }
+    violations
+}
+
+#[derive(Default)]
+struct State<'a> {
+    /// Those that live.
+    living: BTreeMap<Process, Health>,
+    store_is_down: bool,
+    dead: BTreeMap<Process, Duration>,
+    leases: BTreeMap<&'a Delivery, (Process, Duration)>,
+}
+
+#[derive(Default)]
+struct Health {
+    is_paused: bool,
+    is_cut_off: bool,
+    /// Until when it, or the store, had trouble.
+    troubled: Duration,
+}
+
+impl<'a> State<'a> {
+    /// What dead processes hold for too long by now, each told once.
+    fn overdue(&mut self, now: Duration) -> Vec<String> {
+        let judges = |health: &Health| {
+            let is_away = health.is_paused || health.is_cut_off;
+            !is_away && now.saturating_sub(health.troubled) >= JUDGES_AFTER
+        };
+        if self.store_is_down || !self.living.values().any(judges) {
+            return Vec::new();
+        }
+        let is_overdue = |holder: &Process, leased: Duration| {
+            let died = self.dead.get(holder);
+            died.is_some_and(|died| now.saturating_sub(leased.max(*died)) >= NOTICED_AFTER)
+        };
+        let held = self.leases.iter();
+        let overdue: Vec<(&'a Delivery, Process)> = held
+            .filter(|(_, (holder, leased))| is_overdue(holder, *leased))
+            .map(|(delivery, (holder, _))| (*delivery, *holder))
+            .collect();
+        let tell = overdue.into_iter().map(|(delivery, holder)| {
+            self.leases.remove(delivery);
+            format!("{delivery} is still held by {holder}, which is dead")
+        });
+        tell.collect()
+    }
+
+    fn note(&mut self, at: Duration, fact: &'a Fact) {
+        match fact {
+            Fact::Started(process) => self.of(*process, at, |_| {}),
+            Fact::Leased { by, delivery, .. } => {
+                self.leases.insert(delivery, (*by, at));
+            }
+            Fact::Finished { delivery, .. } | Fact::Rescued { delivery, .. } => {
+                self.leases.remove(delivery);
+            }
+            Fact::Fault(fault) => self.trouble(*fault, at),
+            _ => {}
+        }
+    }
+
+    fn trouble(&mut self, fault: Fault, at: Duration) {
+        match fault {
+            Fault::Killed(process) => {
+                self.dead.insert(process, at);
+                self.living.remove(&process);
+            }
+            Fault::ShutDown(process) => {
+                self.living.remove(&process);
+            }
+            Fault::Paused(process) => self.of(process, at, |health| health.is_paused = true),
+            Fault::Resumed(process) => self.of(process, at, |health| health.is_paused = false),
+            Fault::CutOff(process) => self.of(process, at, |health| health.is_cut_off = true),
+            Fault::Reconnected(process) => {
+                self.of(process, at + CALL_TIMEOUT, |health| health.is_cut_off = false);
+            }
+            Fault::MessageLost(process) => self.of(process, at + CALL_TIMEOUT, |_| {}),
+            Fault::StoreDown | Fault::StoreUp | Fault::StoreClockStepped(_) => {
+                let until = match fault {
+                    // A short step back is no gap, and is waited for besides.
+                    Fault::StoreClockStepped(_) => at + Patience::default().gap,
+                    _ => at + CALL_TIMEOUT,
+                };
+                self.store_is_down =
+                    fault == Fault::StoreDown || self.store_is_down && fault != Fault::StoreUp;
+                let living = self.living.values_mut();
+                living.for_each(|health| health.troubled = until);
+            }
+            Fault::ClockStepped(..) => {}
+        }
+    }
+
+    fn of(&mut self, process: Process, troubled: Duration, change: impl FnOnce(&mut Health)) {
+        if self.dead.contains_key(&process) {
+            return;
+        }
+        let health = self.living.entry(process).or_default();
+        health.troubled = troubled;
+        change(health);
+    }
+}

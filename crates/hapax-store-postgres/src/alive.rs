@@ -1,0 +1,65 @@
+//! Who lives, and what the dead had leased. Every process reports through the same server, so one table serves for all.
+
+use hapax_core::Owner;
+use hapax_core::store::{Alive, AliveReport, Rescued};
+
+use crate::bind::bind;
+use crate::failure::Failure;
+use crate::rescue;
+use crate::rows::time_at;
+use crate::session::Session;
+
+const SELECT: &str = "SELECT owner, since, reported_at FROM hapax.owners ORDER BY owner";
+
+const UPSERT: &str = "
+    INSERT INTO hapax.owners (owner, since, reported_at) VALUES ($1::int8, $2::int8, $3::int8)
+    ON CONFLICT (owner) DO UPDATE SET since = excluded.since, reported_at = excluded.reported_at";
+
+// It may have woken up since it was found dead.
+const DELETE: &str = "DELETE FROM hapax.owners WHERE owner = $1::int8 AND reported_at = $2::int8";
+
+/// Notes that an owner lives, and takes back what dead ones hold.
+pub(crate) async fn report(session: &Session, report: AliveReport) -> Result<Vec<Rescued>, Failure> {
+    let now = session.begin_at().await?;
+    let owners = owners(session).await?;
+    let before = owners.iter().find(|(owner, _)| *owner == report.owner);
+    let own = Alive::reported(before.map(|(_, alive)| *alive), now, report.patience);
+    session
+        .execute(
+            UPSERT,
+            bind![
+                report.owner.0 as i64,
+                own.since.as_micros(),
+                own.reported_at.as_micros()
+            ],
+        )
+        .await?;
+    let mut rescued = Vec::new();
+    if own.may_judge(report.patience) {
+        let others = owners.iter().filter(|(owner, _)| *owner != report.owner);
+        for (owner, alive) in others.filter(|(_, alive)| alive.is_dead(now, report.patience)) {
+            let room = report.limit - rescued.len() as u32;
+            let held = rescue::held_by(session, *owner, room).await?;
+            if held.is_empty() && room > 0 {
+                let last = alive.reported_at.as_micros();
+                session.execute(DELETE, bind![owner.0 as i64, last]).await?;
+            }
+            rescued.extend(rescue::take_back(session, &held, None, now).await?);
+        }
+    }
+    session.commit().await?;
+    Ok(rescued)
+}
+
+async fn owners(session: &Session) -> Result<Vec<(Owner, Alive)>, Failure> {
+    let rows = session.rows(SELECT, &[]).await?;
+    rows.iter()
+        .map(|row| {
+            let alive = Alive {
+                since: time_at(row, 1)?,
+                reported_at: time_at(row, 2)?,
+            };
+            Ok((Owner(row.try_get::<_, i64>(0)? as u64), alive))
+        })
+        .collect()
+}

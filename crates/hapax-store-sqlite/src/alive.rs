@@ -1,0 +1,31 @@
+//! Who lives, and what the dead had leased. There is one process; but it goes on under another name when it could not
+//! write for a while, and then nobody holds what it had.
+
+use hapax_core::Owner;
+use hapax_core::store::{Alive, AliveReport, Rescued};
+
+use crate::desk::Desk;
+use crate::failure::Failure;
+use crate::rescue::take_back_from;
+
+pub(crate) fn report(desk: &mut Desk<'_>, report: AliveReport) -> Result<Vec<Rescued>, Failure> {
+    let (now, patience) = (desk.moment(), report.patience);
+    let owners = &mut desk.state.owners;
+    let own = Alive::reported(owners.get(&report.owner).copied(), now, patience);
+    owners.insert(report.owner, own);
+    if !own.may_judge(patience) {
+        return Ok(Vec::new());
+    }
+    let dead = owners.iter().filter(|(_, alive)| alive.is_dead(now, patience));
+    let dead: Vec<Owner> = dead.map(|(owner, _)| *owner).collect();
+    let mut rescued = Vec::new();
+    for owner in dead {
+        let room = report.limit - rescued.len() as u32;
+        let of_owner = take_back_from(desk, owner, room)?;
+        if of_owner.is_empty() && room > 0 {
+            desk.state.owners.remove(&owner);
+        }
+        rescued.extend(of_owner);
+    }
+    Ok(rescued)
+}
