@@ -250,7 +250,7 @@ mod tests {
         assert_ne!(name_of(&owners), name);
         assert_eq!(
             owners.reports(),
-            [(owners.current(), 0)],
+            [(name_of(&owners), 0)],
             "the first is silent for good"
         );
     }

@@ -9,7 +9,7 @@ use crate::bench::{Maker, accept, open};
 
 /// Takes the database back to the version before searches.
 const BACK: &str = "
-    DROP TABLE hapax.views, hapax.traffic, hapax.indexed_fields, hapax.noted, hapax.indexed, hapax.alerts;
+    DROP TABLE hapax.views, hapax.traffic, hapax.indexed_fields, hapax.noted, hapax.indexed, hapax.alerts, hapax.owners;
     DROP INDEX hapax.places_turn;
     UPDATE hapax.meta SET value = 2 WHERE key = 'schema_version';";
 

@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn three_lines_around_a_change_are_shown_with_their_numbers_and_none_twice() {
-        let first: String = (1..=20).map(|n| format!("{n}\n")).collect();
+        let first = (1..=20).map(|n| n.to_string() + "\n").collect::<String>();
         let other = first
             .replace("\n7\n", "\n7\n7a\n")
             .replace("\n11\n", "\n")
