@@ -2,7 +2,7 @@
 
 use hapax_core::store::{LOST_MAX, Rescued};
 use hapax_core::{DeliveryState, ErrorClass, Timestamp};
-use rusqlite::params;
+use rusqlite::{Connection, params};
 
 use crate::desk::Desk;
 use crate::failure::Failure;
@@ -63,10 +63,10 @@ fn take_back(desk: &mut Desk<'_>, ended_by: Timestamp, limit: u32) -> Result<Vec
     Ok(rescued)
 }
 
-/// Running rows whose lease ended by then. The index is skipped through by destination, of which
-/// there are few, so that the backlog is never read.
-fn ended(desk: &Desk<'_>, ended_by: Timestamp, limit: u32) -> Result<Vec<WorkRow>, Failure> {
-    let mut destinations = desk.connection.prepare_cached(
+/// Destinations with unfinished work. The index is skipped through by destination, of which there are few, so that the
+/// backlog is never read.
+pub(crate) fn destinations(connection: &Connection) -> Result<Vec<i64>, Failure> {
+    let mut select = connection.prepare_cached(
         "WITH RECURSIVE found (destination) AS (
              SELECT min(destination) FROM work
              UNION ALL
@@ -75,6 +75,12 @@ fn ended(desk: &Desk<'_>, ended_by: Timestamp, limit: u32) -> Result<Vec<WorkRow
          )
          SELECT destination FROM found WHERE destination IS NOT NULL",
     )?;
+    let found = select.query_map([], |row| row.get(0))?;
+    Ok(found.collect::<Result<_, _>>()?)
+}
+
+/// Running rows whose lease ended by then.
+fn ended(desk: &Desk<'_>, ended_by: Timestamp, limit: u32) -> Result<Vec<WorkRow>, Failure> {
     let mut select = desk.connection.prepare_cached(concat!(
         "SELECT ",
         work_row!(),
@@ -82,9 +88,7 @@ fn ended(desk: &Desk<'_>, ended_by: Timestamp, limit: u32) -> Result<Vec<WorkRow
           ORDER BY wake_at LIMIT ?3"
     ))?;
     let mut found = Vec::new();
-    let mut rows = destinations.query([])?;
-    while let Some(row) = rows.next()? {
-        let destination: i64 = row.get(0)?;
+    for destination in destinations(desk.connection)? {
         let room = i64::from(limit) - found.len() as i64;
         if room <= 0 {
             break;
