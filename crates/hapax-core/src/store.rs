@@ -64,9 +64,10 @@ pub trait Store: Send + Sync + 'static {
     /// A delivery with `hand_over` is stored running, with a token, its first attempt counted.
     async fn accept(&self, requests: Vec<AcceptRequest>) -> Vec<Result<Vec<Claim>, Error>>;
 
-    /// Keeps a body that came under an identity whose first body was another. At most
-    /// [`CONFLICTS_MAX`] different ones for each identity; the same one again is counted.
-    async fn quarantine(&self, variants: Vec<Variant>) -> Result<Vec<Quarantined>, Error>;
+    /// Keeps bodies that came under identities whose first bodies were others. At most [`CONFLICTS_MAX`] different
+    /// ones for each identity, those that come first in the call before later ones; the same one again is counted. One
+    /// answer for each, in order. A variant fails alone: its neighbours in the call are not affected.
+    async fn quarantine(&self, variants: Vec<Variant>) -> Vec<Result<Quarantined, Error>>;
 
     /// Leases due deliveries of one destination, the longest due first, each with a new token and
     /// its attempt counted. Of a lane, only the head is ever due.
@@ -203,6 +204,21 @@ pub struct Variant {
     pub headers: Headers,
     /// Its body.
     pub body: bytes::Bytes,
+}
+
+impl Variant {
+    /// Refuses one whose event cannot be of its identity: the ids of events carry the bucket of their key.
+    ///
+    /// # Errors
+    /// [`Error::Rejected`].
+    pub fn check(&self) -> Result<(), Error> {
+        if self.first.bucket() == self.key.bucket() {
+            return Ok(());
+        }
+        Err(Error::Rejected {
+            message: format!("the id {} was made for another event", self.first),
+        })
+    }
 }
 
 /// What became of a variant.

@@ -5,6 +5,7 @@
 //! work that was handed over with it.
 
 mod cached;
+mod conflicts;
 mod directed;
 mod prepare;
 mod queue;

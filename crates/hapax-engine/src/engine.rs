@@ -54,6 +54,8 @@ pub struct Limits {
     pub accept_batch: usize,
     /// Batches under way at once. One, where the store has one writer.
     pub accept_in_flight: usize,
+    /// Requests with a conflict that may wait for its body to be kept; further ones are refused with `Overloaded`.
+    pub conflict_queue: usize,
     /// Entries of the seen-cache.
     pub seen_entries: usize,
     /// How long the seen-cache answers for the store. `forget` waits this long.
@@ -88,6 +90,7 @@ impl Default for Limits {
             accept_queue: 8_192,
             accept_batch: 512,
             accept_in_flight: 1,
+            conflict_queue: 2_048,
             seen_entries: 262_144,
             seen_for: Duration::from_secs(10),
             lease_batch: 128,
@@ -183,6 +186,7 @@ impl Engine {
     pub async fn start(parts: Parts, routing: Routing, limits: Limits) -> Result<Self, Error> {
         let pauses = Pauses::new(parts.store.pauses().await?);
         let (accept_queue, waiting) = mpsc::channel(limits.accept_queue);
+        let (conflict_queue, undecided) = mpsc::channel(limits.conflict_queue);
         let (finish_queue, finished) = mpsc::channel(limits.finish_queue);
         let inner = Arc::new(Inner {
             driver: Owner(parts.random.next_u64()),
@@ -220,7 +224,8 @@ impl Engine {
         });
         // Before anything is leased: others can only take over from those that they have heard of.
         inner.report_alive().await;
-        inner.spawn_at_door(Inner::accept_loop(Arc::clone(&inner), waiting));
+        inner.spawn_at_door(Inner::accept_loop(Arc::clone(&inner), waiting, conflict_queue));
+        inner.spawn_at_door(Inner::conflict_loop(Arc::clone(&inner), undecided));
         inner.spawn_at_door(Inner::dispatch_loop(Arc::clone(&inner)));
         inner.spawn_loop(Inner::finish_loop(Arc::clone(&inner), finished));
         inner.spawn_loop(Inner::heartbeat_loop(Arc::clone(&inner)));

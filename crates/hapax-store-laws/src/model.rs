@@ -19,6 +19,7 @@ mod transfer;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use hapax_core::{Backend, Clock, Timestamp};
 
@@ -32,6 +33,7 @@ pub use restart::{MemorySubject, Restart};
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     state: Arc<Mutex<State>>,
+    conflicts_take: Duration,
 }
 
 impl MemoryStore {
@@ -40,7 +42,15 @@ impl MemoryStore {
         Self {
             clock,
             state: Arc::default(),
+            conflicts_take: Duration::ZERO,
         }
+    }
+
+    /// The same store, in which each call of `quarantine` takes this long: for tests of what must not wait for it.
+    #[must_use]
+    pub fn with_slow_conflicts(mut self, each_call: Duration) -> Self {
+        self.conflicts_take = each_call;
+        self
     }
 
     /// Runs one step. The clock is read under the lock, so that times are in the order of steps.

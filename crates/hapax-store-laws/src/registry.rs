@@ -208,6 +208,10 @@ registry! {
         a_variant_is_kept_once_and_then_counted,
         at_most_so_many_variants_are_kept,
         variants_of_two_identities_are_kept_apart,
+        many_variants_of_one_identity_in_one_call_keep_the_limit,
+        variants_of_many_identities_in_one_call_are_answered_in_order,
+        variants_of_one_identity_that_come_at_once_keep_the_limit,
+        a_variant_that_cannot_be_kept_fails_alone,
         a_released_variant_is_marked,
     }
     looking {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use hapax_store_laws::laws::{
     alerts, claims, dead_groups, durability, fencing, finishing, identities, indexes, jobs, lane_ends,
-    lane_replays, lanes, leasing, owners, purging, purging_ledger, rescue, searching, traffic, transfer,
-    views,
+    lane_replays, lanes, leasing, owners, purging, purging_ledger, quarantine, rescue, searching, traffic,
+    transfer, views,
 };
 use hapax_store_laws::property::{behaves_like_the_model, behaves_like_the_model_over};
 use hapax_store_laws::{Bench, Subject, check};
@@ -28,6 +28,26 @@ fn a_store_that_looks_before_it_inserts_is_caught() {
     is_caught(
         Fault::LooksThenInserts,
         claims::of_copies_in_one_batch_exactly_one_is_new,
+    );
+}
+
+#[test]
+fn a_store_that_keeps_too_many_conflicts_of_one_call_is_caught() {
+    is_caught(
+        Fault::CountsConflictsAlone,
+        quarantine::many_variants_of_one_identity_in_one_call_keep_the_limit,
+    );
+    is_caught(
+        Fault::CountsConflictsAlone,
+        quarantine::variants_of_one_identity_that_come_at_once_keep_the_limit,
+    );
+}
+
+#[test]
+fn a_store_that_refuses_the_neighbours_of_a_conflict_is_caught() {
+    is_caught(
+        Fault::RefusesConflictsTogether,
+        quarantine::a_variant_that_cannot_be_kept_fails_alone,
     );
 }
 

@@ -1,20 +1,19 @@
-//! Accepting: the claims, the payloads and the work of a batch, in one transaction. Where one
-//! request of it can never be written, halves of the batch are tried, until it is alone.
+//! Accepting: the claims, the payloads and the work of a batch, in one transaction. A request
+//! that can never be written is refused alone.
 
 mod claim;
 mod enqueue;
 mod payload;
 
 use std::collections::HashMap;
-use std::ops::Range;
-use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::join3;
 use hapax_core::store::{AcceptRequest, Claim, Error, LedgerEntry};
 use hapax_core::{Generation, Key, NewEvent, Timestamp};
 
-use crate::failure::{self, Failure, Remedy};
+use crate::failure::{self, Failure};
+use crate::parts::{Part, Parts};
 use crate::rows::{key_bucket, key_uuid};
 use crate::session::Session;
 use crate::step::Runner;
@@ -24,85 +23,18 @@ use crate::{indexed, noted};
 /// How often a batch is written whose commit got no answer.
 const UNSURE_MAX: u32 = 3;
 
-/// Bytes of payload written in one transaction: a message to the server has at most a gigabyte.
-const PART_BYTES_MAX: usize = 64 << 20;
-
-/// A part of the batch.
-struct Part {
-    requests: Arc<Vec<AcceptRequest>>,
-    range: Range<usize>,
-}
-
 /// Accepts requests. One answer for each, in order.
 pub(crate) async fn accept(runner: &Runner, requests: Vec<AcceptRequest>) -> Vec<Result<Vec<Claim>, Error>> {
-    let requests = Arc::new(requests);
-    let mut answers: Vec<Option<Result<Vec<Claim>, Error>>> = requests.iter().map(check).collect();
-    let mut parts = by_bytes(&requests);
-    let mut down: Option<Failure> = None;
-    // From the front, so that what came first is accepted first.
-    while let Some(range) = parts.pop() {
-        let open: Vec<usize> = range.clone().filter(|at| answers[*at].is_none()).collect();
-        if open.is_empty() {
-            continue;
-        }
-        if open.len() < range.len() && range.len() > 1 {
-            // Refused before anything was sent; the others are tried around it.
-            parts.extend(runs(&open).into_iter().rev());
-            continue;
-        }
-        let outcome = match &down {
-            Some(failure) => Err(failure.clone()),
-            None => write_surely(runner, &requests, range.clone()).await,
-        };
-        match outcome {
-            Ok(claims) => {
-                for (at, claims) in range.zip(claims) {
-                    answers[at] = Some(Ok(claims));
-                }
-            }
-            Err(failure) if failure.remedy() == Remedy::Bisect && range.len() > 1 => {
-                let middle = range.start + range.len() / 2;
-                parts.push(middle..range.end);
-                parts.push(range.start..middle);
-            }
-            Err(failure) => {
-                for at in range {
-                    answers[at] = Some(Err(failure.to_error()));
-                }
-                if failure.remedy() == Remedy::Discard {
-                    down = Some(failure);
-                }
-            }
-        }
-    }
-    let missing = || Err(Failure::Moved.to_error());
-    answers
-        .into_iter()
-        .map(|answer| answer.unwrap_or_else(missing))
-        .collect()
-}
-
-/// Parts that one message to the server can hold, the first last.
-fn by_bytes(requests: &[AcceptRequest]) -> Vec<Range<usize>> {
-    let mut parts: Vec<Range<usize>> = Vec::new();
-    let mut bytes: usize = 0;
-    for (at, request) in requests.iter().enumerate() {
-        let payload: usize = request
-            .events
-            .iter()
+    let refused = requests.iter().map(check).collect();
+    let parts = Parts::new(requests, refused, |request| {
+        let events = request.events.iter();
+        events
             .map(|event| event.body.len() + event.headers.as_bytes().len())
-            .sum();
-        bytes = bytes.saturating_add(payload);
-        match parts.last_mut() {
-            Some(part) if bytes <= PART_BYTES_MAX => part.end += 1,
-            _ => {
-                parts.push(at..at + 1);
-                bytes = payload;
-            }
-        }
-    }
-    parts.reverse();
+            .sum()
+    });
     parts
+        .write(|part| async move { write_surely(runner, &part).await })
+        .await
 }
 
 /// What can be said of a request without asking the database.
@@ -116,33 +48,13 @@ fn check(request: &AcceptRequest) -> Option<Result<Vec<Claim>, Error>> {
     }))
 }
 
-/// Runs of neighbours.
-fn runs(places: &[usize]) -> Vec<Range<usize>> {
-    let mut runs: Vec<Range<usize>> = Vec::new();
-    for at in places {
-        match runs.last_mut() {
-            Some(run) if run.end == *at => run.end += 1,
-            _ => runs.push(*at..*at + 1),
-        }
-    }
-    runs
-}
-
 /// Writes a part. After a commit without an answer the same is written again, with the same ids: what
 /// was there is then found.
-async fn write_surely(
-    runner: &Runner,
-    requests: &Arc<Vec<AcceptRequest>>,
-    range: Range<usize>,
-) -> Result<Vec<Vec<Claim>>, Failure> {
-    let part = Part {
-        requests: Arc::clone(requests),
-        range,
-    };
+async fn write_surely(runner: &Runner, part: &Part<AcceptRequest>) -> Result<Vec<Vec<Claim>>, Failure> {
     let mut tries = 1;
     loop {
         match runner
-            .run(&part, |session, part| write(session, part).boxed())
+            .run(part, |session, part| write(session, part.items()).boxed())
             .await
         {
             Err(Failure::Unsure(_)) if tries < UNSURE_MAX => tries += 1,
@@ -157,8 +69,7 @@ enum Fate {
     Seen(LedgerEntry),
 }
 
-async fn write(session: &Session, part: &Part) -> Result<Vec<Vec<Claim>>, Failure> {
-    let requests = &part.requests[part.range.clone()];
+async fn write(session: &Session, requests: &[AcceptRequest]) -> Result<Vec<Vec<Claim>>, Failure> {
     let events = || requests.iter().flat_map(|request| &request.events);
     // Copies inside the batch: the first of them is the candidate.
     let mut first: HashMap<Key, &NewEvent> = HashMap::new();

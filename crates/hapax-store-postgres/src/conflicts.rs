@@ -1,15 +1,24 @@
 //! Other bodies under a known identity: kept apart, looked at, released.
 
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
 use bytes::Bytes;
-use hapax_core::store::{CONFLICTS_MAX, Quarantined, Variant};
+use futures_util::FutureExt;
+use hapax_core::store::{CONFLICTS_MAX, Error, Quarantined, Variant};
 use hapax_core::{BodyHash, EventId, Headers};
+use uuid::Uuid;
 
 use crate::batch::Batch;
 use crate::bind::bind;
 use crate::failure::Failure;
 use crate::noted::{self, Noted};
-use crate::rows::{bucket_of, key_at, key_bucket, key_uuid, time_at, uuid_of};
+use crate::parts::{Part, Parts};
+use crate::rows::{bucket_of, hash_at, id_at, key_at, key_bucket, key_uuid, time_at, uuid_of};
 use crate::session::Session;
+use crate::step::Runner;
+
+const KNOWN: &str = "
+    SELECT c.first, c.raw_hash FROM {n} JOIN hapax.conflicts c ON c.bucket = {bucket} AND c.first = n.first";
 
 // Two replicas that quarantine for one identity count one after the other.
 const LOCK: &str = "
@@ -17,15 +26,13 @@ const LOCK: &str = "
     ORDER BY l.bucket + 0, l.key FOR UPDATE OF l";
 
 const AGAIN: &str = "
-    UPDATE hapax.conflicts SET seen = seen + 1
-    WHERE bucket = $1::int2 AND first = $2::uuid AND raw_hash = $3::bytea RETURNING seen";
-
-const COUNT: &str = "SELECT count(*) FROM hapax.conflicts WHERE bucket = $1::int2 AND first = $2::uuid";
+    UPDATE hapax.conflicts AS c SET seen = c.seen + n.seen
+    FROM {n} WHERE c.bucket = {bucket} AND c.first = n.first AND c.raw_hash = n.raw_hash
+    RETURNING c.first";
 
 const INSERT: &str = "
-    INSERT INTO hapax.conflicts (bucket, first, raw_hash, no, key, received_at, seen, source, headers, body)
-    VALUES ($1::int2, $2::uuid, $3::bytea, $4::int8, $5::uuid, $6::int8, 1, $7::text, $8::bytea, $9::bytea)
-    ON CONFLICT (bucket, first, raw_hash) DO NOTHING";
+    INSERT INTO hapax.conflicts AS c {rows}
+    ON CONFLICT (bucket, first, raw_hash) DO UPDATE SET seen = c.seen + excluded.seen";
 
 const SELECT: &str = "
     SELECT key, source, received_at, headers, body FROM hapax.conflicts
@@ -35,61 +42,144 @@ const RELEASE: &str = "
     UPDATE hapax.conflicts SET released_as = $4::uuid
     WHERE bucket = $1::int2 AND first = $2::uuid AND raw_hash = $3::bytea";
 
-/// Keeps variants, each body once.
-pub(crate) async fn quarantine(session: &Session, variants: &[Variant]) -> Result<Vec<Quarantined>, Failure> {
-    if variants.is_empty() {
-        return Ok(Vec::new());
-    }
-    session.begin().await?;
-    let keys = Batch::in_buckets(variants.iter().map(|variant| key_bucket(variant.key)))
-        .column("key", variants.iter().map(|variant| key_uuid(variant.key)));
-    session.write(LOCK, &keys).await?;
-    let mut answers = Vec::with_capacity(variants.len());
-    for variant in variants {
-        answers.push(keep(session, variant).await?);
-    }
-    let kept = variants.iter().zip(&answers);
-    let kept: Vec<_> = kept
-        .filter(|(_, answer)| **answer == Quarantined::Kept)
-        .map(|(variant, _)| (bucket_of(variant.first), uuid_of(variant.first)))
-        .collect();
-    noted::note(session, Noted::Conflict, &kept).await?;
-    session.commit().await?;
-    Ok(answers)
+/// Keeps variants, each body once. One answer for each, in order.
+pub(crate) async fn quarantine(runner: &Runner, variants: Vec<Variant>) -> Vec<Result<Quarantined, Error>> {
+    let check = |variant: &Variant| variant.check().err().map(Err);
+    let refused = variants.iter().map(check).collect();
+    let parts = Parts::new(variants, refused, |variant| {
+        variant.body.len() + variant.headers.as_bytes().len()
+    });
+    parts
+        .write(|part: Part<Variant>| async move {
+            runner
+                .run(&part, |session, part| keep(session, part.items()).boxed())
+                .await
+        })
+        .await
 }
 
-async fn keep(session: &Session, variant: &Variant) -> Result<Quarantined, Failure> {
-    let (bucket, first) = (bucket_of(variant.first), uuid_of(variant.first));
-    let raw_hash = &variant.raw_hash.as_bytes()[..];
-    if session
-        .optional(AGAIN, bind![bucket, first, raw_hash])
-        .await?
-        .is_some()
-    {
-        return Ok(Quarantined::Again);
+/// The bodies that are kept of each event, by their hashes.
+type Known = HashMap<EventId, HashSet<BodyHash>>;
+
+/// What becomes of variants.
+struct Plan<'v> {
+    answers: Vec<Quarantined>,
+    /// Those that are new, in the order of arrival, and how often each was seen.
+    new: Vec<(&'v Variant, i64)>,
+    /// Those that were kept before, and how often each was seen now.
+    again: BTreeMap<(i16, Uuid, &'v [u8]), i64>,
+}
+
+async fn keep(session: &Session, variants: &[Variant]) -> Result<Vec<Quarantined>, Failure> {
+    session.begin().await?;
+    let mut known = look(session, variants).await?;
+    let mut plan = Plan::new(variants, &known);
+    if !plan.new.is_empty() {
+        // Whoever else brings bodies of these events waits; what came before the lock is seen now.
+        let news: Vec<&Variant> = plan.new.iter().map(|(variant, _)| *variant).collect();
+        let keys: BTreeSet<(i16, Uuid)> = news
+            .iter()
+            .map(|variant| (key_bucket(variant.key), key_uuid(variant.key)))
+            .collect();
+        let keys = Batch::in_buckets(keys.iter().map(|(bucket, _)| *bucket))
+            .column("key", keys.iter().map(|(_, key)| *key));
+        session.write(LOCK, &keys).await?;
+        known.extend(look(session, news).await?);
+        plan = Plan::new(variants, &known);
     }
-    let kept: i64 = session.one(COUNT, bind![bucket, first]).await?.try_get(0)?;
-    if kept >= CONFLICTS_MAX as i64 {
-        return Ok(Quarantined::Full);
+    plan.write(session).await?;
+    session.commit().await?;
+    Ok(plan.answers)
+}
+
+/// What is kept of the events of these variants.
+async fn look<'v>(
+    session: &Session,
+    variants: impl IntoIterator<Item = &'v Variant>,
+) -> Result<Known, Failure> {
+    let events: BTreeMap<EventId, i16> = variants
+        .into_iter()
+        .map(|variant| (variant.first, bucket_of(variant.first)))
+        .collect();
+    let batch = Batch::in_buckets(events.values().copied())
+        .column("first", events.keys().map(|event| uuid_of(*event)));
+    let mut known = Known::new();
+    for row in &session.over(KNOWN, &batch).await? {
+        let first = id_at(row, 0)?;
+        known.entry(first).or_default().insert(hash_at(row, 1)?);
     }
-    let (_, mut numbers) = session.take(1).await?;
-    session
-        .execute(
-            INSERT,
-            bind![
-                bucket,
-                first,
-                raw_hash,
-                numbers.next()?,
-                key_uuid(variant.key),
-                variant.received_at.as_micros(),
-                variant.source.as_str(),
-                variant.headers.as_bytes(),
-                &variant.body[..],
-            ],
-        )
-        .await?;
-    Ok(Quarantined::Kept)
+    Ok(known)
+}
+
+impl<'v> Plan<'v> {
+    /// Decides about each variant in turn.
+    fn new(variants: &'v [Variant], known: &Known) -> Self {
+        let mut plan = Self {
+            answers: Vec::with_capacity(variants.len()),
+            new: Vec::new(),
+            again: BTreeMap::new(),
+        };
+        let mut places: HashMap<(EventId, BodyHash), usize> = HashMap::new();
+        let mut added: HashMap<EventId, usize> = HashMap::new();
+        for variant in variants {
+            let first = variant.first;
+            let kept = known.get(&first);
+            let added = added.entry(first).or_default();
+            plan.answers
+                .push(if kept.is_some_and(|kept| kept.contains(&variant.raw_hash)) {
+                    let row = (bucket_of(first), uuid_of(first), &variant.raw_hash.as_bytes()[..]);
+                    *plan.again.entry(row).or_default() += 1;
+                    Quarantined::Again
+                } else if let Some(at) = places.get(&(first, variant.raw_hash)) {
+                    plan.new[*at].1 += 1;
+                    Quarantined::Again
+                } else if kept.map_or(0, HashSet::len) + *added >= CONFLICTS_MAX {
+                    Quarantined::Full
+                } else {
+                    *added += 1;
+                    places.insert((first, variant.raw_hash), plan.new.len());
+                    plan.new.push((variant, 1));
+                    Quarantined::Kept
+                });
+        }
+        plan
+    }
+
+    async fn write(&self, session: &Session) -> Result<(), Failure> {
+        let rows = || self.again.iter();
+        let again = Batch::in_buckets(rows().map(|((bucket, ..), _)| *bucket))
+            .column("first", rows().map(|((_, first, _), _)| *first))
+            .column("raw_hash", rows().map(|((.., raw_hash), _)| *raw_hash))
+            .column("seen", rows().map(|(_, seen)| *seen));
+        if session.over(AGAIN, &again).await?.len() < self.again.len() {
+            // One was purged just now.
+            return Err(Failure::Moved);
+        }
+        if self.new.is_empty() {
+            return Ok(());
+        }
+        let (_, mut numbers) = session.take(self.new.len()).await?;
+        let numbers = numbers.several(self.new.len())?;
+        let new = || self.new.iter().map(|(variant, _)| *variant);
+        let batch = Batch::in_buckets(new().map(|variant| bucket_of(variant.first)))
+            .column("first", new().map(|variant| uuid_of(variant.first)))
+            .column("raw_hash", new().map(|variant| &variant.raw_hash.as_bytes()[..]))
+            .column("no", numbers)
+            .column("key", new().map(|variant| key_uuid(variant.key)))
+            .column(
+                "received_at",
+                new().map(|variant| variant.received_at.as_micros()),
+            )
+            .column("seen", self.new.iter().map(|(_, seen)| *seen))
+            .column("source", new().map(|variant| variant.source.as_str()))
+            .column("headers", new().map(|variant| variant.headers.as_bytes()))
+            .column("body", new().map(|variant| &variant.body[..]));
+        session.write(INSERT, &batch).await?;
+        let events: BTreeSet<(i16, Uuid)> = new()
+            .map(|variant| (bucket_of(variant.first), uuid_of(variant.first)))
+            .collect();
+        noted::note(session, Noted::Conflict, &Vec::from_iter(events)).await
+    }
 }
 
 /// A quarantined body.

@@ -43,6 +43,7 @@ mod open;
 mod operations;
 mod options;
 mod outcome;
+mod parts;
 mod pauses;
 mod pool;
 mod probe;

@@ -79,6 +79,30 @@ impl PostgresStore {
         run(&self.runner, input, step).await
     }
 
+    /// Writes so many items that events wait for, each of which has an answer of its own.
+    async fn run_each<T, F>(&self, asked: usize, write: impl FnOnce(Runner) -> F) -> Vec<Result<T, Error>>
+    where
+        T: Send + 'static,
+        F: Future<Output = Vec<Result<T, Error>>> + Send + 'static,
+    {
+        let Ok(place) = self.runner.pool.admit() else {
+            return (0..asked).map(|_| Err(Error::Overloaded)).collect();
+        };
+        let write = write(self.runner.clone());
+        let task = tokio::spawn(async move {
+            let answers = write.await;
+            drop(place);
+            answers
+        });
+        task.await.unwrap_or_else(|_| {
+            let stopped = || Error::Unavailable {
+                message: "the step was stopped".to_owned(),
+                source: None,
+            };
+            (0..asked).map(|_| Err(stopped())).collect()
+        })
+    }
+
     /// Runs a step of upkeep, or an operator's.
     pub(crate) async fn keep_up<I, O>(&self, input: I, step: Step<I, O>) -> Result<O, Error>
     where
@@ -126,28 +150,15 @@ impl std::fmt::Debug for PostgresStore {
 #[async_trait]
 impl Store for PostgresStore {
     async fn accept(&self, requests: Vec<AcceptRequest>) -> Vec<Result<Vec<Claim>, Error>> {
-        let asked = requests.len();
-        let Ok(place) = self.runner.pool.admit() else {
-            return (0..asked).map(|_| Err(Error::Overloaded)).collect();
-        };
-        let runner = self.runner.clone();
-        let task = tokio::spawn(async move {
-            let answers = accept::accept(&runner, requests).await;
-            drop(place);
-            answers
-        });
-        task.await.unwrap_or_else(|_| {
-            let stopped = || Error::Unavailable {
-                message: "the step was stopped".to_owned(),
-                source: None,
-            };
-            (0..asked).map(|_| Err(stopped())).collect()
+        self.run_each(requests.len(), |runner| async move {
+            accept::accept(&runner, requests).await
         })
+        .await
     }
 
-    async fn quarantine(&self, variants: Vec<Variant>) -> Result<Vec<Quarantined>, Error> {
-        self.run(variants, |session, variants| {
-            conflicts::quarantine(session, variants).boxed()
+    async fn quarantine(&self, variants: Vec<Variant>) -> Vec<Result<Quarantined, Error>> {
+        self.run_each(variants.len(), |runner| async move {
+            conflicts::quarantine(&runner, variants).await
         })
         .await
     }

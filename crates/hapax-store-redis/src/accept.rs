@@ -177,7 +177,7 @@ fn another_events(id: EventId) -> Error {
 }
 
 /// One failure, told to everybody whom it hit.
-fn shared(failure: &Failure) -> Error {
+pub(crate) fn shared(failure: &Failure) -> Error {
     match failure {
         Failure::TooMany => Error::Overloaded,
         Failure::Damaged(message) => Error::Damaged {

@@ -1,73 +1,212 @@
 //! Other bodies under a known identity: kept apart, looked at, released. Beside the event, also when that is gone.
 
-use hapax_core::store::{CONFLICTS_MAX, ConflictView, Quarantined, Variant};
+use std::collections::HashMap;
+
+use futures_util::future::join_all;
+use hapax_core::store::{CONFLICTS_MAX, ConflictView, Error, Quarantined, Variant};
 use hapax_core::{BodyHash, EventId, Key, Timestamp};
+use redis::Value;
 use serde_bytes::ByteBuf;
 
+use crate::accept::shared;
 use crate::event::{Conflict, conflict_field, pack_body, sixteen, unpack_body};
 use crate::failure::{Failure, damaged};
 use crate::identity::event_key;
 use crate::link::Link;
 use crate::shards::Shard;
 use crate::snapshot::{Change, Command, Made, ROUNDS_MAX, Room};
-use crate::spread::{by_shard, in_order};
-use crate::{packed, reply};
+use crate::spread::by_shard;
+use crate::{Options, packed, reply};
 
-/// Keeps variants, each body once.
-pub(crate) async fn quarantine(link: &Link, variants: Vec<Variant>) -> Result<Vec<Quarantined>, Failure> {
-    let calls = by_shard(variants, |variant| link.shards().of_event(variant.first));
-    in_order(
-        calls
-            .into_iter()
-            .map(|(shard, variants)| keep_some(link, shard, variants)),
-    )
-    .await
+/// Variants of one event that are read with one command: the stack of a script is short.
+const GROUP_MAX: usize = 1_000;
+
+/// Variants of one event, each with its place in the call.
+struct Group {
+    event: EventId,
+    variants: Vec<(usize, Variant)>,
 }
 
-async fn keep_some(
+/// What becomes of the variants of one event, if nobody is faster.
+struct Plan {
+    change: Change,
+    answers: Vec<Quarantined>,
+}
+
+/// Keeps variants, each body once. One answer for each, in order.
+pub(crate) async fn quarantine(
     link: &Link,
-    shard: Shard,
-    variants: Vec<(usize, Variant)>,
-) -> Result<Vec<(usize, Quarantined)>, Failure> {
-    let mut answers = Vec::with_capacity(variants.len());
-    for (place, variant) in variants {
-        answers.push((place, keep(link, shard, &variant).await?));
+    options: &Options,
+    variants: Vec<Variant>,
+) -> Vec<Result<Quarantined, Error>> {
+    let mut answers: Vec<Option<Result<Quarantined, Error>>> = variants
+        .iter()
+        .map(|variant| variant.check().err().map(Err))
+        .collect();
+    let sound = variants.into_iter().enumerate();
+    let sound = sound.filter(|(place, _)| answers[*place].is_none()).collect();
+    let calls = by_shard(sound, |(_, variant): &(usize, Variant)| {
+        link.shards().of_event(variant.first)
+    });
+    let calls = calls.into_iter().map(|(shard, variants)| {
+        let variants = variants.into_iter().map(|(_, placed)| placed);
+        keep_all(link, options, shard, by_event(variants))
+    });
+    for (place, answer) in join_all(calls).await.into_iter().flatten() {
+        answers[place] = Some(answer);
     }
+    let unanswered = || Err(damaged("the answer to a conflict").into_error());
+    let answers = answers.into_iter();
+    answers.map(|answer| answer.unwrap_or_else(unanswered)).collect()
+}
+
+fn by_event(variants: impl Iterator<Item = (usize, Variant)>) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut places: HashMap<EventId, usize> = HashMap::new();
+    for (place, variant) in variants {
+        let event = variant.first;
+        let known = places.get(&event).and_then(|at| groups.get_mut(*at));
+        match known.filter(|group| group.variants.len() < GROUP_MAX) {
+            Some(group) => group.variants.push((place, variant)),
+            // A further group of the same event is overtaken by the one before it, and tried again.
+            None => {
+                places.insert(event, groups.len());
+                groups.push(Group {
+                    event,
+                    variants: vec![(place, variant)],
+                });
+            }
+        }
+    }
+    groups
+}
+
+/// Keeps the variants of one shard: two calls for all of them, and again for those where somebody was faster.
+async fn keep_all(
+    link: &Link,
+    options: &Options,
+    shard: Shard,
+    mut groups: Vec<Group>,
+) -> Vec<(usize, Result<Quarantined, Error>)> {
+    let mut answers = Vec::new();
+    let mut failure = Failure::Contended;
+    for _ in 0..ROUNDS_MAX {
+        if groups.is_empty() {
+            break;
+        }
+        match keep_once(link, options, shard, &mut groups).await {
+            Ok(kept) => answers.extend(kept),
+            Err(failed) => {
+                failure = failed;
+                break;
+            }
+        }
+    }
+    let left = groups.iter().flat_map(|group| &group.variants);
+    answers.extend(left.map(|(place, _)| (*place, Err(shared(&failure)))));
+    answers
+}
+
+/// Reads, decides and writes. Those groups stay where somebody was faster.
+async fn keep_once(
+    link: &Link,
+    options: &Options,
+    shard: Shard,
+    groups: &mut Vec<Group>,
+) -> Result<Vec<(usize, Result<Quarantined, Error>)>, Failure> {
+    let numbers = groups.iter().map(|group| group.variants.len() as u64).sum();
+    let commands = groups.iter().flat_map(Group::look).collect();
+    let mut snapshot = link.read_and_take(shard, commands, numbers).await?;
+    let mut plans = Vec::with_capacity(groups.len());
+    let mut number = snapshot.number;
+    for group in groups.iter() {
+        let (fields, known) = (snapshot.next()?, snapshot.next()?);
+        plans.push(group.plan(count(fields)?, reply::list(known)?, number)?);
+        number += group.variants.len() as u64;
+    }
+    let wait = |variant: &Variant| options.wait.get(&variant.source).copied().unwrap_or(0);
+    let sources = groups.iter().flat_map(|group| &group.variants);
+    let asked = sources.map(|(_, variant)| wait(variant)).max().unwrap_or(0);
+    let (made, have) = {
+        let changes = plans.iter().map(|plan| &plan.change);
+        let changes: Vec<&Change> = changes.filter(|change| !change.is_empty()).collect();
+        link.apply_and_wait(shard, &changes, Room::Needed, asked).await?
+    };
+    let mut made = made.into_iter();
+    let mut answers = Vec::new();
+    let mut overtaken = Vec::new();
+    for (group, plan) in std::mem::take(groups).into_iter().zip(plans) {
+        if !plan.change.is_empty() && made.next() != Some(Made::Yes) {
+            overtaken.push(group);
+            continue;
+        }
+        for ((place, variant), answer) in group.variants.into_iter().zip(plan.answers) {
+            let asked = wait(&variant);
+            // Of one that is not kept, no replica need have anything.
+            let is_safe = answer == Quarantined::Full || have >= asked;
+            let few = || Failure::FewReplicas { asked, have }.into_error();
+            answers.push((place, is_safe.then_some(answer).ok_or_else(few)));
+        }
+    }
+    *groups = overtaken;
     Ok(answers)
 }
 
-async fn keep(link: &Link, shard: Shard, variant: &Variant) -> Result<Quarantined, Failure> {
-    for _ in 0..ROUNDS_MAX {
-        let event = event_key(variant.first);
-        let field = conflict_field(variant.raw_hash);
-        let commands = vec![
-            Command::new("HGET", event.clone()).arg(field.clone()),
-            Command::new("HGET", event.clone()).arg("v"),
-            Command::new("HKEYS", event.clone()),
-        ];
-        let mut snapshot = link.read_and_take(shard, commands, 1).await?;
-        let known = reply::optional_bytes(snapshot.next()?)?;
-        let version = reply::optional_bytes(snapshot.next()?)?.unwrap_or_default();
-        let kept = count(snapshot.next()?)?;
-        let (change, answer) = match known {
-            Some(known) => (again(event, field, known)?, Quarantined::Again),
-            None if kept >= CONFLICTS_MAX => return Ok(Quarantined::Full),
-            None => {
-                // The event's version changes too: so neither its end nor another variant comes in between.
-                let change = Change::default().when(event, "v", version);
-                (first(change, variant, snapshot.number)?, Quarantined::Kept)
-            }
-        };
-        let made = link.apply(shard, &[change], Room::Needed).await?;
-        if made == [Made::Yes] {
-            return Ok(answer);
-        }
+impl Group {
+    /// Reads the names of the event's fields, its version, and what is kept of these bodies.
+    fn look(&self) -> [Command; 2] {
+        let event = event_key(self.event);
+        let known = Command::new("HMGET", event.clone()).arg("v");
+        let known = self.variants.iter().fold(known, |command, (_, variant)| {
+            command.arg(conflict_field(variant.raw_hash))
+        });
+        [Command::new("HKEYS", event), known]
     }
-    Err(Failure::Contended)
+
+    /// Decides about each variant in turn. `number` is the first of as many as there are variants.
+    fn plan(&self, mut kept: usize, known: Vec<Value>, number: u64) -> Result<Plan, Failure> {
+        let mut known = known.into_iter().map(reply::optional_bytes);
+        let version = known.next().transpose()?.flatten().unwrap_or_default();
+        // For each body: what was stored, what is to be, and the variant that brings it.
+        let mut bodies: HashMap<BodyHash, (Option<Vec<u8>>, Conflict, &Variant)> = HashMap::new();
+        let mut answers = Vec::with_capacity(self.variants.len());
+        for (((_, variant), stored), number) in self.variants.iter().zip(known).zip(number..) {
+            let stored = stored?;
+            if let Some((_, conflict, _)) = bodies.get_mut(&variant.raw_hash) {
+                conflict.seen += 1;
+                answers.push(Quarantined::Again);
+            } else if let Some(stored) = stored {
+                let mut conflict: Conflict = packed::unpack(&stored, "a conflict")?;
+                conflict.seen += 1;
+                bodies.insert(variant.raw_hash, (Some(stored), conflict, variant));
+                answers.push(Quarantined::Again);
+            } else if kept >= CONFLICTS_MAX {
+                answers.push(Quarantined::Full);
+            } else {
+                kept += 1;
+                bodies.insert(variant.raw_hash, (None, first(variant, number), variant));
+                answers.push(Quarantined::Kept);
+            }
+        }
+        let event = event_key(self.event);
+        let mut change = Change::default();
+        for (raw_hash, (stored, conflict, variant)) in bodies {
+            match stored {
+                Some(stored) => replace(&mut change, self.event, raw_hash, stored, &conflict)?,
+                None => add(&mut change, variant, &conflict)?,
+            }
+        }
+        if answers.contains(&Quarantined::Kept) {
+            // The event's version changes too: so neither its end nor another variant comes in between.
+            change = change.when(event.clone(), "v", version);
+            change.then(Command::new("HSET", event).arg("v").number(number));
+        }
+        Ok(Plan { change, answers })
+    }
 }
 
 /// How many of an event's fields are conflicts.
-fn count(fields: redis::Value) -> Result<usize, Failure> {
+fn count(fields: Value) -> Result<usize, Failure> {
     let mut conflicts = 0;
     for field in reply::list(fields)? {
         conflicts += usize::from(reply::bytes(field)?.first() == Some(&b'c'));
@@ -75,32 +214,30 @@ fn count(fields: redis::Value) -> Result<usize, Failure> {
     Ok(conflicts)
 }
 
-/// The same body once more.
-fn again(event: Vec<u8>, field: Vec<u8>, known: Vec<u8>) -> Result<Change, Failure> {
-    let mut conflict: Conflict = packed::unpack(&known, "a conflict")?;
-    conflict.seen += 1;
-    replaced(event, field, known, &conflict)
-}
-
-fn replaced(event: Vec<u8>, field: Vec<u8>, known: Vec<u8>, next: &Conflict) -> Result<Change, Failure> {
-    let mut change = Change::default().when(event.clone(), field.clone(), known);
+/// Writes what is known of a body that was kept before, if it is still so.
+fn replace(
+    change: &mut Change,
+    first: EventId,
+    raw_hash: BodyHash,
+    known: Vec<u8>,
+    next: &Conflict,
+) -> Result<(), Failure> {
+    let (event, field) = (event_key(first), conflict_field(raw_hash));
+    *change = std::mem::take(change).when(event.clone(), field.clone(), known);
     change.then(Command::new("HSET", event).arg(field).arg(packed::pack(next)?));
-    Ok(change)
+    Ok(())
 }
 
-fn first(mut change: Change, variant: &Variant, number: u64) -> Result<Change, Failure> {
-    let conflict = Conflict {
+/// What is known of a body that is new.
+fn first(variant: &Variant, number: u64) -> Conflict {
+    Conflict {
         seen: 1,
         received_at: variant.received_at.as_micros(),
         source: variant.source.to_string(),
         body_bytes: variant.body.len() as u64,
         order: number,
         released_as: None,
-    };
-    add(&mut change, variant, &conflict)?;
-    let event = event_key(variant.first);
-    change.then(Command::new("HSET", event).arg("v").number(number));
-    Ok(change)
+    }
 }
 
 /// What keeps a variant.
@@ -180,15 +317,15 @@ pub(crate) async fn mark_released(
     event: EventId,
 ) -> Result<(), Failure> {
     let shard = link.shards().of_event(id);
-    let (key, field) = (event_key(id), conflict_field(raw_hash));
     for _ in 0..ROUNDS_MAX {
-        let command = Command::new("HGET", key.clone()).arg(field.clone());
+        let command = Command::new("HGET", event_key(id)).arg(conflict_field(raw_hash));
         let Some(known) = reply::optional_bytes(link.read(shard, vec![command]).await?.next()?)? else {
             return Ok(());
         };
         let mut conflict: Conflict = packed::unpack(&known, "a conflict")?;
         conflict.released_as = Some(ByteBuf::from(event.as_bytes()));
-        let change = replaced(key.clone(), field.clone(), known, &conflict)?;
+        let mut change = Change::default();
+        replace(&mut change, id, raw_hash, known, &conflict)?;
         if link.apply_one(shard, change).await? == Made::Yes {
             return Ok(());
         }

@@ -42,6 +42,25 @@ pub(crate) struct Link {
     wait_timeout: Duration,
 }
 
+/// What is asked of a shard.
+struct Call<'c> {
+    shard: Shard,
+    script: &'c Script,
+    args: &'c [Vec<u8>],
+    /// Replicas to wait for afterwards.
+    replicas: u8,
+    form: ScriptForm,
+}
+
+/// How the server is told which script to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ScriptForm {
+    /// By its hash, where the server is known to have it, and otherwise with its text.
+    AsKnown,
+    /// With its text: the server has forgotten it.
+    Text,
+}
+
 /// The answer of a script, and how many replicas have what it wrote.
 pub(crate) struct Waited {
     pub(crate) value: Value,
@@ -123,57 +142,101 @@ impl Link {
         replicas: u8,
         deadline: Instant,
     ) -> Result<Waited, Failure> {
-        let mut command = script.by_hash(&self.shards, shard, args);
+        let mut call = Call {
+            shard,
+            script,
+            args,
+            replicas,
+            form: ScriptForm::AsKnown,
+        };
+        let mut deadline = deadline;
         fail::fail_point!("redis.before_script");
         loop {
-            let failure = match self.once(shard, &command, replicas, deadline).await {
+            let failure = match self.once(&call, deadline).await {
                 Ok(value) => {
                     fail::fail_point!("redis.after_script");
                     return Ok(value);
                 }
                 Err(failure) => failure,
             };
+            let next = failure.next();
+            if next == Next::WithText && call.form == ScriptForm::AsKnown {
+                // It has not begun, and with its text it will: no reason to give up, however little time is left.
+                call.form = ScriptForm::Text;
+                deadline = deadline.max(Instant::now() + self.call_timeout / TRIES);
+                continue;
+            }
             if Instant::now() + self.call_timeout / TRIES >= deadline {
                 return Err(failure);
             }
-            match (&failure, failure.next(), script.repeat()) {
-                (_, Next::WithText, _) => command = script.by_text(&self.shards, shard, args),
+            match (&failure, next, script.repeat()) {
                 (_, Next::To(node), _) => self.routes.moved(self.shards.slot(shard), node),
                 (_, Next::Later, _) | (Failure::Unknown(_), _, Repeat::Safe) => {
                     self.routes.doubt();
                     sleep(PAUSE).await;
                 }
-                (_, Next::Never, _) => return Err(failure),
+                (_, Next::WithText | Next::Never, _) => return Err(failure),
             }
         }
     }
 
     /// One try.
-    async fn once(
-        &self,
-        shard: Shard,
-        command: &redis::Cmd,
-        replicas: u8,
-        deadline: Instant,
-    ) -> Result<Waited, Failure> {
-        let node = self.node_of(shard, deadline).await?;
-        if replicas == 0 {
-            let connection = self.connections.get(&node, Use::Plain, deadline).await?;
-            let value = connection.send(command, deadline).await?;
-            return Ok(Waited { value, replicas });
+    async fn once(&self, call: &Call<'_>, deadline: Instant) -> Result<Waited, Failure> {
+        let node = self.node_of(call.shard, deadline).await?;
+        let purpose = if call.replicas == 0 {
+            Use::Plain
+        } else {
+            Use::Waiting
+        };
+        let connection = self.connections.get(&node, purpose, deadline).await?;
+        let scripts = connection.scripts();
+        // The text goes along where the server may not have it: a refusal would cost a `WAIT` that waits for nothing.
+        let is_known = call.form == ScriptForm::AsKnown && scripts.has(call.script.hash());
+        let command = if is_known {
+            call.script.by_hash(&self.shards, call.shard, call.args)
+        } else {
+            call.script.by_text(&self.shards, call.shard, call.args)
+        };
+        let sent = if call.replicas == 0 {
+            let value = connection.send(&command, deadline).await;
+            value.map(|value| Waited { value, replicas: 0 })
+        } else {
+            let wait = self.wait(call.replicas, deadline);
+            let sent = connection.send_both(&command, &wait, deadline).await;
+            sent.and_then(|[value, have]| {
+                let replicas = reply::number(have)? as u8;
+                Ok(Waited { value, replicas })
+            })
+        };
+        match &sent {
+            Ok(_) => scripts.learn(call.script.hash()),
+            Err(failure) if failure.next() == Next::WithText => scripts.clear(),
+            Err(_) => {}
         }
-        let connection = self.connections.get(&node, Use::Waiting, deadline).await?;
+        sent
+    }
+
+    /// `WAIT`, for as long as it may take, and no longer than the call: that it was not enough is an answer, too.
+    fn wait(&self, replicas: u8, deadline: Instant) -> redis::Cmd {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let limit = self
+            .wait_timeout
+            .min(left.saturating_sub(self.call_timeout / TRIES));
         let mut wait = redis::cmd("WAIT");
-        wait.arg(replicas).arg(self.wait_timeout.as_millis() as u64);
-        let [value, have] = connection.send_both(command, &wait, deadline).await?;
-        let replicas = reply::number(have)? as u8;
-        Ok(Waited { value, replicas })
+        // Nought would be for ever.
+        wait.arg(replicas).arg((limit.as_millis() as u64).max(1));
+        wait
     }
 
     async fn node_of(&self, shard: Shard, deadline: Instant) -> Result<Node, Failure> {
         let slot = self.shards.slot(shard);
         let node = self.routes.node(slot, &self.connections, deadline).await?;
         node.ok_or(Failure::NotBegun(Cause::NoMaster(slot)))
+    }
+
+    /// The next call asks the cluster again who has what.
+    pub(crate) fn doubt(&self) {
+        self.routes.doubt();
     }
 
     /// Every master that has a shard, once.

@@ -3,8 +3,10 @@
 mod server;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use redis::Value;
+use tokio::time::{Instant, sleep};
 
 use crate::failure::{Cause, Failure};
 use crate::link::{Link, on_each};
@@ -16,6 +18,9 @@ use hapax_core::store::Purpose;
 
 pub use server::Warning;
 pub(crate) use server::{info, setting};
+
+/// Between two tries to open a store.
+const AGAIN: Duration = Duration::from_millis(500);
 
 /// The layout of keys that this program writes.
 pub const SCHEMA_VERSION: u64 = 1;
@@ -33,6 +38,21 @@ pub enum OpenError {
         place: String,
         /// What went wrong.
         why: String,
+    },
+    /// It answers, and some of its shards have no master.
+    #[error(
+        "the Redis Cluster at {place} answers, but not for every shard: {why}; a failover did not end within {waited:?}; \
+         look at it with `redis-cli --cluster check {node}`"
+    )]
+    NoMaster {
+        /// Where it is.
+        place: String,
+        /// One of its servers.
+        node: String,
+        /// What went wrong last.
+        why: String,
+        /// How long it was waited for.
+        waited: Duration,
     },
     /// The password is wrong.
     #[error("Redis at {place} refuses the user or the password: {why}")]
@@ -104,21 +124,48 @@ pub(crate) struct Opened {
     pub(crate) warnings: Vec<Warning>,
 }
 
+/// Opens the store. A cluster in which somebody answers may be in a failover: it is waited for.
 pub(crate) async fn open(options: &Options) -> Result<Opened, OpenError> {
     let place = Place::parse(options.url.expose())?;
-    let failed = |failure| refused(&place, &failure);
     let first_look = Link::new(&place, Shards::first_look(&place.prefix), options);
-    server::check_kind(&place, &first_look).await?;
-    let count = shape(&place, &first_look).await?;
-    let link = Arc::new(Link::new(&place, Shards::new(&place.prefix, count), options));
-    let warnings = server::check(&place, &link, options).await?;
+    let node = server::check_kind(&place, &first_look).await?;
+    let began = Instant::now();
+    let mut is_told = false;
+    loop {
+        let why = match open_once(&place, &first_look, options).await {
+            Err(OpenError::Unreachable { why, .. }) if place.kind == Kind::Cluster => why,
+            opened => return opened,
+        };
+        let waited = began.elapsed();
+        if waited >= options.open_timeout {
+            return Err(OpenError::NoMaster {
+                place: place.to_string(),
+                node: node.to_string(),
+                why,
+                waited,
+            });
+        }
+        if !std::mem::replace(&mut is_told, true) {
+            let limit = options.open_timeout;
+            tracing::warn!(%why, ?limit, "the Redis Cluster does not answer for every shard; waiting for a failover to end");
+        }
+        first_look.doubt();
+        sleep(AGAIN).await;
+    }
+}
+
+async fn open_once(place: &Place, first_look: &Link, options: &Options) -> Result<Opened, OpenError> {
+    let failed = |failure| refused(place, &failure);
+    let count = shape(place, first_look).await?;
+    let link = Arc::new(Link::new(place, Shards::new(&place.prefix, count), options));
+    let warnings = server::check(place, &link, options).await?;
     on_each(&link, make).await.map_err(failed)?;
     pauses::align_all(&link).await.map_err(failed)?;
     if options.purpose == Purpose::Serve && import_mark::read(&link).await.map_err(failed)?.is_some() {
         return Err(OpenError::UnfinishedCopy);
     }
     Ok(Opened {
-        aside: Arc::new(link.beside(&place, options)),
+        aside: Arc::new(link.beside(place, options)),
         link,
         kind: place.kind,
         warnings,

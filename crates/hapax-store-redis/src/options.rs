@@ -29,6 +29,9 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// A connection that nobody used for so long is asked whether it still is one before it gets a call.
     pub idle_max: Duration,
+    /// How long a cluster that answers may take until all of its shards have a master, when the store is opened: Redis
+    /// promotes a replica when the master has been silent for `cluster-node-timeout`, which is 15 s unless it is set.
+    pub open_timeout: Duration,
     /// How long one call may take in all: redirections, a failover and new connections included.
     pub call_timeout: Duration,
     /// Events looked at for one page of a list, whatever fits.
@@ -53,6 +56,7 @@ impl Options {
             connections: 4,
             connect_timeout: Duration::from_secs(2),
             idle_max: Duration::from_secs(1),
+            open_timeout: Duration::from_secs(60),
             call_timeout: Duration::from_secs(5),
             list_scan_max: 5_000,
             purge_scan_max: 5_000,

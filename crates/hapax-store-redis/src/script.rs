@@ -1,5 +1,5 @@
-//! The scripts: Lua that a server runs whole, undisturbed by anybody else. Each is sent once and then called by its
-//! hash.
+//! The scripts: Lua that a server runs whole, undisturbed by anybody else. Each is sent once on each connection and then
+//! called by its hash.
 //!
 //! A script gets two keys, its *door*: `m` of its shard, which every store has, and `-`, which nobody ever writes. A
 //! cluster that is moving the shard's slot has one of the two and not the other, and so refuses the call before it
@@ -71,6 +71,11 @@ scripts! {
 impl Script {
     pub(crate) const fn repeat(&self) -> Repeat {
         self.repeat
+    }
+
+    /// By which a server knows it.
+    pub(crate) fn hash(&self) -> &str {
+        &self.source.sha
     }
 
     /// The call, by hash.

@@ -149,8 +149,21 @@ impl Link {
         changes: &[Change],
         room: Room,
     ) -> Result<Vec<Made>, Failure> {
+        let changes: Vec<&Change> = changes.iter().collect();
+        let (made, _) = self.apply_and_wait(shard, &changes, room, 0).await?;
+        Ok(made)
+    }
+
+    /// The same, and then waits for so many replicas to have them; how many do.
+    pub(crate) async fn apply_and_wait(
+        &self,
+        shard: Shard,
+        changes: &[&Change],
+        room: Room,
+        replicas: u8,
+    ) -> Result<(Vec<Made>, u8), Failure> {
         if changes.is_empty() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), 0));
         }
         let full = match room {
             Room::Needed => "",
@@ -160,12 +173,16 @@ impl Link {
         for change in changes {
             change.add_to(&mut args);
         }
-        let answers = reply::list(self.call(shard, &APPLY, &args).await?)?;
+        let deadline = self.deadline();
+        let waited = self
+            .call_and_wait(shard, &APPLY, &args, replicas, deadline)
+            .await?;
+        let answers = reply::list(waited.value)?.into_iter();
         let made = |value| match reply::number(value)? {
             0 => Ok(Made::No),
             _ => Ok(Made::Yes),
         };
-        answers.into_iter().map(made).collect()
+        Ok((answers.map(made).collect::<Result<_, _>>()?, waited.replicas))
     }
 
     /// Makes one change that needs hardly any room.

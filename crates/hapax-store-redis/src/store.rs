@@ -90,6 +90,33 @@ impl RedisStore {
         self.run_on(&self.link, step).await
     }
 
+    /// Runs a step over so many items that events wait for, each of which has an answer of its own.
+    async fn run_each<T, F>(
+        &self,
+        asked: usize,
+        step: impl FnOnce(Arc<Link>, Arc<Options>) -> F,
+    ) -> Vec<Result<T, Error>>
+    where
+        T: Send + 'static,
+        F: Future<Output = Vec<Result<T, Error>>> + Send + 'static,
+    {
+        let link = Arc::clone(&self.link);
+        let step = step(Arc::clone(&link), self.options.load_full());
+        let task = tokio::spawn(async move {
+            match link.admit() {
+                Ok(_place) => step.await,
+                Err(_) => (0..asked).map(|_| Err(Error::Overloaded)).collect(),
+            }
+        });
+        task.await.unwrap_or_else(|_| {
+            let stopped = || Error::Unavailable {
+                message: "the step was stopped".to_owned(),
+                source: None,
+            };
+            (0..asked).map(|_| Err(stopped())).collect()
+        })
+    }
+
     /// Runs a step that no event waits for.
     pub(crate) async fn run_aside<T, F>(
         &self,
@@ -134,28 +161,18 @@ impl std::fmt::Debug for RedisStore {
 #[async_trait]
 impl Store for RedisStore {
     async fn accept(&self, requests: Vec<AcceptRequest>) -> Vec<Result<Vec<Claim>, Error>> {
-        let asked = requests.len();
-        let link = Arc::clone(&self.link);
-        let options = self.options.load_full();
-        let habit = Arc::clone(&self.habit);
-        let task = tokio::spawn(async move {
-            match link.admit() {
-                Ok(_place) => accept::accept(&link, &options, &habit, requests).await,
-                Err(_) => (0..asked).map(|_| Err(Error::Overloaded)).collect(),
-            }
-        });
-        task.await.unwrap_or_else(|_| {
-            let stopped = || Error::Unavailable {
-                message: "the step was stopped".to_owned(),
-                source: None,
-            };
-            (0..asked).map(|_| Err(stopped())).collect()
+        let (asked, habit) = (requests.len(), Arc::clone(&self.habit));
+        self.run_each(asked, |link, options| async move {
+            accept::accept(&link, &options, &habit, requests).await
         })
+        .await
     }
 
-    async fn quarantine(&self, variants: Vec<Variant>) -> Result<Vec<Quarantined>, Error> {
-        self.run(|link, _| async move { conflicts::quarantine(&link, variants).await })
-            .await
+    async fn quarantine(&self, variants: Vec<Variant>) -> Vec<Result<Quarantined, Error>> {
+        self.run_each(variants.len(), |link, options| async move {
+            conflicts::quarantine(&link, &options, variants).await
+        })
+        .await
     }
 
     async fn lease(&self, order: LeaseOrder) -> Result<LeaseBatch, Error> {

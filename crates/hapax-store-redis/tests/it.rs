@@ -6,8 +6,12 @@
 
 #[path = "it/bench.rs"]
 mod bench;
+#[path = "it/conflicts.rs"]
+mod conflicts;
 #[path = "it/copying.rs"]
 mod copying;
+#[path = "it/failover.rs"]
+mod failover;
 #[path = "it/lanes.rs"]
 mod lanes;
 #[path = "it/listing.rs"]

@@ -199,7 +199,7 @@ async fn note(store: &SqliteStore, event: NewEvent) -> Outcome<()> {
         headers: event.headers,
         body: Bytes::from_static(b"other"),
     };
-    store.quarantine(vec![variant]).await?;
+    store.quarantine(vec![variant]).await.remove(0)?;
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Other bodies under a known identity: kept apart, looked at, released.
 
 use bytes::Bytes;
-use hapax_core::store::{CONFLICTS_MAX, Quarantined, Variant};
+use hapax_core::store::{CONFLICTS_MAX, Error, Quarantined, Variant};
 use hapax_core::{BodyHash, EventId, Headers};
 use rusqlite::params;
 
@@ -11,9 +11,21 @@ use crate::noted::{self, Noted};
 use crate::reader::ReadDesk;
 use crate::rows::{id_at, key_at, time_at};
 
-/// Keeps variants, each body once.
-pub(crate) fn quarantine(desk: &mut Desk<'_>, variants: &[Variant]) -> Result<Vec<Quarantined>, Failure> {
-    variants.iter().map(|variant| keep(desk, variant)).collect()
+/// Keeps variants, each by itself and each body once.
+pub(crate) fn quarantine(
+    desk: &mut Desk<'_>,
+    variants: &[Variant],
+) -> Result<Vec<Result<Quarantined, Error>>, Failure> {
+    let mut answers = Vec::with_capacity(variants.len());
+    for variant in variants {
+        answers.push(match variant.check() {
+            Ok(()) => desk
+                .item(|desk| keep(desk, variant))?
+                .map_err(|failure| failure.to_error()),
+            Err(error) => Err(error),
+        });
+    }
+    Ok(answers)
 }
 
 /// A quarantined body.

@@ -36,6 +36,8 @@ pub(crate) struct State {
     pub(crate) owners: HashMap<Owner, Alive>,
     /// How far ids' own times are from their events' arrivals; none: to be read.
     pub(crate) skew_ms: Option<u64>,
+    /// The time that was kept last for the next process; none: not known to be stored.
+    pub(crate) moment_kept: Option<Timestamp>,
     pub(crate) audit_keep: Duration,
     pub(crate) replay_keep: Duration,
 }
@@ -53,6 +55,7 @@ impl State {
             drivers: HashMap::new(),
             owners: HashMap::new(),
             skew_ms: None,
+            moment_kept: None,
             audit_keep: options.audit_keep,
             replay_keep: options.replay_keep,
         })
@@ -65,6 +68,7 @@ impl State {
         self.tallies.clear();
         self.paused = None;
         self.skew_ms = None;
+        self.moment_kept = None;
         self.purge = Progress::default();
     }
 }

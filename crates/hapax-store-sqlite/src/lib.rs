@@ -34,6 +34,7 @@ mod lease;
 mod list;
 mod lock;
 mod look_up;
+mod moment;
 mod names;
 mod noted;
 mod open;

@@ -15,7 +15,7 @@ use crate::connection;
 use crate::desk::{Care, Desk, Hot, State};
 use crate::failure::Failure;
 use crate::lock::{Lock, NotLocked, beside, lock_path};
-use crate::{Options, rescue, schema, transfer};
+use crate::{Options, moment, rescue, schema, transfer};
 
 /// What every SQLite file begins with.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
@@ -166,7 +166,7 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<Opened, OpenError> 
         return Err(OpenError::UnfinishedCopy);
     }
     let mut state = State::load(&connection, options).map_err(OpenError::from_sql)?;
-    void_leases(&connection, &mut state).map_err(|failure| OpenError::from_failure(&failure))?;
+    take_over(&connection, &mut state).map_err(|failure| OpenError::from_failure(&failure))?;
     Ok(Opened {
         lock,
         connection,
@@ -230,8 +230,8 @@ fn look_without_touching(path: &Path, options: &Options) -> Result<(), OpenError
     Ok(())
 }
 
-/// Under the lock, every lease belongs to a process that has ended.
-fn void_leases(connection: &Connection, state: &mut State) -> Result<(), Failure> {
+/// Under the lock, every lease belongs to a process that has ended, and what waits was left by it.
+fn take_over(connection: &Connection, state: &mut State) -> Result<(), Failure> {
     let mut desk = Desk {
         connection,
         hot: Hot::prepare(connection)?,
@@ -239,18 +239,27 @@ fn void_leases(connection: &Connection, state: &mut State) -> Result<(), Failure
         care: Care::Swift,
     };
     connection.execute_batch("BEGIN IMMEDIATE")?;
-    let outcome = rescue::void_all(&mut desk).and_then(|voided| {
+    let outcome = moment::put_right(&mut desk).and_then(|moved| {
+        let voided = rescue::void_all(&mut desk)?;
         desk.state.tallies.flush(connection)?;
+        moment::keep(&mut desk)?;
         connection.execute_batch("COMMIT")?;
-        Ok(voided)
+        Ok((moved, voided))
     });
     match outcome {
-        Ok(0) => Ok(()),
-        Ok(voided) => {
-            tracing::info!(
-                voided,
-                "deliveries that ran when the last process ended are due again"
-            );
+        Ok((moved, voided)) => {
+            if moved > 0 {
+                tracing::info!(
+                    moved,
+                    "the wall clock was ahead when the last process ran: deliveries that waited for it were moved back"
+                );
+            }
+            if voided > 0 {
+                tracing::info!(
+                    voided,
+                    "deliveries that ran when the last process ended are due again"
+                );
+            }
             Ok(())
         }
         Err(failure) => {

@@ -2,7 +2,7 @@
 
 use hapax_core::store::{LOST_MAX, Rescued};
 use hapax_core::{DeliveryState, ErrorClass, Owner, Timestamp};
-use rusqlite::params;
+use rusqlite::{Connection, params};
 
 use crate::desk::Desk;
 use crate::failure::Failure;
@@ -72,15 +72,10 @@ fn take_back(desk: &mut Desk<'_>, rows: Vec<WorkRow>) -> Result<Vec<Rescued>, Fa
     Ok(rescued)
 }
 
-/// Running rows whose lease ends before then, of one owner or of all. The index is skipped through by destination, of
-/// which there are few, so that the backlog is never read.
-fn running(
-    desk: &Desk<'_>,
-    before: Timestamp,
-    owner: Option<Owner>,
-    limit: u32,
-) -> Result<Vec<WorkRow>, Failure> {
-    let mut destinations = desk.connection.prepare_cached(
+/// Destinations with unfinished work. The index is skipped through by destination, of which there are few, so that the
+/// backlog is never read.
+pub(crate) fn destinations(connection: &Connection) -> Result<Vec<i64>, Failure> {
+    let mut select = connection.prepare_cached(
         "WITH RECURSIVE found (destination) AS (
              SELECT min(destination) FROM work
              UNION ALL
@@ -89,6 +84,17 @@ fn running(
          )
          SELECT destination FROM found WHERE destination IS NOT NULL",
     )?;
+    let found = select.query_map([], |row| row.get(0))?;
+    Ok(found.collect::<Result<_, _>>()?)
+}
+
+/// Running rows whose lease ends before then, of one owner or of all.
+fn running(
+    desk: &Desk<'_>,
+    before: Timestamp,
+    owner: Option<Owner>,
+    limit: u32,
+) -> Result<Vec<WorkRow>, Failure> {
     let mut select = desk.connection.prepare_cached(concat!(
         "SELECT ",
         work_row!(),
@@ -97,9 +103,7 @@ fn running(
           ORDER BY wake_at LIMIT ?3"
     ))?;
     let mut found = Vec::new();
-    let mut rows = destinations.query([])?;
-    while let Some(row) = rows.next()? {
-        let destination: i64 = row.get(0)?;
+    for destination in destinations(desk.connection)? {
         let room = i64::from(limit) - found.len() as i64;
         if room <= 0 {
             break;

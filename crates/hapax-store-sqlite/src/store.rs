@@ -178,29 +178,26 @@ impl Store for SqliteStore {
             let payload = event.body.len() + event.headers.as_bytes().len() + event.identity.event_id.len();
             (items + 1, bytes + payload + CALL_BYTES)
         });
-        match self
+        let answers = self
             .write(requests, items, bytes, |desk, requests| {
                 accept::accept(desk, requests)
             })
-            .await
-        {
-            Ok(answers) => answers,
-            Err(error) => {
-                let mut answers: Vec<_> = (1..asked).map(|_| Err(again(&error))).collect();
-                if asked > 0 {
-                    answers.push(Err(error));
-                }
-                answers
-            }
-        }
+            .await;
+        answers.unwrap_or_else(|error| for_each(asked, error))
     }
 
-    async fn quarantine(&self, variants: Vec<Variant>) -> Result<Vec<Quarantined>, Error> {
-        let bytes = variants.iter().map(|variant| variant.body.len()).sum();
-        self.write(variants, 1, bytes, |desk, variants| {
-            conflicts::quarantine(desk, variants)
-        })
-        .await
+    async fn quarantine(&self, variants: Vec<Variant>) -> Vec<Result<Quarantined, Error>> {
+        let asked = variants.len();
+        let bytes = variants
+            .iter()
+            .map(|variant| variant.body.len() + variant.headers.as_bytes().len() + CALL_BYTES)
+            .sum();
+        let answers = self
+            .write(variants, asked, bytes, |desk, variants| {
+                conflicts::quarantine(desk, variants)
+            })
+            .await;
+        answers.unwrap_or_else(|error| for_each(asked, error))
     }
 
     async fn lease(&self, order: LeaseOrder) -> Result<LeaseBatch, Error> {
@@ -301,6 +298,15 @@ impl Store for SqliteStore {
     fn connection_epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }
+}
+
+/// One error for each of so many items.
+fn for_each<T>(asked: usize, error: Error) -> Vec<Result<T, Error>> {
+    let mut answers: Vec<_> = (1..asked).map(|_| Err(again(&error))).collect();
+    if asked > 0 {
+        answers.push(Err(error));
+    }
+    answers
 }
 
 /// The same error for another caller.

@@ -14,6 +14,7 @@ use crate::checkpoint::{Helped, Log};
 use crate::connection;
 use crate::desk::{Care, Desk, Hot, State};
 use crate::failure::{Failure, Reach};
+use crate::moment;
 use crate::queue::{Queue, Received};
 
 /// A step that writes.
@@ -237,9 +238,14 @@ fn transact(desk: &mut Desk<'_>, batch: &mut [Box<dyn Call>]) -> Result<(), Fail
 }
 
 fn attempt(desk: &mut Desk<'_>, batch: &mut [Box<dyn Call>]) -> Result<(), Failure> {
+    let before = desk.connection.total_changes();
     desk.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     for call in batch {
         call.run(desk)?;
+    }
+    // A transaction that only read stays so.
+    if desk.connection.total_changes() > before {
+        moment::keep(desk)?;
     }
     desk.state.tallies.flush(desk.connection)?;
     fail::fail_point!("sqlite.before_commit", |_| {

@@ -84,27 +84,49 @@ impl Engine {
     }
 }
 
+/// What the ledger says of the target that an id was taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// The same one, or targets do not matter.
+    Same,
+    Other,
+    /// It was accepted before the ledger knew of targets.
+    Unknown,
+}
+
+/// Whether an id was taken for the target of this event.
+pub(super) fn compare_targets(first: &LedgerEntry, own: Option<&ContentHash>) -> Target {
+    let Some(own) = own.filter(|own| is_target(own)) else {
+        return Target::Same;
+    };
+    match first.content_hash.as_ref().filter(|known| is_target(known)) {
+        Some(known) if known.hash == own.hash => Target::Same,
+        Some(_) => Target::Other,
+        None => Target::Unknown,
+    }
+}
+
 impl Inner {
-    /// Whether an id was taken for another target than this one. What was accepted before the ledger knew of targets is
-    /// looked up; where that is gone, too, the target counts as the same: better not sent than sent twice.
+    /// Whether an id was taken for another target than this one. Where the ledger does not know, the event is looked up;
+    /// where that is gone, too, the target counts as the same: better not sent than sent twice.
     pub(super) async fn is_for_another_target(
         &self,
         first: &LedgerEntry,
         own: Option<&ContentHash>,
     ) -> Result<bool, Error> {
-        let Some(own) = own.filter(|own| is_target(own)) else {
-            return Ok(false);
-        };
-        if let Some(known) = first.content_hash.as_ref().filter(|known| is_target(known)) {
-            return Ok(known.hash != own.hash);
+        match (compare_targets(first, own), own) {
+            (Target::Same, _) | (_, None) => Ok(false),
+            (Target::Other, _) => Ok(true),
+            (Target::Unknown, Some(own)) => {
+                let Some(record) = self.parts.store.get(first.id).await? else {
+                    return Ok(false);
+                };
+                let headers = &record.event.headers;
+                let is_own = |to: &DestinationId| target(to, headers) == own.hash;
+                let mut destinations = record.deliveries.iter().map(|delivery| &delivery.destination);
+                Ok(!record.deliveries.is_empty() && !destinations.any(is_own))
+            }
         }
-        let Some(record) = self.parts.store.get(first.id).await? else {
-            return Ok(false);
-        };
-        let headers = &record.event.headers;
-        let is_own = |to: &DestinationId| target(to, headers) == own.hash;
-        let mut destinations = record.deliveries.iter().map(|delivery| &delivery.destination);
-        Ok(!record.deliveries.is_empty() && !destinations.any(is_own))
     }
 }
 

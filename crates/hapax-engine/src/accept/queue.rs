@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hapax_core::store::{AcceptRequest, Error};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
+use super::conflicts::Undecided;
 use super::prepare::Prepared;
 use super::{Accepted, RETRY_AFTER, Refusal, Untaken};
 use crate::engine::Inner;
@@ -18,7 +19,11 @@ pub(crate) struct Waiting {
 
 impl Inner {
     /// Writes what waits, all of it together, until the door is shut and the queue is empty.
-    pub(crate) async fn accept_loop(self: Arc<Self>, mut queue: mpsc::Receiver<Waiting>) {
+    pub(crate) async fn accept_loop(
+        self: Arc<Self>,
+        mut queue: mpsc::Receiver<Waiting>,
+        conflicts: mpsc::Sender<Undecided>,
+    ) {
         let in_flight = self.limits.accept_in_flight.max(1);
         let slots = Arc::new(Semaphore::new(in_flight));
         loop {
@@ -41,18 +46,18 @@ impl Inner {
                 return;
             }
             if in_flight == 1 {
-                self.accept_batch(batch).await;
+                self.accept_batch(batch, &conflicts).await;
             } else {
-                let inner = Arc::clone(&self);
+                let (inner, conflicts) = (Arc::clone(&self), conflicts.clone());
                 self.parts.runtime.spawn(Box::pin(async move {
-                    inner.accept_batch(batch).await;
+                    inner.accept_batch(batch, &conflicts).await;
                     drop(slot);
                 }));
             }
         }
     }
 
-    async fn accept_batch(self: &Arc<Self>, batch: Vec<Waiting>) {
+    async fn accept_batch(self: &Arc<Self>, batch: Vec<Waiting>, conflicts: &mpsc::Sender<Undecided>) {
         let asked = self.elapsed();
         let epoch = self.parts.store.connection_epoch();
         let requests = batch
@@ -73,8 +78,12 @@ impl Inner {
         self.observe(&Observation::StoreWrite { events, took });
         let mut told = String::new();
         for (waiting, result) in batch.into_iter().zip(results) {
-            let answer = match result {
-                Ok(claims) => self.settle(waiting.events, claims, asked, epoch).await,
+            match result {
+                Ok(claims) => {
+                    let settled = self.settle(waiting.events, claims, asked, epoch);
+                    fail::fail_point!("accept.before_answer");
+                    Undecided::new(settled, waiting.answer).answer_or_queue(conflicts);
+                }
                 Err(error) => {
                     // What befell the whole batch is told once.
                     let said = error.to_string();
@@ -85,12 +94,10 @@ impl Inner {
                         });
                         told = said;
                     }
-                    Err(refusal(&error).into())
+                    // The sender may have hung up.
+                    let _ = waiting.answer.send(Err(refusal(&error).into()));
                 }
-            };
-            fail::fail_point!("accept.before_answer");
-            // The sender may have hung up; what was accepted is accepted all the same.
-            let _ = waiting.answer.send(answer);
+            }
         }
     }
 }

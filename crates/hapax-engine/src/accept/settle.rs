@@ -1,15 +1,16 @@
-//! From claims to answers: new work starts, copies are counted, other bodies are kept aside.
+//! From claims to answers: new work starts, copies are counted. What the store must be asked about first is handed on.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use hapax_core::store::{BodyNote, Claim, Error, Handed, LedgerEntry, Variant};
+use hapax_core::store::{BodyNote, Claim, Handed, LedgerEntry};
 use hapax_core::{BodyHash, Generation, Headers, Leased, NewEvent, SourceName, StoredEvent, Timestamp};
 
+use super::Accepted;
 use super::cached::is_same;
+use super::conflicts::Contested;
+use super::directed::{Target, compare_targets};
 use super::prepare::{Keyed, Prepared};
-use super::queue::refusal;
-use super::{Accepted, Untaken};
 use crate::engine::Inner;
 use crate::observe::{Notice, Observation};
 
@@ -22,8 +23,17 @@ pub(super) struct Came {
     headers: Headers,
 }
 
+/// What is known of one event after the store has claimed it.
+pub(super) enum Settled {
+    Answered(Accepted),
+    /// Its id was taken for another target.
+    OtherTarget,
+    /// Its id was taken before, and it is not a copy, as far as is known.
+    Contested(Box<Contested>),
+}
+
 impl Came {
-    fn of(event: &NewEvent) -> Self {
+    pub(super) fn of(event: &NewEvent) -> Self {
         Self {
             source: event.source.clone(),
             event_type: event.event_type.clone(),
@@ -48,40 +58,36 @@ impl From<&Keyed> for Came {
 }
 
 impl Inner {
-    /// Turns claims into answers: hands over new work, keeps other bodies aside.
-    pub(super) async fn settle(
+    /// Turns claims into answers: hands over new work, and finds what is not a copy.
+    pub(super) fn settle(
         self: &Arc<Self>,
         events: Vec<Prepared>,
         claims: Vec<Claim>,
         asked: Duration,
         epoch: u64,
-    ) -> Result<Vec<Accepted>, Untaken> {
-        let mut answers = Vec::with_capacity(claims.len());
-        let mut failed = None;
-        for (prepared, claim) in events.into_iter().zip(claims) {
-            let came = Came::of(&prepared.event);
-            let answer = match claim {
-                Claim::New { generation, tokens } => {
-                    Ok(self.begin(prepared, generation, tokens, asked, epoch))
+    ) -> Vec<Settled> {
+        let claimed = events.into_iter().zip(claims);
+        claimed
+            .map(|(prepared, claim)| {
+                let came = Came::of(&prepared.event);
+                let settled = match claim {
+                    Claim::New { generation, tokens } => {
+                        Settled::Answered(self.begin(prepared, generation, tokens, asked, epoch))
+                    }
+                    // Our own write, whose answer we had missed: it is new, and its work is in the store.
+                    Claim::Seen(entry) if entry.id == prepared.event.id => {
+                        prepared.source.stir();
+                        self.dispatch.notify_one();
+                        Settled::Answered(prepared.new_as(entry.id))
+                    }
+                    Claim::Seen(entry) => self.compare(prepared, entry, asked, epoch),
+                };
+                if let Settled::Answered(answer) = &settled {
+                    self.announce(&came, answer);
                 }
-                // Our own write, whose answer we had missed: it is new, and its work is in the store.
-                Claim::Seen(entry) if entry.id == prepared.event.id => {
-                    prepared.source.stir();
-                    self.dispatch.notify_one();
-                    Ok(prepared.new_as(entry.id))
-                }
-                Claim::Seen(entry) => self.compare(prepared, entry, asked, epoch).await,
-            };
-            match answer {
-                Ok(answer) => {
-                    self.announce(&came, &answer);
-                    answers.push(answer);
-                }
-                // Go on: the other events of the request are durable and their work must start.
-                Err(refusal) => failed = Some(refusal),
-            }
-        }
-        failed.map_or(Ok(answers), Err)
+                settled
+            })
+            .collect()
     }
 
     /// A new event is durable: remember it, start what was handed over, wake what was not.
@@ -152,51 +158,27 @@ impl Inner {
     }
 
     /// The identity was taken before: by the same body, or by another?
-    async fn compare(
-        &self,
-        prepared: Prepared,
-        entry: LedgerEntry,
-        asked: Duration,
-        epoch: u64,
-    ) -> Result<Accepted, Untaken> {
+    fn compare(&self, prepared: Prepared, entry: LedgerEntry, asked: Duration, epoch: u64) -> Settled {
         let event = prepared.give_back();
-        let id = entry.id;
-        let failed = |during, error: &Error| {
-            self.observe(&Observation::StoreFailed { during, error });
-            Untaken::from(refusal(error))
-        };
-        let is_elsewhere = self
-            .is_for_another_target(&entry, event.content_hash.as_ref())
-            .await;
-        if is_elsewhere.map_err(|error| failed("comparing targets", &error))? {
-            return Err(Untaken::OtherTarget);
-        }
         let first = (entry.raw_hash, entry.content_hash.as_ref());
-        if is_same(first, (event.raw_hash, event.content_hash.as_ref())) {
-            let first_seen = entry.first_seen;
-            self.gather.copy(event.key, first_seen, event.received_at);
-            self.seen.put(event.key, &entry, asked, epoch);
-            return Ok(Accepted::Duplicate {
-                id,
-                event_id: event.identity.event_id,
-                first_seen,
-            });
+        let own = event.content_hash.as_ref();
+        match compare_targets(&entry, own) {
+            Target::Other => Settled::OtherTarget,
+            Target::Same if is_same(first, (event.raw_hash, own)) => {
+                self.seen.put(event.key, &entry, asked, epoch);
+                Settled::Answered(self.duplicate(event, &entry))
+            }
+            Target::Same | Target::Unknown => Settled::Contested(Box::new(Contested { event, entry })),
         }
-        let variant = Variant {
-            key: event.key,
-            first: id,
-            source: event.source,
-            raw_hash: event.raw_hash,
-            received_at: event.received_at,
-            headers: event.headers,
-            body: event.body,
-        };
-        match self.parts.store.quarantine(vec![variant]).await {
-            Ok(_) => Ok(Accepted::Conflict {
-                id,
-                event_id: event.identity.event_id,
-            }),
-            Err(error) => Err(failed("keeping a conflicting body", &error)),
+    }
+
+    pub(super) fn duplicate(&self, event: NewEvent, entry: &LedgerEntry) -> Accepted {
+        let first_seen = entry.first_seen;
+        self.gather.copy(event.key, first_seen, event.received_at);
+        Accepted::Duplicate {
+            id: entry.id,
+            event_id: event.identity.event_id,
+            first_seen,
         }
     }
 

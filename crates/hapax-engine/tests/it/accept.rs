@@ -1,9 +1,12 @@
 //! Accepting: what is answered, and that 2xx means durable.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use hapax_core::{BodyHash, EventStatus, Identity};
+use hapax_core::store::CONFLICTS_MAX;
+use hapax_core::{BodyHash, Clock, EventStatus, Identity};
 use hapax_engine::{Rate, Refusal};
+use hapax_store_laws::MemoryStore;
 
 use crate::harness::{SECOND, World, route, statuses};
 
@@ -79,6 +82,58 @@ async fn another_body_under_a_known_id_is_kept_aside_and_can_be_released_once() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn conflicts_are_kept_together_and_hold_up_nobody_else() {
+    let mut world = World::healthy();
+    let store = MemoryStore::new(Arc::clone(&world.clock) as Arc<dyn Clock>);
+    world.store = Arc::new(store.with_slow_conflicts(SECOND));
+    let engine = world.start().await;
+    let first = world.send_twice(&engine, "evt_1").await;
+    world.send_twice(&engine, "evt_2").await;
+    let sent = world.clock_now();
+    let conflict = async |number: usize| {
+        let arrival = world.arrival(["evt_1", "evt_2"][number % 2], &format!("other {}", number / 2));
+        let answers = statuses(engine.accept(vec![arrival]).await);
+        (answers, world.clock_now() - sent)
+    };
+    let new = async |number: usize| {
+        world.send_twice(&engine, &format!("new_{number}")).await;
+        world.clock_now() - sent
+    };
+    let conflicts = futures_util::future::join_all((0..100).map(conflict));
+    let new = futures_util::future::join_all((0..100).map(new));
+    let (conflicts, new) = futures_util::future::join(conflicts, new).await;
+    let slowest = new.into_iter().max().unwrap();
+    assert_eq!(slowest, Duration::ZERO, "a new event waited for a conflict");
+    for (answers, took) in conflicts {
+        assert_eq!(answers, ["conflict"]);
+        assert!(took <= 2 * SECOND, "conflicts were kept one by one: {took:?}");
+    }
+    assert_eq!(world.record(first).await.conflicts.len(), CONFLICTS_MAX);
+    assert_eq!(
+        engine.shutdown(SECOND).await.released,
+        0,
+        "what waits to be kept is kept before the end"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn conflicts_that_find_no_room_are_refused_and_new_events_are_not() {
+    let mut world = World::healthy();
+    let store = MemoryStore::new(Arc::clone(&world.clock) as Arc<dyn Clock>);
+    world.store = Arc::new(store.with_slow_conflicts(SECOND));
+    world.limits.conflict_queue = 4;
+    let engine = world.start().await;
+    world.send_twice(&engine, "evt_1").await;
+    let conflicts = (0..20).map(|number| engine.accept(vec![world.arrival("evt_1", &number.to_string())]));
+    let conflicts = futures_util::future::join_all(conflicts);
+    let (answers, _) = futures_util::future::join(conflicts, world.send_twice(&engine, "evt_2")).await;
+    let refused = |answer: &&_| matches!(answer, Err(Refusal::Overloaded { .. }));
+    assert_eq!(answers.iter().filter(refused).count(), 16);
+    let kept = answers.into_iter().filter(Result::is_ok).map(statuses);
+    assert!(kept.into_iter().all(|answers| answers == ["conflict"]));
+}
+
+#[tokio::test(start_paused = true)]
 async fn several_events_in_one_request_are_each_claimed_by_itself() {
     let world = World::healthy();
     let engine = world.start().await;
@@ -91,6 +146,16 @@ async fn several_events_in_one_request_are_each_claimed_by_itself() {
     assert_eq!(
         statuses(engine.accept(batch).await),
         ["duplicate", "duplicate", "duplicate"]
+    );
+    let mixed = [("a", "a"), ("b", "other"), ("d", "d"), ("c", "other")];
+    let mixed = mixed.map(|(id, body)| world.arrival(id, body)).to_vec();
+    assert_eq!(
+        statuses(engine.accept(mixed.clone()).await),
+        ["duplicate", "conflict", "accepted", "conflict"]
+    );
+    assert_eq!(
+        statuses(engine.accept(mixed).await),
+        ["duplicate", "conflict", "duplicate", "conflict"]
     );
 }
 

@@ -39,13 +39,17 @@ pub struct Args {
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=bench::SECONDS_MAX))]
     pub seconds: u64,
 
-    /// How many different events
+    /// How many different deliveries
     #[arg(long, default_value_t = 100_000)]
     pub distinct: usize,
 
     /// Which ones: the same seed makes the same events
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
+
+    /// Send only this many ids, again and again, each time with another body
+    #[arg(long)]
+    pub conflicting: Option<usize>,
 
     /// Begin again after the last event, until the time is over
     #[arg(long)]
@@ -72,6 +76,7 @@ fn measure(args: &Args) -> anyhow::Result<Report> {
         secret: args.secret.expose(),
         count: args.distinct,
         seed: args.seed,
+        conflicting_ids: args.conflicting,
     })?;
     let plan = Plan {
         address: args.address,

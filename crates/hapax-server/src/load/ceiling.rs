@@ -41,6 +41,7 @@ mod tests {
             secret: "whsec_x",
             count: 300,
             seed: 1,
+            conflicting_ids: None,
         };
         let plan = Plan {
             address,

@@ -63,8 +63,10 @@ pub(crate) struct Load<'a> {
     pub(crate) connections: usize,
     /// At most this long.
     pub(crate) seconds: u64,
-    /// How many different events.
+    /// How many different deliveries.
     pub(crate) distinct: usize,
+    /// Only so many ids, each time with another body.
+    pub(crate) conflicting: Option<usize>,
     /// Which ones.
     pub(crate) seed: u64,
     /// `--repeat` or nothing.
@@ -97,6 +99,9 @@ pub(crate) async fn load(load: &Load<'_>) -> anyhow::Result<Report> {
         .stdout(Stdio::piped());
     if load.order == super::client::Order::Repeat {
         command.arg("--repeat");
+    }
+    if let Some(ids) = load.conflicting {
+        command.args(["--conflicting", &ids.to_string()]);
     }
     if let Some(rate) = load.rate {
         command.args(["--rate", &rate.to_string()]);

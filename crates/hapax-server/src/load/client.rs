@@ -220,6 +220,7 @@ mod tests {
             secret: "whsec_x",
             count,
             seed: 3,
+            conflicting_ids: args.conflicting,
         })
         .unwrap()
     }

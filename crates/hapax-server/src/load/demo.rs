@@ -136,6 +136,7 @@ pub(super) async fn prepare(site: &Site, secret: &str, count: usize) -> anyhow::
             secret: &secret,
             count,
             seed,
+            conflicting_ids: None,
         })
     };
     tokio::task::spawn_blocking(prepare)

@@ -1,7 +1,7 @@
 //! Signed deliveries, made before anything is measured.
 //!
-//! All deliveries of a run share one request of 1 KiB; only the event id and the signature differ. So a delivery is
-//! kept as those two (44 bytes), and a connection writes them into its own copy of the request just before it sends:
+//! All deliveries of a run share one request of 1 KiB; only the event id, a number in the body and the signature differ. So
+//! a delivery is kept as those three (48 bytes), and a connection writes them into its own copy of the request just before it sends:
 //! millions of genuine signatures fit in memory, and none is computed while the clock runs.
 
 use std::net::SocketAddr;
@@ -12,10 +12,13 @@ use hapax_verify::sign::Signer;
 
 /// The size of every body.
 pub(crate) const BODY_BYTES: usize = 1024;
-/// At 44 bytes each, these take 880 MB.
+/// At 48 bytes each, these take 960 MB.
 pub(crate) const DELIVERIES_MAX: usize = 20_000_000;
 
 const ID_BYTES: usize = 12;
+/// What tells bodies under one id apart; all zeros in the first.
+const VARIANT_BYTES: usize = 4;
+const VARIANT_LABEL: &str = r#""description":""#;
 const SIGNATURE_BYTES: usize = 32;
 const ID_PREFIX: &str = "evt_";
 const PROVIDER: &str = "stripe";
@@ -32,18 +35,22 @@ pub(crate) struct Recipe<'a> {
     pub(crate) count: usize,
     /// The same seed makes the same events, so that a later run can repeat them.
     pub(crate) seed: u64,
+    /// Only the first so many ids are sent, again and again, and each time with a body that was never sent before.
+    pub(crate) conflicting_ids: Option<usize>,
 }
 
 /// Deliveries ready to be sent.
 pub(crate) struct Prepared {
     template: Vec<u8>,
     id_at: usize,
+    variant_at: usize,
     signature_at: usize,
     deliveries: Vec<Delivery>,
 }
 
 struct Delivery {
     id: [u8; ID_BYTES],
+    variant: [u8; VARIANT_BYTES],
     signature: [u8; SIGNATURE_BYTES],
 }
 
@@ -61,19 +68,24 @@ impl Prepared {
         let timestamp = unix_seconds();
         let body = body_template();
         let body_id_at = find(&body, ID_PREFIX).context("the body has no id")? + ID_PREFIX.len();
-        let deliveries = sign_all(recipe, &|id| {
+        let body_variant_at =
+            find(&body, VARIANT_LABEL).context("the body has no description")? + VARIANT_LABEL.len();
+        let deliveries = sign_all(recipe, &|delivery| {
             let mut content = body.clone();
-            write_hex(id, &mut content[body_id_at..]);
+            write_hex(&delivery.id, &mut content[body_id_at..]);
+            write_hex(&delivery.variant, &mut content[body_variant_at..]);
             sign(&signer, timestamp, &content)
         })?;
         let head = head(recipe, timestamp, body.len());
         let signature_at =
             find(&head, SIGNATURE_LABEL).context("the head has no signature")? + SIGNATURE_LABEL.len();
         let id_at = head.len() + body_id_at;
+        let variant_at = head.len() + body_variant_at;
         let template = [head, body].concat();
         Ok(Self {
             template,
             id_at,
+            variant_at,
             signature_at,
             deliveries,
         })
@@ -93,6 +105,7 @@ impl Prepared {
     pub(crate) fn fill(&self, number: usize, request: &mut [u8]) {
         if let Some(delivery) = self.deliveries.get(number) {
             write_hex(&delivery.id, &mut request[self.id_at..]);
+            write_hex(&delivery.variant, &mut request[self.variant_at..]);
             write_hex(&delivery.signature, &mut request[self.signature_at..]);
         }
     }
@@ -108,17 +121,29 @@ const SIGNATURE_LABEL: &str = ",v1=";
 
 fn sign_all(
     recipe: &Recipe<'_>,
-    sign: &(dyn Fn(&[u8; ID_BYTES]) -> anyhow::Result<[u8; SIGNATURE_BYTES]> + Sync),
+    sign: &(dyn Fn(&Delivery) -> anyhow::Result<[u8; SIGNATURE_BYTES]> + Sync),
 ) -> anyhow::Result<Vec<Delivery>> {
     let mut random = fastrand::Rng::with_seed(recipe.seed);
-    let mut deliveries: Vec<Delivery> = (0..recipe.count)
+    let distinct = recipe
+        .conflicting_ids
+        .unwrap_or(recipe.count)
+        .clamp(1, recipe.count);
+    let ids: Vec<[u8; ID_BYTES]> = (0..distinct)
         .map(|_| {
             let mut id = [0; ID_BYTES];
             random.fill(&mut id);
-            Delivery {
-                id,
-                signature: [0; SIGNATURE_BYTES],
-            }
+            id
+        })
+        .collect();
+    let variant = || match recipe.conflicting_ids {
+        Some(_) => fastrand::u32(1..).to_be_bytes(),
+        None => [0; VARIANT_BYTES],
+    };
+    let mut deliveries: Vec<Delivery> = (0..recipe.count)
+        .map(|number| Delivery {
+            id: ids[number % distinct],
+            variant: variant(),
+            signature: [0; SIGNATURE_BYTES],
         })
         .collect();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -129,7 +154,7 @@ fn sign_all(
             .map(|chunk| {
                 scope.spawn(move || {
                     chunk.iter_mut().try_for_each(|delivery| {
-                        delivery.signature = sign(&delivery.id)?;
+                        delivery.signature = sign(delivery)?;
                         anyhow::Ok(())
                     })
                 })
@@ -175,8 +200,9 @@ fn body_template() -> Vec<u8> {
         r#"{{"id":"{ID_PREFIX}{blank}","object":"event","api_version":"2025-09-30.clover","created":1767225598,"data":{{"object":{{"id":"pi_3PqRsT2eZvKYlo2C","object":"payment_intent","amount":2000,"currency":"usd","status":"succeeded","description":""#
     );
     let after = r#""}},"livemode":false,"pending_webhooks":1,"type":"payment_intent.succeeded"}"#;
-    let padding = "x".repeat(BODY_BYTES.saturating_sub(before.len() + after.len()));
-    [before.as_str(), &padding, after].concat().into_bytes()
+    let variant = "0".repeat(VARIANT_BYTES * 2);
+    let padding = "x".repeat(BODY_BYTES.saturating_sub(before.len() + variant.len() + after.len()));
+    [before.as_str(), &variant, &padding, after].concat().into_bytes()
 }
 
 fn find(bytes: &[u8], text: &str) -> Option<usize> {
@@ -217,6 +243,7 @@ mod tests {
             secret: SECRET,
             count,
             seed,
+            conflicting_ids: None,
         })
         .unwrap()
     }
@@ -257,6 +284,29 @@ mod tests {
     }
 
     #[test]
+    fn conflicting_deliveries_repeat_the_first_ids_with_bodies_of_their_own() {
+        let first = prepared(3, 7);
+        let prepared = Prepared::new(&Recipe {
+            address: "127.0.0.1:1".parse().unwrap(),
+            path: "/in/bench",
+            secret: SECRET,
+            count: 30,
+            seed: 7,
+            conflicting_ids: Some(3),
+        })
+        .unwrap();
+        let mut request = prepared.blank();
+        let mut requests = BTreeSet::new();
+        for number in 0..prepared.len() {
+            prepared.fill(number, &mut request);
+            let id = event_id_by_the_verifier(&request);
+            assert_eq!(first.event_id(number % 3).unwrap(), id);
+            requests.insert(request.clone());
+        }
+        assert_eq!(requests.len(), 30);
+    }
+
+    #[test]
     fn a_seed_repeats_its_events_and_another_makes_others() {
         let ids = |seed| {
             (0..20)
@@ -277,6 +327,7 @@ mod tests {
                 secret: SECRET,
                 count,
                 seed: 0,
+                conflicting_ids: None,
             };
             assert!(Prepared::new(&recipe).is_err());
         }

@@ -169,9 +169,15 @@ impl Store for Link {
         self.call(async move { vault.report_alive(report).await }).await
     }
 
-    async fn quarantine(&self, variants: Vec<Variant>) -> Result<Vec<Quarantined>, Error> {
-        let model = self.vault.model.clone();
-        self.call(async move { model.quarantine(variants).await }).await
+    async fn quarantine(&self, variants: Vec<Variant>) -> Vec<Result<Quarantined, Error>> {
+        let (count, model) = (variants.len(), self.vault.model.clone());
+        match self
+            .call(async move { Ok(model.quarantine(variants).await) })
+            .await
+        {
+            Ok(answers) => answers,
+            Err(_) => (0..count).map(|_| Err(no_answer())).collect(),
+        }
     }
 
     async fn hasten(&self, event: EventId) -> Result<u32, Error> {

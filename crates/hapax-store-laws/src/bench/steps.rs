@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use hapax_core::delivery::Hold;
 use hapax_core::store::{
-    AcceptRequest, AliveReport, Candidates, Claim, Patience, ReplayMode, ReplayOrder, Replayed, Report,
-    Rescued, Written,
+    AcceptRequest, AliveReport, Candidates, Claim, Patience, Quarantined, ReplayMode, ReplayOrder, Replayed,
+    Report, Rescued, Variant, Written,
 };
 use hapax_core::{Attempt, ErrorClass, EventId, Leased, Owner, Timestamp, Verdict};
 
@@ -40,6 +40,12 @@ impl Bench {
             "expected a new event, got {claim:?}"
         );
         id
+    }
+
+    /// Keeps other bodies under known identities.
+    pub async fn quarantine(&self, variants: Vec<Variant>) -> Vec<Quarantined> {
+        let answers = self.store.quarantine(variants).await;
+        answers.into_iter().map(Must::must).collect()
     }
 
     /// Leases one fresh delivery for a long time.

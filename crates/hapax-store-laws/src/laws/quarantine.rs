@@ -13,20 +13,13 @@ pub async fn a_variant_is_kept_once_and_then_counted(bench: &mut Bench) {
     let first = first(bench, "evt_1").await;
     let one = variant(&first, "one");
     let two = variant(&first, "two");
-    let said = bench
-        .store
-        .quarantine(vec![one.clone(), two, one.clone()])
-        .await
-        .must();
+    let said = bench.quarantine(vec![one.clone(), two, one.clone()]).await;
     assert_eq!(said, [Quarantined::Kept, Quarantined::Kept, Quarantined::Again]);
     let again = Variant {
         received_at: START.plus(std::time::Duration::from_secs(9)),
         ..one.clone()
     };
-    assert_eq!(
-        bench.store.quarantine(vec![again]).await.must(),
-        [Quarantined::Again]
-    );
+    assert_eq!(bench.quarantine(vec![again]).await, [Quarantined::Again]);
     let conflicts = bench.record(first.id).await.conflicts;
     assert_eq!(conflicts.len(), 2);
     let shown = conflicts.iter().find(|view| view.raw_hash == one.raw_hash).must();
@@ -44,15 +37,13 @@ pub async fn at_most_so_many_variants_are_kept(bench: &mut Bench) {
     let first = first(bench, "evt_1").await;
     for n in 0..CONFLICTS_MAX {
         let said = bench
-            .store
             .quarantine(vec![variant(&first, &format!("body {n}"))])
-            .await
-            .must();
+            .await;
         assert_eq!(said, [Quarantined::Kept]);
     }
     let surplus = variant(&first, "one too many");
     let known = variant(&first, "body 0");
-    let said = bench.store.quarantine(vec![surplus.clone(), known]).await.must();
+    let said = bench.quarantine(vec![surplus.clone(), known]).await;
     assert_eq!(said, [Quarantined::Full, Quarantined::Again]);
     assert_eq!(bench.record(first.id).await.conflicts.len(), CONFLICTS_MAX);
     assert!(
@@ -71,27 +62,135 @@ pub async fn variants_of_two_identities_are_kept_apart(bench: &mut Bench) {
     let other = first(bench, "other").await;
     for n in 0..CONFLICTS_MAX {
         bench
-            .store
             .quarantine(vec![variant(&crowded, &format!("body {n}"))])
-            .await
-            .must();
+            .await;
     }
-    let said = bench
-        .store
-        .quarantine(vec![variant(&other, "body 0")])
-        .await
-        .must();
+    let said = bench.quarantine(vec![variant(&other, "body 0")]).await;
     assert_eq!(said, [Quarantined::Kept]);
     assert_eq!(bench.record(other.id).await.conflicts.len(), 1);
     let missing = variant(&other, "body 1").raw_hash;
     assert!(bench.store.conflict(other.id, missing).await.must().is_none());
 }
 
+/// A sender that changes its body on every retry: many bodies of one identity in one call.
+pub async fn many_variants_of_one_identity_in_one_call_keep_the_limit(bench: &mut Bench) {
+    let first = first(bench, "evt_1").await;
+    let body = |n: usize| variant(&first, &format!("body {n}"));
+    let mut variants: Vec<Variant> = (0..CONFLICTS_MAX + 4).map(body).collect();
+    variants.extend([body(0), body(CONFLICTS_MAX), body(1), body(0)]);
+    let mut expected = vec![Quarantined::Kept; CONFLICTS_MAX];
+    expected.extend([Quarantined::Full; 4]);
+    let (again, full) = (Quarantined::Again, Quarantined::Full);
+    expected.extend([again, full, again, again]);
+    assert_eq!(bench.quarantine(variants).await, expected);
+    bench.reopen().await;
+    let conflicts = bench.record(first.id).await.conflicts;
+    let seen = |n: usize| {
+        let shown = conflicts.iter().find(|view| view.raw_hash == body(n).raw_hash);
+        shown.map(|view| view.seen)
+    };
+    assert_eq!(conflicts.len(), CONFLICTS_MAX);
+    assert_eq!(
+        (seen(0), seen(1), seen(2), seen(8)),
+        (Some(3), Some(2), Some(1), None)
+    );
+}
+
+/// Many identities in one call, each twice with the same body and once with another.
+pub async fn variants_of_many_identities_in_one_call_are_answered_in_order(bench: &mut Bench) {
+    let mut events = Vec::new();
+    for n in 0..60 {
+        events.push(first(bench, &format!("evt_{n}")).await);
+    }
+    let known: Vec<Variant> = events
+        .iter()
+        .step_by(3)
+        .map(|event| variant(event, "one"))
+        .collect();
+    assert!(
+        bench
+            .quarantine(known)
+            .await
+            .iter()
+            .all(|said| *said == Quarantined::Kept)
+    );
+    // By turns, so that those of one identity are far apart.
+    let variants = ["one", "other", "one"].map(|body| events.iter().map(move |event| variant(event, body)));
+    let said = bench.quarantine(variants.into_iter().flatten().collect()).await;
+    for n in 0..events.len() {
+        let was_known = n % 3 == 0;
+        let one = if was_known {
+            Quarantined::Again
+        } else {
+            Quarantined::Kept
+        };
+        let found = [said[n], said[n + events.len()], said[n + 2 * events.len()]];
+        assert_eq!(found, [one, Quarantined::Kept, Quarantined::Again], "evt_{n}");
+        let conflicts = bench.record(events[n].id).await.conflicts;
+        let mut seen: Vec<u64> = conflicts.iter().map(|view| view.seen).collect();
+        seen.sort_unstable();
+        assert_eq!(seen, [1, if was_known { 3 } else { 2 }], "evt_{n}");
+    }
+}
+
+/// Whoever else brings bodies of the same identity at the same time: no more are kept than may be, and each answer is
+/// true.
+pub async fn variants_of_one_identity_that_come_at_once_keep_the_limit(bench: &mut Bench) {
+    let first = first(bench, "evt_1").await;
+    let mut calls = tokio::task::JoinSet::new();
+    for caller in 0..6 {
+        let variants: Vec<Variant> = (0..3)
+            .map(|n| variant(&first, &format!("body {caller} {n}")))
+            .collect();
+        let store = std::sync::Arc::clone(&bench.store);
+        calls.spawn(async move { store.quarantine(variants).await });
+    }
+    let said: Vec<Quarantined> = calls
+        .join_all()
+        .await
+        .into_iter()
+        .flatten()
+        .map(Must::must)
+        .collect();
+    let count = |wanted| said.iter().filter(|answer| **answer == wanted).count();
+    assert_eq!(count(Quarantined::Kept), CONFLICTS_MAX);
+    assert_eq!(count(Quarantined::Full), 18 - CONFLICTS_MAX);
+    assert_eq!(bench.record(first.id).await.conflicts.len(), CONFLICTS_MAX);
+}
+
+/// A variant that cannot be kept does not take its neighbours along. One whose event cannot be of its identity is such a
+/// variant in every store.
+pub async fn a_variant_that_cannot_be_kept_fails_alone(bench: &mut Bench) {
+    let one = first(bench, "evt_1").await;
+    let mut other = first(bench, "evt_2").await;
+    for n in 3.. {
+        if other.key.bucket() != one.key.bucket() {
+            break;
+        }
+        other = first(bench, &format!("evt_{n}")).await;
+    }
+    let stray = Variant {
+        first: other.id,
+        ..variant(&one, "stray")
+    };
+    let variants = vec![variant(&one, "before"), stray, variant(&other, "after")];
+    let mut said = bench.store.quarantine(variants).await;
+    assert_eq!(said.len(), 3);
+    assert_eq!(said.remove(2).must(), Quarantined::Kept);
+    let Err(error) = said.remove(1) else {
+        panic!("it is of no identity");
+    };
+    assert!(!error.is_retryable(), "this very item can never be kept");
+    assert_eq!(said.remove(0).must(), Quarantined::Kept);
+    assert_eq!(bench.record(one.id).await.conflicts.len(), 1);
+    assert_eq!(bench.record(other.id).await.conflicts.len(), 1);
+}
+
 /// Released is marked, with the event that it became.
 pub async fn a_released_variant_is_marked(bench: &mut Bench) {
     let first = first(bench, "evt_1").await;
     let other = variant(&first, "other");
-    bench.store.quarantine(vec![other.clone()]).await.must();
+    bench.quarantine(vec![other.clone()]).await;
     let released: EventId = bench.stored(bench.event("evt_1#released").body("other")).await;
     bench
         .store

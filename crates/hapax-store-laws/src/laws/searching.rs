@@ -117,7 +117,7 @@ pub async fn events_are_found_by_their_conflicts(bench: &mut Bench) {
             headers: Headers::pack([("a", &b"b"[..])]),
             body: body.into(),
         };
-        bench.store.quarantine(vec![variant]).await.must();
+        bench.quarantine(vec![variant]).await;
     }
     let ask = |source: Option<&str>| EventQuery {
         has: Some(Has::Conflict),

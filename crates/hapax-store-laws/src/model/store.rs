@@ -23,13 +23,16 @@ impl Store for MemoryStore {
         })
     }
 
-    async fn quarantine(&self, variants: Vec<Variant>) -> Result<Vec<Quarantined>, Error> {
-        Ok(self.step(|state, _| {
+    async fn quarantine(&self, variants: Vec<Variant>) -> Vec<Result<Quarantined, Error>> {
+        if !self.conflicts_take.is_zero() {
+            tokio::time::sleep(self.conflicts_take).await;
+        }
+        self.step(|state, _| {
             variants
                 .into_iter()
                 .map(|variant| state.quarantine(variant))
                 .collect()
-        }))
+        })
     }
 
     async fn lease(&self, order: LeaseOrder) -> Result<LeaseBatch, Error> {

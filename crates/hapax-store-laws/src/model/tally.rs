@@ -1,33 +1,34 @@
 //! What is gathered beside the hot path: copies, same bodies, and quarantined variants.
 
-use hapax_core::store::{BodyNote, CONFLICTS_MAX, DuplicateNote, GAPS_MAX, Quarantined, Variant};
+use hapax_core::store::{BodyNote, CONFLICTS_MAX, DuplicateNote, Error, GAPS_MAX, Quarantined, Variant};
 use hapax_core::{BodyHash, EventId};
 
 use super::state::{BodyRow, Conflict, State};
 
 impl State {
-    pub(super) fn quarantine(&mut self, variant: Variant) -> Quarantined {
+    pub(super) fn quarantine(&mut self, variant: Variant) -> Result<Quarantined, Error> {
+        variant.check()?;
         let conflicts = self.conflicts.entry(variant.key).or_default();
         let same = conflicts
             .iter_mut()
             .find(|known| known.variant.first == variant.first && known.variant.raw_hash == variant.raw_hash);
         if let Some(known) = same {
             known.seen += 1;
-            return Quarantined::Again;
+            return Ok(Quarantined::Again);
         }
         let kept = conflicts
             .iter()
             .filter(|known| known.variant.first == variant.first)
             .count();
         if kept >= CONFLICTS_MAX {
-            return Quarantined::Full;
+            return Ok(Quarantined::Full);
         }
         conflicts.push(Conflict {
             variant,
             seen: 1,
             released_as: None,
         });
-        Quarantined::Kept
+        Ok(Quarantined::Kept)
     }
 
     pub(super) fn conflict(&mut self, first: EventId, raw_hash: BodyHash) -> Option<&mut Conflict> {

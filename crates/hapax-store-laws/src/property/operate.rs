@@ -140,8 +140,9 @@ impl Driver {
             headers: Headers::default(),
             body,
         };
-        let found = self.bench.store.quarantine(vec![variant.clone()]).await.must();
-        assert_eq!(found, self.model.quarantine(vec![variant]).await.must());
+        let found = self.bench.quarantine(vec![variant.clone()]).await;
+        let expected = self.model.quarantine(vec![variant]).await;
+        assert_eq!(found, expected.into_iter().map(Must::must).collect::<Vec<_>>());
     }
 
     pub(super) async fn note_copies(&mut self, event: Index) {

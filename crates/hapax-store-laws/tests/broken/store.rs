@@ -62,6 +62,10 @@ pub(crate) enum Fault {
     CopiesIntoAnything,
     /// Lets everybody drive a job.
     SharesJobs,
+    /// Forgets the other bodies of the same call when it counts.
+    CountsConflictsAlone,
+    /// Refuses every conflict of a call for one that it cannot keep.
+    RefusesConflictsTogether,
     /// Lists by source, status, type and time alone.
     IgnoresFilters,
     /// Takes the rows of all processes for those of one.
@@ -198,8 +202,20 @@ impl Store for Broken {
         answers
     }
 
-    async fn quarantine(&self, variants: Vec<Variant>) -> Result<Vec<Quarantined>, Error> {
-        self.inner.quarantine(variants).await
+    async fn quarantine(&self, variants: Vec<Variant>) -> Vec<Result<Quarantined, Error>> {
+        let mut answers = self.inner.quarantine(variants).await;
+        if self.has(Fault::CountsConflictsAlone) {
+            let full = answers.iter_mut().flatten();
+            full.filter(|answer| **answer == Quarantined::Full)
+                .for_each(|answer| *answer = Quarantined::Kept);
+        }
+        if self.has(Fault::RefusesConflictsTogether) && answers.iter().any(Result::is_err) {
+            let refused = || Error::Rejected {
+                message: "one of them cannot be kept".to_owned(),
+            };
+            answers.fill_with(|| Err(refused()));
+        }
+        answers
     }
 
     async fn lease(&self, order: LeaseOrder) -> Result<LeaseBatch, Error> {

@@ -1,7 +1,7 @@
 //! What the database can never store is refused alone.
 
-use hapax_core::Store;
-use hapax_core::store::{AcceptRequest, Claim, Error};
+use hapax_core::store::{AcceptRequest, CONFLICTS_MAX, Claim, Error, Quarantined, Variant};
+use hapax_core::{BodyHash, Store};
 use hapax_test_postgres::Server;
 
 use crate::bench::{Maker, open, request};
@@ -41,4 +41,44 @@ async fn where_the_first_of_two_copies_is_poison_the_second_is_new() {
     let mut answers = store.accept(vec![request(poison), request(good)]).await;
     assert!(matches!(answers.remove(1).unwrap()[0], Claim::New { .. }));
     assert!(matches!(answers.remove(0), Err(Error::Rejected { .. })));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conflict_that_can_never_be_stored_is_refused_alone() {
+    let database = Server::shared().unwrap().database().await.unwrap();
+    let store = open(&database).await;
+    let maker = Maker::default();
+    let events: Vec<_> = (0..5).map(|n| maker.event(&format!("evt_{n}"))).collect();
+    for _ in 0..2 {
+        store.accept(events.iter().cloned().map(request).collect()).await;
+    }
+    let variant = |n: usize| {
+        let event = &events[n % events.len()];
+        let body = format!("other {n}");
+        Variant {
+            key: event.key,
+            first: event.id,
+            source: if n % 7 == 3 {
+                "a\0b".into()
+            } else {
+                event.source.clone()
+            },
+            raw_hash: BodyHash::of(body.as_bytes()),
+            received_at: event.received_at,
+            headers: event.headers.clone(),
+            body: body.into(),
+        }
+    };
+    let variants: Vec<Variant> = (0..33).map(variant).collect();
+    for (n, answer) in store.quarantine(variants).await.into_iter().enumerate() {
+        if n % 7 == 3 {
+            assert!(matches!(answer, Err(Error::Rejected { .. })), "{n}: {answer:?}");
+        } else {
+            assert_eq!(answer.unwrap(), Quarantined::Kept, "{n}");
+        }
+    }
+    for event in &events {
+        let conflicts = store.get(event.id).await.unwrap().unwrap().conflicts;
+        assert!((5..=CONFLICTS_MAX).contains(&conflicts.len()));
+    }
 }

@@ -39,7 +39,7 @@ async fn copies_and_conflicts_from_before_an_upgrade_are_found() {
         headers: Headers::default(),
         body: b"other"[..].into(),
     };
-    store.quarantine(vec![variant]).await.unwrap();
+    store.quarantine(vec![variant]).await.remove(0).unwrap();
     drop(store);
     let admin = database.client().await.unwrap();
     admin.batch_execute(BACK).await.unwrap();

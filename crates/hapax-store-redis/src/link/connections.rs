@@ -1,6 +1,6 @@
 //! Connections to servers: some for each, made when they are needed and again when they broke.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -56,6 +56,33 @@ struct Open {
     /// Tells it from the one that follows when it broke.
     number: u64,
     used: Instant,
+    scripts: Arc<Scripts>,
+}
+
+/// The hashes of the scripts that a server is known to have, since they were called on this connection. A server that was
+/// started or promoted since then ended the connection, or is on another one.
+#[derive(Debug, Default)]
+pub(super) struct Scripts(Mutex<HashSet<String>>);
+
+impl Scripts {
+    pub(super) fn has(&self, hash: &str) -> bool {
+        self.known().contains(hash)
+    }
+
+    pub(super) fn learn(&self, hash: &str) {
+        if !self.has(hash) {
+            self.known().insert(hash.to_owned());
+        }
+    }
+
+    /// The server has forgotten them.
+    pub(super) fn clear(&self) {
+        self.known().clear();
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Open {
@@ -123,6 +150,7 @@ impl Connections {
                     connection,
                     number: self.epoch.load(Ordering::SeqCst),
                     used: Instant::now(),
+                    scripts: Arc::default(),
                 }
             }
         };
@@ -181,6 +209,11 @@ impl Login {
 }
 
 impl Lent {
+    /// What the server has of our scripts.
+    pub(super) fn scripts(&self) -> Arc<Scripts> {
+        Arc::clone(&self.open.scripts)
+    }
+
     /// One command and its answer.
     pub(super) async fn send(self, command: &Cmd, deadline: Instant) -> Result<Value, Failure> {
         let mut connection = self.open.connection.clone();

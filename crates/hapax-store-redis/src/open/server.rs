@@ -7,7 +7,7 @@ use crate::Options;
 use crate::failure::Failure;
 use crate::link::Link;
 use crate::reply;
-use crate::url::{Kind, Node, Place};
+use crate::url::{Kind, Node, Place, UrlError};
 
 use super::{OpenError, refused};
 
@@ -60,8 +60,8 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Whether it is what the URL says.
-pub(super) async fn check_kind(place: &Place, link: &Link) -> Result<(), OpenError> {
+/// Whether it is what the URL says; who said so.
+pub(super) async fn check_kind<'p>(place: &'p Place, link: &Link) -> Result<&'p Node, OpenError> {
     // Any of them may be down: one answer is enough.
     let mut last = None;
     for node in &place.nodes {
@@ -71,16 +71,16 @@ pub(super) async fn check_kind(place: &Place, link: &Link) -> Result<(), OpenErr
                 return match (place.kind, is_cluster) {
                     (Kind::Single, true) => Err(OpenError::IsACluster(node.to_string())),
                     (Kind::Cluster, false) => Err(OpenError::IsNoCluster(node.to_string())),
-                    (Kind::Single, false) | (Kind::Cluster, true) => Ok(()),
+                    (Kind::Single, false) | (Kind::Cluster, true) => Ok(node),
                 };
             }
             Err(failure) => last = Some(failure),
         }
     }
-    match last {
-        Some(failure) => Err(refused(place, &failure)),
-        None => Ok(()),
-    }
+    Err(match last {
+        Some(failure) => refused(place, &failure),
+        None => UrlError::HostMissing.into(),
+    })
 }
 
 /// Every server that has a shard.

@@ -185,6 +185,16 @@ pub(super) fn all(rounds: &[Round], kind: StoreKind) -> Vec<Figure> {
             None,
         ));
     }
+    for connections in [64, 256] {
+        figures.push(against_new(rounds, connections));
+        figures.extend(latencies(
+            "conflicts",
+            connections,
+            rounds,
+            |round| &round.conflicts,
+            None,
+        ));
+    }
     figures.push(against_ceiling(
         "accepted to delivered, 64 connections".to_owned(),
         rounds,
@@ -227,6 +237,26 @@ fn against_ceiling(
     );
     let value = median(rounds.iter().filter_map(&value));
     Figure::new(name, value, Unit::PerSecond, Some(ratio), target)
+}
+
+/// Conflicts, held against the new events of the same round: a provider that changes its bodies must not slow the others.
+fn against_new(rounds: &[Round], connections: usize) -> Figure {
+    let value = |round: &Round| expected_rate(&round.conflicts, connections, |report| report.counts.conflict);
+    let new = |round: &Round| expected_rate(&round.new, connections, |report| report.counts.accepted);
+    let ratio = median(
+        rounds
+            .iter()
+            .filter_map(|round| Some(value(round)? / new(round)?)),
+    );
+    let target = Target::RatioAtLeast { floor: 0.5, aim: 1.0 };
+    let name = format!("conflicts, {connections} connections, of new events");
+    Figure::new(
+        name,
+        median(rounds.iter().filter_map(value)),
+        Unit::PerSecond,
+        Some(ratio),
+        Some(target),
+    )
 }
 
 /// Its name, and where a report has it.

@@ -10,7 +10,7 @@ use crate::config::StoreUrl;
 pub(crate) const CONNECTIONS: [usize; 2] = [64, 256];
 /// A signature is good for five minutes, and it is made before the run.
 pub(crate) const SECONDS_MAX: u64 = 240;
-/// Duplicates are spread over this many ids.
+/// Duplicates and conflicts are spread over this many ids.
 pub(crate) const DUPLICATE_IDS: usize = 100_000;
 /// Deliveries that are prepared for each second of a run with new events: more than any store here takes.
 pub(crate) const NEW_PER_SECOND_MAX: usize = 80_000;
@@ -93,7 +93,7 @@ impl Plan {
 
     /// Measurements in all rounds.
     pub(crate) fn steps(&self) -> u64 {
-        (self.rounds * (CONNECTIONS.len() * 3 + 3)) as u64
+        (self.rounds * (CONNECTIONS.len() * 4 + 3)) as u64
     }
 }
 

@@ -38,6 +38,8 @@ pub(crate) struct Round {
     pub(crate) new: BTreeMap<usize, Report>,
     /// Events that had been sent.
     pub(crate) duplicates: BTreeMap<usize, Report>,
+    /// Known ids, each time with another body.
+    pub(crate) conflicts: BTreeMap<usize, Report>,
     /// Events a second, from the first accept to the last effect at the sink.
     pub(crate) delivered_per_second: f64,
     /// Events a second, from the first accept to the last commit of a `sql` destination.
@@ -59,6 +61,7 @@ enum Step {
     Ceiling(usize),
     New(usize),
     Duplicates(usize),
+    Conflicts(usize),
 }
 
 /// Runs one round in a folder of its own inside `parent`.
@@ -134,6 +137,7 @@ fn order(number: usize) -> Vec<Step> {
             Step::Ceiling(*connections),
             Step::New(*connections),
             Step::Duplicates(*connections),
+            Step::Conflicts(*connections),
         ]
     });
     let mut steps: Vec<Step> = steps.collect();
@@ -149,6 +153,7 @@ impl Step {
             Self::Ceiling(connections) => format!("the ceiling, {connections} connections"),
             Self::New(connections) => format!("new events, {connections} connections"),
             Self::Duplicates(connections) => format!("duplicates, {connections} connections"),
+            Self::Conflicts(connections) => format!("conflicts, {connections} connections"),
         }
     }
 }
@@ -177,6 +182,11 @@ impl Round {
                 let report = loads.duplicates(service, connections, seed).await?;
                 self.note(&step.label(), &report, report.counts.duplicate);
                 self.duplicates.insert(connections, report);
+            }
+            Step::Conflicts(connections) => {
+                let report = loads.conflicts(service, connections, seed).await?;
+                self.note(&step.label(), &report, report.counts.conflict);
+                self.conflicts.insert(connections, report);
             }
         }
         Ok(())

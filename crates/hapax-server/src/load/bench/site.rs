@@ -168,6 +168,22 @@ impl Loads<'_> {
         .await
     }
 
+    /// The same ids, again and again, each time with a body that was never sent before.
+    pub(super) async fn conflicts(
+        &self,
+        address: SocketAddr,
+        connections: usize,
+        seed: u64,
+    ) -> anyhow::Result<Report> {
+        let load = self.load(address, STORED, connections);
+        child::load(&Load {
+            conflicting: Some(DUPLICATE_IDS),
+            seed,
+            ..load
+        })
+        .await
+    }
+
     /// This many new events that are to be delivered.
     pub(super) async fn delivered(&self, address: SocketAddr, count: usize) -> anyhow::Result<Report> {
         self.counted(address, DELIVERED, count).await
@@ -206,6 +222,7 @@ impl Loads<'_> {
             connections,
             seconds: self.seconds,
             distinct: NEW_PER_SECOND_MAX * self.seconds as usize,
+            conflicting: None,
             seed: fastrand::u64(..),
             order: Order::Once,
             rate: None,

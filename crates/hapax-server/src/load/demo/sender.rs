@@ -218,6 +218,7 @@ mod tests {
             secret: "whsec_x",
             count: 10,
             seed: 1,
+            conflicting_ids: None,
         };
         let senders = Senders::new(address, Prepared::new(&recipe).unwrap());
         let numbers: Vec<usize> = (0..10).collect();

@@ -137,7 +137,9 @@ impl Maker {
         }
         store.finish(reports).await?;
         store.note_duplicates(copies).await?;
-        store.quarantine(variants).await?;
+        for kept in store.quarantine(variants).await {
+            kept.context("the store refused a conflict")?;
+        }
         Ok(())
     }
 

@@ -219,6 +219,7 @@ impl Runner<'_> {
             connections: CONNECTIONS,
             seconds: self.plan.seconds,
             distinct: (per_second * self.plan.seconds) as usize,
+            conflicting: None,
             seed: fastrand::u64(..),
             order: Order::Once,
             rate,

@@ -1,0 +1,180 @@
+//! Bodies that came under a known id: they are kept aside, many in one write, and beside the accepts. A sender that
+//! changes its bodies on retries holds up nobody else.
+
+use std::sync::Arc;
+
+use hapax_core::NewEvent;
+use hapax_core::store::{Error, LedgerEntry, Quarantined, Variant};
+use tokio::sync::{mpsc, oneshot};
+
+use super::cached::is_same;
+use super::queue::refusal;
+use super::settle::{Came, Settled};
+use super::{Accepted, RETRY_AFTER, Refusal, Untaken};
+use crate::engine::Inner;
+use crate::observe::Observation;
+
+/// An event whose id was taken before, and what the ledger knows of the first.
+pub(super) struct Contested {
+    pub(super) event: NewEvent,
+    pub(super) entry: LedgerEntry,
+}
+
+/// A request that can be answered once the store has been asked about some of its events.
+pub(crate) struct Undecided {
+    settled: Vec<Settled>,
+    answer: oneshot::Sender<Result<Vec<Accepted>, Untaken>>,
+}
+
+/// What is answered for one event.
+enum Decision {
+    Known(Result<Accepted, Untaken>),
+    /// This, once its body is kept.
+    OnceKept(Came, Accepted),
+}
+
+impl Undecided {
+    pub(super) fn new(
+        settled: Vec<Settled>,
+        answer: oneshot::Sender<Result<Vec<Accepted>, Untaken>>,
+    ) -> Self {
+        Self { settled, answer }
+    }
+
+    /// Answers at once, unless the store must be asked first; then it waits for that, if there is room.
+    pub(super) fn answer_or_queue(self, conflicts: &mpsc::Sender<Self>) {
+        let is_contested = |settled: &Settled| matches!(settled, Settled::Contested(_));
+        if self.settled.iter().any(is_contested) {
+            if let Err(full) = conflicts.try_send(self) {
+                let refusal = Refusal::Overloaded {
+                    retry_after: RETRY_AFTER,
+                };
+                let _ = full.into_inner().answer.send(Err(refusal.into()));
+            }
+            return;
+        }
+        let answers = self.settled.into_iter().filter_map(|settled| match settled {
+            Settled::Answered(answer) => Some(Ok(answer)),
+            Settled::OtherTarget => Some(Err(Untaken::OtherTarget)),
+            Settled::Contested(_) => None,
+        });
+        // The sender may have hung up; what was accepted is accepted all the same.
+        let _ = self.answer.send(answers.collect());
+    }
+}
+
+impl Inner {
+    /// Decides what waits, all of it together, until no accept can bring more.
+    pub(crate) async fn conflict_loop(self: Arc<Self>, mut queue: mpsc::Receiver<Undecided>) {
+        let mut batch = Vec::new();
+        while queue.recv_many(&mut batch, self.limits.accept_batch).await > 0 {
+            self.decide_batch(std::mem::take(&mut batch)).await;
+        }
+    }
+
+    async fn decide_batch(&self, batch: Vec<Undecided>) {
+        let mut variants = Vec::new();
+        let mut open = Vec::with_capacity(batch.len());
+        for undecided in batch {
+            let mut decisions = Vec::with_capacity(undecided.settled.len());
+            for settled in undecided.settled {
+                decisions.push(match settled {
+                    Settled::Answered(answer) => Decision::Known(Ok(answer)),
+                    Settled::OtherTarget => Decision::Known(Err(Untaken::OtherTarget)),
+                    Settled::Contested(contested) => self.decide(*contested, &mut variants).await,
+                });
+            }
+            open.push((decisions, undecided.answer));
+        }
+        let mut kept = self.keep_aside(variants).await.into_iter();
+        for (decisions, answer) in open {
+            let answers: Vec<_> = decisions
+                .into_iter()
+                .map(|decision| match decision {
+                    Decision::Known(answer) => answer,
+                    Decision::OnceKept(came, answer) => {
+                        kept.next().unwrap_or_else(|| Err(unanswered()))?;
+                        self.announce(&came, &answer);
+                        Ok(answer)
+                    }
+                })
+                .collect();
+            // The sender may have hung up; what was kept is kept all the same.
+            let _ = answer.send(answers.into_iter().collect());
+        }
+    }
+
+    /// What an event is whose id was taken before. Another body is added to those that are to be kept.
+    async fn decide(&self, contested: Contested, variants: &mut Vec<Variant>) -> Decision {
+        let Contested { event, entry } = contested;
+        let own = event.content_hash.as_ref();
+        match self.is_for_another_target(&entry, own).await {
+            Ok(false) => {}
+            Ok(true) => return Decision::Known(Err(Untaken::OtherTarget)),
+            Err(error) => {
+                let during = "comparing targets";
+                self.observe(&Observation::StoreFailed {
+                    during,
+                    error: &error,
+                });
+                return Decision::Known(Err(refusal(&error).into()));
+            }
+        }
+        let came = Came::of(&event);
+        let first = (entry.raw_hash, entry.content_hash.as_ref());
+        if is_same(first, (event.raw_hash, own)) {
+            let answer = self.duplicate(event, &entry);
+            self.announce(&came, &answer);
+            return Decision::Known(Ok(answer));
+        }
+        variants.push(Variant {
+            key: event.key,
+            first: entry.id,
+            source: event.source,
+            raw_hash: event.raw_hash,
+            received_at: event.received_at,
+            headers: event.headers,
+            body: event.body,
+        });
+        let event_id = event.identity.event_id;
+        Decision::OnceKept(
+            came,
+            Accepted::Conflict {
+                id: entry.id,
+                event_id,
+            },
+        )
+    }
+
+    /// Keeps bodies; for each, in order, whether it may be answered for.
+    async fn keep_aside(&self, variants: Vec<Variant>) -> Vec<Result<Quarantined, Untaken>> {
+        if variants.is_empty() {
+            return Vec::new();
+        }
+        let mut told = String::new();
+        let kept = self.parts.store.quarantine(variants).await.into_iter();
+        kept.map(|kept| {
+            kept.map_err(|error| {
+                // What befell all of them is told once.
+                let said = error.to_string();
+                if said != told {
+                    self.observe(&Observation::StoreFailed {
+                        during: "keeping a conflicting body",
+                        error: &error,
+                    });
+                    told = said;
+                }
+                refusal(&error).into()
+            })
+        })
+        .collect()
+    }
+}
+
+fn unanswered() -> Untaken {
+    let error = Error::Unavailable {
+        message: "the store did not say whether it kept a conflicting body".to_owned(),
+        source: None,
+    };
+    refusal(&error).into()
+}
