@@ -112,7 +112,8 @@ mod tests {
     #[test]
     fn a_folder_without_a_server_is_refused_rather_than_passed_over() {
         let refused = checked(PathBuf::from("/nowhere")).map_err(|error| error.to_string());
-        let said = "HAPAX_TEST_POSTGRES_BIN names /nowhere, which has no `initdb`: name the `bin` of a PostgreSQL";
+        let said =
+            "HAPAX_TEST_POSTGRES_BIN names /nowhere, which has no `initdb`: name the `bin` of a PostgreSQL";
         assert_eq!(refused, Err(said.to_owned()));
     }
 }

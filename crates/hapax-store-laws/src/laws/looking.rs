@@ -66,9 +66,7 @@ pub async fn a_list_can_be_oldest_first(bench: &mut Bench) {
                     .body(r#"{"n":1}"#),
             )
             .await;
-        bench
-            .stored(bench.event(&format!("failed_{n}")).to("post"))
-            .await;
+        bench.stored(bench.event(&format!("failed_{n}")).to("post")).await;
         bench.run("post", Verdict::Retry { after: LONG }).await;
     }
     let of = |status| EventQuery {

@@ -67,7 +67,9 @@ pub(super) async fn page(session: &Session, after: Option<Key>, limit: i64) -> R
     session.rows_of("SET LOCAL bytea_output = 'hex'", &[]).await?;
     // No event has the key of nothing but zeros.
     let start = after.map_or(Uuid::nil(), key_uuid);
-    let found = session.over(KEYS, &after_in_each_bucket(start).value(limit)).await?;
+    let found = session
+        .over(KEYS, &after_in_each_bucket(start).value(limit))
+        .await?;
     let mut keys = found
         .iter()
         .map(|row| key_at(row, 0))

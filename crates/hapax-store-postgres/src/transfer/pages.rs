@@ -60,7 +60,9 @@ async fn bodies(
 ) -> Result<TransferPage, Failure> {
     let scope = after.map_or("", |(scope, _)| scope.as_str());
     let hash: &[u8] = after.map_or(&[], |(_, hash)| hash.as_bytes());
-    let places = Batch::in_buckets(BUCKETS).same("scope", scope).same("raw_hash", hash);
+    let places = Batch::in_buckets(BUCKETS)
+        .same("scope", scope)
+        .same("raw_hash", hash);
     let rows = session.over(BODIES, &places.value(limit)).await?;
     let mut notes = rows.iter().map(note).collect::<Result<Vec<_>, _>>()?;
     // Where buckets were asked one by one, each gave its own.

@@ -33,7 +33,10 @@ fn every_table_is_spread_over_all_workers() {
         let workers: Vec<_> = found.nodes.iter().filter(|node| !node.is_coordinator).collect();
         assert!(workers.len() >= 2, "{found:?}");
         assert!(workers.iter().all(|worker| worker.shards > 0), "{found:?}");
-        assert_eq!(workers.iter().map(|worker| worker.shards).sum::<u64>(), found.shards);
+        assert_eq!(
+            workers.iter().map(|worker| worker.shards).sum::<u64>(),
+            found.shards
+        );
         let store = PostgresStore::open(Options::new(cluster.url())).await.unwrap();
         assert_eq!(store.spread(), Spread::ByBucket);
     });
@@ -45,9 +48,16 @@ fn a_database_without_workers_keeps_all_shards_to_itself_and_is_found_out() {
         let admin = cluster.client().await.unwrap();
         let drop_it = format!("DROP DATABASE IF EXISTS {ALONE} WITH (FORCE)");
         admin.batch_execute(&drop_it).await.unwrap();
-        admin.batch_execute(&format!("CREATE DATABASE {ALONE}")).await.unwrap();
+        admin
+            .batch_execute(&format!("CREATE DATABASE {ALONE}"))
+            .await
+            .unwrap();
         let url = cluster.url_of(ALONE);
-        client(&url).await.batch_execute("CREATE EXTENSION citus").await.unwrap();
+        client(&url)
+            .await
+            .batch_execute("CREATE EXTENSION citus")
+            .await
+            .unwrap();
         let found = spread(&url).await;
         assert_eq!(found.not_spread, []);
         let with_shards: Vec<_> = found.nodes.iter().filter(|node| node.shards > 0).collect();

@@ -116,7 +116,9 @@ async fn what_few_events_have_is_found_without_looking_at_the_others() {
                      ALTER TABLE hapax.events SET (autovacuum_enabled = off)";
     client.batch_execute(no_vacuum).await.unwrap();
     let maker = Maker::default();
-    let events: Vec<_> = (0..EVENTS).map(|number| maker.event(&number.to_string())).collect();
+    let events: Vec<_> = (0..EVENTS)
+        .map(|number| maker.event(&number.to_string()))
+        .collect();
     for batch in events.chunks(500) {
         accept_twice(&store, batch).await;
     }

@@ -89,14 +89,18 @@ fn every_statement_names_one_bucket_or_reads_all_on_purpose() {
     let log = server.log().unwrap();
     let plans = plans(&log);
     let mut wrong = Vec::new();
-    let of_the_store = plans.iter().filter(|(statement, _)| !statement.contains(BETWEEN_TESTS));
+    let of_the_store = plans
+        .iter()
+        .filter(|(statement, _)| !statement.contains(BETWEEN_TESTS));
     for (statement, partitions) in of_the_store {
         let one = partitions.len() <= 1 && !statement.contains(EVERY_BUCKET);
         let reads_all = statement.contains(EVERY_BUCKET)
             && statement.starts_with("SELECT")
             && !statement.contains(" FOR UPDATE")
             && !statement.contains(" FOR KEY SHARE")
-            && NOT_FOR_EVERY_SHARD.iter().all(|refused| !statement.contains(refused));
+            && NOT_FOR_EVERY_SHARD
+                .iter()
+                .all(|refused| !statement.contains(refused));
         if !one && !reads_all {
             wrong.push(format!("{partitions:?}: {statement}"));
         }

@@ -32,14 +32,18 @@ async fn look(url: &Secret) -> Option<Distribution> {
 
 fn judge(found: &Distribution) -> Check {
     if found.by_bucket == 0 {
-        let detail = "Citus is installed in this database, and no table is spread: everything is on this server";
+        let detail =
+            "Citus is installed in this database, and no table is spread: everything is on this server";
         return Check::warn(NAME, detail, format!("spread the tables as {GUIDE} says"));
     }
     if !found.not_spread.is_empty() {
         let names: Vec<_> = found.not_spread.iter().map(|one| one.table).collect();
         let statements: Vec<_> = found.not_spread.iter().map(|one| one.statement).collect();
         let detail = format!("not spread, while others are: {}", names.join(", "));
-        let fix = format!("stop all replicas, run `{}`, start them again", statements.join(" "));
+        let fix = format!(
+            "stop all replicas, run `{}`, start them again",
+            statements.join(" ")
+        );
         return Check::fail(NAME, detail, fix);
     }
     let with_shards: Vec<&Node> = found.nodes.iter().filter(|node| node.shards > 0).collect();
@@ -62,7 +66,10 @@ fn judge(found: &Distribution) -> Check {
         );
         return Check::fail(NAME, detail, fix);
     }
-    let mut idle = found.nodes.iter().filter(|node| !node.is_coordinator && node.shards == 0);
+    let mut idle = found
+        .nodes
+        .iter()
+        .filter(|node| !node.is_coordinator && node.shards == 0);
     if let Some(idle) = idle.next() {
         let detail = format!("{} has no shards; of {shards}, {places}", idle.address);
         return Check::warn(NAME, detail, format!("move some of them to it: {GUIDE}"));
@@ -111,20 +118,34 @@ mod tests {
     #[test]
     fn shards_on_the_coordinator_alone_are_found() {
         let coordinator = node("c:5432", true, 32);
-        for nodes in [vec![coordinator.clone()], vec![coordinator, node("w:5432", false, 0)]] {
+        for nodes in [
+            vec![coordinator.clone()],
+            vec![coordinator, node("w:5432", false, 0)],
+        ] {
             assert_eq!(outcome(&on(&nodes), "citus_add_node"), Outcome::Fail);
         }
     }
 
     #[test]
     fn shards_on_all_workers_are_as_they_should_be() {
-        let workers = [node("c:5432", true, 0), node("v:5432", false, 16), node("w:5432", false, 16)];
-        assert_eq!(outcome(&on(&workers), "v:5432 has 16, w:5432 has 16"), Outcome::Ok);
+        let workers = [
+            node("c:5432", true, 0),
+            node("v:5432", false, 16),
+            node("w:5432", false, 16),
+        ];
+        assert_eq!(
+            outcome(&on(&workers), "v:5432 has 16, w:5432 has 16"),
+            Outcome::Ok
+        );
     }
 
     #[test]
     fn a_worker_without_shards_is_found() {
-        let workers = [node("c:5432", true, 0), node("v:5432", false, 32), node("w:5432", false, 0)];
+        let workers = [
+            node("c:5432", true, 0),
+            node("v:5432", false, 32),
+            node("w:5432", false, 0),
+        ];
         assert_eq!(outcome(&on(&workers), "w:5432 has no shards"), Outcome::Warn);
     }
 

@@ -53,12 +53,16 @@ async fn the_doctor_finds_shards_that_are_all_on_the_coordinator() {
     let spread = doctor().await;
     spread.assert_code(0);
     assert!(
-        spread.stdout.contains("worker-1:5432 has 16, worker-2:5432 has 16"),
+        spread
+            .stdout
+            .contains("worker-1:5432 has 16, worker-2:5432 has 16"),
         "{spread:#?}"
     );
 
     admin
-        .batch_execute("DELETE FROM pg_catalog.pg_dist_partition WHERE logicalrelid = 'hapax.noted'::regclass")
+        .batch_execute(
+            "DELETE FROM pg_catalog.pg_dist_partition WHERE logicalrelid = 'hapax.noted'::regclass",
+        )
         .await
         .unwrap();
     let left_out = doctor().await;
