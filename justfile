@@ -25,6 +25,10 @@ lint:
 unit:
     ./test unit
 
+# Every law on a Citus cluster that is started for it, given a PostgreSQL that has Citus
+citus:
+    crates/hapax-store-postgres/tests/citus/cluster run cargo nextest run --workspace --test citus
+
 # The simulator: `just sim 100000` runs that many seeds
 sim SEEDS="300":
     ./test build && target/debug/hapax-sim --seeds 0..{{SEEDS}}

@@ -45,5 +45,5 @@ pub mod subject;
 pub use bench::Bench;
 pub use clock::ManualClock;
 pub use model::MemoryStore;
-pub use registry::LAWS;
+pub use registry::{CHECKS, LAWS};
 pub use subject::{Subject, check};

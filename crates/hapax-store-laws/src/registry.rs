@@ -1,10 +1,24 @@
-//! The one list of laws. The constant [`LAWS`] and the macro [`laws!`](crate::laws!) are both made
+//! The one list of laws. The constants [`LAWS`] and [`CHECKS`] and the macro [`laws!`](crate::laws!) are made
 //! from it, so that a store that runs any runs all.
+
+use std::sync::Arc;
+
+use crate::{Subject, check, property};
 
 macro_rules! registry {
     (($dollar:tt) $($topic:ident { $($law:ident,)+ })+) => {
         /// Every law, by topic.
         pub const LAWS: &[(&str, &[&str])] = &[$((stringify!($topic), &[$(stringify!($law)),+])),+];
+
+        /// Every law and the model-based property test, each as a function of a subject, for tests that are not
+        /// known when they are compiled: named `topic::law`.
+        pub const CHECKS: &[(&str, fn(Arc<dyn Subject>))] = &[
+            $($((
+                concat!(stringify!($topic), "::", stringify!($law)),
+                |subject| check(subject, crate::laws::$topic::$law),
+            ),)+)+
+            ("property::behaves_like_the_model", |subject| property::behaves_like_the_model(&subject)),
+        ];
 
         /// Makes one test of each law, named `topic::law`, and the model-based property test.
         ///

@@ -25,6 +25,7 @@ mod conflicts;
 mod connect;
 mod counts;
 mod dead;
+mod distribution;
 mod duplicates;
 mod extend;
 mod failure;
@@ -67,6 +68,7 @@ mod vacuum;
 mod views;
 
 pub use connect::{ConnectError, Connected, Connector};
+pub use distribution::{Distribution, Node, NotSpread};
 pub use open::OpenError;
 pub use options::{Options, Preparing, Spread};
 pub use schema::SCHEMA_VERSION;

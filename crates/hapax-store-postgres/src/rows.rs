@@ -1,5 +1,7 @@
 //! How values lie in columns: codes of states, ids, hashes, and whole events.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use hapax_core::store::{DeliveryView, ReplayJobId};
 use hapax_core::{
@@ -90,6 +92,9 @@ pub(crate) const fn key_uuid(key: Key) -> Uuid {
 pub(crate) fn bucket_of(id: EventId) -> i16 {
     i16::from(id.bucket())
 }
+
+/// All buckets.
+pub(crate) const BUCKETS: Range<i16> = 0..64;
 
 /// The bucket of an identity.
 pub(crate) fn key_bucket(key: Key) -> i16 {

@@ -5,10 +5,14 @@
 //! |---|---|---|
 //! | `{n}` | the rows as a table `n` with their buckets | the rows of that bucket as a table `n` |
 //! | `{bucket}` | what a bucket equals that is `n.bucket` | the parameter `$1` |
+//! | `{one bucket}` | `n.bucket` | the parameter `$1` |
 //! | `{rows}`, `{sorted rows}` | columns and rows of an `INSERT` | columns and the values of one row |
 //!
 //! Rows are locked in the order of `bucket + 0` and key. That is the order of the index by key, said so that the planner
 //! does not know: else it reads the whole index to save the sorting, where it believes a table to be empty.
+//!
+//! `{one bucket}` is for the first rows of each bucket, in the order of its key: the index has them in that order only
+//! where the planner knows that there is one bucket.
 //!
 //! `$1` is the bucket, the columns follow, and after them what is the same for all rows: the numbers of
 //! parameters do not depend on the form.
@@ -20,6 +24,9 @@ use crate::Spread;
 /// Equal to the row's bucket, said so that the planner cannot merge by it: the index by key, read from end to end in
 /// its order, then helps nobody. Where a table is believed to be empty that would cost no more than a lookup.
 const BUCKET_OF_ROW: &str = "ANY (ARRAY[n.bucket])";
+
+/// The bucket where a statement is for one.
+const PARAMETER: &str = "$1::int2";
 
 /// How a statement over rows is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,12 +64,13 @@ pub(crate) fn fill(text: &str, form: Form, columns: &[(&str, Type)]) -> String {
         .collect::<Vec<_>>()
         .join(", ");
     let arrays = parameters("[]");
-    let (source, bucket, rows, sorted) = match form {
+    let (source, bucket, one_bucket, rows, sorted) = match form {
         Form::Whole => {
             let unnest = format!("unnest($1::int2[], {arrays})");
             (
                 format!("{unnest} AS n (bucket, {names})"),
                 BUCKET_OF_ROW,
+                "n.bucket",
                 format!("(bucket, {names}) SELECT * FROM {unnest} AS n"),
                 format!(
                     "(bucket, {names}) SELECT bucket, {names} FROM {unnest} WITH ORDINALITY \
@@ -72,17 +80,19 @@ pub(crate) fn fill(text: &str, form: Form, columns: &[(&str, Type)]) -> String {
         }
         Form::InBucket => (
             format!("unnest({arrays}) AS n ({names})"),
-            "$1::int2",
+            PARAMETER,
+            PARAMETER,
             String::new(),
             String::new(),
         ),
         Form::OneRow => {
             let values = format!("(bucket, {names}) VALUES ($1::int2, {})", parameters(""));
-            (String::new(), "$1::int2", values.clone(), values)
+            (String::new(), PARAMETER, PARAMETER, values.clone(), values)
         }
     };
     text.replace("{n}", &source)
         .replace("{bucket}", bucket)
+        .replace("{one bucket}", one_bucket)
         .replace("{rows}", &rows)
         .replace("{sorted rows}", &sorted)
 }
@@ -107,6 +117,14 @@ mod tests {
             "DELETE FROM t USING unnest($1::int2[], $2::uuid[], $3::int8[]) AS n (bucket, id, token) \
              WHERE t.bucket = ANY (ARRAY[n.bucket]) AND t.id = n.id AND t.at < $4::int8"
         );
+    }
+
+    #[test]
+    fn the_first_rows_of_a_bucket_come_in_the_order_of_the_index() {
+        let text = "SELECT f.id FROM {n} CROSS JOIN LATERAL (SELECT t.id FROM t WHERE t.bucket = {one bucket} \
+                    AND t.id > n.id ORDER BY t.id LIMIT $4) AS f";
+        assert!(fill(text, Form::Whole, &COLUMNS).contains("t.bucket = n.bucket AND"));
+        assert!(fill(text, Form::InBucket, &COLUMNS).contains("t.bucket = $1::int2 AND"));
     }
 
     #[test]

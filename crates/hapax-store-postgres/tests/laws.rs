@@ -12,7 +12,6 @@ use std::sync::Arc;
 use hapax_test_postgres::Server;
 use subject::{Layout, PostgresSubject};
 
-hapax_store_laws::laws!(PostgresSubject::new(
-    Arc::new(Server::shared().unwrap()),
-    Layout::Plain
-));
+hapax_store_laws::laws!(PostgresSubject::new(Layout::Plain(Arc::new(
+    Server::shared().unwrap()
+))));

@@ -15,7 +15,6 @@ use std::sync::Arc;
 use hapax_test_postgres::Server;
 use subject::{Layout, PostgresSubject};
 
-hapax_store_laws::laws!(PostgresSubject::new(
-    Arc::new(Server::shared().unwrap()),
-    Layout::Partitioned
-));
+hapax_store_laws::laws!(PostgresSubject::new(Layout::Partitioned(Arc::new(
+    Server::shared().unwrap()
+))));

@@ -14,7 +14,7 @@ pub struct Database {
 impl Database {
     pub(crate) async fn create(port: u16) -> Result<Self, ServerError> {
         let name = format!("test_{:016x}", fastrand::u64(..));
-        let admin = connect(port, "postgres").await?;
+        let admin = connect_to(port, "postgres").await?;
         admin
             .batch_execute(&format!("CREATE DATABASE {name}"))
             .await
@@ -39,7 +39,7 @@ impl Database {
 
     /// A connection to it, for a test to look and to meddle with.
     pub async fn client(&self) -> Result<Client, ServerError> {
-        connect(self.port, &self.name).await
+        connect_to(self.port, &self.name).await
     }
 }
 
@@ -52,7 +52,7 @@ impl Drop for Database {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             if let Ok(runtime) = runtime {
                 runtime.block_on(async {
-                    if let Ok(admin) = connect(port, "postgres").await {
+                    if let Ok(admin) = connect_to(port, "postgres").await {
                         let sql = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
                         drop(admin.batch_execute(&sql).await);
                     }
@@ -63,9 +63,14 @@ impl Drop for Database {
     }
 }
 
-async fn connect(port: u16, database: &str) -> Result<Client, ServerError> {
+async fn connect_to(port: u16, database: &str) -> Result<Client, ServerError> {
     let config = format!("host=127.0.0.1 port={port} user=postgres dbname={database} connect_timeout=10");
-    let (client, connection) = tokio_postgres::connect(&config, NoTls)
+    connect(&config).await
+}
+
+/// A connection, driven by a task of its own.
+pub(crate) async fn connect(config: &str) -> Result<Client, ServerError> {
+    let (client, connection) = tokio_postgres::connect(config, NoTls)
         .await
         .map_err(|source| ServerError::Refused { source })?;
     tokio::spawn(async move {

@@ -7,11 +7,35 @@ use crate::ServerError;
 
 /// Where Debian installs PostgreSQL, one folder for each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
+/// Names a folder with the programs of another.
+const NAMED: &str = "HAPAX_TEST_POSTGRES_BIN";
 /// Whom to run as: PostgreSQL refuses to run as root.
 const USER: &str = "postgres";
 
-/// The folder with the programs of the newest version installed.
+/// The folder with the programs: the one that is named, or that of the newest version installed.
 pub(crate) fn programs() -> Result<PathBuf, ServerError> {
+    match named() {
+        Some(folder) => checked(folder),
+        None => newest(),
+    }
+}
+
+/// The folder that somebody wants the programs to be from.
+pub(crate) fn named() -> Option<PathBuf> {
+    std::env::var_os(NAMED).map(PathBuf::from)
+}
+
+/// Another version than the one that is named would be tested unnoticed.
+fn checked(folder: PathBuf) -> Result<PathBuf, ServerError> {
+    if folder.join("initdb").exists() {
+        return Ok(folder);
+    }
+    Err(ServerError::NoPrograms {
+        folder: folder.display().to_string(),
+    })
+}
+
+fn newest() -> Result<PathBuf, ServerError> {
     let mut found: Vec<(u32, PathBuf)> = std::fs::read_dir(VERSIONS)
         .into_iter()
         .flatten()
@@ -79,4 +103,17 @@ pub(crate) fn give(folder: &Path) -> Result<(), ServerError> {
         Command::new("chown").arg(format!("{USER}:{USER}")).arg(folder),
         "giving a folder to the server's user",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_without_a_server_is_refused_rather_than_passed_over() {
+        let refused = checked(PathBuf::from("/nowhere")).map_err(|error| error.to_string());
+        let said =
+            "HAPAX_TEST_POSTGRES_BIN names /nowhere, which has no `initdb`: name the `bin` of a PostgreSQL";
+        assert_eq!(refused, Err(said.to_owned()));
+    }
 }

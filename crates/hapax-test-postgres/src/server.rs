@@ -23,6 +23,25 @@ pub enum ServerError {
     /// No PostgreSQL is installed.
     #[error("PostgreSQL is not installed: run `./test tools`, or `apt-get install postgresql`")]
     NotInstalled,
+    /// The folder that is named has no programs of a server.
+    #[error("HAPAX_TEST_POSTGRES_BIN names {folder}, which has no `initdb`: name the `bin` of a PostgreSQL")]
+    NoPrograms {
+        /// That folder.
+        folder: String,
+    },
+    /// No cluster is named.
+    #[error(
+        "HAPAX_TEST_CITUS_URL names no cluster: start one by crates/hapax-store-postgres/tests/citus/cluster"
+    )]
+    NoCluster,
+    /// The database on the cluster may be somebody's.
+    #[error(
+        "HAPAX_TEST_CITUS_URL names the database `{database}`, which tests would empty: name one with `test` in it"
+    )]
+    NotForTests {
+        /// Its name.
+        database: String,
+    },
     /// No pgbouncer is installed.
     #[error("pgbouncer is not installed: run `./test tools`, or `apt-get install pgbouncer`")]
     NoPooler,

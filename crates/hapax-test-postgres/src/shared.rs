@@ -8,6 +8,7 @@
 //! each time. Tests that kill a server have a private one, on the disk.
 
 use std::fs::{File, OpenOptions};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::ServerError;
 use crate::folder::base;
-use crate::program::{is_root, programs};
+use crate::program::{is_root, named, programs};
 use crate::server::{create, start};
 
 /// Seconds between the last user's end and the server's.
@@ -41,7 +42,7 @@ pub(crate) fn join() -> Result<(PathBuf, u16), ServerError> {
     if let Some(held) = &*held {
         return Ok((held.folder.clone(), held.port));
     }
-    let folder = base()?.join("shared");
+    let folder = base()?.join(name());
     let io = |what: &'static str| move |source| ServerError::Io { what, source };
     std::fs::create_dir_all(&folder).map_err(io("making a folder for the server"))?;
     let lock = open(&folder.join("lock")).map_err(io("opening the server's lock"))?;
@@ -58,6 +59,16 @@ pub(crate) fn join() -> Result<(PathBuf, u16), ServerError> {
         port,
     });
     Ok((folder, port))
+}
+
+/// Programs that are named have a server of their own beside that of the installed ones.
+fn name() -> String {
+    let Some(programs) = named() else {
+        return "shared".to_owned();
+    };
+    let mut hasher = DefaultHasher::new();
+    programs.hash(&mut hasher);
+    format!("shared-{:016x}", hasher.finish())
 }
 
 fn open(path: &Path) -> std::io::Result<File> {

@@ -1,6 +1,7 @@
 //! `hapax doctor`: checks what usually goes wrong, and says what to do.
 
 mod check;
+mod citus;
 mod clock;
 mod configuration;
 mod destinations;
@@ -71,6 +72,7 @@ async fn examine(globals: &Globals) -> Vec<Check> {
     checks.push(clock::check(Some(&config.store.url)));
     checks.push(limits::files());
     checks.extend(store::check(&config.store.url, &service).await);
+    checks.extend(citus::check(&config.store.url).await);
     checks.extend(redis::check(&config).await);
     checks.extend(disk::check(&config.store.url));
     checks.extend(ports::check(&config, &service).await);

@@ -1,4 +1,4 @@
-//! Trouble with the store: taken, read-only, full, damaged, too new, not as needed, silent. It is said clearly, and nothing is
+//! Trouble with the store: taken, read-only, full, damaged, too new, not as needed, not spread, silent. It is said clearly, and nothing is
 //! lost.
 
 mod damaged;
@@ -6,5 +6,6 @@ mod disk;
 mod full;
 mod read_only;
 mod silent;
+mod spread;
 mod taken;
 mod unsupported;

@@ -6,7 +6,7 @@ use hapax_core::store::{BodyTerm, EventQuery, ListOrder};
 use hapax_core::{EventId, EventStatus, Verdict};
 
 use crate::Bench;
-use crate::bench::Must;
+use crate::bench::{LONG, Must};
 use crate::clock::START;
 
 /// Newest first, with what a list shows.
@@ -66,6 +66,8 @@ pub async fn a_list_can_be_oldest_first(bench: &mut Bench) {
                     .body(r#"{"n":1}"#),
             )
             .await;
+        bench.stored(bench.event(&format!("failed_{n}")).to("post")).await;
+        bench.run("post", Verdict::Retry { after: LONG }).await;
     }
     let of = |status| EventQuery {
         status: Some(status),
@@ -75,6 +77,7 @@ pub async fn a_list_can_be_oldest_first(bench: &mut Bench) {
         EventQuery::default(),
         of(EventStatus::Dead),
         of(EventStatus::Pending),
+        of(EventStatus::Failed),
         of(EventStatus::Completed),
         EventQuery {
             event_type: Some("order.paid".to_owned()),
@@ -106,6 +109,7 @@ pub async fn a_list_can_be_oldest_first(bench: &mut Bench) {
         };
         let found = ids(&bench.list(&oldest_first, 3).await);
         newest_first.reverse();
+        assert!(!found.is_empty(), "{query:?}");
         assert_eq!(found, newest_first, "{query:?}");
     }
 }

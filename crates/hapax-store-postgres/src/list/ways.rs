@@ -2,10 +2,13 @@
 
 use hapax_core::store::{EventQuery, Has, IndexedValue, ListOrder};
 use hapax_core::{DestinationId, ErrorClass, EventStatus, Timestamp};
+use tokio_postgres::Row;
+use uuid::Uuid;
 
 use super::Page;
 use super::found::{Filter, Found, found_columns, in_time};
 use super::range::Range;
+use crate::batch::Batch;
 use crate::bind::{Param, bind};
 use crate::failure::Failure;
 use crate::noted::Noted;
@@ -39,15 +42,30 @@ macro_rules! scan {
     };
 }
 
+/// Events of this batch between two numbers.
+macro_rules! few {
+    ($end:literal) => {
+        concat!(
+            "SELECT ",
+            found_columns!(),
+            " FROM {n} JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id WHERE ",
+            in_time!(),
+            " AND e.no >= $8::int8 AND e.no < $9::int8 ORDER BY e.no + 0",
+            $end
+        )
+    };
+}
+
 const ALL: Scan = scan!(
     "hapax.events e",
     "e.no < $1::int8 AND e.no >= $8::int8 ORDER BY e.no"
 );
 
-// Sorted after they were found by their source: walking by number, the server might look at everything.
+// Sorted after they were found by their source: walking by number, the server might look at everything. `e.no + 0` is in
+// no index.
 const OF_SOURCE: Scan = scan!(
-    "(SELECT * FROM hapax.events WHERE source = $5::text OFFSET 0) AS e",
-    "e.no < $1::int8 AND e.no >= $8::int8 ORDER BY e.no"
+    "hapax.events e",
+    "e.source = $5::text AND e.no + 0 < $1::int8 AND e.no + 0 >= $8::int8 ORDER BY e.no + 0"
 );
 
 const UNFINISHED: Scan = scan!(
@@ -56,21 +74,11 @@ const UNFINISHED: Scan = scan!(
       AND EXISTS (SELECT 1 FROM hapax.work w WHERE w.bucket = e.bucket AND w.id = e.id) ORDER BY e.no"
 );
 
-// Sorted after they were found by their work, each by its key: among many events with little work, the server would look
-// at all, since it does not know how little.
-const FEW_UNFINISHED: Scan = scan!(
-    "(SELECT DISTINCT w.bucket, w.id FROM hapax.work w OFFSET 0) AS w
-     CROSS JOIN LATERAL (SELECT * FROM hapax.events WHERE bucket = w.bucket AND id = w.id OFFSET 0) AS e",
-    "e.no < $1::int8 AND e.no >= $8::int8 ORDER BY e.no"
-);
-
-// An attempt came to an end: the one that runs has not.
-const FEW_FAILED: Scan = scan!(
-    "(SELECT DISTINCT w.bucket, w.id FROM hapax.work w
-      WHERE w.attempts > CASE WHEN w.state = 1 THEN 1 ELSE 0 END OFFSET 0) AS w
-     CROSS JOIN LATERAL (SELECT * FROM hapax.events WHERE bucket = w.bucket AND id = w.id OFFSET 0) AS e",
-    "e.no < $1::int8 AND e.no >= $8::int8 ORDER BY e.no"
-);
+// Each by its key, and then sorted.
+const FEW: Scan = Scan {
+    newest_first: few!(" DESC LIMIT $10::int8"),
+    oldest_first: few!(" LIMIT $10::int8"),
+};
 
 const DEAD: Scan = scan!(
     "hapax.events e",
@@ -96,12 +104,12 @@ const HOW_MANY: &str = "
                           WHERE e.source = $1::text AND ($2::int8 IS NULL OR e.received_at >= $2::int8)
                             AND ($3::int8 IS NULL OR e.received_at < $3::int8) LIMIT $4::int8) AS few";
 
-const HOW_MUCH_WORK: &str = "
-    SELECT count(*) FROM (SELECT 1 FROM hapax.work w /* every bucket */ LIMIT $1::int8) AS few";
+const UNFINISHED_WORK: &str = "SELECT w.bucket, w.id FROM hapax.work w /* every bucket */ LIMIT $1::int8";
 
-const HOW_MUCH_FAILED: &str = "
-    SELECT count(*) FROM (SELECT 1 FROM hapax.work w /* every bucket */
-                          WHERE w.attempts > CASE WHEN w.state = 1 THEN 1 ELSE 0 END LIMIT $1::int8) AS few";
+// An attempt came to an end: the one that runs has not.
+const FAILED_WORK: &str = "
+    SELECT w.bucket, w.id FROM hapax.work w /* every bucket */
+    WHERE w.attempts > CASE WHEN w.state = 1 THEN 1 ELSE 0 END LIMIT $1::int8";
 
 /// A way past events.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,10 +120,9 @@ pub(super) enum Way {
     OfSource,
     /// Those with unfinished work.
     Unfinished,
-    /// The same, where there is little of it.
-    FewUnfinished,
-    /// Those with work that failed, where there is little of it.
-    FewFailed,
+    /// These, by bucket and id: among many events with little work, the server would look at all, since it does not know
+    /// how little.
+    Few(Vec<(i16, Uuid)>),
     /// Those with a dead delivery, to this destination and for this reason.
     Dead(Option<DestinationId>, Option<ErrorClass>),
     /// Those with something that few have.
@@ -144,13 +151,8 @@ impl Way {
             return Ok(Self::Noted(Noted::Copies));
         }
         match query.status {
-            Some(EventStatus::Pending) if is_little(session, HOW_MUCH_WORK, page.scan_max).await? => {
-                Ok(Self::FewUnfinished)
-            }
-            Some(EventStatus::Failed) if is_little(session, HOW_MUCH_FAILED, page.scan_max).await? => {
-                Ok(Self::FewFailed)
-            }
-            Some(EventStatus::Pending | EventStatus::Failed) => Ok(Self::Unfinished),
+            Some(EventStatus::Pending) => unfinished(session, UNFINISHED_WORK, page.scan_max).await,
+            Some(EventStatus::Failed) => unfinished(session, FAILED_WORK, page.scan_max).await,
             Some(
                 EventStatus::Completed | EventStatus::Ignored | EventStatus::Quarantined | EventStatus::Dead,
             )
@@ -195,8 +197,20 @@ impl Way {
             Self::All => session.rows(from_end(ALL), common).await?,
             Self::OfSource => session.rows(from_end(OF_SOURCE), common).await?,
             Self::Unfinished => session.rows(from_end(UNFINISHED), common).await?,
-            Self::FewUnfinished => session.rows(from_end(FEW_UNFINISHED), common).await?,
-            Self::FewFailed => session.rows(from_end(FEW_FAILED), common).await?,
+            Self::Few(events) => {
+                let batch = Batch::in_buckets(events.iter().map(|(bucket, _)| *bucket))
+                    .column("id", events.iter().map(|(_, id)| *id))
+                    .value(since)
+                    .value(until)
+                    .value(filter.source)
+                    .value(filter.exact)
+                    .value(filter.prefix)
+                    .value(range.from)
+                    .value(range.before)
+                    .value(count);
+                let rows = session.over(from_end(FEW), &batch).await?;
+                return first(&rows, page.query.order, count);
+            }
             Self::Dead(to, error) => {
                 let to = to.as_ref().map(DestinationId::as_str);
                 let error = error.map(ErrorClass::as_str);
@@ -232,11 +246,32 @@ async fn is_rare(session: &Session, query: &EventQuery, scan_max: usize) -> Resu
     Ok(row.try_get::<_, i64>(0)? < most)
 }
 
-/// Whether there is so little that all of it can be looked at.
-async fn is_little(session: &Session, counting: &'static str, scan_max: usize) -> Result<bool, Failure> {
-    let most = scan_max as i64 + 1;
-    let row = session.one(counting, bind![most]).await?;
-    Ok(row.try_get::<_, i64>(0)? < most)
+/// Along unfinished work: by key, where there is so little of it that all can be looked at.
+async fn unfinished(session: &Session, work: &'static str, scan_max: usize) -> Result<Way, Failure> {
+    let most = scan_max + 1;
+    let rows = session.rows(work, bind![most as i64]).await?;
+    if rows.len() == most {
+        return Ok(Way::Unfinished);
+    }
+    let mut events = rows
+        .iter()
+        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
+        .collect::<Result<Vec<_>, Failure>>()?;
+    events.sort_unstable();
+    events.dedup();
+    Ok(Way::Few(events))
+}
+
+/// The first of rows: where buckets were asked one by one, each gave its own.
+fn first(rows: &[Row], order: ListOrder, count: i64) -> Result<Vec<Found>, Failure> {
+    let mut found = rows.iter().map(Found::read).collect::<Result<Vec<_>, _>>()?;
+    found.sort_unstable_by_key(|one| one.number);
+    match order {
+        ListOrder::NewestFirst => found.reverse(),
+        ListOrder::OldestFirst => {}
+    }
+    found.truncate(count as usize);
+    Ok(found)
 }
 
 fn times(query: &EventQuery) -> (Option<i64>, Option<i64>) {

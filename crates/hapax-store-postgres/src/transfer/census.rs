@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::session::Session;
 
 const COUNT: &str = "
-    SELECT (SELECT count(*) FROM hapax.ledger), (SELECT count(*) FROM hapax.events),
+    SELECT /* every bucket */ (SELECT count(*) FROM hapax.ledger), (SELECT count(*) FROM hapax.events),
            (SELECT count(*) FROM hapax.work), (SELECT count(*) FROM hapax.outcomes),
            (SELECT count(*) FROM hapax.attempts), (SELECT count(*) FROM hapax.duplicates),
            (SELECT count(*) FROM hapax.conflicts), (SELECT count(*) FROM hapax.bodies),

@@ -14,26 +14,29 @@ use super::tables::{
     AttemptRow, Binary, ConflictRow, DuplicateRow, EventRow, IndexedRow, LedgerRow, OutcomeRow, SameBodyRow,
     WorkRow, hash_of, id,
 };
+use crate::batch::Batch;
 use crate::bind::{Column, bind};
 use crate::failure::Failure;
-use crate::rows::{key_at, key_bucket, key_uuid};
+use crate::rows::{BUCKETS, key_at, key_bucket, key_uuid};
 use crate::session::Session;
 
-// The next keys over all buckets, each of which has its own range of the index, which alone is read for them; with each
-// its stored events and their sizes, so that a page can end before it is read.
+// The next keys of each bucket, which has its own range of the index: that alone is read for them.
 const KEYS: &str = "
-    SELECT k.key, e.id,
+    SELECT k.key
+    FROM {n} CROSS JOIN LATERAL (SELECT l.key FROM hapax.ledger l WHERE l.bucket = {one bucket} AND l.key > n.after
+                                 ORDER BY l.key LIMIT $3::int8) AS k
+    ORDER BY k.key LIMIT $3::int8";
+
+// The stored events of each key and their sizes, so that a page can end before it is read.
+const SIZES: &str = "
+    SELECT n.key, e.id,
            coalesce(octet_length(e.body) + octet_length(e.headers), 0)::int8
            + coalesce((SELECT sum(octet_length(c.body)) FROM hapax.conflicts c
-                       WHERE c.bucket = k.bucket AND c.key = k.key), 0)::int8
-    FROM (SELECT n.bucket, n.key FROM generate_series(0, 63) AS b (no)
-          CROSS JOIN LATERAL (SELECT l.bucket, l.key FROM hapax.ledger l
-                              WHERE l.bucket = b.no::int2 AND l.key > $1::uuid ORDER BY l.key LIMIT $2::int8) AS n
-          ORDER BY n.key LIMIT $2::int8) AS k
-    CROSS JOIN LATERAL (SELECT l.id FROM hapax.ledger l WHERE l.bucket = k.bucket AND l.key = k.key
-                        UNION SELECT r.id FROM hapax.earlier r WHERE r.bucket = k.bucket AND r.key = k.key) AS i (id)
-    LEFT JOIN hapax.events e ON e.bucket = k.bucket AND e.id = i.id
-    ORDER BY k.key, e.id";
+                       WHERE c.bucket = {bucket} AND c.key = n.key), 0)::int8
+    FROM {n} CROSS JOIN LATERAL (SELECT l.id FROM hapax.ledger l WHERE l.bucket = {bucket} AND l.key = n.key
+                                 UNION SELECT r.id FROM hapax.earlier r WHERE r.bucket = {bucket} AND r.key = n.key)
+                                AS i (id)
+    LEFT JOIN hapax.events e ON e.bucket = {bucket} AND e.id = i.id";
 
 /// All columns of a table's rows, by two of them, in an order.
 macro_rules! rows_by {
@@ -41,7 +44,7 @@ macro_rules! rows_by {
         concat!(
             "SELECT to_jsonb(t)::text FROM unnest($1::int2[], $2::uuid[]) AS n (bucket, name) JOIN hapax.",
             $table,
-            " t ON t.bucket = n.bucket AND t.",
+            " t /* every bucket */ ON t.bucket = n.bucket AND t.",
             $name,
             " = n.name ORDER BY ",
             $order
@@ -64,12 +67,20 @@ pub(super) async fn page(session: &Session, after: Option<Key>, limit: i64) -> R
     session.rows_of("SET LOCAL bytea_output = 'hex'", &[]).await?;
     // No event has the key of nothing but zeros.
     let start = after.map_or(Uuid::nil(), key_uuid);
-    let rows = session.rows(KEYS, bind![start, limit]).await?;
+    let found = session
+        .over(KEYS, &after_in_each_bucket(start).value(limit))
+        .await?;
+    let mut keys = found
+        .iter()
+        .map(|row| key_at(row, 0))
+        .collect::<Result<Vec<_>, _>>()?;
+    // Where buckets were asked one by one, each gave its own.
+    keys.sort_unstable();
+    keys.truncate(limit as usize);
     let mut names = Names::default();
     let mut bytes: i64 = 0;
     let mut is_cut = false;
-    for row in &rows {
-        let key = key_at(row, 0)?;
+    for (key, event, size) in sizes(session, &keys).await? {
         if names.keys.last() != Some(&key) {
             if bytes > PAGE_BYTES_MAX as i64 {
                 is_cut = true;
@@ -77,10 +88,10 @@ pub(super) async fn page(session: &Session, after: Option<Key>, limit: i64) -> R
             }
             names.keys.push(key);
         }
-        if let Some(event) = row.try_get::<_, Option<Uuid>>(1)? {
+        if let Some(event) = event {
             names.events.push((event, key));
         }
-        bytes += row.try_get::<_, i64>(2)?;
+        bytes += size;
     }
     let records = read(session, &names).await?;
     session.commit().await?;
@@ -93,6 +104,24 @@ pub(super) async fn page(session: &Session, after: Option<Key>, limit: i64) -> R
         records,
         next: Some(next),
     })
+}
+
+/// The row of each bucket from which its next keys are asked for.
+fn after_in_each_bucket<'a>(start: Uuid) -> Batch<'a> {
+    Batch::in_buckets(BUCKETS).same("after", start)
+}
+
+/// The stored events of these keys, by key and id; without an event, the key alone. With each its size.
+async fn sizes(session: &Session, keys: &[Key]) -> Result<Vec<(Key, Option<Uuid>, i64)>, Failure> {
+    let batch = Batch::in_buckets(keys.iter().map(|key| key_bucket(*key)))
+        .column("key", keys.iter().map(|key| key_uuid(*key)));
+    let rows = session.over(SIZES, &batch).await?;
+    let mut found = rows
+        .iter()
+        .map(|row| Ok((key_at(row, 0)?, row.try_get(1)?, row.try_get(2)?)))
+        .collect::<Result<Vec<_>, Failure>>()?;
+    found.sort_unstable();
+    Ok(found)
 }
 
 async fn read(session: &Session, names: &Names) -> Result<Vec<Record>, Failure> {

@@ -5,21 +5,24 @@ use hapax_core::store::{
     TransferCursor, TransferPage,
 };
 use hapax_core::{BodyHash, Scope};
+use tokio_postgres::Row;
 
 use super::identities;
+use crate::batch::Batch;
 use crate::bind::bind;
 use crate::failure::Failure;
-use crate::rows::{hash_at, id_at, time_at};
+use crate::rows::{BUCKETS, hash_at, id_at, time_at};
 use crate::session::Session;
 use crate::{jobs, pauses};
 
-// The next over all buckets, each of which has its own range of the index.
+// The next of each bucket, which has its own range of the index.
 const BODIES: &str = "
-    SELECT n.scope, n.raw_hash, n.id, n.until FROM generate_series(0, 63) AS b (no)
-    CROSS JOIN LATERAL (SELECT t.scope, t.raw_hash, t.id, t.until FROM hapax.bodies t
-                        WHERE t.bucket = b.no::int2 AND (t.scope, t.raw_hash) > ($1::text COLLATE \"C\", $2::bytea)
-                        ORDER BY t.scope, t.raw_hash LIMIT $3::int8) AS n
-    ORDER BY n.scope, n.raw_hash LIMIT $3::int8";
+    SELECT k.scope, k.raw_hash, k.id, k.until
+    FROM {n} CROSS JOIN LATERAL (SELECT t.scope, t.raw_hash, t.id, t.until FROM hapax.bodies t
+                                 WHERE t.bucket = {one bucket}
+                                   AND (t.scope, t.raw_hash) > (n.scope COLLATE \"C\", n.raw_hash)
+                                 ORDER BY t.scope, t.raw_hash LIMIT $4::int8) AS k
+    ORDER BY k.scope, k.raw_hash LIMIT $4::int8";
 
 const JOBS: &str = "SELECT job, changed_at FROM hapax.replays ORDER BY id";
 
@@ -57,25 +60,38 @@ async fn bodies(
 ) -> Result<TransferPage, Failure> {
     let scope = after.map_or("", |(scope, _)| scope.as_str());
     let hash: &[u8] = after.map_or(&[], |(_, hash)| hash.as_bytes());
-    let rows = session.rows(BODIES, bind![scope, hash, limit]).await?;
-    let mut next = TransferCursor::Pauses;
-    let mut records = Vec::with_capacity(rows.len());
-    for row in &rows {
-        let note = BodyNote {
-            scope: row.try_get::<_, &str>(0)?.into(),
-            raw_hash: hash_at(row, 1)?,
-            id: id_at(row, 2)?,
-            until: time_at(row, 3)?,
-        };
-        if records.len() as i64 + 1 == limit {
-            next = TransferCursor::Bodies(Some((note.scope.clone(), note.raw_hash)));
+    let places = Batch::in_buckets(BUCKETS)
+        .same("scope", scope)
+        .same("raw_hash", hash);
+    let rows = session.over(BODIES, &places.value(limit)).await?;
+    let mut notes = rows.iter().map(note).collect::<Result<Vec<_>, _>>()?;
+    // Where buckets were asked one by one, each gave its own.
+    notes.sort_unstable_by(|one, other| place(one).cmp(&place(other)));
+    notes.truncate(limit as usize);
+    let next = match notes.last() {
+        Some(last) if notes.len() as i64 == limit => {
+            TransferCursor::Bodies(Some((last.scope.clone(), last.raw_hash)))
         }
-        records.push(Record::Body(note));
-    }
+        Some(_) | None => TransferCursor::Pauses,
+    };
     Ok(TransferPage {
-        records,
+        records: notes.into_iter().map(Record::Body).collect(),
         next: Some(next),
     })
+}
+
+fn note(row: &Row) -> Result<BodyNote, Failure> {
+    Ok(BodyNote {
+        scope: row.try_get::<_, &str>(0)?.into(),
+        raw_hash: hash_at(row, 1)?,
+        id: id_at(row, 2)?,
+        until: time_at(row, 3)?,
+    })
+}
+
+/// What bodies are handed over by.
+fn place(note: &BodyNote) -> (&str, &[u8]) {
+    (note.scope.as_str(), note.raw_hash.as_bytes())
 }
 
 async fn jobs(session: &Session) -> Result<Vec<Record>, Failure> {

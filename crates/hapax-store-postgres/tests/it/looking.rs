@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::store::{EventQuery, Report};
+use hapax_core::store::{EventQuery, ListOrder, Report};
 use hapax_core::{Attempt, ErrorClass, EventStatus, NewEvent, Store as _, Timestamp, Verdict};
 use hapax_store_postgres::{Options, PostgresStore};
 use hapax_test_postgres::Server;
@@ -104,6 +104,62 @@ async fn a_status_is_found_whether_little_or_much_is_unfinished() {
     end(&store, 1, Verdict::Retry { after: LONG }).await;
     assert_eq!(all(&store, &of(EventStatus::Pending), 2).await.len(), 2);
     assert_eq!(all(&store, &of(EventStatus::Failed), 2).await.len(), 1);
+}
+
+/// The server believes that nearly everything is unfinished, and that there is one source.
+#[tokio::test]
+async fn what_few_events_have_is_found_without_looking_at_the_others() {
+    let database = Server::shared().unwrap().database().await.unwrap();
+    let client = database.client().await.unwrap();
+    let store = PostgresStore::open(Options::new(database.url())).await.unwrap();
+    let no_vacuum = "ALTER TABLE hapax.work SET (autovacuum_enabled = off);
+                     ALTER TABLE hapax.events SET (autovacuum_enabled = off)";
+    client.batch_execute(no_vacuum).await.unwrap();
+    let maker = Maker::default();
+    let events: Vec<_> = (0..EVENTS)
+        .map(|number| maker.event(&number.to_string()))
+        .collect();
+    for batch in events.chunks(500) {
+        accept_twice(&store, batch).await;
+    }
+    client.batch_execute("ANALYZE").await.unwrap();
+    for _ in 0..EVENTS / 500 - 1 {
+        end(&store, 500, Verdict::Completed).await;
+    }
+    end(&store, 497, Verdict::Completed).await;
+    end(&store, 1, Verdict::Retry { after: LONG }).await;
+    let rare: Vec<_> = (0..3)
+        .map(|number| NewEvent {
+            source: "rare".into(),
+            deliveries: Vec::new(),
+            ..maker.event(&format!("rare {number}"))
+        })
+        .collect();
+    accept_twice(&store, &rare).await;
+    drop(store);
+    until_alone(&client).await;
+    client.batch_execute("SELECT pg_stat_reset()").await.unwrap();
+
+    let store = PostgresStore::open(Options::new(database.url())).await.unwrap();
+    let of = |status| EventQuery {
+        status: Some(status),
+        ..EventQuery::default()
+    };
+    for order in [ListOrder::NewestFirst, ListOrder::OldestFirst] {
+        let found = async |query| all(&store, &EventQuery { order, ..query }, 2).await.len();
+        assert_eq!(found(of(EventStatus::Pending)).await, 2);
+        assert_eq!(found(of(EventStatus::Failed)).await, 1);
+        let of_source = EventQuery {
+            source: Some("rare".into()),
+            ..EventQuery::default()
+        };
+        assert_eq!(found(of_source).await, 3);
+    }
+    drop(store);
+    until_alone(&client).await;
+    let read = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_user_tables WHERE relname = 'events'";
+    let read: i64 = client.query_one(read, &[]).await.unwrap().get(0);
+    assert!(read < 200, "{read} rows were read for six of {EVENTS} events");
 }
 
 async fn end(store: &PostgresStore, count: u32, verdict: Verdict) {

@@ -9,6 +9,6 @@ BEGIN
     FOR name IN SELECT c.relname FROM pg_class c
                 WHERE c.relnamespace = 'hapax'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
                   AND c.relname <> 'meta' LOOP
-        EXECUTE format('DELETE FROM hapax.%I', name);
+        EXECUTE format('DELETE FROM hapax.%I /* between two tests */', name);
     END LOOP;
 END $$;

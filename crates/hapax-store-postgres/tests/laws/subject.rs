@@ -7,43 +7,73 @@ use async_trait::async_trait;
 use hapax_core::{Backend, Timestamp};
 use hapax_store_laws::Subject;
 use hapax_store_postgres::{Options, PostgresStore, Spread};
-use hapax_test_postgres::{Database, Server};
+use hapax_test_postgres::{Cluster, Database, Server};
 use tokio::sync::OnceCell;
+use tokio_postgres::Client;
 
 /// How the tables are laid out.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[allow(dead_code, reason = "each file of tests has the layout that it is about")]
 pub(crate) enum Layout {
-    /// As the migrations make them.
-    Plain,
+    /// As the migrations make them, on this server.
+    Plain(Arc<Server>),
     /// Those with a bucket are partitioned by it, as they are spread over the shards of a distributed
     /// database; statements run bucket by bucket.
-    Partitioned,
+    Partitioned(Arc<Server>),
+    /// As the guide spreads them, on the cluster that is named.
+    Distributed,
+}
+
+/// Where the tables are.
+enum Place {
+    Own(Database),
+    Cluster(Cluster),
+}
+
+impl Place {
+    fn url(&self) -> String {
+        match self {
+            Self::Own(database) => database.url(),
+            Self::Cluster(cluster) => cluster.url().to_owned(),
+        }
+    }
+
+    async fn client(&self) -> Client {
+        match self {
+            Self::Own(database) => database.client().await.unwrap(),
+            Self::Cluster(cluster) => cluster.client().await.unwrap(),
+        }
+    }
+
+    async fn run(&self, sql: &str) {
+        self.client().await.batch_execute(sql).await.unwrap();
+    }
 }
 
 pub(crate) struct PostgresSubject {
-    server: Arc<Server>,
     layout: Layout,
-    database: Mutex<Option<Arc<Database>>>,
-    clock: OnceCell<(Database, tokio_postgres::Client)>,
+    place: Mutex<Option<Arc<Place>>>,
+    clock: OnceCell<Client>,
 }
 
 impl PostgresSubject {
-    pub(crate) fn new(server: Arc<Server>, layout: Layout) -> Self {
+    pub(crate) fn new(layout: Layout) -> Self {
         Self {
-            server,
             layout,
-            database: Mutex::new(None),
+            place: Mutex::new(None),
             clock: OnceCell::new(),
         }
     }
 
+    fn place(&self) -> Option<Arc<Place>> {
+        self.place.lock().unwrap().clone()
+    }
+
     async fn open(&self) -> Arc<dyn Backend> {
-        let database = self.database.lock().unwrap().clone().unwrap();
-        let mut options = Options::new(database.url());
+        let mut options = Options::new(self.place().unwrap().url());
         options.spread = match self.layout {
-            Layout::Plain => None,
-            Layout::Partitioned => Some(Spread::ByBucket),
+            Layout::Plain(_) | Layout::Distributed => None,
+            Layout::Partitioned(_) => Some(Spread::ByBucket),
         };
         Arc::new(PostgresStore::open(options).await.unwrap())
     }
@@ -52,24 +82,31 @@ impl PostgresSubject {
 #[async_trait]
 impl Subject for PostgresSubject {
     async fn fresh(&self) -> Arc<dyn Backend> {
-        let used = self.database.lock().unwrap().clone();
-        if let Some(database) = used {
+        if let Some(used) = self.place() {
             // Quicker than another database, for those that want many.
-            let admin = database.client().await.unwrap();
-            admin.batch_execute(include_str!("empty.sql")).await.unwrap();
+            used.run(include_str!("empty.sql")).await;
             return self.open().await;
         }
-        let database = Arc::new(self.server.database().await.unwrap());
-        *self.database.lock().unwrap() = Some(Arc::clone(&database));
+        let place = Arc::new(match &self.layout {
+            Layout::Plain(server) | Layout::Partitioned(server) => {
+                Place::Own(server.database().await.unwrap())
+            }
+            Layout::Distributed => Place::Cluster(Cluster::join().await.unwrap()),
+        });
+        *self.place.lock().unwrap() = Some(Arc::clone(&place));
         let store = self.open().await;
         match self.layout {
-            Layout::Plain => {}
-            Layout::Partitioned => {
-                let admin = database.client().await.unwrap();
-                admin.batch_execute(include_str!("partition.sql")).await.unwrap();
+            Layout::Plain(_) => store,
+            Layout::Partitioned(_) => {
+                place.run(include_str!("partition.sql")).await;
+                store
+            }
+            Layout::Distributed => {
+                distribute(&place.client().await).await;
+                place.run(include_str!("empty.sql")).await;
+                self.reopen(store).await
             }
         }
-        store
     }
 
     async fn reopen(&self, crashed: Arc<dyn Backend>) -> Arc<dyn Backend> {
@@ -78,13 +115,9 @@ impl Subject for PostgresSubject {
     }
 
     async fn now(&self) -> Timestamp {
-        let (_, client) = self
+        let client = self
             .clock
-            .get_or_init(|| async {
-                let database = self.server.database().await.unwrap();
-                let client = database.client().await.unwrap();
-                (database, client)
-            })
+            .get_or_init(|| async { self.place().unwrap().client().await })
             .await;
         let row = client
             .query_one(
@@ -108,6 +141,24 @@ impl Subject for PostgresSubject {
     }
 
     fn short_lease(&self) -> Duration {
-        Duration::from_millis(200)
+        match self.layout {
+            Layout::Plain(_) | Layout::Partitioned(_) => Duration::from_millis(200),
+            // Statements take longer where they go over several servers.
+            Layout::Distributed => Duration::from_secs(1),
+        }
+    }
+}
+
+/// Runs what the guide says, as far as it has not been run.
+pub(crate) async fn distribute(client: &Client) {
+    let is_spread = "SELECT count(*) > 0 FROM pg_dist_partition WHERE logicalrelid = to_regclass($1)";
+    for line in include_str!("../../src/citus.sql").lines() {
+        let Some(table) = line.split('\'').nth(1) else {
+            continue;
+        };
+        let is_spread: bool = client.query_one(is_spread, &[&table]).await.unwrap().get(0);
+        if !is_spread {
+            client.batch_execute(line).await.unwrap();
+        }
     }
 }

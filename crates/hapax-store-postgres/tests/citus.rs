@@ -1,0 +1,71 @@
+//! Every law, and how the guide spreads the tables, on a real Citus cluster: where `HAPAX_TEST_CITUS_URL` names one.
+//! Without it there are no tests here, rather than tests that pass and have looked at nothing.
+//!
+//! `tests/citus/cluster run COMMAND` starts a cluster for a command, given a PostgreSQL that has Citus.
+#![expect(
+    clippy::unwrap_used,
+    reason = "what the tests stand on must work, or they fail"
+)]
+
+#[path = "citus/spread.rs"]
+mod spread;
+#[path = "laws/subject.rs"]
+mod subject;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use hapax_store_laws::CHECKS;
+use hapax_test_postgres::Cluster;
+use subject::{Layout, PostgresSubject};
+
+struct Test {
+    name: &'static str,
+    run: Box<dyn Fn()>,
+}
+
+fn tests() -> Vec<Test> {
+    let laws = CHECKS.iter().map(|(name, check)| Test {
+        name,
+        run: Box::new(|| check(Arc::new(PostgresSubject::new(Layout::Distributed)))),
+    });
+    let others = spread::TESTS.iter().map(|(name, run)| Test {
+        name,
+        run: Box::new(run),
+    });
+    laws.chain(others).collect()
+}
+
+/// What the usual harness does, as far as cargo and nextest ask for it: here the tests depend on the environment.
+fn main() -> ExitCode {
+    let (mut is_list, mut is_exact, mut is_ignored, mut names) = (false, false, false, Vec::new());
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--list" => is_list = true,
+            "--exact" => is_exact = true,
+            "--ignored" => is_ignored = true,
+            "--format" | "--test-threads" | "--color" => drop(arguments.next()),
+            flag if flag.starts_with('-') => {}
+            _ => names.push(argument),
+        }
+    }
+    if !Cluster::is_named() {
+        eprintln!("HAPAX_TEST_CITUS_URL names no cluster: nothing is tested on Citus");
+        return ExitCode::SUCCESS;
+    }
+    let is_wanted = |test: &Test| {
+        let fits = |name: &String| test.name == name || !is_exact && test.name.contains(name.as_str());
+        !is_ignored && (names.is_empty() || names.iter().any(fits))
+    };
+    for test in tests().into_iter().filter(is_wanted) {
+        if is_list {
+            println!("{}: test", test.name);
+        } else {
+            // It panics where it fails.
+            println!("test {} …", test.name);
+            (test.run)();
+        }
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,88 @@
+//! How the guide spreads the tables, and what is found out where it was not followed.
+
+use std::time::Duration;
+
+use hapax_core::Secret;
+use hapax_store_postgres::{Connector, Distribution, Options, PostgresStore, Spread};
+use hapax_test_postgres::Cluster;
+use tokio_postgres::Client;
+
+use crate::subject::distribute;
+
+/// Every test of this file.
+pub(crate) const TESTS: &[(&str, fn())] = &[
+    (
+        "spread::every_table_is_spread_over_all_workers",
+        every_table_is_spread_over_all_workers,
+    ),
+    (
+        "spread::a_database_without_workers_keeps_all_shards_to_itself_and_is_found_out",
+        a_database_without_workers_keeps_all_shards_to_itself_and_is_found_out,
+    ),
+];
+
+/// A database on the coordinator that knows no worker.
+const ALONE: &str = "hapax_test_alone";
+
+fn every_table_is_spread_over_all_workers() {
+    run(async || {
+        let cluster = Cluster::join().await.unwrap();
+        let found = spread(cluster.url()).await;
+        assert_eq!(found.not_spread, []);
+        assert!(found.by_bucket >= 15 && found.everywhere >= 9, "{found:?}");
+        let workers: Vec<_> = found.nodes.iter().filter(|node| !node.is_coordinator).collect();
+        assert!(workers.len() >= 2, "{found:?}");
+        assert!(workers.iter().all(|worker| worker.shards > 0), "{found:?}");
+        assert_eq!(
+            workers.iter().map(|worker| worker.shards).sum::<u64>(),
+            found.shards
+        );
+        let store = PostgresStore::open(Options::new(cluster.url())).await.unwrap();
+        assert_eq!(store.spread(), Spread::ByBucket);
+    });
+}
+
+fn a_database_without_workers_keeps_all_shards_to_itself_and_is_found_out() {
+    run(async || {
+        let cluster = Cluster::join().await.unwrap();
+        let admin = cluster.client().await.unwrap();
+        let drop_it = format!("DROP DATABASE IF EXISTS {ALONE} WITH (FORCE)");
+        admin.batch_execute(&drop_it).await.unwrap();
+        admin
+            .batch_execute(&format!("CREATE DATABASE {ALONE}"))
+            .await
+            .unwrap();
+        let url = cluster.url_of(ALONE);
+        client(&url)
+            .await
+            .batch_execute("CREATE EXTENSION citus")
+            .await
+            .unwrap();
+        let found = spread(&url).await;
+        assert_eq!(found.not_spread, []);
+        let with_shards: Vec<_> = found.nodes.iter().filter(|node| node.shards > 0).collect();
+        assert!(
+            matches!(with_shards[..], [only] if only.is_coordinator && only.shards == found.shards),
+            "{found:?}"
+        );
+        admin.batch_execute(&drop_it).await.unwrap();
+    });
+}
+
+/// Makes the tables, spreads them as the guide says, and looks where they are.
+async fn spread(url: &str) -> Distribution {
+    drop(PostgresStore::open(Options::new(url)).await.unwrap());
+    let client = client(url).await;
+    distribute(&client).await;
+    Distribution::of(&client).await.unwrap().unwrap()
+}
+
+async fn client(url: &str) -> Client {
+    let timeout = Duration::from_secs(10);
+    let connector = Connector::new(&Secret::new(url), timeout, timeout).unwrap();
+    connector.connect().await.unwrap().client
+}
+
+fn run(test: impl AsyncFnOnce()) {
+    tokio::runtime::Runtime::new().unwrap().block_on(test());
+}
