@@ -19,6 +19,10 @@ full:
 faults kills="50":
     HAPAX_FAULT_KILLS={{kills}} ./test faults
 
+# Processes of the previous release give way to this version under load
+upgrade:
+    ./test upgrade
+
 lint:
     ./test fmt clippy typos
 

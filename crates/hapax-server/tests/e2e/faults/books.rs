@@ -7,7 +7,8 @@ use hapax_test_postgres::Database;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-const EFFECTS: &str = "CREATE TABLE effects (event text NOT NULL);";
+const SQLITE_EFFECTS: &str = "CREATE TABLE effects (no integer PRIMARY KEY, event text NOT NULL);";
+const POSTGRES_EFFECTS: &str = "CREATE TABLE effects (no bigserial PRIMARY KEY, event text NOT NULL);";
 
 /// The database.
 pub(super) enum Books {
@@ -21,7 +22,7 @@ impl Books {
         let connection = books.open();
         connection.pragma_update(None, "journal_mode", "wal").unwrap();
         connection.execute_batch(hapax::tables::SQLITE_OUTBOX).unwrap();
-        connection.execute_batch(EFFECTS).unwrap();
+        connection.execute_batch(SQLITE_EFFECTS).unwrap();
         books
     }
 
@@ -31,13 +32,13 @@ impl Books {
             .batch_execute(hapax::tables::POSTGRES_OUTBOX)
             .await
             .unwrap();
-        client.batch_execute(EFFECTS).await.unwrap();
+        client.batch_execute(POSTGRES_EFFECTS).await.unwrap();
         Self::Postgres(database)
     }
 
-    /// Every effect, as often as it is there.
+    /// Every effect, as often as it is there, in the order in which they came.
     pub(super) async fn effects(&self) -> Vec<String> {
-        self.column("SELECT event FROM effects").await
+        self.column("SELECT event FROM effects ORDER BY no").await
     }
 
     /// Whether every row of the outbox has become an event.

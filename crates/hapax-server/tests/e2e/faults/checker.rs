@@ -18,6 +18,8 @@ pub(super) struct Findings {
     pub(super) keys: Vec<String>,
     /// Stored states that went back.
     pub(super) backwards: Vec<String>,
+    /// Effects in a lane that came after those of later events.
+    pub(super) disordered: Vec<String>,
 }
 
 impl Findings {
@@ -33,6 +35,7 @@ pub(super) fn check(history: &[Seen]) -> Findings {
         doubled: doubled(history),
         keys: keys(history),
         backwards: backwards::backwards(history),
+        disordered: disordered(history),
     }
 }
 
@@ -61,7 +64,9 @@ fn lost(history: &[Seen]) -> Vec<String> {
     let (answered, effects) = (answered(history), effects(history));
     let mut lost = Vec::new();
     for seen in history {
-        let Seen::Sent { event, to } = seen else { continue };
+        let Seen::Sent { event, to, .. } = seen else {
+            continue;
+        };
         for place in to {
             if answered.contains(event.as_str()) && !effects.contains_key(&(event, *place)) {
                 let stored = last_stored(history, event, *place);
@@ -81,6 +86,43 @@ fn doubled(history: &[Seen]) -> Vec<String> {
         .filter(|((_, place), count)| *place == Place::Books && *count > 1)
         .map(|((event, _), count)| format!("{event} took effect {count} times"))
         .collect()
+}
+
+/// Of each lane: the order of its effects against the order in which its events were sent.
+fn disordered(history: &[Seen]) -> Vec<String> {
+    let mut sent: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    let mut latest: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut disordered = Vec::new();
+    for seen in history {
+        match seen {
+            Seen::Sent {
+                event,
+                lane: Some(lane),
+                ..
+            } => {
+                sent.insert(event, (*lane, sent.len()));
+            }
+            Seen::Applied {
+                event,
+                at: Place::Books,
+            } => {
+                let Some(&(lane, number)) = sent.get(event.as_str()) else {
+                    continue;
+                };
+                let latest = latest.entry(lane).or_default();
+                if number < *latest {
+                    disordered.push(format!("{event} took effect after a later event of lane {lane}"));
+                }
+                *latest = number.max(*latest);
+            }
+            Seen::Sent { .. }
+            | Seen::Answered { .. }
+            | Seen::Attempted { .. }
+            | Seen::Applied { .. }
+            | Seen::Stored(_) => {}
+        }
+    }
+    disordered
 }
 
 fn effects(history: &[Seen]) -> BTreeMap<(&str, Place), usize> {

@@ -24,8 +24,13 @@ impl Place {
 /// One thing that was seen.
 #[derive(Clone, Debug)]
 pub(super) enum Seen {
-    /// Somebody began to send an event that is to take effect at these places.
-    Sent { event: String, to: Vec<Place> },
+    /// Somebody began to send an event that is to take effect at these places. In a lane nobody sends before the event
+    /// before it is answered 2xx.
+    Sent {
+        event: String,
+        to: Vec<Place>,
+        lane: Option<usize>,
+    },
     /// The sender got an answer. A committed row of an outbox counts as a 200.
     Answered { event: String, status: u16 },
     /// A request arrived.

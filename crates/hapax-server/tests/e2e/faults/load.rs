@@ -17,6 +17,8 @@ use crate::harness::{Connection, Delivery, Sender, within};
 
 /// Senders of events that are answered when they are stored.
 const SENDERS: usize = 4;
+/// Senders whose events keep their order, each in a lane of its own.
+const LANES: usize = 2;
 const COPIES: std::ops::RangeInclusive<usize> = 1..=4;
 /// How long a sender waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -41,12 +43,14 @@ impl Log {
         std::mem::take(&mut self.seen.lock().unwrap())
     }
 
-    /// A new event to these places.
-    fn event(&self, source: &str, to: &[Place]) -> String {
-        let event = format!("{source}-{}", self.events.fetch_add(1, Ordering::Relaxed));
+    /// A new event.
+    fn event(&self, client: &Client) -> String {
+        let number = self.events.fetch_add(1, Ordering::Relaxed);
+        let event = format!("{}-{number}", client.source);
         self.add(Seen::Sent {
             event: event.clone(),
-            to: to.to_vec(),
+            to: client.to.to_vec(),
+            lane: client.lane,
         });
         event
     }
@@ -71,28 +75,45 @@ impl Log {
 /// Everybody who sends.
 pub(super) struct Load {
     log: Arc<Log>,
+    addresses: Arc<[SocketAddr]>,
     stop: watch::Sender<bool>,
     tasks: JoinSet<()>,
 }
 
 impl Load {
     pub(super) fn start(log: Arc<Log>, addresses: Vec<SocketAddr>, writer: Writer) -> Self {
-        let stop = watch::Sender::new(false);
-        let addresses: Arc<[SocketAddr]> = addresses.into();
-        let mut tasks = JoinSet::new();
-        let client = |source, to| Client {
-            log: Arc::clone(&log),
-            addresses: Arc::clone(&addresses),
-            stop: stop.subscribe(),
-            source,
-            to,
+        let mut load = Self {
+            log,
+            addresses: addresses.into(),
+            stop: watch::Sender::new(false),
+            tasks: JoinSet::new(),
         };
         for _ in 0..SENDERS {
-            tasks.spawn(client("orders", &[Place::App, Place::Books]).send());
+            load.send("orders", &[Place::App, Place::Books], None);
         }
-        tasks.spawn(client("prompt", &[Place::Books]).send());
-        tasks.spawn(client("row", &[Place::App]).write(writer));
-        Self { log, stop, tasks }
+        for lane in 0..LANES {
+            load.send("lanes", &[Place::Books], Some(lane));
+        }
+        load.send("prompt", &[Place::Books], None);
+        let rows = load.client("row", &[Place::App], None);
+        load.tasks.spawn(rows.write(writer));
+        load
+    }
+
+    fn send(&mut self, source: &'static str, to: &'static [Place], lane: Option<usize>) {
+        let client = self.client(source, to, lane);
+        self.tasks.spawn(client.send());
+    }
+
+    fn client(&self, source: &'static str, to: &'static [Place], lane: Option<usize>) -> Client {
+        Client {
+            log: Arc::clone(&self.log),
+            addresses: Arc::clone(&self.addresses),
+            stop: self.stop.subscribe(),
+            source,
+            to,
+            lane,
+        }
     }
 
     /// Waits for this many more answers that were 2xx.
@@ -124,14 +145,19 @@ struct Client {
     stop: watch::Receiver<bool>,
     source: &'static str,
     to: &'static [Place],
+    lane: Option<usize>,
 }
 
 impl Client {
     async fn send(self) {
         let sender = Sender::to_source("github", self.source);
         while !*self.stop.borrow() {
-            let event = self.log.event(self.source, self.to);
-            let delivery = sender.with_body(&event, format!("{{\"id\":\"{event}\"}}"));
+            let event = self.log.event(&self);
+            let body = match self.lane {
+                Some(lane) => format!(r#"{{"id":"{event}","lane":"{lane}"}}"#),
+                None => format!(r#"{{"id":"{event}"}}"#),
+            };
+            let delivery = sender.with_body(&event, body);
             let copies = (0..fastrand::usize(COPIES)).map(|_| self.until_durable(&delivery));
             join_all(copies).await;
             tokio::time::sleep(PAUSE).await;
@@ -155,7 +181,7 @@ impl Client {
 
     async fn write(self, writer: Writer) {
         while !*self.stop.borrow() {
-            let row = self.log.event(self.source, self.to);
+            let row = self.log.event(&self);
             while !writer.write(&row).await {
                 tokio::time::sleep(PAUSE).await;
             }

@@ -14,7 +14,7 @@ end
 
 for _, id in ipairs(redis.call('ZRANGE', tag .. 't', 0, -1)) do
     local fields, last, working = redis.call('HGETALL', tag .. 'e' .. id), {}, {}
-    local event = string.match(redis.call('HGET', tag .. 'e' .. id, 'b') or '', '{"id":"([^"]+)"}')
+    local event = string.match(redis.call('HGET', tag .. 'e' .. id, 'b') or '', '{"id":"([^"]+)"')
     for at = 1, #fields, 2 do
         local kind, to, token = string.match(fields[at], '^([wo])([^%z]+)%z?(%d*)$')
         if kind == 'w' then

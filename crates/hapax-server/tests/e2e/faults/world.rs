@@ -12,6 +12,7 @@ use super::checker::{self, Findings};
 use super::history::{Place, Seen};
 use super::link::{self, Link};
 use super::load::{Load, Log};
+use super::release::Release;
 use super::{report, stores};
 use crate::harness::{Received, Reply, Service, Setup, Sink, eventually};
 
@@ -51,22 +52,34 @@ enum Ground {
 impl World {
     /// One process with a file.
     pub(super) async fn on_sqlite() -> Self {
-        Self::build(Ground::Sqlite, Books::sqlite()).await
+        Self::release_on_sqlite(Release::This).await
+    }
+
+    pub(super) async fn release_on_sqlite(release: Release) -> Self {
+        Self::build(Ground::Sqlite, Books::sqlite(), release).await
     }
 
     /// Two processes on a server, each by a wire of its own.
     pub(super) async fn on_postgres(server: Server) -> Self {
+        Self::release_on_postgres(Release::This, server).await
+    }
+
+    pub(super) async fn release_on_postgres(release: Release, server: Server) -> Self {
         let (store, books) = (server.database().await.unwrap(), server.database().await.unwrap());
         let books = Books::postgres(books).await;
-        Self::build(Ground::Postgres { store, server }, books).await
+        Self::build(Ground::Postgres { store, server }, books, release).await
     }
 
     /// Two processes on a Redis, each by a wire of its own; the application's database is a PostgreSQL.
     pub(super) async fn on_redis(server: Redis) -> Self {
+        Self::release_on_redis(Release::This, server).await
+    }
+
+    pub(super) async fn release_on_redis(release: Release, server: Redis) -> Self {
         let books = Server::shared().unwrap().database().await.unwrap();
         let books = Books::postgres(books).await;
         let prefix = fresh_prefix();
-        Self::build(Ground::Redis { prefix, server }, books).await
+        Self::build(Ground::Redis { prefix, server }, books, release).await
     }
 
     /// The same on the server that all tests share.
@@ -74,12 +87,12 @@ impl World {
         Self::on_redis(Redis::shared().unwrap()).await
     }
 
-    async fn build(ground: Ground, books: Books) -> Self {
+    async fn build(ground: Ground, books: Books, release: Release) -> Self {
         let sink = Sink::that(unreliable).await;
         let mut replicas = Vec::new();
         match &ground {
             Ground::Sqlite => {
-                let setup = setup(&sink, &books.url());
+                let setup = setup(&sink, &books.url(), release);
                 replicas.push(Replica {
                     service: setup.spawn(),
                     link: None,
@@ -91,9 +104,9 @@ impl World {
                     let Books::Postgres(database) = &books else {
                         unreachable!("both are on one server");
                     };
-                    let setup = setup(&sink, &link.url(database.name())).database(&link.url(store.name()));
+                    let setup = setup(&sink, &link.url(database.name()), release);
                     replicas.push(Replica {
-                        service: setup.spawn(),
+                        service: setup.database(&link.url(store.name())).spawn(),
                         link: Some(link),
                     });
                 }
@@ -103,7 +116,7 @@ impl World {
                     let link = Link::to_port(server.port(), link::REDIS).await;
                     let store = format!("redis://127.0.0.1:{}/0?prefix={prefix}", link.port());
                     replicas.push(Replica {
-                        service: setup(&sink, &books.url()).database(&store).spawn(),
+                        service: setup(&sink, &books.url(), release).database(&store).spawn(),
                         link: Some(link),
                     });
                 }
@@ -214,19 +227,22 @@ impl World {
     }
 }
 
-fn setup(sink: &Sink, books: &str) -> Setup {
-    Setup::new()
+fn setup(sink: &Sink, books: &str, release: Release) -> Setup {
+    let setup = Setup::new();
+    release.install(setup.path());
+    setup
         // A process that writes beyond its limit is sent this signal, which would end it. And a limit of memory counts
         // only if none is put by beforehand.
         .before(&format!(
-            "trap '' XFSZ\nexport MIMALLOC_DISALLOW_ARENA_ALLOC=1 {FOLDER}=\"$PWD\""
+            "trap '' XFSZ\nexport MIMALLOC_DISALLOW_ARENA_ALLOC=1 {FOLDER}=\"$PWD\"\nexec ./hapax serve"
         ))
         .source("orders", "github", "deliver_to = [\"app\", \"books\"]")
         .source("prompt", "github", "deliver_to = [\"books\"]\nack = \"processed\"")
+        .source("lanes", "github", "deliver_to = [\"books\"]")
         .source(QUIET, "github", "")
         .http("app", &sink.url(), DESTINATION)
         .table(&format!(
-            "[destinations.books]\nkind = \"sql\"\nurl = \"{books}\"\n{DESTINATION}\n\
+            "[destinations.books]\nkind = \"sql\"\nurl = \"{books}\"\n{DESTINATION}\norder_by = \"body:/lane\"\n\
              params = {{ event = \"body:/id\" }}\nstatements = [\"insert into effects (event) values (:event)\"]\n"
         ))
         .table(&format!(

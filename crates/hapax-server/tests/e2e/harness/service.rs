@@ -137,11 +137,16 @@ impl Service {
         self.until_ready().await;
     }
 
-    /// SIGTERM, waits for exit 0, starts again.
-    pub(crate) async fn restart(&mut self) {
+    /// SIGTERM, and waits for exit 0.
+    pub(crate) async fn stop(&mut self) {
         self.signal(Signal::TERM);
         let status = self.ended(Duration::from_secs(30)).await;
         assert_eq!(status.code(), Some(0), "{}", self.log());
+    }
+
+    /// Stops it and starts it again.
+    pub(crate) async fn restart(&mut self) {
+        self.stop().await;
         self.start_again().await;
     }
 

@@ -9,6 +9,15 @@ fn sent(event: &str) -> Seen {
     Seen::Sent {
         event: event.to_owned(),
         to: vec![Place::App, Place::Books],
+        lane: None,
+    }
+}
+
+fn sent_in_lane(event: &str, lane: usize) -> Seen {
+    Seen::Sent {
+        event: event.to_owned(),
+        to: vec![Place::Books],
+        lane: Some(lane),
     }
 }
 
@@ -108,6 +117,23 @@ fn a_second_effect_in_the_database_is_a_double_even_if_nobody_was_answered() {
     assert_eq!(findings.doubled.len(), 1, "{findings:?}");
     let unanswered = check(&[sent("a"), applied("a", Place::Books), applied("a", Place::Books)]);
     assert_eq!(unanswered.doubled.len(), 1, "{unanswered:?}");
+}
+
+#[test]
+fn an_effect_behind_a_later_one_of_its_lane_is_found() {
+    let sent = [
+        sent_in_lane("a", 0),
+        sent_in_lane("x", 1),
+        sent_in_lane("b", 0),
+        sent_in_lane("c", 0),
+    ];
+    let with = |order: [&str; 4]| {
+        let effects = order.map(|event| applied(event, Place::Books));
+        check(&[&sent[..], &effects[..]].concat())
+    };
+    assert!(with(["a", "b", "x", "c"]).is_clean());
+    assert_eq!(with(["b", "a", "x", "c"]).disordered.len(), 1);
+    assert_eq!(with(["a", "c", "b", "x"]).disordered.len(), 1);
 }
 
 #[test]
