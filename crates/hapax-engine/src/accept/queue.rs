@@ -76,7 +76,7 @@ impl Inner {
             let answer = match result {
                 Ok(claims) => self.settle(waiting.events, claims, asked, epoch).await,
                 Err(error) => {
-                    // What befell the whole batch is told once.
+                    // What failed for the whole batch is reported once.
                     let said = error.to_string();
                     if said != told {
                         self.observe(&Observation::StoreFailed {
