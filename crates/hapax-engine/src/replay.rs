@@ -326,7 +326,7 @@ impl Inner {
                 }
                 next => after = next,
             }
-            // It may take longer than nobody says anything.
+            // Reading bodies may take longer than a claim lasts.
             store.claim_replay(job.id, self.as_driver(DRIVE_LEASE)).await?;
         }
     }

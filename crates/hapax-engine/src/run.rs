@@ -144,7 +144,13 @@ impl Inner {
             Ending::Answered(Answer::failed(ErrorClass::Timeout, message))
         };
         // A transport that panics must not take its slot along: the lease runs out, and that counts as lost.
-        let answered = AssertUnwindSafe(self.parts.transport.deliver(leased)).catch_unwind();
+        let answered = AssertUnwindSafe(async {
+            match self.refuse_late(leased).await {
+                Some(refused) => refused,
+                None => self.parts.transport.deliver(leased).await,
+            }
+        });
+        let answered = answered.catch_unwind();
         tokio::select! {
             biased;
             () = signals.lost.cancelled() => Ending::LeaseLost,

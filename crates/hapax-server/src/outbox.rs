@@ -112,12 +112,12 @@ pub(crate) struct Outboxes {
     running: Mutex<Vec<Running>>,
 }
 
-/// The table of an outbox; the reason why it cannot be used never quotes the URL.
-pub(crate) fn table(outbox: &Outbox) -> Result<Arc<dyn Table>, String> {
-    Ok(match &outbox.url {
-        SqlUrl::Postgres(url) => Arc::new(postgres::PostgresTable::new(url)?),
+/// The table of an outbox.
+pub(crate) fn table(outbox: &Outbox) -> Arc<dyn Table> {
+    match &outbox.url {
+        SqlUrl::Postgres(url) => Arc::new(postgres::PostgresTable::new(url.clone())),
         SqlUrl::Sqlite(path) => Arc::new(sqlite::SqliteTable::new(path.clone())),
-    })
+    }
 }
 
 impl Outboxes {
@@ -140,28 +140,15 @@ impl Outboxes {
             .map(|destination| (destination.name.clone(), destination.id.clone()))
             .collect();
         let names = Arc::new(names);
-        let started = config
-            .outboxes
-            .values()
-            .filter_map(|outbox| self.start(outbox, &names));
+        let started = config.outboxes.values().map(|outbox| self.start(outbox, &names));
         let started = started.collect();
         for old in std::mem::replace(&mut *self.lock(), started) {
             old.stop.cancel();
         }
     }
 
-    fn start(&self, outbox: &Outbox, names: &Arc<HashMap<String, DestinationId>>) -> Option<Running> {
-        let table = match table(outbox) {
-            Ok(table) => table,
-            Err(why) => {
-                tracing::error!(
-                    outbox = outbox.name,
-                    why,
-                    "the outbox is not relayed: its `url` cannot be used"
-                );
-                return None;
-            }
-        };
+    fn start(&self, outbox: &Outbox, names: &Arc<HashMap<String, DestinationId>>) -> Running {
+        let table = table(outbox);
         let status = Arc::new(Status::default());
         let stop = CancellationToken::new();
         let relay = Relay {
@@ -175,13 +162,13 @@ impl Outboxes {
             destinations: Arc::clone(names),
         };
         let task = tokio::spawn(relay.run(stop.clone()));
-        Some(Running {
+        Running {
             outbox: outbox.clone(),
             table,
             status,
             stop,
             task,
-        })
+        }
     }
 
     /// How each outbox is doing, by name.

@@ -181,7 +181,7 @@ enum Did {
     Left,
     /// It was tried, and keeps its turn.
     KeepsTurn,
-    /// It was told something later before.
+    /// It has been told something newer.
     KnowsBetter,
 }
 

@@ -27,7 +27,7 @@ pub struct Options {
     pub connections: usize,
     /// How long making one connection may take.
     pub connect_timeout: Duration,
-    /// A connection that nobody used for so long is asked whether it still is one before it gets a call.
+    /// A connection that was idle for this long is tried with `PING` before it gets a call.
     pub idle_max: Duration,
     /// How long a cluster that answers may take until all of its shards have a master, when the store is opened: Redis
     /// promotes a replica when the master has been silent for `cluster-node-timeout`, which is 15 s unless it is set.

@@ -339,7 +339,7 @@ pub struct ReplayJob {
     /// Only events accepted before: those that come while it runs are not its business.
     pub as_of: Timestamp,
     /// How far it has come, from the oldest event on. Under a name of its own: releases that walked the
-    /// other way kept theirs as `cursor`, and each must begin anew with the other's job.
+    /// other way kept theirs as `cursor`, and each must start over with the other's job.
     #[serde(rename = "walked_to", default)]
     pub cursor: Option<u64>,
     /// Its state.

@@ -85,7 +85,7 @@ impl Inner {
                     Undecided::new(settled, waiting.answer).answer_or_queue(conflicts);
                 }
                 Err(error) => {
-                    // What befell the whole batch is told once.
+                    // What failed for the whole batch is reported once.
                     let said = error.to_string();
                     if said != told {
                         self.observe(&Observation::StoreFailed {

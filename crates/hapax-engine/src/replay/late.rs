@@ -6,34 +6,78 @@
 use std::time::Duration;
 
 use hapax_core::store::{DeliveryView, Error, EventRecord, ReplayJobId, ReplayMode, ReplayOrder, Replayed};
-use hapax_core::{DeliveryState, DestinationId, EventId, Timestamp};
+use hapax_core::{DeliveryState, DestinationId, ErrorClass, EventId, Generation, Leased, Timestamp};
 
 use crate::engine::{Engine, Inner};
+use crate::transport::{Answer, Reply};
 
-/// How long a replayed delivery may wait until it runs, and still find the note.
+/// How long a replayed delivery may wait until it runs. One that waits for longer is refused when it does.
 const WAIT_MAX: Duration = Duration::from_secs(86_400);
+/// How long before a note expires nothing relies on it: an attempt takes time, and clocks differ.
+const NOTE_MARGIN: Duration = Duration::from_secs(3_600);
 
 impl Engine {
-    /// The destinations that applied an event longer ago than they are sure to remember: only
-    /// [`ReplayMode::Force`] reaches them.
-    pub fn too_late(&self, record: &EventRecord) -> Vec<DestinationId> {
-        self.0.too_late(record)
+    /// The destinations that a replay in this mode would reach, and that applied the event longer ago than they are sure
+    /// to remember: only [`ReplayMode::Force`] reaches them.
+    pub fn too_late(&self, record: &EventRecord, mode: ReplayMode) -> Vec<DestinationId> {
+        self.0.too_late(record, mode)
     }
 }
 
 impl Inner {
-    fn too_late(&self, record: &EventRecord) -> Vec<DestinationId> {
-        let plan = self.plan.load();
-        let is_late = |delivery: &&DeliveryView| {
-            let port = plan.ports.get(&delivery.destination);
-            let remembers = port.and_then(|port| port.with_settings(|settings| settings.remembers));
-            let applied = applied_at(record, delivery);
-            remembers.zip(applied).is_some_and(|(remembers, applied)| {
-                applied < self.parts.clock.now().minus(remembers.saturating_sub(WAIT_MAX))
-            })
+    fn too_late(&self, record: &EventRecord, mode: ReplayMode) -> Vec<DestinationId> {
+        let is_reached = |delivery: &DeliveryView| match mode {
+            ReplayMode::Failed => delivery.state != DeliveryState::Completed,
+            ReplayMode::All => true,
+            ReplayMode::Force => false,
         };
-        let late = record.deliveries.iter().filter(is_late);
+        let is_late = |delivery: &DeliveryView| {
+            let before = self.forgets_before(&delivery.destination, WAIT_MAX);
+            let applied = applied_at(record, &delivery.destination, delivery.generation);
+            before
+                .zip(applied)
+                .is_some_and(|(before, applied)| applied < before)
+        };
+        let deliveries = record.deliveries.iter();
+        let late = deliveries.filter(|delivery| is_reached(delivery) && is_late(delivery));
         late.map(|delivery| delivery.destination.clone()).collect()
+    }
+
+    /// What a destination applied before this moment it may have forgotten; none where that is not its promise.
+    fn forgets_before(&self, destination: &DestinationId, margin: Duration) -> Option<Timestamp> {
+        let plan = self.plan.load();
+        let port = plan.ports.get(destination)?;
+        let remembers = port.with_settings(|settings| settings.remembers)?;
+        Some(self.parts.clock.now().minus(remembers.saturating_sub(margin)))
+    }
+
+    /// Why an attempt is not made, if it must not be. A replayed delivery may have waited for longer than its replay
+    /// allowed for, in a paused destination or behind others.
+    pub(crate) async fn refuse_late(&self, leased: &Leased) -> Option<Answer> {
+        let before = self.forgets_before(&leased.destination, NOTE_MARGIN)?;
+        // Nothing is applied before it is received, so that this is looked up for few.
+        if leased.event.received_at >= before {
+            return None;
+        }
+        let record = match self.parts.store.get(leased.event.id).await {
+            Ok(record) => record?,
+            Err(error) => {
+                let message = format!("whether it was applied before cannot be looked up: {error}");
+                return Some(Answer::failed(ErrorClass::Connect, message));
+            }
+        };
+        let applied = applied_at(&record, &leased.destination, leased.generation)?;
+        let message = format!(
+            "this event was applied at {applied}, longer ago than the destination is sure to remember, and could take \
+             effect twice: it was not applied again; `hapax replay {} --mode force` applies it on purpose",
+            leased.event.id
+        );
+        let class = ErrorClass::Refused;
+        (applied < before).then(|| Answer {
+            reply: Reply::Refused { class, message },
+            status: None,
+            excerpt: String::new(),
+        })
     }
 
     /// The latest acceptance at which a delivery may be too late; none where every destination remembers for ever.
@@ -60,7 +104,7 @@ impl Inner {
         };
         let late = record
             .as_ref()
-            .map(|record| self.too_late(record))
+            .map(|record| self.too_late(record, mode))
             .unwrap_or_default();
         let targets = match (to, record) {
             (None, Some(record)) if !late.is_empty() => {
@@ -84,18 +128,23 @@ impl Inner {
     }
 }
 
-/// When the delivery took effect at last, in its generation; none if it never did.
-fn applied_at(record: &EventRecord, delivery: &DeliveryView) -> Option<Timestamp> {
-    let completed = delivery
-        .finished_at
-        .filter(|_| delivery.state == DeliveryState::Completed);
-    // A replay that failed has left an earlier success behind.
-    let succeeded = record.attempts.iter().filter(|one| {
-        one.destination == delivery.destination
-            && one.generation == delivery.generation
-            && one.attempt.error.is_none()
+/// When a destination last applied an event, in this generation; none if it never did.
+fn applied_at(
+    record: &EventRecord,
+    destination: &DestinationId,
+    generation: Generation,
+) -> Option<Timestamp> {
+    let completed = record.deliveries.iter().filter(|one| {
+        one.destination == *destination
+            && one.generation == generation
+            && one.state == DeliveryState::Completed
     });
-    succeeded.map(|one| one.attempt.started_at).chain(completed).max()
+    // A replay that failed, or has not ended, has left an earlier success behind.
+    let succeeded = record.attempts.iter().filter(|one| {
+        one.destination == *destination && one.generation == generation && one.attempt.error.is_none()
+    });
+    let succeeded = succeeded.map(|one| one.attempt.started_at);
+    completed.filter_map(|one| one.finished_at).chain(succeeded).max()
 }
 
 /// What became of an event, by what became of its orders.

@@ -200,12 +200,18 @@ async fn a_delivery_that_its_inbox_may_have_forgotten_is_replayed_by_force_alone
     world.clock.step(58 * DAY);
     assert_eq!(replayed(&world, &engine, id, ReplayMode::All, None).await, 2);
     world.clock.step(58 * DAY);
-    assert!(engine.too_late(&world.record(id).await).is_empty());
+    assert!(
+        engine
+            .too_late(&world.record(id).await, ReplayMode::All)
+            .is_empty()
+    );
     world.clock.step(2 * DAY);
     assert_eq!(
-        engine.too_late(&world.record(id).await),
+        engine.too_late(&world.record(id).await, ReplayMode::All),
         [DestinationId::from("billing")]
     );
+    let completed = engine.too_late(&world.record(id).await, ReplayMode::Failed);
+    assert_eq!(completed, [], "that mode would not touch it anyway");
     assert_eq!(replayed(&world, &engine, id, ReplayMode::All, None).await, 1);
     for _ in 0..2 {
         let only = Some("billing");
@@ -274,6 +280,36 @@ async fn a_replay_that_failed_does_not_hide_an_effect_of_long_ago() {
     world.until(id, EventStatus::Dead).await;
     healthy.store(true, Ordering::SeqCst);
     world.clock.step(4 * DAY);
+    for _ in 0..2 {
+        let again = engine.replay(id, ReplayMode::Failed, None, "ann", "").await;
+        assert_eq!(again.unwrap(), Replayed::Nothing);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replayed_delivery_that_waits_until_its_inbox_may_have_forgotten_is_not_applied_again() {
+    let world = with_an_inbox();
+    let engine = world.start().await;
+    let id = world.send_twice(&engine, "evt_1").await;
+    world.until(id, EventStatus::Completed).await;
+    engine.pause("billing".into(), "ann", "deploy").await.unwrap();
+    let never_applied = world.send_twice(&engine, "evt_2").await;
+    world.clock.step(58 * DAY);
+    let replayed = engine.replay(id, ReplayMode::All, None, "ann", "").await;
+    assert!(matches!(replayed.unwrap(), Replayed::Again { deliveries: 2, .. }));
+    world.clock.step(2 * DAY);
+    engine.resume(&"billing".into(), "ann").await.unwrap();
+    world.until(id, EventStatus::Dead).await;
+    world.until(never_applied, EventStatus::Completed).await;
+    let times = |name: &str| world.sink.ids().iter().filter(|id| *id == name).count();
+    assert_eq!(
+        (times("evt_1"), times("evt_2")),
+        (3, 2),
+        "only `audit` got it again"
+    );
+    let attempts = world.record(id).await.attempts;
+    let told = attempts.into_iter().find_map(|one| one.attempt.message).unwrap();
+    assert!(told.contains("--mode force"), "{told}");
     for _ in 0..2 {
         let again = engine.replay(id, ReplayMode::Failed, None, "ann", "").await;
         assert_eq!(again.unwrap(), Replayed::Nothing);

@@ -22,6 +22,7 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 
 use crate::config::{Sql, SqlUrl, Statement, Value};
 use pace::Pace;
+use parts::Patience;
 pub(crate) use postgres::probe as probe_postgres;
 pub(crate) use sqlite::probe as probe_sqlite;
 
@@ -62,6 +63,13 @@ struct Job {
     /// One for each of the plan's `params`.
     values: Vec<Value>,
     answer: oneshot::Sender<Answer>,
+}
+
+impl Job {
+    /// Whether its attempt still goes on. One that timed out will be repeated.
+    fn is_waited_for(&self) -> bool {
+        !self.answer.is_closed()
+    }
 }
 
 /// What workers take from. Whoever holds the lock waits for the next event; the others are busy or wait for the lock.
@@ -108,11 +116,11 @@ fn is_idle(desk: &Desk) -> bool {
 }
 
 impl Plan {
-    /// How long a statement may take. One that is slow must not hold up those that share its transaction.
-    fn statement_timeout(&self, jobs: usize) -> Duration {
-        match jobs {
-            0 | 1 => self.timeout,
-            _ => self.timeout / 4,
+    /// How long a statement may take.
+    fn statement_timeout(&self, patience: Patience) -> Duration {
+        match patience {
+            Patience::Full => self.timeout,
+            Patience::Short => self.timeout / 4,
         }
     }
 
@@ -148,7 +156,7 @@ impl Plan {
     }
 }
 
-/// The event, as the inbox knows it. It may have been applied by an earlier attempt, whose note is then kept anew.
+/// The event, as the inbox knows it. It may have been applied by an earlier attempt, whose note is then kept longer.
 fn event(delivery: &Leased) -> Result<Event, String> {
     let identity = &delivery.event.identity;
     let event =

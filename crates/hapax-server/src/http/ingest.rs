@@ -258,8 +258,8 @@ impl Inner {
         })
     }
 
-    /// Takes events in. Where the store does not answer in time the sender is told to come again: what is written then
-    /// is found when it does.
+    /// Takes events in. Where the store does not answer in time, the sender gets 503 and delivers again; what the store
+    /// has written by then is found.
     async fn accept(
         &self,
         arrivals: Vec<Arrival>,

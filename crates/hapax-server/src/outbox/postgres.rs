@@ -172,7 +172,7 @@ const EXAMINE: &str = "
 
 /// The table behind a URL. Looking and purging have connections of their own: neither may hold up the relay.
 pub(super) struct PostgresTable {
-    connector: Connector,
+    url: Secret,
     relaying: Link,
     purging: Link,
     looking: Link,
@@ -184,15 +184,14 @@ type Link = Mutex<Option<Client>>;
 type Params<'p> = &'p [(&'p (dyn ToSql + Sync), Type)];
 
 impl PostgresTable {
-    /// Connects at the first use; the reason why there is none never quotes the URL.
-    pub(super) fn new(url: &Secret) -> Result<Self, String> {
-        let connector = Connector::new(url, CONNECT_TIMEOUT, STATEMENT_TIMEOUT)?;
-        Ok(Self {
-            connector: connector.preparing(Preparing::Never),
+    /// Connects at the first use.
+    pub(super) fn new(url: Secret) -> Self {
+        Self {
+            url,
             relaying: Link::default(),
             purging: Link::default(),
             looking: Link::default(),
-        })
+        }
     }
 
     /// Runs one statement, in a transaction of its own. The connection is thrown away where anything is odd.
@@ -240,8 +239,11 @@ impl PostgresTable {
     async fn reach(&self) -> Result<(Client, bool), TableError> {
         let unreachable =
             |error: &dyn std::error::Error| TableError(format!("the database cannot be reached: {error}"));
-        let Connected { client, .. } = self
-            .connector
+        // The reason never quotes the URL, and may pass: a file that it names is missing.
+        let connector = Connector::new(&self.url, CONNECT_TIMEOUT, STATEMENT_TIMEOUT)
+            .map_err(|why| TableError(format!("its `url` cannot be used: {why}")))?;
+        let Connected { client, .. } = connector
+            .preparing(Preparing::Never)
             .connect()
             .await
             .map_err(|error| unreachable(&error))?;

@@ -105,23 +105,20 @@ impl Relay {
             lease_for: CLAIM_FOR,
         };
         let rows = self.table.claim(order).await?;
-        let count = rows.len();
-        // Where there were enough, nothing was in their way.
-        let set_back = if (count as i64) < order.limit {
-            self.table.make_way().await?
-        } else {
-            0
-        };
-        if rows.is_empty() {
-            return Ok(set_back);
+        let count = rows.len() as u64;
+        if count > 0 {
+            fail::fail_point!("outbox.after_claim");
+            // No two of them have the same order key, so that they may go together.
+            let ends = join_all(rows.into_iter().map(|row| self.hand_over(row))).await;
+            fail::fail_point!("outbox.before_settle");
+            self.table.settle(order.token, ends).await?;
+            fail::fail_point!("outbox.after_settle");
         }
-        fail::fail_point!("outbox.after_claim");
-        // No two of them have the same order key, so that they may go together.
-        let ends = join_all(rows.into_iter().map(|row| self.hand_over(row))).await;
-        fail::fail_point!("outbox.before_settle");
-        self.table.settle(order.token, ends).await?;
-        fail::fail_point!("outbox.after_settle");
-        Ok(count as u64 + set_back)
+        // Where there were enough, nothing was in their way.
+        if count < u64::from(self.outbox.batch) {
+            return Ok(count + self.table.make_way().await?);
+        }
+        Ok(count)
     }
 
     async fn hand_over(&self, row: Row) -> (i64, End) {

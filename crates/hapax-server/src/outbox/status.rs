@@ -73,7 +73,7 @@ impl Status {
     }
 }
 
-/// Keeps since when there is trouble, whatever it is called meanwhile; whether anything changed.
+/// Notes an outcome; whether anything changed. Trouble lasts from its first moment, even if its reason changes.
 fn note(known: &mut Option<Trouble>, outcome: Result<(), &TableError>, now: Duration) -> bool {
     let before = known.take();
     *known = outcome.err().map(|error| Trouble {

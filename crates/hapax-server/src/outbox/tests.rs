@@ -30,7 +30,7 @@ impl Subject {
         let server = Server::shared().unwrap();
         let database = server.database().await.unwrap();
         let postgres = Self {
-            table: Arc::new(PostgresTable::new(&Secret::new(database.url())).unwrap()),
+            table: Arc::new(PostgresTable::new(Secret::new(database.url()))),
             place: Place::Postgres {
                 database,
                 _server: server,
@@ -391,7 +391,7 @@ async fn only_relayed_rows_are_deleted_and_only_when_they_are_old() {
 async fn a_table_is_examined_without_making_it() {
     let server = Server::shared().unwrap();
     let database = server.database().await.unwrap();
-    let table = PostgresTable::new(&Secret::new(database.url())).unwrap();
+    let table = PostgresTable::new(Secret::new(database.url()));
     for _ in 0..2 {
         assert_eq!(table.examine().await.unwrap(), Examined::Missing);
     }
@@ -412,7 +412,7 @@ async fn a_right_that_is_missing_is_named() {
     let sql = format!("CREATE ROLE {role} LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC");
     admin.batch_execute(&sql).await.unwrap();
     let url = database.url().replace("postgres@", &format!("{role}@"));
-    let table = PostgresTable::new(&Secret::new(url)).unwrap();
+    let table = PostgresTable::new(Secret::new(url));
     let order = ClaimOrder {
         limit: 1,
         token: 1,

@@ -189,6 +189,10 @@ async fn a_replay_that_could_take_effect_twice_is_refused_with_the_reason() {
             "{why}"
         );
     }
+    let failed = site.post(&path, json!({ "mode": "failed" })).await;
+    failed.is_problem(409, "nothing_to_replay");
+    let why = failed.json()["detail"].to_string();
+    assert!(why.contains("no delivery of this event is dead"), "{why}");
     let others = site.post(&path, json!({ "mode": "all" })).await.ok();
     assert_eq!(
         (&others["deliveries"], &others["left_alone"]),

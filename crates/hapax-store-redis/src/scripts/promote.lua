@@ -1,7 +1,7 @@
 -- Tells a delivery about its stay in a lane: its place, and that it has the turn and so is due, or that it gives way.
 --   floor | id | destination | ticket | its place, or nothing | `turn`, `yield` or nothing | a number of the lane
 -- Answers 0 if that stay is over: it is to be taken out of the lane; 1 if it did as told; 2 if it was tried and keeps its
--- turn; 3 if it was told something later before.
+-- turn; 3 if it has been told something newer.
 
 even_without_room()
 local id, to, ticket, place, told, number = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7])

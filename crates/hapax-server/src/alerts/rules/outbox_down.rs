@@ -8,7 +8,7 @@ pub(super) fn judge(facts: &Facts, limit: f64) -> Judgement {
         let (_, since) = health.trouble.as_ref()?;
         Some((health.name.clone(), since.as_secs_f64()))
     });
-    // Trouble is of one process: after a restart it begins anew.
+    // Each process knows of its own trouble only, and of none right after a restart.
     let rest = if facts.outboxes.iter().all(|health| health.trouble.is_none()) {
         Rest::Fine
     } else {

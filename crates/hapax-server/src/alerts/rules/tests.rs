@@ -27,7 +27,7 @@ fn facts() -> Facts {
     }
 }
 
-/// An outbox without a worry.
+/// A healthy outbox.
 fn outbox() -> Health {
     Health {
         name: "shop".to_owned(),

@@ -1,84 +1,184 @@
 //! What is tried again after a transaction that events shared has failed: smaller and smaller parts of it, until the one
 //! that fails is alone.
 
+use super::failure::{Broken, Kind};
+
 /// Events that wait for a transaction, in parts that get one each.
-pub(super) struct Parts<T>(Vec<Vec<T>>);
+pub(super) struct Parts<T>(Vec<Part<T>>);
+
+/// Events that get a transaction together.
+pub(super) struct Part<T> {
+    pub(super) jobs: Vec<T>,
+    pub(super) patience: Patience,
+}
+
+/// How much of the destination's time-out a statement gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Patience {
+    /// All of it: the event is alone, and no other waits behind it.
+    Full,
+    /// A part of it: one that is slow must not hold up the others.
+    Short,
+}
 
 impl<T> Parts<T> {
     pub(super) fn new(jobs: Vec<T>) -> Self {
-        Self(vec![jobs])
-    }
-
-    /// The largest part. So one that is alone, because it failed the others, comes after all who wait in company.
-    pub(super) fn next(&mut self) -> Option<Vec<T>> {
-        self.0.sort_by_key(Vec::len);
-        self.0.pop()
-    }
-
-    /// These again, as they are.
-    pub(super) fn put_back(&mut self, jobs: Vec<T>) {
-        self.0.push(jobs);
-    }
-
-    /// These again, without the one at which they failed, and that one by itself. A COMMIT that fails names nobody: then
-    /// it is the one half or the other.
-    pub(super) fn split(&mut self, mut jobs: Vec<T>, at: Option<usize>) {
-        let behind = at.map(|at| (at, jobs.split_off(at + 1)));
-        let Some((at, mut behind)) = behind else {
-            let half = jobs.split_off(jobs.len() / 2);
-            self.0.extend([half, jobs]);
-            return;
+        let patience = if jobs.len() > 1 {
+            Patience::Short
+        } else {
+            Patience::Full
         };
-        let culprit = jobs.split_off(at);
-        // Those before it were well so far; what is behind it has not been tried.
-        let half = behind.split_off(behind.len() / 2);
-        self.0.extend([culprit, half, behind, jobs]);
-        self.0.retain(|part| !part.is_empty());
+        Self(vec![Part { jobs, patience }])
+    }
+
+    /// The largest part, as far as anybody still waits for it. One that is known to fail or to be slow is alone, and
+    /// comes after all the others.
+    pub(super) fn next(&mut self, is_waited_for: impl Fn(&T) -> bool) -> Option<Part<T>> {
+        loop {
+            self.0.sort_by_key(|part| (part.patience, part.jobs.len()));
+            let mut part = self.0.pop()?;
+            part.jobs.retain(&is_waited_for);
+            if !part.jobs.is_empty() {
+                return Some(part);
+            }
+        }
+    }
+
+    /// This one again, as it is.
+    pub(super) fn put_back(&mut self, part: Part<T>) {
+        self.0.push(part);
+    }
+
+    /// What follows where a part has failed: it is tried again in smaller parts, or with more patience. An event that
+    /// had a transaction and all the time for itself is given back: the failure is its own.
+    pub(super) fn failed(&mut self, part: Part<T>, broken: &Broken) -> Option<Vec<T>> {
+        let Part { jobs, patience } = part;
+        let is_slow = matches!(broken.failure.kind, Kind::Timeout | Kind::Contention);
+        if jobs.len() > 1 {
+            self.split(jobs, broken);
+        } else if is_slow && patience == Patience::Short {
+            self.add(jobs, Patience::Full);
+        } else {
+            return Some(jobs);
+        }
+        None
     }
 
     /// All that is left.
     pub(super) fn rest(self) -> impl Iterator<Item = T> {
-        self.0.into_iter().flatten()
+        self.0.into_iter().flat_map(|part| part.jobs)
+    }
+
+    fn split(&mut self, mut jobs: Vec<T>, broken: &Broken) {
+        match broken.at {
+            Some(at) => {
+                let mut behind = jobs.split_off(at + 1);
+                let culprit = jobs.split_off(at);
+                self.add(culprit, Patience::Full);
+                // Those before it were well so far; what is behind it has not been tried.
+                let half = behind.split_off(behind.len() / 2);
+                for part in [half, behind, jobs] {
+                    self.add(part, Patience::Short);
+                }
+            }
+            // A COMMIT that is slow names nobody, and half after half of it would use up everybody's time.
+            None if broken.failure.kind == Kind::Timeout => {
+                for job in jobs.into_iter().rev() {
+                    self.add(vec![job], Patience::Short);
+                }
+            }
+            // A COMMIT that fails names nobody: it is the one half or the other.
+            None => {
+                let half = jobs.split_off(jobs.len() / 2);
+                for part in [half, jobs] {
+                    self.add(part, Patience::Short);
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, jobs: Vec<T>, patience: Patience) {
+        if !jobs.is_empty() {
+            self.0.push(Part { jobs, patience });
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::failure::Failure;
     use super::*;
 
-    fn order(mut parts: Parts<usize>) -> Vec<Vec<usize>> {
-        std::iter::from_fn(|| parts.next()).collect()
+    fn next(parts: &mut Parts<usize>) -> Option<Part<usize>> {
+        parts.next(|_| true)
     }
 
-    fn split(length: usize, at: Option<usize>) -> Parts<usize> {
-        let mut parts = Parts(Vec::new());
-        parts.split((0..length).collect(), at);
+    fn order(mut parts: Parts<usize>) -> Vec<Vec<usize>> {
+        std::iter::from_fn(|| next(&mut parts).map(|part| part.jobs)).collect()
+    }
+
+    fn broken(kind: Kind, at: Option<usize>) -> Broken {
+        let message = String::new();
+        Broken {
+            failure: Failure { kind, message },
+            at,
+        }
+    }
+
+    fn split(length: usize, broken: &Broken) -> Parts<usize> {
+        let mut parts = Parts::new((0..length).collect());
+        let whole = next(&mut parts).unwrap();
+        assert!(parts.failed(whole, broken).is_none());
         parts
     }
 
     #[test]
     fn the_one_that_is_known_to_fail_comes_last() {
+        let third = broken(Kind::Statement, Some(2));
         assert_eq!(
-            order(split(6, Some(2))),
+            order(split(6, &third)),
             [vec![0, 1], vec![4, 5], vec![3], vec![2]]
         );
-        let mut again = split(7, Some(0));
-        let part = again.next().unwrap();
-        assert_eq!(part, [1, 2, 3]);
-        again.split(part, Some(0));
+        let first = broken(Kind::Statement, Some(0));
+        let mut again = split(7, &first);
+        let part = next(&mut again).unwrap();
+        assert_eq!(part.jobs, [1, 2, 3]);
+        assert!(again.failed(part, &first).is_none());
         assert_eq!(order(again), [vec![4, 5, 6], vec![2], vec![3], vec![1], vec![0]]);
     }
 
     #[test]
     fn every_part_is_smaller_and_nothing_is_lost() {
         for length in 2..10 {
-            for at in (0..length).map(Some).chain([None]) {
-                let parts = split(length, at);
-                assert!(parts.0.iter().all(|part| !part.is_empty() && part.len() < length));
-                let mut all: Vec<usize> = parts.rest().collect();
-                all.sort_unstable();
-                assert_eq!(all, (0..length).collect::<Vec<_>>());
+            for kind in [Kind::Statement, Kind::Timeout] {
+                for at in (0..length).map(Some).chain([None]) {
+                    let parts = split(length, &broken(kind, at));
+                    let is_smaller = |part: &Part<usize>| !part.jobs.is_empty() && part.jobs.len() < length;
+                    assert!(parts.0.iter().all(is_smaller));
+                    let mut all: Vec<usize> = parts.rest().collect();
+                    all.sort_unstable();
+                    assert_eq!(all, (0..length).collect::<Vec<_>>());
+                }
             }
         }
+    }
+
+    #[test]
+    fn after_a_slow_commit_each_is_tried_alone_and_the_slow_one_once_more_at_the_end() {
+        let slow = broken(Kind::Timeout, None);
+        let mut parts = split(4, &slow);
+        let first = next(&mut parts).unwrap();
+        assert_eq!(
+            (first.jobs.as_slice(), first.patience),
+            (&[0][..], Patience::Short)
+        );
+        assert!(parts.failed(first, &slow).is_none());
+        for expected in 1..4 {
+            assert_eq!(next(&mut parts).unwrap().jobs, [expected]);
+        }
+        let last = next(&mut parts).unwrap();
+        assert_eq!(last.patience, Patience::Full);
+        assert_eq!(parts.failed(last, &slow), Some(vec![0]));
+        assert!(next(&mut parts).is_none());
     }
 }

@@ -15,7 +15,7 @@ use hapax_store_postgres::Connector;
 
 use super::failure::{Broken, Failure, Kind};
 use super::outcome::{Outcome, tell, tell_all};
-use super::parts::Parts;
+use super::parts::{Part, Parts, Patience};
 use super::{Desk, Job, Plan};
 use link::Link;
 use purge::Purge;
@@ -83,12 +83,7 @@ async fn work(target: Arc<Target>, desk: Desk) {
 async fn apply_all(target: &Target, place: &mut Option<Link>, jobs: Vec<Job>) {
     let mut parts = Parts::new(jobs);
     let mut is_whole = true;
-    while let Some(mut jobs) = parts.next() {
-        // Whoever gave up waiting will come again.
-        jobs.retain(|job| !job.answer.is_closed());
-        if jobs.is_empty() {
-            continue;
-        }
+    while let Some(Part { jobs, patience }) = parts.next(Job::is_waited_for) {
         let link = match place.take().filter(Link::is_usable) {
             Some(link) => link,
             None => match Link::open(target).await {
@@ -101,7 +96,7 @@ async fn apply_all(target: &Target, place: &mut Option<Link>, jobs: Vec<Job>) {
         };
         let link = place.insert(link);
         let started = Instant::now();
-        let applied = apply(target, link, &jobs).await;
+        let applied = apply(target, link, &jobs, patience).await;
         // What a failure leaves behind is small, and says nothing about the next.
         if std::mem::take(&mut is_whole) {
             target.plan.pace.took(started.elapsed(), jobs.len());
@@ -112,22 +107,21 @@ async fn apply_all(target: &Target, place: &mut Option<Link>, jobs: Vec<Job>) {
                     tell(job, outcome.answer());
                 }
             }
-            Err(Broken { failure, at }) => {
-                if failure.loses_the_link() {
+            Err(broken) => {
+                if broken.failure.loses_the_link() {
                     *place = None;
                 }
-                match failure.kind {
+                let is_over = broken.at.is_none() && started.elapsed() >= target.plan.timeout;
+                match broken.failure.kind {
                     Kind::Unprepared => {
                         note_pooler(target);
-                        parts.put_back(jobs);
+                        parts.put_back(Part { jobs, patience });
                     }
                     // Its time is over, and that of all the others.
-                    Kind::Timeout if at.is_none() => tell_all(jobs, &failure),
+                    Kind::Timeout if is_over => tell_all(jobs, &broken.failure),
                     Kind::Connection | Kind::Timeout | Kind::Contention | Kind::Statement => {
-                        if jobs.len() > 1 {
-                            parts.split(jobs, at);
-                        } else {
-                            tell_all(jobs, &failure);
+                        if let Some(jobs) = parts.failed(Part { jobs, patience }, &broken) {
+                            tell_all(jobs, &broken.failure);
                         }
                     }
                 }
@@ -137,9 +131,14 @@ async fn apply_all(target: &Target, place: &mut Option<Link>, jobs: Vec<Job>) {
 }
 
 /// One transaction, within its time.
-async fn apply(target: &Target, link: &mut Link, jobs: &[Job]) -> Result<Vec<Outcome>, Broken> {
+async fn apply(
+    target: &Target,
+    link: &mut Link,
+    jobs: &[Job],
+    patience: Patience,
+) -> Result<Vec<Outcome>, Broken> {
     let limit = target.plan.timeout;
-    let applied = tokio::time::timeout(limit, link.apply(jobs))
+    let applied = tokio::time::timeout(limit, link.apply(jobs, patience))
         .await
         .unwrap_or_else(|_| {
             let message = format!("the transaction had not ended after {} ms", limit.as_millis());
@@ -155,7 +154,7 @@ fn note_pooler(target: &Target) {
     if target.prepares.swap(false, Ordering::AcqRel) {
         tracing::info!(
             delivery = target.plan.inbox.consumer(),
-            "the target's pooler does not keep prepared statements; they are sent anew each time"
+            "the target's pooler does not keep prepared statements; each is sent in full every time"
         );
     }
 }

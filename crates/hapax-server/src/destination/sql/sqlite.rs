@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags, Savepoint, Transaction, TransactionBehavio
 
 use super::failure::{Broken, Failure, Kind};
 use super::outcome::{Outcome, tell, tell_all};
-use super::parts::Parts;
+use super::parts::{Part, Parts, Patience};
 use super::{Desk, Job, PURGE_AGAIN, PURGE_EVERY, PURGE_ROWS, Plan, is_idle};
 use crate::config::{Sql, Value};
 
@@ -64,14 +64,9 @@ fn work(path: &Path, plan: &Plan, desk: &Desk) {
 fn apply_all(path: &Path, plan: &Plan, place: &mut Option<Link>, jobs: Vec<Job>) {
     let mut parts = Parts::new(jobs);
     let mut is_whole = true;
-    while let Some(mut jobs) = parts.next() {
-        // Whoever gave up waiting will come again.
-        jobs.retain(|job| !job.answer.is_closed());
-        if jobs.is_empty() {
-            continue;
-        }
+    while let Some(Part { jobs, patience }) = parts.next(Job::is_waited_for) {
         let started = Instant::now();
-        let applied = begin(path, plan, place, jobs.len()).map(|transaction| apply(plan, transaction, &jobs));
+        let applied = begin(path, plan, place, patience).map(|transaction| apply(plan, transaction, &jobs));
         // What a failure leaves behind is small, and says nothing about the next.
         if std::mem::take(&mut is_whole) {
             plan.pace.took(started.elapsed(), jobs.len());
@@ -87,9 +82,7 @@ fn apply_all(path: &Path, plan: &Plan, place: &mut Option<Link>, jobs: Vec<Job>)
                 if broken.failure.kind == Kind::Connection {
                     *place = None;
                 }
-                if jobs.len() > 1 {
-                    parts.split(jobs, broken.at);
-                } else {
+                if let Some(jobs) = parts.failed(Part { jobs, patience }, &broken) {
                     tell_all(jobs, &broken.failure);
                 }
             }
@@ -123,12 +116,12 @@ fn open(path: &Path, plan: &Plan) -> Result<Link, Failure> {
     Ok(Link { connection, deadline })
 }
 
-/// A transaction for this many events.
+/// A transaction whose statements get so much time.
 fn begin<'l>(
     path: &Path,
     plan: &Plan,
     place: &'l mut Option<Link>,
-    jobs: usize,
+    patience: Patience,
 ) -> Result<Open<'l>, Failure> {
     let link = match place {
         Some(link) => link,
@@ -136,7 +129,7 @@ fn begin<'l>(
     };
     let clock = Clock {
         deadline: &link.deadline,
-        limit: plan.statement_timeout(jobs),
+        limit: plan.statement_timeout(patience),
     };
     clock.restart();
     let transaction = link

@@ -138,10 +138,7 @@ pub(in crate::http) async fn replayed(
     check_why(why)?;
     // Read before: afterwards it is too late to refuse.
     let record = events::record(state, event).await?;
-    let mut left_alone = match mode {
-        ReplayMode::Force => Vec::new(),
-        ReplayMode::Failed | ReplayMode::All => state.engine.too_late(&record),
-    };
+    let mut left_alone = state.engine.too_late(&record, mode);
     left_alone.retain(|destination| to.as_ref().is_none_or(|to| to == destination));
     match state.engine.replay(event, mode, to, who, why).await? {
         Replayed::Again {

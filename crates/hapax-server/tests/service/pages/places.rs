@@ -125,16 +125,24 @@ async fn a_sender_that_hands_its_secret_over_is_let_in_by_a_form() {
 #[tokio::test]
 async fn an_outbox_that_cannot_be_read_says_so_on_its_page_and_on_the_first() {
     let sink = Sink::start().await;
-    let outbox = "[outbox.shop]\nurl = \"sqlite:FOLDER/app.db\"\n";
-    let desk = Desk::start_with(&sink.url(), outbox).await;
+    let outboxes = "[outbox.shop]\nurl = \"sqlite:FOLDER/app.db\"\n\
+                    [outbox.far]\nurl = \"postgres://127.0.0.1:9/app?sslmode=verify-full&sslrootcert=/nowhere.pem\"\n";
+    let desk = Desk::start_with(&sink.url(), outboxes).await;
     desk.twice(BODY).await;
     let page = desk.page("/outbox").await;
     assert!(
         page.contains("<h2>shop</h2>") && page.contains("Its table cannot be used"),
         "{page}"
     );
-    let page = desk.until("/", "outbox down").await;
-    assert!(page.contains("The outbox shop cannot be used"), "{page}");
+    let certificates = "the certificates in /nowhere.pem cannot be read";
+    assert!(
+        page.contains("<h2>far</h2>") && page.contains(certificates),
+        "{page}"
+    );
+    for name in ["shop", "far"] {
+        desk.until("/", &format!("The outbox {name} cannot be used"))
+            .await;
+    }
     assert_eq!(
         desk.form("/destinations", "/outbox/none/rows/1/retry", &[])
             .await

@@ -129,40 +129,59 @@ async fn an_event_whose_statement_rolls_the_transaction_back_fails_alone() {
     }
 }
 
+/// Delivers the thirty at the same moment. The bad one runs out of time, and all others are done before that.
+async fn slow_among_thirty(target: &Target, settings: &str) {
+    let sql = target.destination(&format!("timeout = \"4s\"\n{settings}"));
+    let events = thirty();
+    let started = Instant::now();
+    let sql = &sql;
+    let timed = |event| async move {
+        let answer = sql.deliver(event).await;
+        (answer, started.elapsed())
+    };
+    let answers = futures_util::future::join_all(events.iter().map(timed)).await;
+    for (number, (answer, after)) in answers.iter().enumerate() {
+        if number == BAD {
+            let timed_out = matches!(
+                &answer.reply,
+                Reply::Failed {
+                    class: ErrorClass::Timeout,
+                    ..
+                }
+            );
+            assert!(timed_out, "{answer:?}");
+        } else {
+            assert_eq!(answer.reply, Reply::Done, "{number}");
+            assert!(*after < Duration::from_secs(4), "{number} after {after:?}");
+        }
+    }
+    for event in events.iter().skip(BAD + 1) {
+        assert_eq!(sql.deliver(event).await.reply, Reply::Done);
+    }
+    born_once(target).await;
+}
+
 #[tokio::test]
 async fn an_event_that_takes_too_long_fails_alone_and_holds_up_nobody() {
     for target in Target::both(FAMILY).await {
         let endless = target.endless_where(":parent = 'nobody'");
-        let sql = target.destination(&format!(
-            "timeout = \"4s\"\nparams = {{ event = \"event_id\", parent = \"body:/parent\" }}\n\
+        let settings = format!(
+            "params = {{ event = \"event_id\", parent = \"body:/parent\" }}\n\
              statements = [\"insert into children values (:event, :parent)\", \"{endless}\"]"
-        ));
-        let events = thirty();
-        let started = Instant::now();
-        let sql = &sql;
-        let timed = |event| async move {
-            let answer = sql.deliver(event).await;
-            (answer, started.elapsed())
-        };
-        let answers = futures_util::future::join_all(events.iter().map(timed)).await;
-        for (number, (answer, after)) in answers.iter().enumerate() {
-            if number == BAD {
-                let timed_out = matches!(
-                    &answer.reply,
-                    Reply::Failed {
-                        class: ErrorClass::Timeout,
-                        ..
-                    }
-                );
-                assert!(timed_out, "{answer:?}");
-            } else {
-                assert_eq!(answer.reply, Reply::Done, "{number}");
-                assert!(*after < Duration::from_secs(4), "{number} after {after:?}");
-            }
-        }
-        for event in events.iter().skip(BAD + 1) {
-            assert_eq!(sql.deliver(event).await.reply, Reply::Done);
-        }
-        born_once(&target).await;
+        );
+        slow_among_thirty(&target, &settings).await;
     }
+}
+
+#[tokio::test]
+async fn an_event_that_takes_too_long_at_commit_fails_alone_and_holds_up_nobody() {
+    let target = Target::postgres(&format!(
+        "{FAMILY}
+         create function dawdle() returns trigger language plpgsql as
+         $$ begin if new.parent = 'nobody' then perform pg_sleep(60); end if; return null; end $$;
+         create constraint trigger late after insert on children deferrable initially deferred
+         for each row execute function dawdle();"
+    ))
+    .await;
+    slow_among_thirty(&target, BIRTH).await;
 }

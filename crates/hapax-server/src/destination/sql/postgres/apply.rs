@@ -8,29 +8,30 @@ use tokio_postgres::IsolationLevel;
 
 use super::super::failure::{Broken, Kind};
 use super::super::outcome::Outcome;
+use super::super::parts::Patience;
 use super::super::{Job, Plan};
 use super::link::Link;
 use super::one_by_one;
 
-/// How long events that share a transaction wait for a lock, before each of them runs alone: one that is locked must
-/// not hold up the others.
-const SHARED_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a lock is waited for while others wait: one that is locked must not hold them up.
+const SHORT_LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Link {
     /// All of them, or none. What the server refuses to one event alone counts only after a second look at its tables.
-    pub(super) async fn apply(&mut self, jobs: &[Job]) -> Result<Vec<Outcome>, Broken> {
-        match self.together(jobs).await {
+    pub(super) async fn apply(&mut self, jobs: &[Job], patience: Patience) -> Result<Vec<Outcome>, Broken> {
+        match self.together(jobs, patience).await {
             Err(broken) if jobs.len() == 1 && broken.failure.kind == Kind::Statement => {
                 self.refresh().await?;
-                self.together(jobs).await
+                self.together(jobs, patience).await
             }
             applied => applied,
         }
     }
 
-    async fn together(&mut self, jobs: &[Job]) -> Result<Vec<Outcome>, Broken> {
+    async fn together(&mut self, jobs: &[Job], patience: Patience) -> Result<Vec<Outcome>, Broken> {
         let plan = std::sync::Arc::clone(&self.plan);
-        let limits = limits(&plan, jobs.len());
+        let limits = limits(&plan, patience);
+        let is_deferrable = self.seen.is_deferrable;
         let events: Vec<Event> = jobs.iter().map(|job| job.event.clone()).collect();
         let (client, runner) = self.parts();
         let transaction = client
@@ -54,6 +55,10 @@ impl Link {
             let rows = rows.map_err(|failure| failure.at(*number))?;
             outcomes[*number] = Some(Outcome::Applied(rows));
         }
+        if is_deferrable {
+            // What is deferred runs now, where `statement_timeout` holds: it does not hold for COMMIT.
+            transaction.batch_execute("SET CONSTRAINTS ALL IMMEDIATE").await?;
+        }
         // After a failure here it is not known whether it was committed. The inbox tells the next attempt.
         fail::fail_point!("sql.before_commit");
         transaction.commit().await?;
@@ -63,11 +68,11 @@ impl Link {
 }
 
 /// In the transaction and not in the session: behind a pooler, sessions are shared.
-fn limits(plan: &Plan, jobs: usize) -> String {
-    let (whole, statement) = (plan.timeout, plan.statement_timeout(jobs));
-    let lock = match jobs {
-        0 | 1 => whole,
-        _ => statement.min(SHARED_LOCK_TIMEOUT),
+fn limits(plan: &Plan, patience: Patience) -> String {
+    let (whole, statement) = (plan.timeout, plan.statement_timeout(patience));
+    let lock = match patience {
+        Patience::Full => whole,
+        Patience::Short => statement.min(SHORT_LOCK_TIMEOUT),
     };
     format!(
         "SET LOCAL statement_timeout = {}; SET LOCAL lock_timeout = {}; \

@@ -21,7 +21,15 @@ pub(super) struct Link {
     pub(super) client: Client,
     pub(super) plan: Arc<Plan>,
     statements: Vec<Runnable>,
+    pub(super) seen: Seen,
+}
+
+/// What a look at the database shows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
     pub(super) inbox: Inbox,
+    /// Whether a constraint or trigger may run only at COMMIT.
+    pub(super) is_deferrable: bool,
 }
 
 /// How rows of the inbox that have expired are found.
@@ -47,11 +55,19 @@ impl Link {
         })?;
         let plan = Arc::clone(&target.plan);
         let prepares = prepares && target.prepares.load(Ordering::Acquire);
+        let looking = async {
+            let seen = look(&client).await?;
+            Ok::<_, Failure>((seen, ready(&client, &plan, prepares).await?))
+        };
+        // A server that takes connections may still be one that answers nothing.
+        let (seen, statements) = tokio::time::timeout(plan.timeout, looking)
+            .await
+            .unwrap_or_else(|_| Err(Failure::timeout("the database does not answer")))?;
         Ok(Self {
-            inbox: ensure_inbox(&client).await?,
-            statements: ready(&client, &plan, prepares).await?,
             client,
             plan,
+            statements,
+            seen,
         })
     }
 
@@ -59,7 +75,7 @@ impl Link {
     /// prepares it: where a table has changed since, what it refuses then is no fault of the event.
     pub(super) async fn refresh(&mut self) -> Result<(), Failure> {
         let prepares = self.is_prepared();
-        self.inbox = ensure_inbox(&self.client).await?;
+        self.seen = look(&self.client).await?;
         self.statements = ready(&self.client, &self.plan, prepares).await?;
         Ok(())
     }
@@ -153,23 +169,30 @@ async fn ready(client: &Client, plan: &Plan, prepares: bool) -> Result<Vec<Runna
     Ok(statements?.into_iter().map(Runnable::Prepared).collect())
 }
 
-/// Whether there is an inbox, and whether an index has its rows in the order of their expiry.
-const LOOK_AT_INBOX: &str = "
+/// Whether there is an inbox, whether an index has its rows in the order of their expiry, and whether anything can be
+/// deferred: constraints are kept by triggers, too.
+const LOOK: &str = "
     SELECT to_regclass('hapax_inbox') IS NOT NULL, EXISTS (
         SELECT FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam
         JOIN pg_attribute t ON t.attrelid = i.indrelid AND t.attnum = i.indkey[0]
         WHERE i.indrelid = to_regclass('hapax_inbox') AND i.indisvalid AND i.indpred IS NULL
-          AND a.amname = 'btree' AND t.attname = 'expires_at')";
+          AND a.amname = 'btree' AND t.attname = 'expires_at'),
+        EXISTS (SELECT FROM pg_trigger WHERE tgdeferrable)";
 
-async fn ensure_inbox(client: &Client) -> Result<Inbox, Failure> {
-    let found = client.query_typed(LOOK_AT_INBOX, &[]).await?;
+/// Looks at the database, and makes the inbox where there is none.
+async fn look(client: &Client) -> Result<Seen, Failure> {
+    let found = client.query_typed(LOOK, &[]).await?;
     let is = |column: usize| {
         found
             .first()
             .is_some_and(|row| row.try_get(column).unwrap_or(false))
     };
+    let seen = |inbox| Seen {
+        inbox,
+        is_deferrable: is(2),
+    };
     if is(0) {
-        return Ok(if is(1) { Inbox::Ordered } else { Inbox::Unordered });
+        return Ok(seen(if is(1) { Inbox::Ordered } else { Inbox::Unordered }));
     }
     let create = format!(
         "BEGIN; SELECT pg_advisory_xact_lock({CREATE_LOCK}); {} COMMIT",
@@ -183,5 +206,5 @@ async fn ensure_inbox(client: &Client) -> Result<Inbox, Failure> {
             failure.message
         ))
     })?;
-    Ok(Inbox::Ordered)
+    Ok(seen(Inbox::Ordered))
 }

@@ -85,7 +85,7 @@ impl Purge {
     /// Removes one; how many rows it was.
     async fn portion(&mut self, link: &Link) -> Result<i64, Failure> {
         let rows_max = PURGE_ROWS;
-        if link.inbox == Inbox::Unordered {
+        if link.seen.inbox == Inbox::Unordered {
             return Ok(hapax::inbox::purge(&link.client, rows_max).await?.cast_signed());
         }
         if Instant::now() >= self.whole_due {
