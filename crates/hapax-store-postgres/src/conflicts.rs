@@ -4,17 +4,18 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
+use futures_util::future::{join, join3};
 use hapax_core::store::{CONFLICTS_MAX, Error, Quarantined, Variant};
 use hapax_core::{BodyHash, EventId, Headers};
 use uuid::Uuid;
 
 use crate::batch::Batch;
 use crate::bind::bind;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::noted::{self, Noted};
 use crate::parts::{Part, Parts};
 use crate::rows::{bucket_of, hash_at, id_at, key_at, key_bucket, key_uuid, time_at, uuid_of};
-use crate::session::Session;
+use crate::session::{Numbers, Session};
 use crate::step::Runner;
 
 const KNOWN: &str = "
@@ -71,9 +72,12 @@ struct Plan<'v> {
 }
 
 async fn keep(session: &Session, variants: &[Variant]) -> Result<Vec<Quarantined>, Failure> {
-    session.begin().await?;
-    let mut known = look(session, variants).await?;
+    // The first is polled, and so sent, first.
+    let (begun, known) = join(session.begin(), look(session, variants)).await;
+    begun?;
+    let mut known = known?;
     let mut plan = Plan::new(variants, &known);
+    let mut numbers = Numbers::default();
     if !plan.new.is_empty() {
         // Whoever else brings bodies of these events waits; what came before the lock is seen now.
         let news: Vec<&Variant> = plan.new.iter().map(|(variant, _)| *variant).collect();
@@ -83,11 +87,19 @@ async fn keep(session: &Session, variants: &[Variant]) -> Result<Vec<Quarantined
             .collect();
         let keys = Batch::in_buckets(keys.iter().map(|(bucket, _)| *bucket))
             .column("key", keys.iter().map(|(_, key)| *key));
-        session.write(LOCK, &keys).await?;
+        let (locked, drawn) = join(session.write(LOCK, &keys), session.take(news.len())).await;
+        locked?;
+        numbers = drawn?.1;
         known.extend(look(session, news).await?);
         plan = Plan::new(variants, &known);
     }
-    plan.write(session).await?;
+    let (counted, kept, noted) = join3(
+        plan.count(session),
+        plan.keep(session, &mut numbers),
+        plan.note(session),
+    )
+    .await;
+    failure::all(vec![counted, kept, noted])?;
     session.commit().await?;
     Ok(plan.answers)
 }
@@ -145,7 +157,8 @@ impl<'v> Plan<'v> {
         plan
     }
 
-    async fn write(&self, session: &Session) -> Result<(), Failure> {
+    /// Counts those that were kept before.
+    async fn count(&self, session: &Session) -> Result<(), Failure> {
         let rows = || self.again.iter();
         let again = Batch::in_buckets(rows().map(|((bucket, ..), _)| *bucket))
             .column("first", rows().map(|((_, first, _), _)| *first))
@@ -155,11 +168,13 @@ impl<'v> Plan<'v> {
             // One was purged just now.
             return Err(Failure::Moved);
         }
-        if self.new.is_empty() {
-            return Ok(());
-        }
-        let (_, mut numbers) = session.take(self.new.len()).await?;
-        let numbers = numbers.several(self.new.len())?;
+        Ok(())
+    }
+
+    /// Keeps those that are new.
+    async fn keep(&self, session: &Session, numbers: &mut Numbers) -> Result<(), Failure> {
+        // More than at the first look: some that were kept were purged just now.
+        let numbers = numbers.several(self.new.len()).map_err(|_| Failure::Moved)?;
         let new = || self.new.iter().map(|(variant, _)| *variant);
         let batch = Batch::in_buckets(new().map(|variant| bucket_of(variant.first)))
             .column("first", new().map(|variant| uuid_of(variant.first)))
@@ -174,10 +189,13 @@ impl<'v> Plan<'v> {
             .column("source", new().map(|variant| variant.source.as_str()))
             .column("headers", new().map(|variant| variant.headers.as_bytes()))
             .column("body", new().map(|variant| &variant.body[..]));
-        session.write(INSERT, &batch).await?;
-        let events: BTreeSet<(i16, Uuid)> = new()
-            .map(|variant| (bucket_of(variant.first), uuid_of(variant.first)))
-            .collect();
+        session.write(INSERT, &batch).await
+    }
+
+    /// Notes the events of those that are new.
+    async fn note(&self, session: &Session) -> Result<(), Failure> {
+        let events = self.new.iter().map(|(variant, _)| variant.first);
+        let events: BTreeSet<(i16, Uuid)> = events.map(|event| (bucket_of(event), uuid_of(event))).collect();
         noted::note(session, Noted::Conflict, &Vec::from_iter(events)).await
     }
 }

@@ -66,17 +66,16 @@ fn by_event(variants: impl Iterator<Item = (usize, Variant)>) -> Vec<Group> {
     for (place, variant) in variants {
         let event = variant.first;
         let known = places.get(&event).and_then(|at| groups.get_mut(*at));
-        match known.filter(|group| group.variants.len() < GROUP_MAX) {
-            Some(group) => group.variants.push((place, variant)),
-            // A further group of the same event is overtaken by the one before it, and tried again.
-            None => {
-                places.insert(event, groups.len());
-                groups.push(Group {
-                    event,
-                    variants: vec![(place, variant)],
-                });
-            }
+        if let Some(group) = known.filter(|group| group.variants.len() < GROUP_MAX) {
+            group.variants.push((place, variant));
+            continue;
         }
+        // A further group of the same event is overtaken by the one before it, and tried again.
+        places.insert(event, groups.len());
+        groups.push(Group {
+            event,
+            variants: vec![(place, variant)],
+        });
     }
     groups
 }

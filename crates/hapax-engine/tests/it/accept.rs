@@ -93,11 +93,11 @@ async fn conflicts_are_kept_together_and_hold_up_nobody_else() {
     let conflict = async |number: usize| {
         let arrival = world.arrival(["evt_1", "evt_2"][number % 2], &format!("other {}", number / 2));
         let answers = statuses(engine.accept(vec![arrival]).await);
-        (answers, world.clock_now() - sent)
+        (answers, world.clock_now().saturating_sub(sent))
     };
     let new = async |number: usize| {
         world.send_twice(&engine, &format!("new_{number}")).await;
-        world.clock_now() - sent
+        world.clock_now().saturating_sub(sent)
     };
     let conflicts = futures_util::future::join_all((0..100).map(conflict));
     let new = futures_util::future::join_all((0..100).map(new));

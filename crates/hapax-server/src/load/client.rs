@@ -220,7 +220,7 @@ mod tests {
             secret: "whsec_x",
             count,
             seed: 3,
-            conflicting_ids: args.conflicting,
+            conflicting_ids: None,
         })
         .unwrap()
     }

@@ -1,5 +1,7 @@
 //! Replicas: several processes on one Postgres share the work, take over from each other, and fence a zombie.
 
+mod draining;
+
 use std::time::{Duration, Instant};
 
 use hapax_test_postgres::{Database, Server};

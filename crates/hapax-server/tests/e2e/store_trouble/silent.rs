@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use hapax_test_postgres::Server;
 use hapax_test_redis::Server as Redis;
 use rusqlite::Connection;
@@ -9,6 +10,13 @@ use rusqlite::Connection;
 use crate::harness::{Answer, Delivery, Sender, Service, Setup, Sink, eventually};
 
 const LIMIT: Duration = Duration::from_secs(60);
+/// Who sends, and how soon each must be answered: Sentry waits one second, Mollie fifteen, of Stripe nothing is known.
+const SENDERS: [(&str, Duration); 3] = [
+    ("sentry", Duration::from_millis(800)),
+    ("stripe", LONGEST),
+    ("mollie", LONGEST),
+];
+const LONGEST: Duration = Duration::from_secs(10);
 /// For the way there and back, on a machine that has other work.
 const WAY: Duration = Duration::from_secs(1);
 
@@ -16,79 +24,95 @@ const WAY: Duration = Duration::from_secs(1);
 async fn a_frozen_postgres_is_503_in_time_and_nothing_is_lost_or_doubled() {
     let server = Server::private(&[]).unwrap();
     let database = server.database().await.unwrap();
+    let in_database = |setup: Setup| setup.database(&database.url());
+    let freeze = |_: &Service| server.freeze().unwrap();
+    silent(in_database, freeze, |()| server.thaw().unwrap()).await;
+}
+
+/// Before the limit nobody gives up: the accept has its connection, and its statement would wait for a minute.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_postgres_that_freezes_in_the_middle_of_an_accept_is_503_after_ten_seconds() {
+    let server = Server::private(&[]).unwrap();
+    let database = server.database().await.unwrap();
     let sink = Sink::start().await;
     let service = setup(&sink).database(&database.url()).start().await;
-    let silence = Silence::before(&service).await;
-    server.freeze().unwrap();
-    let refused = silence.refused(&service).await;
+    service.deliver_twice(&event("mollie", "before")).await;
+    let other = database.client().await.unwrap();
+    let lock = "BEGIN; LOCK TABLE hapax.events IN EXCLUSIVE MODE";
+    other.batch_execute(lock).await.unwrap();
+    let freeze = async {
+        let waits = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)";
+        eventually("the accept waits for the table", LIMIT, async || {
+            let row = other.query_one(waits, &[]).await.unwrap();
+            row.get::<_, bool>(0).then_some(())
+        })
+        .await;
+        server.freeze().unwrap();
+    };
+    let refused = event("mollie", "meanwhile");
+    let ((answer, took), ()) = tokio::join!(timed(&service, &refused), freeze);
     server.thaw().unwrap();
-    found_again(&service, &sink, &refused).await;
+    other.batch_execute("ROLLBACK").await.unwrap();
+    answer.assert_problem(503, "store_unavailable");
+    assert!(
+        (LONGEST..LONGEST + WAY).contains(&took),
+        "answered after {took:?}"
+    );
+    found_again(&service, &sink, &[refused]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frozen_redis_is_503_in_time_and_nothing_is_lost_or_doubled() {
     let server = Redis::start(&["--appendonly", "yes", "--appendfsync", "always"]).unwrap();
-    let sink = Sink::start().await;
-    let service = setup(&sink).database(&server.url()).start().await;
-    let silence = Silence::before(&service).await;
-    server.freeze().unwrap();
-    let refused = silence.refused(&service).await;
-    server.thaw().unwrap();
-    found_again(&service, &sink, &refused).await;
+    let on_server = |setup: Setup| setup.database(&server.url());
+    let freeze = |_: &Service| server.freeze().unwrap();
+    silent(on_server, freeze, |()| server.thaw().unwrap()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_that_another_program_locks_is_503_in_time_and_nothing_is_lost_or_doubled() {
+    let lock = |service: &Service| {
+        let intruder = Connection::open(service.setup.store_path()).unwrap();
+        intruder.execute_batch("BEGIN IMMEDIATE").unwrap();
+        intruder
+    };
+    let unlock = |intruder: Connection| intruder.execute_batch("ROLLBACK").unwrap();
+    silent(|setup| setup, lock, unlock).await;
+}
+
+/// Senders that have been answered before send again while the store says nothing, and come back when it speaks.
+async fn silent<T>(
+    store: impl FnOnce(Setup) -> Setup,
+    silence: impl FnOnce(&Service) -> T,
+    speak: impl FnOnce(T),
+) {
     let sink = Sink::start().await;
-    let service = setup(&sink).start().await;
-    let silence = Silence::before(&service).await;
-    let intruder = Connection::open(service.setup.store_path()).unwrap();
-    intruder.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let refused = silence.refused(&service).await;
-    intruder.execute_batch("ROLLBACK").unwrap();
-    found_again(&service, &sink, &refused).await;
+    let service = store(setup(&sink)).start().await;
+    for (name, _) in SENDERS {
+        service.deliver_twice(&event(name, "before")).await;
+    }
+    let deliveries = SENDERS.map(|(name, _)| event(name, "meanwhile"));
+    let silenced = silence(&service);
+    let refusals = join_all(deliveries.iter().map(|delivery| timed(&service, delivery))).await;
+    speak(silenced);
+    for ((answer, took), (name, limit)) in refusals.into_iter().zip(SENDERS) {
+        answer.assert_problem(503, "store_unavailable");
+        assert!(answer.header("retry-after").is_some());
+        assert!(took < limit + WAY, "{name} was answered after {took:?}");
+    }
+    found_again(&service, &sink, &deliveries).await;
 }
 
-/// Sentry waits one second for an answer. Of Stripe nothing is known: ten seconds are soon enough. Leases are short, since
-/// what a store wrote as leased to an accept that had given up waits for the end of its lease.
+/// Leases are short, since what a store wrote as leased to an accept that had given up waits for the end of its lease.
 fn setup(sink: &Sink) -> Setup {
-    Setup::stripe_to_with(sink, "lease = \"2s\"\ntimeout = \"1900ms\"").source(
-        "sentry",
-        "sentry",
-        "deliver_to = [\"app\"]",
-    )
+    let setup = Setup::new().http("app", &sink.url(), "lease = \"2s\"\ntimeout = \"1900ms\"");
+    SENDERS.iter().fold(setup, |setup, (name, _)| {
+        setup.source(name, name, "deliver_to = [\"app\"]")
+    })
 }
 
-/// Senders that have been answered before, and are about to send again.
-struct Silence {
-    sentry: Sender,
-    stripe: Sender,
-}
-
-impl Silence {
-    async fn before(service: &Service) -> Self {
-        let [sentry, stripe] = ["sentry", "stripe"].map(Sender::of);
-        service.deliver_twice(&sentry.event("before")).await;
-        service.deliver_twice(&stripe.event("before")).await;
-        Self { sentry, stripe }
-    }
-
-    /// What is sent while the store says nothing, and is refused in time.
-    async fn refused(&self, service: &Service) -> [Delivery; 2] {
-        let deliveries = [self.sentry.event("meanwhile"), self.stripe.event("meanwhile")];
-        let [sentry, stripe] = &deliveries;
-        let (sentry, stripe) = tokio::join!(timed(service, sentry), timed(service, stripe));
-        let limits = [Duration::from_millis(800), Duration::from_secs(10)];
-        for ((answer, took), limit) in [sentry, stripe].into_iter().zip(limits) {
-            answer.assert_problem(503, "store_unavailable");
-            assert!(answer.header("retry-after").is_some());
-            assert!(
-                took < limit + WAY,
-                "answered after {took:?}, not within {limit:?}"
-            );
-        }
-        deliveries
-    }
+fn event(sender: &str, id: &str) -> Delivery {
+    Sender::of(sender).event(&format!("{sender}_{id}"))
 }
 
 async fn timed(service: &Service, delivery: &Delivery) -> (Answer, Duration) {
@@ -96,7 +120,7 @@ async fn timed(service: &Service, delivery: &Delivery) -> (Answer, Duration) {
     (service.deliver(delivery).await, sent.elapsed())
 }
 
-/// The senders come again until they are answered; each event took effect once.
+/// The senders come again until they are answered; each event took effect once, and so did the one before it.
 async fn found_again(service: &Service, sink: &Sink, refused: &[Delivery]) {
     for delivery in refused {
         eventually("the store answers again", LIMIT, async || {
@@ -105,6 +129,6 @@ async fn found_again(service: &Service, sink: &Sink, refused: &[Delivery]) {
         .await;
         service.deliver(delivery).await.assert_durable("duplicate");
     }
-    sink.until_effects(4, LIMIT).await;
+    sink.until_effects(2 * refused.len(), LIMIT).await;
     sink.assert_one_key_for_each_event();
 }
