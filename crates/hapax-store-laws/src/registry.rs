@@ -232,7 +232,7 @@ registry! {
         a_window_that_was_lengthened_keeps_what_it_covers,
         a_dead_letter_keeps_its_event_for_the_dead_window,
         the_youngest_dead_letter_keeps_the_event,
-        a_discarded_dead_letter_goes_with_the_payloads,
+        a_discarded_dead_letter_can_be_restored_for_the_dead_window,
         other_sources_are_left_alone,
         a_purged_dead_head_lets_its_lane_go_on,
     }
