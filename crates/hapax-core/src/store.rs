@@ -112,7 +112,7 @@ pub trait Store: Send + Sync + 'static {
 
     /// Deletes what has outlived its window: at most about `limit` rows, so that it never stalls an
     /// accept. Unfinished work and its event never go; a dead letter's event stays for its
-    /// `dead_before`; a ledger entry goes only after its event.
+    /// `dead_before`, discarded or not; a ledger entry goes only after its event.
     async fn purge(&self, order: PurgeOrder) -> Result<Purged, Error>;
 
     /// Changes whenever the connection was re-made: what was remembered from before may be gone.
@@ -363,7 +363,7 @@ pub struct PurgeWindow {
     pub source: SourceName,
     /// Events received before this moment.
     pub payload_before: Timestamp,
-    /// Events with a dead delivery that died before this moment.
+    /// Events with a dead or discarded delivery that died before this moment.
     pub dead_before: Timestamp,
 }
 

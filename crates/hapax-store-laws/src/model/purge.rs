@@ -56,10 +56,10 @@ impl State {
         })
     }
 
-    /// Each dead letter keeps its event for the dead window.
+    /// Each dead letter keeps its event for the dead window; a discarded one too, which can be restored.
     fn dead_may_go(&self, id: EventId, window: &PurgeWindow) -> bool {
         self.deliveries_of(id)
-            .filter(|(_, delivery)| delivery.state == DeliveryState::Dead)
+            .filter(|(_, delivery)| matches!(delivery.state, DeliveryState::Dead | DeliveryState::Discarded))
             .all(|(_, delivery)| delivery.finished_at.is_some_and(|died| died < window.dead_before))
     }
 

@@ -17,11 +17,12 @@ const LOCK_EVENTS: &str = "
     SELECT e.bucket, e.id, e.key FROM {n} JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id
     ORDER BY e.bucket + 0, e.id FOR UPDATE OF e SKIP LOCKED";
 
+// Dead letters that were discarded stay as well: they can be restored.
 const MAY_GO: &str = "
     SELECT e.bucket, e.id FROM {n} JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id
     WHERE NOT EXISTS (SELECT 1 FROM hapax.work w WHERE w.bucket = {bucket} AND w.id = n.id)
       AND NOT EXISTS (SELECT 1 FROM hapax.outcomes o
-                      WHERE o.bucket = {bucket} AND o.id = n.id AND o.is_current AND o.state = 4
+                      WHERE o.bucket = {bucket} AND o.id = n.id AND o.is_current AND o.state >= 4
                         AND o.finished_at >= $3::int8)";
 
 const LOCK_LEDGER: &str = "

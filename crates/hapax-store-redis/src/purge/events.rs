@@ -97,10 +97,11 @@ fn may_go(row: &EventRow, order: &PurgeOrder) -> Result<bool, Failure> {
     Ok(!row.is_unfinished() && row.head.received_at() < window.payload_before && dead_may_go(row, window)?)
 }
 
-/// Each dead letter keeps its event for the dead window.
+/// Each dead letter keeps its event for the dead window; a discarded one too, which can be restored.
 fn dead_may_go(row: &EventRow, window: &PurgeWindow) -> Result<bool, Failure> {
     for (_, _, outcome) in row.last_outcomes() {
-        if outcome.state()? == DeliveryState::Dead && outcome.finished_at() >= window.dead_before {
+        let is_dead = matches!(outcome.state()?, DeliveryState::Dead | DeliveryState::Discarded);
+        if is_dead && outcome.finished_at() >= window.dead_before {
             return Ok(false);
         }
     }

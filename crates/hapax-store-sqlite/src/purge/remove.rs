@@ -12,7 +12,8 @@ use crate::noted;
 use crate::rows::{id_at, key_at};
 use crate::tallies;
 
-/// Whether nothing keeps the old event in row `seq`: no work, no dead letter that is still kept.
+/// Whether nothing keeps the old event in row `seq`: no work, no dead letter that is still kept. One that was discarded
+/// is: it can be restored.
 pub(super) fn may_go(desk: &Desk<'_>, seq: i64, dead_before: Timestamp) -> Result<bool, Failure> {
     if has_unfinished(desk, seq)? {
         return Ok(false);
@@ -21,7 +22,7 @@ pub(super) fn may_go(desk: &Desk<'_>, seq: i64, dead_before: Timestamp) -> Resul
         .connection
         .prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM outcomes
-                            WHERE seq = ?1 AND current = 1 AND state = 4 AND finished_at >= ?2)",
+                            WHERE seq = ?1 AND current = 1 AND state >= 4 AND finished_at >= ?2)",
         )?
         .query_row((seq, dead_before.as_micros()), |row| row.get(0))?;
     Ok(!kept)
