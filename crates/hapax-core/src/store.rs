@@ -110,8 +110,9 @@ pub trait Store: Send + Sync + 'static {
     /// How much of everything there is.
     async fn counts(&self) -> Result<Counts, Error>;
 
-    /// Deletes what has outlived its window: at most about `limit` rows, so that it never stalls an
-    /// accept. Unfinished work and its event never go; a dead letter's event stays for its
+    /// Deletes what has outlived its window: at most about `limit` events and as many ledger entries, so
+    /// that it never stalls an accept. Neither waits for the other, and what other processes are just
+    /// deleting is left to them. Unfinished work and its event never go; a dead letter's event stays for its
     /// `dead_before`, discarded or not; a ledger entry goes only after its event.
     async fn purge(&self, order: PurgeOrder) -> Result<Purged, Error>;
 
@@ -352,7 +353,7 @@ pub struct PurgeOrder {
     pub windows: Vec<PurgeWindow>,
     /// Ledger entries that expired before this moment.
     pub ledger_before: Timestamp,
-    /// At most about this many rows.
+    /// At most about this many rows of each kind.
     pub limit: u32,
 }
 

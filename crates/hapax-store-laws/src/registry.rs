@@ -241,6 +241,7 @@ registry! {
         a_ledger_entry_goes_only_after_its_event,
         a_ledger_entry_goes_only_after_it_has_expired,
         a_purge_takes_small_bites_and_says_when_there_is_more,
+        the_ledger_goes_while_payloads_are_behind,
         a_purge_leaves_nothing_behind,
         a_tombstone_is_purged_like_any_entry,
         accepts_go_on_while_a_purge_runs,
