@@ -189,6 +189,9 @@ mod tests {
         assert_eq!(pause_at(60_000), Some(PAUSE_MIN));
         let done = Purged { more: false, ..MORE };
         assert_eq!(pace.pause_after(&done, millis(0), millis(50)), None);
-        assert_eq!(pace.pause_after(&MORE, millis(70_000), millis(70_050)), Some(first));
+        assert_eq!(
+            pace.pause_after(&MORE, millis(70_000), millis(70_050)),
+            Some(first)
+        );
     }
 }

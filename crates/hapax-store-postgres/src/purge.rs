@@ -140,10 +140,14 @@ pub(crate) async fn purge(
 /// Deletes a part's events, and then what the ledger need not know any more.
 async fn run(runner: &Runner, chunk: &Chunk) -> Result<(Done, Forgot), Failure> {
     let done = runner
-        .run(chunk, |session, chunk| transaction::events(session, chunk).boxed())
+        .run(chunk, |session, chunk| {
+            transaction::events(session, chunk).boxed()
+        })
         .await?;
     let forgot = runner
-        .run(chunk, |session, chunk| transaction::ledger(session, chunk).boxed())
+        .run(chunk, |session, chunk| {
+            transaction::ledger(session, chunk).boxed()
+        })
         .await?;
     Ok((done, forgot))
 }

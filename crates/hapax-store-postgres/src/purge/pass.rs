@@ -147,7 +147,9 @@ impl Part {
             end: self
                 .sources
                 .get(&window.source)
-                .map_or(window.payload_before, |reach| reach.end.min(window.payload_before)),
+                .map_or(window.payload_before, |reach| {
+                    reach.end.min(window.payload_before)
+                }),
         });
         Chunk {
             slice: self.slice,

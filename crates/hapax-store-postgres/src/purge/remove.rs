@@ -201,7 +201,10 @@ pub(super) async fn events(
     session.write(DELETE_EARLIER, &earlier).await?;
     for row in &session.over(ORPHAN, &identities).await? {
         let expires_at: i64 = row.try_get(0)?;
-        gone.orphans_from = Some(gone.orphans_from.map_or(expires_at, |least| least.min(expires_at)));
+        gone.orphans_from = Some(
+            gone.orphans_from
+                .map_or(expires_at, |least| least.min(expires_at)),
+        );
     }
     // A dead head that goes must not leave its lane waiting for nobody.
     lanes::leave(session, &places).await?;

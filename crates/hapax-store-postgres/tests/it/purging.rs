@@ -40,13 +40,17 @@ async fn what_another_replica_deletes_is_left_to_it_and_the_rest_goes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn replicas_that_purge_at_once_delete_everything_once() {
     let database = Server::shared().unwrap().database().await.unwrap();
-    let replicas = [open(&database).await, open(&database).await, open(&database).await];
+    let replicas = [
+        open(&database).await,
+        open(&database).await,
+        open(&database).await,
+    ];
     accept_twice(&replicas[0], "shop", 2 * EVENTS).await;
-    let purges = replicas
-        .iter()
-        .map(|replica| until_nothing_more(replica, FAR));
+    let purges = replicas.iter().map(|replica| until_nothing_more(replica, FAR));
     let purged = futures_util::future::join_all(purges).await;
-    let sum = purged.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let sum = purged
+        .iter()
+        .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     let all = u64::from(2 * EVENTS);
     assert_eq!(sum, (all, all), "{purged:?}");
 }

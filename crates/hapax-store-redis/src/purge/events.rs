@@ -152,9 +152,10 @@ struct Removal {
 fn removal(row: &EventRow, head: Vec<u8>) -> Result<Removal, Failure> {
     let id = row.id;
     // One that never went anywhere has no version: the head tells whether it is there.
-    let mut change = Change::default()
-        .when(event_key(id), "h", head)
-        .when(event_key(id), "v", row.version.clone());
+    let mut change =
+        Change::default()
+            .when(event_key(id), "h", head)
+            .when(event_key(id), "v", row.version.clone());
     let mut steps = Vec::new();
     change.then(Command::new("UNLINK", event_key(id)));
     change.then(Command::new("ZREM", "t").arg(*id.as_bytes()));

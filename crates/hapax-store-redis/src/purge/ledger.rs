@@ -7,8 +7,8 @@ use hapax_core::store::PurgeOrder;
 use hapax_core::{EventId, Key, Timestamp};
 use redis::Value;
 
-use super::{AT_ONCE, Budget};
 use super::events::conflict_key;
+use super::{AT_ONCE, Budget};
 use crate::event::sixteen;
 use crate::failure::Failure;
 use crate::identity::{earlier, event_key};
@@ -67,7 +67,10 @@ pub(super) async fn purge(
             let some = keys
                 .chunks(AT_ONCE)
                 .map(|some| entries(link, shard, some, hour, order.ledger_before, &scopes));
-            let gone = try_join_all(some).await?.into_iter().fold(Gone::default(), Gone::and);
+            let gone = try_join_all(some)
+                .await?
+                .into_iter()
+                .fold(Gone::default(), Gone::and);
             budget.spend(keys.len(), gone.entries);
             walked.deleted += gone.entries as u64;
             let left = keys.len() - gone.entries - gone.stale;

@@ -28,7 +28,11 @@ async fn replicas_that_purge_at_once_delete_everything_once() {
         until_nothing_more(&replicas[1], &everything)
     );
     let all = u64::from(EVENTS);
-    assert_eq!((one.0 + other.0, one.1 + other.1), (all, all), "{one:?}, {other:?}");
+    assert_eq!(
+        (one.0 + other.0, one.1 + other.1),
+        (all, all),
+        "{one:?}, {other:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,9 +89,10 @@ async fn accept_twice(store: &RedisStore) {
         })
         .collect();
     for _ in 0..2 {
-        let requests = events.iter().cloned().map(|event| AcceptRequest {
-            events: vec![event],
-        });
+        let requests = events
+            .iter()
+            .cloned()
+            .map(|event| AcceptRequest { events: vec![event] });
         for answer in store.accept(requests.collect()).await {
             answer.unwrap();
         }

@@ -145,7 +145,10 @@ pub(crate) fn print(results: &Results) -> std::io::Result<()> {
         results.payload_retention_seconds,
         results.ledger_window_seconds
     ))?;
-    for (name, report) in [("without purging", &results.without), ("with purging", &results.with)] {
+    for (name, report) in [
+        ("without purging", &results.without),
+        ("with purging", &results.with),
+    ] {
         output::line(format_args!(
             "{name}: {:.0} accepts/s, p50 {:.2} ms, p99 {:.2} ms, slowest {:.0} ms, {} failed",
             report.per_second,
@@ -310,7 +313,8 @@ async fn sample(counted: &Counted, started: Instant, time_limit: Duration) {
         let mut samples = lock(&counted.samples);
         let seconds = started.elapsed().as_secs_f64();
         let expired = |window: Duration, purged: &AtomicU64| {
-            accepted_before(&samples, seconds - window.as_secs_f64()).saturating_sub(purged.load(Ordering::Relaxed))
+            accepted_before(&samples, seconds - window.as_secs_f64())
+                .saturating_sub(purged.load(Ordering::Relaxed))
         };
         let sample = Sample {
             seconds,
