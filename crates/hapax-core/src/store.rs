@@ -127,9 +127,10 @@ pub trait Store: Send + Sync + 'static {
     /// How much of everything there is.
     async fn counts(&self) -> Result<Counts, Error>;
 
-    /// Deletes what has outlived its window: at most about `limit` rows, so that it never stalls an
-    /// accept. Unfinished work and its event never go; a dead letter's event stays for its
-    /// `dead_before`; a ledger entry goes only after its event.
+    /// Deletes what has outlived its window: at most about `limit` events and as many ledger entries, so
+    /// that it never stalls an accept. Neither waits for the other, and what other processes are just
+    /// deleting is left to them. Unfinished work and its event never go; a dead letter's event stays for its
+    /// `dead_before`, discarded or not; a ledger entry goes only after its event.
     async fn purge(&self, order: PurgeOrder) -> Result<Purged, Error>;
 
     /// Changes whenever the connection was re-made: what was remembered from before may be gone.
@@ -384,7 +385,7 @@ pub struct PurgeOrder {
     pub windows: Vec<PurgeWindow>,
     /// Ledger entries that expired before this moment.
     pub ledger_before: Timestamp,
-    /// At most about this many rows.
+    /// At most about this many rows of each kind.
     pub limit: u32,
 }
 
@@ -395,7 +396,7 @@ pub struct PurgeWindow {
     pub source: SourceName,
     /// Events received before this moment.
     pub payload_before: Timestamp,
-    /// Events with a dead delivery that died before this moment.
+    /// Events with a dead or discarded delivery that died before this moment.
     pub dead_before: Timestamp,
 }
 

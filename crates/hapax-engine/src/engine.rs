@@ -80,7 +80,7 @@ pub struct Limits {
     pub patience: Patience,
     /// How often to look for what has outlived its window.
     pub retain_every: Duration,
-    /// Rows deleted in one go.
+    /// Rows deleted in one go at first; more, where that is quick.
     pub purge_rows: u32,
 }
 

@@ -1,4 +1,5 @@
-//! Retain: delete what has outlived its window, a little at a time, so that accepts never wait.
+//! Retain: delete what has outlived its window, a portion at a time, so that accepts never wait, and as fast as events
+//! come in, so that what has expired never grows.
 //!
 //! Stops when the wall clock and the monotonic one disagree by more than an hour since the start:
 //! a clock that jumped a month ahead must not empty the ledger.
@@ -7,42 +8,55 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::Timestamp;
-use hapax_core::store::{PurgeOrder, PurgeWindow};
+use hapax_core::store::{PurgeOrder, PurgeWindow, Purged};
 
 use crate::engine::Inner;
 use crate::observe::Observation;
 
 const DISAGREEMENT_MAX: Duration = Duration::from_secs(3600);
-/// The pause between two portions when more is left.
-const PORTION_PAUSE: Duration = Duration::from_millis(100);
+/// About how long a portion takes. The store itself divides it, so that no accept waits for the whole of it.
+const PORTION: Duration = Duration::from_millis(200);
+/// Rows of a portion, however quick the store is or seems to be.
+const ROWS_MAX: u32 = 10_000;
+/// Whoever has been behind for so long makes no pauses any more.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The least pause between two portions: others get their turn.
+const PAUSE_MIN: Duration = Duration::from_millis(1);
+/// How soon a portion that failed is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 impl Inner {
     pub(crate) async fn retain_loop(self: Arc<Self>) {
         let started = (self.parts.clock.now(), self.elapsed());
+        let mut pace = Pace::new(self.limits.purge_rows);
         let mut wait = self.limits.retain_every;
         while !self.rest(wait).await {
             wait = self.limits.retain_every;
             let now = self.parts.clock.now();
-            if let Some(disagreement) = disagreement(started, (now, self.elapsed())) {
+            let began = self.elapsed();
+            if let Some(disagreement) = disagreement(started, (now, began)) {
                 self.observe(&Observation::PurgeHeld { disagreement });
                 continue;
             }
-            match self.parts.store.purge(self.purge_order(now)).await {
+            match self.parts.store.purge(self.purge_order(now, pace.rows)).await {
                 Ok(purged) => {
-                    if purged.more {
-                        wait = PORTION_PAUSE;
+                    if let Some(pause) = pace.pause_after(&purged, began, self.elapsed()) {
+                        wait = pause;
                     }
                     self.observe(&Observation::Purged(purged));
                 }
-                Err(error) => self.observe(&Observation::StoreFailed {
-                    during: "purging",
-                    error: &error,
-                }),
+                Err(error) => {
+                    wait = wait.min(AGAIN);
+                    self.observe(&Observation::StoreFailed {
+                        during: "purging",
+                        error: &error,
+                    });
+                }
             }
         }
     }
 
-    fn purge_order(&self, now: Timestamp) -> PurgeOrder {
+    fn purge_order(&self, now: Timestamp, limit: u32) -> PurgeOrder {
         let plan = self.plan.load();
         let windows = plan
             .sources
@@ -56,7 +70,51 @@ impl Inner {
         PurgeOrder {
             windows,
             ledger_before: now,
-            limit: self.limits.purge_rows,
+            limit,
+        }
+    }
+}
+
+/// How much to delete at one time, and how long to leave the store to others in between: measured, not guessed.
+#[derive(Debug)]
+struct Pace {
+    rows: u32,
+    rows_min: u32,
+    /// Since when there has been more to delete after each portion.
+    behind_since: Option<Duration>,
+}
+
+impl Pace {
+    const fn new(rows: u32) -> Self {
+        Self {
+            rows,
+            rows_min: rows,
+            behind_since: None,
+        }
+    }
+
+    /// The pause before the next portion; none where nothing is left. At first it is as long as the portion took, and
+    /// it gets shorter the longer there is more.
+    fn pause_after(&mut self, purged: &Purged, began: Duration, ended: Duration) -> Option<Duration> {
+        if !purged.more {
+            self.behind_since = None;
+            return None;
+        }
+        let took = ended.saturating_sub(began);
+        self.resize(purged, took);
+        let behind = ended.saturating_sub(*self.behind_since.get_or_insert(began));
+        let patience_left = 1.0 - behind.div_duration_f64(PATIENCE).min(1.0);
+        Some(took.mul_f64(patience_left).max(PAUSE_MIN))
+    }
+
+    /// Twice or half as much the next time, where this was far from what a portion should take.
+    fn resize(&mut self, purged: &Purged, took: Duration) {
+        // Where it was something else that took the time or ended the portion, its size says nothing.
+        let was_full = purged.events + purged.ledger >= u64::from(self.rows) / 2;
+        if took > PORTION * 2 {
+            self.rows = (self.rows / 2).max(self.rows_min);
+        } else if took < PORTION / 2 && was_full {
+            self.rows = (self.rows.saturating_mul(2)).min(ROWS_MAX.max(self.rows_min));
         }
     }
 }
@@ -83,5 +141,57 @@ mod tests {
         assert_eq!(disagreement(started, at(1_000_000 + 2 * 3600)), None);
         assert_eq!(disagreement(started, at(1_000_000 + 4 * 3600)), Some(3 * HOUR));
         assert_eq!(disagreement(started, at(1_000_000 - 3600)), Some(2 * HOUR));
+    }
+
+    const MORE: Purged = Purged {
+        events: 1_000_000,
+        ledger: 0,
+        more: true,
+    };
+
+    fn millis(count: u64) -> Duration {
+        Duration::from_millis(count)
+    }
+
+    #[test]
+    fn portions_grow_where_they_are_quick_and_shrink_where_they_are_slow() {
+        let mut pace = Pace::new(500);
+        pace.pause_after(&MORE, millis(0), millis(5));
+        pace.pause_after(&MORE, millis(10), millis(60));
+        assert_eq!(pace.rows, 2_000);
+        pace.pause_after(&MORE, millis(60), millis(260));
+        assert_eq!(pace.rows, 2_000, "it takes as long as it should");
+        for _ in 0..3 {
+            pace.pause_after(&MORE, millis(0), millis(900));
+        }
+        assert_eq!(pace.rows, 500, "never less than at first: it would not keep pace");
+        for _ in 0..20 {
+            pace.pause_after(&MORE, millis(0), millis(1));
+        }
+        assert_eq!(pace.rows, ROWS_MAX);
+    }
+
+    #[test]
+    fn a_portion_that_found_little_says_nothing_about_its_size() {
+        let mut pace = Pace::new(500);
+        let little = Purged { events: 3, ..MORE };
+        pace.pause_after(&little, millis(0), millis(1));
+        assert_eq!(pace.rows, 500);
+    }
+
+    #[test]
+    fn pauses_get_shorter_the_longer_there_is_more_and_begin_again_once_there_is_not() {
+        let mut pace = Pace::new(500);
+        let mut pause_at = |at| pace.pause_after(&MORE, millis(at), millis(at + 50));
+        let first = pause_at(0).unwrap();
+        let later = pause_at(2_500).unwrap();
+        assert!(first > later && later > PAUSE_MIN, "{first:?}, then {later:?}");
+        assert_eq!(pause_at(60_000), Some(PAUSE_MIN));
+        let done = Purged { more: false, ..MORE };
+        assert_eq!(pace.pause_after(&done, millis(0), millis(50)), None);
+        assert_eq!(
+            pace.pause_after(&MORE, millis(70_000), millis(70_050)),
+            Some(first)
+        );
     }
 }

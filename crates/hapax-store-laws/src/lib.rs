@@ -30,7 +30,7 @@
 //!   history and is neither listed nor counted as dead. Its attempts stay.
 //! - **A paused destination** gets nothing from `lease`; what runs there may extend and finish.
 //! - **An event goes when both windows are over**: received before `payload_before`, and each of
-//!   its dead letters dead before `dead_before`, as this very order says them.
+//!   its dead letters, discarded or not, dead before `dead_before`, as this very order says them.
 //! - **Restoring a discarded delivery** does not stop its lane again. A dead letter that is purged
 //!   lets its lane go on.
 

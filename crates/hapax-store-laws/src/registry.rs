@@ -263,7 +263,7 @@ registry! {
         a_window_that_was_lengthened_keeps_what_it_covers,
         a_dead_letter_keeps_its_event_for_the_dead_window,
         the_youngest_dead_letter_keeps_the_event,
-        a_discarded_dead_letter_goes_with_the_payloads,
+        a_discarded_dead_letter_can_be_restored_for_the_dead_window,
         other_sources_are_left_alone,
         a_purged_dead_head_lets_its_lane_go_on,
     }
@@ -272,6 +272,7 @@ registry! {
         a_ledger_entry_goes_only_after_its_event,
         a_ledger_entry_goes_only_after_it_has_expired,
         a_purge_takes_small_bites_and_says_when_there_is_more,
+        the_ledger_goes_while_payloads_are_behind,
         a_purge_leaves_nothing_behind,
         a_tombstone_is_purged_like_any_entry,
         accepts_go_on_while_a_purge_runs,

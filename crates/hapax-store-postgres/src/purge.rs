@@ -1,176 +1,182 @@
-//! Deleting what has outlived its window, a few rows in each transaction, never under a lock that an
-//! accept waits for.
+//! Deleting what has outlived its window, some rows in each transaction, as fast as events come in.
 //!
-//! Payloads are found by source in order of arrival. A pass goes once over what is old, from a cursor
-//! of each source: what must stay (unfinished, or a dead letter) is looked at again in the next pass.
+//! A *part* is what one transaction works on: some of the buckets, or, where tables are spread, one of them, so that every
+//! statement goes to one server and the commit is that server's own. A transaction waits for nobody: rows that somebody
+//! holds are left to whoever holds them, another replica's purge for one, or to the next pass.
 
+mod pass;
 mod remove;
 mod sweep;
+mod transaction;
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
-use hapax_core::SourceName;
-use hapax_core::store::{PurgeOrder, PurgeWindow, Purged};
-use uuid::Uuid;
+use futures_util::future::try_join_all;
+use hapax_core::store::{PurgeOrder, Purged};
+use tokio::sync::Mutex;
 
 use crate::failure::Failure;
-use crate::session::Session;
+use crate::pool::BUCKETS;
 use crate::step::Runner;
-use crate::{Options, bind};
+use crate::{Options, Spread};
+use pass::Part;
+use transaction::{Chunk, Done, Forgot, Slice};
 
-/// Rows deleted in one transaction at most.
-const CHUNK: u32 = 128;
-/// Rows looked at in one transaction at most.
-const SCAN_ROWS: usize = 512;
+/// Rows of a kind that are deleted in one transaction at most.
+const CHUNK: u32 = 1_000;
+/// Parts where tables are on one server.
+const SLICES: i16 = 2;
+/// Parts that are worked on at once, each on a connection: one alone, among those that accept, gets too little of the
+/// server's processors to keep pace with them.
+const AT_ONCE: usize = 2;
+/// How often small tables are swept while there is always something else to delete.
+const SWEEP_EVERY: Duration = Duration::from_secs(5);
 
-/// How far the running pass has come, and the sweep of the small tables, in memory.
+/// How far purges have come, in memory.
 #[derive(Debug, Default)]
-pub(crate) struct Progress {
-    sources: Mutex<HashMap<SourceName, Position>>,
-    lanes: Mutex<Option<sweep::LanePosition>>,
+pub(crate) struct Progress(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    parts: Vec<Part>,
+    /// Whose turn it is among the parts.
+    turn: usize,
+    /// Whether this pass has deleted anything.
+    has_deleted: bool,
+    lanes: Option<sweep::LanePosition>,
+    swept: Option<Instant>,
 }
 
-/// Where in a source's events a pass stands: time of arrival and id of the last one looked at.
-type Position = (i64, Uuid);
-
-/// One transaction's share of a window.
-struct Chunk {
-    window: PurgeWindow,
-    from: Position,
-    deletes_max: u32,
-    scan_max: usize,
+/// What a call may still do.
+struct Budget {
+    events: u32,
+    ledger: u32,
+    /// Events that may be looked at.
+    looks: usize,
 }
 
-/// What a chunk did.
-struct Done {
-    events: u64,
-    scanned: usize,
-    /// Where to go on; none at the end of the window.
-    position: Option<Position>,
+impl Budget {
+    const fn is_spent(&self) -> bool {
+        self.events == 0 || self.ledger == 0 || self.looks == 0
+    }
+
+    /// What each of so many may do.
+    fn share(&self, among: usize) -> Self {
+        let rows = u32::try_from(among).unwrap_or(u32::MAX);
+        Self {
+            events: (self.events / rows).max(1),
+            ledger: (self.ledger / rows).max(1),
+            looks: (self.looks / among).max(1),
+        }
+    }
 }
 
-/// Deletes at most about as many rows as the order says.
+/// Deletes at most about as many events, and as many ledger entries, as the order says. Each kind has a share of its own:
+/// the ledger goes while payloads are behind.
 pub(crate) async fn purge(
     runner: &Runner,
     progress: &Progress,
     options: &Options,
     order: PurgeOrder,
 ) -> Result<Purged, Failure> {
+    let mut state = progress.0.lock().await;
+    let state = &mut *state;
+    if state.parts.is_empty() {
+        state.parts = parts(runner.terms.spread());
+        // Replicas begin at different places.
+        state.turn = fastrand::usize(..state.parts.len());
+    }
     let mut purged = Purged::default();
-    let mut scan = options.purge_scan_max;
-    let mut unfinished = false;
-    for window in &order.windows {
-        unfinished |= !sweep_window(runner, progress, window, order.limit, &mut scan, &mut purged).await?;
+    let mut budget = Budget {
+        events: order.limit,
+        ledger: order.limit,
+        looks: options.purge_scan_max,
+    };
+    for part in &mut state.parts {
+        part.begin_pass(&order);
     }
-    if !unfinished {
-        lock(&progress.sources).clear();
+    let is_over = loop {
+        if budget.is_spent() {
+            break false;
+        }
+        let chosen = next(&state.parts, &mut state.turn, AT_ONCE.min(order.limit as usize));
+        if chosen.is_empty() {
+            break true;
+        }
+        let share = budget.share(chosen.len());
+        let chunks: Vec<Chunk> = chosen
+            .iter()
+            .map(|at| state.parts[*at].chunk(&order, &share))
+            .collect();
+        let runs = chunks.iter().map(|chunk| run(runner, chunk));
+        let outcomes = try_join_all(runs).await?;
+        for ((at, chunk), (done, forgot)) in chosen.into_iter().zip(&chunks).zip(outcomes) {
+            purged.events += done.events;
+            purged.ledger += forgot.ledger.found;
+            budget.events = budget.events.saturating_sub(rows(done.events));
+            budget.ledger = budget.ledger.saturating_sub(rows(forgot.ledger.found));
+            budget.looks = budget.looks.saturating_sub(done.looked.max(1));
+            state.parts[at].has_done(chunk, done, &forgot);
+        }
+    };
+    state.has_deleted |= purged.events + purged.ledger > 0;
+    purged.more = !is_over;
+    if is_over {
+        // What expired since it began is the next pass's.
+        let mut moved = false;
+        for part in &mut state.parts {
+            moved |= part.end_pass(&order);
+        }
+        purged.more = moved && std::mem::take(&mut state.has_deleted);
     }
-    let room = room(order.limit, &purged);
-    let expired = runner
-        .run(&(order.ledger_before, room.min(CHUNK)), |session, input| {
-            remove::expired_ledger(session, input).boxed()
-        })
-        .await?;
-    purged.ledger += expired;
-    let ledger_left = room == 0 || expired >= u64::from(room.min(CHUNK));
-    sweep::sweep(runner, &progress.lanes, options).await?;
-    purged.more = unfinished || ledger_left;
+    if is_over || state.swept.is_none_or(|swept| swept.elapsed() >= SWEEP_EVERY) {
+        purged.more |= sweep::sweep(runner, &mut state.lanes, options, order.limit).await?;
+        state.swept = Some(Instant::now());
+    }
     Ok(purged)
 }
 
-/// Goes on with a window; whether its end was reached.
-async fn sweep_window(
-    runner: &Runner,
-    progress: &Progress,
-    window: &PurgeWindow,
-    limit: u32,
-    scan: &mut usize,
-    purged: &mut Purged,
-) -> Result<bool, Failure> {
-    loop {
-        let room = room(limit, purged);
-        if room == 0 || *scan == 0 {
-            return Ok(false);
-        }
-        let from = lock(&progress.sources).get(&window.source).copied();
-        let chunk = Chunk {
-            window: window.clone(),
-            from: from.unwrap_or((i64::MIN, Uuid::nil())),
-            deletes_max: room.min(CHUNK),
-            scan_max: SCAN_ROWS.min(*scan),
-        };
-        let done = runner
-            .run(&chunk, |session, chunk| delete(session, chunk).boxed())
-            .await?;
-        purged.events += done.events;
-        *scan = scan.saturating_sub(done.scanned.max(1));
-        // At its end for this pass: what comes later is the next one's.
-        let position = done.position.unwrap_or((i64::MAX, Uuid::max()));
-        lock(&progress.sources).insert(window.source.clone(), position);
-        if done.position.is_none() {
-            return Ok(true);
-        }
-    }
-}
-
-const CANDIDATES: &str = "
-    SELECT e.bucket, e.id, e.received_at
-    FROM hapax.events e /* every bucket */
-    WHERE e.source = $1::text AND e.received_at < $2::int8 AND (e.received_at, e.id) > ($3::int8, $4::uuid)
-    ORDER BY e.received_at, e.id LIMIT $5::int8";
-
-async fn delete(session: &Session, chunk: &Chunk) -> Result<Done, Failure> {
-    let window = &chunk.window;
-    let rows = session
-        .rows(
-            CANDIDATES,
-            bind::bind![
-                window.source.as_str(),
-                window.payload_before.as_micros(),
-                chunk.from.0,
-                chunk.from.1,
-                chunk.scan_max as i64,
-            ],
-        )
+/// Deletes a part's events, and then what the ledger need not know any more.
+async fn run(runner: &Runner, chunk: &Chunk) -> Result<(Done, Forgot), Failure> {
+    let done = runner
+        .run(chunk, |session, chunk| {
+            transaction::events(session, chunk).boxed()
+        })
         .await?;
-    let seen: Vec<(i16, Uuid)> = rows
-        .iter()
-        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
-        .collect::<Result<_, Failure>>()?;
-    let may_go = remove::may_go(session, &seen, window.dead_before).await?;
-    let mut doomed: Vec<(i16, Uuid)> = Vec::new();
-    let mut position = chunk.from;
-    let mut scanned = 0;
-    for (row, name) in rows.iter().zip(seen) {
-        if doomed.len() >= chunk.deletes_max as usize {
-            break;
-        }
-        scanned += 1;
-        position = (row.try_get(2)?, name.1);
-        if may_go.contains(&name) {
-            doomed.push(name);
-        }
-    }
-    let is_end = scanned == rows.len() && rows.len() < chunk.scan_max;
-    let events = if doomed.is_empty() {
-        0
-    } else {
-        remove::events(session, &doomed, window.dead_before).await?
+    let forgot = runner
+        .run(chunk, |session, chunk| {
+            transaction::ledger(session, chunk).boxed()
+        })
+        .await?;
+    Ok((done, forgot))
+}
+
+fn parts(spread: Spread) -> Vec<Part> {
+    let slices: Vec<Slice> = match spread {
+        Spread::Whole => (0..SLICES)
+            .map(|rest| Slice::Every { of: SLICES, rest })
+            .collect(),
+        Spread::ByBucket => (0..BUCKETS).map(Slice::Bucket).collect(),
     };
-    Ok(Done {
-        events,
-        scanned,
-        position: (!is_end).then_some(position),
-    })
+    slices.into_iter().map(Part::new).collect()
 }
 
-fn room(limit: u32, purged: &Purged) -> u32 {
-    let deleted = purged.events + purged.ledger;
-    limit.saturating_sub(u32::try_from(deleted).unwrap_or(u32::MAX))
+/// The next parts with something left in this pass.
+fn next(parts: &[Part], turn: &mut usize, most: usize) -> Vec<usize> {
+    let count = parts.len();
+    let from = *turn;
+    let chosen: Vec<usize> = (from..from + count)
+        .map(|at| at % count)
+        .filter(|at| !parts[*at].is_over())
+        .take(most)
+        .collect();
+    if let Some(last) = chosen.last() {
+        *turn = (last + 1) % count;
+    }
+    chosen
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+fn rows(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }

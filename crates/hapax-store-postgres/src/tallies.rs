@@ -37,7 +37,12 @@ impl Tallies {
 
     /// Writes the sums, as the transaction's last step: nobody waits long for their rows.
     pub(crate) async fn flush(&self, session: &Session) -> Result<(), Failure> {
-        let batch = Batch::in_buckets(self.changes.iter().map(|_| session.slot()))
+        self.flush_in(session, session.slot()).await
+    }
+
+    /// Writes the sums into the rows of a bucket.
+    pub(crate) async fn flush_in(&self, session: &Session, bucket: i16) -> Result<(), Failure> {
+        let batch = Batch::in_buckets(self.changes.iter().map(|_| bucket))
             .column("kind", self.changes.keys().map(|(kind, _)| *kind))
             .column("scope", self.changes.keys().map(|(_, scope)| scope.as_str()))
             .column("entries", self.changes.values().copied());

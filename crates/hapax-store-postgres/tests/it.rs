@@ -32,6 +32,8 @@ mod poison;
 mod pooled;
 #[path = "it/proxy.rs"]
 mod proxy;
+#[path = "it/purging.rs"]
+mod purging;
 #[path = "it/refusals.rs"]
 mod refusals;
 #[path = "it/replaying.rs"]

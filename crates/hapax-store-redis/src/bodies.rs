@@ -117,13 +117,13 @@ async fn flag(link: &Link, id: EventId, earlier: EventId) -> Result<(), Failure>
     Ok(())
 }
 
-/// Forgets bodies whose time is over, some of them in each shard.
-pub(crate) async fn purge(link: &Arc<Link>) -> Result<(), Failure> {
-    on_each(link, purge_some).await?;
-    Ok(())
+/// Forgets bodies whose time is over, some of them in each shard; whether there may be more.
+pub(crate) async fn purge(link: &Arc<Link>) -> Result<bool, Failure> {
+    let purged = on_each(link, purge_some).await?;
+    Ok(purged.into_iter().any(|purged| purged == PURGED_MAX as usize))
 }
 
-async fn purge_some(link: Arc<Link>, shard: Shard) -> Result<(), Failure> {
+async fn purge_some(link: Arc<Link>, shard: Shard) -> Result<usize, Failure> {
     let now = link.read(shard, Vec::new()).await?.now;
     let command = Command::new("ZRANGEBYSCORE", EXPIRING)
         .arg("-inf")
@@ -143,7 +143,7 @@ async fn purge_some(link: Arc<Link>, shard: Shard) -> Result<(), Failure> {
         changes.push(change);
     }
     link.apply(shard, &changes, Room::NotNeeded).await?;
-    Ok(())
+    Ok(changes.len())
 }
 
 fn name(note: &BodyNote) -> Vec<u8> {

@@ -2,14 +2,18 @@
 //!
 //! Windows are the caller's and may change, and a ledger entry outlives its event whatever happens to it: so entries are
 //! deleted here and not by an expiry of Redis.
+//!
+//! Shards are walked through at the same time, each for a share of its own, and so are the events and the ledger of each:
+//! none waits for another that is behind.
 
 mod events;
 mod ledger;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use hapax_core::EventId;
+use futures_util::future::{try_join, try_join_all};
 use hapax_core::store::{PurgeOrder, Purged};
 
 use crate::failure::Failure;
@@ -17,14 +21,30 @@ use crate::link::Link;
 use crate::shards::Shard;
 use crate::{Options, audit, bodies, jobs};
 
+/// Rows of a walk that are under way at once.
+const PAGE: usize = 1_000;
+/// Rows in one call of the server: nobody else is served meanwhile.
+const AT_ONCE: usize = 100;
+/// How often small things are looked through while there is always something else to delete.
+const SWEEP_EVERY: Duration = Duration::from_secs(5);
+
 /// Where the walk through each shard goes on.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    events: Mutex<BTreeMap<Shard, EventId>>,
-    ledger: Mutex<BTreeMap<Shard, ledger::Reached>>,
+    walks: Mutex<BTreeMap<Shard, Walk>>,
+    swept: Mutex<Option<Instant>>,
 }
 
-/// What one call may still do.
+/// The walk through a shard.
+#[derive(Clone, Copy, Debug, Default)]
+struct Walk {
+    events: events::Reached,
+    ledger: Option<ledger::Reached>,
+    /// Whether this pass has been through all of it.
+    is_over: bool,
+}
+
+/// What one walk may still do.
 struct Budget {
     /// Rows that may be deleted.
     rows: usize,
@@ -36,6 +56,16 @@ impl Budget {
     const fn is_spent(&self) -> bool {
         self.rows == 0 || self.looks == 0
     }
+
+    /// Rows of the next page.
+    fn page(&self) -> usize {
+        PAGE.min(self.looks).min(self.rows).max(1)
+    }
+
+    const fn spend(&mut self, looked: usize, deleted: usize) {
+        self.looks = self.looks.saturating_sub(looked);
+        self.rows = self.rows.saturating_sub(deleted);
+    }
 }
 
 pub(crate) async fn purge(
@@ -44,31 +74,79 @@ pub(crate) async fn purge(
     progress: &Progress,
     order: &PurgeOrder,
 ) -> Result<Purged, Failure> {
-    let mut purged = Purged::default();
-    let rows = order.limit as usize;
-    let mut budget = Budget {
-        rows,
-        looks: options.purge_scan_max,
+    let mut open: Vec<(Shard, Walk)> = {
+        let walks = lock(&progress.walks);
+        let walk_of = |shard| (shard, walks.get(&shard).copied().unwrap_or_default());
+        let all = link.shards().all().map(walk_of);
+        all.filter(|(_, walk)| !walk.is_over).collect()
     };
-    for shard in link.shards().all() {
-        let after = lock(&progress.events).remove(&shard);
-        if let Some(reached) = events::purge(link, shard, order, after, &mut budget, &mut purged).await? {
-            lock(&progress.events).insert(shard, reached);
-            purged.more = true;
+    let mut purged = Purged::default();
+    loop {
+        let left = u64::from(order.limit).saturating_sub(purged.events.max(purged.ledger)) as usize;
+        if left == 0 || open.is_empty() {
+            break;
+        }
+        let these: Vec<(Shard, Walk)> = open.drain(..open.len().min(left)).collect();
+        let share = left / these.len();
+        let walks = these
+            .into_iter()
+            .map(|(shard, walk)| walk_on(link, shard, order, walk, share, options.purge_scan_max));
+        for (shard, walk, gone) in try_join_all(walks).await? {
+            purged.events += gone.events;
+            purged.ledger += gone.ledger;
+            lock(&progress.walks).insert(shard, walk);
         }
     }
-    budget.looks = options.purge_scan_max;
-    for shard in link.shards().all() {
-        let from = lock(&progress.ledger).remove(&shard).unwrap_or_default();
-        if let Some(reached) = ledger::purge(link, shard, order, from, &mut budget, &mut purged).await? {
-            lock(&progress.ledger).insert(shard, reached);
-            purged.more = true;
-        }
+    let is_over = end_pass(link, progress);
+    purged.more = !is_over;
+    if is_over || lock(&progress.swept).is_none_or(|swept| swept.elapsed() >= SWEEP_EVERY) {
+        purged.more |= bodies::purge(link).await?;
+        audit::purge(link, options.audit_keep).await?;
+        jobs::purge(link, options.replay_keep).await?;
+        *lock(&progress.swept) = Some(Instant::now());
     }
-    bodies::purge(link).await?;
-    audit::purge(link, options.audit_keep).await?;
-    jobs::purge(link, options.replay_keep).await?;
     Ok(purged)
+}
+
+/// Ends the pass, if every shard was walked through to its end; whether it did.
+fn end_pass(link: &Link, progress: &Progress) -> bool {
+    let mut walks = lock(&progress.walks);
+    let mut shards = link.shards().all();
+    let is_over = shards.all(|shard| walks.get(&shard).is_some_and(|walk| walk.is_over));
+    if is_over {
+        walks.values_mut().for_each(|walk| walk.is_over = false);
+    }
+    is_over
+}
+
+/// Goes on through a shard; where it stands, and what it deleted.
+async fn walk_on(
+    link: &Link,
+    shard: Shard,
+    order: &PurgeOrder,
+    walk: Walk,
+    rows: usize,
+    looks: usize,
+) -> Result<(Shard, Walk, Purged), Failure> {
+    let from = walk.ledger.unwrap_or_default();
+    let ((reached, events), ledger) = try_join(
+        events::purge(link, shard, order, walk.events, Budget { rows, looks }),
+        ledger::purge(link, shard, order, from, Budget { rows, looks }),
+    )
+    .await?;
+    // An entry may have been kept for an event that went right after.
+    let may_follow = events > 0 && ledger.kept > 0;
+    let walk = Walk {
+        is_over: reached.after.is_none() && ledger.reached.is_none() && !may_follow,
+        events: reached,
+        ledger: ledger.reached,
+    };
+    let gone = Purged {
+        events,
+        ledger: ledger.deleted,
+        more: false,
+    };
+    Ok((shard, walk, gone))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -22,6 +22,8 @@ mod losses;
 mod moving;
 #[path = "it/pausing.rs"]
 mod pausing;
+#[path = "it/purging.rs"]
+mod purging;
 #[path = "it/replicas.rs"]
 mod replicas;
 #[path = "it/reserved.rs"]

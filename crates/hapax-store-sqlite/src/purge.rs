@@ -1,4 +1,4 @@
-//! Deleting what has outlived its window, in chunks between which accepts go on.
+//! Deleting what has outlived its window, in chunks of some milliseconds between which accepts go on.
 //!
 //! Payloads are found in order of acceptance, from a cursor of each source, so that a source that
 //! keeps its events long does not make every pass look at them again. What is old but must stay
@@ -8,7 +8,7 @@ mod remove;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hapax_core::store::{PurgeOrder, PurgeWindow, Purged};
 use hapax_core::{EventId, Timestamp};
@@ -16,13 +16,17 @@ use hapax_core::{EventId, Timestamp};
 use crate::desk::Desk;
 use crate::failure::Failure;
 
-/// Rows deleted in one transaction at most, so that no accept waits long behind it.
-pub(crate) const CHUNK: u32 = 128;
+/// How long deleting payloads may take in one transaction, so that no accept waits long behind it.
+const EVENTS_TIME: Duration = Duration::from_millis(8);
+/// And then ledger entries: they are fewer pages.
+const LEDGER_TIME: Duration = Duration::from_millis(4);
+/// What a chunk counts for among the items of a transaction.
+pub(crate) const CHUNK_ITEMS: usize = 128;
 /// Rows read at a time.
 const SCAN_ROWS: usize = 512;
 /// Events that are old and must stay, remembered for each source.
 const KEPT_MAX: usize = 10_000;
-/// Rows of the small tables deleted in one transaction.
+/// Rows of each of the small tables deleted in one transaction.
 const SMALL_ROWS: u32 = 256;
 /// Later than any event; its order still fits a row number.
 const FAR: Timestamp = Timestamp::from_seconds(8_000_000_000);
@@ -30,7 +34,10 @@ const FAR: Timestamp = Timestamp::from_seconds(8_000_000_000);
 /// One transaction's share of a purge.
 pub(crate) struct Chunk {
     pub(crate) order: Arc<PurgeOrder>,
-    pub(crate) limit: u32,
+    /// Payloads to delete at most.
+    pub(crate) events: u64,
+    /// Ledger entries to delete at most: a share of their own, so that they go while payloads are behind.
+    pub(crate) ledger: u64,
     pub(crate) scan: usize,
 }
 
@@ -39,6 +46,15 @@ pub(crate) struct Chunk {
 pub(crate) struct Done {
     pub(crate) purged: Purged,
     pub(crate) scanned: usize,
+    deadline: Option<Instant>,
+}
+
+impl Done {
+    /// Whether there is time and room for one payload more. For one there always is.
+    fn goes_on(&self, chunk: &Chunk) -> bool {
+        let in_time = || self.deadline.is_none_or(|deadline| Instant::now() < deadline);
+        self.scanned < chunk.scan && self.purged.events < chunk.events && (self.scanned == 0 || in_time())
+    }
 }
 
 /// How far purges have come, in memory.
@@ -105,13 +121,16 @@ struct Window<'o> {
 
 /// Deletes one chunk.
 pub(crate) fn purge(desk: &mut Desk<'_>, chunk: &Chunk) -> Result<Done, Failure> {
-    let mut done = Done::default();
+    let mut done = Done {
+        deadline: Some(Instant::now() + EVENTS_TIME),
+        ..Done::default()
+    };
     let windows = windows(desk, &chunk.order)?;
     begin_pass(desk, &windows);
     for window in &windows {
         revisit(desk, window, chunk, &mut done)?;
     }
-    while done.scanned < chunk.scan && room(chunk, &done) > 0 {
+    while done.goes_on(chunk) {
         if !scan(desk, &windows, chunk, &mut done)? {
             break;
         }
@@ -126,22 +145,12 @@ pub(crate) fn purge(desk: &mut Desk<'_>, chunk: &Chunk) -> Result<Done, Failure>
     if passed {
         desk.state.purge.end_pass();
     }
-    let left = remove::expired_ledger(
-        desk,
-        chunk.order.ledger_before,
-        room(chunk, &done),
-        &mut done.purged,
-    )?;
-    small_tables(desk)?;
-    done.purged.more = !passed || left;
+    let deadline = Instant::now() + LEDGER_TIME;
+    let before = chunk.order.ledger_before;
+    let left = remove::expired_ledger(desk, before, chunk.ledger, deadline, &mut done.purged)?;
+    let small_left = small_tables(desk)?;
+    done.purged.more = !passed || left || small_left;
     Ok(done)
-}
-
-fn room(chunk: &Chunk, done: &Done) -> u32 {
-    let deleted = done.purged.events + done.purged.ledger;
-    chunk
-        .limit
-        .saturating_sub(u32::try_from(deleted).unwrap_or(u32::MAX))
 }
 
 fn windows<'o>(desk: &mut Desk<'_>, order: &'o PurgeOrder) -> Result<Vec<Window<'o>>, Failure> {
@@ -172,7 +181,7 @@ fn begin_pass(desk: &mut Desk<'_>, windows: &[Window<'_>]) {
 
 /// Looks again at what was old and had to stay.
 fn revisit(desk: &mut Desk<'_>, window: &Window<'_>, chunk: &Chunk, done: &mut Done) -> Result<(), Failure> {
-    while room(chunk, done) > 0 && done.scanned < chunk.scan {
+    while done.goes_on(chunk) {
         let progress = desk.state.purge.sources.entry(window.source).or_default();
         if progress.revisit == 0 {
             break;
@@ -229,7 +238,7 @@ fn scan(
     let exhausted = rows.len() < rows_max;
     let mut reached = if exhausted { end } else { start };
     for row in rows {
-        if room(chunk, done) == 0 {
+        if !done.goes_on(chunk) {
             reached = row.seq;
             break;
         }
@@ -291,27 +300,33 @@ fn examine(desk: &mut Desk<'_>, row: &Row, window: &Window<'_>, done: &mut Done)
     Ok(())
 }
 
-/// Bodies, the audit trail and finished jobs that are old.
-fn small_tables(desk: &mut Desk<'_>) -> Result<(), Failure> {
+/// Bodies, the audit trail and finished jobs that are old; whether there may be more.
+fn small_tables(desk: &mut Desk<'_>) -> Result<bool, Failure> {
     let now = desk.now();
-    desk.connection
-        .prepare_cached(
+    let mut left = false;
+    for (sql, before) in [
+        (
             "DELETE FROM bodies WHERE (scope, raw_hash) IN
                  (SELECT scope, raw_hash FROM bodies WHERE until < ?1 ORDER BY until LIMIT ?2)",
-        )?
-        .execute((now.as_micros(), SMALL_ROWS))?;
-    desk.connection
-        .prepare_cached(
+            now,
+        ),
+        (
             "DELETE FROM audit WHERE no IN
                  (SELECT no FROM (SELECT no, at FROM audit ORDER BY no LIMIT ?2) WHERE at < ?1)",
-        )?
-        .execute((now.minus(desk.state.audit_keep).as_micros(), SMALL_ROWS))?;
-    desk.connection
-        .prepare_cached(
+            now.minus(desk.state.audit_keep),
+        ),
+        (
             "DELETE FROM replays WHERE no IN
                  (SELECT no FROM (SELECT no, state, changed_at FROM replays ORDER BY no LIMIT ?2)
                   WHERE changed_at < ?1 AND state != 'running')",
-        )?
-        .execute((now.minus(desk.state.replay_keep).as_micros(), SMALL_ROWS))?;
-    Ok(())
+            now.minus(desk.state.replay_keep),
+        ),
+    ] {
+        let deleted = desk
+            .connection
+            .prepare_cached(sql)?
+            .execute((before.as_micros(), SMALL_ROWS))?;
+        left |= deleted == SMALL_ROWS as usize;
+    }
+    Ok(left)
 }

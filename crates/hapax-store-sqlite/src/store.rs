@@ -271,25 +271,24 @@ impl Store for SqliteStore {
     }
 
     async fn purge(&self, order: PurgeOrder) -> Result<Purged, Error> {
-        let mut left = order.limit;
+        let limit = u64::from(order.limit);
         let mut scan = self.purge_scan_max;
         let order = Arc::new(order);
         let mut sum = Purged::default();
-        while left > 0 && scan > 0 {
+        while sum.events < limit && sum.ledger < limit && scan > 0 {
             let chunk = purge::Chunk {
                 order: Arc::clone(&order),
-                limit: left.min(purge::CHUNK),
+                events: limit - sum.events,
+                ledger: limit - sum.ledger,
                 scan,
             };
-            let done = self.write(chunk, purge::CHUNK as usize, 0, purge::purge).await?;
+            let done = self.write(chunk, purge::CHUNK_ITEMS, 0, purge::purge).await?;
             sum.events += done.purged.events;
             sum.ledger += done.purged.ledger;
             sum.more = done.purged.more;
             if !sum.more {
                 break;
             }
-            let deleted = u32::try_from(done.purged.events + done.purged.ledger).unwrap_or(u32::MAX);
-            left = left.saturating_sub(deleted);
             scan = scan.saturating_sub(done.scanned.max(1));
         }
         Ok(sum)

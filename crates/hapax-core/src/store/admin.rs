@@ -65,7 +65,8 @@ pub trait Operations: Send + Sync + 'static {
     async fn dead_groups(&self, limit: u32) -> Result<Vec<DeadGroup>, Error>;
 
     /// Turns dead deliveries into discarded ones ([`Disposal::Discard`]), which lets their lane go
-    /// on, or back ([`Disposal::Restore`]). Returns how many changed.
+    /// on, or back ([`Disposal::Restore`]), which is possible for as long as the dead letter would have
+    /// been kept. Returns how many changed.
     async fn dispose(
         &self,
         deliveries: Vec<(EventId, DestinationId)>,

@@ -18,6 +18,7 @@ fn patient(mut world: World) -> World {
 }
 
 const DAY: std::time::Duration = std::time::Duration::from_secs(86_400);
+const MILLISECOND: std::time::Duration = std::time::Duration::from_millis(1);
 
 #[tokio::test(start_paused = true)]
 async fn payload_goes_before_ledger_and_a_copy_is_a_duplicate_until_then() {
@@ -41,6 +42,26 @@ async fn payload_goes_before_ledger_and_a_copy_is_a_duplicate_until_then() {
             .is_none()
     );
     assert_eq!(world.send(&engine, "evt_1").await.0, "accepted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_has_expired_goes_ten_times_as_fast_as_events_come() {
+    const EVENTS: u64 = 1_200;
+    let world = patient(World::healthy());
+    let engine = world.start().await;
+    let mut last = None;
+    for number in 0..EVENTS {
+        last = Some(world.send_twice(&engine, &format!("evt_{number}")).await);
+    }
+    world.until(last.unwrap(), EventStatus::Completed).await;
+    tokio::time::sleep(14 * DAY + 3_500 * SECOND).await;
+    let events = async || world.store.counts().await.unwrap().events;
+    while events().await == EVENTS {
+        tokio::time::sleep(50 * MILLISECOND).await;
+    }
+    // From the first portion on it goes without a rest.
+    tokio::time::sleep(10 * MILLISECOND).await;
+    assert_eq!(events().await, 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -28,6 +28,7 @@ Examples:
   hapax bench --quick
   hapax bench --quick --dashboard
   hapax bench --quick --telemetry
+  hapax bench --retention --seconds 120
   hapax bench --dir /var/tmp --json > bench.json
   hapax bench --store postgres://localhost/bench --quick
   hapax bench --store redis://localhost/0?prefix=bench --quick")]
@@ -36,7 +37,7 @@ pub struct Args {
     #[arg(long, value_name = "URL")]
     pub store: Option<StoreUrl>,
 
-    /// How long each measurement takes [default: 8, with --quick 2]
+    /// How long each measurement takes [default: 8, with --quick 2, with --retention 60]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=bench::SECONDS_MAX))]
     pub seconds: Option<u64>,
 
@@ -57,6 +58,10 @@ pub struct Args {
     #[arg(long, conflicts_with = "dashboard")]
     pub telemetry: bool,
 
+    /// Measure retention instead: accepts without purging, and with windows of seconds, so that events expire as fast as they come; exit 5 if purging does not keep pace
+    #[arg(long, conflicts_with_all = ["dashboard", "telemetry"])]
+    pub retention: bool,
+
     /// Entries of the large ledger that is compared with an empty one; 0 leaves it out [default: 5000000, with --quick 0]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=preload::ENTRIES_MAX))]
     pub preload: Option<u64>,
@@ -73,8 +78,11 @@ pub struct Args {
 /// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     refuse_used(args.store.as_ref()).await?;
-    let (dashboard, telemetry) = (args.dashboard, args.telemetry);
+    let (dashboard, telemetry, retention) = (args.dashboard, args.telemetry, args.retention);
     let plan = plan(args)?;
+    if retention {
+        return measure_retention(&plan, globals).await;
+    }
     if telemetry {
         return measure_telemetry(&plan, globals).await;
     }
@@ -113,6 +121,19 @@ async fn measure_telemetry(plan: &bench::Plan, globals: &Globals) -> Result<(), 
     }
 }
 
+async fn measure_retention(plan: &bench::Plan, globals: &Globals) -> Result<(), CliError> {
+    let results = interrupt::guard(bench::retention::run(plan)).await?;
+    if globals.json {
+        output::json(&results)?;
+    } else {
+        bench::retention::print(&results)?;
+    }
+    match results.standing() {
+        bench::retention::Standing::Kept => Ok(()),
+        bench::retention::Standing::Behind => Err(CliError::silent(Exit::ProblemFound)),
+    }
+}
+
 fn plan(args: Args) -> Result<bench::Plan, CliError> {
     let folder = args.dir.unwrap_or_else(workspace::disk_folder);
     if workspace::is_in_memory(&folder) {
@@ -135,7 +156,11 @@ fn plan(args: Args) -> Result<bench::Plan, CliError> {
     };
     Ok(bench::Plan {
         rounds: args.rounds.map_or(defaults.rounds, |rounds| rounds as usize),
-        seconds: args.seconds.unwrap_or(defaults.seconds),
+        seconds: args.seconds.unwrap_or(if args.retention {
+            bench::retention::SECONDS
+        } else {
+            defaults.seconds
+        }),
         preload,
         backlog: args.backlog.unwrap_or(defaults.backlog),
         store,
@@ -180,6 +205,7 @@ mod tests {
             quick: true,
             dashboard: None,
             telemetry: false,
+            retention: false,
             preload: None,
             backlog: None,
             dir: None,

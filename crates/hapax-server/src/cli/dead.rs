@@ -14,7 +14,7 @@ use crate::output;
 
 /// Look at deliveries that were given up, discard them, or take that back.
 ///
-/// A dead delivery keeps its payload for `dead_retention`. `hapax replay` delivers it again.
+/// A dead delivery keeps its payload for `dead_retention`, discarded or not. `hapax replay` delivers it again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -10,6 +10,7 @@ mod figure;
 mod ledger;
 mod plan;
 mod remembered;
+pub(crate) mod retention;
 mod round;
 mod site;
 mod table;

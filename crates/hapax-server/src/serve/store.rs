@@ -155,7 +155,7 @@ impl OpenStore {
     }
 
     /// How many batches of accepts it takes at once.
-    pub(super) const fn accepts_in_flight(&self) -> usize {
+    pub(crate) const fn accepts_in_flight(&self) -> usize {
         match self {
             Self::Sqlite(_) => 1,
             Self::Postgres(_) | Self::Redis(_) => ACCEPTS_IN_FLIGHT,

@@ -111,20 +111,28 @@ pub async fn the_youngest_dead_letter_keeps_the_event(bench: &mut Bench) {
     bench.record(id).await;
 }
 
-/// A discarded one does not matter any more: its event goes with the payloads.
-pub async fn a_discarded_dead_letter_goes_with_the_payloads(bench: &mut Bench) {
+/// Discarding deletes nothing before its time: until the dead window ends, a purge leaves it to be restored.
+pub async fn a_discarded_dead_letter_can_be_restored_for_the_dead_window(bench: &mut Bench) {
     let id = bench.dead("evt_1", "billing").await;
-    bench
-        .store
-        .dispose(vec![(id, "billing".into())], Disposal::Discard)
-        .await
-        .must();
-    let order = PurgeOrder {
-        windows: vec![window("shop", START.plus(FAR), Timestamp::default())],
-        ledger_before: Timestamp::default(),
+    bench.tick().await;
+    let died_before = bench.now().await;
+    let order = |dead_before| PurgeOrder {
+        windows: vec![window("shop", START.plus(FAR), dead_before)],
+        ledger_before: START.plus(FAR),
         limit: 100,
     };
-    assert_eq!(bench.purge(&order).await.events, 1);
+    for disposal in [Disposal::Discard, Disposal::Restore, Disposal::Discard] {
+        let changed = bench.store.dispose(vec![(id, "billing".into())], disposal).await;
+        assert_eq!(changed.must(), 1, "{disposal:?} finds it");
+        let purged = bench.purge(&order(died_before.minus(LONG))).await;
+        assert_eq!((purged.events, purged.ledger), (0, 0), "after {disposal:?}");
+    }
+    assert_eq!(bench.purge(&order(died_before)).await.events, 1);
+    let restored = bench
+        .store
+        .dispose(vec![(id, "billing".into())], Disposal::Restore)
+        .await;
+    assert_eq!(restored.must(), 0, "its time is over");
 }
 
 /// A source without a window keeps its payloads.

@@ -21,16 +21,15 @@ impl State {
             self.remove_event(now, id);
             purged.events += 1;
         }
-        let room = limit - purged.events as usize;
         let forgettable: Vec<Key> = self
             .ledger
             .iter()
             .filter(|(key, row)| row.entry.expires_at < order.ledger_before && !self.has_event(**key))
             .map(|(key, _)| *key)
-            .take(room + 1)
+            .take(limit + 1)
             .collect();
-        purged.more |= forgettable.len() > room;
-        for key in forgettable.into_iter().take(room) {
+        purged.more |= forgettable.len() > limit;
+        for key in forgettable.into_iter().take(limit) {
             self.ledger.remove(&key);
             self.duplicates.remove(&key);
             self.conflicts.remove(&key);
@@ -56,10 +55,10 @@ impl State {
         })
     }
 
-    /// Each dead letter keeps its event for the dead window.
+    /// Each dead letter keeps its event for the dead window; a discarded one too, which can be restored.
     fn dead_may_go(&self, id: EventId, window: &PurgeWindow) -> bool {
         self.deliveries_of(id)
-            .filter(|(_, delivery)| delivery.state == DeliveryState::Dead)
+            .filter(|(_, delivery)| matches!(delivery.state, DeliveryState::Dead | DeliveryState::Discarded))
             .all(|(_, delivery)| delivery.finished_at.is_some_and(|died| died < window.dead_before))
     }
 

@@ -1,13 +1,12 @@
-//! Small tables: bodies, the audit trail, jobs that are over, and lanes that nobody uses.
+//! Small tables: the audit trail, jobs that are over, and lanes that nobody uses.
 
-use std::sync::Mutex;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use hapax_core::Timestamp;
 use tokio_postgres::Row;
 
-use super::lock;
+use super::CHUNK;
 use crate::Options;
 use crate::batch::Batch;
 use crate::bind::bind;
@@ -15,30 +14,23 @@ use crate::failure::Failure;
 use crate::session::Session;
 use crate::step::Runner;
 
-/// Rows of each table deleted in one sweep.
-const ROWS: i64 = 256;
-/// A lane's lock that was not taken for so long is not kept.
-const LANE_KEEP: Duration = Duration::from_secs(86_400);
+/// A lane's lock that was not taken for so long is not kept. Not for long: where every event has a key of its own, there
+/// are as many as events, and each sweep goes through those that are kept.
+const LANE_KEEP: Duration = Duration::from_secs(600);
 
 /// The last lane that was looked at.
 pub(super) type LanePosition = (i16, String, String);
 
-const BODIES: &str = "
-    SELECT b.bucket, b.scope, b.raw_hash FROM hapax.bodies b /* every bucket */
-    WHERE b.until < $1::int8 ORDER BY b.until LIMIT $2::int8";
-
-const DELETE_BODIES: &str = "
-    DELETE FROM hapax.bodies AS b
-    USING {n} WHERE b.bucket = {bucket} AND b.scope = n.scope AND b.raw_hash = n.raw_hash AND b.until < $4::int8";
-
 const AUDIT: &str = "
     DELETE FROM hapax.audit WHERE no IN
-        (SELECT no FROM (SELECT no, at FROM hapax.audit ORDER BY no LIMIT $2::int8) AS a WHERE at < $1::int8)";
+        (SELECT no FROM (SELECT no, at FROM hapax.audit ORDER BY no LIMIT $2::int8) AS a WHERE at < $1::int8)
+    RETURNING no";
 
 const REPLAYS: &str = "
     DELETE FROM hapax.replays WHERE id IN
         (SELECT id FROM (SELECT id, state, changed_at FROM hapax.replays ORDER BY id LIMIT $2::int8) AS r
-         WHERE changed_at < $1::int8 AND state <> 'running')";
+         WHERE changed_at < $1::int8 AND state <> 'running')
+    RETURNING id";
 
 const LANES: &str = "
     SELECT bucket, destination, lane, used_at FROM hapax.lanes /* every bucket */
@@ -58,64 +50,68 @@ const DELETE_LANES: &str = "
 struct Terms {
     audit_keep: Duration,
     replay_keep: Duration,
+    rows: i64,
     from: LanePosition,
 }
 
-/// Sweeps a little.
+/// What a sweep did.
+struct Swept {
+    lanes: Option<LanePosition>,
+    more: bool,
+}
+
+/// Sweeps some rows of each; whether there is more to delete.
 pub(super) async fn sweep(
     runner: &Runner,
-    lanes: &Mutex<Option<LanePosition>>,
+    lanes: &mut Option<LanePosition>,
     options: &Options,
-) -> Result<(), Failure> {
-    let from = lock(lanes).clone();
+    limit: u32,
+) -> Result<bool, Failure> {
     let terms = Terms {
         audit_keep: options.audit_keep,
         replay_keep: options.replay_keep,
-        from: from.unwrap_or((-1, String::new(), String::new())),
+        rows: i64::from(limit.min(CHUNK)),
+        from: lanes.take().unwrap_or((-1, String::new(), String::new())),
     };
-    let position = runner
+    let swept = runner
         .run(&terms, |session, terms| run(session, terms).boxed())
         .await?;
-    *lock(lanes) = position;
-    Ok(())
+    *lanes = swept.lanes;
+    Ok(swept.more)
 }
 
-async fn run(session: &Session, terms: &Terms) -> Result<Option<LanePosition>, Failure> {
+async fn run(session: &Session, terms: &Terms) -> Result<Swept, Failure> {
     let now = session.begin_at().await?;
-    session
-        .execute(AUDIT, bind![now.minus(terms.audit_keep).as_micros(), ROWS])
+    let audit = session
+        .rows(AUDIT, bind![now.minus(terms.audit_keep).as_micros(), terms.rows])
         .await?;
-    session
-        .execute(REPLAYS, bind![now.minus(terms.replay_keep).as_micros(), ROWS])
+    let replays = session
+        .rows(
+            REPLAYS,
+            bind![now.minus(terms.replay_keep).as_micros(), terms.rows],
+        )
         .await?;
-    bodies(session, now).await?;
-    let position = lanes(session, &terms.from, now).await?;
+    let (lanes, unused) = lanes(session, terms, now).await?;
     session.commit().await?;
-    Ok(position)
+    let rows = terms.rows as usize;
+    Ok(Swept {
+        more: audit.len() == rows || replays.len() == rows || (lanes.is_some() && unused > 0),
+        lanes,
+    })
 }
 
-async fn bodies(session: &Session, now: Timestamp) -> Result<(), Failure> {
-    let mut old: Vec<(i16, String, Vec<u8>)> = Vec::new();
-    for row in &session.rows(BODIES, bind![now.as_micros(), ROWS]).await? {
-        old.push((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?));
-    }
-    // In one order: two that sweep at once do not wait for each other in a ring.
-    old.sort_unstable();
-    let batch = Batch::in_buckets(old.iter().map(|(bucket, ..)| *bucket))
-        .column("scope", old.iter().map(|(_, scope, _)| scope.as_str()))
-        .column("raw_hash", old.iter().map(|(.., hash)| hash.as_slice()))
-        .value(now.as_micros());
-    session.write(DELETE_BODIES, &batch).await
-}
-
-/// Goes on over the lanes; where it stands.
+/// Goes on over the lanes; where it stands, unless at the end, and how many went.
 async fn lanes(
     session: &Session,
-    (bucket, destination, lane): &LanePosition,
+    terms: &Terms,
     now: Timestamp,
-) -> Result<Option<LanePosition>, Failure> {
+) -> Result<(Option<LanePosition>, usize), Failure> {
+    let (bucket, destination, lane) = &terms.from;
     let rows = session
-        .rows(LANES, bind![*bucket, destination.as_str(), lane.as_str(), ROWS])
+        .rows(
+            LANES,
+            bind![*bucket, destination.as_str(), lane.as_str(), terms.rows],
+        )
         .await?;
     let unused = now.minus(LANE_KEEP).as_micros();
     let mut old: Vec<LanePosition> = Vec::new();
@@ -130,7 +126,8 @@ async fn lanes(
     let locked = session.over(LOCK_LANES, &names(&old).value(unused)).await?;
     let locked: Vec<LanePosition> = locked.iter().map(lane_at).collect::<Result<_, Failure>>()?;
     session.write(DELETE_LANES, &names(&locked)).await?;
-    Ok(position.filter(|_| rows.len() as i64 == ROWS))
+    let position = position.filter(|_| rows.len() as i64 == terms.rows);
+    Ok((position, locked.len()))
 }
 
 fn lane_at(row: &Row) -> Result<LanePosition, Failure> {

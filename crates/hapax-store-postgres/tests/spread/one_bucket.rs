@@ -72,7 +72,7 @@ const HOT: [&str; 46] = [
     "DELETE FROM hapax.indexed AS t",
     "SELECT e.bucket, e.id, e.key FROM unnest",
     "SELECT l.key, l.id, l.generation",
-    "SELECT l.bucket, l.key, l.scope FROM unnest",
+    "SELECT l.bucket, l.key, l.scope, l.expires_at FROM hapax.ledger l",
     "SELECT p.destination, p.lane, p.lane_order",
     "SELECT DISTINCT p.destination",
     "SELECT k.key FROM unnest",

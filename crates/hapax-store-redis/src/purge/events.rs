@@ -1,85 +1,120 @@
 //! Events with their payloads, attempts and outcomes.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use hapax_core::store::{PurgeOrder, PurgeWindow, Purged};
-use hapax_core::{DeliveryState, EventId};
+use futures_util::future::try_join_all;
+use hapax_core::store::{PurgeOrder, PurgeWindow};
+use hapax_core::{DeliveryState, EventId, Timestamp};
 
-use super::Budget;
+use super::{AT_ONCE, Budget};
 use crate::event::{EventRow, sixteen};
 use crate::failure::Failure;
-use crate::identity::{event_key, rows};
+use crate::identity::event_key;
 use crate::lanes::{self, Step};
 use crate::link::Link;
 use crate::replay::leave_list;
 use crate::reply;
+use crate::script::LOOK;
 use crate::shards::Shard;
 use crate::snapshot::{Change, Command, Made, Room};
 
-/// Events that are looked at in one call of the server.
-const AT_ONCE: usize = 200;
-/// Between the time in an event's id and the time of its arrival.
-const SLACK: Duration = Duration::from_secs(3_600);
+/// An id has the time of its event's arrival, or a later one.
+const MILLISECOND: Duration = Duration::from_millis(1);
+/// How often a walk looks at everything again.
+const WHOLE_EVERY: Duration = Duration::from_secs(3_600);
 
-/// Walks through the events of a shard, the oldest first; how far it came, unless it came to the end.
+/// How far a walk came.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reached {
+    /// The last event that this pass looked at, unless it came to the end.
+    pub(super) after: Option<EventId>,
+    /// Behind the shortest retention and before the longest: what was looked at there, by any pass. Most of it is younger
+    /// than its own source keeps it, and is not looked at each time.
+    far: Option<EventId>,
+    /// Since when.
+    since: Option<Instant>,
+}
+
+/// Walks through the events of a shard, the oldest first; how far it came, and how many it deleted.
 pub(super) async fn purge(
     link: &Link,
     shard: Shard,
     order: &PurgeOrder,
-    after: Option<EventId>,
-    budget: &mut Budget,
-    purged: &mut Purged,
-) -> Result<Option<EventId>, Failure> {
-    let mut after = after;
+    from: Reached,
+    mut budget: Budget,
+) -> Result<(Reached, u64), Failure> {
+    let horizon = |before: Timestamp| EventId::least_of(EventId::order_at(before.plus(MILLISECOND)));
+    let windows = || order.windows.iter().map(|window| horizon(window.payload_before));
+    let (Some(near), Some(end)) = (windows().min(), windows().max()) else {
+        return Ok((Reached::default(), 0));
+    };
+    let mut reached = from;
+    if reached.since.is_none_or(|since| since.elapsed() >= WHOLE_EVERY) {
+        reached.far = None;
+        reached.since = Some(Instant::now());
+    }
+    let mut deleted = 0;
     loop {
-        let ids = oldest(link, shard, order, after, AT_ONCE.min(budget.looks)).await?;
+        if reached.after.is_some_and(|after| after >= near) {
+            reached.after = reached.after.max(reached.far);
+        }
+        let ids = oldest(link, shard, reached.after, end, budget.page()).await?;
         let Some(last) = ids.last().copied() else {
-            return Ok(None);
+            reached.after = None;
+            return Ok((reached, deleted));
         };
         if budget.is_spent() {
-            return Ok(after.or(Some(EventId::least_of(0))));
+            reached.after = reached.after.or(Some(EventId::least_of(0)));
+            return Ok((reached, deleted));
         }
-        budget.looks = budget.looks.saturating_sub(ids.len());
-        let rows = rows(link, shard, &ids).await?;
-        let mut leaving = Vec::new();
-        for row in &rows {
-            if leaving.len() < budget.rows && may_go(row, order)? {
-                leaving.push(removal(row)?);
-            }
-        }
-        let is_cut = leaving.len() == budget.rows;
-        let removed = remove(link, shard, leaving).await?;
-        budget.rows -= removed as usize;
-        purged.events += removed;
-        // Where the limit cut it short, the next walk begins with the same ids.
-        if !is_cut {
-            after = Some(last);
-        }
-        if removed == 0 && is_cut {
-            return Ok(after.or(Some(EventId::least_of(0))));
+        let some = ids
+            .chunks(AT_ONCE)
+            .map(|some| remove_old(link, shard, order, some));
+        let removed: u64 = try_join_all(some).await?.into_iter().sum();
+        budget.spend(ids.len(), removed as usize);
+        deleted += removed;
+        reached.after = Some(last);
+        if last >= near {
+            reached.far = reached.far.max(Some(last));
         }
     }
 }
 
-/// The oldest ids behind one, among those that may have outlived any window.
+/// Deletes those that may go; how many.
+async fn remove_old(link: &Link, shard: Shard, order: &PurgeOrder, ids: &[EventId]) -> Result<u64, Failure> {
+    let args: Vec<Vec<u8>> = std::iter::once(link.floor())
+        .chain(ids.iter().map(|id| id.as_bytes().to_vec()))
+        .collect();
+    let answers = reply::list(link.call(shard, &LOOK, &args).await?)?;
+    let mut leaving = Vec::new();
+    for (id, fields) in ids.iter().zip(answers) {
+        let fields = reply::pairs(fields)?;
+        let head = fields.iter().find(|(name, _)| name == b"h");
+        let head = head.map(|(_, head)| head.clone()).unwrap_or_default();
+        if let Some(row) = EventRow::read(*id, fields)?
+            && may_go(&row, order)?
+        {
+            leaving.push(removal(&row, head)?);
+        }
+    }
+    remove(link, shard, leaving).await
+}
+
+/// The oldest ids behind one and before another.
 async fn oldest(
     link: &Link,
     shard: Shard,
-    order: &PurgeOrder,
     after: Option<EventId>,
+    end: EventId,
     limit: usize,
 ) -> Result<Vec<EventId>, Failure> {
-    let Some(before) = order.windows.iter().map(|window| window.payload_before).max() else {
-        return Ok(Vec::new());
-    };
-    let bound = EventId::least_of(EventId::order_at(before.plus(SLACK)));
     let from = after.map_or_else(|| b"-".to_vec(), |id| [b"(", &id.as_bytes()[..]].concat());
     let command = Command::new("ZRANGEBYLEX", "t")
         .arg(from)
-        .arg([b"(", &bound.as_bytes()[..]].concat())
+        .arg([b"(", &end.as_bytes()[..]].concat())
         .arg("LIMIT")
         .number(0)
-        .number(limit.max(1));
+        .number(limit);
     let found = link.read(shard, vec![command]).await?.next()?;
     let ids = reply::list(found)?.into_iter();
     ids.map(|id| Ok(EventId::from_bytes(sixteen(&reply::bytes(id)?)?)))
@@ -97,10 +132,11 @@ fn may_go(row: &EventRow, order: &PurgeOrder) -> Result<bool, Failure> {
     Ok(!row.is_unfinished() && row.head.received_at() < window.payload_before && dead_may_go(row, window)?)
 }
 
-/// Each dead letter keeps its event for the dead window.
+/// Each dead letter keeps its event for the dead window; a discarded one too, which can be restored.
 fn dead_may_go(row: &EventRow, window: &PurgeWindow) -> Result<bool, Failure> {
     for (_, _, outcome) in row.last_outcomes() {
-        if outcome.state()? == DeliveryState::Dead && outcome.finished_at() >= window.dead_before {
+        let is_dead = matches!(outcome.state()?, DeliveryState::Dead | DeliveryState::Discarded);
+        if is_dead && outcome.finished_at() >= window.dead_before {
             return Ok(false);
         }
     }
@@ -113,9 +149,13 @@ struct Removal {
     steps: Vec<Step>,
 }
 
-fn removal(row: &EventRow) -> Result<Removal, Failure> {
+fn removal(row: &EventRow, head: Vec<u8>) -> Result<Removal, Failure> {
     let id = row.id;
-    let mut change = Change::default().when(event_key(id), "v", row.version.clone());
+    // One that never went anywhere has no version: the head tells whether it is there.
+    let mut change =
+        Change::default()
+            .when(event_key(id), "h", head)
+            .when(event_key(id), "v", row.version.clone());
     let mut steps = Vec::new();
     change.then(Command::new("UNLINK", event_key(id)));
     change.then(Command::new("ZREM", "t").arg(*id.as_bytes()));

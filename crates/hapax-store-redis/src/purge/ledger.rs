@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use hapax_core::store::{PurgeOrder, Purged};
+use futures_util::future::try_join_all;
+use hapax_core::store::PurgeOrder;
 use hapax_core::{EventId, Key, Timestamp};
 use redis::Value;
 
-use super::Budget;
 use super::events::conflict_key;
+use super::{AT_ONCE, Budget};
 use crate::event::sixteen;
 use crate::failure::Failure;
 use crate::identity::{earlier, event_key};
@@ -18,8 +19,6 @@ use crate::script::LOOK;
 use crate::shards::Shard;
 use crate::snapshot::{Change, Command, Made, Room};
 
-/// Entries that are looked at in one call of the server.
-const AT_ONCE: usize = 200;
 const MICROS_OF_AN_HOUR: i64 = 3_600_000_000;
 /// The list of an hour that is this long past and empty gets no more entries.
 const HOURS_KEPT: i64 = 24;
@@ -31,46 +30,59 @@ pub(crate) struct Reached {
     kept: usize,
 }
 
-/// Walks through the entries of a shard by the hour of their expiry; how far it came, unless it came to the end.
+/// What a walk did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Walked {
+    /// How far it came, unless it came to the end.
+    pub(super) reached: Option<Reached>,
+    pub(super) deleted: u64,
+    /// Expired entries that stay for their events.
+    pub(super) kept: usize,
+}
+
+/// Walks through the entries of a shard by the hour of their expiry.
 pub(super) async fn purge(
     link: &Link,
     shard: Shard,
     order: &PurgeOrder,
     from: Reached,
-    budget: &mut Budget,
-    purged: &mut Purged,
-) -> Result<Option<Reached>, Failure> {
+    mut budget: Budget,
+) -> Result<Walked, Failure> {
     let (hours, scopes) = plan(link, shard, order.ledger_before).await?;
+    let mut walked = Walked::default();
     let mut reached = from;
     for hour in hours.into_iter().filter(|hour| *hour >= from.hour) {
         if hour != reached.hour {
             reached = Reached { hour, kept: 0 };
         }
         loop {
-            let keys = page(link, shard, reached, AT_ONCE.min(budget.looks.max(1))).await?;
+            let keys = page(link, shard, reached, budget.page()).await?;
             if keys.is_empty() {
                 break;
             }
             if budget.is_spent() {
-                return Ok(Some(reached));
+                walked.reached = Some(reached);
+                return Ok(walked);
             }
-            budget.looks = budget.looks.saturating_sub(keys.len());
-            let looked_at = keys.len().min(budget.rows);
-            let gone = entries(
-                link,
-                shard,
-                &keys[..looked_at],
-                hour,
-                order.ledger_before,
-                &scopes,
-            )
-            .await?;
-            budget.rows -= gone.entries;
-            purged.ledger += gone.entries as u64;
-            reached.kept += looked_at - gone.entries - gone.stale;
+            let some = keys
+                .chunks(AT_ONCE)
+                .map(|some| entries(link, shard, some, hour, order.ledger_before, &scopes));
+            let gone = try_join_all(some)
+                .await?
+                .into_iter()
+                .fold(Gone::default(), Gone::and);
+            budget.spend(keys.len(), gone.entries);
+            walked.deleted += gone.entries as u64;
+            let left = keys.len() - gone.entries - gone.stale;
+            walked.kept += left - gone.young;
+            reached.kept += left;
+            // They came in the order of their expiry: those behind are younger still.
+            if gone.young == keys.len() {
+                break;
+            }
         }
     }
-    Ok(None)
+    Ok(walked)
 }
 
 /// The hours that have expired, and the names of scopes by number. Hours that are long empty are forgotten.
@@ -100,7 +112,9 @@ async fn plan(
         .copied()
         .filter(|hour| *hour < now - HOURS_KEPT)
         .collect();
-    forget_empty(link, shard, &past).await?;
+    if !past.is_empty() {
+        forget_empty(link, shard, &past).await?;
+    }
     Ok((hours, scopes))
 }
 
@@ -133,10 +147,22 @@ async fn page(link: &Link, shard: Shard, reached: Reached, limit: usize) -> Resu
         .collect()
 }
 
-/// How many entries went, and how many places in the list had none.
+/// How many entries went, how many places in the list had none, and how many have not expired.
+#[derive(Clone, Copy, Debug, Default)]
 struct Gone {
     entries: usize,
     stale: usize,
+    young: usize,
+}
+
+impl Gone {
+    const fn and(self, other: Self) -> Self {
+        Self {
+            entries: self.entries + other.entries,
+            stale: self.stale + other.stale,
+            young: self.young + other.young,
+        }
+    }
 }
 
 async fn entries(
@@ -155,6 +181,7 @@ async fn entries(
     let mut snapshot = link.read(shard, commands).await?;
     let mut stale = Vec::new();
     let mut expired = Vec::new();
+    let mut young = 0;
     for key in keys {
         let entry = reply::optional_bytes(snapshot.next()?)?;
         let mut ids = earlier(&reply::optional_bytes(snapshot.next()?)?.unwrap_or_default());
@@ -168,7 +195,7 @@ async fn entries(
                 let key = *key;
                 expired.push(Expired { key, entry, ids });
             }
-            Some(_) => {}
+            Some(_) => young += 1,
         }
     }
     link.apply(shard, &stale, Room::NotNeeded).await?;
@@ -176,6 +203,7 @@ async fn entries(
     Ok(Gone {
         entries,
         stale: stale.len(),
+        young,
     })
 }
 

@@ -1,5 +1,7 @@
 //! What goes together: an event with its history, and later its ledger entry with its tallies.
 
+use std::time::Instant;
+
 use hapax_core::store::Purged;
 use hapax_core::{EventId, Identity, Key, Timestamp};
 use rusqlite::OptionalExtension;
@@ -12,7 +14,11 @@ use crate::noted;
 use crate::rows::{id_at, key_at};
 use crate::tallies;
 
-/// Whether nothing keeps the old event in row `seq`: no work, no dead letter that is still kept.
+/// Ledger entries that are looked at before the time is.
+const AT_ONCE: u64 = 64;
+
+/// Whether nothing keeps the old event in row `seq`: no work, no dead letter that is still kept. One that was discarded
+/// is: it can be restored.
 pub(super) fn may_go(desk: &Desk<'_>, seq: i64, dead_before: Timestamp) -> Result<bool, Failure> {
     if has_unfinished(desk, seq)? {
         return Ok(false);
@@ -21,7 +27,7 @@ pub(super) fn may_go(desk: &Desk<'_>, seq: i64, dead_before: Timestamp) -> Resul
         .connection
         .prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM outcomes
-                            WHERE seq = ?1 AND current = 1 AND state = 4 AND finished_at >= ?2)",
+                            WHERE seq = ?1 AND current = 1 AND state >= 4 AND finished_at >= ?2)",
         )?
         .query_row((seq, dead_before.as_micros()), |row| row.get(0))?;
     Ok(!kept)
@@ -78,38 +84,49 @@ pub(super) fn remove(desk: &mut Desk<'_>, seq: i64) -> Result<bool, Failure> {
 pub(super) fn expired_ledger(
     desk: &mut Desk<'_>,
     before: Timestamp,
-    limit: u32,
+    limit: u64,
+    deadline: Instant,
     purged: &mut Purged,
 ) -> Result<bool, Failure> {
     let mut select = desk.connection.prepare_cached(
         "SELECT expires_at, key FROM expiring WHERE expires_at < ?1 ORDER BY expires_at LIMIT ?2",
     )?;
-    let mut rows = select.query((before.as_micros(), i64::from(limit) + 1))?;
-    let mut due = Vec::new();
-    while let Some(row) = rows.next()? {
-        due.push((row.get::<_, i64>(0)?, key_at(row, 1)?));
-    }
-    let left = due.len() > limit as usize;
-    for (expires_at, key) in due.into_iter().take(limit as usize) {
-        desk.connection
-            .prepare_cached("DELETE FROM expiring WHERE expires_at = ?1 AND key = ?2")?
-            .execute((expires_at, key.as_bytes()))?;
-        // An identity that was taken again has a newer event, which puts it here when it goes.
-        if let Some(entry) = orphan(desk, key)?
-            && entry.expires_at < before.as_micros()
-        {
-            for sql in [
-                "DELETE FROM ledger WHERE key = ?1",
-                "DELETE FROM duplicates WHERE key = ?1",
-                "DELETE FROM conflicts WHERE key = ?1",
-            ] {
-                desk.connection.prepare_cached(sql)?.execute([key.as_bytes()])?;
-            }
-            desk.state.tallies.add(entry.scope, -1);
-            purged.ledger += 1;
+    loop {
+        let some = (limit - purged.ledger).min(AT_ONCE);
+        let mut rows = select.query((before.as_micros(), some as i64 + 1))?;
+        let mut due = Vec::new();
+        while let Some(row) = rows.next()? {
+            due.push((row.get::<_, i64>(0)?, key_at(row, 1)?));
+        }
+        drop(rows);
+        let left = due.len() > some as usize;
+        for (expires_at, key) in due.into_iter().take(some as usize) {
+            purged.ledger += u64::from(forget(desk, expires_at, key, before)?);
+        }
+        if !left || purged.ledger >= limit || Instant::now() >= deadline {
+            return Ok(left);
         }
     }
-    Ok(left)
+}
+
+/// Deletes the ledger entry of an identity, if it has expired and no event of it is stored; whether it went.
+fn forget(desk: &mut Desk<'_>, expires_at: i64, key: Key, before: Timestamp) -> Result<bool, Failure> {
+    desk.connection
+        .prepare_cached("DELETE FROM expiring WHERE expires_at = ?1 AND key = ?2")?
+        .execute((expires_at, key.as_bytes()))?;
+    // An identity that was taken again has a newer event, which puts it here when it goes.
+    let Some(entry) = orphan(desk, key)?.filter(|entry| entry.expires_at < before.as_micros()) else {
+        return Ok(false);
+    };
+    for sql in [
+        "DELETE FROM ledger WHERE key = ?1",
+        "DELETE FROM duplicates WHERE key = ?1",
+        "DELETE FROM conflicts WHERE key = ?1",
+    ] {
+        desk.connection.prepare_cached(sql)?.execute([key.as_bytes()])?;
+    }
+    desk.state.tallies.add(entry.scope, -1);
+    Ok(true)
 }
 
 struct Orphan {

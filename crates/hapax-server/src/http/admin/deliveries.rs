@@ -1,7 +1,8 @@
 //! `GET deliveries?status=dead|discarded`, `GET deliveries/groups`, `POST deliveries/discard`, `POST deliveries/restore`.
 //!
 //! Discarding says that dead letters do not matter: their lanes go on, and they are not counted any
-//! more. Nothing is deleted before its time, so that restoring undoes it until retention takes them.
+//! more. Nothing is deleted before its time, so that restoring undoes it for as long as
+//! `dead_retention` keeps the dead letter.
 
 use axum::Json;
 use axum::extract::State;
@@ -163,7 +164,7 @@ pub(super) async fn discard(
     dispose(&state, choice, Disposal::Discard, &who).await.map(Json)
 }
 
-/// Undoes a discard, until retention takes them.
+/// Undoes a discard, for as long as `dead_retention` keeps the dead letter.
 #[utoipa::path(post, path = "/deliveries/restore", operation_id = "restoreDeliveries", tag = "deliveries",
     request_body = Choice,
     responses((status = 200, description = "How many changed.", body = DisposedView)),
