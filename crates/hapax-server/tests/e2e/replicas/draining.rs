@@ -104,12 +104,12 @@ async fn drained(replica: &Service, sink: &Sink, name: &str) -> f64 {
         (0..=EVENTS).all(|number| applied.contains(&event_id(name, number)))
     })
     .await;
-    let mut came = sink.received().split_off(before);
+    let mut arrived = sink.received().split_off(before);
     // What somebody had in hand comes again when its lease has ended.
-    came.retain(|one| one.nth == 1);
-    let mut in_order: Vec<usize> = came.iter().map(number).collect();
+    arrived.retain(|one| one.nth == 1);
+    let mut in_order: Vec<usize> = arrived.iter().map(number).collect();
     in_order.sort_unstable();
-    for (place, one) in came.iter().enumerate() {
+    for (place, one) in arrived.iter().enumerate() {
         let turn = in_order.binary_search(&number(one)).unwrap();
         assert!(
             turn <= place + AHEAD_MAX,
