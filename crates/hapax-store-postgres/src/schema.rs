@@ -50,14 +50,40 @@ async fn migrate_locked(client: &Client) -> Result<(), OpenError> {
         };
     }
     for (done, migration) in MIGRATIONS.iter().enumerate().skip(found as usize) {
-        let script = format!(
-            "{migration}\nUPDATE hapax.meta SET value = {} WHERE key = 'schema_version';",
-            done + 1
-        );
-        client.batch_execute(&script).await.map_err(OpenError::database)?;
+        for statement in statements(migration) {
+            client
+                .batch_execute(&statement)
+                .await
+                .map_err(OpenError::database)?;
+        }
+        let version = done as i64 + 1;
+        client
+            .query_typed(
+                "UPDATE hapax.meta SET value = $1::int8 WHERE key = 'schema_version'",
+                bind![version],
+            )
+            .await
+            .map_err(OpenError::database)?;
         tracing::info!(version = done + 1, "the schema was migrated");
     }
     Ok(())
+}
+
+/// The statements of a migration, each of which ends with its line. Citus hands the whole text on to the shards of the
+/// table that it changes, and they take one statement at a time.
+fn statements(migration: &str) -> Vec<String> {
+    let mut statements = vec![String::new()];
+    for line in migration.lines().filter(|line| !line.starts_with("--")) {
+        if let Some(last) = statements.last_mut() {
+            last.push_str(line);
+            last.push('\n');
+        }
+        if line.ends_with(';') {
+            statements.push(String::new());
+        }
+    }
+    statements.retain(|statement| !statement.trim().is_empty());
+    statements
 }
 
 async fn version(client: &Client) -> Result<u32, OpenError> {
@@ -86,4 +112,25 @@ async fn meta(client: &Client, key: &str) -> Result<u32, OpenError> {
     };
     let value: i64 = row.try_get(0).map_err(OpenError::database)?;
     u32::try_from(value).map_err(|_| OpenError::NotOurs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_migration_is_run_statement_by_statement() {
+        for migration in MIGRATIONS {
+            for statement in statements(migration) {
+                let statement = statement.trim();
+                let ends = statement.matches(";\n").count() + statement.matches("; ").count();
+                assert!(
+                    statement.ends_with(';') && ends == 0 && !statement.contains("$$"),
+                    "not one statement that ends with its line: {statement}"
+                );
+            }
+        }
+        let first = statements(MIGRATIONS[0]);
+        assert!(first[0].contains("CREATE SCHEMA"), "{first:?}");
+    }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hapax_core::Secret;
-use hapax_store_postgres::{Connector, Distribution, Options, PostgresStore, Spread};
+use hapax_store_postgres::{Connector, Distribution, Options, PostgresStore, SCHEMA_VERSION, Spread};
 use hapax_test_postgres::Cluster;
 use tokio_postgres::Client;
 
@@ -19,6 +19,18 @@ pub(crate) const TESTS: &[(&str, fn())] = &[
         "spread::a_database_without_workers_keeps_all_shards_to_itself_and_is_found_out",
         a_database_without_workers_keeps_all_shards_to_itself_and_is_found_out,
     ),
+    (
+        "spread::a_store_that_is_spread_is_migrated_in_place",
+        a_store_that_is_spread_is_migrated_in_place,
+    ),
+];
+
+/// What made version 4; later ones change tables that were spread.
+const OLD: [&str; 4] = [
+    include_str!("../../src/migrations/0001_initial.sql"),
+    include_str!("../../src/migrations/0002_source_states.sql"),
+    include_str!("../../src/migrations/0003_looking.sql"),
+    include_str!("../../src/migrations/0004_alerts.sql"),
 ];
 
 /// A database on the coordinator that knows no worker.
@@ -66,6 +78,25 @@ fn a_database_without_workers_keeps_all_shards_to_itself_and_is_found_out() {
             "{found:?}"
         );
         admin.batch_execute(&drop_it).await.unwrap();
+    });
+}
+
+fn a_store_that_is_spread_is_migrated_in_place() {
+    run(async || {
+        let cluster = Cluster::join().await.unwrap();
+        let client = cluster.client().await.unwrap();
+        let remove = "DROP SCHEMA IF EXISTS hapax CASCADE";
+        client.batch_execute(remove).await.unwrap();
+        for migration in OLD {
+            client.batch_execute(migration).await.unwrap();
+        }
+        let set_version = "UPDATE hapax.meta SET value = 4 WHERE key = 'schema_version'";
+        client.batch_execute(set_version).await.unwrap();
+        distribute(&client).await;
+        drop(PostgresStore::open(Options::new(cluster.url())).await.unwrap());
+        let version = "SELECT value FROM hapax.meta WHERE key = 'schema_version'";
+        let version: i64 = client.query_one(version, &[]).await.unwrap().get(0);
+        assert_eq!(version, i64::from(SCHEMA_VERSION));
     });
 }
 
