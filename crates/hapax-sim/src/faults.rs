@@ -81,7 +81,7 @@ fn draw(settings: &Settings, dice: &Dice) -> Kind {
         (dice.time(settings.lease / 2, settings.lease * 4), DOWN_MAX)
     };
     let down = dice.time(Duration::from_millis(100), down);
-    match dice.index(15) {
+    match dice.index(17) {
         0..=2 => Kind::Kill(place),
         3 => Kind::ShutDown(place),
         4..=6 => Kind::Pause(place, pause),
@@ -90,7 +90,7 @@ fn draw(settings: &Settings, dice: &Dice) -> Kind {
         8 => Kind::StepStore(step(dice, STORE_STEP_MILLIS)),
         9 => Kind::Step(place, step(dice, STEP_MILLIS)),
         10..=12 => Kind::Replay(place),
-        13 => Kind::Force(place),
+        13..=15 => Kind::Force(place),
         _ => Kind::Hold(place, dice.time(Duration::ZERO, HOLD_MAX)),
     }
 }
