@@ -79,7 +79,7 @@ impl Options {
             url: Secret::new(url),
             purpose: Purpose::Serve,
             connections_max: 8,
-            upkeep_connections_max: 2,
+            upkeep_connections_max: 4,
             search_connections_max: 2,
             calls_max: 1_024,
             acquire_timeout: Duration::from_secs(5),

@@ -26,10 +26,10 @@ use transaction::{Chunk, Done, Forgot, Slice};
 /// Rows of a kind that are deleted in one transaction at most.
 const CHUNK: u32 = 1_000;
 /// Parts where tables are on one server.
-const SLICES: i16 = 2;
+const SLICES: i16 = 3;
 /// Parts that are worked on at once, each on a connection: one alone, among those that accept, gets too little of the
 /// server's processors to keep pace with them.
-const AT_ONCE: usize = 2;
+const AT_ONCE: usize = 3;
 /// How often small tables are swept while there is always something else to delete.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
 
