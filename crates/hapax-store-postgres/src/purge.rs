@@ -100,7 +100,8 @@ pub(crate) async fn purge(
         if budget.is_spent() {
             break false;
         }
-        let chosen = next(&state.parts, &mut state.turn, AT_ONCE.min(order.limit as usize));
+        let most = AT_ONCE.min(budget.events.min(budget.ledger) as usize);
+        let chosen = next(&state.parts, &mut state.turn, most);
         if chosen.is_empty() {
             break true;
         }
