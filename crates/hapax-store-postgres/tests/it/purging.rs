@@ -46,8 +46,8 @@ async fn replicas_that_purge_at_once_delete_everything_once() {
         open(&database).await,
     ];
     accept_twice(&replicas[0], "shop", 2 * EVENTS).await;
-    let purges = replicas.iter().map(|replica| until_nothing_more(replica, FAR));
-    let purged = futures_util::future::join_all(purges).await;
+    let runs = replicas.iter().map(|replica| until_nothing_more(replica, FAR));
+    let purged = futures_util::future::join_all(runs).await;
     let sum = purged
         .iter()
         .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
