@@ -16,7 +16,7 @@ use crate::observe::Observation;
 
 /// A report that takes longer has failed.
 const REPORT_MAX: Duration = Duration::from_secs(3);
-/// An owner that was replaced is reported for so long besides, for outcomes that are still to be written.
+/// A replaced owner is still reported for this long, so that outcomes on their way can be written.
 const REPLACED_KEEP: Duration = Duration::from_secs(60);
 
 /// The names under which this process has leased.
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(
             owners.current(11 * SECOND),
             None,
-            "whoever stood still asks before anybody looks"
+            "a process that slept leases nothing before it has noticed"
         );
         owners.give_up(&random, 11 * SECOND);
         owners.reported(name, 1, 10 * SECOND);

@@ -192,7 +192,7 @@ impl Inner {
         self.suspects_wait.store(true, Ordering::SeqCst);
         self.plan.load().ports.values().for_each(|port| port.stir());
         self.dispatch.notify_one();
-        // Only now: the work must not wait for what is told of it.
+        // Last, so that the work does not wait for the log.
         self.tell_rescued(rescued).await;
     }
 

@@ -155,7 +155,7 @@ impl Inner {
         let kept = self.parts.store.quarantine(variants).await.into_iter();
         kept.map(|kept| {
             kept.map_err(|error| {
-                // What befell all of them is told once.
+                // The same failure is logged once for all of them.
                 let said = error.to_string();
                 if said != told {
                     self.observe(&Observation::StoreFailed {

@@ -103,7 +103,7 @@ impl<'a> State<'a> {
             Fault::MessageLost(process) => self.of(process, at + CALL_TIMEOUT, |_| {}),
             Fault::StoreDown | Fault::StoreUp | Fault::StoreClockStepped(_) => {
                 let until = match fault {
-                    // A short step back is no gap, and is waited for besides.
+                    // A short step back is no gap, but puts off the judgement by as much.
                     Fault::StoreClockStepped(_) => at + Patience::default().gap,
                     _ => at + CALL_TIMEOUT,
                 };

@@ -31,8 +31,8 @@ impl<T> Parts<T> {
         Self(vec![Part { jobs, patience }])
     }
 
-    /// The largest part, as far as anybody still waits for it. One that is known to fail or to be slow is alone, and
-    /// comes after all the others.
+    /// The largest part, without the events that nobody waits for any more. One that is known to fail or to be slow is
+    /// alone, and comes last.
     pub(super) fn next(&mut self, is_waited_for: impl Fn(&T) -> bool) -> Option<Part<T>> {
         loop {
             self.0.sort_by_key(|part| (part.patience, part.jobs.len()));
