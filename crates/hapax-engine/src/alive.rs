@@ -138,7 +138,7 @@ impl Inner {
     }
 
     /// Reports under every name to every shard, each by itself: a shard that is silent holds up no other.
-    pub(crate) async fn report_alive(&self) {
+    pub(crate) async fn report_alive(self: &Arc<Self>) {
         let reports = self.owners.reports();
         join_all(
             reports
@@ -148,7 +148,7 @@ impl Inner {
         .await;
     }
 
-    async fn report_to(&self, owner: Owner, shard: usize) {
+    async fn report_to(self: &Arc<Self>, owner: Owner, shard: usize) {
         let asked = self.elapsed();
         let report = AliveReport {
             owner,
@@ -168,7 +168,7 @@ impl Inner {
                 if was_unknown {
                     self.dispatch.notify_one();
                 }
-                self.took_back(&rescued).await;
+                self.took_back(rescued);
             }
             Err(error) => self.observe(&Observation::StoreFailed {
                 during: "reporting that this process lives",

@@ -175,7 +175,7 @@ impl Inner {
     pub(crate) async fn rescue_loop(self: Arc<Self>) {
         while !self.rest(self.limits.rescue_every).await {
             match self.parts.store.rescue(RESCUE_MAX).await {
-                Ok(rescued) => self.took_back(&rescued).await,
+                Ok(rescued) => self.took_back(rescued),
                 Err(error) => self.observe(&Observation::StoreFailed {
                     during: "rescuing",
                     error: &error,
@@ -185,22 +185,22 @@ impl Inner {
     }
 
     /// Has what was taken back run, and tells of it.
-    pub(crate) async fn took_back(&self, rescued: &[Rescued]) {
+    pub(crate) fn took_back(self: &Arc<Self>, rescued: Vec<Rescued>) {
         if rescued.is_empty() {
             return;
         }
         self.suspects_wait.store(true, Ordering::SeqCst);
         self.plan.load().ports.values().for_each(|port| port.stir());
         self.dispatch.notify_one();
-        // Last, so that the work does not wait for the log.
-        self.tell_rescued(rescued).await;
+        // By itself: neither the work nor the next report that this process lives waits for the log.
+        self.spawn_loop(Self::tell_rescued(Arc::clone(self), rescued));
     }
 
     /// Tells what was taken back, with its event, which is looked up for the first few only: after a crash there are
     /// hundreds, and their events are being delivered by then.
-    async fn tell_rescued(&self, rescued: &[Rescued]) {
+    async fn tell_rescued(self: Arc<Self>, rescued: Vec<Rescued>) {
         for (index, rescued) in rescued.iter().enumerate() {
-            let record = if index < RESCUE_LOOKED_UP_MAX {
+            let record = if index < RESCUE_LOOKED_UP_MAX && !self.is_stopping() {
                 self.parts.store.get(rescued.event).await.ok().flatten()
             } else {
                 None

@@ -320,7 +320,8 @@ impl Inner {
         self.parts.runtime.spawn(Box::pin(self.door.track_future(body)));
     }
 
-    fn spawn_loop(self: &Arc<Self>, body: impl Future<Output = ()> + Send + 'static) {
+    /// Spawns what ends when the engine does.
+    pub(crate) fn spawn_loop(self: &Arc<Self>, body: impl Future<Output = ()> + Send + 'static) {
         self.parts.runtime.spawn(Box::pin(self.loops.track_future(body)));
     }
 

@@ -34,6 +34,7 @@ pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     state: Arc<Mutex<State>>,
     conflicts_take: Duration,
+    looks_take: Duration,
 }
 
 impl MemoryStore {
@@ -43,6 +44,7 @@ impl MemoryStore {
             clock,
             state: Arc::default(),
             conflicts_take: Duration::ZERO,
+            looks_take: Duration::ZERO,
         }
     }
 
@@ -50,6 +52,13 @@ impl MemoryStore {
     #[must_use]
     pub fn with_slow_conflicts(mut self, each_call: Duration) -> Self {
         self.conflicts_take = each_call;
+        self
+    }
+
+    /// The same store, in which each call of `get` takes this long.
+    #[must_use]
+    pub fn with_slow_looks(mut self, each_call: Duration) -> Self {
+        self.looks_take = each_call;
         self
     }
 

@@ -1,11 +1,14 @@
 //! Who lives: what a dead replica held runs elsewhere, long before its lease ends.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use hapax_core::delivery::HandOver;
 use hapax_core::store::{AcceptRequest, AliveReport, Patience};
-use hapax_core::{Identity, NewDelivery, Owner, SystemRandom};
+use hapax_core::{Clock, Identity, NewDelivery, Owner, SystemRandom};
 use hapax_engine::Answer;
+use hapax_store_laws::MemoryStore;
 use hapax_store_laws::bench::Draft;
 
 use crate::harness::{SECOND, World};
@@ -61,6 +64,28 @@ async fn a_replica_that_has_just_started_waits_until_it_can_tell() {
     assert_eq!(world.sink.ids(), [""; 0]);
     tokio::time::sleep(3 * SECOND).await;
     assert_eq!(world.sink.ids(), ["evt_1"]);
+    engine.shutdown(SECOND).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replica_keeps_its_attempts_while_it_looks_up_what_it_took_over() {
+    let mut world = World::new(|_, _| (50 * SECOND, Answer::done(200)));
+    world.destination(|billing| billing.deadline = 60 * SECOND);
+    let store = MemoryStore::new(Arc::clone(&world.clock) as Arc<dyn Clock>);
+    world.store = Arc::new(store.with_slow_looks(20 * SECOND));
+    let engine = world.start().await;
+    held_by_another(&world).await;
+    tokio::time::sleep(10 * SECOND).await;
+    for _ in 0..2 {
+        engine.accept(vec![world.arrival("evt_2", "{}")]).await.unwrap();
+    }
+    tokio::time::sleep(40 * SECOND).await;
+    assert_eq!(world.sink.ids(), ["evt_2", "evt_1"]);
+    assert_eq!(
+        world.sink.aborted.load(Ordering::SeqCst),
+        0,
+        "it reported all the time"
+    );
     engine.shutdown(SECOND).await;
 }
 

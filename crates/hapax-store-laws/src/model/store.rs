@@ -24,9 +24,7 @@ impl Store for MemoryStore {
     }
 
     async fn quarantine(&self, variants: Vec<Variant>) -> Vec<Result<Quarantined, Error>> {
-        if !self.conflicts_take.is_zero() {
-            tokio::time::sleep(self.conflicts_take).await;
-        }
+        take(self.conflicts_take).await;
         self.step(|state, _| {
             variants
                 .into_iter()
@@ -82,6 +80,7 @@ impl Store for MemoryStore {
     }
 
     async fn get(&self, id: EventId) -> Result<Option<EventRecord>, Error> {
+        take(self.looks_take).await;
         Ok(self.step(|state, _| state.record(id)))
     }
 
@@ -99,5 +98,11 @@ impl Store for MemoryStore {
 
     fn connection_epoch(&self) -> u64 {
         0
+    }
+}
+
+async fn take(time: Duration) {
+    if !time.is_zero() {
+        tokio::time::sleep(time).await;
     }
 }
