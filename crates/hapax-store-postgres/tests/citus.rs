@@ -1,5 +1,5 @@
-//! Every law, and how the guide spreads the tables, on a real Citus cluster: where `HAPAX_TEST_CITUS_URL` names one.
-//! Without it there are no tests here, rather than tests that pass and have looked at nothing.
+//! Every law, how the guide spreads the tables, and purging, on a real Citus cluster: where `HAPAX_TEST_CITUS_URL` names
+//! one. Without it there are no tests here, rather than tests that pass and have looked at nothing.
 //!
 //! `tests/citus/cluster run COMMAND` starts a cluster for a command, given a PostgreSQL that has Citus.
 #![expect(
@@ -7,6 +7,11 @@
     reason = "what the tests stand on must work, or they fail"
 )]
 
+#[path = "it/bench.rs"]
+#[expect(dead_code, reason = "some of it is for the other tests")]
+mod bench;
+#[path = "citus/purging.rs"]
+mod purging;
 #[path = "citus/spread.rs"]
 mod spread;
 #[path = "laws/subject.rs"]
@@ -29,11 +34,18 @@ fn tests() -> Vec<Test> {
         name,
         run: Box::new(|| check(Arc::new(PostgresSubject::new(Layout::Distributed)))),
     });
-    let others = spread::TESTS.iter().map(|(name, run)| Test {
-        name,
-        run: Box::new(run),
-    });
+    let others = purging::TESTS
+        .iter()
+        .chain(spread::TESTS)
+        .map(|(name, run)| Test {
+            name,
+            run: Box::new(run),
+        });
     laws.chain(others).collect()
+}
+
+fn run(test: impl AsyncFnOnce()) {
+    tokio::runtime::Runtime::new().unwrap().block_on(test());
 }
 
 /// What the usual harness does, as far as cargo and nextest ask for it: here the tests depend on the environment.

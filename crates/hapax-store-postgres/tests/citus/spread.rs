@@ -7,6 +7,7 @@ use hapax_store_postgres::{Connector, Distribution, Options, PostgresStore, SCHE
 use hapax_test_postgres::Cluster;
 use tokio_postgres::Client;
 
+use crate::run;
 use crate::subject::distribute;
 
 /// Every test of this file.
@@ -112,8 +113,4 @@ async fn client(url: &str) -> Client {
     let timeout = Duration::from_secs(10);
     let connector = Connector::new(&Secret::new(url), timeout, timeout).unwrap();
     connector.connect().await.unwrap().client
-}
-
-fn run(test: impl AsyncFnOnce()) {
-    tokio::runtime::Runtime::new().unwrap().block_on(test());
 }
