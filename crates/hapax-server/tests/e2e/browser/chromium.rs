@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::process::Stdio;
 use std::time::Duration;
 
+use fantoccini::actions::{InputSource as _, KeyAction, KeyActions};
 use fantoccini::{Client, ClientBuilder, Locator};
 use futures_util::FutureExt as _;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -97,10 +98,16 @@ impl Browser {
         field.send_keys(text).await.unwrap();
     }
 
-    /// Presses keys where the focus is.
+    /// Presses keys as a keyboard does: they go to whatever has the focus, shown or not.
     pub(crate) async fn press(&self, keys: &str) {
-        let focused = self.client.active_element().await.unwrap();
-        focused.send_keys(keys).await.unwrap();
+        let strokes = keys
+            .chars()
+            .fold(KeyActions::new("keyboard".to_owned()), |strokes, value| {
+                strokes
+                    .then(KeyAction::Down { value })
+                    .then(KeyAction::Up { value })
+            });
+        self.client.perform_actions(strokes).await.unwrap();
     }
 
     /// Waits for an element.
