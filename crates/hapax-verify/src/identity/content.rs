@@ -1,10 +1,34 @@
 //! The hash over what stays the same when a sender repeats an event: the body's bytes without the values that change.
 
-use aws_lc_rs::digest::{Context, SHA256};
+use aws_lc_rs::digest::{Context, SHA256, digest};
 
 use super::{Pointer, Pointers};
 use crate::SetupError;
-use crate::verdict::ContentHash;
+
+/// SHA-256 over what stays the same in every attempt at an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Content<'r> {
+    pub(super) hash: [u8; 32],
+    /// Names what is left out; nothing where the hash is over all of the bytes.
+    pub(super) rule: Option<&'r str>,
+}
+
+impl<'r> Content<'r> {
+    /// A body that is not JSON counts as a whole.
+    pub(super) fn of(body: &[u8], changing: Option<&'r ChangingValues>) -> Self {
+        let reduced = changing.and_then(|changing| changing.content(body));
+        reduced.unwrap_or_else(|| Content {
+            hash: bytes_of(digest(&SHA256, body).as_ref()),
+            rule: None,
+        })
+    }
+}
+
+fn bytes_of(digest: &[u8]) -> [u8; 32] {
+    let mut hash = [0; 32];
+    hash.copy_from_slice(digest);
+    hash
+}
 
 /// Where the changing values are, compiled; nothing where all of a body counts.
 #[derive(Debug)]
@@ -31,8 +55,8 @@ impl ChangingValues {
         }))
     }
 
-    /// The hash of a body that is JSON; of anything else there is none.
-    pub(super) fn hash(&self, body: &[u8]) -> Option<ContentHash> {
+    /// The content of a body that is JSON; of anything else there is none.
+    fn content(&self, body: &[u8]) -> Option<Content<'_>> {
         let extracted = self.pointers.extract(body).ok()?;
         let mut cuts: Vec<(usize, usize)> = (0..self.count)
             .filter_map(|slot| extracted.range(slot, body))
@@ -46,11 +70,9 @@ impl ChangingValues {
             from = from.max(end);
         }
         context.update(body.get(from..).unwrap_or_default());
-        let mut hash = [0; 32];
-        hash.copy_from_slice(context.finish().as_ref());
-        Some(ContentHash {
-            rule: self.rule.clone(),
-            hash,
+        Some(Content {
+            hash: bytes_of(context.finish().as_ref()),
+            rule: Some(&self.rule),
         })
     }
 }
@@ -62,7 +84,7 @@ mod tests {
     fn hash(body: &str) -> Option<[u8; 32]> {
         let changing = ["/attempt".parse().unwrap(), "/meta/retry".parse().unwrap()];
         let values = ChangingValues::new(&changing).unwrap().unwrap();
-        values.hash(body.as_bytes()).map(|content| content.hash)
+        values.content(body.as_bytes()).map(|content| content.hash)
     }
 
     #[test]
