@@ -7,19 +7,19 @@ use crate::SetupError;
 
 /// SHA-256 over what stays the same in every attempt at an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Content<'r> {
+pub(super) struct Content {
     pub(super) hash: [u8; 32],
-    /// Names what is left out; nothing where the hash is over all of the bytes.
-    pub(super) rule: Option<&'r str>,
+    /// Whether it was looked for values that change, and is without them.
+    pub(super) is_reduced: bool,
 }
 
-impl<'r> Content<'r> {
+impl Content {
     /// A body that is not JSON counts as a whole.
-    pub(super) fn of(body: &[u8], changing: Option<&'r ChangingValues>) -> Self {
+    pub(super) fn of(body: &[u8], changing: Option<&ChangingValues>) -> Self {
         let reduced = changing.and_then(|changing| changing.content(body));
         reduced.unwrap_or_else(|| Content {
             hash: bytes_of(digest(&SHA256, body).as_ref()),
-            rule: None,
+            is_reduced: false,
         })
     }
 }
@@ -55,8 +55,13 @@ impl ChangingValues {
         }))
     }
 
+    /// Names what is left out.
+    pub(super) fn rule(&self) -> &str {
+        &self.rule
+    }
+
     /// The content of a body that is JSON; of anything else there is none.
-    fn content(&self, body: &[u8]) -> Option<Content<'_>> {
+    fn content(&self, body: &[u8]) -> Option<Content> {
         let extracted = self.pointers.extract(body).ok()?;
         let mut cuts: Vec<(usize, usize)> = (0..self.count)
             .filter_map(|slot| extracted.range(slot, body))
@@ -72,7 +77,7 @@ impl ChangingValues {
         context.update(body.get(from..).unwrap_or_default());
         Some(Content {
             hash: bytes_of(context.finish().as_ref()),
-            rule: Some(&self.rule),
+            is_reduced: true,
         })
     }
 }

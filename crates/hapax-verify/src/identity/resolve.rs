@@ -67,12 +67,12 @@ struct Subject<'a, 'r> {
     root: &'r Reading<'a>,
     facts: &'r [(&'static str, String)],
     changing: Option<&'r ChangingValues>,
-    content: OnceCell<Content<'r>>,
+    content: OnceCell<Content>,
 }
 
-impl<'r> Subject<'_, 'r> {
+impl Subject<'_, '_> {
     /// What the event is judged by: hashed once, whoever asks.
-    fn content(&self) -> Content<'r> {
+    fn content(&self) -> Content {
         *self.content.get_or_init(|| Content::of(self.body, self.changing))
     }
 }
@@ -294,7 +294,8 @@ impl CompiledRule {
     /// What an event's content is judged by, where its body as delivered is not it.
     fn content_hash(&self, subject: &Subject<'_, '_>, body: &EventBody) -> Option<ContentHash> {
         let rule = match (&self.changing, body) {
-            (Some(_), _) => subject.content().rule?,
+            (Some(changing), _) if subject.content().is_reduced => changing.rule(),
+            (Some(_), _) => return None,
             (None, EventBody::Pieces(_)) => "item",
             (None, EventBody::Whole | EventBody::Part(_)) => return None,
         };
