@@ -16,6 +16,7 @@
 //! A JSON string is taken as its content and a JSON number as its literal text, never through a float. `true`, `false`,
 //! `null`, objects and arrays are no ids, and count as missing.
 
+mod changing;
 mod class;
 mod content;
 mod extract;
@@ -27,6 +28,7 @@ mod resolve;
 mod split;
 mod text;
 
+pub use changing::Changing;
 pub use class::{IdClass, OnConflict};
 pub(crate) use extract::{Extracted, Pointers};
 pub(crate) use field::Origin;
@@ -69,7 +71,7 @@ pub struct IdentityRule {
     pub split: Option<Split>,
     /// What differs between two attempts at one event, inside the event's own body, and is no other content.
     #[serde(default)]
-    pub changing: Vec<Pointer>,
+    pub changing: Vec<Changing>,
 }
 
 impl IdentityRule {

@@ -60,7 +60,11 @@ impl OnConflict {
 impl IdRule {
     /// What the rule promises by itself: what it tries first counts.
     pub fn class(&self) -> IdClass {
-        let is_hash = |place: &Place| matches!(place, Place::BodySha256 | Place::RequestSha256);
+        let is_hash = |place: &Place| match place {
+            Place::BodySha256 | Place::RequestSha256 => true,
+            Place::Proof(fact) => fact == "sha256",
+            _ => false,
+        };
         match self.composites().first() {
             None => IdClass::NotDeduplicated,
             Some(first) if first.fields().iter().flat_map(Field::places).any(is_hash) => IdClass::Content,

@@ -16,7 +16,7 @@ use crate::{IdProblem, Rejection, Request, SetupError};
 #[derive(Debug)]
 pub(crate) struct CompiledRule {
     ids: CompiledIds,
-    earlier: CompiledIds,
+    earlier: Option<CompiledIds>,
     kind: Vec<CompiledField>,
     own: Pointers,
     root: Pointers,
@@ -28,8 +28,12 @@ pub(crate) struct CompiledRule {
 
 type CompiledField = Vec<CompiledPlace>;
 
-/// The composites of an id, in the order in which they are tried.
-type CompiledIds = Vec<Vec<CompiledField>>;
+#[derive(Debug)]
+struct CompiledIds {
+    /// In the order in which they are tried.
+    composites: Vec<Vec<CompiledField>>,
+    or_none: bool,
+}
 
 #[derive(Debug)]
 enum CompiledPlace {
@@ -73,7 +77,13 @@ struct Subject<'a, 'r> {
 impl Subject<'_, '_> {
     /// What the event is judged by: hashed once, whoever asks.
     fn content(&self) -> Content {
-        *self.content.get_or_init(|| Content::of(self.body, self.changing))
+        *self.content.get_or_init(|| {
+            let read = match &self.own {
+                Reading::Extracted(extracted) => Some(extracted),
+                Reading::NotNeeded | Reading::Malformed(_) => None,
+            };
+            Content::of(self.body, read, self.changing)
+        })
     }
 }
 
@@ -101,7 +111,12 @@ impl CompiledRule {
         };
         let mut compile_ids = |rule: &IdRule| -> Result<CompiledIds, SetupError> {
             let composites = rule.composites().iter();
-            composites.map(|composite| compile(composite.fields())).collect()
+            Ok(CompiledIds {
+                composites: composites
+                    .map(|composite| compile(composite.fields()))
+                    .collect::<Result<_, _>>()?,
+                or_none: rule.allows_none(),
+            })
         };
         let ids = compile_ids(&rule.event_id)?;
         let earlier = rule.earlier.as_ref().map(compile_ids).transpose()?;
@@ -112,12 +127,12 @@ impl CompiledRule {
         let id_is_signed = rule.event_id.fields().all(|field| is_signed(field, proof));
         Ok(CompiledRule {
             ids,
-            earlier: earlier.unwrap_or_default(),
+            earlier,
             kind,
+            changing: ChangingValues::new(&rule.changing, &mut own)?,
             own,
             root,
             splitter: rule.split.as_ref().map(Splitter::new).transpose()?,
-            changing: ChangingValues::new(&rule.changing)?,
             id_is_signed,
             rule,
         })
@@ -174,30 +189,19 @@ impl CompiledRule {
 
     /// A request that is one event: without an id it is refused.
     fn whole(&self, subject: &Subject<'_, '_>, proven: &Proven) -> Result<Envelope, Rejection> {
-        let (event_id, identification) = if self.ids.is_empty() {
-            (String::new(), Identification::Never)
-        } else {
-            (self.event_id(&self.ids, subject)?, Identification::BySender)
-        };
+        let id = identified(self.event_id(&self.ids, subject)?);
         let event_type = self.event_type(subject);
-        Ok(self.envelope(
-            subject,
-            proven,
-            (event_id, identification),
-            event_type,
-            EventBody::Whole,
-        ))
+        Ok(self.envelope(subject, proven, id, event_type, EventBody::Whole))
     }
 
     /// One of several: without an id it is kept aside, and the others go on.
     fn item(&self, subject: &Subject<'_, '_>, item: Item, proven: &Proven) -> Envelope {
         let (id, event_type) = match item.known {
-            Some(KnownItem { id, event_type }) => (known_id(&id), event_type.and_then(usable_type)),
+            Some(KnownItem { id, event_type }) => (known_id(&id).map(Some), event_type.and_then(usable_type)),
             None => (self.event_id(&self.ids, subject), self.event_type(subject)),
         };
         let id = match id {
-            Ok(id) => (id, Identification::BySender),
-            Err(_) if self.ids.is_empty() => (String::new(), Identification::Never),
+            Ok(id) => identified(id),
             Err(_) => (
                 format!("{UNIDENTIFIED}{}", text::sha256_hex(subject.body)),
                 Identification::Missing,
@@ -215,7 +219,10 @@ impl CompiledRule {
         body: EventBody,
     ) -> Envelope {
         Envelope {
-            earlier_id: self.earlier_id(subject, &event_id),
+            earlier_id: match identification {
+                Identification::BySender => self.earlier_id(subject, &event_id),
+                Identification::Never | Identification::Missing => None,
+            },
             event_id,
             event_type,
             signed_at: proven.signed_at,
@@ -230,17 +237,14 @@ impl CompiledRule {
 
     /// The id that the earlier rule gives the event, where it is another. Where it gives none, nothing came under it.
     fn earlier_id(&self, subject: &Subject<'_, '_>, event_id: &str) -> Option<String> {
-        if self.earlier.is_empty() {
-            return None;
-        }
-        let earlier = self.event_id(&self.earlier, subject).ok()?;
+        let earlier = self.event_id(self.earlier.as_ref()?, subject).ok()??;
         (earlier != event_id).then_some(earlier)
     }
 
-    /// The text of the event id, by these composites.
-    fn event_id(&self, ids: &CompiledIds, subject: &Subject<'_, '_>) -> Result<String, Rejection> {
+    /// The text of the event id, by these composites; nothing where an event may have none and has none.
+    fn event_id(&self, ids: &CompiledIds, subject: &Subject<'_, '_>) -> Result<Option<String>, Rejection> {
         let (mut partial, mut fault) = (None, None);
-        for composite in ids {
+        for composite in &ids.composites {
             let mut parts = Vec::with_capacity(composite.len());
             for field in composite {
                 parts.push(match find(field, subject) {
@@ -261,15 +265,18 @@ impl CompiledRule {
             }
             let has_any = parts.iter().flatten().any(|part| !part.is_empty());
             if has_any && parts.iter().all(Option::is_some) {
-                return Ok(written(&parts));
+                return Ok(Some(written(&parts)));
             }
             if has_any && partial.is_none() {
                 partial = Some(written(&parts));
             }
         }
+        if ids.or_none {
+            return Ok(None);
+        }
         match (fault, partial) {
             (Some(fault), _) => Err(fault),
-            (None, Some(partial)) => Ok(partial),
+            (None, Some(partial)) => Ok(Some(partial)),
             (None, None) => Err(self.missing()),
         }
     }
@@ -430,6 +437,13 @@ fn scalar<'a>(reading: &Reading<'a>, slot: usize) -> Found<'a> {
             Ok(None) => Found::Missing,
             Err(error) => Found::Malformed(error.to_string()),
         },
+    }
+}
+
+fn identified(id: Option<String>) -> (String, Identification) {
+    match id {
+        Some(id) => (id, Identification::BySender),
+        None => (String::new(), Identification::Never),
     }
 }
 
