@@ -192,7 +192,9 @@ pub struct Delivery {
     /// Whether the signature covers every byte of the body. Where it does not, who sees one request can change another.
     #[serde(default = "yes")]
     pub body_is_signed: bool,
-    /// What makes the id stable, or does not.
+    /// Can two different events have one id? `no`, `yes` or `unknown`, and why.
+    pub id_uniqueness: String,
+    /// Can one event arrive under two ids? `no`, `yes` or `unknown`, and why.
     pub id_stability: String,
     /// How it repeats, in words.
     pub retry_policy: String,
@@ -280,7 +282,7 @@ mod tests {
     use crate::identity::Place;
     use crate::scheme::TimestampPlace;
     use crate::sign::{ProviderSigner, generate_secret};
-    use crate::{Field, Identification, Request, Verdict, Verifier, sample};
+    use crate::{Field, IdClass, Identification, OnConflict, Request, Verdict, Verifier, sample};
 
     fn stems(folder: &str) -> BTreeSet<String> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
@@ -311,6 +313,27 @@ mod tests {
         assert_eq!(registered, stems("src/catalogue"));
         assert_eq!(registered, stems("tests/vectors"));
         assert!(FILES.is_sorted());
+    }
+
+    #[test]
+    fn every_preset_says_what_its_ids_are_worth_and_why() {
+        for provider in all() {
+            let (name, rule) = (&provider.name, &provider.identity);
+            assert_eq!(rule.class, rule.event_id.class(), "{name}");
+            assert!(rule.earlier.is_none() || rule.version > 1, "{name}");
+            assert!(
+                rule.earlier.is_none() || rule.class != IdClass::NotDeduplicated,
+                "{name}: what is not deduplicated is not looked up under an earlier id"
+            );
+            let delivery = &provider.delivery;
+            for answer in [&delivery.id_uniqueness, &delivery.id_stability] {
+                let (word, why) = answer.split_once([':', ',']).unwrap_or((answer, ""));
+                assert!(["no", "yes", "unknown"].contains(&word), "{name}: {answer}");
+                assert!(why.len() > 10, "{name}: {answer}");
+            }
+            let repeats = delivery.id_uniqueness.starts_with("yes");
+            assert_eq!(repeats, rule.on_conflict == OnConflict::Accept, "{name}");
+        }
     }
 
     #[test]

@@ -16,6 +16,8 @@
 //! A JSON string is taken as its content and a JSON number as its literal text, never through a float. `true`, `false`,
 //! `null`, objects and arrays are no ids, and count as missing.
 
+mod changing;
+mod class;
 mod content;
 mod extract;
 mod field;
@@ -26,6 +28,8 @@ mod resolve;
 mod split;
 mod text;
 
+pub use changing::Changing;
+pub use class::{IdClass, OnConflict};
 pub(crate) use extract::{Extracted, Pointers};
 pub(crate) use field::Origin;
 pub use field::{Field, FieldList, Place, Pointer};
@@ -46,8 +50,19 @@ pub const UNIDENTIFIED: &str = "unidentified:";
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IdentityRule {
+    /// What the id is worth: what it promises about retries and about other events.
+    pub class: IdClass,
+    /// Counts the changes of `event_id`, from 1.
+    #[serde(default = "first_version")]
+    pub version: u32,
     /// The id: one place, a list that makes a composite, several of these, or none at all.
     pub event_id: IdRule,
+    /// What `event_id` was in the version before. An event that came under it, before an upgrade, comes again after it.
+    #[serde(default)]
+    pub earlier: Option<IdRule>,
+    /// What becomes of a known id with another body, unless the source says otherwise.
+    #[serde(default)]
+    pub on_conflict: OnConflict,
     /// The type: one place, or a list whose present parts are joined by `.`.
     #[serde(default)]
     pub event_type: Option<FieldList>,
@@ -56,17 +71,36 @@ pub struct IdentityRule {
     pub split: Option<Split>,
     /// What differs between two attempts at one event, inside the event's own body, and is no other content.
     #[serde(default)]
-    pub changing: Vec<Pointer>,
+    pub changing: Vec<Changing>,
 }
 
 impl IdentityRule {
     /// A rule for requests that carry one event.
     pub fn new(event_id: impl Into<IdRule>, event_type: Option<FieldList>) -> Self {
+        let event_id = event_id.into();
         IdentityRule {
-            event_id: event_id.into(),
+            class: event_id.class(),
+            version: first_version(),
+            event_id,
+            earlier: None,
+            on_conflict: OnConflict::default(),
             event_type,
             split: None,
             changing: Vec::new(),
         }
     }
+
+    /// The same with another id. What was known about the id before says nothing about this one.
+    #[must_use]
+    pub fn with_event_id(self, event_id: impl Into<IdRule>) -> Self {
+        IdentityRule {
+            split: self.split,
+            changing: self.changing,
+            ..Self::new(event_id, self.event_type)
+        }
+    }
+}
+
+const fn first_version() -> u32 {
+    1
 }

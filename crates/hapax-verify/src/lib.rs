@@ -61,7 +61,7 @@ mod verifier;
 
 pub use answer::{AnswerBody, AnswerRule};
 pub use handshake::Handshake;
-pub use identity::{Field, FieldList, IdRule, IdentityRule, Split};
+pub use identity::{Field, FieldList, IdClass, IdRule, IdentityRule, OnConflict, Split};
 pub use keys::{KeyRequest, Keys, NoKeys};
 pub use options::{OptionKind, OptionSpec, OptionValue, Options};
 pub use proof::{Coded, Proof, TokenPlace, TokenRule};

@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_rules_sample_has_the_id_and_type_where_the_rule_looks() {
         let rule: IdentityRule = toml::from_str(
-            "event_id = [\"body:/data/0/id\", \"header:x-part\"]\nevent_type = \"body:/type\"",
+            "class = \"own-id\"\nevent_id = [\"body:/data/0/id\", \"header:x-part\"]\nevent_type = \"body:/type\"",
         )
         .unwrap();
         let sample = of_rule(&rule, "e1");

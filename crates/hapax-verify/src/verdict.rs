@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use aws_lc_rs::digest::{SHA256, digest};
-
 use crate::KeyRequest;
 
 /// The outcome of a request that was not refused.
@@ -27,6 +25,8 @@ pub enum Verdict {
 pub struct Envelope {
     /// The provider's own id of the event, in the text form described at [`crate::identity`].
     pub event_id: String,
+    /// The id that the version of the rule before this one gave the event, where it is another.
+    pub earlier_id: Option<String>,
     /// The provider's type of the event, if it has one.
     pub event_type: Option<String>,
     /// The timestamp that the signature covers, in unix seconds.
@@ -74,18 +74,6 @@ pub struct ContentHash {
     pub rule: String,
     /// SHA-256 over the rest.
     pub hash: [u8; 32],
-}
-
-impl ContentHash {
-    /// The hash of an item, whatever surrounds it.
-    pub(crate) fn of_item(item: &[u8]) -> Self {
-        let mut hash = [0; 32];
-        hash.copy_from_slice(digest(&SHA256, item).as_ref());
-        ContentHash {
-            rule: "item".to_owned(),
-            hash,
-        }
-    }
 }
 
 /// A secret that a sender hands over.

@@ -9,7 +9,7 @@ use crate::proof::{Prove, Setup, Stop};
 use crate::recipe::SecretNeed;
 use crate::trace::{Step, Trace};
 use crate::verdict::{Envelope, Identification};
-use crate::{Options, Recipe, Rejection, Request, SetupError, Verdict};
+use crate::{IdentityRule, Options, Recipe, Rejection, Request, SetupError, Verdict};
 
 /// Verifies and identifies the requests of one source.
 pub struct Verifier {
@@ -53,6 +53,11 @@ impl Verifier {
         // The rejection is the last step already; there is nothing left to do with it.
         let _ = self.walk(request, &mut Trace::On(&mut steps));
         steps
+    }
+
+    /// Where the ids are, what they are worth, and which version of the rule this is.
+    pub fn identity(&self) -> &IdentityRule {
+        self.identity.rule()
     }
 
     /// Whether the signature covers the event id. Where it does not, a replayer can give an old body a new id.

@@ -184,7 +184,7 @@ fn inhouse(more: &str) -> Scheme {
 }
 
 fn identity() -> hapax_verify::IdentityRule {
-    toml::from_str("event_id = \"body:/id\"").unwrap()
+    toml::from_str("class = \"own-id\"\nevent_id = \"body:/id\"").unwrap()
 }
 
 /// The diagnosis of what one scheme and secret signs and another verifies.

@@ -17,8 +17,8 @@ use crate::output;
 
 /// Show the providers that Hapax knows.
 ///
-/// Without a name: one line each. With a name: its signature scheme, where the event id is, for how long it delivers
-/// again, what it wants answered first, and how well each of these is known (A: read in the provider's own documentation
+/// Without a name: one line each. With a name: its signature scheme, where the event id is and what it is worth, for how long
+/// it delivers again, what it wants answered first, and how well each of these is known (A: read in the provider's own documentation
 /// or source; B: several implementations agree; C: not verified).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

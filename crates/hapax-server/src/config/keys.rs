@@ -160,7 +160,7 @@ pub static SOURCE: Table = Table {
             "event_id",
             "place or list",
             "the preset's",
-            "Where the event id is: `header:NAME`, `body:/json/pointer`, `body-sha256`, or a list that makes a composite. Required with `verify`.",
+            "Where the event id is: `header:NAME`, `body:/json/pointer`, `body-sha256`, or a list that makes a composite; `none` where the sender has no ids, and nothing is a duplicate. Required with `verify`.",
         ),
         key(
             "event_type",

@@ -349,10 +349,11 @@ fn sql_values(sql: &Sql) -> Vec<(&'static str, Value)> {
 }
 
 fn id_rule(rule: &hapax_verify::IdRule) -> Value {
-    match rule.composites() {
-        [] => "none".into(),
-        [composite] => fields(composite),
-        several => Value::Array(several.iter().map(fields).collect()),
+    let mut ways: Vec<Value> = rule.composites().iter().map(fields).collect();
+    ways.extend(rule.allows_none().then(|| Value::from("none")));
+    match ways.as_slice() {
+        [only] => only.clone(),
+        _ => Value::Array(ways),
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use hapax_core::store::is_pointer;
 use hapax_core::{Scope, Secret, SourceName};
 use hapax_verify::{
-    CustomScheme, Field, FieldList, Handshake, IdentityRule, Options, Recipe, Scheme, SecretNeed, SetupError,
+    CustomScheme, Field, FieldList, Handshake, IdRule, IdentityRule, Options, Recipe, Scheme, SecretNeed, SetupError,
     Verifier, catalogue,
 };
 use http::StatusCode;
@@ -111,7 +111,7 @@ pub(super) fn read(name: &str, public_url: Option<&str>, mut section: Section<'_
     let rate_limit = section.parsed("rate_limit", str::parse::<Rate>);
     let indexed = read_indexed(&mut section);
     let ack_status = read_ack_status(&mut section, provider);
-    let event_id = read_fields(&mut section, "event_id");
+    let event_id = read_event_id(&mut section);
     let event_type = read_fields(&mut section, "event_type");
     let windows = read_windows(&mut section, provider);
     let ack = read_ack(&mut section, provider);
@@ -122,7 +122,7 @@ pub(super) fn read(name: &str, public_url: Option<&str>, mut section: Section<'_
         (Some(provider), _) => {
             let mut recipe = provider.recipe();
             if let Some(event_id) = event_id {
-                recipe.identity.event_id = event_id.into();
+                recipe.identity = recipe.identity.with_event_id(event_id);
             }
             recipe.identity.event_type = event_type.or(recipe.identity.event_type);
             (recipe, None)
@@ -302,6 +302,14 @@ fn read_ack_status(section: &mut Section<'_, '_, '_>, provider: Option<&catalogu
             section.problem("ack_status", format_args!("{other} is not 200 or 202"));
             StatusCode::OK
         }
+    }
+}
+
+/// `none` is for senders without ids: none of their events is a duplicate.
+fn read_event_id(section: &mut Section<'_, '_, '_>) -> Option<IdRule> {
+    match section.text_or_texts("event_id")?.as_slice() {
+        [(_, text)] if text == "none" => Some(IdRule::NONE),
+        _ => read_fields(section, "event_id").map(IdRule::from),
     }
 }
 

@@ -14,7 +14,7 @@ fn verdict_with(
     headers: &[(&str, &str)],
     body: &str,
 ) -> Result<Verdict, Rejection> {
-    let identity: IdentityRule = toml::from_str("event_id = \"body:/id\"").unwrap();
+    let identity: IdentityRule = toml::from_str("class = \"own-id\"\nevent_id = \"body:/id\"").unwrap();
     let recipe = Recipe {
         proof: Proof::Token(TokenRule {
             places: vec![TokenPlace::Header("x-token".to_owned())],

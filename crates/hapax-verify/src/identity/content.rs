@@ -1,58 +1,101 @@
 //! The hash over what stays the same when a sender repeats an event: the body's bytes without the values that change.
 
+use std::ops::Range;
+
 use aws_lc_rs::digest::{Context, SHA256};
 
-use super::{Pointer, Pointers};
+use super::{Changing, Extracted, Pointers};
 use crate::SetupError;
-use crate::verdict::ContentHash;
 
-/// Where the changing values are, compiled; nothing where all of a body counts.
+/// SHA-256 over what stays the same in every attempt at an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Content {
+    pub(super) hash: [u8; 32],
+    /// Whether it was looked for values that change, and is without them.
+    pub(super) is_reduced: bool,
+}
+
+/// The changing values, compiled.
 #[derive(Debug)]
 pub(super) struct ChangingValues {
-    pointers: Pointers,
-    count: usize,
+    slots: Vec<usize>,
+    form: Vec<String>,
     rule: String,
 }
 
+impl Content {
+    /// The content of a body of which this was read. One that is neither JSON nor a form with such a value counts as a
+    /// whole.
+    pub(super) fn of(body: &[u8], read: Option<&Extracted<'_>>, changing: Option<&ChangingValues>) -> Self {
+        let cuts = changing.and_then(|changing| changing.cuts(body, read));
+        Content {
+            is_reduced: cuts.is_some(),
+            hash: hash_without(body, cuts.unwrap_or_default()),
+        }
+    }
+}
+
 impl ChangingValues {
-    pub(super) fn new(changing: &[Pointer]) -> Result<Option<Self>, SetupError> {
+    /// Nothing where all of a body counts. The pointers join those that are read of the body in any case.
+    pub(super) fn new(changing: &[Changing], own: &mut Pointers) -> Result<Option<Self>, SetupError> {
         if changing.is_empty() {
             return Ok(None);
         }
-        let mut pointers = Pointers::default();
-        for pointer in changing {
-            pointers.add(pointer)?;
-        }
-        let names: Vec<String> = changing.iter().map(Pointer::to_string).collect();
-        Ok(Some(ChangingValues {
-            pointers,
-            count: changing.len(),
+        let names: Vec<String> = changing.iter().map(Changing::to_string).collect();
+        let mut values = ChangingValues {
+            slots: Vec::new(),
+            form: Vec::new(),
             rule: format!("without {}", names.join(" ")),
-        }))
+        };
+        for value in changing {
+            match value {
+                Changing::Json(pointer) => values.slots.push(own.add(pointer)?),
+                Changing::Form(name) => values.form.push(name.clone()),
+            }
+        }
+        Ok(Some(values))
     }
 
-    /// The hash of a body that is JSON; of anything else there is none.
-    pub(super) fn hash(&self, body: &[u8]) -> Option<ContentHash> {
-        let extracted = self.pointers.extract(body).ok()?;
-        let mut cuts: Vec<(usize, usize)> = (0..self.count)
-            .filter_map(|slot| extracted.range(slot, body))
-            .map(|range| (range.start, range.end))
-            .collect();
-        cuts.sort_unstable();
-        let mut context = Context::new(&SHA256);
-        let mut from = 0;
-        for (start, end) in cuts {
-            context.update(body.get(from..start).unwrap_or_default());
-            from = from.max(end);
-        }
-        context.update(body.get(from..).unwrap_or_default());
-        let mut hash = [0; 32];
-        hash.copy_from_slice(context.finish().as_ref());
-        Some(ContentHash {
-            rule: self.rule.clone(),
-            hash,
-        })
+    /// Names what is left out.
+    pub(super) fn rule(&self) -> &str {
+        &self.rule
     }
+
+    /// Where the values are in a body that is JSON, or a form that has any of them.
+    fn cuts(&self, body: &[u8], read: Option<&Extracted<'_>>) -> Option<Vec<Range<usize>>> {
+        if let Some(read) = read {
+            let mut cuts: Vec<_> = self
+                .slots
+                .iter()
+                .filter_map(|slot| read.range(*slot, body))
+                .collect();
+            cuts.sort_unstable_by_key(|cut| cut.start);
+            return Some(cuts);
+        }
+        let mut start = 0;
+        let mut cuts = Vec::new();
+        for pair in body.split(|byte| *byte == b'&') {
+            let name = form_urlencoded::parse(pair).next().map(|(name, _)| name);
+            if name.is_some_and(|name| self.form.iter().any(|known| *known == name)) {
+                cuts.push(start..start + pair.len());
+            }
+            start += pair.len() + 1;
+        }
+        (!cuts.is_empty()).then_some(cuts)
+    }
+}
+
+fn hash_without(body: &[u8], cuts: Vec<Range<usize>>) -> [u8; 32] {
+    let mut context = Context::new(&SHA256);
+    let mut from = 0;
+    for cut in cuts {
+        context.update(body.get(from..cut.start).unwrap_or_default());
+        from = from.max(cut.end);
+    }
+    context.update(body.get(from..).unwrap_or_default());
+    let mut hash = [0; 32];
+    hash.copy_from_slice(context.finish().as_ref());
+    hash
 }
 
 #[cfg(test)]
@@ -60,9 +103,16 @@ mod tests {
     use super::*;
 
     fn hash(body: &str) -> Option<[u8; 32]> {
-        let changing = ["/attempt".parse().unwrap(), "/meta/retry".parse().unwrap()];
-        let values = ChangingValues::new(&changing).unwrap().unwrap();
-        values.hash(body.as_bytes()).map(|content| content.hash)
+        let changing = [
+            Changing::Json("/attempt".parse().unwrap()),
+            Changing::Json("/meta/retry".parse().unwrap()),
+            Changing::Form("token".to_owned()),
+        ];
+        let mut own = Pointers::default();
+        let values = ChangingValues::new(&changing, &mut own).unwrap();
+        let read = own.extract(body.as_bytes()).ok();
+        let content = Content::of(body.as_bytes(), read.as_ref(), values.as_ref());
+        content.is_reduced.then_some(content.hash)
     }
 
     #[test]
@@ -82,5 +132,14 @@ mod tests {
         );
         assert!(hash(r#"{"id":1}"#).is_some());
         assert_eq!(hash("not json"), None);
+    }
+
+    #[test]
+    fn only_what_changes_is_left_out_of_a_form() {
+        let first = hash("to=a&token=1&text=x");
+        assert_eq!(first, hash("to=a&tok%65n=22&text=x"));
+        assert_ne!(first, hash("to=a&token=1&text=y"));
+        assert_ne!(first, hash("to=b&token=1&text=x"));
+        assert_eq!(hash("to=a&tokens=1"), None);
     }
 }

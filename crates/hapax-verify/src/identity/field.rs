@@ -31,8 +31,8 @@ pub enum Place {
     /// The first value of this name in a form body. What follows a `#` is a JSON pointer into that value, for senders
     /// that put JSON into a form: `form:payload#/trigger_id`.
     Form(String),
-    /// The SHA-256 of the event's own body, in hexadecimal. Only where it is asked for by name: two real events may
-    /// have the same bytes.
+    /// The SHA-256 of the event's own body, in hexadecimal; in an id, of what is left of it without the values that
+    /// change from one attempt to the next. Only where it is asked for by name: two real events may have the same bytes.
     BodySha256,
     /// The value inside the whole request's JSON body.
     Request(Pointer),

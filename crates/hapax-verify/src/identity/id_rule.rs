@@ -12,21 +12,27 @@ const NONE: &str = "none";
 
 /// Where an event's id is.
 ///
-/// The first composite whose parts are all there counts; where none is whole, the first that has any part.
+/// The first composite whose parts are all there counts; where none is whole, the first that has any part. A rule that
+/// ends with `none` gives an event without a whole composite no id at all: it is never a duplicate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdRule {
     composites: Vec<FieldList>,
+    or_none: bool,
 }
 
 impl IdRule {
     /// The sender has no ids: nothing is ever a duplicate.
     pub const NONE: Self = IdRule {
         composites: Vec::new(),
+        or_none: true,
     };
 
     /// Several composites.
     pub const fn first_of(composites: Vec<FieldList>) -> Self {
-        IdRule { composites }
+        IdRule {
+            composites,
+            or_none: false,
+        }
     }
 
     /// The composites, in the order in which they are tried; none where the sender has no ids.
@@ -43,28 +49,27 @@ impl IdRule {
     pub fn is_none(&self) -> bool {
         self.composites.is_empty()
     }
+
+    /// Whether an event may have no id.
+    pub fn allows_none(&self) -> bool {
+        self.or_none
+    }
 }
 
 impl From<FieldList> for IdRule {
     fn from(composite: FieldList) -> Self {
         IdRule {
             composites: vec![composite],
+            or_none: false,
         }
     }
 }
 
 impl fmt::Display for IdRule {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_none() {
-            return formatter.write_str(NONE);
-        }
-        for (index, composite) in self.composites.iter().enumerate() {
-            if index > 0 {
-                formatter.write_str(", or ")?;
-            }
-            composite.fmt(formatter)?;
-        }
-        Ok(())
+        let mut ways: Vec<String> = self.composites.iter().map(FieldList::to_string).collect();
+        ways.extend(self.or_none.then(|| NONE.to_owned()));
+        formatter.write_str(&ways.join(", or "))
     }
 }
 
@@ -80,7 +85,7 @@ impl<'de> Visitor<'de> for IdRuleVisitor {
     type Value = IdRule;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a place such as \"body:/id\", a list of them, a list of lists, or \"none\"")
+        formatter.write_str("a place such as \"body:/id\", a list of them, a list of lists that may end with \"none\", or \"none\"")
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<IdRule, E> {
@@ -94,8 +99,13 @@ impl<'de> Visitor<'de> for IdRuleVisitor {
     fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<IdRule, A::Error> {
         let mut fields: Vec<Field> = Vec::new();
         let mut composites = Vec::new();
+        let mut or_none = false;
         while let Some(entry) = sequence.next_element::<Entry>()? {
+            if or_none {
+                return Err(A::Error::custom("\"none\" is the last way to an id"));
+            }
             match entry {
+                Entry::Field(text) if text == NONE && !composites.is_empty() => or_none = true,
                 Entry::Field(text) => fields.push(text.parse().map_err(A::Error::custom)?),
                 Entry::Composite(list) => composites.push(list),
             }
@@ -104,7 +114,7 @@ impl<'de> Visitor<'de> for IdRuleVisitor {
             (false, false) => Err(A::Error::custom(
                 "a list holds either places or lists of places, not both",
             )),
-            (true, false) => Ok(IdRule { composites }),
+            (true, false) => Ok(IdRule { composites, or_none }),
             (_, true) => Ok(FieldList::new(fields).map_err(A::Error::custom)?.into()),
         }
     }
@@ -141,7 +151,17 @@ mod tests {
             "header:x, or body:/a + body:/b"
         );
         assert_eq!(read("\"none\"").unwrap(), "none");
-        for wrong in ["[]", "[[]]", "3", "[\"body:/a\", [\"body:/b\"]]", "\"id\""] {
+        assert_eq!(read("[[\"body:/a\"], \"none\"]").unwrap(), "body:/a, or none");
+        for wrong in [
+            "[]",
+            "[[]]",
+            "3",
+            "[\"body:/a\", [\"body:/b\"]]",
+            "\"id\"",
+            "[\"none\"]",
+            "[\"none\", [\"body:/a\"]]",
+            "[[\"body:/a\"], \"none\", [\"body:/b\"]]",
+        ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }

@@ -1,20 +1,22 @@
 //! From a proven request to its events, each with its id and type, by a rule compiled once.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
-use super::content::ChangingValues;
+use super::content::{ChangingValues, Content};
 use super::split::{Item, KnownItem, Splitter};
-use super::{Extracted, Field, IdentityRule, Place, Pointers, UNIDENTIFIED, text};
+use super::{Extracted, Field, IdRule, IdentityRule, Place, Pointers, UNIDENTIFIED, text};
 use crate::limits::EVENT_TYPE_BYTES_MAX;
 use crate::proof::{Prove, Proven};
 use crate::request::{query_value, value_in_form};
-use crate::verdict::{Envelope, EventBody, Identification};
+use crate::verdict::{ContentHash, Envelope, EventBody, Identification};
 use crate::{IdProblem, Rejection, Request, SetupError};
 
 /// An identity rule, ready for use.
 #[derive(Debug)]
 pub(crate) struct CompiledRule {
-    ids: Vec<Vec<CompiledField>>,
+    ids: CompiledIds,
+    earlier: Option<CompiledIds>,
     kind: Vec<CompiledField>,
     own: Pointers,
     root: Pointers,
@@ -25,6 +27,13 @@ pub(crate) struct CompiledRule {
 }
 
 type CompiledField = Vec<CompiledPlace>;
+
+#[derive(Debug)]
+struct CompiledIds {
+    /// In the order in which they are tried.
+    composites: Vec<Vec<CompiledField>>,
+    or_none: bool,
+}
 
 #[derive(Debug)]
 enum CompiledPlace {
@@ -61,6 +70,21 @@ struct Subject<'a, 'r> {
     own: Reading<'a>,
     root: &'r Reading<'a>,
     facts: &'r [(&'static str, String)],
+    changing: Option<&'r ChangingValues>,
+    content: OnceCell<Content>,
+}
+
+impl Subject<'_, '_> {
+    /// What the event is judged by: hashed once, whoever asks.
+    fn content(&self) -> Content {
+        *self.content.get_or_init(|| {
+            let read = match &self.own {
+                Reading::Extracted(extracted) => Some(extracted),
+                Reading::NotNeeded | Reading::Malformed(_) => None,
+            };
+            Content::of(self.body, read, self.changing)
+        })
+    }
 }
 
 /// What one place holds.
@@ -85,10 +109,17 @@ impl CompiledRule {
                 })
                 .collect()
         };
-        let composites = rule.event_id.composites().iter();
-        let ids = composites
-            .map(|composite| compile(composite.fields()))
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut compile_ids = |rule: &IdRule| -> Result<CompiledIds, SetupError> {
+            let composites = rule.composites().iter();
+            Ok(CompiledIds {
+                composites: composites
+                    .map(|composite| compile(composite.fields()))
+                    .collect::<Result<_, _>>()?,
+                or_none: rule.allows_none(),
+            })
+        };
+        let ids = compile_ids(&rule.event_id)?;
+        let earlier = rule.earlier.as_ref().map(compile_ids).transpose()?;
         let kind = match &rule.event_type {
             Some(list) => compile(list.fields())?,
             None => Vec::new(),
@@ -96,14 +127,19 @@ impl CompiledRule {
         let id_is_signed = rule.event_id.fields().all(|field| is_signed(field, proof));
         Ok(CompiledRule {
             ids,
+            earlier,
             kind,
+            changing: ChangingValues::new(&rule.changing, &mut own)?,
             own,
             root,
             splitter: rule.split.as_ref().map(Splitter::new).transpose()?,
-            changing: ChangingValues::new(&rule.changing)?,
             id_is_signed,
             rule,
         })
+    }
+
+    pub(crate) fn rule(&self) -> &IdentityRule {
+        &self.rule
     }
 
     pub(crate) fn id_is_signed(&self) -> bool {
@@ -118,58 +154,54 @@ impl CompiledRule {
         };
         let root = read(&self.root, request.body);
         let Some(items) = items else {
-            let subject = Subject {
-                request,
-                body: request.body,
-                index: None,
-                own: read(&self.own, request.body),
-                root: &root,
-                facts: &proven.facts,
-            };
+            let subject = self.subject(request, request.body, None, &root, proven);
             return Ok(vec![self.whole(&subject, proven)?]);
         };
         let count = items.len();
         let mut events = Vec::with_capacity(count);
         for (index, item) in (0..).zip(items) {
             let body = request.body.get(item.own.clone()).unwrap_or_default();
-            let subject = Subject {
-                request,
-                body,
-                index: Some(index),
-                own: read(&self.own, body),
-                root: &root,
-                facts: &proven.facts,
-            };
+            let subject = self.subject(request, body, Some(index), &root, proven);
             events.push(self.item(&subject, item, proven));
         }
         Ok(events)
     }
 
+    fn subject<'a, 'r>(
+        &'r self,
+        request: &'r Request<'a>,
+        body: &'a [u8],
+        index: Option<u32>,
+        root: &'r Reading<'a>,
+        proven: &'r Proven,
+    ) -> Subject<'a, 'r> {
+        Subject {
+            request,
+            body,
+            index,
+            own: read(&self.own, body),
+            root,
+            facts: &proven.facts,
+            changing: self.changing.as_ref(),
+            content: OnceCell::new(),
+        }
+    }
+
     /// A request that is one event: without an id it is refused.
     fn whole(&self, subject: &Subject<'_, '_>, proven: &Proven) -> Result<Envelope, Rejection> {
-        let (event_id, identification) = if self.ids.is_empty() {
-            (String::new(), Identification::Never)
-        } else {
-            (self.event_id(subject)?, Identification::BySender)
-        };
+        let id = identified(self.event_id(&self.ids, subject)?);
         let event_type = self.event_type(subject);
-        Ok(self.envelope(
-            subject,
-            proven,
-            (event_id, identification),
-            event_type,
-            EventBody::Whole,
-        ))
+        Ok(self.envelope(subject, proven, id, event_type, EventBody::Whole))
     }
 
     /// One of several: without an id it is kept aside, and the others go on.
     fn item(&self, subject: &Subject<'_, '_>, item: Item, proven: &Proven) -> Envelope {
         let (id, event_type) = match item.known {
-            Some(KnownItem { id, event_type }) => (known_id(&id), event_type.and_then(usable_type)),
-            None => (self.event_id(subject), self.event_type(subject)),
+            Some(KnownItem { id, event_type }) => (known_id(&id).map(Some), event_type.and_then(usable_type)),
+            None => (self.event_id(&self.ids, subject), self.event_type(subject)),
         };
         let id = match id {
-            Ok(id) => (id, Identification::BySender),
+            Ok(id) => identified(id),
             Err(_) => (
                 format!("{UNIDENTIFIED}{}", text::sha256_hex(subject.body)),
                 Identification::Missing,
@@ -187,6 +219,10 @@ impl CompiledRule {
         body: EventBody,
     ) -> Envelope {
         Envelope {
+            earlier_id: match identification {
+                Identification::BySender => self.earlier_id(subject, &event_id),
+                Identification::Never | Identification::Missing => None,
+            },
             event_id,
             event_type,
             signed_at: proven.signed_at,
@@ -199,10 +235,16 @@ impl CompiledRule {
         }
     }
 
-    /// The text of the event id.
-    fn event_id(&self, subject: &Subject<'_, '_>) -> Result<String, Rejection> {
+    /// The id that the earlier rule gives the event, where it is another. Where it gives none, nothing came under it.
+    fn earlier_id(&self, subject: &Subject<'_, '_>, event_id: &str) -> Option<String> {
+        let earlier = self.event_id(self.earlier.as_ref()?, subject).ok()??;
+        (earlier != event_id).then_some(earlier)
+    }
+
+    /// The text of the event id, by these composites; nothing where an event may have none and has none.
+    fn event_id(&self, ids: &CompiledIds, subject: &Subject<'_, '_>) -> Result<Option<String>, Rejection> {
         let (mut partial, mut fault) = (None, None);
-        for composite in &self.ids {
+        for composite in &ids.composites {
             let mut parts = Vec::with_capacity(composite.len());
             for field in composite {
                 parts.push(match find(field, subject) {
@@ -223,15 +265,18 @@ impl CompiledRule {
             }
             let has_any = parts.iter().flatten().any(|part| !part.is_empty());
             if has_any && parts.iter().all(Option::is_some) {
-                return Ok(written(&parts));
+                return Ok(Some(written(&parts)));
             }
             if has_any && partial.is_none() {
                 partial = Some(written(&parts));
             }
         }
+        if ids.or_none {
+            return Ok(None);
+        }
         match (fault, partial) {
             (Some(fault), _) => Err(fault),
-            (None, Some(partial)) => Ok(partial),
+            (None, Some(partial)) => Ok(Some(partial)),
             (None, None) => Err(self.missing()),
         }
     }
@@ -254,12 +299,17 @@ impl CompiledRule {
     }
 
     /// What an event's content is judged by, where its body as delivered is not it.
-    fn content_hash(&self, subject: &Subject<'_, '_>, body: &EventBody) -> Option<crate::ContentHash> {
-        match (&self.changing, body) {
-            (Some(changing), _) => changing.hash(subject.body),
-            (None, EventBody::Pieces(_)) => Some(crate::ContentHash::of_item(subject.body)),
-            (None, EventBody::Whole | EventBody::Part(_)) => None,
-        }
+    fn content_hash(&self, subject: &Subject<'_, '_>, body: &EventBody) -> Option<ContentHash> {
+        let rule = match (&self.changing, body) {
+            (Some(changing), _) if subject.content().is_reduced => changing.rule(),
+            (Some(_), _) => return None,
+            (None, EventBody::Pieces(_)) => "item",
+            (None, EventBody::Whole | EventBody::Part(_)) => return None,
+        };
+        Some(ContentHash {
+            rule: rule.to_owned(),
+            hash: subject.content().hash,
+        })
     }
 
     fn malformed(&self, detail: String) -> Rejection {
@@ -347,7 +397,7 @@ fn look<'a>(place: &'a CompiledPlace, subject: &Subject<'a, '_>) -> Found<'a> {
         CompiledPlace::Root(slot) => scalar(subject.root, *slot),
         // A body that is no form has no such value, and the next place is looked at.
         CompiledPlace::Form(name) => owned(value_in_form(subject.body, name)),
-        CompiledPlace::BodySha256 => owned(Some(text::sha256_hex(subject.body))),
+        CompiledPlace::BodySha256 => owned(Some(hex::encode(subject.content().hash))),
         CompiledPlace::RequestSha256 => owned(Some(text::sha256_hex(subject.request.body))),
         CompiledPlace::Index => owned(subject.index.map(|index| index.to_string())),
         CompiledPlace::Present(keys) => match &subject.own {
@@ -387,6 +437,13 @@ fn scalar<'a>(reading: &Reading<'a>, slot: usize) -> Found<'a> {
             Ok(None) => Found::Missing,
             Err(error) => Found::Malformed(error.to_string()),
         },
+    }
+}
+
+fn identified(id: Option<String>) -> (String, Identification) {
+    match id {
+        Some(id) => (id, Identification::BySender),
+        None => (String::new(), Identification::Never),
     }
 }
 

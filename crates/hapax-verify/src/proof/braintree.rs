@@ -1,9 +1,9 @@
 //! Braintree: a form with a text that is signed under one or more API keys. The text is base64 of XML.
 //!
-//! The three things that identify an event are looked up in the XML once it is verified, without a general XML reader:
-//! nothing is expanded and nothing is fetched.
+//! What identifies an event is looked up in the XML once it is verified, without a general XML reader: nothing is expanded
+//! and nothing is fetched.
 
-use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
+use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
 use aws_lc_rs::hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -136,7 +136,8 @@ impl Sign for BraintreeProof {
     }
 }
 
-/// Kind, timestamp and the subject's id, as far as the XML has them.
+/// Kind, timestamp and the subject's id, as far as the XML has them, and the hash of the XML: the form around it is not
+/// signed, and names a signature for each key.
 fn facts(payload: &str) -> Vec<(&'static str, String)> {
     let encoded: String = payload.split('\n').collect();
     let xml = STANDARD
@@ -147,7 +148,9 @@ fn facts(payload: &str) -> Vec<(&'static str, String)> {
         return Vec::new();
     };
     let fact = |name: &'static str| Some((name, element(&xml, name)?.to_owned()));
-    ["kind", "timestamp", "id"].into_iter().filter_map(fact).collect()
+    let mut facts: Vec<_> = ["kind", "timestamp", "id"].into_iter().filter_map(fact).collect();
+    facts.push(("sha256", hex::encode(digest(&SHA256, xml.as_bytes()))));
+    facts
 }
 
 /// The text of the first element of this name that has nothing but text.

@@ -33,7 +33,7 @@ struct Page(Vec<String>);
 
 impl Page {
     fn field(&mut self, name: &str, value: impl std::fmt::Display) {
-        self.0.push(format!("{name:<14}{value}"));
+        self.0.push(format!("{name:<17}{value}"));
     }
 }
 
@@ -66,16 +66,24 @@ fn proof(page: &mut Page, provider: &Provider) {
 }
 
 fn event(page: &mut Page, provider: &Provider) {
-    page.field("event id", &provider.identity.event_id);
-    if let Some(fields) = &provider.identity.event_type {
+    let (identity, delivery) = (&provider.identity, &provider.delivery);
+    page.field("event id", &identity.event_id);
+    page.field(
+        "id class",
+        format!(
+            "{}: {} (version {})",
+            identity.class,
+            words::id_class(identity.class),
+            identity.version
+        ),
+    );
+    page.field("", words::id_is_signed(provider));
+    page.field("2 events, 1 id?", &delivery.id_uniqueness);
+    page.field("1 event, 2 ids?", &delivery.id_stability);
+    page.field("on conflict", words::on_conflict(identity.on_conflict));
+    if let Some(fields) = &identity.event_type {
         page.field("event type", fields);
     }
-    let signed = if provider.delivery.id_is_signed {
-        "covered by the signature"
-    } else {
-        "NOT covered by the signature"
-    };
-    page.field("", format!("{}; {signed}", provider.delivery.id_stability));
 }
 
 fn delivery(page: &mut Page, provider: &Provider) {

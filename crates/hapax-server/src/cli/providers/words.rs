@@ -1,7 +1,33 @@
 //! What is said about a preset, wherever it is said.
 
 use hapax_verify::catalogue::{Confidence, Grade, Provider};
-use hapax_verify::{OptionKind, OptionSpec, Proof, SecretNeed};
+use hapax_verify::{IdClass, OnConflict, OptionKind, OptionSpec, Proof, SecretNeed};
+
+/// What ids of a class promise.
+pub fn id_class(class: IdClass) -> &'static str {
+    match class {
+        IdClass::OwnId => "the sender names the event",
+        IdClass::Content => "a hash of the content is part of the id",
+        IdClass::NotDeduplicated => "every request is an event of its own, under an id made here",
+    }
+}
+
+/// Whether a replayer could change the id.
+pub fn id_is_signed(provider: &Provider) -> &'static str {
+    if provider.delivery.id_is_signed {
+        "covered by the signature"
+    } else {
+        "NOT covered by the signature"
+    }
+}
+
+/// What becomes of a known id with another body.
+pub fn on_conflict(on_conflict: OnConflict) -> &'static str {
+    match on_conflict {
+        OnConflict::Quarantine => "quarantine: another body under a known id is kept aside",
+        OnConflict::Accept => "accept: another body under a known id is an event of its own",
+    }
+}
 
 /// How long it delivers again.
 pub fn retry_window(provider: &Provider) -> String {

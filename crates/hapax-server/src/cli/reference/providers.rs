@@ -19,6 +19,16 @@ the sender delivers again and what it wants answered first are right. `hapax pro
 | B | quoted by others, or several implementations agree |
 | C | recalled, and not verified: try it with a real delivery before you rely on it |
 
+**Id class** says what an id is worth:
+
+| class | means |
+|---|---|
+| `own-id` | the sender names the event: a retry has the same id, another event another one |
+| `content` | the sender gives no id: a hash of what stays the same on a retry is part of it, so that other content is another event |
+| `not-deduplicated` | retries do not happen, or cannot be told from new events: every request is an event of its own |
+
+For each provider two questions are answered: can two different events have one id, and can one event arrive under two?
+
 An id that is **not signed** can be changed by somebody who repeats an old delivery: such a copy runs as a new event, and is
 flagged. Where nothing is signed at all, whoever knows the token can send anything.
 ";
@@ -27,8 +37,8 @@ pub(super) fn page() -> String {
     let mut page = super::heading("Providers", "providers");
     page.push_str(INTRODUCTION);
     page.push_str(
-        "\n| provider | line in `hapax.toml` | scheme | event id | id signed | delivers again for | handshake | confidence |\n\
-         |---|---|---|---|---|---|---|---|\n",
+        "\n| provider | line in `hapax.toml` | scheme | event id | id class | id signed | delivers again for | handshake | confidence |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
     );
     for provider in catalogue::all() {
         row(&mut page, provider);
@@ -44,12 +54,13 @@ pub(super) fn page() -> String {
 fn row(page: &mut String, provider: &Provider) {
     let _ = writeln!(
         page,
-        "| [{}](#{}) | `provider = \"{}\"` | {} | `{}` | {} | {} | {} | {} |",
+        "| [{}](#{}) | `provider = \"{}\"` | {} | `{}` | {} | {} | {} | {} | {} |",
         provider.title,
         provider.name,
         provider.name,
         cell(&provider.proof.summary()),
         cell(&provider.identity.event_id.to_string()),
+        provider.identity.class,
         if provider.delivery.id_is_signed {
             "yes"
         } else {
@@ -75,9 +86,22 @@ fn details(page: &mut String, provider: &Provider) {
     }
     let _ = writeln!(
         page,
-        "- {}; {}",
-        provider.delivery.id_stability, provider.delivery.retry_policy
+        "- id: {}, version {}; on conflict: {}",
+        provider.identity.class,
+        provider.identity.version,
+        provider.identity.on_conflict.as_str()
     );
+    let _ = writeln!(
+        page,
+        "- two events with one id? {}",
+        provider.delivery.id_uniqueness
+    );
+    let _ = writeln!(
+        page,
+        "- one event under two ids? {}",
+        provider.delivery.id_stability
+    );
+    let _ = writeln!(page, "- retries: {}", provider.delivery.retry_policy);
     if let Some(handshake) = &provider.handshake {
         let _ = writeln!(page, "- handshake: {handshake}");
     }
@@ -107,6 +131,11 @@ mod tests {
         let page = page();
         for provider in catalogue::all() {
             assert!(page.contains(&format!("| `provider = \"{}\"` |", provider.name)));
+            assert!(
+                page.contains(&provider.delivery.id_uniqueness),
+                "{}",
+                provider.name
+            );
             for choice in &provider.choices {
                 assert!(page.contains(&choice.why), "{}", choice.vector);
             }

@@ -104,6 +104,26 @@ fn a_verify_table_is_checked_whole() {
 }
 
 #[test]
+fn an_id_of_ones_own_has_the_class_that_follows_from_it() {
+    use hapax_verify::IdClass;
+    let verify = "verify = { scheme = \"hmac-sha256\", header = \"x\" }";
+    for (event_id, class) in [
+        ("\"none\"", IdClass::NotDeduplicated),
+        ("[\"body:/order\", \"body-sha256\"]", IdClass::Content),
+        ("\"body:/id\"", IdClass::OwnId),
+    ] {
+        let own = parsed(&with_source(&format!("{CUSTOM}event_id = {event_id}\n{verify}")));
+        assert_eq!(own.sources["stripe"].recipe.identity.class, class, "{event_id}");
+        // What is known about a preset's own ids says nothing about another.
+        let zoom = STRIPE.replace("\"stripe\"", "\"zoom\"");
+        let preset = parsed(&with_source(&format!("{zoom}event_id = {event_id}")));
+        let identity = &preset.sources["stripe"].recipe.identity;
+        assert_eq!((identity.class, identity.version), (class, 1), "{event_id}");
+        assert_eq!(identity.earlier, None, "{event_id}");
+    }
+}
+
+#[test]
 fn a_signature_over_the_url_needs_the_public_url() {
     let text = with_source(&format!(
         "{CUSTOM}event_id = \"body:/id\"\nverify = {{ scheme = \"hmac-sha256\", header = \"x\", signed = \"{{url}}|{{body}}\" }}"

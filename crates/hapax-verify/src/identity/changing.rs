@@ -1,0 +1,36 @@
+//! Values that differ between two attempts at one event, as a rule names them.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+
+use super::Pointer;
+
+/// A value that a sender changes from one attempt at an event to the next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Changing {
+    /// The value at this pointer into the event's own JSON body: `/attempt`.
+    Json(Pointer),
+    /// The values of this name in a form body: `form:token`.
+    Form(String),
+}
+
+impl fmt::Display for Changing {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Changing::Json(pointer) => pointer.fmt(formatter),
+            Changing::Form(name) => write!(formatter, "form:{name}"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Changing {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match text.strip_prefix("form:") {
+            Some(name) => Ok(Changing::Form(name.to_owned())),
+            None => text.parse().map(Changing::Json).map_err(D::Error::custom),
+        }
+    }
+}

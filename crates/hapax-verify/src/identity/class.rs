@@ -1,0 +1,74 @@
+//! What an identity is worth, and what becomes of two bodies under one id.
+
+use std::fmt;
+
+use serde::Deserialize;
+
+use super::{Field, IdRule, Place};
+
+/// What an identity promises about retries and about other events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IdClass {
+    /// The sender names the event: a retry has the same id, and another event another one.
+    OwnId,
+    /// The sender gives no id. A hash of what stays the same on a retry is part of the id, so that other content is
+    /// always another event.
+    Content,
+    /// Retries do not happen, or cannot be told from new events: every request is an event of its own.
+    NotDeduplicated,
+}
+
+/// What becomes of a known id with another body.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnConflict {
+    /// It is kept aside as a conflict, until an operator releases it.
+    #[default]
+    Quarantine,
+    /// It is an event of its own, under the id and the hash of its content.
+    Accept,
+}
+
+impl IdClass {
+    /// The word for it in the catalogue.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            IdClass::OwnId => "own-id",
+            IdClass::Content => "content",
+            IdClass::NotDeduplicated => "not-deduplicated",
+        }
+    }
+}
+
+impl fmt::Display for IdClass {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.as_str())
+    }
+}
+
+impl OnConflict {
+    /// The word for it in a configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            OnConflict::Quarantine => "quarantine",
+            OnConflict::Accept => "accept",
+        }
+    }
+}
+
+impl IdRule {
+    /// What the rule promises by itself: what it tries first counts.
+    pub fn class(&self) -> IdClass {
+        let is_hash = |place: &Place| match place {
+            Place::BodySha256 | Place::RequestSha256 => true,
+            Place::Proof(fact) => fact == "sha256",
+            _ => false,
+        };
+        match self.composites().first() {
+            None => IdClass::NotDeduplicated,
+            Some(first) if first.fields().iter().flat_map(Field::places).any(is_hash) => IdClass::Content,
+            Some(_) => IdClass::OwnId,
+        }
+    }
+}
