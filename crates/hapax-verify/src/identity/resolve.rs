@@ -301,8 +301,7 @@ impl CompiledRule {
     /// What an event's content is judged by, where its body as delivered is not it.
     fn content_hash(&self, subject: &Subject<'_, '_>, body: &EventBody) -> Option<ContentHash> {
         let rule = match (&self.changing, body) {
-            (Some(changing), _) if subject.content().is_reduced => changing.rule(),
-            (Some(_), _) => return None,
+            (Some(changing), _) => subject.content().is_reduced.then(|| changing.rule())?,
             (None, EventBody::Pieces(_)) => "item",
             (None, EventBody::Whole | EventBody::Part(_)) => return None,
         };
