@@ -41,6 +41,7 @@
 mod answer;
 pub mod catalogue;
 pub mod diagnose;
+mod form;
 mod handshake;
 pub mod identity;
 mod keys;

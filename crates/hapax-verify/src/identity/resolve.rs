@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use super::content::ChangingValues;
 use super::split::{Item, KnownItem, Splitter};
 use super::{Extracted, Field, IdentityRule, Place, Pointers, UNIDENTIFIED, text};
+use crate::form::Form;
 use crate::limits::EVENT_TYPE_BYTES_MAX;
 use crate::proof::{Prove, Proven};
-use crate::request::{query_value, value_in_form};
+use crate::request::query_value;
 use crate::verdict::{Envelope, EventBody, Identification};
 use crate::{IdProblem, Rejection, Request, SetupError};
 
@@ -346,7 +347,7 @@ fn look<'a>(place: &'a CompiledPlace, subject: &Subject<'a, '_>) -> Found<'a> {
         CompiledPlace::Own(slot) => scalar(&subject.own, *slot),
         CompiledPlace::Root(slot) => scalar(subject.root, *slot),
         // A body that is no form has no such value, and the next place is looked at.
-        CompiledPlace::Form(name) => owned(value_in_form(subject.body, name)),
+        CompiledPlace::Form(name) => owned(Form::new(subject.request.headers, subject.body).value(name)),
         CompiledPlace::BodySha256 => owned(Some(text::sha256_hex(subject.body))),
         CompiledPlace::RequestSha256 => owned(Some(text::sha256_hex(subject.request.body))),
         CompiledPlace::Index => owned(subject.index.map(|index| index.to_string())),
