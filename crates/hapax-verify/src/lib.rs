@@ -65,11 +65,11 @@ pub use handshake::Handshake;
 pub use identity::{Field, FieldList, IdRule, IdentityRule, Split};
 pub use keys::{KeyRequest, Keys, NoKeys};
 pub use options::{OptionKind, OptionSpec, OptionValue, Options};
-pub use proof::{Coded, Proof, TokenPlace, TokenRule};
+pub use proof::{BodyHashClaim, Coded, JwtAlgorithm, JwtRule, Proof, TokenPlace, TokenRule};
 pub use recipe::{Recipe, SecretNeed};
 pub use rejection::{IdProblem, Rejection, SignatureProblem};
 pub use request::{Headers, Request};
-pub use scheme::{Algorithm, CustomScheme, Encoding, Scheme};
+pub use scheme::{Algorithm, CustomKind, CustomScheme, Encoding, Scheme};
 pub use setup::{FieldProblem, SecretProblem, SetupError};
 pub use trace::{Step, StepOutcome};
 pub use verdict::{
