@@ -27,7 +27,7 @@ pub use admin::{
     SAVED_VIEWS_MAX, SavedView, SourceState,
 };
 pub use alive::{Alive, AliveReport, Patience};
-pub use body_term::{BodyTerm, IndexedValue, POINTER_BYTES_MAX, is_pointer, value_at};
+pub use body_term::{BodyTerm, IndexedValue, POINTER_BYTES_MAX, is_pointer, json_text, value_at};
 pub use error::Error;
 pub use query::{
     AttemptView, Backlog, ConflictView, Copies, Counts, Cursor, DeadGroup, DeliveryView, DuplicateTally,

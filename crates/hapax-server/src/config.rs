@@ -132,12 +132,14 @@ pub fn parse(
 }
 
 impl Config {
-    /// The public URL of a source, for senders that sign it; empty if it is not known.
+    /// The URL that a source's sender calls; empty if it is not known.
     pub fn public_url_of(&self, source: &str) -> String {
-        self.server
-            .public_url
-            .as_ref()
-            .map_or_else(String::new, |base| format!("{base}/in/{source}"))
+        let own = self
+            .sources
+            .get(source)
+            .and_then(|source| source.public_url.clone());
+        let of_server = || Some(format!("{}/in/{source}", self.server.public_url.as_ref()?));
+        own.or_else(of_server).unwrap_or_default()
     }
 
     /// One line for each warning: `hapax.toml:3:1: …`.
@@ -266,7 +268,7 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
             BTreeMap::new(),
             report,
         );
-        let source = source::read(name, config.server.public_url.as_deref(), section);
+        let source = source::read(name, &config.server, section);
         config
             .sources
             .extend(source.map(|source| ((*name).to_owned(), source)));

@@ -12,7 +12,9 @@ pub enum Error {
     #[error("`{0}` is not an address to deliver to; write http://HOST:PORT/PATH or https://…")]
     Url(String),
     /// No such provider.
-    #[error("there is no provider `{name}`; the known ones are {known}")]
+    #[error(
+        "there is no provider `{name}` (a source of a configuration is none); the known ones are {known}"
+    )]
     Provider {
         /// What was asked for.
         name: String,

@@ -62,6 +62,10 @@ static FILES: &[(&str, &str)] = &[
     ("razorpay", include_str!("catalogue/razorpay.toml")),
     ("resend", include_str!("catalogue/resend.toml")),
     ("sendgrid", include_str!("catalogue/sendgrid.toml")),
+    (
+        "sendgrid-inbound-parse",
+        include_str!("catalogue/sendgrid-inbound-parse.toml"),
+    ),
     ("sentry", include_str!("catalogue/sentry.toml")),
     ("shopify", include_str!("catalogue/shopify.toml")),
     ("slack", include_str!("catalogue/slack.toml")),
@@ -187,6 +191,9 @@ pub struct Delivery {
     /// How long the provider waits for an answer; `None` if it is not known.
     #[serde(default)]
     pub timeout_seconds: Option<u32>,
+    /// How large its bodies may be, in bytes, where it says so and that is much.
+    #[serde(default)]
+    pub body_bytes_max: Option<u64>,
     /// Whether the signature covers the event id.
     pub id_is_signed: bool,
     /// Whether the signature covers every byte of the body. Where it does not, who sees one request can change another.

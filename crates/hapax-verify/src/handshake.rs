@@ -20,6 +20,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::limits::{HANDSHAKE_BODY_BYTES_MAX, HANDSHAKE_ECHO_BYTES_MAX};
+use crate::request::json_text;
 use crate::verdict::HandshakeAnswer;
 use crate::{Options, Rejection, Request, Verdict};
 
@@ -134,7 +135,7 @@ fn echo(challenge: String) -> Result<Verdict, Rejection> {
 fn small_json<T: DeserializeOwned>(request: &Request<'_>) -> Option<T> {
     let may_be = request.method == "POST" && request.body.len() <= HANDSHAKE_BODY_BYTES_MAX;
     may_be
-        .then(|| serde_json::from_slice(request.body).ok())
+        .then(|| serde_json::from_slice(json_text(request.body)).ok())
         .flatten()
 }
 

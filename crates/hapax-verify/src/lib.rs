@@ -41,6 +41,7 @@
 mod answer;
 pub mod catalogue;
 pub mod diagnose;
+mod form;
 mod handshake;
 pub mod identity;
 mod keys;
@@ -64,11 +65,11 @@ pub use handshake::Handshake;
 pub use identity::{Field, FieldList, IdClass, IdRule, IdentityRule, OnConflict, Split};
 pub use keys::{KeyRequest, Keys, NoKeys};
 pub use options::{OptionKind, OptionSpec, OptionValue, Options};
-pub use proof::{Coded, Proof, TokenPlace, TokenRule};
+pub use proof::{BodyHashClaim, Coded, JwtAlgorithm, JwtRule, Proof, TokenPlace, TokenRule};
 pub use recipe::{Recipe, SecretNeed};
 pub use rejection::{IdProblem, Rejection, SignatureProblem};
 pub use request::{Headers, Request};
-pub use scheme::{Algorithm, CustomScheme, Encoding, Scheme};
+pub use scheme::{Algorithm, CustomKind, CustomScheme, Encoding, Scheme};
 pub use setup::{FieldProblem, SecretProblem, SetupError};
 pub use trace::{Step, StepOutcome};
 pub use verdict::{

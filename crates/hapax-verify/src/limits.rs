@@ -54,8 +54,11 @@ pub const DIAGNOSIS_BODY_BYTES_MAX: usize = 256 * 1024;
 /// How many secrets of others a diagnosis tries.
 pub const DIAGNOSIS_SECRETS_MAX: usize = 64;
 
-/// How many fields a signed form may have. Twilio sends a few dozen.
+/// How many fields a signed form may have, and how many parts one in parts. Twilio sends a few dozen.
 pub const FORM_FIELDS_MAX: usize = 1_000;
+
+/// The longest headers of one part of a form. A file's name is in them.
+pub const PART_HEADER_BYTES_MAX: usize = 8192;
 
 /// How many headers a sender may list as signed.
 pub const SIGNED_HEADERS_MAX: usize = 64;

@@ -5,7 +5,9 @@
 mod any;
 mod certificate;
 mod coded;
+mod custom;
 mod instant;
+mod jwt;
 mod key_url;
 mod keyed;
 mod public_key;
@@ -22,7 +24,9 @@ mod paypal;
 mod plaid;
 mod twilio;
 
+pub(crate) use certificate::pem_block;
 pub use coded::Coded;
+pub use jwt::{BodyHashClaim, JwtAlgorithm, JwtRule};
 pub(crate) use signature::{Content, SignatureProof, concatenate, hmac_algorithm, sent_name, tag};
 pub use token::{TokenPlace, TokenRule};
 
@@ -37,15 +41,13 @@ use crate::{KeyRequest, Options, Rejection, Request, Scheme, SetupError, Signatu
 /// How a sender proves that it sent a request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "the large variant is the usual one, and there are as many as there are sources"
-)]
 pub enum Proof {
     /// A signature that is described by data.
     Signature(Scheme),
     /// A shared secret that is sent along. Whoever sees one request can send others.
     Token(TokenRule),
+    /// A signed token that is sent along. It covers the body only where it names the body's hash.
+    Jwt(JwtRule),
     /// Any of these: the first that the request has anything of counts.
     Any(Vec<Proof>),
     /// One that no data describes.
@@ -106,7 +108,8 @@ impl Proof {
     pub(crate) fn compile(&self, setup: &Setup<'_>) -> Result<Box<dyn Prove>, SetupError> {
         Ok(match self {
             Proof::Signature(scheme) => Box::new(SignatureProof::new(scheme.clone(), setup)?),
-            Proof::Token(rule) => Box::new(token::TokenProof::new(rule, setup)),
+            Proof::Token(rule) => Box::new(token::TokenProof::new(rule, setup)?),
+            Proof::Jwt(rule) => Box::new(jwt::JwtProof::new(rule, setup)?),
             Proof::Any(proofs) => Box::new(any::AnyProof::new(proofs, setup)?),
             Proof::Coded(coded) => coded.code().compile(setup)?,
         })
@@ -116,6 +119,7 @@ impl Proof {
         match self {
             Proof::Signature(scheme) => signature::signer(scheme, secret, options),
             Proof::Token(rule) => Ok(token::signer(rule, secret, options)),
+            Proof::Jwt(rule) => jwt::signer(rule, secret),
             Proof::Any(proofs) => any::signer(proofs, secret, options),
             Proof::Coded(coded) => coded.code().signer(secret, options),
         }
@@ -125,7 +129,7 @@ impl Proof {
     pub fn check(&self) -> Result<(), SetupError> {
         match self {
             Proof::Signature(scheme) => scheme.check(),
-            Proof::Token(_) | Proof::Coded(_) => Ok(()),
+            Proof::Token(_) | Proof::Jwt(_) | Proof::Coded(_) => Ok(()),
             Proof::Any(proofs) => proofs.iter().try_for_each(Proof::check),
         }
     }
@@ -134,7 +138,7 @@ impl Proof {
     pub fn covers_url(&self) -> bool {
         match self {
             Proof::Signature(scheme) => scheme.signed.covers_url(),
-            Proof::Token(_) => false,
+            Proof::Token(_) | Proof::Jwt(_) => false,
             Proof::Coded(coded) => coded.code().covers_url(),
             Proof::Any(proofs) => proofs.iter().any(Proof::covers_url),
         }
@@ -145,6 +149,7 @@ impl Proof {
         match self {
             Proof::Signature(scheme) => scheme.timestamp.as_ref().map(|rule| rule.tolerance_seconds),
             Proof::Token(_) => None,
+            Proof::Jwt(rule) => Some(rule.tolerance_seconds),
             Proof::Any(proofs) => proofs.iter().find_map(Proof::tolerance_seconds),
             Proof::Coded(coded) => coded.code().tolerance_seconds(),
         }
@@ -154,7 +159,7 @@ impl Proof {
     pub fn scheme(&self) -> Option<&Scheme> {
         match self {
             Proof::Signature(scheme) => Some(scheme),
-            Proof::Token(_) | Proof::Any(_) | Proof::Coded(_) => None,
+            Proof::Token(_) | Proof::Jwt(_) | Proof::Any(_) | Proof::Coded(_) => None,
         }
     }
 
@@ -163,6 +168,7 @@ impl Proof {
         match self {
             Proof::Signature(scheme) => scheme.headers.iter().map(|name| sent_name(name)).collect(),
             Proof::Token(rule) => rule.headers(),
+            Proof::Jwt(rule) => rule.place.header().into_iter().collect(),
             Proof::Any(proofs) => proofs.iter().flat_map(Proof::headers).collect(),
             Proof::Coded(coded) => coded
                 .code()
@@ -173,11 +179,21 @@ impl Proof {
         }
     }
 
+    /// The headers that hold something to be let in with again, in lower case: what is stored of a request still has them.
+    pub fn credentials(&self) -> Vec<String> {
+        match self {
+            Proof::Token(_) | Proof::Jwt(_) => self.headers(),
+            Proof::Any(proofs) => proofs.iter().flat_map(Proof::credentials).collect(),
+            Proof::Signature(_) | Proof::Coded(_) => Vec::new(),
+        }
+    }
+
     /// What it is, in a few words.
     pub fn summary(&self) -> String {
         match self {
             Proof::Signature(scheme) => scheme.summary(),
             Proof::Token(rule) => rule.summary(),
+            Proof::Jwt(rule) => rule.summary(),
             Proof::Any(proofs) => {
                 let each: Vec<String> = proofs.iter().map(Proof::summary).collect();
                 each.join(", or ")
@@ -192,8 +208,14 @@ impl Proof {
             Proof::Signature(scheme) => scheme.takes(secret),
             Proof::Token(rule) => rule.takes(secret),
             Proof::Any(proofs) => proofs.iter().any(|proof| proof.takes(secret)),
-            Proof::Coded(_) => true,
+            Proof::Jwt(_) | Proof::Coded(_) => true,
         }
+    }
+}
+
+impl From<Scheme> for Proof {
+    fn from(scheme: Scheme) -> Self {
+        Proof::Signature(scheme)
     }
 }
 

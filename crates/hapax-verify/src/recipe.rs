@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::{Handshake, IdentityRule, Proof, Scheme};
+use crate::{Handshake, IdentityRule, Proof};
 
 /// How a sender's requests are judged: a preset's recipe, or a source's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,10 +29,10 @@ pub enum SecretNeed {
 }
 
 impl Recipe {
-    /// A sender that signs by a scheme of its own.
-    pub fn custom(scheme: Scheme, identity: IdentityRule) -> Self {
+    /// A sender without a preset.
+    pub fn custom(proof: impl Into<Proof>, identity: IdentityRule) -> Self {
         Recipe {
-            proof: Proof::Signature(scheme),
+            proof: proof.into(),
             identity,
             handshakes: Vec::new(),
             secrets: SecretNeed::Required,

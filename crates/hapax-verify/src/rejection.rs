@@ -125,7 +125,7 @@ pub enum SignatureProblem {
     #[error("the header holds no timestamp, and the signature covers one")]
     TimestampMissing,
     /// The signature covers the public URL, and it is not configured.
-    #[error("it covers the public URL, which is not known here; set `server.public_url`")]
+    #[error("it covers the public URL, which is not known here; set `public_url`")]
     UrlUnknown,
     /// No secret is configured.
     #[error("there is no secret to check it with; add the sender's to `secrets`")]
@@ -133,6 +133,11 @@ pub enum SignatureProblem {
     /// A shared token is not one of the secrets.
     #[error("the token is none of the secrets; check that both sides have the same")]
     TokenMismatch,
+    /// As a mismatch, where the body is not what is signed.
+    #[error(
+        "it matches none of the secrets; check that both sides have the same, or the two halves of one key"
+    )]
+    SecretMismatch,
     /// As a mismatch, where the URL is signed too.
     #[error(
         "it matches none of the secrets; check the secret, and that the public URL here is exactly the one that the \

@@ -8,7 +8,8 @@ mod entities;
 mod key;
 mod template;
 
-pub use custom::CustomScheme;
+pub(crate) use custom::tolerance_seconds;
+pub use custom::{CustomKind, CustomScheme};
 pub(crate) use key::{base64_secret, derive, select};
 pub use template::Template;
 pub(crate) use template::{Part, header_name};

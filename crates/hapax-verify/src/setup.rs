@@ -89,6 +89,26 @@ pub enum SetupError {
         /// What was written.
         name: String,
     },
+    /// A `verify` table lacks something that its scheme needs.
+    #[error("`scheme = \"{scheme}\"` needs `{key}`: {what}")]
+    VerifyKeyMissing {
+        /// The scheme.
+        scheme: &'static str,
+        /// The key, or the choice of them.
+        key: &'static str,
+        /// What it is.
+        what: &'static str,
+    },
+    /// A `verify` table has something that its scheme does not read.
+    #[error("`scheme = \"{scheme}\"` takes no `{key}`; remove it{}", takes(.known))]
+    VerifyKeyUnused {
+        /// The scheme.
+        scheme: &'static str,
+        /// The key.
+        key: &'static str,
+        /// The keys that it takes.
+        known: &'static [&'static str],
+    },
     /// A scheme without any header or signature to look at.
     #[error("the scheme names no {what}")]
     SchemeIncomplete {
@@ -171,6 +191,9 @@ pub enum SecretProblem {
         /// What it should be.
         expected: &'static str,
     },
+    /// It is not a user name and a password.
+    #[error("it is not `user:password`; write both with a colon between them, as the sender has them")]
+    NotUserAndPassword,
     /// It has the right length and is no key all the same.
     #[error("it is not an Ed25519 key")]
     NotAKey,
@@ -193,6 +216,13 @@ pub enum FieldProblem {
     /// The JSON pointer reaches too deep.
     #[error("the JSON pointer is deeper than {POINTER_DEPTH_MAX}")]
     PointerDepth,
+}
+
+fn takes(known: &[&str]) -> String {
+    match known {
+        [] => String::new(),
+        known => format!(" (it takes `{}`)", known.join("`, `")),
+    }
 }
 
 fn after(prefix: Option<&str>) -> String {

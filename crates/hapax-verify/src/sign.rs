@@ -284,7 +284,7 @@ pub fn generate_secret(provider: &Provider, random: &[u8; 32]) -> SecretPair {
         Proof::Signature(scheme) => {
             asymmetric_pair(scheme, random).unwrap_or_else(|| prefixed(secret_text(scheme, random)))
         }
-        Proof::Token(_) | Proof::Any(_) => prefixed(hex::encode(random)),
+        Proof::Token(_) | Proof::Jwt(_) | Proof::Any(_) => prefixed(hex::encode(random)),
     }
 }
 
@@ -362,7 +362,7 @@ fn signing_key(scheme: &Scheme, secret: &str) -> Result<(usize, Material), Secre
 fn p256_key_pair(bytes: &[u8]) -> Result<EcdsaKeyPair, SecretProblem> {
     EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, bytes).map_err(|_| {
         SecretProblem::NotASigningKey {
-            expected: "private key on P-256 in PKCS #8",
+            expected: "private key on P-256 in PKCS #8, as PEM or base64",
         }
     })
 }

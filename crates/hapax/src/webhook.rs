@@ -20,6 +20,7 @@ mod tx;
 use axum_core::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hapax_core::Timestamp;
+use hapax_core::store::json_text;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
@@ -99,7 +100,7 @@ impl Webhook {
 
     /// The body read as JSON.
     pub fn json<'b, T: serde::Deserialize<'b>>(&'b self) -> serde_json::Result<T> {
-        serde_json::from_slice(&self.body)
+        serde_json::from_slice(json_text(&self.body))
     }
 }
 

@@ -39,11 +39,17 @@ pub fn is_pointer(text: &str) -> bool {
     text.starts_with('/') && text.len() <= POINTER_BYTES_MAX && escapes_are_whole
 }
 
+/// A body to be read as JSON: without the byte-order mark that a few senders write before it. What is stored and delivered
+/// keeps it.
+pub fn json_text(body: &[u8]) -> &[u8] {
+    body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
+}
+
 /// The value at a pointer as text; none where there is none, or an object or a list. As in most readers of JSON, the
 /// last of several equal keys counts.
 pub fn value_at<'body>(body: &'body [u8], pointer: &str) -> Option<Cow<'body, str>> {
     let tokens: Vec<Cow<'_, str>> = pointer.split('/').skip(1).map(unescape).collect();
-    let mut reader = serde_json::Deserializer::from_slice(body);
+    let mut reader = serde_json::Deserializer::from_slice(json_text(body));
     let raw = At(&tokens).deserialize(&mut reader).ok()??;
     reader.end().ok()?;
     let raw = raw.get().trim();
@@ -204,6 +210,8 @@ mod tests {
             ("/twice", "last"),
         ] {
             assert_eq!(value_at(BODY, pointer).as_deref(), Some(value), "{pointer}");
+            let marked = [b"\xef\xbb\xbf", BODY].concat();
+            assert_eq!(value_at(&marked, pointer).as_deref(), Some(value), "{pointer}");
         }
     }
 

@@ -179,7 +179,8 @@ const SOURCE_EXAMPLE: &str = r#"
 # secrets = ["env:STRIPE_WEBHOOK_SECRET"]
 # deliver_to = ["app"]
 
-# A sender without a preset: say how it signs, and where its ids are.
+# A sender without a preset: say how it proves itself, and where its ids are. `scheme` is a signature (hmac-sha256,
+# hmac-sha512, hmac-sha1, ed25519, ecdsa-p256), a signed token (jwt), or a shared secret (token, basic).
 # [sources.inhouse]
 # verify = { scheme = "hmac-sha256", header = "x-signature", signed = "{body}" }
 # event_id = "header:x-event-id"

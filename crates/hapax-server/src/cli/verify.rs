@@ -54,7 +54,7 @@ pub struct Args {
     #[arg(long, value_name = "ID=FILE")]
     pub key: Vec<String>,
 
-    /// The public URL that the sender was given [default: the source's, by `server.public_url`]
+    /// The public URL that the sender was given [default: the source's, by `public_url`]
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
 

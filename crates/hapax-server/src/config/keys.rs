@@ -98,13 +98,13 @@ pub static SERVER: Table = Table {
             "body_limit",
             "size",
             "`5MiB`",
-            "The largest body taken, 1KiB to 64MiB; a larger one is answered 413.",
+            "The largest body taken, 1KiB to 64MiB; a larger one is answered 413. A source may have its own.",
         ),
         key(
             "public_url",
             "URL",
             NONE,
-            "The URL under which senders reach `listen`, for those that sign it. Never taken from a request.",
+            "The URL under which senders reach `listen`, for those that sign it. Never taken from a request. A source may have its own.",
         ),
         key(
             "key_server",
@@ -157,10 +157,22 @@ pub static SOURCE: Table = Table {
             "Where its events go. Without any they are stored and ignored.",
         ),
         key(
+            "public_url",
+            "URL",
+            "`server.public_url` and `/in/NAME`",
+            "The whole URL that the sender calls, where a proxy in between changes the path. Senders that sign the URL sign this one, with the query of the request.",
+        ),
+        key(
+            "body_limit",
+            "size",
+            "the preset's, or `server.body_limit` if that is more",
+            "The largest body taken, 1KiB to 64MiB; a larger one is answered 413. Presets whose senders document large bodies (GitHub, GitLab, Mailgun, Postmark, SendGrid Inbound Parse) have a fitting one.",
+        ),
+        key(
             "event_id",
             "place or list",
             "the preset's",
-            "Where the event id is: `header:NAME`, `body:/json/pointer`, `body-sha256`, or a list that makes a composite; `none` where the sender has no ids, and nothing is a duplicate. Required with `verify`.",
+            "Where the event id is: `header:NAME`, `body:/json/pointer`, `form:NAME`, `query:NAME`, `body-sha256`, or a list that makes a composite; `none` where the sender has no ids, and nothing is a duplicate. Required with `verify`.",
         ),
         key(
             "event_type",
@@ -247,26 +259,38 @@ pub static REDIS: Table = Table {
 /// `[sources.NAME.verify]`.
 pub static VERIFY: Table = Table {
     header: "[sources.NAME.verify]",
-    help: "How a sender without a preset signs.",
+    help: "How a sender without a preset proves itself. Each scheme reads some of these keys; one that it does not read is refused. \
+           The guide `docs/guides/custom-sources.md` has an example of each.",
     keys: &[
         key(
             "scheme",
             TEXT,
             REQUIRED,
-            "`hmac-sha1`, `hmac-sha256`, `hmac-sha512` or `ed25519`.",
+            "A signature: `hmac-sha1`, `hmac-sha256`, `hmac-sha512`, `ed25519` or `ecdsa-p256`. A signed token: `jwt`. A shared secret that is sent along: `token`, or `basic` as `user:password`.",
         ),
-        key("header", TEXT, REQUIRED, "The header that holds the signature."),
+        key(
+            "header",
+            TEXT,
+            "`authorization` for `jwt`; otherwise required",
+            "The header that holds the signature or token.",
+        ),
+        key(
+            "query",
+            TEXT,
+            NONE,
+            "`token`: the parameter of the query that holds it, instead of a header.",
+        ),
         key(
             "encoding",
             TEXT,
             "`hex`",
-            "How the signature is written: `hex` or `base64`.",
+            "How the signature is written, or the hash in `body_hash_claim`: `hex` or `base64`. A signature of `ecdsa-p256` is in DER.",
         ),
         key(
             "prefix",
             TEXT,
-            NONE,
-            "What stands before the signature in its header, such as `sha256=`.",
+            "`Bearer ` for `jwt` in `authorization`",
+            "What stands before the signature or token in its header, such as `sha256=`.",
         ),
         key(
             "signed",
@@ -290,20 +314,34 @@ pub static VERIFY: Table = Table {
             "tolerance",
             DURATION,
             "`5m`",
-            "How far the timestamp may be off, in both directions; at most a day.",
+            "How far the timestamp may be off, in both directions; at most a day. `jwt`: how far clocks may differ from `exp`, `nbf` and `iat`, and how old a token without `exp` may be.",
         ),
         key("id_header", TEXT, NONE, "The header that `{id}` reads."),
         key(
             "key",
             TEXT,
-            "`utf8`; for ed25519 `hex`",
-            "How a secret's text becomes key bytes: `utf8`, `base64` or `hex`.",
+            "`utf8`; for `ed25519` `hex`, for `ecdsa-p256` `base64`",
+            "How a secret's text becomes key bytes: `utf8`, `base64` or `hex`. The public key of `ecdsa-p256`, or of `jwt` with `ES256` or `RS256`, is PEM or base64.",
         ),
         key(
             "key_prefix",
             TEXT,
             NONE,
             "What stands before the secret and is not part of the key.",
+        ),
+        key(
+            "algorithm",
+            TEXT,
+            NONE,
+            "`jwt`, required there: `HS256` with the secrets, or `ES256` or `RS256` with the sender's public key. A token that names another is refused.",
+        ),
+        key("issuer", TEXT, NONE, "`jwt`: what `iss` has to be."),
+        key("audience", TEXT, NONE, "`jwt`: what `aud` has to be, or contain."),
+        key(
+            "body_hash_claim",
+            TEXT,
+            NONE,
+            "`jwt`: the claim that holds the SHA-256 of the body. Without it the token does not cover the body: whoever sees one can send anything while it lasts.",
         ),
     ],
 };

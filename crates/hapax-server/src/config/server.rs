@@ -26,7 +26,7 @@ pub struct Server {
     pub read_tokens: Vec<Secret>,
     /// What secrets are encrypted with that senders hand over, before they are stored.
     pub state_key: Option<Secret>,
-    /// The largest body taken, in bytes.
+    /// The largest body taken, in bytes, unless a source says otherwise.
     pub body_limit: u64,
     /// The URL under which senders reach us, without a slash at the end.
     pub public_url: Option<String>,
@@ -68,16 +68,9 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
             ),
         );
     }
-    let body_limit = section.parsed("body_limit", |text| match parse_size(text) {
-        Ok(bytes) if BODY_LIMIT.contains(&bytes) => Ok(bytes),
-        Ok(_) => Err(format!(
-            "\"{text}\" is not between {} and {}",
-            format_size(*BODY_LIMIT.start()),
-            format_size(*BODY_LIMIT.end())
-        )),
-        Err(error) => Err(error.to_string()),
-    });
-    let public_url = section.parsed("public_url", public_url);
+    let body_limit = section.parsed("body_limit", parse_body_limit);
+    let public_url = section.parsed("public_url", parse_public_url);
+    let public_url = public_url.map(|url| url.trim_end_matches('/').to_owned());
     let key_server = section.parsed("key_server", str::parse::<KeyServer>);
     if same_socket(listen, admin_listen) {
         section.problem(
@@ -185,7 +178,21 @@ fn same_socket(one: SocketAddr, other: SocketAddr) -> bool {
     one.port() != 0 && one.port() == other.port() && overlap
 }
 
-fn public_url(text: &str) -> Result<String, String> {
+/// A limit for bodies, in bytes.
+pub(super) fn parse_body_limit(text: &str) -> Result<u64, String> {
+    match parse_size(text) {
+        Ok(bytes) if BODY_LIMIT.contains(&bytes) => Ok(bytes),
+        Ok(_) => Err(format!(
+            "\"{text}\" is not between {} and {}",
+            format_size(*BODY_LIMIT.start()),
+            format_size(*BODY_LIMIT.end())
+        )),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// A URL that senders use.
+pub(super) fn parse_public_url(text: &str) -> Result<String, String> {
     let refused = |why: &str| Err(format!("{why}; write it like \"https://hooks.example.com\""));
     let Ok(uri) = text.parse::<http::Uri>() else {
         return refused("this is not a URL");
@@ -196,5 +203,5 @@ fn public_url(text: &str) -> Result<String, String> {
     if text.contains(['?', '#', '@']) {
         return refused("a public URL has no query, fragment or user name");
     }
-    Ok(text.trim_end_matches('/').to_owned())
+    Ok(text.to_owned())
 }

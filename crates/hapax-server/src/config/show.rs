@@ -140,6 +140,10 @@ impl Config {
         if !options.is_empty() {
             values.push(("options", options.into()));
         }
+        if let Some(url) = &source.public_url {
+            values.push(("public_url", url.clone().into()));
+        }
+        values.push(("body_limit", format_size(source.body_limit).into()));
         values.push(("deliver_to", source.deliver_to.clone().into()));
         values.push(("event_id", id_rule(&source.recipe.identity.event_id)));
         if let Some(event_type) = &source.recipe.identity.event_type {

@@ -10,8 +10,8 @@ use std::time::Duration;
 use hapax_core::store::is_pointer;
 use hapax_core::{Scope, Secret, SourceName};
 use hapax_verify::{
-    CustomScheme, Field, FieldList, Handshake, IdRule, IdentityRule, Options, Recipe, Scheme, SecretNeed, SetupError,
-    Verifier, catalogue,
+    CustomScheme, Field, FieldList, Handshake, IdRule, IdentityRule, Options, Proof, Recipe, SecretNeed,
+    SetupError, Verifier, catalogue,
 };
 use http::StatusCode;
 use serde::Deserialize as _;
@@ -22,6 +22,7 @@ use super::name::parse_name;
 use super::nearest::suggestion;
 use super::rate::Rate;
 use super::section::Section;
+use super::server::{Server, parse_body_limit, parse_public_url};
 
 const DAY: Duration = Duration::from_secs(86_400);
 /// How long a sender is taken to deliver again where nobody knows: three days, as many do.
@@ -59,6 +60,10 @@ pub struct Source {
     pub secrets: Vec<Secret>,
     /// Checks its requests: compiled from the three above.
     pub verifier: Arc<Verifier>,
+    /// The URL that its sender calls, where it is not that of the service with its path.
+    pub public_url: Option<String>,
+    /// The largest body taken, in bytes.
+    pub body_limit: u64,
     /// The names of the destinations its events go to.
     pub deliver_to: Vec<String>,
     /// Where its ids are unique.
@@ -100,8 +105,11 @@ pub enum Ack {
     },
 }
 
-pub(super) fn read(name: &str, public_url: Option<&str>, mut section: Section<'_, '_, '_>) -> Option<Source> {
+pub(super) fn read(name: &str, server: &Server, mut section: Section<'_, '_, '_>) -> Option<Source> {
     let provider = read_provider(&mut section);
+    let public_url = section.parsed("public_url", parse_public_url);
+    let body_limit = section.parsed("body_limit", parse_body_limit);
+    let body_limit = body_limit.unwrap_or_else(|| body_limit_of(provider, server));
     let need = provider.map_or(SecretNeed::Required, |provider| provider.secrets);
     let secrets = read_secrets(&mut section, need);
     let deliver_to = read_deliver_to(&mut section);
@@ -127,7 +135,7 @@ pub(super) fn read(name: &str, public_url: Option<&str>, mut section: Section<'_
             recipe.identity.event_type = event_type.or(recipe.identity.event_type);
             (recipe, None)
         }
-        (None, Some((scheme, verify))) => {
+        (None, Some((proof, verify))) => {
             if !section.has("event_id") {
                 section.missing(
                     "event_id",
@@ -135,18 +143,18 @@ pub(super) fn read(name: &str, public_url: Option<&str>, mut section: Section<'_
                 );
             }
             let identity = IdentityRule::new(event_id?, event_type);
-            (Recipe::custom(scheme, identity), Some(verify))
+            (Recipe::custom(proof, identity), Some(verify))
         }
         (None, None) => return None,
     };
-    if public_url.is_none() && recipe.proof.covers_url() {
+    if public_url.is_none() && server.public_url.is_none() && recipe.proof.covers_url() {
         section.problem(
             if section.has("verify") {
                 "verify"
             } else {
                 "provider"
             },
-            "the signature covers the URL; set `server.public_url` to the one that the sender uses",
+            "the signature covers the URL; set `server.public_url`, or `public_url` here, to the one that the sender calls",
         );
     }
     let secrets = secrets?;
@@ -166,6 +174,8 @@ pub(super) fn read(name: &str, public_url: Option<&str>, mut section: Section<'_
         options,
         secrets,
         verifier,
+        public_url,
+        body_limit,
         deliver_to,
         scope: Scope::from(scope),
         ledger_window: windows.ledger,
@@ -177,6 +187,12 @@ pub(super) fn read(name: &str, public_url: Option<&str>, mut section: Section<'_
         indexed,
         redis_wait,
     })
+}
+
+/// A preset knows how large its sender's bodies may be, and none of them is refused for what is configured for others.
+fn body_limit_of(provider: Option<&catalogue::Provider>, server: &Server) -> u64 {
+    let senders = provider.and_then(|provider| provider.delivery.body_bytes_max);
+    senders.unwrap_or_default().max(server.body_limit)
 }
 
 /// All of them or none: a missing one would shift the numbers that rotation is watched by.
@@ -353,7 +369,7 @@ fn read_provider(section: &mut Section<'_, '_, '_>) -> Option<&'static catalogue
     })
 }
 
-fn read_verify(section: &mut Section<'_, '_, '_>) -> Option<(Scheme, toml::Value)> {
+fn read_verify(section: &mut Section<'_, '_, '_>) -> Option<(Proof, toml::Value)> {
     let value = section.table("verify")?;
     let path = section.path("verify");
     let problems = section.report.problems.len();
@@ -380,10 +396,10 @@ fn read_verify(section: &mut Section<'_, '_, '_>) -> Option<(Scheme, toml::Value
         }
     };
     let written = toml::Value::deserialize(toml::de::ValueDeserializer::from(value.clone())).ok()?;
-    let scheme = Scheme::try_from(custom)
+    let proof = Proof::try_from(custom)
         .map_err(|error| section.problem("verify", error))
         .ok()?;
-    Some((scheme, written))
+    Some((proof, written))
 }
 
 struct Windows {

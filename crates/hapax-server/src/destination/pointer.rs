@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use hapax_core::store::json_text;
 use hapax_verify::identity::Pointer;
 use serde_json::value::RawValue;
 
 /// The value at `pointer`, as it is written; none where the body is no JSON.
 pub(crate) fn find<'body>(body: &'body [u8], pointer: &Pointer) -> Option<&'body RawValue> {
-    let mut value: &RawValue = serde_json::from_slice(body).ok()?;
+    let mut value: &RawValue = serde_json::from_slice(json_text(body)).ok()?;
     for token in pointer.tokens() {
         value = child(value, token)?;
     }

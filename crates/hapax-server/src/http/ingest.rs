@@ -41,7 +41,7 @@ use budget::{Budget, Share};
 use deadline::Deadline;
 use keys::KeyFetcher;
 pub use limits::Limits;
-pub use source::{AckStatus, Source, Sources};
+pub use source::{AckStatus, PublicUrl, Source, Sources};
 
 /// What stands before a source's name in a path.
 const PREFIX: &str = "/in/";
@@ -194,6 +194,8 @@ impl Inner {
         let name = path
             .strip_prefix(PREFIX)
             .ok_or_else(|| refused::unknown_path(path))?;
+        // Some senders end every URL with a slash. What they signed is the URL as they called it.
+        let name = name.strip_suffix('/').unwrap_or(name);
         self.sources
             .load()
             .get(name)

@@ -27,7 +27,8 @@ pub(crate) use faults::{Fault, Faults};
 /// Where the totals are read.
 pub(crate) const TOTALS_PATH: &str = "/effects";
 
-const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// As much as any source takes.
+const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// A running sink. It stops when it is dropped.
 pub(crate) struct Sink {

@@ -14,6 +14,7 @@ mod abuse;
 mod alerts;
 mod answers;
 mod bank;
+mod bodies;
 mod cli;
 mod configuration;
 mod copies;

@@ -105,8 +105,8 @@ impl std::fmt::Display for Mistake {
             ),
             Mistake::Url { signed, configured } => write!(
                 formatter,
-                "it is signed for the URL {signed}, and here the URL is {configured}; set `server.public_url` to what the \
-                 sender was given"
+                "it is signed for the URL {signed}, and here the URL is {configured}; set `public_url` to what the sender was \
+                 given"
             ),
             Mistake::Body(change) => write!(
                 formatter,

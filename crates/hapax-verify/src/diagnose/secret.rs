@@ -119,6 +119,6 @@ fn change_schemes(proof: &mut Proof, change: &impl Fn(&mut Scheme)) -> bool {
             let changed = proofs.iter_mut().map(|proof| change_schemes(proof, change));
             changed.filter(|changed| *changed).count() > 0
         }
-        Proof::Token(_) | Proof::Coded(_) => false,
+        Proof::Token(_) | Proof::Jwt(_) | Proof::Coded(_) => false,
     }
 }

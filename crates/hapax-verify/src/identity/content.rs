@@ -5,7 +5,8 @@ use std::ops::Range;
 use aws_lc_rs::digest::{Context, SHA256};
 
 use super::{Changing, Extracted, Pointers};
-use crate::SetupError;
+use crate::form::Form;
+use crate::{Request, SetupError};
 
 /// SHA-256 over what stays the same in every attempt at an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,8 +26,20 @@ pub(super) struct ChangingValues {
 
 impl Content {
     /// The content of a body of which this was read. One that is neither JSON nor a form with such a value counts as a
-    /// whole.
-    pub(super) fn of(body: &[u8], read: Option<&Extracted<'_>>, changing: Option<&ChangingValues>) -> Self {
+    /// whole. A form in parts counts by its parts: what stands between them is another in every attempt.
+    pub(super) fn of(
+        request: &Request<'_>,
+        body: &[u8],
+        read: Option<&Extracted<'_>>,
+        changing: Option<&ChangingValues>,
+    ) -> Self {
+        let form = Form::new(request.headers, body);
+        if let Some(parts) = changing.and_then(|changing| form.parts_without(&changing.form)) {
+            return Content {
+                is_reduced: true,
+                hash: hash_of_parts(&parts),
+            };
+        }
         let cuts = changing.and_then(|changing| changing.cuts(body, read));
         Content {
             is_reduced: cuts.is_some(),
@@ -98,11 +111,27 @@ fn hash_without(body: &[u8], cuts: Vec<Range<usize>>) -> [u8; 32] {
     hash
 }
 
+/// Each piece after its length, so that no border can be moved.
+fn hash_of_parts(parts: &[[&[u8]; 2]]) -> [u8; 32] {
+    let mut context = Context::new(&SHA256);
+    for piece in parts.iter().flatten() {
+        context.update(&piece.len().to_be_bytes());
+        context.update(piece);
+    }
+    let mut hash = [0; 32];
+    hash.copy_from_slice(context.finish().as_ref());
+    hash
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn hash(body: &str) -> Option<[u8; 32]> {
+        hash_of("application/x-www-form-urlencoded", body)
+    }
+
+    fn hash_of(content_type: &str, body: &str) -> Option<[u8; 32]> {
         let changing = [
             Changing::Json("/attempt".parse().unwrap()),
             Changing::Json("/meta/retry".parse().unwrap()),
@@ -111,7 +140,9 @@ mod tests {
         let mut own = Pointers::default();
         let values = ChangingValues::new(&changing, &mut own).unwrap();
         let read = own.extract(body.as_bytes()).ok();
-        let content = Content::of(body.as_bytes(), read.as_ref(), values.as_ref());
+        let headers = [("content-type".to_owned(), content_type.to_owned())];
+        let request = Request::new(&headers, body.as_bytes(), 0);
+        let content = Content::of(&request, request.body, read.as_ref(), values.as_ref());
         content.is_reduced.then_some(content.hash)
     }
 
@@ -141,5 +172,23 @@ mod tests {
         assert_ne!(first, hash("to=a&token=1&text=y"));
         assert_ne!(first, hash("to=b&token=1&text=x"));
         assert_eq!(hash("to=a&tokens=1"), None);
+    }
+
+    #[test]
+    fn only_what_changes_is_left_out_of_a_form_in_parts_and_the_boundary_is_no_content() {
+        let form = |boundary: &str, token: &str, text: &str| {
+            let part = |name: &str, value: &str| {
+                format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
+            };
+            let body = format!("{}{}--{boundary}--\r\n", part("token", token), part("text", text));
+            hash_of(&format!("multipart/form-data; boundary={boundary}"), &body)
+        };
+        let first = form("aaa", "1", "x");
+        assert!(first.is_some());
+        assert_eq!(first, form("bbb", "22", "x"));
+        assert_ne!(first, form("aaa", "1", "y"));
+        // What is cut off counts as a whole.
+        let cut_off = "--aaa\r\nContent-Disposition: form-data; name=\"text\"\r\n\r\nx\r\n--aaa\r\n";
+        assert_eq!(hash_of("multipart/form-data; boundary=aaa", cut_off), None);
     }
 }

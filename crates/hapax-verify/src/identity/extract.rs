@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use super::Pointer;
 use crate::SetupError;
 use crate::limits::POINTERS_MAX;
+use crate::request::json_text;
 
 /// A set of pointers, compiled.
 #[derive(Debug, Default)]
@@ -65,7 +66,7 @@ impl Pointers {
         let mut extracted = Extracted {
             slots: [None; POINTERS_MAX],
         };
-        let mut deserializer = serde_json::Deserializer::from_slice(body);
+        let mut deserializer = serde_json::Deserializer::from_slice(json_text(body));
         Search {
             node: &self.root,
             slots: &mut extracted.slots,

@@ -6,9 +6,10 @@ use std::cell::OnceCell;
 use super::content::{ChangingValues, Content};
 use super::split::{Item, KnownItem, Splitter};
 use super::{Extracted, Field, IdRule, IdentityRule, Place, Pointers, UNIDENTIFIED, text};
+use crate::form::Form;
 use crate::limits::EVENT_TYPE_BYTES_MAX;
 use crate::proof::{Prove, Proven};
-use crate::request::{query_value, value_in_form};
+use crate::request::query_value;
 use crate::verdict::{ContentHash, Envelope, EventBody, Identification};
 use crate::{IdProblem, Rejection, Request, SetupError};
 
@@ -82,7 +83,7 @@ impl Subject<'_, '_> {
                 Reading::Extracted(extracted) => Some(extracted),
                 Reading::NotNeeded | Reading::Malformed(_) => None,
             };
-            Content::of(self.body, read, self.changing)
+            Content::of(self.request, self.body, read, self.changing)
         })
     }
 }
@@ -395,7 +396,7 @@ fn look<'a>(place: &'a CompiledPlace, subject: &Subject<'a, '_>) -> Found<'a> {
         CompiledPlace::Own(slot) => scalar(&subject.own, *slot),
         CompiledPlace::Root(slot) => scalar(subject.root, *slot),
         // A body that is no form has no such value, and the next place is looked at.
-        CompiledPlace::Form(name) => owned(value_in_form(subject.body, name)),
+        CompiledPlace::Form(name) => owned(Form::new(subject.request.headers, subject.body).value(name)),
         CompiledPlace::BodySha256 => owned(Some(hex::encode(subject.content().hash))),
         CompiledPlace::RequestSha256 => owned(Some(text::sha256_hex(subject.request.body))),
         CompiledPlace::Index => owned(subject.index.map(|index| index.to_string())),

@@ -15,6 +15,7 @@ use super::keyed::KeyedHashes;
 use super::{Prove, Proven, Setup, Stop, invalid, required_header};
 use crate::identity::Place;
 use crate::limits::BATCH_EVENTS_MAX;
+use crate::request::json_text;
 use crate::scheme::{KeyEncoding, derive};
 use crate::setup::SecretProblem;
 use crate::sign::{Delivery, Sign};
@@ -113,7 +114,8 @@ impl AdyenProof {
         let missing = || Rejection::SignatureNotInBody {
             place: PLACE.to_owned(),
         };
-        let notification: Notification<'_> = serde_json::from_slice(request.body).map_err(|_| missing())?;
+        let notification: Notification<'_> =
+            serde_json::from_slice(json_text(request.body)).map_err(|_| missing())?;
         if notification.items.len() > BATCH_EVENTS_MAX {
             return Err(invalid(PLACE, SignatureProblem::TooMany));
         }

@@ -71,7 +71,7 @@ impl Certificate {
 }
 
 /// The bytes of the first block with this label in a PEM text.
-pub(super) fn pem_block(text: &str, label: &str) -> Option<Vec<u8>> {
+pub(crate) fn pem_block(text: &str, label: &str) -> Option<Vec<u8>> {
     let (_, rest) = text.split_once(&format!("-----BEGIN {label}-----"))?;
     let (inside, _) = rest.split_once(&format!("-----END {label}-----"))?;
     if inside.len() > CERTIFICATE_BYTES_MAX {

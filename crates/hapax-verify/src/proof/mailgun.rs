@@ -7,8 +7,8 @@ use aws_lc_rs::hmac::HMAC_SHA256;
 use super::coded::Code;
 use super::keyed::{KeyedHashes, text_key};
 use super::{Prove, Proven, Setup, Stop, instant, invalid};
+use crate::form::Form;
 use crate::identity::{Place, Pointers};
-use crate::request::form_value;
 use crate::sign::{Delivery, Sign};
 use crate::trace::Trace;
 use crate::{Encoding, Options, Rejection, Request, SetupError, SignatureProblem};
@@ -55,19 +55,17 @@ impl Code for Mailgun {
 }
 
 impl MailgunProof {
-    /// Timestamp, token and signature: of a JSON body, or else of a form.
-    fn parts(&self, body: &[u8]) -> Result<[String; 3], Rejection> {
-        let missing = || Rejection::SignatureNotInBody {
-            place: PLACE.to_owned(),
+    /// Timestamp, token and signature: of a JSON body, or else of a form. A message with attachments is one in parts.
+    fn parts(&self, request: &Request<'_>) -> Result<[String; 3], Rejection> {
+        let found = match self.pointers.extract(request.body) {
+            Ok(json) => [0, 1, 2].map(|slot| Some(json.scalar(slot).ok()??.into_owned())),
+            Err(_) => Form::new(request.headers, request.body).values(PARTS),
         };
-        let extracted = self.pointers.extract(body).ok();
-        let part = |slot: usize| match &extracted {
-            Some(json) => json.scalar(slot).ok().flatten().map(std::borrow::Cow::into_owned),
-            None => form_value(body, PARTS[slot]),
-        };
-        match (part(0), part(1), part(2)) {
-            (Some(timestamp), Some(token), Some(signature)) => Ok([timestamp, token, signature]),
-            (_, _, _) => Err(missing()),
+        match found {
+            [Some(timestamp), Some(token), Some(signature)] => Ok([timestamp, token, signature]),
+            _ => Err(Rejection::SignatureNotInBody {
+                place: PLACE.to_owned(),
+            }),
         }
     }
 
@@ -87,7 +85,7 @@ impl MailgunProof {
 
 impl Prove for MailgunProof {
     fn prove(&self, request: &Request<'_>, trace: &mut Trace<'_>) -> Result<Proven, Stop> {
-        let parts = trace.step("signature in the body", self.parts(request.body), |_| {
+        let parts = trace.step("signature in the body", self.parts(request), |_| {
             "timestamp, token and signature are there".to_owned()
         })?;
         let index = trace.step("signature", self.check(&parts), |index| {
@@ -109,7 +107,7 @@ impl Prove for MailgunProof {
     }
 
     fn applies(&self, request: &Request<'_>) -> bool {
-        self.parts(request.body).is_ok()
+        self.parts(request).is_ok()
     }
 
     fn covers(&self, _: &Place) -> bool {

@@ -17,6 +17,7 @@ use serde::Deserialize;
 use jwk::{Jwk, fresh_pair, public_jwk, read_jwk};
 
 use super::coded::Code;
+use super::jwt::{self, Compact, JwtAlgorithm};
 use super::keyed::each_secret;
 use super::{Prove, Proven, Setup, Stop, instant, invalid, required_header};
 use crate::identity::{Origin, Place};
@@ -46,23 +47,9 @@ struct Account {
 }
 
 #[derive(Deserialize)]
-struct TokenHeader {
-    alg: String,
-    kid: String,
-}
-
-#[derive(Deserialize)]
 struct Claims {
     iat: i64,
     request_body_sha256: String,
-}
-
-/// A token, taken apart; nothing of it is trusted yet.
-struct Token<'a> {
-    signed: &'a str,
-    key_id: String,
-    claims: Vec<u8>,
-    signature: Vec<u8>,
 }
 
 impl Code for Plaid {
@@ -124,8 +111,10 @@ impl PlaidProof {
     }
 
     fn check(&self, request: &Request<'_>) -> Result<(Option<usize>, Claims), Stop> {
-        let token = Token::parse(required_header(request, HEADER)?)?;
-        let (index, key) = self.key(request, &token.key_id)?;
+        let unusable = |problem| invalid(HEADER, problem);
+        let token = required_header(request, HEADER)?;
+        let token = Compact::parse(token, JwtAlgorithm::Es256).map_err(unusable)?;
+        let (index, key) = self.key(request, key_id(&token)?)?;
         if key.expired_at.is_some_and(|at| at <= request.received_at) {
             return Err(refused("it has expired").into());
         }
@@ -135,8 +124,7 @@ impl PlaidProof {
         public
             .verify(token.signed.as_bytes(), &token.signature)
             .map_err(mismatch)?;
-        let unreadable = |_| invalid(HEADER, SignatureProblem::Unreadable);
-        Ok((index, serde_json::from_slice(&token.claims).map_err(unreadable)?))
+        Ok((index, token.claims().map_err(unusable)?))
     }
 }
 
@@ -179,29 +167,12 @@ impl Prove for PlaidProof {
     }
 }
 
-impl<'a> Token<'a> {
-    fn parse(text: &'a str) -> Result<Self, Rejection> {
-        let unreadable = || invalid(HEADER, SignatureProblem::Unreadable);
-        let (signed, signature) = text.rsplit_once('.').ok_or_else(unreadable)?;
-        let (header, claims) = signed.split_once('.').ok_or_else(unreadable)?;
-        let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).map_err(|_| unreadable());
-        let header: TokenHeader = serde_json::from_slice(&decode(header)?).map_err(|_| unreadable())?;
-        if header.alg != "ES256" {
-            return Err(invalid(HEADER, SignatureProblem::Refused("only ES256 is")));
-        }
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-        let is_id =
-            !header.kid.is_empty() && header.kid.len() <= KEY_ID_BYTES_MAX && header.kid.bytes().all(plain);
-        if !is_id {
-            return Err(refused("its id is not one of Plaid's"));
-        }
-        Ok(Token {
-            signed,
-            key_id: header.kid,
-            claims: decode(claims)?,
-            signature: decode(signature)?,
-        })
-    }
+/// The id of the key, if it can be one of Plaid's.
+fn key_id<'t>(token: &'t Compact<'_>) -> Result<&'t str, Rejection> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    let is_id = |id: &&str| !id.is_empty() && id.len() <= KEY_ID_BYTES_MAX && id.bytes().all(plain);
+    let id = token.key_id.as_deref().filter(is_id);
+    id.ok_or_else(|| refused("its id is not one of Plaid's"))
 }
 
 impl Account {
@@ -242,15 +213,14 @@ impl PlaidSigner {
 
 impl Sign for PlaidSigner {
     fn sign(&self, delivery: &mut Delivery) {
-        let encode = |value: serde_json::Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let hash = hex::encode(digest(&SHA256, &delivery.body));
-        let header = encode(serde_json::json!({"alg": "ES256", "kid": self.key_id, "typ": "JWT"}));
-        let claims = encode(serde_json::json!({"iat": delivery.timestamp, "request_body_sha256": hash}));
-        let signed = format!("{header}.{claims}");
-        let Ok(signature) = self.pair.sign(&SystemRandom::new(), signed.as_bytes()) else {
+        let header = serde_json::json!({"alg": "ES256", "kid": self.key_id, "typ": "JWT"});
+        let claims = serde_json::json!({"iat": delivery.timestamp, "request_body_sha256": hash});
+        let unsigned = jwt::unsigned(&header, &claims);
+        let Ok(signature) = self.pair.sign(&SystemRandom::new(), unsigned.as_bytes()) else {
             return;
         };
-        delivery.set_header(HEADER, &format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)));
+        delivery.set_header(HEADER, &jwt::signed(&unsigned, signature.as_ref()));
     }
 }
 

@@ -32,10 +32,9 @@ impl RsaKey {
     /// From what is configured: a PEM certificate, a PEM public key, or either in base64 alone.
     pub(super) fn from_secret(secret: &str) -> Result<Self, SecretProblem> {
         let certificate = Certificate::from_pem(secret);
-        let bare = || pem_block(secret, "PUBLIC KEY").or_else(|| STANDARD.decode(secret.trim()).ok());
         let public_key = match &certificate {
             Some(certificate) => Some(certificate.public_key.clone()),
-            None => bare(),
+            None => public_der(secret),
         };
         let usable = |key: &Vec<u8>| ParsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, key).is_ok();
         let public_key = public_key.filter(usable).ok_or(SecretProblem::NotAPublicKey {
@@ -56,6 +55,16 @@ impl RsaKey {
     pub(super) fn verifies(&self, hash: Hash, message: &[u8], signature: &[u8]) -> bool {
         rsa_verifies(&self.public_key, hash, message, signature)
     }
+}
+
+/// The bytes of a public key as it is configured: PEM, or DER in base64.
+pub(super) fn public_der(secret: &str) -> Option<Vec<u8>> {
+    pem_block(secret, "PUBLIC KEY").or_else(|| STANDARD.decode(secret.trim()).ok())
+}
+
+/// The same of a private key.
+pub(super) fn private_der(secret: &str) -> Option<Vec<u8>> {
+    pem_block(secret, "PRIVATE KEY").or_else(|| STANDARD.decode(secret.trim()).ok())
 }
 
 /// Whether a signature is that of this key. A key of less than 2048 bits verifies nothing.
@@ -95,20 +104,24 @@ pub(super) struct RsaSigningKey(KeyPair);
 
 impl RsaSigningKey {
     pub(super) fn from_secret(secret: &str) -> Result<Self, SecretProblem> {
-        let der = pem_block(secret, "PRIVATE KEY").or_else(|| STANDARD.decode(secret.trim()).ok());
-        let pair = der.and_then(|der| KeyPair::from_pkcs8(&der).ok());
+        let pair = private_der(secret).and_then(|der| KeyPair::from_pkcs8(&der).ok());
         pair.map(RsaSigningKey).ok_or(SecretProblem::NotASigningKey {
             expected: "RSA private key in PKCS #8",
         })
     }
 
-    /// The signature in base64; empty if the library cannot make one, which verifies nowhere.
+    /// The signature in base64.
     pub(super) fn sign(&self, message: &[u8]) -> String {
+        STANDARD.encode(self.signature(message))
+    }
+
+    /// The signature; empty if the library cannot make one, which verifies nowhere.
+    pub(super) fn signature(&self, message: &[u8]) -> Vec<u8> {
         let mut signature = vec![0; self.0.public_modulus_len()];
         let signed = self
             .0
             .sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), message, &mut signature);
-        signed.map_or_else(|_| String::new(), |()| STANDARD.encode(&signature))
+        signed.map_or_else(|_| Vec::new(), |()| signature)
     }
 }
 

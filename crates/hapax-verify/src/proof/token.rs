@@ -7,12 +7,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
+use super::keyed::each_secret;
 use super::{Prove, Proven, Setup, Stop};
 use crate::identity::Place;
 use crate::request::query_value;
+use crate::setup::SecretProblem;
 use crate::sign::{Delivery, Sign};
 use crate::trace::Trace;
-use crate::{Options, Rejection, Request, SignatureProblem};
+use crate::{Options, Rejection, Request, SetupError, SignatureProblem};
 
 /// Where a token is.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -34,6 +36,13 @@ pub struct TokenRule {
 pub enum TokenPlace {
     /// The header of this lower-case name; the token is all of it.
     Header(String),
+    /// The same, after a prefix such as `Token `, in any case.
+    Prefixed {
+        /// The header, in lower case.
+        header: String,
+        /// What stands before the token.
+        prefix: String,
+    },
     /// `Authorization: Bearer …`.
     Bearer,
     /// `Authorization: Basic …`; the secret is `user:password`.
@@ -49,12 +58,7 @@ impl TokenRule {
     }
 
     pub(super) fn headers(&self) -> Vec<String> {
-        let header = |place: &TokenPlace| match place {
-            TokenPlace::Header(name) => Some(name.clone()),
-            TokenPlace::Bearer | TokenPlace::Basic => Some("authorization".to_owned()),
-            TokenPlace::Query(_) => None,
-        };
-        self.places.iter().filter_map(header).collect()
+        self.places.iter().filter_map(TokenPlace::header).collect()
     }
 
     pub(super) fn takes(&self, secret: &str) -> bool {
@@ -74,9 +78,18 @@ impl TokenRule {
 }
 
 impl TokenPlace {
-    fn name(&self) -> String {
+    /// The header that it is in, in lower case.
+    pub(super) fn header(&self) -> Option<String> {
         match self {
-            TokenPlace::Header(name) => name.clone(),
+            TokenPlace::Header(header) | TokenPlace::Prefixed { header, .. } => Some(header.clone()),
+            TokenPlace::Bearer | TokenPlace::Basic => Some("authorization".to_owned()),
+            TokenPlace::Query(_) => None,
+        }
+    }
+
+    pub(super) fn name(&self) -> String {
+        match self {
+            TokenPlace::Header(header) | TokenPlace::Prefixed { header, .. } => header.clone(),
             TokenPlace::Bearer => "authorization (Bearer)".to_owned(),
             TokenPlace::Basic => "authorization (Basic)".to_owned(),
             TokenPlace::Query(name) => format!("?{name}="),
@@ -84,19 +97,35 @@ impl TokenPlace {
     }
 
     /// What the request has there.
-    fn find(&self, request: &Request<'_>) -> Option<Vec<u8>> {
-        let authorization = |kind: &str| {
-            let value = request.headers.get("authorization")?;
-            let (scheme, rest) = value.split_at_checked(kind.len())?;
-            let is_kind = scheme.eq_ignore_ascii_case(kind.as_bytes());
-            is_kind.then(|| rest.strip_prefix(b" ")).flatten()
+    pub(super) fn find(&self, request: &Request<'_>) -> Option<Vec<u8>> {
+        let after = |header: &str, prefix: &str| {
+            let (found, rest) = request.headers.get(header)?.split_at_checked(prefix.len())?;
+            found.eq_ignore_ascii_case(prefix.as_bytes()).then_some(rest)
         };
         match self {
             TokenPlace::Header(name) => request.headers.get(name).map(<[u8]>::to_vec),
-            TokenPlace::Bearer => authorization("Bearer").map(<[u8]>::to_vec),
+            TokenPlace::Prefixed { header, prefix } => after(header, prefix).map(<[u8]>::to_vec),
+            TokenPlace::Bearer => after("authorization", "Bearer ").map(<[u8]>::to_vec),
             // What is no base64 is no password either, and matches none.
-            TokenPlace::Basic => authorization("Basic").map(|text| STANDARD.decode(text).unwrap_or_default()),
+            TokenPlace::Basic => {
+                after("authorization", "Basic ").map(|text| STANDARD.decode(text).unwrap_or_default())
+            }
             TokenPlace::Query(name) => query_value(request.query, name).map(String::into_bytes),
+        }
+    }
+
+    /// Sends a token there.
+    pub(super) fn put(&self, token: &str, delivery: &mut Delivery) {
+        match self {
+            TokenPlace::Header(name) => delivery.set_header(name, token),
+            TokenPlace::Prefixed { header, prefix } => {
+                delivery.set_header(header, &format!("{prefix}{token}"));
+            }
+            TokenPlace::Bearer => delivery.set_header("authorization", &format!("Bearer {token}")),
+            TokenPlace::Basic => {
+                delivery.set_header("authorization", &format!("Basic {}", STANDARD.encode(token)));
+            }
+            TokenPlace::Query(name) => delivery.add_to_query(name, token),
         }
     }
 }
@@ -107,15 +136,15 @@ pub(super) struct TokenProof {
 }
 
 impl TokenProof {
-    pub(super) fn new(rule: &TokenRule, setup: &Setup<'_>) -> Self {
-        TokenProof {
-            places: rule.places(setup.options),
-            secrets: setup
-                .secrets
-                .iter()
-                .map(|secret| secret.as_bytes().to_vec())
-                .collect(),
-        }
+    pub(super) fn new(rule: &TokenRule, setup: &Setup<'_>) -> Result<Self, SetupError> {
+        let places = rule.places(setup.options);
+        let is_basic = places == [TokenPlace::Basic];
+        let secrets = each_secret(setup.secrets, |secret| match secret {
+            "" => Err(SecretProblem::Empty),
+            secret if is_basic && !secret.contains(':') => Err(SecretProblem::NotUserAndPassword),
+            secret => Ok(secret.as_bytes().to_vec()),
+        })?;
+        Ok(TokenProof { places, secrets })
     }
 
     fn find(&self, request: &Request<'_>) -> Option<(String, Vec<u8>)> {
@@ -135,7 +164,7 @@ impl TokenProof {
         // Every secret is compared, so that the time does not tell which one was near.
         let mut matching = None;
         for (index, secret) in self.secrets.iter().enumerate() {
-            let equal = !secret.is_empty() && verify_slices_are_equal(secret, &token).is_ok();
+            let equal = verify_slices_are_equal(secret, &token).is_ok();
             if equal && matching.is_none() {
                 matching = Some(index);
             }
@@ -184,17 +213,8 @@ struct TokenSigner {
 
 impl Sign for TokenSigner {
     fn sign(&self, delivery: &mut Delivery) {
-        match &self.place {
-            None => {}
-            Some(TokenPlace::Header(name)) => delivery.set_header(name, &self.secret),
-            Some(TokenPlace::Bearer) => {
-                delivery.set_header("authorization", &format!("Bearer {}", self.secret));
-            }
-            Some(TokenPlace::Basic) => {
-                let pair = STANDARD.encode(&self.secret);
-                delivery.set_header("authorization", &format!("Basic {pair}"));
-            }
-            Some(TokenPlace::Query(name)) => delivery.add_to_query(name, &self.secret),
+        if let Some(place) = &self.place {
+            place.put(&self.secret, delivery);
         }
     }
 }

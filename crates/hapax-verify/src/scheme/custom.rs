@@ -9,32 +9,37 @@ use super::{
     Algorithm, Encoding, HeaderFormat, HeadersRead, KeyEncoding, KeyRule, Scheme, SignatureKind, Template,
     TimestampPlace, TimestampRule, TimestampUnit, comma,
 };
-use crate::SetupError;
 use crate::limits::{TOLERANCE_SECONDS_DEFAULT, TOLERANCE_SECONDS_MAX};
+use crate::{JwtAlgorithm, SetupError};
 
-/// The `verify` table of a source without a preset.
+/// The `verify` table of a source without a preset: how its sender proves itself. Every scheme reads some of the keys, and
+/// one that it does not read is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CustomScheme {
-    /// The algorithm: `hmac-sha1`, `hmac-sha256`, `hmac-sha512` or `ed25519`.
-    pub scheme: Algorithm,
-    /// The header that holds the signature.
-    pub header: String,
-    /// How the signature is written; hexadecimal unless said.
-    #[serde(default = "default_encoding")]
-    pub encoding: Encoding,
-    /// What stands before the signature in its header.
+    /// The kind of proof.
+    pub scheme: CustomKind,
+    /// The header that holds the signature or token.
     #[serde(default)]
-    pub prefix: String,
+    pub header: Option<String>,
+    /// The parameter of the query that holds the token.
+    #[serde(default)]
+    pub query: Option<String>,
+    /// How the signature is written, or a token's hash of the body; hexadecimal unless said.
+    #[serde(default)]
+    pub encoding: Option<Encoding>,
+    /// What stands before the signature or token in its header.
+    #[serde(default)]
+    pub prefix: Option<String>,
     /// What the signature covers; the body unless said.
-    #[serde(default = "default_signed")]
-    pub signed: String,
+    #[serde(default)]
+    pub signed: Option<String>,
     /// The header that holds the signed timestamp.
     #[serde(default)]
     pub timestamp_header: Option<String>,
     /// The unit of the signed timestamp; seconds unless said.
     #[serde(default)]
-    pub timestamp_unit: TimestampUnit,
+    pub timestamp_unit: Option<TimestampUnit>,
     /// How far the timestamp may be off, such as `"5m"`, in both directions.
     #[serde(default)]
     pub tolerance: Option<String>,
@@ -42,19 +47,174 @@ pub struct CustomScheme {
     #[serde(default)]
     pub id_header: Option<String>,
     /// How the secret's text is turned into key bytes. Unless said, the text is the key itself; an Ed25519 public key is
-    /// hexadecimal.
+    /// hexadecimal, and one on P-256 is PEM or base64.
     #[serde(default)]
     pub key: Option<KeyEncoding>,
     /// What stands before the secret and is not part of the key.
     #[serde(default)]
     pub key_prefix: Option<String>,
+    /// How a JSON Web Token is signed.
+    #[serde(default)]
+    pub algorithm: Option<JwtAlgorithm>,
+    /// Who has to have made the token.
+    #[serde(default)]
+    pub issuer: Option<String>,
+    /// Whom the token has to be for.
+    #[serde(default)]
+    pub audience: Option<String>,
+    /// The token's claim that holds the SHA-256 of the body.
+    #[serde(default)]
+    pub body_hash_claim: Option<String>,
+}
+
+/// What `scheme` may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub enum CustomKind {
+    /// A signature.
+    #[serde(rename = "hmac-sha1")]
+    HmacSha1,
+    /// A signature.
+    #[serde(rename = "hmac-sha256")]
+    HmacSha256,
+    /// A signature.
+    #[serde(rename = "hmac-sha512")]
+    HmacSha512,
+    /// A signature by a key pair.
+    #[serde(rename = "ed25519")]
+    Ed25519,
+    /// A signature by a key pair.
+    #[serde(rename = "ecdsa-p256")]
+    EcdsaP256,
+    /// A JSON Web Token.
+    #[serde(rename = "jwt")]
+    Jwt,
+    /// A shared secret that is sent along.
+    #[serde(rename = "token")]
+    Token,
+    /// The same as a user name and a password.
+    #[serde(rename = "basic")]
+    Basic,
+}
+
+impl CustomKind {
+    /// The algorithm, where it is a signature over the request.
+    fn algorithm(self) -> Option<Algorithm> {
+        match self {
+            CustomKind::HmacSha1 => Some(Algorithm::HmacSha1),
+            CustomKind::HmacSha256 => Some(Algorithm::HmacSha256),
+            CustomKind::HmacSha512 => Some(Algorithm::HmacSha512),
+            CustomKind::Ed25519 => Some(Algorithm::Ed25519),
+            CustomKind::EcdsaP256 => Some(Algorithm::EcdsaP256),
+            CustomKind::Jwt | CustomKind::Token | CustomKind::Basic => None,
+        }
+    }
+
+    /// As it is written.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            CustomKind::HmacSha1 => "hmac-sha1",
+            CustomKind::HmacSha256 => "hmac-sha256",
+            CustomKind::HmacSha512 => "hmac-sha512",
+            CustomKind::Ed25519 => "ed25519",
+            CustomKind::EcdsaP256 => "ecdsa-p256",
+            CustomKind::Jwt => "jwt",
+            CustomKind::Token => "token",
+            CustomKind::Basic => "basic",
+        }
+    }
+
+    /// The keys that it reads.
+    fn keys(self) -> &'static [&'static str] {
+        match self {
+            CustomKind::HmacSha1
+            | CustomKind::HmacSha256
+            | CustomKind::HmacSha512
+            | CustomKind::Ed25519
+            | CustomKind::EcdsaP256 => &[
+                "header",
+                "encoding",
+                "prefix",
+                "signed",
+                "timestamp_header",
+                "timestamp_unit",
+                "tolerance",
+                "id_header",
+                "key",
+                "key_prefix",
+            ],
+            CustomKind::Jwt => &[
+                "algorithm",
+                "header",
+                "prefix",
+                "issuer",
+                "audience",
+                "body_hash_claim",
+                "encoding",
+                "tolerance",
+                "key",
+            ],
+            CustomKind::Token => &["header", "prefix", "query"],
+            CustomKind::Basic => &[],
+        }
+    }
+}
+
+impl CustomScheme {
+    /// Refuses a key that the scheme does not read: whoever wrote it believes that it does something.
+    pub(crate) fn check_keys(&self) -> Result<(), SetupError> {
+        let written = [
+            ("header", self.header.is_some()),
+            ("query", self.query.is_some()),
+            ("encoding", self.encoding.is_some()),
+            ("prefix", self.prefix.is_some()),
+            ("signed", self.signed.is_some()),
+            ("timestamp_header", self.timestamp_header.is_some()),
+            ("timestamp_unit", self.timestamp_unit.is_some()),
+            ("tolerance", self.tolerance.is_some()),
+            ("id_header", self.id_header.is_some()),
+            ("key", self.key.is_some()),
+            ("key_prefix", self.key_prefix.is_some()),
+            ("algorithm", self.algorithm.is_some()),
+            ("issuer", self.issuer.is_some()),
+            ("audience", self.audience.is_some()),
+            ("body_hash_claim", self.body_hash_claim.is_some()),
+        ];
+        let known = self.scheme.keys();
+        let unused = written
+            .iter()
+            .find(|(key, is_set)| *is_set && !known.contains(key));
+        match unused {
+            Some((key, _)) => Err(SetupError::VerifyKeyUnused {
+                scheme: self.scheme.name(),
+                key,
+                known,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Says which key is missing.
+    pub(crate) fn missing(&self, key: &'static str, what: &'static str) -> SetupError {
+        SetupError::VerifyKeyMissing {
+            scheme: self.scheme.name(),
+            key,
+            what,
+        }
+    }
 }
 
 impl TryFrom<CustomScheme> for Scheme {
     type Error = SetupError;
 
     fn try_from(custom: CustomScheme) -> Result<Self, Self::Error> {
-        let signed: Template = custom.signed.parse()?;
+        custom.check_keys()?;
+        let algorithm = custom
+            .scheme
+            .algorithm()
+            .ok_or(SetupError::SchemeIncomplete { what: "signature" })?;
+        let header = custom.header.as_deref();
+        let header = header.ok_or_else(|| custom.missing("header", "the header that holds the signature"))?;
+        let signed: Template = custom.signed.as_deref().unwrap_or("{body}").parse()?;
         if !signed.covers_body() {
             return Err(SetupError::BodyNotSigned);
         }
@@ -65,20 +225,20 @@ impl TryFrom<CustomScheme> for Scheme {
             None => None,
             Some(name) => Some(TimestampRule {
                 place: TimestampPlace::Headers(vec![header_name(name)?]),
-                unit: custom.timestamp_unit,
+                unit: custom.timestamp_unit.unwrap_or_default(),
                 tolerance_seconds: tolerance_seconds(custom.tolerance.as_deref())?,
             }),
         };
-        let default_key = match custom.scheme {
+        let default_key = match algorithm {
             Algorithm::HmacSha1 | Algorithm::HmacSha256 | Algorithm::HmacSha512 => KeyEncoding::Utf8,
             Algorithm::Ed25519 => KeyEncoding::Hex,
             Algorithm::EcdsaP256 => KeyEncoding::Base64,
         };
         let scheme = Scheme {
-            headers: vec![header_name(&custom.header)?],
+            headers: vec![header_name(header)?],
             headers_read: HeadersRead::First,
             format: HeaderFormat::Plain {
-                prefix: custom.prefix,
+                prefix: custom.prefix.unwrap_or_default(),
                 prefix_optional: false,
             },
             separator: comma(),
@@ -94,8 +254,8 @@ impl TryFrom<CustomScheme> for Scheme {
                 label: String::new(),
                 header: None,
                 key_option: None,
-                algorithm: custom.scheme,
-                encoding: custom.encoding,
+                algorithm,
+                encoding: custom.encoding.unwrap_or(Encoding::Hex),
                 key: KeyRule {
                     encoding: custom.key.unwrap_or(default_key),
                     prefix: custom.key_prefix,
@@ -111,15 +271,7 @@ impl TryFrom<CustomScheme> for Scheme {
     }
 }
 
-fn default_encoding() -> Encoding {
-    Encoding::Hex
-}
-
-fn default_signed() -> String {
-    "{body}".to_owned()
-}
-
-fn tolerance_seconds(text: Option<&str>) -> Result<u32, SetupError> {
+pub(crate) fn tolerance_seconds(text: Option<&str>) -> Result<u32, SetupError> {
     let Some(text) = text else {
         return Ok(TOLERANCE_SECONDS_DEFAULT);
     };

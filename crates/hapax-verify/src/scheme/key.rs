@@ -7,6 +7,7 @@ use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use super::{KeyEncoding, KeyRule, SignatureKind, entities};
+use crate::proof::pem_block;
 use crate::setup::SecretProblem;
 
 /// Secrets are copied by hand, and lose their padding; signatures are not, and do not.
@@ -49,9 +50,9 @@ pub(crate) fn derive(
     let text = stripped.unwrap_or(secret);
     let bytes = match encoding {
         KeyEncoding::Utf8 => text.as_bytes().to_vec(),
-        KeyEncoding::Base64 => FORGIVING_BASE64
-            .decode(text)
-            .map_err(|_| SecretProblem::NotBase64 { prefix: taken_off })?,
+        KeyEncoding::Base64 => pem(text)
+            .or_else(|| FORGIVING_BASE64.decode(text).ok())
+            .ok_or(SecretProblem::NotBase64 { prefix: taken_off })?,
         KeyEncoding::Hex => hex::decode(text).map_err(|_| SecretProblem::NotHex { prefix: taken_off })?,
         KeyEncoding::Entities => entities::decode(text).into_bytes(),
     };
@@ -59,6 +60,11 @@ pub(crate) fn derive(
         return Err(SecretProblem::Empty);
     }
     Ok(bytes)
+}
+
+/// The same bytes in their usual wrapping, as keys of key pairs come.
+fn pem(text: &str) -> Option<Vec<u8>> {
+    pem_block(text, "PUBLIC KEY").or_else(|| pem_block(text, "PRIVATE KEY"))
 }
 
 /// Random bytes as base64 text, padded.

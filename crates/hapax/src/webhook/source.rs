@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use hapax_verify::{AnswerRule, IdentityRule, Options, Recipe, Scheme, SetupError, Verifier, catalogue};
+use hapax_verify::{AnswerRule, IdentityRule, Options, Proof, Recipe, SetupError, Verifier, catalogue};
 
 use crate::error::Invalid;
 use crate::limits::BODY_BYTES_MAX;
@@ -62,20 +62,24 @@ impl Source {
     ) -> Result<Self, SourceError> {
         let verifier = Verifier::new(&preset.recipe(), secrets, options)?;
         let source = Self::new(preset.name.clone(), verifier)?;
+        let senders = preset.delivery.body_bytes_max.unwrap_or_default();
         Ok(Self {
+            body_bytes_max: source
+                .body_bytes_max
+                .max(usize::try_from(senders).unwrap_or(usize::MAX)),
             answer: Arc::new(preset.answer.clone()),
             ..source
         })
     }
 
-    /// A sender with a scheme of its own.
+    /// A sender with a scheme or another proof of its own.
     pub fn custom<S: AsRef<str>>(
         name: impl Into<String>,
-        scheme: Scheme,
+        proof: impl Into<Proof>,
         identity: IdentityRule,
         secrets: &[S],
     ) -> Result<Self, SourceError> {
-        let recipe = Recipe::custom(scheme, identity);
+        let recipe = Recipe::custom(proof, identity);
         Self::new(name.into(), Verifier::new(&recipe, secrets, &Options::default())?)
     }
 
@@ -95,7 +99,7 @@ impl Source {
         Ok(self)
     }
 
-    /// Reads bodies up to this size; 5 MiB unless told otherwise.
+    /// Reads bodies up to this size; unless told otherwise 5 MiB, or what the preset's sender may send.
     #[must_use]
     pub const fn body_limit(mut self, bytes: usize) -> Self {
         self.body_bytes_max = bytes;

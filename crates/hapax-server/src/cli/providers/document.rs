@@ -27,6 +27,7 @@ pub(super) fn of(provider: &Provider) -> Value {
         "retry_window_hours": provider.delivery.retry_window_hours,
         "retry_policy": provider.delivery.retry_policy,
         "timeout_seconds": provider.delivery.timeout_seconds,
+        "body_bytes_max": provider.delivery.body_bytes_max,
         "handshake": provider.handshake,
         "secrets": match provider.secrets {
             SecretNeed::Required => "required",

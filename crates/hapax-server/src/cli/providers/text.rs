@@ -4,6 +4,7 @@ use hapax_verify::catalogue::{Choice, Provider};
 use hapax_verify::{OptionSpec, SecretNeed};
 
 use super::{document, words};
+use crate::config::format_size;
 
 pub(super) fn of(provider: &Provider) -> String {
     let mut page = Page(vec![format!("{} ({})", provider.title, provider.name)]);
@@ -54,10 +55,7 @@ fn proof(page: &mut Page, provider: &Provider) {
         );
     }
     if provider.proof.covers_url() {
-        page.field(
-            "url",
-            "signed, so `server.public_url` must be what the sender was given",
-        );
+        page.field("url", "signed, so `public_url` must be what the sender was given");
     }
     match provider.secrets {
         SecretNeed::Required => {}
@@ -94,6 +92,9 @@ fn delivery(page: &mut Page, provider: &Provider) {
     );
     if let Some(seconds) = provider.delivery.timeout_seconds {
         page.field("waits", format!("{seconds} s for an answer"));
+    }
+    if let Some(bytes) = provider.delivery.body_bytes_max {
+        page.field("body limit", format!("{} unless configured", format_size(bytes)));
     }
     page.field("handshake", provider.handshake.as_deref().unwrap_or("none"));
 }

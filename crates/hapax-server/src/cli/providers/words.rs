@@ -65,10 +65,12 @@ pub fn grade(grade: Grade) -> &'static str {
 
 /// Whether it proves what it sends, and not only who it is.
 pub fn is_signed(proof: &Proof) -> bool {
-    if let Proof::Any(proofs) = proof {
-        return proofs.iter().any(is_signed);
+    match proof {
+        Proof::Any(proofs) => proofs.iter().any(is_signed),
+        Proof::Jwt(rule) => rule.body_hash.is_some(),
+        Proof::Token(_) => false,
+        Proof::Signature(_) | Proof::Coded(_) => true,
     }
-    !matches!(proof, Proof::Token(_))
 }
 
 /// The line of hapax.toml with the options that the provider's samples are made with.

@@ -49,7 +49,7 @@ const INGEST: [(&str, u16, &str); 22] = [
     (
         "body_too_large",
         413,
-        "The body is larger than `server.body_limit`.",
+        "The body is larger than the source's `body_limit`.",
     ),
     ("event_refused", 422, "The store cannot keep this event."),
     (

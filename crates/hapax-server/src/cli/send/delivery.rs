@@ -35,7 +35,11 @@ impl Delivery {
     /// Makes it, and reads it as the receiver will.
     pub(super) fn new(sender: &Sender, body: Option<&Bytes>, id: Option<&str>) -> Result<Self, CliError> {
         let signer = ProviderSigner::of_proof(&sender.recipe.proof, sender.secret.expose(), &sender.options)
-            .map_err(|error| CliError::usage(format!("the secret cannot sign: {error}")))?;
+            .map_err(|error| {
+                CliError::usage(format!(
+                    "the secret cannot sign: {error}; name another with --secret, such as --secret file:private.pem"
+                ))
+            })?;
         // The id of a sample is where it belongs; that of a body of one's own is what the body says.
         let contradicts = |event_id: &str, id: &str| body.is_some() && !event_id.contains(id);
         let generated = id.is_none();

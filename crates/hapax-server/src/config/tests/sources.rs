@@ -80,10 +80,12 @@ fn a_verify_table_is_checked_whole() {
         unknown[0].starts_with("hapax.toml:5:21: sources.stripe.verify: unknown variant `hmac-md5`"),
         "{unknown:?}"
     );
-    let missing = custom_with(&format!("{id}verify = {{ scheme = \"hmac-sha256\" }}"));
-    assert!(
-        missing[0].contains("sources.stripe.verify: missing field `header`"),
-        "{missing:?}"
+    assert_eq!(
+        custom_with(&format!("{id}verify = {{ scheme = \"hmac-sha256\" }}")),
+        [
+            "hapax.toml:5:1: sources.stripe.verify: `scheme = \"hmac-sha256\"` needs `header`: the header that holds the \
+          signature"
+        ]
     );
     let unsigned = custom_with(&format!(
         "{id}verify = {{ scheme = \"hmac-sha256\", header = \"x\", signed = \"hello\" }}"
@@ -131,11 +133,89 @@ fn a_signature_over_the_url_needs_the_public_url() {
     assert_eq!(
         problems(&text),
         [
-            "hapax.toml:5:1: sources.stripe.verify: the signature covers the URL; set `server.public_url` to the one that the \
-          sender uses"
+            "hapax.toml:5:1: sources.stripe.verify: the signature covers the URL; set `server.public_url`, or `public_url` \
+          here, to the one that the sender calls"
         ]
     );
     assert!(problems(&format!("[server]\npublic_url = \"https://a.example\"\n{text}")).is_empty());
+    let own = text.replace("event_id", "public_url = \"https://a.example/hooks/\"\nevent_id");
+    assert!(problems(&own).is_empty());
+}
+
+#[test]
+fn a_public_url_and_a_limit_of_a_source_are_checked_as_the_servers_are() {
+    assert_eq!(
+        stripe_with("public_url = \"https://a.example/?x=1\"\nbody_limit = \"1GiB\""),
+        [
+            "hapax.toml:5:1: sources.stripe.public_url: a public URL has no query, fragment or user name; write it like \
+             \"https://hooks.example.com\"",
+            "hapax.toml:6:1: sources.stripe.body_limit: \"1GiB\" is not between 1KiB and 64MiB",
+        ]
+    );
+    let config = |more: &str| parsed(&with_source(&format!("{STRIPE}{more}")));
+    let own = config("public_url = \"https://a.example/hooks/\"\nbody_limit = \"6MiB\"");
+    assert_eq!(own.public_url_of("stripe"), "https://a.example/hooks/");
+    assert_eq!(own.sources["stripe"].body_limit, 6 << 20);
+    assert_eq!(config("").sources["stripe"].body_limit, 5 << 20);
+}
+
+#[test]
+fn a_preset_knows_how_large_its_senders_bodies_are() {
+    let github = with_source(&STRIPE.replace("\"stripe\"", "\"github\""));
+    let limit = |server: &str| parsed(&format!("{server}{github}")).sources["stripe"].body_limit;
+    assert_eq!(limit(""), 32 << 20);
+    assert_eq!(limit("[server]\nbody_limit = \"1MiB\"\n"), 32 << 20);
+    assert_eq!(limit("[server]\nbody_limit = \"40MiB\"\n"), 40 << 20);
+}
+
+#[test]
+fn what_a_scheme_needs_or_does_not_read_is_said_at_its_place() {
+    let id = "event_id = \"body:/id\"\n";
+    for (verify, problem) in [
+        (
+            "scheme = \"token\"",
+            "`scheme = \"token\"` needs `header` or `query`",
+        ),
+        (
+            "scheme = \"basic\", header = \"x\"",
+            "`scheme = \"basic\"` takes no `header`",
+        ),
+        ("scheme = \"jwt\"", "`scheme = \"jwt\"` needs `algorithm`"),
+        (
+            "scheme = \"jwt\", algorithm = \"HS256\", tolerance = \"9d\"",
+            "`tolerance` is \"9d\"",
+        ),
+    ] {
+        let found = custom_with(&format!("{id}verify = {{ {verify} }}"));
+        let expected = format!("hapax.toml:5:1: sources.stripe.verify: {problem}");
+        assert!(found[0].starts_with(&expected), "{verify}: {found:?}");
+    }
+    let unknown = custom_with(&format!(
+        "{id}verify = {{ scheme = \"jwt\", algorithm = \"none\" }}"
+    ));
+    assert!(
+        unknown[0].contains("unknown variant `none`, expected one of `HS256`"),
+        "{unknown:?}"
+    );
+    // Which secret it is, and never the secret itself.
+    for (verify, problem) in [
+        ("scheme = \"basic\"", "it is not `user:password`"),
+        (
+            "scheme = \"ecdsa-p256\", header = \"x\"",
+            "not base64; copy it again from the sender, whole",
+        ),
+        (
+            "scheme = \"jwt\", algorithm = \"RS256\"",
+            "it is no RSA public key of at least 2048 bits in PEM or base64",
+        ),
+    ] {
+        let found = custom_with(&format!("{id}verify = {{ {verify} }}"));
+        let expected = format!("sources.stripe.secrets.0: {problem}");
+        assert!(
+            found[0].contains(&expected) && !found[0].contains("hunter"),
+            "{found:?}"
+        );
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 
 use super::fault::Answer;
 use super::show::is_hidden;
-use super::state::AdminState;
+use super::state::{AdminState, SourceFacts};
 
 /// Headers that speak of the connection, or of proxies on the way.
 const OF_CONNECTION: [&str; 12] = [
@@ -92,15 +92,17 @@ pub(in crate::http) fn text(
     now: Timestamp,
 ) -> Answer<String> {
     let event = &record.event;
+    let settings = state.settings.load();
+    let facts = settings.facts.get(event.source.as_str());
+    let copy = || {
+        let credentials = facts.map(SourceFacts::credentials).unwrap_or_default();
+        Copy::of(record, &credentials)
+    };
     match copy_as {
-        CopyAs::Curl => {
-            let settings = state.settings.load();
-            let facts = settings.facts.get(event.source.as_str());
-            Ok(curl::text(event, &resign::request(event, facts, now)?, now))
-        }
-        CopyAs::Rust => Ok(rust::text(&Copy::of(record))),
-        CopyAs::Python => Ok(python::text(&Copy::of(record))),
-        CopyAs::Typescript => Ok(typescript::text(&Copy::of(record))),
+        CopyAs::Curl => Ok(curl::text(event, &resign::request(event, facts, now)?, now)),
+        CopyAs::Rust => Ok(rust::text(&copy())),
+        CopyAs::Python => Ok(python::text(&copy())),
+        CopyAs::Typescript => Ok(typescript::text(&copy())),
     }
 }
 
@@ -111,10 +113,12 @@ struct Copy<'a> {
 }
 
 impl<'a> Copy<'a> {
-    fn of(record: &'a EventRecord) -> Self {
+    fn of(record: &'a EventRecord, credentials: &[String]) -> Self {
         let event = &record.event;
         let mut headers = sent_headers(event);
-        headers.retain(|(name, _)| !name.starts_with("hapax-") && name != "idempotency-key");
+        headers.retain(|(name, _)| {
+            !name.starts_with("hapax-") && name != "idempotency-key" && !credentials.contains(name)
+        });
         let key = record.deliveries.first().map_or_else(
             || format!("{:?}", event.identity.key()),
             |delivery| delivery.idempotency_key.to_string(),

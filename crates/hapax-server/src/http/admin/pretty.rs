@@ -3,17 +3,20 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use hapax_core::store::json_text;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 /// Values nested deeper than this are left on one line: a sender chooses the depth, and a stack has an end.
 const DEPTH_MAX: usize = 64;
+/// Bytes of a body that is laid out; a larger one is shown as it is. A page shows the beginning only.
+const LAID_OUT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// How far each level stands to the right.
 const INDENT: &str = "  ";
 
-/// Keys in their order, each on its line; none where it is not JSON.
+/// Keys in their order, each on its line; none where it is not JSON, or too large.
 pub(in crate::http) fn as_sent(body: &[u8]) -> Option<String> {
-    let text = std::str::from_utf8(body).ok()?;
+    let text = std::str::from_utf8(readable(body)?).ok()?;
     serde_json::from_str::<IgnoredAny>(text).ok()?;
     let mut pretty = String::with_capacity(text.len() * 2);
     let (mut depth, mut is_in_text, mut is_escaped) = (0_usize, false, false);
@@ -56,12 +59,16 @@ pub(in crate::http) fn as_sent(body: &[u8]) -> Option<String> {
     Some(pretty)
 }
 
-/// Keys sorted, so that two bodies that say the same look the same; none where it is not JSON.
+/// Keys sorted, so that two bodies that say the same look the same; none where it is not JSON, or too large.
 pub(in crate::http) fn sorted(body: &[u8]) -> Option<String> {
-    let value: &RawValue = serde_json::from_slice(body).ok()?;
+    let value: &RawValue = serde_json::from_slice(readable(body)?).ok()?;
     let mut pretty = String::with_capacity(body.len() * 2);
     push(&mut pretty, value.get(), 0);
     Some(pretty)
+}
+
+fn readable(body: &[u8]) -> Option<&[u8]> {
+    (body.len() <= LAID_OUT_BYTES_MAX).then(|| json_text(body))
 }
 
 fn push(pretty: &mut String, value: &str, depth: usize) {

@@ -52,9 +52,9 @@ fn facts(config: &Config, source: &Source) -> SourceFacts {
 
 /// What to enter at the sender, or, without a public URL, what works on this machine.
 fn url(config: &Config, source: &str) -> String {
-    match &config.server.public_url {
-        Some(_) => config.public_url_of(source),
-        None => format!("http://{}/in/{source}", reachable(config.server.listen)),
+    match config.public_url_of(source) {
+        url if url.is_empty() => format!("http://{}/in/{source}", reachable(config.server.listen)),
+        url => url,
     }
 }
 
@@ -83,11 +83,7 @@ fn source(config: &Config, source: &Source) -> SourceView {
         indexed: source.indexed.clone(),
         scheme: Some(source.recipe.proof.summary()),
         event_id_rule: Some(source.recipe.identity.event_id.to_string()),
-        console_url: config
-            .server
-            .public_url
-            .as_ref()
-            .map(|_| url(config, source.name.as_str())),
+        console_url: Some(config.public_url_of(source.name.as_str())).filter(|url| !url.is_empty()),
         takes_registrations: source.hands_secrets_over(),
         refusals: Vec::new(),
     }

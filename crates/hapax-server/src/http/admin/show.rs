@@ -15,6 +15,8 @@ use super::views::{
 use crate::outbox::own_key;
 use crate::query;
 
+/// What is shown instead of a credential.
+pub(super) const HIDDEN: &str = "***";
 /// Headers whose values are credentials; they are kept for no reader.
 const HIDDEN_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
 
@@ -221,7 +223,7 @@ pub(super) fn is_hidden(name: &str) -> bool {
 fn headers(headers: &Headers) -> Vec<HeaderView> {
     let shown = headers.iter().map(|(name, value)| {
         let value = if is_hidden(name) {
-            "***".into()
+            HIDDEN.into()
         } else {
             String::from_utf8_lossy(value)
         };

@@ -116,6 +116,11 @@ impl SourceFacts {
     pub fn rule(&self) -> String {
         self.recipe.identity.event_id.to_string()
     }
+
+    /// Headers of its requests whose values are not shown.
+    pub fn credentials(&self) -> Vec<String> {
+        self.recipe.proof.credentials()
+    }
 }
 
 /// A destination as it is configured.

@@ -97,7 +97,7 @@ fn console(source: &SourceView) -> Markup {
             p { code class="console" data-copy { (url) } }
         },
         (None, Some(_)) => html! {
-            p { "Enter the public address of this service at the sender, followed by " code { "/in/" (source.name) } ". Set " code { "server.public_url" } " and the whole line is shown here." }
+            p { "Enter the public address of this service at the sender, followed by " code { "/in/" (source.name) } ". Set " code { "public_url" } " and the whole line is shown here." }
         },
         (None, None) => {
             html! { p class="muted" { "An " a href="/outbox" { "outbox" } ": its rows become events." } }

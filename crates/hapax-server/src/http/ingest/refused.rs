@@ -65,7 +65,7 @@ pub(super) fn body(error: &BodyError, limit: u64) -> Problem {
             StatusCode::PAYLOAD_TOO_LARGE,
             "body_too_large",
             "Body too large",
-            format!("the body is longer than {limit} bytes; raise `server.body_limit` if the sender's events are this large"),
+            format!("the body is longer than {limit} bytes; raise the source's `body_limit` if the sender's events are this large"),
         ),
         BodyError::TooSlow(within) => Problem::new(
             StatusCode::REQUEST_TIMEOUT,

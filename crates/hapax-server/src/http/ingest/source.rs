@@ -35,11 +35,22 @@ pub struct Source {
     pub answer_within: Duration,
     /// Bytes of a body; more is refused.
     pub body_limit: u64,
-    /// Where senders see us, without a slash at its end. Only what is configured counts: a `Host` header is the
-    /// sender's own word.
-    pub public_url: Option<String>,
+    /// Where its sender sees us.
+    pub public_url: PublicUrl,
     /// Counts.
     pub meter: Arc<SourceMeter>,
+}
+
+/// Where a sender sees us. Only what is configured counts: a `Host` header is the sender's own word.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum PublicUrl {
+    /// Nobody said.
+    #[default]
+    Unknown,
+    /// The service's, without a slash at its end; the path is that of the request, as it was called.
+    Service(String),
+    /// The source's own: a proxy in between changes the path.
+    Source(String),
 }
 
 /// How a new event is answered.
@@ -73,8 +84,12 @@ impl Sources {
             },
             ack: source.ack,
             answer_within: answer_within(source),
-            body_limit: config.server.body_limit,
-            public_url: config.server.public_url.clone(),
+            body_limit: source.body_limit,
+            public_url: match (&source.public_url, &config.server.public_url) {
+                (Some(own), _) => PublicUrl::Source(own.clone()),
+                (None, Some(base)) => PublicUrl::Service(base.clone()),
+                (None, None) => PublicUrl::Unknown,
+            },
             meter: metrics.source(&source.name),
         });
         sources.collect()
@@ -126,11 +141,15 @@ impl Source {
     /// The public URL of a request, for senders that sign it; empty if it is not configured.
     pub(super) fn url(&self, uri: &Uri) -> Cow<'static, str> {
         match &self.public_url {
-            None => Cow::Borrowed(""),
-            Some(base) => {
+            PublicUrl::Unknown => Cow::Borrowed(""),
+            PublicUrl::Service(base) => {
                 let path = uri.path_and_query().map_or("", http::uri::PathAndQuery::as_str);
                 Cow::Owned(format!("{base}{path}"))
             }
+            PublicUrl::Source(url) => match uri.query() {
+                Some(query) => Cow::Owned(format!("{url}?{query}")),
+                None => Cow::Owned(url.clone()),
+            },
         }
     }
 }

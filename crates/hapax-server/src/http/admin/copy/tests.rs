@@ -129,7 +129,7 @@ fn delivers_twice(name: &str, text: impl Fn(&Copy<'_>) -> String, commands: &[&[
     let folder = tempfile::tempdir().unwrap();
     for body in bodies() {
         let (address, requests) = handler();
-        let text = text(&Copy::of(&record(&body)));
+        let text = text(&Copy::of(&record(&body), &[]));
         for command in commands {
             run(folder.path(), name, &text, command, address);
         }

@@ -41,7 +41,7 @@ pub struct SourceView {
     /// Where the id of an event is found; null for an outbox.
     #[serde(default)]
     pub event_id_rule: Option<String>,
-    /// The URL to enter at the sender; null without `server.public_url`.
+    /// The URL to enter at the sender; null without a `public_url` of the source or the server.
     #[serde(default)]
     pub console_url: Option<String>,
     /// Whether its sender hands over the secret that it signs with.
