@@ -9,7 +9,7 @@ use hapax_core::{BodyHash, EventId, Identity, Key, Lane, NewDelivery, NewEvent, 
 
 use super::{Accepted, Arrival};
 use crate::engine::{Inner, Source};
-use crate::port::{Permit, Port};
+use crate::port::{Port, Reserved};
 
 /// An arrival with its key and hash, each computed once.
 pub(crate) struct Keyed {
@@ -23,11 +23,11 @@ pub(crate) struct Keyed {
 pub(crate) struct Prepared {
     pub(super) event: NewEvent,
     pub(super) source: Arc<Source>,
-    pub(super) permits: Vec<Option<Permit>>,
+    pub(super) permits: Vec<Option<Reserved>>,
 }
 
 /// A delivery to make, and the permit to run it at once.
-type Planned = (NewDelivery, Option<Permit>);
+type Planned = (NewDelivery, Option<Reserved>);
 
 impl Inner {
     /// Prepares an event for the destinations of its source that want it.
@@ -133,14 +133,6 @@ impl Prepared {
         } else {
             Accepted::New { id, event_id }
         }
-    }
-
-    /// The event was not new: what was reserved to run it goes back.
-    pub(super) fn give_back(self) -> NewEvent {
-        for permit in self.permits.into_iter().flatten() {
-            permit.port().unused(1);
-        }
-        self.event
     }
 }
 
