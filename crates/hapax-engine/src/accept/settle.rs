@@ -163,7 +163,7 @@ impl Inner {
     /// The identity was taken before: by the same body, or by another?
     fn compare(&self, prepared: Prepared, entry: LedgerEntry, asked: Duration, epoch: u64) -> Settled {
         // What was reserved to run it goes back.
-        let Prepared { event, .. } = prepared;
+        let Prepared { event, source, .. } = prepared;
         let first = (entry.raw_hash, entry.content_hash.as_ref());
         let own = event.content_hash.as_ref();
         match compare_targets(&entry, own) {
@@ -172,7 +172,9 @@ impl Inner {
                 self.seen.put(event.key, &entry, asked, epoch);
                 Settled::Answered(self.duplicate(event, &entry))
             }
-            Target::Same | Target::Unknown => Settled::Contested(Box::new(Contested { event, entry })),
+            Target::Same | Target::Unknown => {
+                Settled::Contested(Box::new(Contested { event, entry, source }))
+            }
         }
     }
 

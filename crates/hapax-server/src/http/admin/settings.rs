@@ -83,6 +83,8 @@ fn source(config: &Config, source: &Source) -> SourceView {
         indexed: source.indexed.clone(),
         scheme: Some(source.recipe.proof.summary()),
         event_id_rule: Some(source.recipe.identity.event_id.to_string()),
+        id_class: Some(source.recipe.identity.class.to_string()),
+        on_conflict: Some(source.recipe.identity.on_conflict.as_str().to_owned()),
         console_url: config
             .server
             .public_url
@@ -107,6 +109,8 @@ fn outbox_source(outbox: &Outbox) -> SourceView {
         indexed: Vec::new(),
         scheme: None,
         event_id_rule: None,
+        id_class: None,
+        on_conflict: None,
         console_url: None,
         takes_registrations: false,
         refusals: Vec::new(),
