@@ -17,6 +17,7 @@ impl Inner {
         body: &Bytes,
     ) -> Vec<Arrival> {
         let mut batch_id = None;
+        let looks_back = source.earlier_ids_until.is_some_and(|until| received_at < until);
         envelopes
             .into_iter()
             .map(|envelope| {
@@ -34,7 +35,7 @@ impl Inner {
                 Arrival {
                     source: source.name.clone(),
                     event_id,
-                    earlier_id: None,
+                    earlier_id: envelope.earlier_id.filter(|_| looks_back),
                     event_type: envelope.event_type,
                     signed_at: envelope.signed_at.map(Timestamp::from_seconds),
                     secret_index: envelope.secret_index.and_then(|index| u16::try_from(index).ok()),
