@@ -13,7 +13,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::hash::sha256_of_parts;
-use crate::{DestinationId, Scope};
+use crate::{BodyHash, DestinationId, Scope};
 
 /// An event's identity, as its sender gave it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -50,15 +50,84 @@ impl Identity {
         ];
         IdempotencyKey(first_half(sha256_of_parts("hapax-idempotency-key:v1\n", &parts)))
     }
+
+    /// The identity of an event with this content whose id another event has taken: `<id>%conflict:<hash>`. A sender
+    /// cannot choose such an id, and two contents never share one.
+    #[must_use]
+    pub fn of_conflict(&self, content: &BodyHash) -> Self {
+        let mark = format!("{CONFLICT_MARK}{content}");
+        let mut event_id = format!("{}{mark}", self.event_id);
+        if event_id.len() > EVENT_ID_BYTES_MAX {
+            event_id = format!("sha256:{}{mark}", BodyHash::of(self.event_id.as_bytes()));
+        }
+        Self {
+            scope: self.scope.clone(),
+            event_id,
+        }
+    }
 }
+
+/// The longest text of an event id.
+pub const EVENT_ID_BYTES_MAX: usize = 255;
 
 /// What stands before the hash of an event that should have an id and has none. No id of a sender begins like this.
 pub const SET_ASIDE: &str = "unidentified:";
+
+/// What an id begins with that was made here, because the sender has none that tells events apart: such an event is
+/// never a duplicate. No id of a sender begins like this.
+pub const GENERATED: &str = "generated:";
+
+/// What stands between the id of an event and the hash of another content that came under it. No id of a sender has it:
+/// there, `%` is followed by two hexadecimal digits or a dash.
+pub const CONFLICT_MARK: &str = "%conflict:";
 
 /// Whether an event is kept aside: one of several in a request, without an id of its own. It is stored and goes
 /// nowhere until an operator says where.
 pub fn is_set_aside(event_id: &str) -> bool {
     event_id.starts_with(SET_ASIDE)
+}
+
+/// Where the id of an event comes from, as its text says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IdOrigin {
+    /// The sender gave it.
+    #[default]
+    Sender,
+    /// It was made here: the event is not deduplicated.
+    Generated,
+    /// There is none: the event is kept aside.
+    Missing,
+    /// The sender gave it to another content before; this event has an id made of both.
+    Conflict,
+}
+
+impl IdOrigin {
+    /// Every origin.
+    pub const ALL: [Self; 4] = [Self::Sender, Self::Generated, Self::Missing, Self::Conflict];
+
+    /// As it is written everywhere.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sender => "sender",
+            Self::Generated => "generated",
+            Self::Missing => "missing",
+            Self::Conflict => "conflict",
+        }
+    }
+
+    /// What the text of an id says.
+    pub fn of(event_id: &str) -> Self {
+        if event_id.contains(CONFLICT_MARK) {
+            Self::Conflict
+        } else if event_id.starts_with(GENERATED) {
+            Self::Generated
+        } else if is_set_aside(event_id) {
+            Self::Missing
+        } else {
+            Self::Sender
+        }
+    }
 }
 
 /// How often an identity was deliberately taken again: by `forget` or by a forced replay.
@@ -162,6 +231,22 @@ mod tests {
         // docs/GUARANTEES.md prints this pair; receivers may compute it themselves.
         let key = Identity::new("stripe", "evt_1").idempotency_key(Generation(0), &"billing".into());
         assert_eq!(key.to_string(), "f78f2f37e3eac4f266b383127f241234");
+    }
+
+    #[test]
+    fn a_content_under_a_known_id_has_an_identity_that_says_so_and_fits() {
+        let (one, other) = (BodyHash::of(b"one"), BodyHash::of(b"other"));
+        let first = Identity::new("shop", "evt_1");
+        let conflict = first.of_conflict(&one);
+        assert_eq!(conflict.event_id, format!("evt_1%conflict:{one}"));
+        assert_eq!(IdOrigin::of(&conflict.event_id), IdOrigin::Conflict);
+        assert_ne!(conflict, first.of_conflict(&other));
+        let long =
+            |last: &str| Identity::new("shop", format!("{}{last}", "x".repeat(EVENT_ID_BYTES_MAX - 1)));
+        let conflict = long("x").of_conflict(&one);
+        assert!(conflict.event_id.len() <= EVENT_ID_BYTES_MAX, "{conflict:?}");
+        assert_eq!(IdOrigin::of(&conflict.event_id), IdOrigin::Conflict);
+        assert_ne!(conflict, long("y").of_conflict(&one));
     }
 
     #[test]

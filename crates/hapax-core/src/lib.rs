@@ -24,7 +24,10 @@ pub use delivery::{
 pub use event::{EventId, EventIds, EventStatus, NewEvent, StoredEvent};
 pub use hash::{BodyHash, ContentHash};
 pub use headers::Headers;
-pub use identity::{Generation, IdempotencyKey, Identity, Key, is_set_aside};
+pub use identity::{
+    CONFLICT_MARK, EVENT_ID_BYTES_MAX, GENERATED, Generation, IdOrigin, IdempotencyKey, Identity, Key,
+    is_set_aside,
+};
 pub use name::{DestinationId, Scope, SourceName};
 pub use random::{Random, SystemRandom};
 pub use retry::Backoff;

@@ -115,7 +115,8 @@ pub trait Store: Send + Sync + 'static {
     /// Lets an identity be accepted again, as its next generation. Refuses while work is unfinished.
     async fn forget(&self, identity: &Identity) -> Result<Forgotten, Error>;
 
-    /// What the ledger knows of an identity. A forgotten one is not found.
+    /// What the ledger knows of an identity. A forgotten one is not found. Accepts may wait for it: it is quick, and waits
+    /// for no search.
     async fn look_up(&self, identity: &Identity) -> Result<Option<LedgerEntry>, Error>;
 
     /// One event with everything that happened to it; `None` once its payload has expired.

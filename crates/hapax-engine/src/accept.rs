@@ -4,6 +4,7 @@
 //! future only waits for the answer: a client that hangs up cannot tear the write, nor lose the
 //! work that was handed over with it.
 
+mod aliases;
 mod cached;
 mod conflicts;
 mod directed;
@@ -11,13 +12,15 @@ mod prepare;
 mod queue;
 mod settle;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use hapax_core::{ContentHash, EventId, Headers, SourceName, Timestamp};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use crate::engine::Engine;
+pub(crate) use aliases::Aliased;
 pub use directed::{ADDRESS_HEADER, Parcel};
 use prepare::{Keyed, Prepared};
 pub(crate) use queue::Waiting;
@@ -32,6 +35,9 @@ pub struct Arrival {
     pub source: SourceName,
     /// The sender's id, in its one injective form.
     pub event_id: String,
+    /// The id that an earlier version of the source's rule gives it: the same content that is known under it is this
+    /// event.
+    pub earlier_id: Option<String>,
     /// The sender's type.
     pub event_type: Option<String>,
     /// The timestamp under the signature.
@@ -217,6 +223,16 @@ impl Engine {
         if let Some(answers) = inner.answer_from_cache(&arrivals, now) {
             return Ok(answers);
         }
+        if arrivals.iter().any(|keyed| !keyed.aliases.is_empty()) {
+            let (answer, answered) = oneshot::channel();
+            inner.queue_look_up(Aliased {
+                source: Arc::clone(source),
+                arrivals,
+                answer,
+            });
+            drop(plan);
+            return answer_of(answered).await.map_err(Refusal::from);
+        }
         let events = arrivals
             .into_iter()
             .map(|arrival| inner.prepare(source, arrival, now))
@@ -228,21 +244,16 @@ impl Engine {
     /// Lets events wait to be written, and waits for the answer.
     async fn write(&self, events: Vec<Prepared>) -> Result<Vec<Accepted>, Untaken> {
         let (answer, answered) = oneshot::channel();
-        self.0
-            .accept_queue
-            .try_send(Waiting { events, answer })
-            .map_err(|error| match error {
-                mpsc::error::TrySendError::Full(_) => Refusal::Overloaded {
-                    retry_after: RETRY_AFTER,
-                },
-                mpsc::error::TrySendError::Closed(_) => Refusal::ShuttingDown {
-                    retry_after: RETRY_AFTER,
-                },
-            })?;
-        answered
-            .await
-            .unwrap_or(Err(Untaken::Refused(Refusal::ShuttingDown {
-                retry_after: RETRY_AFTER,
-            })))
+        self.0.queue(Waiting { events, answer });
+        answer_of(answered).await
     }
+}
+
+type Answered = oneshot::Receiver<Result<Vec<Accepted>, Untaken>>;
+
+async fn answer_of(answered: Answered) -> Result<Vec<Accepted>, Untaken> {
+    let stopped = Refusal::ShuttingDown {
+        retry_after: RETRY_AFTER,
+    };
+    answered.await.unwrap_or(Err(Untaken::Refused(stopped)))
 }

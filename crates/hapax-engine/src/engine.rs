@@ -13,7 +13,7 @@ use tokio::sync::{Notify, broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::accept::Waiting;
+use crate::accept::{Aliased, Waiting};
 use crate::alive::Owners;
 use crate::finish::Finished;
 use crate::gather::Gather;
@@ -128,6 +128,7 @@ pub(crate) struct Inner {
     pub(crate) flights: Flights,
     pub(crate) watchers: Watchers,
     pub(crate) accept_queue: mpsc::Sender<Waiting>,
+    pub(crate) alias_queue: mpsc::Sender<Aliased>,
     pub(crate) finish_queue: mpsc::Sender<Finished>,
     pub(crate) dispatch: Notify,
     pub(crate) replays: Notify,
@@ -186,6 +187,7 @@ impl Engine {
     pub async fn start(parts: Parts, routing: Routing, limits: Limits) -> Result<Self, Error> {
         let pauses = Pauses::new(parts.store.pauses().await?);
         let (accept_queue, waiting) = mpsc::channel(limits.accept_queue);
+        let (alias_queue, aliased) = mpsc::channel(limits.accept_queue);
         let (conflict_queue, undecided) = mpsc::channel(limits.conflict_queue);
         let (finish_queue, finished) = mpsc::channel(limits.finish_queue);
         let inner = Arc::new(Inner {
@@ -205,6 +207,7 @@ impl Engine {
             flights: Flights::default(),
             watchers: Watchers::default(),
             accept_queue,
+            alias_queue,
             finish_queue,
             dispatch: Notify::new(),
             replays: Notify::new(),
@@ -226,6 +229,7 @@ impl Engine {
         inner.report_alive().await;
         inner.spawn_at_door(Inner::accept_loop(Arc::clone(&inner), waiting, conflict_queue));
         inner.spawn_at_door(Inner::conflict_loop(Arc::clone(&inner), undecided));
+        inner.spawn_at_door(Inner::alias_loop(Arc::clone(&inner), aliased));
         inner.spawn_at_door(Inner::dispatch_loop(Arc::clone(&inner)));
         inner.spawn_loop(Inner::finish_loop(Arc::clone(&inner), finished));
         inner.spawn_loop(Inner::heartbeat_loop(Arc::clone(&inner)));

@@ -124,13 +124,15 @@ impl Engine {
         let Some(record) = inner.parts.store.get(first).await? else {
             return Ok(None);
         };
+        // Versions before gave it another id: what was released stays so.
+        let conflict = record.conflicts.iter().find(|one| one.raw_hash == raw_hash);
+        if let Some(id) = conflict.and_then(|conflict| conflict.released_as) {
+            return Ok(Some(id));
+        }
         let arrival = Arrival {
             source: variant.source,
-            event_id: format!(
-                "{}%conflict:{}",
-                record.event.identity.event_id,
-                &raw_hash.to_string()[..16]
-            ),
+            event_id: record.event.identity.of_conflict(&raw_hash).event_id,
+            earlier_id: None,
             event_type: record.event.event_type,
             signed_at: None,
             secret_index: None,

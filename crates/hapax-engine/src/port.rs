@@ -53,6 +53,25 @@ impl Drop for Permit {
     }
 }
 
+/// A permit for a delivery that is only being accepted, with its share of the rate. Both go back unless it is used.
+#[derive(Debug)]
+pub(crate) struct Reserved(Option<Permit>);
+
+impl Reserved {
+    /// The attempt is made.
+    pub(crate) fn used(mut self) -> Option<Permit> {
+        self.0.take()
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        if let Some(permit) = &self.0 {
+            permit.port().unused(1);
+        }
+    }
+}
+
 impl Port {
     pub(crate) fn new(destination: Destination, pause: Option<Pause>) -> Self {
         Self {
@@ -200,11 +219,12 @@ impl Port {
     }
 
     /// One permit for a delivery that is accepted now, if nothing older waits and all is well.
-    pub(crate) fn hand_over(self: &Arc<Self>, now: Duration) -> Option<Permit> {
+    pub(crate) fn hand_over(self: &Arc<Self>, now: Duration) -> Option<Reserved> {
         if self.has_backlog() || self.gate(now) != Gate::Closed {
             return None;
         }
-        self.permits(1, now).ok()?.pop()
+        let permit = self.permits(1, now).ok()?.pop()?;
+        Some(Reserved(Some(permit)))
     }
 
     /// Something may have become due.

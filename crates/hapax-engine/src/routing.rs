@@ -38,6 +38,18 @@ pub struct Route {
     pub id_is_signed: bool,
     /// JSON pointers into bodies whose values are indexed, so that a search finds them among all events.
     pub indexed: Vec<String>,
+    /// What another content under a known id is.
+    pub on_conflict: OnConflict,
+}
+
+/// What another content under a known id is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnConflict {
+    /// A conflict: it is kept aside, and takes no effect.
+    #[default]
+    Quarantine,
+    /// An event of its own, under an id made of the known one and its content.
+    Accept,
 }
 
 /// A destination.

@@ -8,6 +8,7 @@ pub mod cli;
 pub mod client;
 pub mod config;
 pub mod destination;
+mod earlier_ids;
 pub mod exit;
 #[cfg(feature = "fail-points")]
 pub mod fail_points;

@@ -17,7 +17,7 @@ mod table;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hapax_core::{Clock, DestinationId, Generation, Leased, SourceName, StoredEvent};
+use hapax_core::{CONFLICT_MARK, Clock, DestinationId, Generation, Leased, SourceName, StoredEvent};
 use hapax_engine::Engine;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -36,8 +36,6 @@ const PREFIX: &str = "outbox.";
 pub(crate) const TARGET_HEADER: &str = hapax_engine::ADDRESS_HEADER;
 /// Where an event of an outbox keeps the key of its row: its own id is another where the key goes to several targets.
 pub(crate) const KEY_HEADER: &str = "hapax-outbox-key";
-/// What stands in the id of a conflicting body that an operator released, before its hash.
-const RELEASED: &str = "%conflict:";
 
 /// The name of an outbox as a source, a scope and a destination.
 pub(crate) fn full_name(name: &str) -> String {
@@ -65,8 +63,8 @@ pub(crate) fn own_key(event: &StoredEvent, generation: Generation) -> Option<Str
     let key = match chosen_key(event) {
         Some(key) if key == *event_id => key,
         // What was released has the key of the first, with which it must not be confused.
-        Some(key) => match event_id.rsplit_once(RELEASED) {
-            Some((_, hash)) => format!("{key}{RELEASED}{hash}"),
+        Some(key) => match event_id.rsplit_once(CONFLICT_MARK) {
+            Some((_, hash)) => format!("{key}{CONFLICT_MARK}{hash}"),
             None => key,
         },
         None => event_id.clone(),

@@ -31,6 +31,7 @@ use crate::config::Config;
 use crate::destination::http::Lookup;
 use crate::destination::http::client::{Client, TlsError};
 use crate::destination::{Destinations, SetupError, routing, targets};
+use crate::earlier_ids::EarlierIds;
 use crate::http::admin::{self, AdminState, Phase, Readiness, Settings};
 use crate::http::ingest::keys::KeyFetcher;
 use crate::http::ingest::{self, Ingest, Sources};
@@ -148,9 +149,10 @@ impl Server {
             tracer.clone(),
             Arc::clone(&metrics),
         ));
+        let earlier_ids = EarlierIds::read(&*store.backend(), &config, started_at).await?;
         let ingest = Ingest::new(ingest::Parts {
             engine: engine.clone(),
-            sources: Sources::of(&config, &metrics),
+            sources: Sources::of(&config, &earlier_ids, &metrics),
             metrics: Arc::clone(&metrics),
             clock: Arc::clone(&clock),
             random,

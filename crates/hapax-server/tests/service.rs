@@ -12,6 +12,7 @@ mod service {
     mod command_destination;
     mod day;
     mod delivery;
+    mod earlier_ids;
     mod handover;
     mod handshakes;
     mod http_destination;

@@ -35,6 +35,16 @@ pub struct MemoryStore {
     state: Arc<Mutex<State>>,
     conflicts_take: Duration,
     looks_take: Duration,
+    accept_trouble: Arc<Mutex<Option<AcceptTrouble>>>,
+}
+
+/// What goes wrong with one call of `accept`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AcceptTrouble {
+    /// It fails, and nothing is written.
+    Fails,
+    /// It is made twice, as after a connection that broke before the answer: what it wrote finds itself.
+    IsRepeated,
 }
 
 impl MemoryStore {
@@ -45,7 +55,15 @@ impl MemoryStore {
             state: Arc::default(),
             conflicts_take: Duration::ZERO,
             looks_take: Duration::ZERO,
+            accept_trouble: Arc::default(),
         }
+    }
+
+    /// The same store, whose next call of `accept` has this trouble.
+    #[must_use]
+    pub fn with_trouble(mut self, trouble: AcceptTrouble) -> Self {
+        self.accept_trouble = Arc::new(Mutex::new(Some(trouble)));
+        self
     }
 
     /// The same store, in which each call of `quarantine` takes this long: for tests of what must not wait for it.

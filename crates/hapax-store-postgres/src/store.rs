@@ -219,7 +219,7 @@ impl Store for PostgresStore {
     }
 
     async fn look_up(&self, identity: &Identity) -> Result<Option<LedgerEntry>, Error> {
-        self.search(identity.clone(), |session, identity| {
+        self.run(identity.clone(), |session, identity| {
             look_up::look_up(session, identity).boxed()
         })
         .await

@@ -226,7 +226,7 @@ impl Store for RedisStore {
 
     async fn look_up(&self, identity: &Identity) -> Result<Option<LedgerEntry>, Error> {
         let key = identity.key();
-        self.run_aside(|link, _| async move { look_up::look_up(&link, key).await })
+        self.run(|link, _| async move { look_up::look_up(&link, key).await })
             .await
     }
 

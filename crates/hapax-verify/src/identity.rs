@@ -10,7 +10,8 @@
 //!   is missing is written `%-`, which no present part can produce, because its own `%` would be escaped.
 //! - Text longer than [`EVENT_ID_BYTES_MAX`](crate::limits::EVENT_ID_BYTES_MAX) bytes is replaced by `sha256:` and the
 //!   hash of that text. So that no sender can choose such a text, an id that would by itself begin with `sha256:` begins
-//!   with `%73ha256:` instead; so it is with `unidentified:` and `generated:`, which begin ids that are made here.
+//!   with `%73ha256:` instead; so it is with `unidentified:` and `generated:`, which begin ids that are made here. Nor can a
+//!   sender write `%conflict:`, which stands before the hash of another content that came under a known id.
 //! - An empty id, one with a NUL character and one that is not UTF-8 are refused; so is a composite without any part.
 //!
 //! A JSON string is taken as its content and a JSON number as its literal text, never through a float. `true`, `false`,

@@ -1,13 +1,15 @@
 //! Copies that need no store: those of events committed a moment ago.
 
+use std::iter;
 use std::time::Duration;
 
-use hapax_core::{BodyHash, ContentHash};
+use hapax_core::{BodyHash, ContentHash, Identity, Key};
 
 use super::Accepted;
 use super::directed::is_target;
 use super::prepare::Keyed;
 use crate::engine::Inner;
+use crate::seen::Known;
 
 impl Inner {
     /// Answers without the store if every event is a known copy. A conflict is never answered here:
@@ -16,26 +18,36 @@ impl Inner {
         let epoch = self.parts.store.connection_epoch();
         let mut answers = Vec::with_capacity(arrivals.len());
         for keyed in arrivals {
-            let known = self.seen.get(keyed.key, now, epoch)?;
-            let first = (known.raw_hash, known.content_hash.as_deref());
-            let copy = (keyed.raw_hash, keyed.arrival.content_hash.as_ref());
-            if !is_same_target(first, copy) || !is_same(first, copy) {
-                return None;
-            }
-            answers.push(Accepted::Duplicate {
+            answers.push(self.known_copy(keyed, now, epoch)?);
+        }
+        let tell = |(keyed, (key, known, event_id)): (&Keyed, (Key, Known, &String))| {
+            let answer = Accepted::Duplicate {
                 id: known.id,
-                event_id: keyed.identity.event_id.clone(),
+                event_id: event_id.clone(),
                 first_seen: known.first_seen,
-            });
-        }
-        for (keyed, answer) in arrivals.iter().zip(&answers) {
-            if let Accepted::Duplicate { first_seen, .. } = answer {
-                self.gather
-                    .copy(keyed.key, *first_seen, keyed.arrival.received_at);
-            }
-            self.announce(&keyed.into(), answer);
-        }
-        Some(answers)
+            };
+            self.gather.copy(key, known.first_seen, keyed.arrival.received_at);
+            self.announce(&keyed.into(), &answer);
+            answer
+        };
+        Some(arrivals.iter().zip(answers).map(tell).collect())
+    }
+
+    /// What is known of the same content, under the event's own id or another.
+    fn known_copy<'k>(
+        &self,
+        keyed: &'k Keyed,
+        now: Duration,
+        epoch: u64,
+    ) -> Option<(Key, Known, &'k String)> {
+        let aliases = keyed.aliases.iter().map(|alias| (alias.key(), alias));
+        let mut identities = iter::once((keyed.key, &keyed.identity)).chain(aliases);
+        identities.find_map(|(key, identity): (Key, &Identity)| {
+            let known = self.seen.get(key, now, epoch)?;
+            let first = (known.raw_hash, known.content_hash.as_deref());
+            let is_copy = is_same_target(first, keyed.hashes()) && is_same(first, keyed.hashes());
+            is_copy.then_some((key, known, &identity.event_id))
+        })
     }
 }
 

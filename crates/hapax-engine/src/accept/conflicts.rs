@@ -1,29 +1,32 @@
-//! Bodies that came under a known id: they are kept aside, many in one write, and beside the accepts. A sender that
-//! changes its bodies on retries holds up nobody else.
+//! Bodies that came under a known id: they are kept aside, or taken as events of their own where their source says so,
+//! many in one write, and beside the accepts. A sender that changes its bodies on retries holds up nobody else.
 
 use std::sync::Arc;
 
 use hapax_core::NewEvent;
-use hapax_core::store::{Error, LedgerEntry, Quarantined, Variant};
-use tokio::sync::{mpsc, oneshot};
+use hapax_core::store::{Claim, Error, LedgerEntry, Quarantined, Variant};
+use tokio::sync::mpsc;
 
 use super::cached::is_same;
-use super::queue::refusal;
+use super::prepare::Prepared;
+use super::queue::{AnswerSender, refusal};
 use super::settle::{Came, Settled};
 use super::{Accepted, RETRY_AFTER, Refusal, Untaken};
-use crate::engine::Inner;
+use crate::engine::{Inner, Source};
 use crate::observe::Observation;
+use crate::routing::OnConflict;
 
 /// An event whose id was taken before, and what the ledger knows of the first.
 pub(super) struct Contested {
     pub(super) event: NewEvent,
     pub(super) entry: LedgerEntry,
+    pub(super) source: Arc<Source>,
 }
 
 /// A request that can be answered once the store has been asked about some of its events.
 pub(crate) struct Undecided {
     settled: Vec<Settled>,
-    answer: oneshot::Sender<Result<Vec<Accepted>, Untaken>>,
+    answer: AnswerSender,
 }
 
 /// What is answered for one event.
@@ -31,13 +34,19 @@ enum Decision {
     Known(Result<Accepted, Untaken>),
     /// This, once its body is kept.
     OnceKept(Came, Accepted),
+    /// What the store says of it under an id of its own.
+    OnceClaimed,
+}
+
+/// What the decisions about a batch still wait for.
+#[derive(Default)]
+struct Pending {
+    variants: Vec<Variant>,
+    conflicts: Vec<Prepared>,
 }
 
 impl Undecided {
-    pub(super) fn new(
-        settled: Vec<Settled>,
-        answer: oneshot::Sender<Result<Vec<Accepted>, Untaken>>,
-    ) -> Self {
+    pub(super) fn new(settled: Vec<Settled>, answer: AnswerSender) -> Self {
         Self { settled, answer }
     }
 
@@ -72,8 +81,8 @@ impl Inner {
         }
     }
 
-    async fn decide_batch(&self, batch: Vec<Undecided>) {
-        let mut variants = Vec::new();
+    async fn decide_batch(self: &Arc<Self>, batch: Vec<Undecided>) {
+        let mut pending = Pending::default();
         let mut open = Vec::with_capacity(batch.len());
         for undecided in batch {
             let mut decisions = Vec::with_capacity(undecided.settled.len());
@@ -81,12 +90,13 @@ impl Inner {
                 decisions.push(match settled {
                     Settled::Answered(answer) => Decision::Known(Ok(answer)),
                     Settled::OtherTarget => Decision::Known(Err(Untaken::OtherTarget)),
-                    Settled::Contested(contested) => self.decide(*contested, &mut variants).await,
+                    Settled::Contested(contested) => self.decide(*contested, &mut pending).await,
                 });
             }
             open.push((decisions, undecided.answer));
         }
-        let mut kept = self.keep_aside(variants).await.into_iter();
+        let mut kept = self.keep_aside(pending.variants).await.into_iter();
+        let mut claimed = self.claim_conflicts(pending.conflicts).await.into_iter();
         for (decisions, answer) in open {
             let answers: Vec<_> = decisions
                 .into_iter()
@@ -97,6 +107,7 @@ impl Inner {
                         self.announce(&came, &answer);
                         Ok(answer)
                     }
+                    Decision::OnceClaimed => claimed.next().unwrap_or_else(|| Err(unanswered())),
                 })
                 .collect();
             // The sender may have hung up; what was kept is kept all the same.
@@ -104,9 +115,9 @@ impl Inner {
         }
     }
 
-    /// What an event is whose id was taken before. Another body is added to those that are to be kept.
-    async fn decide(&self, contested: Contested, variants: &mut Vec<Variant>) -> Decision {
-        let Contested { event, entry } = contested;
+    /// What an event is whose id was taken before. Another body is added to those that are to be kept or claimed.
+    async fn decide(&self, contested: Contested, pending: &mut Pending) -> Decision {
+        let Contested { event, entry, source } = contested;
         let own = event.content_hash.as_ref();
         match self.is_for_another_target(&entry, own).await {
             Ok(false) => {}
@@ -127,7 +138,11 @@ impl Inner {
             self.announce(&came, &answer);
             return Decision::Known(Ok(answer));
         }
-        variants.push(Variant {
+        if source.route.on_conflict == OnConflict::Accept {
+            pending.conflicts.push(self.prepare_conflict(source, event));
+            return Decision::OnceClaimed;
+        }
+        pending.variants.push(Variant {
             key: event.key,
             first: entry.id,
             source: event.source,
@@ -144,6 +159,33 @@ impl Inner {
                 event_id,
             },
         )
+    }
+
+    /// Claims events under ids of their own; the answer for each, in order.
+    async fn claim_conflicts(self: &Arc<Self>, events: Vec<Prepared>) -> Vec<Result<Accepted, Untaken>> {
+        if events.is_empty() {
+            return Vec::new();
+        }
+        // Each is a request of its own: one that cannot be stored fails alone.
+        let requests = events.iter().map(|prepared| vec![prepared.event.clone()]);
+        let claimed = self.claim(requests.collect()).await;
+        let settle = |(prepared, result): (Prepared, Result<Vec<Claim>, Refusal>)| {
+            let settled = self.settle(vec![prepared], result?, claimed.asked, claimed.epoch);
+            match settled.into_iter().next() {
+                Some(Settled::Answered(answer)) => Ok(answer),
+                // The hash of its content is in its id: what has that id is the same event.
+                Some(Settled::Contested(contested)) => {
+                    let Contested { event, entry, .. } = *contested;
+                    let came = Came::of(&event);
+                    let answer = self.duplicate(event, &entry);
+                    self.announce(&came, &answer);
+                    Ok(answer)
+                }
+                Some(Settled::OtherTarget) => Err(Untaken::OtherTarget),
+                None => Err(unanswered()),
+            }
+        };
+        events.into_iter().zip(claimed.results).map(settle).collect()
     }
 
     /// Keeps bodies; for each, in order, whether it may be answered for.
@@ -173,7 +215,7 @@ impl Inner {
 
 fn unanswered() -> Untaken {
     let error = Error::Unavailable {
-        message: "the store did not say whether it kept a conflicting body".to_owned(),
+        message: "the store did not say what became of a conflicting body".to_owned(),
         source: None,
     };
     refusal(&error).into()

@@ -5,7 +5,7 @@
 //! is.
 
 use hapax_core::store::{Error, LedgerEntry};
-use hapax_core::{BodyHash, ContentHash, DestinationId, Headers};
+use hapax_core::{BodyHash, ContentHash, DestinationId, EVENT_ID_BYTES_MAX, Headers};
 
 use super::{Accepted, Arrival, RETRY_AFTER, Refusal, Untaken};
 use crate::engine::{Engine, Inner};
@@ -14,8 +14,6 @@ use crate::engine::{Engine, Inner};
 pub const ADDRESS_HEADER: &str = "hapax-outbox-target";
 /// The rule of a hash in the ledger that is of the target, and not of any content.
 const TARGET_RULE: &str = "target";
-/// The longest id.
-const ID_BYTES_MAX: usize = 255;
 /// Hexadecimal digits of a target in an id.
 const TARGET_DIGITS: usize = 16;
 
@@ -146,7 +144,7 @@ fn id_for(event_id: &str, target: &BodyHash) -> String {
     let own = event_id.replace('%', "%25").replace(':', "%3A");
     let to = target.to_string();
     let id = format!("{own}:to-{}", &to[..TARGET_DIGITS]);
-    if id.len() <= ID_BYTES_MAX {
+    if id.len() <= EVENT_ID_BYTES_MAX {
         id
     } else {
         format!("sha256:{}", BodyHash::of(id.as_bytes()))
@@ -166,7 +164,7 @@ mod tests {
             id_for(&id_for("k", &one), &other),
             id_for(&id_for("k", &other), &one)
         );
-        assert!(id_for(&"x".repeat(255), &one).len() <= ID_BYTES_MAX);
+        assert!(id_for(&"x".repeat(255), &one).len() <= EVENT_ID_BYTES_MAX);
         assert_ne!(id_for(&"x".repeat(255), &one), id_for(&"x".repeat(254), &one));
     }
 }

@@ -7,9 +7,10 @@ use hapax_core::delivery::HandOver;
 use hapax_core::store::IndexedValue;
 use hapax_core::{BodyHash, EventId, Identity, Key, Lane, NewDelivery, NewEvent, is_set_aside};
 
+use super::cached::Hashes;
 use super::{Accepted, Arrival};
 use crate::engine::{Inner, Source};
-use crate::port::{Permit, Port};
+use crate::port::{Port, Reserved};
 
 /// An arrival with its key and hash, each computed once.
 pub(crate) struct Keyed {
@@ -17,17 +18,25 @@ pub(crate) struct Keyed {
     pub(super) identity: Identity,
     pub(super) key: Key,
     pub(super) raw_hash: BodyHash,
+    /// Other identities under which its content may be known.
+    pub(super) aliases: Vec<Identity>,
+}
+
+impl Keyed {
+    pub(super) fn hashes(&self) -> Hashes<'_> {
+        (self.raw_hash, self.arrival.content_hash.as_ref())
+    }
 }
 
 /// An event on its way, with the permits of the deliveries that are to be handed over.
 pub(crate) struct Prepared {
     pub(super) event: NewEvent,
     pub(super) source: Arc<Source>,
-    pub(super) permits: Vec<Option<Permit>>,
+    pub(super) permits: Vec<Option<Reserved>>,
 }
 
 /// A delivery to make, and the permit to run it at once.
-type Planned = (NewDelivery, Option<Permit>);
+type Planned = (NewDelivery, Option<Reserved>);
 
 impl Inner {
     /// Prepares an event for the destinations of its source that want it.
@@ -95,6 +104,7 @@ impl Inner {
             identity,
             key,
             raw_hash,
+            aliases: _,
         } = keyed;
         let (deliveries, permits) = planned.into_iter().unzip();
         let indexed = IndexedValue::of_body(&arrival.body, &source.route.indexed);
@@ -124,6 +134,33 @@ impl Inner {
     }
 }
 
+impl Inner {
+    /// Prepares an event whose id another content has taken, under an id of its own. It waits to be leased: what was
+    /// reserved to run it has gone back.
+    pub(super) fn prepare_conflict(&self, source: Arc<Source>, event: NewEvent) -> Prepared {
+        let content = event.content_hash.as_ref();
+        let content = content.map_or(&event.raw_hash, |content| &content.hash);
+        let identity = event.identity.of_conflict(content);
+        let key = identity.key();
+        let waiting = |delivery| NewDelivery {
+            hand_over: None,
+            ..delivery
+        };
+        let deliveries: Vec<_> = event.deliveries.into_iter().map(waiting).collect();
+        Prepared {
+            permits: deliveries.iter().map(|_| None).collect(),
+            event: NewEvent {
+                id: self.ids.next(event.received_at, key, &*self.parts.random),
+                key,
+                identity,
+                deliveries,
+                ..event
+            },
+            source,
+        }
+    }
+}
+
 impl Prepared {
     /// The answer for an event that is new.
     pub(super) fn new_as(&self, id: EventId) -> Accepted {
@@ -134,14 +171,6 @@ impl Prepared {
             Accepted::New { id, event_id }
         }
     }
-
-    /// The event was not new: what was reserved to run it goes back.
-    pub(super) fn give_back(self) -> NewEvent {
-        for permit in self.permits.into_iter().flatten() {
-            permit.port().unused(1);
-        }
-        self.event
-    }
 }
 
 impl Source {
@@ -151,9 +180,11 @@ impl Source {
             scope: self.route.scope.clone(),
             event_id,
         };
+        let raw_hash = BodyHash::of(&arrival.body);
         Keyed {
             key: identity.key(),
-            raw_hash: BodyHash::of(&arrival.body),
+            raw_hash,
+            aliases: self.aliases(&arrival, &identity, &raw_hash),
             identity,
             arrival,
         }

@@ -1,8 +1,10 @@
 //! The queue of requests that wait to be written, and the loop that writes them together.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use hapax_core::store::{AcceptRequest, Error};
+use hapax_core::NewEvent;
+use hapax_core::store::{AcceptRequest, Claim, Error};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::conflicts::Undecided;
@@ -11,13 +13,34 @@ use super::{Accepted, RETRY_AFTER, Refusal, Untaken};
 use crate::engine::Inner;
 use crate::observe::Observation;
 
+/// Where the answer to a request goes.
+pub(super) type AnswerSender = oneshot::Sender<Result<Vec<Accepted>, Untaken>>;
+
 /// A request in the queue.
 pub(crate) struct Waiting {
     pub(super) events: Vec<Prepared>,
-    pub(super) answer: oneshot::Sender<Result<Vec<Accepted>, Untaken>>,
+    pub(super) answer: AnswerSender,
+}
+
+/// What the store said of several requests.
+pub(super) struct Claimed {
+    /// For each request, in order.
+    pub(super) results: Vec<Result<Vec<Claim>, Refusal>>,
+    /// The moment before it was asked.
+    pub(super) asked: Duration,
+    /// The connection over which it was asked.
+    pub(super) epoch: u64,
 }
 
 impl Inner {
+    /// Lets a request wait to be written, or refuses it where there is no room.
+    pub(super) fn queue(&self, request: Waiting) {
+        if let Err(error) = self.accept_queue.try_send(request) {
+            let refusal = no_room(&error);
+            let _ = error.into_inner().answer.send(Err(refusal.into()));
+        }
+    }
+
     /// Writes what waits, all of it together, until the door is shut and the queue is empty.
     pub(crate) async fn accept_loop(
         self: Arc<Self>,
@@ -58,47 +81,71 @@ impl Inner {
     }
 
     async fn accept_batch(self: &Arc<Self>, batch: Vec<Waiting>, conflicts: &mpsc::Sender<Undecided>) {
-        let asked = self.elapsed();
-        let epoch = self.parts.store.connection_epoch();
-        let requests = batch
-            .iter()
-            .map(|waiting| AcceptRequest {
-                events: waiting
-                    .events
-                    .iter()
-                    .map(|prepared| prepared.event.clone())
-                    .collect(),
-            })
-            .collect();
-        fail::fail_point!("accept.before_store");
-        let results = self.parts.store.accept(requests).await;
-        fail::fail_point!("accept.after_store");
-        let took = self.elapsed().saturating_sub(asked);
-        let events = batch.iter().map(|waiting| waiting.events.len()).sum();
-        self.observe(&Observation::StoreWrite { events, took });
-        let mut told = String::new();
-        for (waiting, result) in batch.into_iter().zip(results) {
+        let of_request = |waiting: &Waiting| {
+            waiting
+                .events
+                .iter()
+                .map(|prepared| prepared.event.clone())
+                .collect()
+        };
+        let claimed = self.claim(batch.iter().map(of_request).collect()).await;
+        for (waiting, result) in batch.into_iter().zip(claimed.results) {
             match result {
                 Ok(claims) => {
-                    let settled = self.settle(waiting.events, claims, asked, epoch);
+                    let settled = self.settle(waiting.events, claims, claimed.asked, claimed.epoch);
                     fail::fail_point!("accept.before_answer");
                     Undecided::new(settled, waiting.answer).answer_or_queue(conflicts);
                 }
-                Err(error) => {
-                    // What failed for the whole batch is reported once.
-                    let said = error.to_string();
-                    if said != told {
-                        self.observe(&Observation::StoreFailed {
-                            during: "accepting",
-                            error: &error,
-                        });
-                        told = said;
-                    }
+                Err(refusal) => {
                     // The sender may have hung up.
-                    let _ = waiting.answer.send(Err(refusal(&error).into()));
+                    let _ = waiting.answer.send(Err(refusal.into()));
                 }
             }
         }
+    }
+
+    /// Has the store claim the events of several requests.
+    pub(super) async fn claim(&self, requests: Vec<Vec<NewEvent>>) -> Claimed {
+        let asked = self.elapsed();
+        let epoch = self.parts.store.connection_epoch();
+        let events = requests.iter().map(Vec::len).sum();
+        let requests = requests.into_iter().map(|events| AcceptRequest { events });
+        fail::fail_point!("accept.before_store");
+        let results = self.parts.store.accept(requests.collect()).await;
+        fail::fail_point!("accept.after_store");
+        let took = self.elapsed().saturating_sub(asked);
+        self.observe(&Observation::StoreWrite { events, took });
+        let mut told = String::new();
+        let mut refused = |error: Error| {
+            // What failed for the whole batch is reported once.
+            let said = error.to_string();
+            if said != told {
+                self.observe(&Observation::StoreFailed {
+                    during: "accepting",
+                    error: &error,
+                });
+                told = said;
+            }
+            refusal(&error)
+        };
+        let results = results.into_iter();
+        Claimed {
+            results: results.map(|result| result.map_err(&mut refused)).collect(),
+            asked,
+            epoch,
+        }
+    }
+}
+
+/// Why a queue does not take a request.
+pub(super) fn no_room<T>(error: &mpsc::error::TrySendError<T>) -> Refusal {
+    match error {
+        mpsc::error::TrySendError::Full(_) => Refusal::Overloaded {
+            retry_after: RETRY_AFTER,
+        },
+        mpsc::error::TrySendError::Closed(_) => Refusal::ShuttingDown {
+            retry_after: RETRY_AFTER,
+        },
     }
 }
 

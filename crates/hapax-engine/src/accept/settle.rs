@@ -13,6 +13,7 @@ use super::directed::{Target, compare_targets};
 use super::prepare::{Keyed, Prepared};
 use crate::engine::Inner;
 use crate::observe::{Notice, Observation};
+use crate::port::Reserved;
 
 /// What is told of an arrival, whatever became of it.
 pub(super) struct Came {
@@ -130,8 +131,10 @@ impl Inner {
             Some(StoredEvent::from(event))
         };
         let mut waits = false;
-        for ((delivery, permit), handed) in deliveries.into_iter().zip(permits).zip(tokens) {
-            match (permit, delivery.hand_over.zip(handed), &stored) {
+        for ((delivery, reserved), handed) in deliveries.into_iter().zip(permits).zip(tokens) {
+            let handed = delivery.hand_over.zip(handed);
+            let permit = reserved.filter(|_| handed.is_some()).and_then(Reserved::used);
+            match (permit, handed, &stored) {
                 (Some(permit), Some((terms, handed)), Some(event)) => {
                     let idempotency_key = event.identity.idempotency_key(generation, &delivery.destination);
                     let leased = Leased {
@@ -159,7 +162,8 @@ impl Inner {
 
     /// The identity was taken before: by the same body, or by another?
     fn compare(&self, prepared: Prepared, entry: LedgerEntry, asked: Duration, epoch: u64) -> Settled {
-        let event = prepared.give_back();
+        // What was reserved to run it goes back.
+        let Prepared { event, source, .. } = prepared;
         let first = (entry.raw_hash, entry.content_hash.as_ref());
         let own = event.content_hash.as_ref();
         match compare_targets(&entry, own) {
@@ -168,7 +172,9 @@ impl Inner {
                 self.seen.put(event.key, &entry, asked, epoch);
                 Settled::Answered(self.duplicate(event, &entry))
             }
-            Target::Same | Target::Unknown => Settled::Contested(Box::new(Contested { event, entry })),
+            Target::Same | Target::Unknown => {
+                Settled::Contested(Box::new(Contested { event, entry, source }))
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use hapax_core::store::CONFLICTS_MAX;
 use hapax_core::{BodyHash, Clock, EventStatus, Identity};
 use hapax_engine::{Rate, Refusal};
 use hapax_store_laws::MemoryStore;
+use hapax_store_laws::model::AcceptTrouble;
 
 use crate::harness::{SECOND, World, route, statuses};
 
@@ -267,4 +268,33 @@ async fn copies_are_tallied_and_bodies_under_unsigned_ids_flagged() {
             .unwrap()
             .is_some()
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_is_not_made_takes_nothing_from_its_destinations_rate() {
+    for trouble in [AcceptTrouble::Fails, AcceptTrouble::IsRepeated] {
+        let mut world = World::healthy();
+        let store = MemoryStore::new(Arc::clone(&world.clock) as Arc<dyn Clock>);
+        world.store = Arc::new(store.with_trouble(trouble));
+        world.destination(|billing| {
+            billing.rate = Some(Rate {
+                count: 1,
+                per: 3600 * SECOND,
+            });
+        });
+        let engine = world.start().await;
+        // Nothing waits in the store: the first event is handed over.
+        tokio::time::sleep(SECOND).await;
+        let first = engine.accept(vec![world.arrival("evt_1", "evt_1")]).await;
+        assert_eq!(first.is_err(), trouble == AcceptTrouble::Fails, "{first:?}");
+        let sent = world.clock_now();
+        world.send_twice(&engine, "evt_2").await;
+        tokio::time::sleep(10 * SECOND).await;
+        let seen = world.sink.seen();
+        assert_eq!(world.sink.ids(), ["evt_2"], "{trouble:?}");
+        assert!(
+            seen[0].at.saturating_sub(sent) <= 2 * SECOND,
+            "{trouble:?}: {seen:?}"
+        );
+    }
 }

@@ -13,8 +13,8 @@ use hapax_core::{
     Timestamp,
 };
 use hapax_engine::{
-    Accepted, Answer, Arrival, Destination, Engine, Limits, OrderBy, Parts, Refusal, Reply, Route, Routing,
-    Silent, TokioRuntime, Transport,
+    Accepted, Answer, Arrival, Destination, Engine, Limits, OnConflict, OrderBy, Parts, Refusal, Reply,
+    Route, Routing, Silent, TokioRuntime, Transport,
 };
 use hapax_store_laws::MemoryStore;
 use tokio::time::Instant;
@@ -217,6 +217,7 @@ impl World {
         Arrival {
             source: "shop".into(),
             event_id: event_id.to_owned(),
+            earlier_id: None,
             event_type: Some("order.paid".to_owned()),
             signed_at: None,
             secret_index: Some(0),
@@ -334,6 +335,7 @@ pub(crate) fn route(scope: &str, to: &[&str]) -> Route {
         rate: None,
         id_is_signed: true,
         indexed: Vec::new(),
+        on_conflict: OnConflict::Quarantine,
     }
 }
 

@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used)] // The harness is test code, too.
 
 mod accept;
+mod accept_conflicts;
 mod ahead;
 mod alive;
 mod backlog;
 mod deliver;
 mod directed;
+mod earlier_ids;
 mod harness;
 mod operate;
 mod order;

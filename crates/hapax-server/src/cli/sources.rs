@@ -1,5 +1,7 @@
 //! `hapax sources`: where events come from.
 
+use hapax_verify::{IdClass, OnConflict};
+
 use super::Globals;
 use crate::client::moment;
 use crate::client::table::{Reader, Table};
@@ -58,7 +60,7 @@ fn table(sources: &[SourceView], reader: Reader) -> String {
             source.secrets.to_string(),
             days(source.ledger_window_seconds),
             days(source.payload_retention_seconds),
-            source.event_id_rule.clone().unwrap_or_else(dash),
+            event_id(source),
             source
                 .console_url
                 .clone()
@@ -66,6 +68,18 @@ fn table(sources: &[SourceView], reader: Reader) -> String {
         ]);
     }
     table.render(reader)
+}
+
+/// Where the id is, and whether it tells duplicates.
+fn event_id(source: &SourceView) -> String {
+    let rule = source.event_id_rule.as_deref().unwrap_or("-");
+    if source.id_class.as_deref() == Some(IdClass::NotDeduplicated.as_str()) {
+        return format!("{rule} (not deduplicated)");
+    }
+    if source.on_conflict.as_deref() == Some(OnConflict::Accept.as_str()) {
+        return format!("{rule} (conflicts accepted)");
+    }
+    rule.to_owned()
 }
 
 #[cfg(test)]

@@ -181,6 +181,12 @@ pub static SOURCE: Table = Table {
             "Where the event type is; the parts of a list are joined by `.`.",
         ),
         key(
+            "on_conflict",
+            TEXT,
+            "`quarantine`, or the preset's",
+            "What a known event id with another content is: `quarantine` (a conflict; it is kept aside and takes no effect until somebody releases it) or `accept` (an event of its own under `ID%conflict:HASH`, for senders whose ids repeat; each new event costs one more look into the ledger).",
+        ),
+        key(
             "scope",
             TEXT,
             "the source's name",

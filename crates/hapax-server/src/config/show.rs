@@ -149,6 +149,7 @@ impl Config {
         if let Some(event_type) = &source.recipe.identity.event_type {
             values.push(("event_type", fields(event_type)));
         }
+        values.push(("on_conflict", source.recipe.identity.on_conflict.as_str().into()));
         values.push(("scope", source.scope.as_str().into()));
         values.push(("ledger_window", format_duration(source.ledger_window).into()));
         values.push((

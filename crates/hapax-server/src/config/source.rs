@@ -10,8 +10,8 @@ use std::time::Duration;
 use hapax_core::store::is_pointer;
 use hapax_core::{Scope, Secret, SourceName};
 use hapax_verify::{
-    CustomScheme, Field, FieldList, Handshake, IdRule, IdentityRule, Options, Proof, Recipe, SecretNeed,
-    SetupError, Verifier, catalogue,
+    CustomScheme, Field, FieldList, Handshake, IdRule, IdentityRule, OnConflict, Options, Proof, Recipe,
+    SecretNeed, SetupError, Verifier, catalogue,
 };
 use http::StatusCode;
 use serde::Deserialize as _;
@@ -125,8 +125,9 @@ pub(super) fn read(name: &str, server: &Server, mut section: Section<'_, '_, '_>
     let ack = read_ack(&mut section, provider);
     let options = options::read(&mut section, provider);
     let redis_wait = read_redis_wait(&mut section);
+    let on_conflict = read_on_conflict(&mut section);
     let custom = read_verify(&mut section);
-    let (recipe, verify) = match (provider, custom) {
+    let (mut recipe, verify) = match (provider, custom) {
         (Some(provider), _) => {
             let mut recipe = provider.recipe();
             if let Some(event_id) = event_id {
@@ -147,6 +148,7 @@ pub(super) fn read(name: &str, server: &Server, mut section: Section<'_, '_, '_>
         }
         (None, None) => return None,
     };
+    recipe.identity.on_conflict = on_conflict.unwrap_or(recipe.identity.on_conflict);
     if public_url.is_none() && server.public_url.is_none() && recipe.proof.covers_url() {
         section.problem(
             if section.has("verify") {
@@ -297,6 +299,16 @@ fn read_ack(section: &mut Section<'_, '_, '_>, provider: Option<&catalogue::Prov
         );
     }
     Ack::Stored
+}
+
+/// Nothing where the preset decides.
+fn read_on_conflict(section: &mut Section<'_, '_, '_>) -> Option<OnConflict> {
+    let word = section.choice("on_conflict", &["quarantine", "accept"])?;
+    Some(if word == "accept" {
+        OnConflict::Accept
+    } else {
+        OnConflict::Quarantine
+    })
 }
 
 fn read_ack_status(section: &mut Section<'_, '_, '_>, provider: Option<&catalogue::Provider>) -> StatusCode {

@@ -11,7 +11,7 @@ pub(crate) use outbox::{
 };
 
 use hapax_core::{Clock, DestinationId, SourceName};
-use hapax_engine::{OrderBy, Pattern, Rate, Route, Routing};
+use hapax_engine::{OnConflict, OrderBy, Pattern, Rate, Route, Routing};
 use hapax_verify::catalogue;
 use hapax_verify::sign::Signer;
 
@@ -65,6 +65,10 @@ pub fn routing(config: &Config) -> Routing {
             rate: source.rate_limit.map(rate),
             id_is_signed: source.verifier.id_is_signed(),
             indexed: source.indexed.clone(),
+            on_conflict: match source.recipe.identity.on_conflict {
+                hapax_verify::OnConflict::Quarantine => OnConflict::Quarantine,
+                hapax_verify::OnConflict::Accept => OnConflict::Accept,
+            },
         };
         (source.name.clone(), route)
     });

@@ -64,6 +64,7 @@ impl Row {
             arrival: Arrival {
                 source: SourceName::from(name),
                 event_id: self.idempotency_key,
+                earlier_id: None,
                 event_type: None,
                 signed_at: None,
                 secret_index: None,

@@ -1,17 +1,22 @@
 //! Another configuration for a service that runs.
 
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use crate::config::Config;
 use crate::destination::{routing, targets};
+use crate::earlier_ids::EarlierIds;
 use crate::http::ingest::Sources;
 
 use super::{Server, know, places, shown};
 
+/// How long a reload waits for the store: a signal to stop waits behind it.
+const STORE_ANSWERS_WITHIN: Duration = Duration::from_secs(2);
+
 impl Server {
     /// Takes over another configuration. Requests and attempts that run go on with what they found; what cannot change
     /// while the service runs is left as it is, with a word in the log.
-    pub fn reload(&self, config: Config) {
+    pub async fn reload(&self, config: Config) {
         let propagation = self.tracer.propagation();
         let targets = targets(&config, &self.client, &self.clock, propagation);
         let targets = match targets.and_then(|targets| self.alerts.reconfigure(&config).map(|()| targets)) {
@@ -27,6 +32,7 @@ impl Server {
         for warning in config.warning_lines() {
             tracing::warn!("{warning}");
         }
+        let earlier_ids = self.earlier_ids(&config).await;
         let mut current = self.config.lock().unwrap_or_else(PoisonError::into_inner);
         for key in needs_restart(&current, &config) {
             tracing::warn!(
@@ -40,7 +46,8 @@ impl Server {
         // Where it goes comes before who may send: an event must never find a source without its destinations.
         self.destinations.reconfigure(targets);
         self.engine.reconfigure(routing(&config));
-        self.ingest.reconfigure(Sources::of(&config, &self.metrics));
+        self.ingest
+            .reconfigure(Sources::of(&config, &earlier_ids, &self.metrics));
         self.outboxes.reconfigure(&config);
         let mut settings = shown(&config, self.ingest_address());
         settings.access.listen = self.admin_address();
@@ -60,6 +67,18 @@ impl Server {
             destinations = current.destinations.len(),
             "configuration reloaded"
         );
+    }
+
+    /// A reload neither fails nor waits because the store does: ids by the rules before are then looked up, which is
+    /// always right.
+    async fn earlier_ids(&self, config: &Config) -> EarlierIds {
+        let (now, store) = (self.clock.now(), self.store.backend());
+        let read = tokio::time::timeout(STORE_ANSWERS_WITHIN, EarlierIds::read(&*store, config, now));
+        if let Ok(Ok(earlier_ids)) = read.await {
+            return earlier_ids;
+        }
+        tracing::warn!("the store does not say since when ids are read by the present rules");
+        EarlierIds::assumed(config, now)
     }
 }
 

@@ -28,7 +28,7 @@ pub async fn run(config: Config, reload: impl Fn() -> Result<Config, ConfigError
             signals::Signal::Reload => {
                 supervisor::reloading();
                 match reload() {
-                    Ok(config) => server.reload(config),
+                    Ok(config) => server.reload(config).await,
                     Err(error) => tracing::error!(
                         error = &error as &dyn std::error::Error,
                         "the configuration was not reloaded; the old one stays in use"

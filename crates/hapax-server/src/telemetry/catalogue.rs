@@ -80,6 +80,11 @@ pub const METRICS: &[Described] = &[
         ..counter("hapax_received_total", &["source", "result"])
     },
     Described {
+        help: "Events accepted although their id was known with another content",
+        meaning: "Of sources with `on_conflict = \"accept\"`; `hapax_received_total` counts them as `accepted`, too.",
+        ..counter("hapax_conflicts_accepted_total", &["source"])
+    },
+    Described {
         help: "Refused requests, by the code of the problem",
         meaning: "docs/reference/errors.md says what each code means and what to do.",
         ..counter("hapax_rejected_total", &["source", "reason"])

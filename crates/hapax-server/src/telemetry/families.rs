@@ -60,6 +60,7 @@ pub(super) struct Attempted {
 pub(super) struct Families {
     pub(super) received: Family<ReceivedLabels, Counter>,
     pub(super) rejected: Family<RejectedLabels, Counter>,
+    conflicts_accepted: Family<SourceLabel, Counter>,
     attempts: Family<AttemptLabels, Counter>,
     pub(super) unavailable: Family<ReasonLabel, Counter>,
     ack_seconds: Histograms,
@@ -144,6 +145,7 @@ impl Families {
         let families = Self {
             received: Family::default(),
             rejected: Family::default(),
+            conflicts_accepted: Family::default(),
             attempts: Family::default(),
             unavailable: Family::default(),
             ack_seconds: histograms("hapax_ack_seconds", "source", SECONDS),
@@ -159,6 +161,11 @@ impl Families {
             "rejected",
             help("hapax_rejected_total"),
             families.rejected.clone(),
+        );
+        registry.register(
+            "conflicts_accepted",
+            help("hapax_conflicts_accepted_total"),
+            families.conflicts_accepted.clone(),
         );
         registry.register(
             "attempts",
@@ -205,6 +212,9 @@ impl Families {
             duplicate: received("duplicate"),
             quarantined: received("quarantined"),
             conflict: received("conflict"),
+            conflict_accepted: self.conflicts_accepted.get_or_create_owned(&SourceLabel {
+                source: source.clone(),
+            }),
             rejected: received("rejected"),
             ack_seconds: self.ack_seconds.of(name),
             duplicate_age_seconds: self.duplicate_age_seconds.of(name),

@@ -5,7 +5,7 @@
 //! events a second the log would cost more than the work. docs/reference/logging.md lists every line.
 
 use hapax_core::store::{self, EventRecord, Rescued};
-use hapax_core::{ErrorClass, EventId, Headers, Leased, SourceName, StoredEvent, Verdict};
+use hapax_core::{ErrorClass, EventId, Headers, IdOrigin, Leased, SourceName, StoredEvent, Verdict};
 use hapax_engine::{Accepted, Observation};
 use opentelemetry::trace::TraceId;
 use tracing::{debug, error, info, warn};
@@ -133,6 +133,10 @@ pub(crate) fn released(event: &StoredEvent, first: EventId, who: &str) {
 fn arrived(source: &SourceName, accepted: &Accepted, headers: &Headers) {
     let id = accepted.id();
     match accepted {
+        Accepted::New { event_id, .. } if IdOrigin::of(event_id) == IdOrigin::Conflict => info!(
+            event.id = %id, event.sender_id = event_id, %source, trace_id = %trace_of(headers, id),
+            "an id came again with another content; that is accepted as an event of its own"
+        ),
         Accepted::New { event_id, .. } | Accepted::Duplicate { event_id, .. } => debug!(
             event.id = %id, event.sender_id = event_id, %source, trace_id = %trace_of(headers, id),
             status = accepted.status(), "event answered"

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hapax_core::{BodyHash, Clock, EventId, Timestamp};
+use hapax_core::{BodyHash, Clock, EventId, IdOrigin, Timestamp};
 use hapax_engine::Accepted;
 use prometheus_client::metrics::counter::Counter;
 
@@ -20,6 +20,7 @@ pub struct SourceMeter {
     pub(super) duplicate: Counter,
     pub(super) quarantined: Counter,
     pub(super) conflict: Counter,
+    pub(super) conflict_accepted: Counter,
     pub(super) rejected: Counter,
     pub(super) ack_seconds: Histogram,
     pub(super) duplicate_age_seconds: Histogram,
@@ -60,8 +61,11 @@ impl SourceMeter {
 
     pub(super) fn arrived(&self, accepted: &Accepted, age: Duration, body: BodyHash) {
         let happened = match accepted {
-            Accepted::New { .. } => {
+            Accepted::New { event_id, .. } => {
                 self.accepted.inc();
+                if IdOrigin::of(event_id) == IdOrigin::Conflict {
+                    self.conflict_accepted.inc();
+                }
                 Happened::Accepted
             }
             Accepted::Duplicate { id, .. } => {

@@ -172,6 +172,7 @@ impl Site {
         let arrival = Arrival {
             source: source.into(),
             event_id: event_id.to_owned(),
+            earlier_id: None,
             event_type: Some("invoice.paid".to_owned()),
             signed_at: None,
             secret_index: Some(0),

@@ -1,5 +1,7 @@
 //! Copies: however many arrive, and however much at once, there is one event and one effect.
 
+mod conflicts;
+
 use std::time::Duration;
 
 use crate::harness::{Copies, Sender, Setup, Sink, deliver_all};

@@ -1,6 +1,6 @@
 //! A day of traffic in a minute: a clock that the test moves, real deliveries, and a storm of retries in the afternoon.
 
-mod clock;
+pub(super) mod clock;
 mod traffic;
 
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Ids that are missing, empty, long, or no text at all. Every delivery is made twice.
 
-use super::site::{INHOUSE, Site, inhouse_headers, stripe_headers};
+use super::site::{INHOUSE, SECRET, Site, admin, inhouse_headers, signed, stripe_headers};
 use super::wire::{Reply, Wire};
 
 async fn stripe_body(site: &Site, body: &str) -> Reply {
@@ -79,4 +79,34 @@ async fn a_header_that_is_no_utf8_is_no_id() {
         wire.say(b"\r\nx").await;
         wire.hear().await.is_problem(400, "event_id_missing");
     }
+}
+
+#[tokio::test]
+async fn a_sender_without_ids_is_not_deduplicated_and_its_events_say_so() {
+    let site = Site::start("[sources.dropbox]\nprovider = \"dropbox\"\nsecrets = [\"env:SECRET\"]\n").await;
+    let body = br#"{"list_folder":{"accounts":["dbid:1"]},"delta":{"users":[1]}}"#;
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        let reply = site
+            .post("/in/dropbox", &signed("dropbox", SECRET, body), body)
+            .await
+            .json();
+        assert_eq!(reply["status"], "accepted");
+        assert!(
+            reply["event_id"].as_str().unwrap().starts_with("generated:"),
+            "{reply}"
+        );
+        ids.push(reply["id"].as_str().unwrap().to_owned());
+    }
+    assert_ne!(ids[0], ids[1]);
+    for id in ids {
+        let event = admin(&site.server, "GET", &format!("/api/v1/events/{id}"), "")
+            .await
+            .json();
+        assert_eq!(event["id_origin"], "generated");
+        let sentence = event["identity"]["sentence"].as_str().unwrap();
+        assert!(sentence.contains("It is not deduplicated"), "{sentence}");
+    }
+    let sources = admin(&site.server, "GET", "/api/v1/sources", "").await.json();
+    assert_eq!(sources["sources"][0]["id_class"], "not-deduplicated");
 }

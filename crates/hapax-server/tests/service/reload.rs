@@ -36,7 +36,7 @@ async fn no_request_is_dropped_while_the_configuration_changes() {
         } else {
             ""
         };
-        site.reload(&format!("{STRIPE}{more}"));
+        site.reload(&format!("{STRIPE}{more}")).await;
         tokio::task::yield_now().await;
     }
     done.store(true, Ordering::Relaxed);
@@ -55,7 +55,7 @@ async fn sources_secrets_and_destinations_change_and_the_ledger_stays() {
          [destinations.app]\nkind = \"http\"\nurl = \"{}\"\n",
         sink.url()
     );
-    site.reload(&text);
+    site.reload(&text).await;
     site.stripe("evt_2").await.is_problem(401, "signature_invalid");
     for (id, status) in [
         ("evt_1", "duplicate"),
@@ -68,6 +68,6 @@ async fn sources_secrets_and_destinations_change_and_the_ledger_stays() {
         assert_eq!(reply.json()["status"], status, "{id}");
     }
     assert_eq!(sink.next().await.headers["hapax-event-id"], "evt_2");
-    site.reload("");
+    site.reload("").await;
     site.stripe("evt_3").await.is_problem(404, "unknown_source");
 }

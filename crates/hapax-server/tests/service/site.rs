@@ -35,8 +35,8 @@ impl Site {
     }
 
     /// Another configuration for the same store.
-    pub(super) fn reload(&self, text: &str) {
-        self.server.reload(configuration(self.dir.path(), text));
+    pub(super) async fn reload(&self, text: &str) {
+        self.server.reload(configuration(self.dir.path(), text)).await;
     }
 
     pub(super) async fn post(&self, path: &str, headers: &[(String, String)], body: &[u8]) -> Reply {

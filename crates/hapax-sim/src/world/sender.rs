@@ -119,6 +119,7 @@ fn arrivals(items: &[Item], received_at: Timestamp) -> Vec<Arrival> {
     let arrival = |item: &Item| Arrival {
         source: SOURCE.into(),
         event_id: item.event.clone(),
+        earlier_id: None,
         event_type: None,
         signed_at: None,
         secret_index: Some(0),

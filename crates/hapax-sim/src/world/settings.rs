@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::{Backoff, DestinationId, Headers, OnDead};
-use hapax_engine::{Destination, Limits, OrderBy, Route, Routing};
+use hapax_engine::{Destination, Limits, OnConflict, OrderBy, Route, Routing};
 use hapax_store_laws::model::Restart;
 
 use crate::random::Dice;
@@ -121,6 +121,12 @@ impl Settings {
             rate: None,
             id_is_signed: true,
             indexed: Vec::new(),
+            // Drawn long ago: another draw would make every seed another run.
+            on_conflict: if self.events.is_multiple_of(2) {
+                OnConflict::Accept
+            } else {
+                OnConflict::Quarantine
+            },
         };
         Routing {
             destinations: destinations.collect(),

@@ -1,7 +1,7 @@
 //! Identities: what makes an event the same one, and what a copy is told of the first.
 
 use hapax_core::store::{Claim, LedgerEntry};
-use hapax_core::{Generation, Verdict};
+use hapax_core::{BodyHash, Generation, Identity, Verdict};
 
 use crate::Bench;
 use crate::bench::{Draft, Must};
@@ -88,6 +88,8 @@ pub async fn two_sources_of_one_scope_share_their_ids(bench: &mut Bench) {
 pub async fn ids_compare_as_bytes(bench: &mut Bench) {
     let long = "x".repeat(255);
     let longer_by_case = format!("{}X", "x".repeat(254));
+    let conflict = Identity::new("shop", "evt_a").of_conflict(&BodyHash::of(b"other"));
+    let long_conflict = Identity::new("shop", long.as_str()).of_conflict(&BodyHash::of(b"other"));
     let ids = [
         "evt_a",
         "evt_A",
@@ -121,6 +123,8 @@ pub async fn ids_compare_as_bytes(bench: &mut Bench) {
         "a%3Ab",
         &long,
         &longer_by_case,
+        &conflict.event_id,
+        &long_conflict.event_id,
     ];
     let mut stored = Vec::new();
     for event_id in ids {

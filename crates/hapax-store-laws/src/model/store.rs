@@ -1,5 +1,6 @@
 //! The model as a [`Store`]: each method runs its steps under the one lock.
 
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,17 +11,38 @@ use hapax_core::store::{
 };
 use hapax_core::{EventId, Hold, Identity, Store};
 
-use super::MemoryStore;
+use super::{AcceptTrouble, MemoryStore};
 
 #[async_trait]
 impl Store for MemoryStore {
     async fn accept(&self, requests: Vec<AcceptRequest>) -> Vec<Result<Vec<Claim>, Error>> {
-        self.step(|state, now| {
-            requests
-                .into_iter()
-                .map(|request| state.accept(now, request))
-                .collect()
-        })
+        let trouble = self
+            .accept_trouble
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let accept = |requests: Vec<AcceptRequest>| -> Vec<Result<Vec<Claim>, Error>> {
+            self.step(|state, now| {
+                let requests = requests.into_iter();
+                requests.map(|request| state.accept(now, request)).collect()
+            })
+        };
+        match trouble {
+            None => accept(requests),
+            Some(AcceptTrouble::IsRepeated) => {
+                drop(accept(requests.clone()));
+                accept(requests)
+            }
+            Some(AcceptTrouble::Fails) => {
+                let failed = |_| {
+                    Err(Error::Unavailable {
+                        message: "the store is away".to_owned(),
+                        source: None,
+                    })
+                };
+                requests.into_iter().map(failed).collect()
+            }
+        }
     }
 
     async fn quarantine(&self, variants: Vec<Variant>) -> Vec<Result<Quarantined, Error>> {

@@ -138,6 +138,15 @@ mod tests {
         assert_ne!(composite(&parts(&[Some("sha256"), Some(&hashed[7..])])), hashed);
     }
 
+    #[test]
+    fn no_sender_can_write_the_mark_of_another_content_under_its_id() {
+        assert_eq!(single("a%conflict:0"), "a%25conflict:0");
+        assert_eq!(
+            composite(&parts(&[Some("a%conflict"), Some("0")])),
+            "a%25conflict:0"
+        );
+    }
+
     /// Reads a text back; that it can be read back in one way only is what injective means.
     fn parts_of(text: &str) -> Vec<Option<String>> {
         text.split(':').map(part_of).collect()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum_core::body::Body;
 use bytes::Bytes;
-use hapax_core::{BodyHash, Clock as _, Random as _, SystemClock, SystemRandom, Timestamp};
+use hapax_core::{BodyHash, Clock as _, GENERATED, Random as _, SystemClock, SystemRandom, Timestamp};
 use hapax_verify::{AnswerRule, Envelope, EventBody, Identification, Rejection, Request, Verdict};
 use http::request::Parts;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
@@ -13,9 +13,6 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use super::{Refused, Source, Webhook};
 use crate::event::Event;
 use crate::limits::BODY_TIMEOUT;
-
-/// What an id begins with that was made here, because the sender has none: such an event is never a duplicate.
-const GENERATED_ID_PREFIX: &str = "generated:";
 
 /// The events of a request, in the order of its body.
 pub(super) async fn receive(source: &Source, head: &Parts, body: Body) -> Result<Vec<Webhook>, Refused> {
@@ -111,9 +108,5 @@ fn webhook(
 
 fn generated() -> String {
     let random = SystemRandom::new();
-    format!(
-        "{GENERATED_ID_PREFIX}{:016x}{:016x}",
-        random.next_u64(),
-        random.next_u64()
-    )
+    format!("{GENERATED}{:016x}{:016x}", random.next_u64(), random.next_u64())
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use hapax_verify::OnConflict;
+
 use super::*;
 
 const STRIPE: &str = "provider = \"stripe\"\nsecrets = [\"env:STRIPE_NEW\"]\ndeliver_to = [\"app\"]\n";
@@ -382,5 +384,23 @@ fn indexed_fields_are_pointers_each_once_and_not_too_many() {
     assert_eq!(
         stripe_with(&format!("indexed = [{}]", nine.join(", "))),
         ["hapax.toml:5:1: sources.stripe.indexed: at most 8 fields"]
+    );
+}
+
+#[test]
+fn a_source_says_what_another_content_under_a_known_id_is() {
+    let on_conflict = |lines: &str| {
+        let text = with_source(&format!("{STRIPE}{lines}"));
+        parsed(&text).sources["stripe"].recipe.identity.on_conflict
+    };
+    assert_eq!(on_conflict(""), OnConflict::Quarantine);
+    assert_eq!(on_conflict("on_conflict = \"accept\""), OnConflict::Accept);
+    assert_eq!(
+        on_conflict("on_conflict = \"quarantine\""),
+        OnConflict::Quarantine
+    );
+    assert_eq!(
+        stripe_with("on_conflict = \"keep\""),
+        ["hapax.toml:5:1: sources.stripe.on_conflict: \"keep\" is not one of \"quarantine\", \"accept\""]
     );
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hapax_core::store::{DuplicateTally, EventRecord, LedgerEntry};
-use hapax_core::{StoredEvent, Timestamp};
+use hapax_core::{IdOrigin, StoredEvent, Timestamp};
 
 use super::state::{AdminState, SourceFacts};
 use super::views::{EventView, IdentityView, RefusalView, VerificationView};
@@ -59,22 +59,34 @@ fn identity(
 
 fn why(record: &EventRecord, entry: Option<&LedgerEntry>, rule: Option<&str>, now: Timestamp) -> String {
     let identity = &record.event.identity;
+    let conflict = match IdOrigin::of(&identity.event_id) {
+        IdOrigin::Generated => {
+            return format!(
+                "Its sender gives no id that tells one event from another, so `{}` was made here. It is not deduplicated: a further delivery of it is another event.",
+                identity.event_id
+            );
+        }
+        IdOrigin::Conflict => {
+            "Its sender gave its id to another content before; it was accepted all the same, under an id made of both. "
+        }
+        IdOrigin::Sender | IdOrigin::Missing => "",
+    };
     let place = rule.map_or_else(String::new, |rule| format!(", found at {rule},"));
     let id = format!(
         "the id `{}`{place} in scope `{}`",
         identity.event_id, identity.scope
     );
     let Some(entry) = entry else {
-        return format!("The ledger has forgotten {id}: a further delivery of it counts as new.");
+        return format!("{conflict}The ledger has forgotten {id}: a further delivery of it counts as new.");
     };
     let left = rough(entry.expires_at.since(now));
     let first = entry.first_seen;
     match record.duplicates.as_ref().filter(|tally| tally.copies > 0) {
         None => format!(
-            "A further delivery with {id} is a duplicate: it was first committed at {first}, and the ledger remembers it for another {left}."
+            "{conflict}A further delivery with {id} is a duplicate: it was first committed at {first}, and the ledger remembers it for another {left}."
         ),
         Some(tally) => format!(
-            "{} because {id} was already first committed at {first}; the ledger remembers it for another {left}.",
+            "{conflict}{} because {id} was already first committed at {first}; the ledger remembers it for another {left}.",
             copies(tally)
         ),
     }

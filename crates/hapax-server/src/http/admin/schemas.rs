@@ -1,7 +1,7 @@
 //! How the OpenAPI document describes types that the core crate owns: it knows nothing of HTTP.
 
 use hapax_core::store::Span;
-use hapax_core::{ErrorClass, EventStatus};
+use hapax_core::{ErrorClass, EventStatus, IdOrigin};
 use utoipa::openapi::schema::{AnyOfBuilder, ArrayBuilder, KnownFormat, SchemaFormat, SchemaType, Type};
 use utoipa::openapi::{Object, ObjectBuilder, RefOr, Schema};
 
@@ -20,6 +20,16 @@ pub(super) fn event_status() -> Object {
         "What has become of the event.",
         Null::No,
         EventStatus::ALL.map(EventStatus::as_str),
+    )
+}
+
+/// Where the id of an event comes from.
+pub(super) fn id_origin() -> Object {
+    choice(
+        "Where the id comes from: the `sender`; `generated` here, so that no other event is a duplicate of it; `missing`, \
+         and the event is kept aside; or made of a known id and another content, a `conflict` that was accepted.",
+        Null::No,
+        IdOrigin::ALL.map(IdOrigin::as_str),
     )
 }
 

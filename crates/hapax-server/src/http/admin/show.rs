@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use hapax_core::store::{self, DeadGroup, EventQuery, EventRecord, EventSummary, Pause, ReplayJob};
-use hapax_core::{DestinationId, EventId, EventStatus, Headers, StoredEvent};
+use hapax_core::{DestinationId, EventId, EventStatus, Headers, IdOrigin, StoredEvent};
 use hapax_engine::{Coverage, ReplayPreview};
 
 use super::state::{AdminState, Settings};
@@ -82,6 +82,7 @@ impl<'a> Names<'a> {
             source: event.source.clone(),
             scope: event.identity.scope.to_string(),
             event_id: event.identity.event_id.clone(),
+            id_origin: IdOrigin::of(&event.identity.event_id),
             event_type: event.event_type.clone(),
             status: record.status,
             received_at: event.received_at,
@@ -125,6 +126,7 @@ pub(super) fn summary(event: EventSummary) -> EventSummaryView {
     EventSummaryView {
         id: event.id,
         source: event.source,
+        id_origin: IdOrigin::of(&event.event_id),
         event_id: event.event_id,
         event_type: event.event_type,
         status: event.status,

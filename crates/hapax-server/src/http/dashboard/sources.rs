@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use hapax_core::store::Span;
 use hapax_core::{Clock as _, SystemClock};
+use hapax_verify::{IdClass, OnConflict};
 use maud::{Markup, html};
 
 use super::done::Done;
@@ -112,6 +113,12 @@ fn configured(source: &SourceView) -> Markup {
             dt { "Preset" } dd { (source.provider.as_deref().unwrap_or("none; it says itself how it signs")) }
             @if let Some(scheme) = &source.scheme { dt { "Verified by" } dd { (marked(scheme)) } }
             @if let Some(rule) = &source.event_id_rule { dt { "Event id" } dd { code { (rule) } ", unique in scope " code { (source.scope) } } }
+            @if source.id_class.as_deref() == Some(IdClass::NotDeduplicated.as_str()) {
+                dt { "Duplicates" } dd { "not recognised: its sender gives no id that tells one event from another" }
+            }
+            @if source.on_conflict.as_deref() == Some(OnConflict::Accept.as_str()) {
+                dt { "Conflicts" } dd { "accepted: another content under a known id is an event of its own" }
+            }
             dt { "Secrets" } dd { (source.secrets) " configured, never shown" }
             dt { "Delivers to" }
             dd { @if source.deliver_to.is_empty() { "nothing; its events are kept" } @else { (source.deliver_to.join(", ")) } }

@@ -1,14 +1,11 @@
 //! From what was verified to what the engine takes: the id, the body and the place in a batch of each event.
 
 use bytes::Bytes;
-use hapax_core::{BodyHash, ContentHash, EventId, Headers, Identity, Timestamp};
+use hapax_core::{BodyHash, ContentHash, EventId, GENERATED, Headers, Identity, Timestamp};
 use hapax_engine::Arrival;
 use hapax_verify::{Envelope, EventBody, Identification};
 
 use super::{Inner, Source};
-
-/// What an id begins with that was made here, because the sender has none: such an event is never a duplicate.
-const GENERATED_ID_PREFIX: &str = "generated:";
 
 impl Inner {
     pub(super) fn arrivals(
@@ -20,13 +17,14 @@ impl Inner {
         body: &Bytes,
     ) -> Vec<Arrival> {
         let mut batch_id = None;
+        let looks_back = source.earlier_ids_until.is_some_and(|until| received_at < until);
         envelopes
             .into_iter()
             .map(|envelope| {
                 let event_id = match envelope.identification {
                     Identification::BySender | Identification::Missing => envelope.event_id,
                     Identification::Never => format!(
-                        "{GENERATED_ID_PREFIX}{}",
+                        "{GENERATED}{}",
                         self.fresh_id(source, &envelope.event_id, received_at)
                     ),
                 };
@@ -37,6 +35,7 @@ impl Inner {
                 Arrival {
                     source: source.name.clone(),
                     event_id,
+                    earlier_id: envelope.earlier_id.filter(|_| looks_back),
                     event_type: envelope.event_type,
                     signed_at: envelope.signed_at.map(Timestamp::from_seconds),
                     secret_index: envelope.secret_index.and_then(|index| u16::try_from(index).ok()),

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hapax_core::SourceName;
+use hapax_core::{SourceName, Timestamp};
 use hapax_verify::{AnswerRule, Verifier};
 use http::{StatusCode, Uri};
 
 use crate::config::{self, Ack, Config};
+use crate::earlier_ids::EarlierIds;
 use crate::handover::HandedSecrets;
 use crate::telemetry::{Metrics, SourceMeter};
 
@@ -35,6 +36,8 @@ pub struct Source {
     pub answer_within: Duration,
     /// Bytes of a body; more is refused.
     pub body_limit: u64,
+    /// Until when an event is also looked up under the id that the rule before gave it.
+    pub(crate) earlier_ids_until: Option<Timestamp>,
     /// Where its sender sees us.
     pub public_url: PublicUrl,
     /// Counts.
@@ -69,7 +72,7 @@ pub struct Sources(HashMap<Box<str>, Arc<Source>>);
 
 impl Sources {
     /// The sources of a configuration.
-    pub fn of(config: &Config, metrics: &Metrics) -> Self {
+    pub(crate) fn of(config: &Config, earlier_ids: &EarlierIds, metrics: &Metrics) -> Self {
         let sources = config.sources.values().map(|source| Source {
             name: source.name.clone(),
             verifier: Arc::clone(&source.verifier),
@@ -85,6 +88,7 @@ impl Sources {
             ack: source.ack,
             answer_within: answer_within(source),
             body_limit: source.body_limit,
+            earlier_ids_until: earlier_ids.until(&source.name),
             public_url: match (&source.public_url, &config.server.public_url) {
                 (Some(own), _) => PublicUrl::Source(own.clone()),
                 (None, Some(base)) => PublicUrl::Service(base.clone()),

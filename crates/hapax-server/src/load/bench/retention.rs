@@ -14,8 +14,8 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use hapax_core::{Clock, Headers, Leased, SourceName, SystemClock, SystemRandom};
 use hapax_engine::{
-    Accepted, Answer, Arrival, Engine, Limits, Observation, Observer, Parts, Route, Routing, TokioRuntime,
-    Transport,
+    Accepted, Answer, Arrival, Engine, Limits, Observation, Observer, OnConflict, Parts, Route, Routing,
+    TokioRuntime, Transport,
 };
 use serde::Serialize;
 
@@ -222,6 +222,7 @@ fn routing() -> Routing {
         rate: None,
         id_is_signed: true,
         indexed: Vec::new(),
+        on_conflict: OnConflict::default(),
     };
     Routing {
         sources: [(SourceName::from(STORED), route)].into(),
@@ -269,6 +270,7 @@ fn arrival(clock: &dyn Clock) -> Arrival {
     Arrival {
         source: STORED.into(),
         event_id: format!("evt_{:032x}", fastrand::u128(..)),
+        earlier_id: None,
         event_type: Some("payment_intent.succeeded".to_owned()),
         signed_at: None,
         secret_index: None,

@@ -66,10 +66,7 @@ async fn lines_about_what_operators_do_name_the_event_as_all_others_do() {
         .hapax(&["conflicts", "release", &id, &hash, "--json"])
         .await;
     let released: Value = serde_json::from_str(&released.stdout).unwrap();
-    let (released, sender_id) = (
-        released["id"].as_str().unwrap(),
-        format!("evt_1%conflict:{}", &hash[..16]),
-    );
+    let (released, sender_id) = (released["id"].as_str().unwrap(), format!("evt_1%conflict:{hash}"));
     assert_names("conflicting body released", &service.log(), released, &sender_id);
 }
 

@@ -6,26 +6,26 @@ use std::time::Duration;
 use hapax_core::{Clock, SystemClock, Timestamp};
 
 /// Both clocks of a service, moved together.
-pub(super) struct DayClock {
+pub(in crate::service) struct DayClock {
     began: Timestamp,
     passed_us: AtomicU64,
 }
 
 impl DayClock {
     /// Begins so long before now: what the pages show is of the present when the day is over.
-    pub(super) fn that_ends_now(length: Duration) -> Self {
+    pub(in crate::service) fn that_ends_now(length: Duration) -> Self {
         Self {
             began: SystemClock::default().now().minus(length),
             passed_us: AtomicU64::new(0),
         }
     }
 
-    pub(super) fn advance(&self, by: Duration) {
+    pub(in crate::service) fn advance(&self, by: Duration) {
         self.passed_us.fetch_add(by.as_micros() as u64, Ordering::SeqCst);
     }
 
     /// The moment that is so long after the beginning.
-    pub(super) fn at(&self, after: Duration) -> Timestamp {
+    pub(in crate::service) fn at(&self, after: Duration) -> Timestamp {
         self.began.plus(after)
     }
 }

@@ -1,6 +1,6 @@
 //! Events, in a list and one by one.
 
-use hapax_core::{EventId, EventStatus, SourceName, Timestamp};
+use hapax_core::{EventId, EventStatus, IdOrigin, SourceName, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -64,6 +64,10 @@ pub struct EventSummaryView {
     pub body_bytes: u64,
     /// Copies that came after the first, as far as they were flushed.
     pub copies: u64,
+    /// Where its id comes from.
+    #[serde(default)]
+    #[schema(schema_with = schemas::id_origin)]
+    pub id_origin: IdOrigin,
 }
 
 /// One event with everything that happened to it. Its body is at `events/{id}/payload`.
@@ -79,6 +83,10 @@ pub struct EventView {
     pub scope: String,
     /// The sender's id.
     pub event_id: String,
+    /// Where its id comes from.
+    #[serde(default)]
+    #[schema(schema_with = schemas::id_origin)]
+    pub id_origin: IdOrigin,
     /// The sender's type.
     #[serde(rename = "type")]
     pub event_type: Option<String>,

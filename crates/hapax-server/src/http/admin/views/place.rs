@@ -41,6 +41,12 @@ pub struct SourceView {
     /// Where the id of an event is found; null for an outbox.
     #[serde(default)]
     pub event_id_rule: Option<String>,
+    /// What its ids are worth: `own-id`, `content` or `not-deduplicated`; null for an outbox.
+    #[serde(default)]
+    pub id_class: Option<String>,
+    /// What a known id with another content is: `quarantine` or `accept`; null for an outbox.
+    #[serde(default)]
+    pub on_conflict: Option<String>,
     /// The URL to enter at the sender; null without a `public_url` of the source or the server.
     #[serde(default)]
     pub console_url: Option<String>,

@@ -1,0 +1,114 @@
+//! Events whose content may be known under another id than their own: under the id that an earlier version of the source's
+//! rule gave them, or, where the source accepts conflicts, under the one that is made of their id and their content.
+//!
+//! The ledger is asked beside the accepts, and what it knows is claimed under the id that it has there; the claim alone
+//! decides what is a duplicate. Whoever has no such other id never comes here.
+
+use std::sync::Arc;
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use hapax_core::store::{Error, LedgerEntry};
+use hapax_core::{BodyHash, IdOrigin, Identity};
+use tokio::sync::mpsc;
+
+use super::Arrival;
+use super::cached::is_same;
+use super::prepare::Keyed;
+use super::queue::{AnswerSender, Waiting, no_room, refusal};
+use crate::engine::{Inner, Source};
+use crate::observe::Observation;
+use crate::routing::OnConflict;
+
+/// Requests whose ids are looked up at one time: accepts need the store, too.
+const REQUESTS_MAX: usize = 16;
+/// Events of one request that are looked up at one time.
+const EVENTS_MAX: usize = 4;
+
+/// A request that waits until the ledger was asked about it.
+pub(crate) struct Aliased {
+    pub(super) source: Arc<Source>,
+    pub(super) arrivals: Vec<Keyed>,
+    pub(super) answer: AnswerSender,
+}
+
+impl Source {
+    /// The other identities under which the content of an arrival may be known.
+    pub(super) fn aliases(&self, arrival: &Arrival, own: &Identity, raw_hash: &BodyHash) -> Vec<Identity> {
+        let content = arrival
+            .content_hash
+            .as_ref()
+            .map_or(raw_hash, |content| &content.hash);
+        let of_conflict = |identity: &Identity| {
+            let accepts = self.route.on_conflict == OnConflict::Accept;
+            (accepts && IdOrigin::of(&identity.event_id) == IdOrigin::Sender)
+                .then(|| identity.of_conflict(content))
+        };
+        let earlier = arrival.earlier_id.as_ref();
+        let earlier = earlier.map(|event_id| Identity::new(self.route.scope.clone(), event_id));
+        let earlier_conflict = earlier.as_ref().and_then(of_conflict);
+        let aliases = [of_conflict(own), earlier, earlier_conflict];
+        aliases.into_iter().flatten().collect()
+    }
+}
+
+impl Inner {
+    /// Looks up what waits, several at a time, until the door is shut.
+    pub(crate) async fn alias_loop(self: Arc<Self>, mut queue: mpsc::Receiver<Aliased>) {
+        let waiting = stream::poll_fn(|context| queue.poll_recv(context));
+        let waiting = waiting.take_until(self.shut_door.cancelled());
+        waiting
+            .for_each_concurrent(REQUESTS_MAX, |request| self.look_up(request))
+            .await;
+    }
+
+    /// Lets a request wait for the ledger, or refuses it where there is no room.
+    pub(super) fn queue_look_up(&self, request: Aliased) {
+        if let Err(error) = self.alias_queue.try_send(request) {
+            let refusal = no_room(&error);
+            let _ = error.into_inner().answer.send(Err(refusal.into()));
+        }
+    }
+
+    async fn look_up(&self, request: Aliased) {
+        let Aliased {
+            source,
+            arrivals,
+            answer,
+        } = request;
+        let resolving = stream::iter(arrivals).map(|keyed| self.resolve(keyed));
+        let resolved: Result<Vec<Keyed>, Error> = resolving.buffered(EVENTS_MAX).try_collect().await;
+        match resolved {
+            Ok(arrivals) => {
+                let now = self.elapsed();
+                let arrivals = arrivals.into_iter();
+                let events = arrivals.map(|keyed| self.prepare(&source, keyed, now)).collect();
+                self.queue(Waiting { events, answer });
+            }
+            Err(error) => {
+                let during = "looking up the other ids of an event";
+                self.observe(&Observation::StoreFailed {
+                    during,
+                    error: &error,
+                });
+                let _ = answer.send(Err(refusal(&error).into()));
+            }
+        }
+    }
+
+    /// The event with the identity under which its content is known, if it is.
+    async fn resolve(&self, mut keyed: Keyed) -> Result<Keyed, Error> {
+        for alias in std::mem::take(&mut keyed.aliases) {
+            let entry = self.parts.store.look_up(&alias).await?;
+            let is_known = |entry: &LedgerEntry| {
+                let first = (entry.raw_hash, entry.content_hash.as_ref());
+                is_same(first, keyed.hashes())
+            };
+            if entry.as_ref().is_some_and(is_known) {
+                keyed.key = alias.key();
+                keyed.identity = alias;
+                break;
+            }
+        }
+        Ok(keyed)
+    }
+}
