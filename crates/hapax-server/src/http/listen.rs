@@ -44,9 +44,12 @@ const ACCEPT_REST: Duration = Duration::from_millis(50);
 pub struct Limits {
     /// Connections at once; one more is answered 503 and closed.
     pub connections_max: usize,
-    /// A connection that sends no whole request head for this long is closed: slow heads and idle ones alike. One that
-    /// was used before may last up to twice as long.
+    /// A connection that sends no whole request head for this long after it was opened is closed.
     pub head_timeout: Duration,
+    /// A connection that was used is closed when no further head has come for this long, or up to twice as long: one
+    /// timer for each connection looks at it now and then. Longer than proxies keep theirs, so that they close first:
+    /// a request on a connection that we close just then is lost, and the proxy makes a 502 of it.
+    pub keep_alive: Duration,
     /// Bytes of a request head that are surely taken; from twice as many on it is answered 431, between the two it
     /// depends on how they arrive. (More than 100 headers are 431 too; that is fixed.)
     pub head_bytes_max: usize,
@@ -61,6 +64,7 @@ impl Default for Limits {
         Self {
             connections_max: 16_384,
             head_timeout: Duration::from_secs(30),
+            keep_alive: Duration::from_secs(150),
             head_bytes_max: 64 * 1024,
             drain: Duration::from_secs(10),
             linger: Linger::default(),
@@ -237,7 +241,7 @@ where
         .writev(false)
         .serve_connection(TokioIo::new(stream), watched);
     tokio::pin!(serving);
-    let mut ticks = interval_at(first_tick, limits.head_timeout);
+    let mut ticks = interval_at(first_tick, limits.keep_alive);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut is_draining = false;
     let mut seen = activity.stamp();
