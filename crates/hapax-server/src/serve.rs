@@ -183,8 +183,13 @@ impl Server {
         )
         .with_outboxes(Arc::clone(&outboxes))
         .with_alerts(Arc::clone(&alerts));
+        let ingest_limits = listen::Limits {
+            keep_alive: config.server.keep_alive,
+            ..tuning.listen
+        };
         let admin_limits = listen::Limits {
             connections_max: ADMIN_CONNECTIONS_MAX,
+            keep_alive: config.server.keep_alive,
             drain: ADMIN_DRAIN,
             ..listen::Limits::default()
         };
@@ -198,7 +203,7 @@ impl Server {
         })?;
         let ingest_service = ingest.service();
         let ingest_listener = Listener::start(ingest_socket, |socket, stop| {
-            tokio::spawn(listen::serve(socket, tuning.listen, ingest_service, stop))
+            tokio::spawn(listen::serve(socket, ingest_limits, ingest_service, stop))
         })?;
         outboxes.reconfigure(&config);
         let traffic = traffic::Writer::start(store.backend(), Arc::clone(&metrics));

@@ -24,6 +24,7 @@ mod service {
     mod reload;
     mod site;
     mod sql_destination;
+    mod still_sending;
     mod traces;
     mod wire;
 }

@@ -101,6 +101,12 @@ pub static SERVER: Table = Table {
             "The largest body taken, 1KiB to 64MiB; a larger one is answered 413. A source may have its own.",
         ),
         key(
+            "keep_alive",
+            DURATION,
+            "`150s`",
+            "How long a connection stays open for its next request, 30s to 1h; it may be up to twice as long. Keep it longer than a proxy in front keeps its connections.",
+        ),
+        key(
             "public_url",
             "URL",
             NONE,

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use hapax_core::Secret;
 
@@ -9,9 +10,13 @@ use super::section::Section;
 use super::size::{format_size, parse_size};
 use super::store_url::StoreUrl;
 use crate::http::ingest::keys::KeyServer;
+use crate::http::listen;
 
 /// The smallest and largest `body_limit`, in bytes.
 const BODY_LIMIT: std::ops::RangeInclusive<u64> = 1024..=64 * 1024 * 1024;
+
+/// The shortest and longest `keep_alive`.
+const KEEP_ALIVE: std::ops::RangeInclusive<Duration> = Duration::from_secs(30)..=Duration::from_secs(3600);
 
 /// The listeners.
 #[derive(Clone, Debug)]
@@ -28,6 +33,8 @@ pub struct Server {
     pub state_key: Option<Secret>,
     /// The largest body taken, in bytes, unless a source says otherwise.
     pub body_limit: u64,
+    /// How long a connection is kept open for its next request.
+    pub keep_alive: Duration,
     /// The URL under which senders reach us, without a slash at the end.
     pub public_url: Option<String>,
     /// A server on this machine that is asked for senders' keys instead of their own, for tests.
@@ -69,6 +76,7 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
         );
     }
     let body_limit = section.parsed("body_limit", parse_body_limit);
+    let keep_alive = section.duration("keep_alive", listen::Limits::default().keep_alive, &KEEP_ALIVE);
     let public_url = section.parsed("public_url", parse_public_url);
     let public_url = public_url.map(|url| url.trim_end_matches('/').to_owned());
     let key_server = section.parsed("key_server", str::parse::<KeyServer>);
@@ -88,6 +96,7 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
         read_tokens,
         state_key,
         body_limit: body_limit.unwrap_or(5 * 1024 * 1024),
+        keep_alive,
         public_url,
         key_server,
     }

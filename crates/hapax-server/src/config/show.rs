@@ -113,6 +113,7 @@ impl Config {
             values.push(("state_key", self.hidden("server.state_key")));
         }
         values.push(("body_limit", format_size(server.body_limit).into()));
+        values.push(("keep_alive", format_duration(server.keep_alive).into()));
         if let Some(url) = &server.public_url {
             values.push(("public_url", url.clone().into()));
         }

@@ -28,7 +28,6 @@ use hapax_engine::{Accepted, Arrival, Engine, Processed};
 use hapax_verify::Verdict;
 use http::{HeaderValue, Request, Response};
 use http_body_util::Full;
-use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 
 use crate::config::Ack;
@@ -36,6 +35,7 @@ use crate::telemetry::metrics::UNKNOWN_SOURCE;
 use crate::telemetry::traces::{Ended, Journey, context};
 use crate::telemetry::{Metrics, Refusal, Tracer};
 
+use super::listen::RequestBody;
 use super::problem::Problem;
 use budget::{Budget, Share};
 use deadline::Deadline;
@@ -88,7 +88,7 @@ type Answer = Response<Full<Bytes>>;
 
 /// The ingest service as a listener sees it.
 pub trait IngestService:
-    Service<Request<Incoming>, Response = Answer, Error = Infallible, Future: Send>
+    Service<Request<RequestBody>, Response = Answer, Error = Infallible, Future: Send>
     + Clone
     + Send
     + Sync
@@ -97,7 +97,7 @@ pub trait IngestService:
 }
 
 impl<S> IngestService for S where
-    S: Service<Request<Incoming>, Response = Answer, Error = Infallible, Future: Send>
+    S: Service<Request<RequestBody>, Response = Answer, Error = Infallible, Future: Send>
         + Clone
         + Send
         + Sync
@@ -153,7 +153,7 @@ impl From<Answer> for Answered {
 }
 
 impl Inner {
-    async fn handle(&self, request: Request<Incoming>) -> Answer {
+    async fn handle(&self, request: Request<RequestBody>) -> Answer {
         let started = self.clock.elapsed();
         let source = match self.find(request.uri().path()) {
             Ok(source) => source,
@@ -184,7 +184,7 @@ impl Inner {
         answer
     }
 
-    fn journey(&self, request: &Request<Incoming>, received_at: Timestamp) -> Journey {
+    fn journey(&self, request: &Request<RequestBody>, received_at: Timestamp) -> Journey {
         let parent = request.headers().get(context::TRACEPARENT);
         self.tracer
             .journey(parent.map(HeaderValue::as_bytes), received_at)
@@ -206,7 +206,7 @@ impl Inner {
     async fn receive(
         &self,
         source: &Source,
-        request: Request<Incoming>,
+        request: Request<RequestBody>,
         received_at: Timestamp,
         journey: &mut Journey,
     ) -> Result<Answered, Problem> {

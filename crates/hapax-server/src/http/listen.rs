@@ -1,18 +1,23 @@
-//! The loop that both listeners run: accept, serve HTTP/1.1, cut off who is too slow, drain at the end.
+//! The loop that both listeners run: accept, serve HTTP/1.1, cut off who is too slow, drain at the end. An answer that
+//! comes before the end of its request closes the connection, and still reaches its client.
 //!
 //! Everything a stranger can use up is bounded here by [`Limits`]; what bounds a body is in `ingest`.
 
 mod activity;
+mod linger;
 mod peer;
 mod refuse;
+mod request_body;
 
 use std::collections::HashMap;
 use std::error::Error as StdError;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Buf;
+use http::header::{CONNECTION, HeaderValue};
 use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
@@ -26,7 +31,10 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout, timeout_at}
 use tokio_util::sync::CancellationToken;
 
 use activity::Activity;
+pub use linger::Linger;
+use linger::Lingering;
 pub use peer::{Peer, WithPeer};
+pub use request_body::RequestBody;
 
 /// After a failed accept (no file descriptor left, most often) the loop rests this long instead of spinning.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
@@ -36,14 +44,19 @@ const ACCEPT_REST: Duration = Duration::from_millis(50);
 pub struct Limits {
     /// Connections at once; one more is answered 503 and closed.
     pub connections_max: usize,
-    /// A connection that sends no whole request head for this long is closed: slow heads and idle ones alike. One that
-    /// was used before may last up to twice as long.
+    /// A connection that sends no whole request head for this long after it was opened is closed.
     pub head_timeout: Duration,
+    /// A connection that was used is closed when no further head has come for this long, or up to twice as long: one
+    /// timer for each connection looks at it now and then. Longer than proxies keep theirs, so that they close first:
+    /// a request on a connection that we close just then is lost, and the proxy makes a 502 of it.
+    pub keep_alive: Duration,
     /// Bytes of a request head that are surely taken; from twice as many on it is answered 431, between the two it
     /// depends on how they arrive. (More than 100 headers are 431 too; that is fixed.)
     pub head_bytes_max: usize,
     /// How long requests that run may take to end once the listener stops.
     pub drain: Duration,
+    /// What a client may still send that was answered before the end of its request.
+    pub linger: Linger,
 }
 
 impl Default for Limits {
@@ -51,8 +64,10 @@ impl Default for Limits {
         Self {
             connections_max: 16_384,
             head_timeout: Duration::from_secs(30),
+            keep_alive: Duration::from_secs(150),
             head_bytes_max: 64 * 1024,
             drain: Duration::from_secs(10),
+            linger: Linger::default(),
         }
     }
 }
@@ -76,7 +91,7 @@ pub async fn bind(address: SocketAddr, key: &'static str) -> Result<TcpListener,
 /// Serves until `stop`, then drains. Returns once every connection is gone.
 pub async fn serve<S, B>(listener: TcpListener, limits: Limits, service: S, stop: CancellationToken)
 where
-    S: Service<Request<Incoming>, Response = Response<B>> + Clone + Send + Sync + 'static,
+    S: Service<Request<RequestBody>, Response = Response<B>> + Clone + Send + Sync + 'static,
     S::Future: Send,
     S::Error: Into<Box<dyn StdError + Send + Sync>>,
     B: Body + Send + Unpin + 'static,
@@ -93,7 +108,7 @@ pub async fn serve_each<S, B>(
     service: impl Fn(Peer) -> S,
     stop: CancellationToken,
 ) where
-    S: Service<Request<Incoming>, Response = Response<B>> + Send + Sync + 'static,
+    S: Service<Request<RequestBody>, Response = Response<B>> + Send + Sync + 'static,
     S::Future: Send,
     S::Error: Into<Box<dyn StdError + Send + Sync>>,
     B: Body + Send + Unpin + 'static,
@@ -103,16 +118,17 @@ pub async fn serve_each<S, B>(
     let mut connections = JoinSet::new();
     let mut drains: HashMap<Id, oneshot::Sender<()>> = HashMap::new();
     let mut refusals = JoinSet::new();
+    let lingering = Arc::new(Lingering::new(limits.linger));
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, from)) if connections.len() < limits.connections_max => {
                     let (drain, draining) = oneshot::channel();
                     let service = service(Peer(from.ip()));
-                    let task = connections.spawn(connection(stream, limits, service, draining));
+                    let task = connections.spawn(connection(stream, limits, service, draining, Arc::clone(&lingering)));
                     drains.insert(task.id(), drain);
                 }
-                Ok((stream, _)) => refuse::refuse(&mut refusals, stream, limits.connections_max),
+                Ok((stream, _)) => refuse::refuse(&mut refusals, stream, limits.connections_max, &lingering),
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted; if this stays, raise the limit of open files");
                     tokio::time::sleep(ACCEPT_REST).await;
@@ -145,9 +161,14 @@ pub async fn serve_each<S, B>(
     }
 }
 
-async fn connection<S, B>(stream: TcpStream, limits: Limits, service: S, mut draining: oneshot::Receiver<()>)
-where
-    S: Service<Request<Incoming>, Response = Response<B>> + Send + Sync + 'static,
+async fn connection<S, B>(
+    mut stream: TcpStream,
+    limits: Limits,
+    service: S,
+    mut draining: oneshot::Receiver<()>,
+    lingering: Arc<Lingering>,
+) where
+    S: Service<Request<RequestBody>, Response = Response<B>> + Send + Sync + 'static,
     S::Future: Send,
     S::Error: Into<Box<dyn StdError + Send + Sync>>,
     B: Body + Send + Unpin + 'static,
@@ -168,17 +189,32 @@ where
         _ = &mut draining => return,
     }
     // In a box of its own: the state of a conversation is several kilobytes, which idle connections must not hold.
-    Box::pin(converse(stream, limits, service, draining, first_tick)).await;
+    let ended = Box::pin(converse(&mut stream, limits, service, &mut draining, first_tick)).await;
+    if let Ended::MidRequest = ended {
+        tokio::select! {
+            () = lingering.linger(&stream) => {}
+            _ = &mut draining => {}
+        }
+    }
+}
+
+/// How a conversation ended.
+enum Ended {
+    /// Nothing more is expected, or nobody waits for an answer.
+    Whole,
+    /// With an answer, while the client may still be sending.
+    MidRequest,
 }
 
 async fn converse<S, B>(
-    stream: TcpStream,
+    stream: &mut TcpStream,
     limits: Limits,
     service: S,
-    mut draining: oneshot::Receiver<()>,
+    draining: &mut oneshot::Receiver<()>,
     first_tick: Instant,
-) where
-    S: Service<Request<Incoming>, Response = Response<B>> + Send + Sync + 'static,
+) -> Ended
+where
+    S: Service<Request<RequestBody>, Response = Response<B>> + Send + Sync + 'static,
     S::Future: Send,
     S::Error: Into<Box<dyn StdError + Send + Sync>>,
     B: Body + Send + Unpin + 'static,
@@ -186,13 +222,17 @@ async fn converse<S, B>(
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
 {
     let activity = Activity::default();
-    let watched = service_fn(|request| {
+    let watched = service_fn(|request: Request<Incoming>| {
         let busy = activity.begin();
-        let answer = service.call(request);
+        let answer = service.call(request.map(|body| RequestBody::new(body, &activity)));
         async move {
-            answer
-                .await
-                .map(|response| response.map(|body| busy.until_sent(body)))
+            let mut response = answer.await?;
+            if busy.has_unread() {
+                response
+                    .headers_mut()
+                    .insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok::<_, S::Error>(response.map(|body| busy.until_sent(body)))
         }
     });
     let serving = http1::Builder::new()
@@ -201,23 +241,26 @@ async fn converse<S, B>(
         .writev(false)
         .serve_connection(TokioIo::new(stream), watched);
     tokio::pin!(serving);
-    let mut ticks = interval_at(first_tick, limits.head_timeout);
+    let mut ticks = interval_at(first_tick, limits.keep_alive);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut is_draining = false;
     let mut seen = activity.stamp();
     loop {
         tokio::select! {
             biased;
-            // How a connection ended is the client's business: a hang-up is no error of ours.
-            _ = serving.as_mut() => return,
-            _ = &mut draining, if !is_draining => {
+            // A hang-up is no error of ours. What is no HTTP was answered 400 or 431.
+            ended = serving.as_mut() => {
+                let is_answered = activity.has_unread() || ended.is_err_and(|error| error.is_parse());
+                return if is_answered && !is_draining { Ended::MidRequest } else { Ended::Whole };
+            }
+            _ = &mut *draining, if !is_draining => {
                 is_draining = true;
                 serving.as_mut().graceful_shutdown();
             }
             _ = ticks.tick() => {
                 let now = activity.stamp();
                 if now == seen && now.is_idle() {
-                    return;
+                    return Ended::Whole;
                 }
                 seen = now;
             }
@@ -252,7 +295,8 @@ mod tests {
         let service = service_fn(|_| async {
             Ok::<_, std::convert::Infallible>(Response::new(http_body_util::Full::new(bytes::Bytes::new())))
         });
-        let task = connection(stream, Limits::default(), service, draining);
+        let lingering = Arc::new(Lingering::new(Linger::default()));
+        let task = connection(stream, Limits::default(), service, draining, lingering);
         assert!(size_of_val(&task) < 1024, "{} bytes", size_of_val(&task));
     }
 

@@ -68,7 +68,7 @@ impl Problem {
         self
     }
 
-    /// Closes the connection after the answer: the rest of the request is not going to be read.
+    /// Closes the connection after the answer, so that the next request goes elsewhere.
     #[must_use]
     pub const fn closing(mut self) -> Self {
         self.connection = Connection::Closed;

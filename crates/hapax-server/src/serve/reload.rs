@@ -56,6 +56,7 @@ impl Server {
             server: crate::config::Server {
                 listen: current.server.listen,
                 admin_listen: current.server.admin_listen,
+                keep_alive: current.server.keep_alive,
                 ..config.server
             },
             store: current.store.clone(),
@@ -89,6 +90,10 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
         (
             "server.admin_listen",
             old.server.admin_listen != new.server.admin_listen,
+        ),
+        (
+            "server.keep_alive",
+            old.server.keep_alive != new.server.keep_alive,
         ),
         ("store.url", old.store.url != new.store.url),
         ("traces", old.traces != new.traces),

@@ -5,4 +5,5 @@ mod explained;
 mod pages;
 mod processed;
 mod refused;
+mod still_sending;
 mod unavailable;

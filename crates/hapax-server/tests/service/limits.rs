@@ -1,11 +1,11 @@
 //! Whoever is too slow, too large or too many is cut off, and nobody else notices. Every delivery is made twice.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hapax_server::http::{ingest, listen};
-use hapax_server::serve::Tuning;
+use hapax_server::serve::{Server, Tuning};
 
-use super::site::{Site, stripe_headers};
+use super::site::{STRIPE, Site, configuration, stripe_headers};
 use super::wire::{PATIENCE, Wire, post, request};
 
 const BODY: &[u8] = br#"{"id":"evt_1"}"#;
@@ -75,11 +75,31 @@ async fn a_slow_head_and_an_idle_connection_are_cut_off() {
         wire.say(beginning).await;
         assert!(wire.hear_out().await.is_empty());
     }
-    let mut used = Wire::open(site.server.ingest_address()).await;
-    used.post("/in/stripe", &stripe_headers(BODY), BODY).await;
-    used.post("/in/stripe", &stripe_headers(BODY), BODY).await;
-    assert!(used.hear_out().await.is_empty());
     still_works(&site).await;
+}
+
+#[tokio::test]
+async fn a_connection_that_was_used_is_kept_for_as_long_as_is_configured() {
+    let dir = tempfile::tempdir().unwrap();
+    for (keep_alive, is_kept) in [(2 * SHORT, false), (Duration::from_secs(3600), true)] {
+        let mut config = configuration(dir.path(), STRIPE);
+        config.server.keep_alive = keep_alive;
+        let server = Server::start(config, impatient()).await.unwrap();
+        let opened = Instant::now();
+        let mut used = Wire::open(server.ingest_address()).await;
+        used.post("/in/stripe", &stripe_headers(BODY), BODY).await;
+        if is_kept {
+            // Well beyond the time that a first head may take.
+            tokio::time::timeout(4 * SHORT, used.hear_out())
+                .await
+                .unwrap_err();
+            used.post("/in/stripe", &stripe_headers(BODY), BODY).await;
+        } else {
+            assert!(used.hear_out().await.is_empty());
+            assert!(opened.elapsed() >= keep_alive, "{:?}", opened.elapsed());
+        }
+        server.stop().await;
+    }
 }
 
 #[tokio::test]

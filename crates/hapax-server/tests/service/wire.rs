@@ -8,7 +8,6 @@ use bytes::Bytes;
 use hapax_server::http::listen;
 use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
 use hyper::service::service_fn;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -73,6 +72,14 @@ impl Wire {
 
     pub(super) async fn say(&mut self, bytes: &[u8]) {
         self.0.write_all(bytes).await.unwrap();
+    }
+
+    /// Says it again and again, until the other side has had enough.
+    pub(super) async fn say_endlessly(&mut self, bytes: &[u8]) {
+        let saying = async { while self.0.write_all(bytes).await.is_ok() {} };
+        tokio::time::timeout(PATIENCE, saying)
+            .await
+            .expect("the connection is closed in time");
     }
 
     /// One answer.
@@ -176,7 +183,7 @@ impl Sink {
         let (noted, seen) = mpsc::unbounded_channel();
         let stop = CancellationToken::new();
         let answer = Arc::new(answer);
-        let service = service_fn(move |request: Request<Incoming>| {
+        let service = service_fn(move |request: Request<listen::RequestBody>| {
             let (noted, answer) = (noted.clone(), Arc::clone(&answer));
             async move {
                 let (head, body) = request.into_parts();

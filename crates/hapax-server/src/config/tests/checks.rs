@@ -84,14 +84,15 @@ fn the_two_listeners_cannot_share_a_socket() {
 
 #[test]
 fn the_server_has_limits_and_a_public_url_is_plain() {
-    let text = "[server]\nlisten = \"localhost:8080\"\nbody_limit = \"1GiB\"\npublic_url = \"https://user@hooks.example.com\"\n";
+    let text = "[server]\nlisten = \"localhost:8080\"\nbody_limit = \"1GiB\"\nkeep_alive = \"2h\"\npublic_url = \"https://user@hooks.example.com\"\n";
     assert_eq!(
         problems(text),
         [
             "hapax.toml:2:1: server.listen: \"localhost:8080\" is not an address: write IP and port, such as \
              \"127.0.0.1:8080\" or \"0.0.0.0:8080\"",
             "hapax.toml:3:1: server.body_limit: \"1GiB\" is not between 1KiB and 64MiB",
-            "hapax.toml:4:1: server.public_url: a public URL has no query, fragment or user name; write it like \
+            "hapax.toml:4:1: server.keep_alive: \"2h\" is not between 30s and 1h",
+            "hapax.toml:5:1: server.public_url: a public URL has no query, fragment or user name; write it like \
              \"https://hooks.example.com\"",
         ]
     );

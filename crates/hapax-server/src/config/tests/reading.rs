@@ -53,6 +53,7 @@ fn what_is_not_written_has_its_default() {
         "provider = \"stripe\"\nsecrets = [\"env:STRIPE_NEW\"]\ndeliver_to = [\"app\"]",
     ));
     assert_eq!(config.server.admin_listen.to_string(), "127.0.0.1:8081");
+    assert_eq!(config.server.keep_alive, Duration::from_secs(150));
     assert!(config.server.admin_token.is_none() && config.server.public_url.is_none());
     assert_eq!(config.store.url.to_string(), "sqlite:hapax.db");
     let source = &config.sources["stripe"];

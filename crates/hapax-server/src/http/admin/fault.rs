@@ -98,7 +98,12 @@ impl Fault {
     pub(in crate::http) fn body_too_large(limit_bytes: usize) -> Self {
         let detail = format!("the body is over {limit_bytes} bytes, the limit of the admin API");
         let status = StatusCode::PAYLOAD_TOO_LARGE;
-        Self(Problem::new(status, "body_too_large", "The body is too large", detail).closing())
+        Self(Problem::new(
+            status,
+            "body_too_large",
+            "The body is too large",
+            detail,
+        ))
     }
 
     /// No such thing.

@@ -65,13 +65,18 @@ pub(super) fn body(error: &BodyError, limit: u64) -> Problem {
             StatusCode::PAYLOAD_TOO_LARGE,
             "body_too_large",
             "Body too large",
-            format!("the body is longer than {limit} bytes; raise the source's `body_limit` if the sender's events are this large"),
+            format!(
+                "the body is longer than {limit} bytes; raise the source's `body_limit` if the sender's events are this large"
+            ),
         ),
         BodyError::TooSlow(within) => Problem::new(
             StatusCode::REQUEST_TIMEOUT,
             "body_timeout",
             "Body too slow",
-            format!("the body was not complete after {} s; nothing was kept", within.as_secs()),
+            format!(
+                "the body was not complete after {} s; nothing was kept",
+                within.as_secs()
+            ),
         ),
         BodyError::Broken => Problem::new(
             StatusCode::BAD_REQUEST,
@@ -87,8 +92,6 @@ pub(super) fn body(error: &BodyError, limit: u64) -> Problem {
         )
         .retry_after(std::time::Duration::from_secs(1)),
     }
-    // What was not read yet would be taken for the next request.
-    .closing()
 }
 
 pub(super) fn rejection(rejection: &Rejection) -> Problem {

@@ -1,17 +1,25 @@
-//! Whether a connection is in a request, and whether anything has happened since the last look.
+//! Whether a connection is in a request, whether anything has happened since the last look, and whether a body was left
+//! unread.
 //!
 //! One timer for each connection looks at this now and then; a timer for each request would cost every request.
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use http_body::{Body, Frame, SizeHint};
 
-/// The state of one connection: odd while a request is in hand, and never the same twice.
+/// The state of one connection.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Activity(Arc<AtomicU64>);
+pub(super) struct Activity(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Odd while a request is in hand, and never the same twice.
+    stamp: AtomicU64,
+    has_unread: AtomicBool,
+}
 
 /// A state at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,20 +34,33 @@ impl Stamp {
 impl Activity {
     /// A request begins; it ends when the guard goes. HTTP/1.1 has one at a time.
     pub(super) fn begin(&self) -> Busy {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        Busy(Arc::clone(&self.0))
+        self.0.stamp.fetch_add(1, Ordering::Relaxed);
+        Busy(self.clone())
     }
 
     pub(super) fn stamp(&self) -> Stamp {
-        Stamp(self.0.load(Ordering::Relaxed))
+        Stamp(self.0.stamp.load(Ordering::Relaxed))
+    }
+
+    /// A body was dropped before its end: no further request can follow it on this connection.
+    pub(super) fn leave_unread(&self) {
+        self.0.has_unread.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_unread(&self) -> bool {
+        self.0.has_unread.load(Ordering::Relaxed)
     }
 }
 
 /// A request in hand.
 #[derive(Debug)]
-pub(super) struct Busy(Arc<AtomicU64>);
+pub(super) struct Busy(Activity);
 
 impl Busy {
+    pub(super) fn has_unread(&self) -> bool {
+        self.0.has_unread()
+    }
+
     /// Lasts until the body was handed over: a stream of events is no idle connection.
     pub(super) const fn until_sent<B>(self, body: B) -> Sending<B> {
         Sending { body, _busy: self }
@@ -48,7 +69,7 @@ impl Busy {
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.0.0.stamp.fetch_add(1, Ordering::Relaxed);
     }
 }
 

@@ -1,47 +1,46 @@
 //! What a connection over the limit gets: one answer, 503, and the door.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::linger::Lingering;
 use crate::http::problem::{MEDIA_TYPE, Problem};
 
 /// Refusals under way at once; beyond that a connection is closed without a word.
-const REFUSALS_MAX: usize = 64;
-/// How long a refused client has to take its answer.
+const REFUSALS_MAX: usize = 256;
+/// How long a refused client has to begin its request and take its answer.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
-/// Bytes of the request that are read before the door closes; a close over unread bytes would destroy the answer.
-const REFUSAL_READ_BYTES_MAX: usize = 64 * 1024;
 
 /// Answers in a task of its own, as far as there is room for one.
-pub(super) fn refuse(refusals: &mut JoinSet<()>, stream: TcpStream, connections_max: usize) {
+pub(super) fn refuse(
+    refusals: &mut JoinSet<()>,
+    mut stream: TcpStream,
+    connections_max: usize,
+    lingering: &Arc<Lingering>,
+) {
     if refusals.len() < REFUSALS_MAX {
+        let lingering = Arc::clone(lingering);
         refusals.spawn(async move {
             // A client that does not take its answer in time has had its chance.
-            let _ = timeout(REFUSAL_TIMEOUT, answer(stream, connections_max)).await;
+            if let Ok(Ok(())) = timeout(REFUSAL_TIMEOUT, answer(&mut stream, connections_max)).await {
+                lingering.linger(&stream).await;
+            }
         });
     }
 }
 
-async fn answer(mut stream: TcpStream, connections_max: usize) -> std::io::Result<()> {
+async fn answer(stream: &mut TcpStream, connections_max: usize) -> std::io::Result<()> {
     // Not before the request begins: many clients take an answer to nothing for a broken connection.
     stream.peek(&mut [0]).await?;
     stream.write_all(text(connections_max).as_bytes()).await?;
-    stream.shutdown().await?;
-    let mut scratch = [0; 1024];
-    let mut read = 0;
-    while read < REFUSAL_READ_BYTES_MAX {
-        match stream.read(&mut scratch).await? {
-            0 => break,
-            more => read += more,
-        }
-    }
-    Ok(())
+    stream.shutdown().await
 }
 
 fn text(connections_max: usize) -> String {

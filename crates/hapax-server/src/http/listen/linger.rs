@@ -1,0 +1,158 @@
+//! What follows an answer that came before the end of its request: the rest is read and thrown away for a while.
+//!
+//! A socket that is closed over unread bytes is reset, and a reset destroys the answer on its way to a client that is
+//! still sending. So our side is shut down, the other side may finish, and only then does the socket go. This holds
+//! no buffer and no share of any budget; what it may take is bounded by [`Linger`].
+
+use std::io;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+/// Bytes that are thrown away at once, from the stack.
+const PIECE_BYTES: usize = 16 * 1024;
+
+/// What a client that was answered may still send.
+#[derive(Clone, Copy, Debug)]
+pub struct Linger {
+    /// Connections at once; one more is closed at once.
+    pub connections_max: usize,
+    /// Bytes of one connection. More than the largest body that any configuration takes.
+    pub bytes_max: usize,
+    /// How long one connection may go on.
+    pub within: Duration,
+    /// A client that sends nothing for this long has had its answer.
+    pub silence_max: Duration,
+}
+
+impl Default for Linger {
+    fn default() -> Self {
+        Self {
+            connections_max: 1024,
+            bytes_max: 128 << 20,
+            within: Duration::from_secs(30),
+            silence_max: Duration::from_secs(5),
+        }
+    }
+}
+
+/// The connections of one listener that linger.
+#[derive(Debug)]
+pub(super) struct Lingering {
+    limits: Linger,
+    room: Semaphore,
+}
+
+impl Lingering {
+    pub(super) fn new(limits: Linger) -> Self {
+        let room = Semaphore::new(limits.connections_max);
+        Self { limits, room }
+    }
+
+    /// Reads until the client closes, or until it has used up what it may. Our side is shut down already.
+    pub(super) async fn linger(&self, stream: &TcpStream) {
+        if let Ok(_room) = self.room.try_acquire() {
+            // However it ends, the socket is closed next.
+            let _ = timeout(self.limits.within, self.discard(stream)).await;
+        }
+    }
+
+    async fn discard(&self, stream: &TcpStream) {
+        let mut left = self.limits.bytes_max;
+        while left > 0 {
+            let Ok(Ok(())) = timeout(self.limits.silence_max, stream.readable()).await else {
+                return;
+            };
+            match stream.try_read(&mut [0; PIECE_BYTES]) {
+                Ok(0) => return,
+                Ok(bytes) => left = left.saturating_sub(bytes),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(50);
+
+    async fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap());
+        let (client, accepted) = tokio::join!(client, listener.accept());
+        (client.unwrap(), accepted.unwrap().0)
+    }
+
+    /// Sends without an end, until the other side has had enough.
+    async fn send_endlessly(mut client: TcpStream) -> usize {
+        let mut sent = 0;
+        while let Ok(bytes) = client.write(&[0; 4096]).await {
+            sent += bytes;
+        }
+        sent
+    }
+
+    #[tokio::test]
+    async fn a_client_that_sends_it_all_first_still_reads_its_answer() {
+        let (mut client, mut server) = pair().await;
+        let lingering = Lingering::new(Linger::default());
+        let serving = async {
+            server.write_all(b"no").await.unwrap();
+            server.shutdown().await.unwrap();
+            lingering.linger(&server).await;
+            drop(server);
+        };
+        let sending = async {
+            client.write_all(&vec![0; 8 << 20]).await.unwrap();
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).await.unwrap();
+            drop(client);
+            answer
+        };
+        let ((), answer) = tokio::join!(serving, sending);
+        assert_eq!(answer, "no");
+    }
+
+    #[tokio::test]
+    async fn bytes_time_and_silence_are_bounded() {
+        let within = Linger {
+            within: SOON,
+            ..Linger::default()
+        };
+        let few = Linger {
+            bytes_max: 1 << 20,
+            ..Linger::default()
+        };
+        for limits in [within, few] {
+            let (client, server) = pair().await;
+            let sending = tokio::spawn(send_endlessly(client));
+            Lingering::new(limits).linger(&server).await;
+            drop(server);
+            assert!(sending.await.unwrap() > 0);
+        }
+        let (_client, server) = pair().await;
+        let silent = Linger {
+            silence_max: SOON,
+            ..Linger::default()
+        };
+        Lingering::new(silent).linger(&server).await;
+    }
+
+    #[tokio::test]
+    async fn one_connection_too_many_does_not_linger() {
+        let (_client, server) = pair().await;
+        let none = Linger {
+            connections_max: 0,
+            ..Linger::default()
+        };
+        timeout(SOON, Lingering::new(none).linger(&server)).await.unwrap();
+    }
+}
