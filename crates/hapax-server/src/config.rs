@@ -41,7 +41,7 @@ use toml::de::{DeTable, DeValue};
 
 pub use alerts::{Alerts, Receiver, ReceiverKind};
 pub(crate) use destination::http_url;
-pub use destination::{Destination, Kind};
+pub use destination::{Destination, KeyForm, Kind};
 pub use duration::{NotADuration, format_duration, parse_duration};
 pub use environment::Environment;
 pub use events::{EventPattern, Events};

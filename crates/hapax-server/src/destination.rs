@@ -1,6 +1,7 @@
 //! Where deliveries go: the transport behind the engine, and what the configuration means to it.
 
 mod answer;
+mod batch_headers;
 pub mod command;
 mod excerpt;
 pub mod http;
@@ -19,10 +20,11 @@ use async_trait::async_trait;
 use hapax_core::{DestinationId, ErrorClass, Leased};
 use hapax_engine::{Answer, Transport};
 
+pub use batch_headers::BatchHeaders;
 pub use command::CommandTarget;
 pub use http::{Address, HttpTarget};
 pub use order::FieldOrder;
-pub(crate) use percent::signed_id;
+pub(crate) use percent::{header_value, signed_id};
 pub(crate) use plan::{OUTBOX_LEDGER_WINDOW, OUTBOX_PAYLOAD_RETENTION, signer};
 pub use plan::{SetupError, routing, targets};
 pub use sql::SqlTarget;

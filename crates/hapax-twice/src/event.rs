@@ -1,20 +1,21 @@
 //! The events of a test: a body from a file or the provider's sample, and fresh deliveries made from it.
 //!
-//! Every plan works on events of its own: a fresh id is written where the provider's rule looks for it, in the body or in
-//! a header. So plans do not disturb each other, and a test can run again on the same database. Where the text
-//! `{{fresh}}` stands in a body, it becomes new letters for every fresh event, for handlers that
-//! look at more than the event's id.
+//! Every plan works on events of its own: a fresh id is written where the provider's rule looks for it, in the body, in
+//! each event of a batch or in a header. One event of a batch (`hapax events payload`) is sent in a batch of its own. So plans
+//! do not disturb each other, and a test can run again on the same database. Where the text `{{fresh}}` stands in a body,
+//! it becomes new letters for every fresh event, for handlers that look at more than the event's id.
 
 mod folder;
 mod fresh;
+mod identity;
 
 pub(crate) use folder::read as read_folder;
 
 use bytes::Bytes;
+use hapax_verify::catalogue::Provider;
 use hapax_verify::identity::Place;
 use hapax_verify::sample;
-use hapax_verify::{IdentityRule, catalogue::Provider};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::sender::unix_seconds;
 
@@ -118,49 +119,56 @@ impl Event {
         let Body::Text(text) = &self.body else {
             return Ok(sample_delivery(provider));
         };
-        let mut body: Value = serde_json::from_str(&text.replace(FRESH, letters))?;
-        let place = id_place(&provider.identity);
-        let id = fresh::like(self.known_id(place, &body).as_deref(), place);
-        let mut headers = sample::of_provider(provider, &id).headers;
-        headers.retain(|(name, _)| !self.headers.iter().any(|(own, _)| own == name));
-        headers.extend(self.headers.clone());
-        match place {
-            Some(Place::Header(name)) => {
-                headers.retain(|(known, _)| known != name);
-                headers.push((name.clone(), id.clone()));
-            }
-            Some(Place::Body(pointer)) => put(&mut body, pointer.tokens(), &id),
-            // The body is the id, or it has none: anything that makes it another one will do.
-            Some(_) | None => put(&mut body, &["id".to_owned()], &id),
+        let text = text.replace(FRESH, letters);
+        let place = identity::place(provider);
+        // A body that was taken out of a batch goes into one of its own.
+        let request = sample::alone(provider, &self.all_headers(provider, ""), text.as_bytes());
+        let mut body: Value = serde_json::from_slice(&request)?;
+        let ids: Vec<String> = if let Some(tokens) = identity::nested_place(provider, &body) {
+            vec![renew(&mut body, &tokens)]
+        } else {
+            let events = identity::events(provider, &mut body).into_iter();
+            events.map(|event| self.fresh_id(place, event)).collect()
+        };
+        let id = ids.first().cloned().unwrap_or_else(|| fresh::like(None, place));
+        let mut headers = self.all_headers(provider, &id);
+        if let Some(Place::Header(name)) = place {
+            headers.retain(|(known, _)| known != name);
+            headers.push((name.clone(), id.clone()));
         }
         Ok(Delivery {
-            names: vec![(id.clone(), "<id>".to_owned())],
+            names: ids.into_iter().map(|id| (id, "<id>".to_owned())).collect(),
             id,
             headers,
             body: body.to_string().into(),
         })
     }
 
-    fn known_id(&self, place: Option<&Place>, body: &Value) -> Option<String> {
-        match place? {
-            Place::Header(name) => {
-                let found = self.headers.iter().find(|(known, _)| known == name);
-                found.map(|(_, value)| value.clone())
+    /// The headers of the file, and the sample's where the file has none.
+    fn all_headers(&self, provider: &Provider, id: &str) -> Vec<(String, String)> {
+        let mut headers = sample::of_provider(provider, id).headers;
+        headers.retain(|(name, _)| !self.headers.iter().any(|(own, _)| own == name));
+        headers.extend(self.headers.clone());
+        headers
+    }
+
+    /// Gives an event an id that nobody has used before, and returns it. One in a header is the caller's to write.
+    fn fresh_id(&self, place: Option<&Place>, event: &mut Value) -> String {
+        match place {
+            Some(Place::Header(name)) => {
+                let known = self.headers.iter().find(|(known, _)| known == name);
+                fresh::like(known.map(|(_, value)| value.as_str()), place)
             }
-            Place::Body(pointer) => match body.pointer(&pointer.to_string())? {
-                Value::String(text) => Some(text.clone()),
-                Value::Number(number) => Some(number.to_string()),
-                Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
-            },
-            _ => None,
+            Some(Place::Body(pointer) | Place::Flag(pointer)) => renew(event, pointer.tokens()),
+            // The body is the id, or it has none: anything that makes it another one will do.
+            Some(_) | None => renew(event, &["id".to_owned()]),
         }
     }
 }
 
-/// Where the fresh id goes: of a composite the first part, of alternatives the first one.
 /// A sample knows itself where its id belongs, be it in a form, a batch or a composite.
 fn sample_delivery(provider: &Provider) -> Delivery {
-    let id = fresh::like(None, id_place(&provider.identity));
+    let id = fresh::like(None, identity::place(provider));
     let sample = sample::of_provider(provider, &id).delivery(unix_seconds());
     Delivery {
         names: vec![(id.clone(), "<id>".to_owned())],
@@ -170,35 +178,18 @@ fn sample_delivery(provider: &Provider) -> Delivery {
     }
 }
 
-fn id_place(rule: &IdentityRule) -> Option<&Place> {
-    rule.event_id.fields().next()?.places().first()
-}
-
-/// Writes the id. A number stays a number, so that a handler that expects one can read it.
-fn put(body: &mut Value, tokens: &[String], id: &str) {
-    let mut place = body;
-    for token in tokens {
-        let index = place.as_array().and_then(|items| {
-            let index = token.parse::<usize>().ok();
-            index.filter(|at| *at < items.len())
-        });
-        if index.is_none() && !place.is_object() {
-            *place = Value::Object(Map::new());
-        }
-        place = match index {
-            Some(at) => &mut place[at],
-            None => &mut place[token.as_str()],
-        };
-    }
-    *place = match (&*place, id.parse::<u64>()) {
-        (Value::Number(_), Ok(number)) => number.into(),
-        _ => id.into(),
-    };
+/// Writes a fresh id that looks like the one that is there.
+fn renew(body: &mut Value, tokens: &[String]) -> String {
+    let known = identity::text_at(body, tokens);
+    let id = fresh::like(known.as_deref(), None);
+    identity::put(body, tokens, &id);
+    id
 }
 
 #[cfg(test)]
 mod tests {
-    use hapax_verify::catalogue;
+    use hapax_verify::sign::{self, ProviderSigner, generate_secret};
+    use hapax_verify::{Request, Verdict, Verifier, catalogue};
 
     use super::*;
 
@@ -238,18 +229,58 @@ mod tests {
         assert_eq!(value("x-github-event"), "push");
     }
 
+    /// The ids that a receiver reads in a delivery.
+    fn ids_of(provider: &'static Provider, delivery: &Delivery) -> Vec<String> {
+        let pair = generate_secret(provider, &[7; 32]);
+        let options = provider.sample_options();
+        let signed = ProviderSigner::new(provider, &pair.signing, &options)
+            .unwrap()
+            .sign(sign::Delivery {
+                id: delivery.id.clone(),
+                timestamp: unix_seconds(),
+                url: "http://127.0.0.1/".to_owned(),
+                headers: delivery.headers.clone(),
+                body: delivery.body.to_vec(),
+                ..sign::Delivery::default()
+            });
+        let verifier = Verifier::new(&provider.recipe(), &[pair.verifying], &options).unwrap();
+        let request = Request::new(&signed.headers, &signed.body, unix_seconds()).url(&signed.url);
+        match verifier.verify(&request) {
+            Ok(Verdict::Events(events)) => events.into_iter().map(|event| event.event_id).collect(),
+            other => panic!("{}: {other:?}", provider.name),
+        }
+    }
+
+    /// What `hapax events payload` prints of a provider's sample: the event as it is stored.
+    fn payload(provider: &'static Provider) -> String {
+        let mut body: Value = serde_json::from_slice(&sample::of_provider(provider, "7").body).unwrap();
+        let mut events = identity::events(provider, &mut body);
+        events.remove(0).to_string()
+    }
+
     #[test]
-    fn a_number_stays_a_number_and_a_place_that_is_missing_is_made() {
-        let mut body = serde_json::json!({"items": [{"id": 4}], "text": 1});
-        put(
-            &mut body,
-            &["items".to_owned(), "0".to_owned(), "id".to_owned()],
-            "17",
-        );
-        put(&mut body, &["data".to_owned(), "id".to_owned()], "17");
-        assert_eq!(
-            body,
-            serde_json::json!({"items": [{"id": 17}], "text": 1, "data": {"id": "17"}})
-        );
+    fn one_event_of_a_batch_makes_requests_with_an_id_of_their_own() {
+        let with_split = catalogue::all()
+            .iter()
+            .filter(|provider| provider.identity.split.is_some());
+        for provider in with_split {
+            let event = Event::new("a".to_owned(), vec![], payload(provider));
+            let ids = [(); 2].map(|()| ids_of(provider, &event.fresh(provider).unwrap()));
+            assert!(ids.iter().all(|ids| ids.len() == 1), "{}: {ids:?}", provider.name);
+            assert_ne!(ids[0], ids[1], "{}", provider.name);
+        }
+    }
+
+    #[test]
+    fn every_event_of_a_batch_gets_an_id_of_its_own_and_nothing_else_is_changed() {
+        let asana = catalogue::get("asana").unwrap();
+        let body = r#"{"events":[{"action":"added","resource":{"gid":"1"}},{"action":"added","resource":{"gid":"1"}}]}"#;
+        let delivery = Event::new("a".to_owned(), vec![], body.to_owned())
+            .fresh(asana)
+            .unwrap();
+        let ids = ids_of(asana, &delivery);
+        assert!(ids.len() == 2 && ids[0] != ids[1], "{ids:?}");
+        let body: Value = serde_json::from_slice(&delivery.body).unwrap();
+        assert_eq!(body["events"][0]["action"], "added");
     }
 }

@@ -39,6 +39,7 @@ pub use nested::NestedEvents;
 pub use pattern::Pattern;
 pub(crate) use resolve::CompiledRule;
 pub use split::Split;
+pub(crate) use split::has_content_type;
 pub use text::plain;
 
 use serde::Deserialize;

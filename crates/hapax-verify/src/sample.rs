@@ -2,6 +2,10 @@
 //!
 //! The signature is not part of a sample; see [`crate::sign`].
 
+mod alone;
+
+pub use alone::alone;
+
 use serde_json::{Map, Value};
 
 use crate::IdentityRule;

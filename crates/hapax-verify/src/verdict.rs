@@ -1,5 +1,6 @@
 //! What a request turned out to be: one or more events, a handshake to answer, or a question that needs a key first.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::KeyRequest;
@@ -65,6 +66,18 @@ pub enum EventBody {
     Part(Range<usize>),
     /// These, one after another: the request as it would be if it carried this event alone.
     Pieces(Vec<Range<usize>>),
+}
+
+impl EventBody {
+    /// The bytes themselves, out of the request's.
+    pub fn of<'a>(&self, request: &'a [u8]) -> Cow<'a, [u8]> {
+        let slice = |range: &Range<usize>| request.get(range.clone()).unwrap_or_default();
+        match self {
+            EventBody::Whole => Cow::Borrowed(request),
+            EventBody::Part(range) => Cow::Borrowed(slice(range)),
+            EventBody::Pieces(ranges) => Cow::Owned(ranges.iter().flat_map(slice).copied().collect()),
+        }
+    }
 }
 
 /// A hash over what stays the same when an event is repeated.

@@ -63,13 +63,13 @@ pub struct CopyArgs {
 /// What to make of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum CopyKind {
-    /// A shell script that delivers it again, signed now
+    /// A shell script that sends it to Hapax again as its sender would, alone and signed now
     Curl,
-    /// A test in Rust that delivers it twice
+    /// A test in Rust that delivers it twice, as Hapax delivers it
     Rust,
-    /// A test for pytest that delivers it twice
+    /// A test for pytest that delivers it twice, as Hapax delivers it
     Python,
-    /// A test for `node --test` that delivers it twice
+    /// A test for `node --test` that delivers it twice, as Hapax delivers it
     Typescript,
 }
 

@@ -31,6 +31,7 @@ use sender::Sender;
 Examples:
   hapax send stripe
   hapax send stripe --id evt_1 --times 5 --concurrency 5
+  hapax events payload 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10 | hapax send hubspot --body -
   hapax send github --to http://127.0.0.1:8080/in/github --secret env:GITHUB_SECRET --body push.json")]
 pub struct Args {
     /// A source of the configuration, or a provider
@@ -50,7 +51,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME=VALUE")]
     pub option: Vec<option::Given>,
 
-    /// The body; `-` reads stdin [default: a sample of the provider]
+    /// The body, or one event of a batch; `-` reads stdin [default: a sample of the provider]
     #[arg(long, value_name = "FILE")]
     pub body: Option<PathBuf>,
 

@@ -66,6 +66,8 @@ pub enum Kind {
         url: http::Uri,
         /// Signs the request by Standard Webhooks.
         secret: Option<Secret>,
+        /// How `Idempotency-Key` is written.
+        key_form: KeyForm,
     },
     /// A program that is run.
     Command {
@@ -74,6 +76,26 @@ pub enum Kind {
     },
     /// Statements that are run in a transaction.
     Sql(Box<Sql>),
+}
+
+/// How `Idempotency-Key` is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeyForm {
+    /// The key alone, as the receivers of today compare it.
+    #[default]
+    Plain,
+    /// In quotes: a string of structured fields, as the IETF's draft asks.
+    Quoted,
+}
+
+impl KeyForm {
+    /// As it is written in the configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Quoted => "quoted",
+        }
+    }
 }
 
 pub(super) fn read(name: &str, mut section: Section<'_, '_, '_>) -> Option<Destination> {
@@ -134,6 +156,7 @@ fn read_kind(section: &mut Section<'_, '_, '_>) -> Option<Kind> {
     // Everything is read whatever the kind is, so that a mistake in any of it is reported now.
     let url = section.text("url");
     let secret = section.secret("secret");
+    let key_form = read_key_form(section);
     let command = section.texts("command");
     let sql = sql::Keys::read(section);
     if !section.has("kind") {
@@ -141,10 +164,10 @@ fn read_kind(section: &mut Section<'_, '_, '_>) -> Option<Kind> {
         return None;
     }
     match section.choice("kind", &["http", "command", "sql"])? {
-        "http" => read_http(section, url, secret),
+        "http" => read_http(section, url, secret, key_form),
         "command" => read_command(section, command),
         _ => {
-            refuse_others(section, "sql", &["command", "secret"]);
+            refuse_others(section, "sql", &["command", "secret", "idempotency_key"]);
             sql.mean(section, url).map(|sql| Kind::Sql(Box::new(sql)))
         }
     }
@@ -153,7 +176,19 @@ fn read_kind(section: &mut Section<'_, '_, '_>) -> Option<Kind> {
 /// Keys that only `sql` destinations have.
 const SQL_KEYS: [&str; 4] = ["params", "statements", "connections", "inbox_retention"];
 
-fn read_http(section: &mut Section<'_, '_, '_>, url: Option<String>, secret: Option<Secret>) -> Option<Kind> {
+pub(super) fn read_key_form(section: &mut Section<'_, '_, '_>) -> KeyForm {
+    match section.choice("idempotency_key", &["plain", "quoted"]) {
+        Some("quoted") => KeyForm::Quoted,
+        Some(_) | None => KeyForm::Plain,
+    }
+}
+
+fn read_http(
+    section: &mut Section<'_, '_, '_>,
+    url: Option<String>,
+    secret: Option<Secret>,
+    key_form: KeyForm,
+) -> Option<Kind> {
     refuse_others(section, "http", &["command"]);
     refuse_others(section, "http", &SQL_KEYS);
     if !section.has("url") {
@@ -166,11 +201,15 @@ fn read_http(section: &mut Section<'_, '_, '_>, url: Option<String>, secret: Opt
     let url = http_url(&url?)
         .map_err(|error| section.problem("url", error))
         .ok()?;
-    Some(Kind::Http { url, secret })
+    Some(Kind::Http {
+        url,
+        secret,
+        key_form,
+    })
 }
 
 fn read_command(section: &mut Section<'_, '_, '_>, command: Option<Vec<(String, String)>>) -> Option<Kind> {
-    refuse_others(section, "command", &["url", "secret"]);
+    refuse_others(section, "command", &["url", "secret", "idempotency_key"]);
     refuse_others(section, "command", &SQL_KEYS);
     if !section.has("command") {
         section.missing(

@@ -377,6 +377,12 @@ pub static DESTINATION: Table = Table {
             "`http`: signs the outgoing request by Standard Webhooks.",
         ),
         key(
+            "idempotency_key",
+            TEXT,
+            "`plain`",
+            "`http`: how the `Idempotency-Key` header is written: `plain`, as most middleware compares it, or `quoted`, as the IETF's draft asks.",
+        ),
+        key(
             "command",
             "list of texts",
             REQUIRED,
@@ -546,6 +552,12 @@ pub static OUTBOX: Table = Table {
             SECRET,
             NONE,
             "Rows of kind `http`: signs the request by Standard Webhooks.",
+        ),
+        key(
+            "idempotency_key",
+            TEXT,
+            "`plain`",
+            "Rows of kind `http`: how the `Idempotency-Key` header is written, `plain` or `quoted`.",
         ),
         key(
             "concurrency",

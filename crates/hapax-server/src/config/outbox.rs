@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use hapax_core::{Backoff, OnDead, Secret};
 
-use super::destination::{CONCURRENCY, MAX_ATTEMPTS, TIMEOUT, check_signing_secret, read_backoff};
+use super::destination::{
+    CONCURRENCY, KeyForm, MAX_ATTEMPTS, TIMEOUT, check_signing_secret, read_backoff, read_key_form,
+};
 use super::section::Section;
 use super::sql::{SqlUrl, read_url};
 
@@ -32,6 +34,8 @@ pub struct Outbox {
     pub timeout: Duration,
     /// Signs the requests by Standard Webhooks.
     pub secret: Option<Secret>,
+    /// How `Idempotency-Key` is written.
+    pub key_form: KeyForm,
     /// How many attempts run at once.
     pub concurrency: u32,
     /// After how many failed attempts a call is dead.
@@ -71,6 +75,7 @@ pub(super) fn read(name: &str, mut section: Section<'_, '_, '_>) -> Option<Outbo
         batch: section.integer("batch", 100, &BATCH),
         timeout: section.duration("timeout", Duration::from_secs(10), &TIMEOUT),
         secret,
+        key_form: read_key_form(&mut section),
         concurrency: section.integer("concurrency", 32, &CONCURRENCY),
         max_attempts: section.integer("max_attempts", 12, &MAX_ATTEMPTS),
         on_dead,

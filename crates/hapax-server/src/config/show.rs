@@ -204,12 +204,17 @@ impl Config {
         let path = format!("destinations.{name}");
         let mut values: Vec<(&'static str, Value)> = Vec::new();
         match &destination.kind {
-            Kind::Http { url, secret } => {
+            Kind::Http {
+                url,
+                secret,
+                key_form,
+            } => {
                 values.push(("kind", "http".into()));
                 values.push(("url", url.to_string().into()));
                 if secret.is_some() {
                     values.push(("secret", self.hidden(&format!("{path}.secret"))));
                 }
+                values.push(("idempotency_key", key_form.as_str().into()));
             }
             Kind::Command { argv } => {
                 values.push(("kind", "command".into()));
@@ -252,6 +257,7 @@ impl Config {
         if outbox.secret.is_some() {
             values.push(("secret", self.hidden(&format!("{path}.secret"))));
         }
+        values.push(("idempotency_key", outbox.key_form.as_str().into()));
         values.push(("concurrency", i64::from(outbox.concurrency).into()));
         values.push(("max_attempts", i64::from(outbox.max_attempts).into()));
         values.push(("backoff", backoff(outbox.backoff)));

@@ -20,7 +20,8 @@ use http::{Method, Request, Uri};
 use http_body_util::Full;
 use tokio::time::{Instant, timeout_at};
 
-use super::{answer, excerpt};
+use super::{BatchHeaders, answer, excerpt};
+use crate::config::KeyForm;
 use crate::config::address::is_forbidden;
 use crate::outbox::{TARGET_HEADER, webhook_id};
 use crate::telemetry::traces::context::Propagation;
@@ -64,8 +65,10 @@ pub struct HttpTarget {
     pub client: Client,
     /// Time.
     pub clock: Arc<dyn Clock>,
-    /// The headers of each source that hold the sender's signature: of a split batch they prove nothing any more.
-    pub signature_headers: Arc<HashMap<SourceName, Vec<String>>>,
+    /// How it wants `Idempotency-Key` written.
+    pub key_form: KeyForm,
+    /// The headers of each source that hold for a batch and for none of its events.
+    pub batch_headers: Arc<HashMap<SourceName, BatchHeaders>>,
     /// What it is told of an event's trace.
     pub propagation: Propagation,
 }
@@ -99,14 +102,13 @@ impl HttpTarget {
         let mut request = Request::new(Full::new(delivery.event.body.clone()));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = url;
-        let signature_headers = self
-            .signature_headers
-            .get(&delivery.event.source)
-            .map_or(&[][..], Vec::as_slice);
+        let of_batch = delivery.event.batch.is_some();
+        let batch = self.batch_headers.get(&delivery.event.source);
         *request.headers_mut() = headers::build(
             delivery,
             self.propagation,
-            signature_headers,
+            self.key_form,
+            batch.filter(|_| of_batch),
             self.signature(delivery),
         );
         request

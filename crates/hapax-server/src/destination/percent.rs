@@ -4,7 +4,7 @@ use http::HeaderValue;
 
 /// The text with control characters and everything outside ASCII percent-encoded. An event id has its own `%` escaped
 /// already, so decoding gives the sender's id back.
-pub(super) fn header_value(text: &str) -> HeaderValue {
+pub(crate) fn header_value(text: &str) -> HeaderValue {
     let is_plain = text.is_ascii() && text.trim() == text;
     if is_plain && let Ok(value) = HeaderValue::from_str(text) {
         return value;
@@ -23,6 +23,21 @@ pub(super) fn header_value(text: &str) -> HeaderValue {
         }
     }
     HeaderValue::from_str(&encoded).unwrap_or_else(|_| HeaderValue::from_static(""))
+}
+
+/// The same as a string of RFC 9651 (structured fields), which is what the IETF's draft asks of `Idempotency-Key`.
+pub(super) fn quoted(text: &str) -> HeaderValue {
+    let value = header_value(text);
+    let mut quoted = Vec::with_capacity(value.len() + 2);
+    quoted.push(b'"');
+    for byte in value.as_bytes() {
+        if matches!(byte, b'"' | b'\\') {
+            quoted.push(b'\\');
+        }
+        quoted.push(*byte);
+    }
+    quoted.push(b'"');
+    HeaderValue::from_bytes(&quoted).unwrap_or(value)
 }
 
 /// The text as the id under a signature of Standard Webhooks: as a header value, and without a dot, which would let one
@@ -59,6 +74,19 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(header_value(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_quoted_text_is_one_string_whatever_is_in_it() {
+        for (text, expected) in [
+            ("8e03978e40d5", "\"8e03978e40d5\""),
+            ("a b", "\"a b\""),
+            ("say \"hi\" \\", "\"say \\\"hi\\\" \\\\\""),
+            ("é", "\"%C3%A9\""),
+            ("", "\"\""),
+        ] {
+            assert_eq!(quoted(text), expected, "{text}");
         }
     }
 

@@ -16,7 +16,7 @@ use hapax_verify::catalogue;
 use hapax_verify::sign::Signer;
 
 use super::http::client::Client;
-use super::{Address, CommandTarget, FieldOrder, HttpTarget, SqlTarget, Target};
+use super::{Address, BatchHeaders, CommandTarget, FieldOrder, HttpTarget, SqlTarget, Target};
 use crate::config::{self, Config, Events, Kind};
 use crate::telemetry::traces::context::Propagation;
 
@@ -91,16 +91,20 @@ pub fn targets(
     clock: &Arc<dyn Clock>,
     propagation: Propagation,
 ) -> Result<HashMap<DestinationId, Arc<Target>>, SetupError> {
-    let signature_headers: Arc<HashMap<SourceName, Vec<String>>> = Arc::new(
+    let batch_headers: Arc<HashMap<SourceName, BatchHeaders>> = Arc::new(
         config
             .sources
             .values()
-            .map(|source| (source.name.clone(), source.recipe.proof.headers()))
+            .map(|source| (source.name.clone(), BatchHeaders::of(&source.recipe)))
             .collect(),
     );
     let target = |destination: &config::Destination| {
         let target = match &destination.kind {
-            Kind::Http { url, secret } => Target::Http(Box::new(HttpTarget {
+            Kind::Http {
+                url,
+                secret,
+                key_form,
+            } => Target::Http(Box::new(HttpTarget {
                 url: Address::Fixed(url.clone()),
                 signer: secret
                     .as_ref()
@@ -109,7 +113,8 @@ pub fn targets(
                 timeout: destination.timeout,
                 client: client.clone(),
                 clock: Arc::clone(clock),
-                signature_headers: Arc::clone(&signature_headers),
+                key_form: *key_form,
+                batch_headers: Arc::clone(&batch_headers),
                 propagation,
             })),
             Kind::Command { argv } => Target::Command(CommandTarget {
@@ -133,7 +138,7 @@ pub fn targets(
         .map(target)
         .collect::<Result<_, _>>()?;
     for one in config.outboxes.values() {
-        let (id, target) = outbox::target(one, client, clock, &signature_headers)?;
+        let (id, target) = outbox::target(one, client, clock, &batch_headers)?;
         let target = HttpTarget {
             propagation,
             ..target

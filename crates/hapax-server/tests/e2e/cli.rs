@@ -1,6 +1,7 @@
 //! The command line against a running service: what it prints, in which shape, and how it ends.
 
 mod alone;
+mod batches;
 mod catalogue;
 mod conventions;
 mod duplicates;

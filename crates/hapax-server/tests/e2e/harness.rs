@@ -28,7 +28,7 @@ pub(crate) use ports::{free_address, two_free_addresses};
 pub(crate) use raw::RawConnection;
 pub(crate) use scale::scaled;
 pub(crate) use seed::seed;
-pub(crate) use sender::{Sender, secret_of};
+pub(crate) use sender::{Sender, now, secret_of};
 pub(crate) use service::Service;
 pub(crate) use setup::Setup;
 pub(crate) use sink::{Received, Reply, Sink};

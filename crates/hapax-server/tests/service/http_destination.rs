@@ -11,6 +11,7 @@ use hapax_core::{
     SystemRandom, Timestamp, Token,
 };
 use hapax_engine::{Answer, Reply, Transport as _};
+use hapax_server::config::KeyForm;
 use hapax_server::destination::http::Lookup;
 use hapax_server::destination::http::client::Client;
 use hapax_server::destination::{Address, Destinations, HttpTarget, Target};
@@ -59,7 +60,8 @@ async fn attempt_with(url: &str, timeout: Duration, lookup: Lookup) -> Answer {
         timeout,
         client: Client::new(lookup).unwrap(),
         clock: Arc::new(SystemClock::default()),
-        signature_headers: Arc::default(),
+        key_form: KeyForm::Plain,
+        batch_headers: Arc::default(),
         propagation: Propagation::PassOn,
     };
     let targets = HashMap::from([("app".into(), Arc::new(Target::Http(Box::new(target))))]);

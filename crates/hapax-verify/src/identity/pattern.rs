@@ -20,6 +20,17 @@ pub struct Pattern {
 }
 
 impl Pattern {
+    /// The place with the first element of every array.
+    pub fn first(&self) -> Pointer {
+        let mut tokens = Vec::new();
+        for array in &self.arrays {
+            tokens.extend_from_slice(array.tokens());
+            tokens.push("0".to_owned());
+        }
+        tokens.extend_from_slice(self.rest.tokens());
+        Pointer::of_tokens(tokens)
+    }
+
     /// The pointers from one element to the array that holds the next, the first from the body itself.
     pub(super) fn arrays(&self) -> &[Pointer] {
         &self.arrays
@@ -77,6 +88,7 @@ mod tests {
             let pattern: Pattern = text.parse().unwrap();
             assert_eq!(pattern.to_string(), text);
             assert_eq!(pattern.arrays().len(), arrays);
+            assert_eq!(pattern.first().to_string(), text.replace('*', "0"));
         }
         assert!("entry/*".parse::<Pattern>().is_err());
     }

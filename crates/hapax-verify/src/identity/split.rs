@@ -11,7 +11,7 @@ use super::nested::{Nested, NestedEvents};
 use super::{Pointer, Pointers};
 use crate::limits::BATCH_EVENTS_MAX;
 use crate::verdict::EventBody;
-use crate::{Rejection, Request, SetupError};
+use crate::{Headers, Rejection, Request, SetupError};
 
 /// How a request is taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -27,6 +27,9 @@ pub enum Split {
         /// The only content type that is taken apart; every other request is one event.
         #[serde(default)]
         content_type: Option<String>,
+        /// The content type of one event by itself, where a batch has another.
+        #[serde(default)]
+        event_content_type: Option<String>,
     },
     /// Events in arrays inside arrays, each delivered as if it had come alone.
     Nested(Vec<NestedEvents>),
@@ -70,6 +73,7 @@ impl Splitter {
                 at,
                 optional,
                 content_type,
+                event_content_type: _,
             } => {
                 let mut pointers = Pointers::default();
                 pointers.add(at)?;
@@ -90,7 +94,7 @@ impl Splitter {
             Splitter::Array {
                 content_type: Some(content_type),
                 ..
-            } if !has_content_type(request, content_type) => Ok(None),
+            } if !has_content_type(request.headers, content_type) => Ok(None),
             Splitter::Array {
                 pointers,
                 place,
@@ -135,8 +139,8 @@ fn split_array(pointers: &Pointers, body: &[u8]) -> Result<Vec<Item>, Fault> {
 }
 
 /// The content type is compared without its parameters.
-fn has_content_type(request: &Request<'_>, wanted: &str) -> bool {
-    let value = request.headers.get("content-type").unwrap_or_default();
+pub(crate) fn has_content_type(headers: &dyn Headers, wanted: &str) -> bool {
+    let value = headers.get("content-type").unwrap_or_default();
     let kind = value.split(|byte| *byte == b';').next().unwrap_or_default();
     kind.trim_ascii().eq_ignore_ascii_case(wanted.as_bytes())
 }

@@ -45,12 +45,13 @@ impl Delivery {
         let generated = id.is_none();
         let id = id.map_or_else(|| format!("evt_{:032x}", fastrand::u128(..)), str::to_owned);
         let sample = sender.sample(&id).delivery(unix_seconds());
+        let request = body.map(|body| sender.request_of(&sample.headers, body));
         let mut delivery = Self {
             signer,
             id,
             signed_url: sender.signed_url.clone(),
             headers: sample.headers,
-            body: body.cloned().unwrap_or_else(|| sample.body.into()),
+            body: request.unwrap_or_else(|| sample.body.into()),
             event_id: None,
             first: None,
         };

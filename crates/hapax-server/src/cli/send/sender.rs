@@ -1,8 +1,10 @@
 //! Who signs, with what, and where it goes: from a source of the configuration, or from a provider and flags.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
+use bytes::Bytes;
 use hapax_core::Secret;
 use hapax_verify::sample::{self, Sample};
 use hapax_verify::sign::generate_secret;
@@ -14,6 +16,7 @@ use crate::cli::dev::folder::{FOLDER_DEFAULT, signing_secret};
 use crate::cli::{Globals, option};
 use crate::config::{self, Config, ConfigError, Environment, Source, nearest, resolve_secret};
 use crate::exit::CliError;
+use crate::output;
 
 const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 
@@ -87,6 +90,20 @@ impl Sender {
             signed_url,
             provider,
         })
+    }
+
+    /// The body as this sender would send it: an event of a batch goes into one, and anything else stays as it is.
+    pub(super) fn request_of(&self, headers: &[(String, String)], body: &Bytes) -> Bytes {
+        match self
+            .provider
+            .map(|provider| sample::alone(provider, &headers, body))
+        {
+            Some(Cow::Owned(request)) => {
+                output::note("the body is one event of a batch: it is sent in a batch of its own");
+                request.into()
+            }
+            Some(Cow::Borrowed(_)) | None => body.clone(),
+        }
     }
 
     /// A body and headers as this sender makes them, with this id.

@@ -50,6 +50,28 @@ fn the_kind_decides_which_keys_apply() {
     );
 }
 
+#[test]
+fn the_idempotency_key_is_plain_or_quoted_and_only_in_a_header() {
+    for form in ["plain", "quoted"] {
+        assert!(http_with(&format!("idempotency_key = \"{form}\"")).is_empty());
+    }
+    assert_eq!(
+        http_with("idempotency_key = \"quotd\""),
+        [
+            "hapax.toml:4:1: destinations.app.idempotency_key: \"quotd\" is not one of \"plain\", \"quoted\"; did you \
+             mean `quoted`?"
+        ]
+    );
+    assert_eq!(
+        problems(
+            "[destinations.app]\nkind = \"command\"\ncommand = [\"true\"]\nidempotency_key = \"quoted\"\n"
+        ),
+        [
+            "hapax.toml:4:1: destinations.app.idempotency_key: does not apply to a destination of kind \"command\"; remove it"
+        ]
+    );
+}
+
 /// A sql destination that is well but for these lines.
 fn sql_with(lines: &str) -> Vec<String> {
     problems(&format!("[destinations.ledger]\nkind = \"sql\"\n{lines}\n"))

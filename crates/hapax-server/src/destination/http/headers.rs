@@ -1,12 +1,16 @@
 //! The headers of an attempt: the sender's, without those that belong to its own connection, and ours.
 //!
-//! A header of ours that takes the place of the sender's keeps the original under `hapax-original-…`; so does anything
-//! a sender puts under `hapax-…`: no one but us speaks under that name.
+//! Nothing of the sender's may mislead what reads the request at the destination. What a library or framework there
+//! would take for ours, or for the truth about our connection, is kept under `hapax-original-…`: a header that ours
+//! takes the place of, what a library would check instead of our signature, what proxies on the sender's way have
+//! written, and anything under `hapax-…`, where no one but us speaks.
 
 use hapax_core::Leased;
-use http::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue};
+use http::header::{CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
-use super::super::percent::header_value;
+use super::super::BatchHeaders;
+use super::super::percent::{header_value, quoted};
+use crate::config::KeyForm;
 use crate::outbox::{KEY_HEADER, TARGET_HEADER, is_outbox, key_of};
 use crate::telemetry::traces::context::{self, Parent, Propagation};
 
@@ -18,8 +22,10 @@ const OUR_PREFIX: &str = "hapax-";
 const TRACEPARENT: HeaderName = HeaderName::from_static(context::TRACEPARENT);
 const TRACESTATE: HeaderName = HeaderName::from_static(context::TRACESTATE);
 
-/// Never passed on: they speak of the sender's connection, or are meant for us alone.
-const NOT_PASSED_ON: [&str; 12] = [
+/// Never passed on: they speak of the sender's connection, or are meant for us alone. `accept-encoding` is among them
+/// because it is we who read the answer, and we read it as it is.
+const NOT_PASSED_ON: [&str; 13] = [
+    "accept-encoding",
     "authorization",
     "connection",
     "content-length",
@@ -34,14 +40,33 @@ const NOT_PASSED_ON: [&str; 12] = [
     "upgrade",
 ];
 
+/// What frameworks read as the truth about the connection or the request: which address it comes from, which URL and
+/// which method it is meant for. None of it is true of ours, and whoever sends a webhook can write it.
+const OF_THE_WAY: [&str; 7] = [
+    "forwarded",
+    "x-http-method",
+    "x-http-method-override",
+    "x-method-override",
+    "x-original-url",
+    "x-real-ip",
+    "x-rewrite-url",
+];
+const FORWARDED_PREFIX: &str = "x-forwarded-";
+
+/// The names that Svix's libraries look for first, and those of ours that they look for otherwise: beside the sender's
+/// `svix-*` they would not see our `webhook-*`, and refuse the request.
+const SVIX_PREFIX: &str = "svix-";
+const STANDARD_PREFIX: &str = "webhook-";
+
 /// A sender's own; a row of an outbox may carry them to its target.
 const CREDENTIALS: [&str; 2] = ["authorization", "cookie"];
 
-/// Builds them. `provider_signature` names the headers that sign the request as a whole, `signature` is ours.
+/// Builds them. `batch` is there where the event was one of several in its request; `signature` is ours.
 pub(super) fn build(
     delivery: &Leased,
     propagation: Propagation,
-    provider_signature: &[String],
+    key_form: KeyForm,
+    batch: Option<&BatchHeaders>,
     signature: Vec<(String, String)>,
 ) -> HeaderMap {
     let event = &delivery.event;
@@ -54,7 +79,14 @@ pub(super) fn build(
     let mut put = |name: &'static str, value: HeaderValue| {
         ours.insert(HeaderName::from_static(name), value);
     };
-    put("idempotency-key", header_value(&key_of(delivery)));
+    let key = key_of(delivery);
+    put(
+        "idempotency-key",
+        match key_form {
+            KeyForm::Plain => header_value(&key),
+            KeyForm::Quoted => quoted(&key),
+        },
+    );
     put("hapax-source", header_value(event.source.as_str()));
     put("hapax-event-id", header_value(&event.identity.event_id));
     if let Some(event_type) = &event.event_type {
@@ -66,6 +98,9 @@ pub(super) fn build(
         put("hapax-batch-id", header_value(&batch.to_string()));
         put("hapax-batch-index", HeaderValue::from(index));
     }
+    if let Some(content_type) = batch.and_then(|batch| batch.event_content_type.as_deref()) {
+        ours.insert(CONTENT_TYPE, header_value(content_type));
+    }
     if let Some(parent) = propagation.parent(delivery) {
         ours.insert(TRACEPARENT, header_value(&parent.to_string()));
     }
@@ -75,12 +110,12 @@ pub(super) fn build(
         let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_bytes(value)) else {
             continue;
         };
-        if is_left_out(&name, delivery, provider_signature) {
+        if is_left_out(&name, delivery, batch) {
             continue;
         }
         // A state belongs to its parent: beside another one it would lie.
-        let replaced = ours.contains_key(&name) || (name == TRACESTATE && !has_parent);
-        if replaced || name.as_str().starts_with(OUR_PREFIX) {
+        let is_of_no_parent = name == TRACESTATE && !has_parent;
+        if is_replaced(&name, &ours) || is_of_no_parent || misleads(&name, delivery) {
             if let Ok(original) = HeaderName::try_from(format!("{ORIGINAL_PREFIX}{name}")) {
                 all.append(original, value);
             }
@@ -92,17 +127,30 @@ pub(super) fn build(
     all
 }
 
-fn is_left_out(name: &HeaderName, delivery: &Leased, provider_signature: &[String]) -> bool {
+/// Whether ours takes its place, under its own name or under the one that a library takes for the same.
+fn is_replaced(name: &HeaderName, ours: &HeaderMap) -> bool {
+    let standard = name.as_str().strip_prefix(SVIX_PREFIX);
+    ours.contains_key(name)
+        || standard.is_some_and(|rest| ours.contains_key(format!("{STANDARD_PREFIX}{rest}")))
+}
+
+/// Whether it would be taken for ours, or for the truth about our connection.
+fn misleads(name: &HeaderName, delivery: &Leased) -> bool {
     let text = name.as_str();
-    let belongs_to_batch =
-        || delivery.event.batch.is_some() && provider_signature.iter().any(|header| header == text);
+    // Who writes into its own outbox means these for the other side.
+    let is_of_the_way = OF_THE_WAY.contains(&text) || text.starts_with(FORWARDED_PREFIX);
+    text.starts_with(OUR_PREFIX) || (is_of_the_way && !is_outbox(&delivery.event.source))
+}
+
+fn is_left_out(name: &HeaderName, delivery: &Leased, batch: Option<&BatchHeaders>) -> bool {
+    let text = name.as_str();
     // Who writes into its own outbox means these for the other side.
     let is_meant = is_outbox(&delivery.event.source) && CREDENTIALS.contains(&text);
     (NOT_PASSED_ON.contains(&text) && !is_meant)
         || text == TARGET_HEADER
         || text == KEY_HEADER
         || text.starts_with("proxy-")
-        || belongs_to_batch()
+        || batch.is_some_and(|batch| batch.proves_whole(text))
         || is_named_by_connection(text, delivery)
 }
 
@@ -125,7 +173,9 @@ mod tests {
         BodyHash, EventIds, Generation, Headers, Identity, StoredEvent, SystemRandom, Timestamp, Token,
     };
 
+    use KeyForm::{Plain, Quoted};
     use Propagation::PassOn;
+    use hapax_verify::{Options, Request, Verdict, Verifier, catalogue};
 
     use super::*;
     use crate::telemetry::traces::context::Sampler;
@@ -162,7 +212,7 @@ mod tests {
     #[test]
     fn ours_are_all_there() {
         let delivery = delivery(&[("Content-Type", b"application/json")]);
-        let headers = build(&delivery, PassOn, &[], Vec::new());
+        let headers = build(&delivery, PassOn, Plain, None, Vec::new());
         assert_eq!(headers["content-type"], "application/json");
         assert_eq!(headers["idempotency-key"], delivery.idempotency_key.to_string());
         assert_eq!(headers["hapax-source"], "stripe");
@@ -189,7 +239,7 @@ mod tests {
             ("X-Many", b"1"),
             ("X-Many", b"\xff2"),
         ]);
-        let headers = build(&delivery, PassOn, &["stripe-signature".to_owned()], Vec::new());
+        let headers = build(&delivery, PassOn, Plain, None, Vec::new());
         for gone in [
             "host",
             "connection",
@@ -222,7 +272,7 @@ mod tests {
             ("tracestate", b"a=1"),
         ]);
         let signature = vec![("webhook-id".to_owned(), "ours".to_owned())];
-        let headers = build(&delivery, PassOn, &[], signature);
+        let headers = build(&delivery, PassOn, Plain, None, signature);
         assert_eq!(headers["webhook-id"], "ours");
         assert_eq!(headers["hapax-original-webhook-id"], "theirs");
         assert_eq!(headers["hapax-original-idempotency-key"], "theirs");
@@ -231,19 +281,102 @@ mod tests {
         assert!(!headers.contains_key("hapax-batch-id"));
         assert_eq!(headers["hapax-original-traceparent"], "nonsense");
         assert!(!headers.contains_key("tracestate"));
-        let unsigned = build(&delivery, PassOn, &[], Vec::new());
+        let unsigned = build(&delivery, PassOn, Plain, None, Vec::new());
         assert_eq!(unsigned["webhook-id"], "theirs");
     }
 
     #[test]
-    fn an_item_of_a_batch_names_it_and_drops_the_signature_of_the_whole() {
-        let mut delivery = delivery(&[("x-signature", b"ab"), ("x-other", b"1")]);
+    fn an_item_of_a_batch_names_it_and_drops_what_holds_for_the_whole() {
+        let mut delivery = delivery(&[
+            ("content-type", b"application/cloudevents-batch+json"),
+            ("x-line-signature", b"ab"),
+            ("content-digest", b"sha-256=:ab:"),
+            ("x-other", b"1"),
+        ]);
         delivery.event.batch = Some((delivery.event.id, 2));
-        let headers = build(&delivery, PassOn, &["x-signature".to_owned()], Vec::new());
-        assert!(!headers.contains_key("x-signature"));
+        let of = |provider: &str| BatchHeaders::of(&catalogue::get(provider).unwrap().recipe());
+        let headers = build(&delivery, PassOn, Plain, Some(&of("line")), Vec::new());
+        assert!(!headers.contains_key("x-line-signature") && !headers.contains_key("content-digest"));
         assert_eq!(headers["x-other"], "1");
         assert_eq!(headers["hapax-batch-index"], "2");
         assert_eq!(headers["hapax-batch-id"], delivery.event.id.to_string());
+        assert_eq!(headers["content-type"], "application/cloudevents-batch+json");
+
+        // One event is not what a batch says that it is.
+        let headers = build(&delivery, PassOn, Plain, Some(&of("cloudevents")), Vec::new());
+        assert_eq!(headers["content-type"], "application/cloudevents+json");
+        assert_eq!(
+            headers["hapax-original-content-type"],
+            "application/cloudevents-batch+json"
+        );
+    }
+
+    /// Looks for `svix-*` first and for `webhook-*` otherwise, as Svix's libraries do.
+    fn svix_library(secret: &str) -> Verifier {
+        let svix = catalogue::get("svix").unwrap();
+        Verifier::new(&svix.recipe(), &[secret], &Options::default()).unwrap()
+    }
+
+    #[test]
+    fn the_svix_library_takes_our_signature_for_senders_that_use_svix_themselves() {
+        let secret = "whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cyBvZiBoZWFkZXJz";
+        let delivery = delivery(&[
+            ("svix-id", b"msg_1"),
+            ("svix-timestamp", b"1767225600"),
+            ("svix-signature", b"v1,c2lnbmVkIGJ5IHRoZSBzZW5kZXI="),
+            ("svix-other", b"kept"),
+        ]);
+        let signer = crate::destination::signer("app", secret).unwrap();
+        let signature = signer.sign("ours", 1_767_225_700, "POST", "", &delivery.event.body);
+        let headers = build(&delivery, PassOn, Plain, None, signature);
+        let request = Request::new(&headers, &delivery.event.body, 1_767_225_700);
+        let Ok(Verdict::Events(events)) = svix_library(secret).verify(&request) else {
+            panic!("{headers:?}");
+        };
+        assert_eq!(events[0].event_id, "ours");
+        assert_eq!(headers["hapax-original-svix-id"], "msg_1");
+        assert_eq!(headers["svix-other"], "kept");
+        // Where we do not sign, the sender's own signature is what there is to check.
+        let unsigned = build(&delivery, PassOn, Plain, None, Vec::new());
+        assert_eq!(unsigned["svix-id"], "msg_1");
+    }
+
+    #[test]
+    fn what_is_said_of_the_senders_way_is_not_said_of_ours() {
+        let sent: &[(&str, &[u8])] = &[
+            ("X-Forwarded-For", b"203.0.113.9"),
+            ("X-Forwarded-Host", b"hooks.example.com"),
+            ("Forwarded", b"for=203.0.113.9"),
+            ("X-HTTP-Method-Override", b"DELETE"),
+            ("Accept-Encoding", b"gzip"),
+            ("Content-Encoding", b"gzip"),
+        ];
+        let mut delivery = delivery(sent);
+        let headers = build(&delivery, PassOn, Plain, None, Vec::new());
+        for (name, value) in &sent[..4] {
+            let name = name.to_ascii_lowercase();
+            assert!(!headers.contains_key(&name), "{name}");
+            assert_eq!(
+                headers[format!("hapax-original-{name}")].as_bytes(),
+                *value,
+                "{name}"
+            );
+        }
+        assert!(!headers.contains_key("accept-encoding"));
+        // The body is as it came, so what says how to read it is, too.
+        assert_eq!(headers["content-encoding"], "gzip");
+        delivery.event.source = "outbox.app".into();
+        let headers = build(&delivery, PassOn, Plain, None, Vec::new());
+        assert_eq!(headers["x-forwarded-for"], "203.0.113.9");
+    }
+
+    #[test]
+    fn a_key_is_written_as_the_destination_wants_it() {
+        let delivery = delivery(&[]);
+        let key = delivery.idempotency_key.to_string();
+        let written = |form| build(&delivery, PassOn, form, None, Vec::new())["idempotency-key"].clone();
+        assert_eq!(written(Plain), key);
+        assert_eq!(written(Quoted), format!("\"{key}\""));
     }
 
     #[test]
@@ -256,7 +389,7 @@ mod tests {
         ]);
         delivery.event.source = "outbox.app".into();
         delivery.event.identity = Identity::new("outbox.app", "row 7:to-0123456789abcdef");
-        let headers = build(&delivery, PassOn, &[], Vec::new());
+        let headers = build(&delivery, PassOn, Plain, None, Vec::new());
         assert_eq!(headers["idempotency-key"], "row 7");
         assert!(!headers.contains_key("hapax-outbox-key"));
         assert_eq!(headers["authorization"], "Bearer x");
@@ -268,7 +401,7 @@ mod tests {
         );
         delivery.generation = Generation(2);
         assert_eq!(
-            build(&delivery, PassOn, &[], Vec::new())["idempotency-key"],
+            build(&delivery, PassOn, Plain, None, Vec::new())["idempotency-key"],
             "row 7:2"
         );
     }
@@ -279,7 +412,8 @@ mod tests {
         let headers = build(
             &delivery(&[("traceparent", parent), ("tracestate", b"a=1")]),
             PassOn,
-            &[],
+            Plain,
+            None,
             Vec::new(),
         );
         assert_eq!(headers["traceparent"].as_bytes(), parent);
@@ -291,7 +425,7 @@ mod tests {
         let parent = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
         let delivery = delivery(&[("traceparent", parent), ("tracestate", b"a=1")]);
         let ours = Propagation::FromAttempts(Sampler::keeping(1.0));
-        let headers = build(&delivery, ours, &[], Vec::new());
+        let headers = build(&delivery, ours, Plain, None, Vec::new());
         let passed = Parent::parse(headers["traceparent"].as_bytes()).unwrap();
         let sent = Parent::parse(parent).unwrap();
         assert_eq!((passed.trace, passed.flags), (sent.trace, sent.flags));

@@ -10,7 +10,7 @@ use hapax_engine::{Destination, OnConflict, Route, Routing};
 use super::{DEADLINE_GRACE, SetupError, signer};
 use crate::config::{Config, Outbox};
 use crate::destination::http::client::Client;
-use crate::destination::{Address, HttpTarget};
+use crate::destination::{Address, BatchHeaders, HttpTarget};
 use crate::outbox::full_name;
 use crate::telemetry::traces::context::Propagation;
 
@@ -50,7 +50,7 @@ pub(super) fn target(
     outbox: &Outbox,
     client: &Client,
     clock: &Arc<dyn Clock>,
-    signature_headers: &Arc<HashMap<SourceName, Vec<String>>>,
+    batch_headers: &Arc<HashMap<SourceName, BatchHeaders>>,
 ) -> Result<(DestinationId, HttpTarget), SetupError> {
     let name = full_name(&outbox.name);
     let signer = outbox
@@ -63,7 +63,8 @@ pub(super) fn target(
         timeout: outbox.timeout,
         client: client.clone(),
         clock: Arc::clone(clock),
-        signature_headers: Arc::clone(signature_headers),
+        key_form: outbox.key_form,
+        batch_headers: Arc::clone(batch_headers),
         propagation: Propagation::PassOn,
     };
     Ok((name.into(), target))

@@ -1,6 +1,7 @@
-//! An event as something to run: a request that is signed anew, or a test that delivers it twice.
+//! An event as something to run: the sender's request with this event alone, signed now, or a test that delivers to a
+//! handler, twice, what Hapax delivers to it.
 //!
-//! The body is exact to the byte in all of them. Texts of the sender stand in them only quoted, or in comments without
+//! The event is exact to the byte in all of them. Texts of the sender stand in them only quoted, or in comments without
 //! anything that could end the comment.
 
 mod curl;
@@ -18,9 +19,11 @@ use utoipa::ToSchema;
 use super::fault::Answer;
 use super::show::is_hidden;
 use super::state::{AdminState, SourceFacts};
+use crate::destination::{BatchHeaders, header_value};
 
 /// Headers that speak of the connection, or of proxies on the way.
-const OF_CONNECTION: [&str; 12] = [
+const OF_CONNECTION: [&str; 13] = [
+    "accept-encoding",
     "connection",
     "content-length",
     "expect",
@@ -94,16 +97,12 @@ pub(in crate::http) fn text(
     let event = &record.event;
     let settings = state.settings.load();
     let facts = settings.facts.get(event.source.as_str());
-    let copy = || {
-        let credentials = facts.map(SourceFacts::credentials).unwrap_or_default();
-        Copy::of(record, &credentials)
-    };
-    match copy_as {
-        CopyAs::Curl => Ok(curl::text(event, &resign::request(event, facts, now)?, now)),
-        CopyAs::Rust => Ok(rust::text(&copy())),
-        CopyAs::Python => Ok(python::text(&copy())),
-        CopyAs::Typescript => Ok(typescript::text(&copy())),
-    }
+    Ok(match copy_as {
+        CopyAs::Curl => curl::text(event, &resign::request(event, facts, now)?, now),
+        CopyAs::Rust => rust::text(&Copy::of(record, facts)),
+        CopyAs::Python => python::text(&Copy::of(record, facts)),
+        CopyAs::Typescript => typescript::text(&Copy::of(record, facts)),
+    })
 }
 
 /// What a test delivers: the event as destinations get it.
@@ -113,19 +112,33 @@ struct Copy<'a> {
 }
 
 impl<'a> Copy<'a> {
-    fn of(record: &'a EventRecord, credentials: &[String]) -> Self {
+    fn of(record: &'a EventRecord, facts: Option<&SourceFacts>) -> Self {
         let event = &record.event;
-        let mut headers = sent_headers(event);
-        headers.retain(|(name, _)| {
-            !name.starts_with("hapax-") && name != "idempotency-key" && !credentials.contains(name)
-        });
+        let mut headers = event_headers(event, facts);
+        headers.retain(|(name, _)| !name.starts_with("hapax-") && name != "idempotency-key");
         let key = record.deliveries.first().map_or_else(
             || format!("{:?}", event.identity.key()),
             |delivery| delivery.idempotency_key.to_string(),
         );
         headers.push(("idempotency-key".to_owned(), key));
         headers.push(("hapax-source".to_owned(), event.source.to_string()));
-        headers.push(("hapax-received-at".to_owned(), event.received_at.to_string()));
+        let mut push = |name: &str, text: &str| {
+            // Percent-encoded, it is all visible characters.
+            let value = header_value(text);
+            headers.push((
+                name.to_owned(),
+                String::from_utf8_lossy(value.as_bytes()).into_owned(),
+            ));
+        };
+        push("hapax-event-id", &event.identity.event_id);
+        if let Some(event_type) = &event.event_type {
+            push("hapax-event-type", event_type);
+        }
+        push("hapax-received-at", &event.received_at.to_string());
+        if let Some((batch, index)) = event.batch {
+            push("hapax-batch-id", &batch.to_string());
+            push("hapax-batch-index", &index.to_string());
+        }
         Self { event, headers }
     }
 
@@ -133,6 +146,26 @@ impl<'a> Copy<'a> {
     fn title(&self) -> String {
         title(self.event)
     }
+}
+
+/// The sender's headers as they hold for this event, without what proves who sent it: those of a batch do not all hold.
+fn event_headers(event: &StoredEvent, facts: Option<&SourceFacts>) -> Vec<(String, String)> {
+    let mut headers = sent_headers(event);
+    let Some(facts) = facts else {
+        return headers;
+    };
+    let credentials = facts.credentials();
+    headers.retain(|(name, _)| !credentials.contains(name));
+    if event.batch.is_none() {
+        return headers;
+    }
+    let batch = BatchHeaders::of(&facts.recipe);
+    headers.retain(|(name, _)| !batch.proves_whole(name));
+    if let Some(content_type) = batch.event_content_type {
+        headers.retain(|(name, _)| name != "content-type");
+        headers.push(("content-type".to_owned(), content_type));
+    }
+    headers
 }
 
 /// The sender's headers that can be sent again: not those of its connection, and no credentials.

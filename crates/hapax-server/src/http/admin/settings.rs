@@ -43,6 +43,7 @@ impl From<&Config> for Settings {
 
 fn facts(config: &Config, source: &Source) -> SourceFacts {
     SourceFacts {
+        provider: source.provider,
         recipe: source.recipe.clone(),
         options: source.options.clone(),
         secret: source.secrets.first().cloned(),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use hapax_core::{DestinationId, Secret, Timestamp};
 use hapax_engine::Engine;
+use hapax_verify::catalogue::Provider;
 use hapax_verify::{Options, Recipe};
 use tokio::sync::Semaphore;
 
@@ -101,6 +102,8 @@ pub struct Settings {
 /// How the requests of a source are judged, and how one like them is made.
 #[derive(Clone, Debug)]
 pub struct SourceFacts {
+    /// Whose they are, where there is a preset.
+    pub provider: Option<&'static Provider>,
     /// How they are judged.
     pub recipe: Recipe,
     /// What its sender needs besides a secret.

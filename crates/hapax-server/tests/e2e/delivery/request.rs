@@ -6,7 +6,7 @@ use hapax_core::{Generation, Identity};
 use hapax_verify::{Options, Request, Verdict, Verifier, catalogue};
 use serde_json::json;
 
-use crate::harness::{Sender, Setup, Sink, secret_of};
+use crate::harness::{Reply, Sender, Setup, Sink, eventually, now, secret_of};
 
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -102,14 +102,77 @@ async fn with_a_secret_the_request_is_signed_by_standard_webhooks() {
     let got = &sink.received()[0];
     let preset = catalogue::get("standard-webhooks").unwrap();
     let verifier = Verifier::new(&preset.recipe(), &[secret], &Options::default()).unwrap();
-    let received_at = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap()
-        .as_secs() as i64;
-    let request = Request::new(&got.headers, &got.body, received_at);
+    let request = Request::new(&got.headers, &got.body, now());
     let verdict = verifier.verify(&request).expect("our signature verifies");
     assert!(matches!(verdict, Verdict::Events(_)));
     assert_eq!(got.header("hapax-original-webhook-id"), Some("the-senders"));
+}
+
+#[tokio::test]
+async fn what_a_sender_signs_as_svix_does_is_signed_by_us_for_the_same_library() {
+    let sink = Sink::start().await;
+    // Another than the senders have.
+    let secret = "whsec_c2VjcmV0IG9mIHRoZSBkZXN0aW5hdGlvbiBhbG9uZQ==";
+    let mut setup = Setup::new().http("app", &sink.url(), &format!("secret = \"{secret}\""));
+    let senders = ["svix", "clerk", "resend"];
+    for sender in senders {
+        setup = setup.source(sender, sender, "deliver_to = [\"app\"]");
+    }
+    let service = setup.start().await;
+    for sender in senders {
+        let id = format!("msg_{sender}");
+        let sent = Sender::of(sender)
+            .event(&id)
+            .with_header("x-forwarded-host", "hooks.example.com");
+        service.deliver_twice(&sent).await;
+    }
+    sink.until_effects(3, LIMIT).await;
+    // It looks for `svix-*` before `webhook-*`, as Svix's libraries do.
+    let svix = catalogue::get("svix").unwrap();
+    let library = Verifier::new(&svix.recipe(), &[secret], &Options::default()).unwrap();
+    for got in sink.received() {
+        let verdict = library.verify(&Request::new(&got.headers, &got.body, now()));
+        assert!(
+            matches!(verdict, Ok(Verdict::Events(_))),
+            "{verdict:?} {:?}",
+            got.headers
+        );
+        assert_eq!(got.header("hapax-original-svix-id"), Some(got.event_id.as_str()));
+        assert_eq!(got.header("x-forwarded-host"), None);
+    }
+}
+
+#[tokio::test]
+async fn a_key_is_quoted_where_the_destination_asks_for_it_and_stays_the_same_key() {
+    let sink = Sink::that(|request| Reply::Status(if request.nth == 1 { 500 } else { 200 })).await;
+    let mut service = Setup::stripe_to_with(&sink, "idempotency_key = \"quoted\"")
+        .start()
+        .await;
+    let sender = Sender::of("stripe");
+    let id = service.deliver_twice(&sender.event("evt_1")).await;
+    sink.until_effects(1, LIMIT).await;
+    let key = Identity::new("stripe", "evt_1").idempotency_key(Generation(0), &"app".into());
+    let keys = || -> Vec<String> {
+        let received = sink.received();
+        received
+            .iter()
+            .map(|got| got.header("idempotency-key").unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(keys(), [format!("\"{key}\""), format!("\"{key}\"")]);
+    let shown = service.api(&format!("events/{id}")).await;
+    assert_eq!(shown["deliveries"][0]["idempotency_key"], key.to_string());
+
+    // From the next attempt on, a reload writes it in the other way; it is the same key.
+    service.reload(|setup| {
+        let tables = setup.tables().replace("quoted", "plain");
+        setup.with_tables(&tables)
+    });
+    eventually("the replay carries the key as it is", LIMIT, async || {
+        service.hapax(&["replay", &id, "--mode", "all", "--yes"]).await;
+        keys().contains(&key.to_string()).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]

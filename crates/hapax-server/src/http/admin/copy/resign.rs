@@ -1,12 +1,16 @@
-//! The request of an event with a signature that is made now, and what Hapax will say to it.
+//! The request of an event, alone and with a signature that is made now, and what Hapax will say to it.
+
+use std::borrow::Cow;
 
 use hapax_core::{StoredEvent, Timestamp};
+use hapax_verify::identity::Place;
 use hapax_verify::sign::{Delivery, ProviderSigner};
-use hapax_verify::{Request, Verdict, Verifier};
+use hapax_verify::{Request, Verdict, Verifier, sample};
 
 use super::super::fault::{Answer, Fault};
 use super::super::state::SourceFacts;
 use super::sent_headers;
+use crate::destination::BatchHeaders;
 
 /// A request that is ready to go.
 pub(super) struct Resigned {
@@ -32,15 +36,33 @@ pub(super) fn request(event: &StoredEvent, facts: Option<&SourceFacts>, now: Tim
             event.source
         ))
     })?;
+    let mut headers = sent_headers(event);
+    // A proof of what was sent then says nothing of what is sent now.
+    let old = BatchHeaders::of(&facts.recipe);
+    headers.retain(|(name, _)| !old.proves_whole(name));
+    let body = match facts.provider.filter(|_| event.batch.is_some()) {
+        Some(provider) => sample::alone(provider, &headers, &event.body),
+        None => Cow::Borrowed(&event.body[..]),
+    };
+    let surroundings = match (event.batch, &body) {
+        (None, _) => None,
+        (Some(_), Cow::Borrowed(_)) => {
+            Some("It came in a request with others; this is the request with it alone.")
+        }
+        (Some(_), Cow::Owned(_)) => Some(
+            "It came in a batch; here it is alone, and the fields around it are those of the provider's sample.",
+        ),
+    };
     let signed = proof.sign(Delivery {
         id: event.identity.event_id.clone(),
         timestamp: now.as_seconds(),
         url: facts.url.clone(),
-        headers: sent_headers(event),
-        body: event.body.to_vec(),
+        headers,
+        body: body.into_owned(),
         ..Delivery::default()
     });
-    let notes = notes(event, facts, secret, &signed, now);
+    let mut notes = notes(event, facts, secret, &signed, now);
+    notes.extend(surroundings.map(str::to_owned));
     Ok(Resigned {
         url: signed.url,
         headers: signed.headers,
@@ -57,25 +79,37 @@ fn notes(
     now: Timestamp,
 ) -> Vec<String> {
     let mut notes = vec![match read_back(facts, secret, signed, now) {
-        Ok(id) if id == event.identity.event_id && signed.body == event.body => {
+        Ok((id, body)) if id == event.identity.event_id && *body == event.body[..] => {
             "Hapax answers that it is a duplicate: nothing takes effect again.".to_owned()
         }
-        Ok(id) if id == event.identity.event_id => {
+        Ok((id, _)) if id == event.identity.event_id => {
             "The time stands in the body, so the body differs: Hapax keeps it aside as a conflict.".to_owned()
+        }
+        Ok(_) if !is_in_event(facts) => {
+            "Hapax takes it for another event: its id was made of the whole request it came in.".to_owned()
         }
         Ok(_) => "Hapax takes it for another event: the id is not where it was.".to_owned(),
         Err(why) => format!("Hapax will refuse it: {}", super::literal::in_comment(&why)),
     }];
-    if event.batch.is_some() {
-        notes.push("It came in a request with others; this is the item alone.".to_owned());
-    }
     if let Some(seconds) = facts.recipe.proof.tolerance_seconds() {
         notes.push(format!("The signature is good for {seconds} s."));
     }
     notes
 }
 
-fn read_back(facts: &SourceFacts, secret: &str, signed: &Delivery, now: Timestamp) -> Result<String, String> {
+/// Whether the id of an event is in the event itself.
+fn is_in_event(facts: &SourceFacts) -> bool {
+    let mut fields = facts.recipe.identity.event_id.fields();
+    fields.all(|field| field.places().iter().all(Place::is_in_event))
+}
+
+/// The id and the body of the event, as Hapax will read them.
+fn read_back<'a>(
+    facts: &SourceFacts,
+    secret: &str,
+    signed: &'a Delivery,
+    now: Timestamp,
+) -> Result<(String, Cow<'a, [u8]>), String> {
     let verifier =
         Verifier::new(&facts.recipe, &[secret], &facts.options).map_err(|error| error.to_string())?;
     let request = Request::new(&signed.headers, &signed.body, now.as_seconds()).url(&signed.url);
@@ -83,7 +117,7 @@ fn read_back(facts: &SourceFacts, secret: &str, signed: &Delivery, now: Timestam
         Ok(Verdict::Events(events)) => {
             let first = events.into_iter().next();
             first
-                .map(|event| event.event_id)
+                .map(|event| (event.event_id, event.body.of(&signed.body)))
                 .ok_or_else(|| "it carries no event".to_owned())
         }
         Ok(

@@ -12,7 +12,9 @@ use hapax_core::store::EventRecord;
 use hapax_core::{
     BodyHash, EventIds, EventStatus, Headers, Identity, Secret, StoredEvent, SystemRandom, Timestamp,
 };
-use hapax_verify::catalogue;
+use hapax_verify::identity::Place;
+use hapax_verify::sign::{ProviderSigner, generate_secret};
+use hapax_verify::{Field, Request, Split, Verdict, Verifier, catalogue, sample};
 
 use super::super::state::SourceFacts;
 use super::*;
@@ -129,7 +131,7 @@ fn delivers_twice(name: &str, text: impl Fn(&Copy<'_>) -> String, commands: &[&[
     let folder = tempfile::tempdir().unwrap();
     for body in bodies() {
         let (address, requests) = handler();
-        let text = text(&Copy::of(&record(&body), &[]));
+        let text = text(&Copy::of(&record(&body), None));
         for command in commands {
             run(folder.path(), name, &text, command, address);
         }
@@ -179,6 +181,7 @@ fn the_rust_test_delivers_the_exact_body_twice() {
 fn facts(address: SocketAddr) -> SourceFacts {
     let provider = catalogue::get("stripe").unwrap();
     SourceFacts {
+        provider: Some(provider),
         recipe: provider.recipe(),
         options: provider.sample_options(),
         secret: Some(Secret::new(SECRET)),
@@ -221,4 +224,87 @@ fn a_copy_of_an_event_with_its_id_is_said_to_be_a_duplicate() {
     record.event.body = Bytes::from_static(b"{}");
     assert!(notes(&record).contains("will refuse it"), "{}", notes(&record));
     assert!(resign::request(&record.event, None, now).is_err());
+}
+
+/// One event of a batch of this provider, as it is stored, and its source. The id is what Hapax reads in a request
+/// with the sample alone.
+fn of_batch(provider: &'static catalogue::Provider) -> (EventRecord, SourceFacts) {
+    let secret = generate_secret(provider, &[7; 32]).signing;
+    let facts = SourceFacts {
+        provider: Some(provider),
+        recipe: provider.recipe(),
+        options: provider.sample_options(),
+        secret: Some(Secret::new(secret.clone())),
+        url: "https://hooks.example.com/in/batches".to_owned(),
+    };
+    let mut delivery = sample::of_provider(provider, "1000000000000001").delivery(1_767_225_600);
+    if let Some(Split::Array {
+        content_type: Some(content_type),
+        ..
+    }) = &provider.identity.split
+    {
+        delivery.headers = vec![("content-type".to_owned(), content_type.clone())];
+        delivery.body = [&b"["[..], &delivery.body, b"]"].concat();
+    }
+    delivery.url.clone_from(&facts.url);
+    let sender = ProviderSigner::new(provider, &secret, &facts.options).unwrap();
+    let signed = sender.sign(delivery);
+    let verifier = Verifier::new(&facts.recipe, &[&secret], &facts.options).unwrap();
+    let request = Request::new(&signed.headers, &signed.body, 1_767_225_600).url(&signed.url);
+    let Ok(Verdict::Events(events)) = verifier.verify(&request) else {
+        panic!("{}", provider.name);
+    };
+    let mut record = record(&events[0].body.of(&signed.body));
+    record.event.identity.event_id.clone_from(&events[0].event_id);
+    record.event.batch = Some((record.event.id, 1));
+    record.event.headers = Headers::pack(
+        signed
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_bytes())),
+    );
+    (record, facts)
+}
+
+/// The providers whose requests carry several events, but for one that signs with a key that no source has.
+fn batch_senders() -> impl Iterator<Item = &'static catalogue::Provider> {
+    let all = catalogue::all().iter();
+    all.filter(|provider| provider.identity.split.is_some() && provider.name != "sendgrid")
+}
+
+#[test]
+fn a_copy_of_an_event_of_a_batch_is_a_request_that_is_a_duplicate() {
+    let now = Timestamp::from_seconds(1_767_312_000);
+    assert!(batch_senders().count() >= 11);
+    for provider in batch_senders() {
+        let (record, facts) = of_batch(provider);
+        let request = resign::request(&record.event, Some(&facts), now).unwrap();
+        let notes = request.notes.join(" ");
+        // A hash of the request that an event came in (Pusher) is an id that nothing else has.
+        let mut places = provider.identity.event_id.fields().flat_map(Field::places);
+        let expected = if places.any(|place| *place == Place::RequestSha256) {
+            "its id was made of the whole request"
+        } else {
+            "it is a duplicate"
+        };
+        assert!(notes.contains(expected), "{}: {notes}", provider.name);
+        assert!(notes.contains("It came in a"), "{}: {notes}", provider.name);
+    }
+}
+
+#[test]
+fn a_test_of_an_event_of_a_batch_delivers_what_a_destination_gets() {
+    for provider in batch_senders() {
+        let (record, facts) = of_batch(provider);
+        let copy = Copy::of(&record, Some(&facts));
+        let value = |wanted: &str| copy.headers.iter().find(|(name, _)| name == wanted);
+        for signature in facts.recipe.proof.headers() {
+            assert!(value(&signature).is_none(), "{}: {signature}", provider.name);
+        }
+        let id = value("hapax-event-id").unwrap();
+        assert_eq!(id.1, record.event.identity.event_id, "{}", provider.name);
+        assert!(value("hapax-batch-index").is_some(), "{}", provider.name);
+        let content_type = value("content-type").unwrap();
+        assert!(!content_type.1.contains("batch"), "{}", provider.name);
+    }
 }

@@ -1,0 +1,44 @@
+//! What a request says of itself as a whole: of one event that was taken out of it, it is not true.
+
+use hapax_verify::{Recipe, Split};
+
+/// Hashes and signatures over the whole body that any sender may add (RFC 9530, RFC 9421 and what came before them).
+/// Middleware that checks them would refuse every event of a batch.
+const OVER_BODY: [&str; 6] = [
+    "content-digest",
+    "content-md5",
+    "digest",
+    "repr-digest",
+    "signature",
+    "signature-input",
+];
+
+/// The headers of a source that hold for a batch and for none of its events.
+#[derive(Clone, Debug, Default)]
+pub struct BatchHeaders {
+    /// The sender's signature, in lower case.
+    signature: Vec<String>,
+    /// The content type of one event, where a batch has another.
+    pub(crate) event_content_type: Option<String>,
+}
+
+impl BatchHeaders {
+    /// Those of senders that are judged by this recipe.
+    pub fn of(recipe: &Recipe) -> Self {
+        let event_content_type = match &recipe.identity.split {
+            Some(Split::Array {
+                event_content_type, ..
+            }) => event_content_type.clone(),
+            Some(Split::Nested(_)) | None => None,
+        };
+        Self {
+            signature: recipe.proof.headers(),
+            event_content_type,
+        }
+    }
+
+    /// Whether a header proves something of the batch, and nothing of one event.
+    pub(crate) fn proves_whole(&self, name: &str) -> bool {
+        OVER_BODY.contains(&name) || self.signature.iter().any(|header| header == name)
+    }
+}
