@@ -11,9 +11,10 @@ mod fresh;
 pub(crate) use folder::read as read_folder;
 
 use bytes::Bytes;
+use hapax_verify::IdentityRule;
+use hapax_verify::catalogue::Provider;
 use hapax_verify::identity::Place;
-use hapax_verify::sample;
-use hapax_verify::{IdentityRule, catalogue::Provider};
+use hapax_verify::sample::{self, IdShape};
 use serde_json::{Map, Value};
 
 use crate::sender::unix_seconds;
@@ -121,7 +122,9 @@ impl Event {
         let mut body: Value = serde_json::from_str(&text.replace(FRESH, letters))?;
         let place = id_place(&provider.identity);
         let id = fresh::like(self.known_id(place, &body).as_deref(), place);
-        let mut headers = sample::of_provider(provider, &id).headers;
+        let mut headers = sample::of_provider(provider, &id)
+            .delivery(unix_seconds())
+            .headers;
         headers.retain(|(name, _)| !self.headers.iter().any(|(own, _)| own == name));
         headers.extend(self.headers.clone());
         match place {
@@ -157,10 +160,12 @@ impl Event {
     }
 }
 
-/// Where the fresh id goes: of a composite the first part, of alternatives the first one.
 /// A sample knows itself where its id belongs, be it in a form, a batch or a composite.
 fn sample_delivery(provider: &Provider) -> Delivery {
-    let id = fresh::like(None, id_place(&provider.identity));
+    let id = match provider.sample.id {
+        IdShape::Text => fresh::like(None, id_place(&provider.identity)),
+        shape @ IdShape::Digits => shape.fresh(fastrand::u128(..)),
+    };
     let sample = sample::of_provider(provider, &id).delivery(unix_seconds());
     Delivery {
         names: vec![(id.clone(), "<id>".to_owned())],
@@ -170,6 +175,7 @@ fn sample_delivery(provider: &Provider) -> Delivery {
     }
 }
 
+/// Where the fresh id goes: of a composite the first part, of alternatives the first one.
 fn id_place(rule: &IdentityRule) -> Option<&Place> {
     rule.event_id.fields().next()?.places().first()
 }
@@ -216,6 +222,14 @@ mod tests {
         assert_eq!(body["id"], one.id.as_str());
         assert!(one.id.starts_with("evt_"));
         assert!(!body["x"].as_str().unwrap().contains('{'));
+    }
+
+    #[test]
+    fn the_id_of_a_sample_is_a_number_where_the_provider_sends_numbers() {
+        let telegram = catalogue::get("telegram").unwrap();
+        let delivery = Event::sample().fresh(telegram).unwrap();
+        let body: Value = serde_json::from_slice(&delivery.body).unwrap();
+        assert_eq!(body["update_id"].as_u64(), delivery.id.parse().ok());
     }
 
     #[test]

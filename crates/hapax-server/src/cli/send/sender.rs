@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 use hapax_core::Secret;
-use hapax_verify::sample::{self, Sample};
+use hapax_verify::sample::{self, IdShape, Sample};
 use hapax_verify::sign::generate_secret;
 use hapax_verify::{Options, Recipe, catalogue};
 use http::Uri;
@@ -87,6 +87,13 @@ impl Sender {
             signed_url,
             provider,
         })
+    }
+
+    /// What this sender's ids look like.
+    pub(super) fn id_shape(&self) -> IdShape {
+        self.provider
+            .map(|provider| provider.sample.id)
+            .unwrap_or_default()
     }
 
     /// A body and headers as this sender makes them, with this id.
