@@ -168,7 +168,7 @@ mod tests {
     use crate::catalogue;
     use crate::sign::{ProviderSigner, generate_secret};
 
-    const NOW: i64 = 1_767_225_600;
+    const NOW: i64 = 1_767_225_661;
 
     #[test]
     fn any_id_leaves_a_providers_sample_valid_json() {
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn an_sns_sample_has_milliseconds() {
         let body: Value = serde_json::from_slice(&signed("aws-sns", "1").body).unwrap();
-        assert_eq!(body["Timestamp"], "2026-01-01T00:00:00.000Z");
+        assert_eq!(body["Timestamp"], "2026-01-01T00:01:01.000Z");
     }
 
     /// Braintree's own libraries make objects of these lists, and fail where there is none.
