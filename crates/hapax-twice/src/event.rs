@@ -14,7 +14,7 @@ pub(crate) use folder::read as read_folder;
 use bytes::Bytes;
 use hapax_verify::catalogue::Provider;
 use hapax_verify::identity::Place;
-use hapax_verify::sample;
+use hapax_verify::sample::{self, IdShape};
 use serde_json::Value;
 
 use crate::sender::unix_seconds;
@@ -146,7 +146,7 @@ impl Event {
 
     /// The headers of the file, and the sample's where the file has none.
     fn all_headers(&self, provider: &Provider, id: &str) -> Vec<(String, String)> {
-        let mut headers = sample::of_provider(provider, id).headers;
+        let mut headers = sample::of_provider(provider, id).delivery(unix_seconds()).headers;
         headers.retain(|(name, _)| !self.headers.iter().any(|(own, _)| own == name));
         headers.extend(self.headers.clone());
         headers
@@ -168,7 +168,10 @@ impl Event {
 
 /// A sample knows itself where its id belongs, be it in a form, a batch or a composite.
 fn sample_delivery(provider: &Provider) -> Delivery {
-    let id = fresh::like(None, identity::place(provider));
+    let id = match provider.sample.id {
+        IdShape::Text => fresh::like(None, identity::place(provider)),
+        shape @ IdShape::Digits => shape.fresh(fastrand::u128(..)),
+    };
     let sample = sample::of_provider(provider, &id).delivery(unix_seconds());
     Delivery {
         names: vec![(id.clone(), "<id>".to_owned())],
@@ -207,6 +210,14 @@ mod tests {
         assert_eq!(body["id"], one.id.as_str());
         assert!(one.id.starts_with("evt_"));
         assert!(!body["x"].as_str().unwrap().contains('{'));
+    }
+
+    #[test]
+    fn the_id_of_a_sample_is_a_number_where_the_provider_sends_numbers() {
+        let telegram = catalogue::get("telegram").unwrap();
+        let delivery = Event::sample().fresh(telegram).unwrap();
+        let body: Value = serde_json::from_slice(&delivery.body).unwrap();
+        assert_eq!(body["update_id"].as_u64(), delivery.id.parse().ok());
     }
 
     #[test]

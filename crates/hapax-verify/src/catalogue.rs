@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use crate::sample::IdShape;
 use crate::{
     AnswerRule, Handshake, IdentityRule, OptionKind, OptionSpec, OptionValue, Options, Proof, Recipe,
     SecretNeed,
@@ -234,8 +235,14 @@ pub enum Grade {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SampleTemplate {
+    /// What the provider's ids look like.
+    #[serde(default)]
+    pub id: IdShape,
     /// Headers besides those of the signature; `{id}` is replaced.
     pub headers: BTreeMap<String, String>,
+    /// The header that says when the provider sends, in unix seconds, where it does not sign it.
+    #[serde(default)]
+    pub time_header: Option<String>,
     /// The body; the string `"{id}"` is replaced, and `"{number}"` by a bare number if the id is one.
     pub body: String,
 }

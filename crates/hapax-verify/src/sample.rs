@@ -6,6 +6,7 @@ mod alone;
 
 pub use alone::alone;
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::IdentityRule;
@@ -23,13 +24,17 @@ pub struct Sample {
     pub id: String,
     /// The headers besides those of the signature.
     pub headers: Vec<(String, String)>,
+    /// The header that says when it is sent, where the provider does not sign it.
+    pub time_header: Option<String>,
     /// The body.
     pub body: Vec<u8>,
 }
 
 impl Sample {
     /// The same, ready to be signed at this time in unix seconds.
-    pub fn delivery(self, timestamp: i64) -> Delivery {
+    pub fn delivery(mut self, timestamp: i64) -> Delivery {
+        let sent_at = self.time_header.map(|name| (name, timestamp.to_string()));
+        self.headers.extend(sent_at);
         Delivery {
             id: self.id,
             timestamp,
@@ -40,11 +45,42 @@ impl Sample {
     }
 }
 
-/// A delivery as the provider sends it, with this id. Fresh ids are the caller's.
+/// What the ids of a provider look like, as far as its own libraries care.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IdShape {
+    /// Any text.
+    #[default]
+    Text,
+    /// Digits alone.
+    Digits,
+}
+
+impl IdShape {
+    /// Whether an id has this shape.
+    pub fn fits(self, id: &str) -> bool {
+        match self {
+            IdShape::Text => true,
+            IdShape::Digits => {
+                !id.is_empty() && !id.starts_with('0') && id.bytes().all(|byte| byte.is_ascii_digit())
+            }
+        }
+    }
+
+    /// An id of this shape that nobody has used, from the caller's randomness.
+    pub fn fresh(self, random: u128) -> String {
+        match self {
+            IdShape::Text => format!("evt_{random:032x}"),
+            // Sixteen digits: small enough for every language's numbers.
+            IdShape::Digits => (1_000_000_000_000_000 + random % 8_000_000_000_000_000).to_string(),
+        }
+    }
+}
+
+/// A delivery as the provider sends it, with this id. Fresh ids are the caller's, in the shape of [`IdShape::fresh`].
 pub fn of_provider(provider: &Provider, id: &str) -> Sample {
     let quoted = Value::from(id).to_string();
-    let is_number = !id.is_empty() && !id.starts_with('0') && id.bytes().all(|byte| byte.is_ascii_digit());
-    let number = if is_number { id } else { &quoted };
+    let number = if IdShape::Digits.fits(id) { id } else { &quoted };
     let headers = provider
         .sample
         .headers
@@ -53,6 +89,7 @@ pub fn of_provider(provider: &Provider, id: &str) -> Sample {
     Sample {
         id: id.to_owned(),
         headers: headers.collect(),
+        time_header: provider.sample.time_header.clone(),
         // The template's place is a whole JSON string, so that any id stays valid JSON; in XML it stands alone.
         body: provider
             .sample
@@ -89,6 +126,7 @@ pub fn of_rule(rule: &IdentityRule, id: &str) -> Sample {
     Sample {
         id: id.to_owned(),
         headers: draft.headers,
+        time_header: None,
         body: draft.body.to_string().into_bytes(),
     }
 }
@@ -132,6 +170,9 @@ impl Draft {
 mod tests {
     use super::*;
     use crate::catalogue;
+    use crate::sign::{ProviderSigner, generate_secret};
+
+    const NOW: i64 = 1_767_225_661;
 
     #[test]
     fn any_id_leaves_a_providers_sample_valid_json() {
@@ -142,6 +183,89 @@ mod tests {
                 continue;
             }
             serde_json::from_slice::<Value>(&sample.body).unwrap();
+        }
+    }
+
+    /// A signed delivery as it goes out.
+    fn signed(provider: &str, id: &str) -> Delivery {
+        let provider = catalogue::get(provider).unwrap();
+        let (secret, options) = (generate_secret(provider, &[7; 32]), provider.sample_options());
+        let signer = ProviderSigner::new(provider, &secret.signing, &options).unwrap();
+        signer.sign(of_provider(provider, id).delivery(NOW))
+    }
+
+    fn header(delivery: &Delivery, name: &str) -> Option<String> {
+        let found = delivery.headers.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.clone())
+    }
+
+    #[test]
+    fn fresh_ids_are_numbers_where_the_providers_libraries_read_numbers() {
+        for (name, pointer) in [
+            ("telegram", "/update_id"),
+            ("woocommerce", "/id"),
+            ("hubspot", "/0/eventId"),
+        ] {
+            let shape = catalogue::get(name).unwrap().sample.id;
+            let body: Value = serde_json::from_slice(&signed(name, &shape.fresh(u128::MAX)).body).unwrap();
+            assert!(body.pointer(pointer).unwrap().is_u64(), "{name}: {body}");
+        }
+        for name in ["discord", "asana", "lemonsqueezy"] {
+            let shape = catalogue::get(name).unwrap().sample.id;
+            assert!(shape.fits(&shape.fresh(7)) && !shape.fits("evt_1"), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_fresh_number_fits_and_is_exact_in_every_language() {
+        for random in [0, 7, u128::MAX] {
+            let id = IdShape::Digits.fresh(random);
+            assert!(
+                IdShape::Digits.fits(&id) && id.parse::<u64>().unwrap() < 1 << 53,
+                "{id}"
+            );
+        }
+        for wrong in ["", "0", "evt_1", "1.5", "-1"] {
+            assert!(!IdShape::Digits.fits(wrong), "{wrong}");
+        }
+    }
+
+    /// What shopify-api looks for: every header begins with `X-Shopify-`.
+    #[test]
+    fn a_shopify_sample_has_all_its_headers_under_one_kind_of_name() {
+        let delivery = signed("shopify", "1");
+        assert!(header(&delivery, "x-shopify-hmac-sha256").is_some());
+        assert!(
+            delivery
+                .headers
+                .iter()
+                .all(|(name, _)| !name.starts_with("shopify-"))
+        );
+    }
+
+    /// Libraries for Sentry refuse a time that is too old, though it is not signed.
+    #[test]
+    fn a_sentry_sample_says_when_it_is_sent() {
+        assert_eq!(
+            header(&signed("sentry", "1"), "sentry-hook-timestamp"),
+            Some(NOW.to_string())
+        );
+    }
+
+    /// Libraries for SNS read the time by its exact form.
+    #[test]
+    fn an_sns_sample_has_milliseconds() {
+        let body: Value = serde_json::from_slice(&signed("aws-sns", "1").body).unwrap();
+        assert_eq!(body["Timestamp"], "2026-01-01T00:01:01.000Z");
+    }
+
+    /// Braintree's own libraries make objects of these lists, and fail where there is none.
+    #[test]
+    fn a_braintree_sample_has_the_lists_of_a_subscription() {
+        let provider = catalogue::get("braintree").unwrap();
+        let xml = String::from_utf8(of_provider(provider, "1").body).unwrap();
+        for list in ["transactions", "add-ons", "discounts"] {
+            assert!(xml.contains(&format!("<{list} type=\"array\"/>")), "{list}");
         }
     }
 

@@ -245,7 +245,7 @@ impl Sign for AwsSnsSigner {
             return;
         }
         body["TopicArn"] = self.topic.as_str().into();
-        body["Timestamp"] = instant::rfc3339_text(delivery.timestamp).into();
+        body["Timestamp"] = instant::rfc3339_milliseconds_text(delivery.timestamp).into();
         body["SignatureVersion"] = "2".into();
         let unsigned = body.to_string();
         let message = self.pointers.extract(unsigned.as_bytes()).map(Message);

@@ -105,6 +105,14 @@ impl Prove for ContentfulProof {
 
 impl Sign for ContentfulProof {
     fn sign(&self, delivery: &mut Delivery) {
+        // What was signed before is signed anew: a list with itself twice, or with a signature, is refused by the official
+        // library.
+        let is_proof = |name: &str| {
+            [SIGNATURE, SIGNED_HEADERS]
+                .iter()
+                .any(|own| name.eq_ignore_ascii_case(own))
+        };
+        delivery.headers.retain(|(name, _)| !is_proof(name));
         delivery.set_header(TIMESTAMP, &delivery.timestamp.saturating_mul(1000).to_string());
         let names = delivery.headers.iter().map(|(name, _)| name.to_ascii_lowercase());
         let mut names: Vec<String> = names.chain([SIGNED_HEADERS.to_owned()]).collect();
@@ -224,6 +232,24 @@ mod tests {
         assert!(listed_headers("a,x-contentful-signed-headers", &headers).is_err());
         assert!(listed_headers("a,x-contentful-timestamp", &headers).is_err());
         assert!(listed_headers("", &headers).is_err());
+    }
+
+    #[test]
+    fn signing_again_lists_each_header_once_and_never_the_signature() {
+        let proof = ContentfulProof(KeyedHashes::new(HMAC_SHA256, &["secret"], text_key).unwrap());
+        let mut delivery = Delivery {
+            url: "https://hooks.example.com/in".to_owned(),
+            headers: vec![("X-Contentful-Topic".to_owned(), "Entry.publish".to_owned())],
+            ..Delivery::default()
+        };
+        proof.sign(&mut delivery);
+        let once = delivery.headers.clone();
+        proof.sign(&mut delivery);
+        assert_eq!(delivery.headers, once);
+        assert_eq!(
+            delivery.headers[2].1,
+            "x-contentful-signed-headers,x-contentful-timestamp,x-contentful-topic"
+        );
     }
 
     #[test]

@@ -78,6 +78,11 @@ pub(super) fn rfc3339_text(seconds: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
+/// The same with milliseconds, for senders whose own libraries take no time without them.
+pub(super) fn rfc3339_milliseconds_text(seconds: i64) -> String {
+    rfc3339_text(seconds).replace('Z', ".000Z")
+}
+
 /// Unix seconds of year, month, day, hour, minute and second.
 pub(super) fn unix_seconds([year, month, day, hour, minute, second]: [i64; 6]) -> Option<i64> {
     let plausible = (1..=12).contains(&month)
@@ -149,6 +154,7 @@ mod tests {
     fn the_text_of_a_time_reads_back() {
         for seconds in [0, 951_827_696, 1_709_213_400, 1_767_225_599, 4_107_542_400] {
             assert_eq!(rfc3339(&rfc3339_text(seconds)), Some(seconds));
+            assert_eq!(rfc3339(&rfc3339_milliseconds_text(seconds)), Some(seconds));
         }
     }
 

@@ -42,8 +42,13 @@ impl Delivery {
             })?;
         // The id of a sample is where it belongs; that of a body of one's own is what the body says.
         let contradicts = |event_id: &str, id: &str| body.is_some() && !event_id.contains(id);
-        let generated = id.is_none();
-        let id = id.map_or_else(|| format!("evt_{:032x}", fastrand::u128(..)), str::to_owned);
+        let (generated, shape) = (id.is_none(), sender.id_shape());
+        let id = id.map_or_else(|| shape.fresh(fastrand::u128(..)), str::to_owned);
+        if body.is_none() && !shape.fits(&id) {
+            return Err(CliError::usage(format!(
+                "`{id}` is not an id that this provider would send: its ids are whole numbers; write one, such as --id 42"
+            )));
+        }
         let sample = sender.sample(&id).delivery(unix_seconds());
         let request = body.map(|body| sender.request_of(&sample.headers, body));
         let mut delivery = Self {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use hapax_core::Secret;
-use hapax_verify::sample::{self, Sample};
+use hapax_verify::sample::{self, IdShape, Sample};
 use hapax_verify::sign::generate_secret;
 use hapax_verify::{Options, Recipe, catalogue};
 use http::Uri;
@@ -104,6 +104,13 @@ impl Sender {
             }
             Some(Cow::Borrowed(_)) | None => body.clone(),
         }
+    }
+
+    /// What this sender's ids look like.
+    pub(super) fn id_shape(&self) -> IdShape {
+        self.provider
+            .map(|provider| provider.sample.id)
+            .unwrap_or_default()
     }
 
     /// A body and headers as this sender makes them, with this id.

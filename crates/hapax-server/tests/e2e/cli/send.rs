@@ -74,3 +74,19 @@ async fn a_body_of_ones_own_is_signed_and_sent_as_it_is() {
     sink.until_effects(1, std::time::Duration::from_secs(10)).await;
     assert_eq!(sink.received()[0].body[..], body[..]);
 }
+
+#[tokio::test]
+async fn an_id_that_the_provider_would_not_send_is_refused_with_the_way_to_write_one() {
+    let service = Setup::new()
+        .source("lemonsqueezy", "lemonsqueezy", "")
+        .start()
+        .await;
+    let refused = service.hapax(&["send", "lemonsqueezy", "--id", "evt_1"]).await;
+    refused.assert_code(2);
+    assert!(refused.stderr.contains("--id 42"), "{refused:#?}");
+    for expected in ["accepted", "duplicate"] {
+        let sent = service.hapax(&["send", "lemonsqueezy", "--id", "42"]).await;
+        sent.assert_code(0);
+        assert!(sent.stdout.contains(expected), "{sent:#?}");
+    }
+}
