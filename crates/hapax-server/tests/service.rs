@@ -9,6 +9,7 @@
 mod service {
     mod answers;
     mod batches;
+    mod by_get;
     mod command_destination;
     mod day;
     mod delivery;
@@ -20,6 +21,7 @@ mod service {
     mod life;
     mod limits;
     mod pages;
+    mod paypal;
     mod reload;
     mod site;
     mod sql_destination;

@@ -118,11 +118,12 @@ impl CompiledRule {
         };
         let root = read(&self.root, request.body);
         let Some(items) = items else {
+            let body = request.content();
             let subject = Subject {
                 request,
-                body: request.body,
+                body,
                 index: None,
-                own: read(&self.own, request.body),
+                own: read(&self.own, body),
                 root: &root,
                 facts: &proven.facts,
             };
@@ -190,6 +191,7 @@ impl CompiledRule {
             event_id,
             event_type,
             signed_at: proven.signed_at,
+            transmission: proven.transmission.clone(),
             secret_index: proven.secret_index,
             id_is_signed: self.id_is_signed,
             identification,
