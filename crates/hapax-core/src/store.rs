@@ -22,9 +22,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 pub use admin::{
-    ALERTS_MAX, AlertState, AuditEntry, AuditRecord, BodyNote, DeadQuery, Disposal, Driver, DuplicateNote,
-    IndexedField, JobHold, Operations, Pause, ReplayJob, ReplayJobId, ReplayJobState, ReplayTally,
-    SAVED_VIEWS_MAX, SavedView, SourceState,
+    ALERTS_MAX, AlertState, AuditEntry, AuditRecord, Binding, BodyNote, DeadQuery, Disposal, Driver,
+    DuplicateNote, IndexedField, JobHold, Operations, Pause, ReplayJob, ReplayJobId, ReplayJobState,
+    ReplayTally, SAVED_VIEWS_MAX, SavedView, SourceState,
 };
 pub use alive::{Alive, AliveReport, Patience};
 pub use body_term::{BodyTerm, IndexedValue, POINTER_BYTES_MAX, is_pointer, json_text, value_at};

@@ -9,6 +9,7 @@
 mod service {
     mod answers;
     mod batches;
+    mod by_get;
     mod command_destination;
     mod day;
     mod delivery;
@@ -21,6 +22,7 @@ mod service {
     mod life;
     mod limits;
     mod pages;
+    mod paypal;
     mod reload;
     mod site;
     mod sql_destination;

@@ -309,6 +309,11 @@ registry! {
         an_event_with_an_earlier_events_body_is_flagged,
         same_bodies_in_one_call_are_flagged,
     }
+    bindings {
+        a_name_is_bound_to_the_first_body_over_a_restart,
+        of_several_that_bind_one_name_one_succeeds,
+        a_binding_goes_when_its_time_is_over,
+    }
     dead_groups {
         dead_letters_are_grouped_by_destination_and_error,
         only_what_is_dead_now_is_in_a_group,

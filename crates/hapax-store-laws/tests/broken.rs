@@ -8,9 +8,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use hapax_store_laws::laws::{
-    alerts, claims, dead_groups, durability, fencing, finishing, identities, indexes, jobs, lane_ends,
-    lane_replays, lanes, leasing, owners, purging, purging_ledger, quarantine, rescue, searching, traffic,
-    transfer, views,
+    alerts, bindings, claims, dead_groups, durability, fencing, finishing, identities, indexes, jobs,
+    lane_ends, lane_replays, lanes, leasing, owners, purging, purging_ledger, quarantine, rescue, searching,
+    traffic, transfer, views,
 };
 use hapax_store_laws::property::{behaves_like_the_model, behaves_like_the_model_over};
 use hapax_store_laws::{Bench, Subject, check};
@@ -196,6 +196,18 @@ fn a_store_that_ignores_filters_is_caught() {
     is_caught(
         fault,
         searching::indexed_values_are_found_without_reading_other_bodies,
+    );
+}
+
+#[test]
+fn a_store_that_binds_a_name_to_any_body_is_caught() {
+    is_caught(
+        Fault::BindsToAnything,
+        bindings::a_name_is_bound_to_the_first_body_over_a_restart,
+    );
+    is_caught(
+        Fault::BindsToAnything,
+        bindings::of_several_that_bind_one_name_one_succeeds,
     );
 }
 

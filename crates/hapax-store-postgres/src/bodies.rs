@@ -1,8 +1,9 @@
-//! Bodies whose sender does not sign the id: the same body under another id is flagged.
+//! Bodies whose sender does not sign the id: the same body under another id is flagged. Names that are bound to a body
+//! are kept with them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hapax_core::store::BodyNote;
+use hapax_core::store::{Binding, BodyNote};
 use uuid::Uuid;
 
 use crate::batch::Batch;
@@ -31,20 +32,8 @@ pub(crate) async fn note_bodies(session: &Session, notes: &[BodyNote]) -> Result
     for note in notes {
         firsts.entry(name(note)).or_insert(note);
     }
-    let names = || {
-        Batch::in_buckets(firsts.keys().map(|(bucket, ..)| *bucket))
-            .column("scope", firsts.keys().map(|(_, scope, _)| *scope))
-            .column("raw_hash", firsts.keys().map(|(.., hash)| *hash))
-    };
-    let bodies = names()
-        .column("id", firsts.values().map(|note| uuid_of(note.id)))
-        .column("until", firsts.values().map(|note| note.until.as_micros()));
     session.begin().await?;
-    session.write(INSERT, &bodies).await?;
-    let mut known: BTreeMap<(String, Vec<u8>), Uuid> = BTreeMap::new();
-    for row in &session.over(FIRST, &names()).await? {
-        known.insert((row.try_get(0)?, row.try_get(1)?), row.try_get(2)?);
-    }
+    let known = keep(session, &firsts).await?;
     let mut later: BTreeMap<(i16, Uuid), Uuid> = BTreeMap::new();
     for note in notes {
         let (_, scope, hash) = name(note);
@@ -57,6 +46,36 @@ pub(crate) async fn note_bodies(session: &Session, notes: &[BodyNote]) -> Result
     }
     flag(session, later).await?;
     session.commit().await
+}
+
+/// Whether a name is bound to this body, by now at the latest. Of two at once, the second waits for the first's commit.
+pub(crate) async fn bind(session: &Session, binding: &Binding) -> Result<bool, Failure> {
+    let note = binding.note();
+    session.begin().await?;
+    let known = keep(session, &BTreeMap::from([(name(&note), &note)])).await?;
+    session.commit().await?;
+    Ok(known.into_values().next() == Some(uuid_of(note.id)))
+}
+
+/// Keeps the notes of bodies that are not known yet; for each body the id that is kept.
+async fn keep(
+    session: &Session,
+    notes: &BTreeMap<Name<'_>, &BodyNote>,
+) -> Result<BTreeMap<(String, Vec<u8>), Uuid>, Failure> {
+    let names = || {
+        Batch::in_buckets(notes.keys().map(|(bucket, ..)| *bucket))
+            .column("scope", notes.keys().map(|(_, scope, _)| *scope))
+            .column("raw_hash", notes.keys().map(|(.., hash)| *hash))
+    };
+    let bodies = names()
+        .column("id", notes.values().map(|note| uuid_of(note.id)))
+        .column("until", notes.values().map(|note| note.until.as_micros()));
+    session.write(INSERT, &bodies).await?;
+    let mut known = BTreeMap::new();
+    for row in &session.over(FIRST, &names()).await? {
+        known.insert((row.try_get(0)?, row.try_get(1)?), row.try_get(2)?);
+    }
+    Ok(known)
 }
 
 /// Flags events that are still stored.

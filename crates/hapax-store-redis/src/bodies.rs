@@ -1,7 +1,7 @@
 //! Bodies whose sender does not sign the id: the same body under another id is flagged.
 //!
 //! A body is in the shard that its hash says, the event that is flagged in its own. A note that came only half way is
-//! finished when it is repeated.
+//! finished when it is repeated. Names that are bound to a body are kept with them.
 
 use std::sync::Arc;
 
@@ -43,6 +43,13 @@ async fn note_some(link: &Link, shard: Shard, notes: Vec<(usize, BodyNote)>) -> 
         }
     }
     Ok(())
+}
+
+/// Whether a name is bound to this body, by now at the latest.
+pub(crate) async fn bind(link: &Link, note: &BodyNote) -> Result<bool, Failure> {
+    let shard = shard_of(link, note.raw_hash);
+    let bound = link.apply_one(shard, keep(note)).await? == Made::Yes;
+    Ok(bound || first(link, shard, note).await?.is_none())
 }
 
 /// What keeps a body, unless it is known.

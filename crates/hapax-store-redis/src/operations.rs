@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AlertState, AuditEntry, AuditRecord, BodyNote, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal,
-    Driver, DuplicateNote, DuplicateTally, Error, IndexedField, Pause, ReplayJob, ReplayJobId, SavedView,
-    SourceState, Span, TrafficRow, Variant,
+    AlertState, AuditEntry, AuditRecord, Binding, BodyNote, Cursor, DeadGroup, DeadQuery, DeliveryView,
+    Disposal, Driver, DuplicateNote, DuplicateTally, Error, IndexedField, Pause, ReplayJob, ReplayJobId,
+    SavedView, SourceState, Span, TrafficRow, Variant,
 };
 use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, SourceName, Timestamp};
 
@@ -198,6 +198,11 @@ impl Operations for RedisStore {
 
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {
         self.run_aside(|link, _| async move { bodies::note(&link, notes).await })
+            .await
+    }
+
+    async fn bind(&self, binding: Binding) -> Result<bool, Error> {
+        self.run(|link, _| async move { bodies::bind(&link, &binding.note()).await })
             .await
     }
 

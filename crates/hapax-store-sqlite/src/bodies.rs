@@ -1,6 +1,8 @@
-//! Bodies whose sender does not sign the id: the same body under another id is flagged.
+//! Bodies whose sender does not sign the id: the same body under another id is flagged. Names that are bound to a body
+//! are kept with them.
 
-use hapax_core::store::BodyNote;
+use hapax_core::EventId;
+use hapax_core::store::{Binding, BodyNote};
 use rusqlite::OptionalExtension;
 
 use crate::desk::{Desk, find_event};
@@ -10,35 +12,41 @@ use crate::rows::id_at;
 /// Remembers the first event of each body and flags the later ones.
 pub(crate) fn note_bodies(desk: &mut Desk<'_>, notes: &[BodyNote]) -> Result<(), Failure> {
     for note in notes {
-        let scope = desk.intern(note.scope.as_str())?;
-        let first = desk
-            .connection
-            .prepare_cached("SELECT id FROM bodies WHERE scope = ?1 AND raw_hash = ?2")?
-            .query_row((scope, note.raw_hash.as_bytes()), |row| Ok(id_at(row, 0)))
-            .optional()?
-            .transpose()?;
-        match first {
-            None => {
-                desk.connection
-                    .prepare_cached(
-                        "INSERT INTO bodies (scope, raw_hash, id, until) VALUES (?1, ?2, ?3, ?4)",
-                    )?
-                    .execute((
-                        scope,
-                        note.raw_hash.as_bytes(),
-                        note.id.as_bytes(),
-                        note.until.as_micros(),
-                    ))?;
-            }
-            Some(first) if first == note.id => {}
-            Some(first) => {
-                if find_event(desk.connection, note.id)?.is_some() {
-                    desk.connection
-                        .prepare_cached("INSERT OR IGNORE INTO same_body (id, earlier) VALUES (?1, ?2)")?
-                        .execute((note.id.as_bytes(), first.as_bytes()))?;
-                }
-            }
+        let first = keep(desk, note)?;
+        if first != note.id && find_event(desk.connection, note.id)?.is_some() {
+            desk.connection
+                .prepare_cached("INSERT OR IGNORE INTO same_body (id, earlier) VALUES (?1, ?2)")?
+                .execute((note.id.as_bytes(), first.as_bytes()))?;
         }
     }
     Ok(())
+}
+
+/// Whether a name is bound to this body, by now at the latest.
+pub(crate) fn bind(desk: &mut Desk<'_>, binding: &Binding) -> Result<bool, Failure> {
+    let note = binding.note();
+    Ok(keep(desk, &note)? == note.id)
+}
+
+/// Keeps a note unless there is one already; the id that is kept.
+fn keep(desk: &mut Desk<'_>, note: &BodyNote) -> Result<EventId, Failure> {
+    let scope = desk.intern(note.scope.as_str())?;
+    let first = desk
+        .connection
+        .prepare_cached("SELECT id FROM bodies WHERE scope = ?1 AND raw_hash = ?2")?
+        .query_row((scope, note.raw_hash.as_bytes()), |row| Ok(id_at(row, 0)))
+        .optional()?
+        .transpose()?;
+    if let Some(first) = first {
+        return Ok(first);
+    }
+    desk.connection
+        .prepare_cached("INSERT INTO bodies (scope, raw_hash, id, until) VALUES (?1, ?2, ?3, ?4)")?
+        .execute((
+            scope,
+            note.raw_hash.as_bytes(),
+            note.id.as_bytes(),
+            note.until.as_micros(),
+        ))?;
+    Ok(note.id)
 }

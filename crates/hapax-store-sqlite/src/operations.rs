@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AlertState, AuditEntry, AuditRecord, BodyNote, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal,
-    Driver, DuplicateNote, DuplicateTally, Error, IndexedField, Pause, ReplayJob, ReplayJobId, SavedView,
-    SourceState, Span, TrafficRow, Variant,
+    AlertState, AuditEntry, AuditRecord, Binding, BodyNote, Cursor, DeadGroup, DeadQuery, DeliveryView,
+    Disposal, Driver, DuplicateNote, DuplicateTally, Error, IndexedField, Pause, ReplayJob, ReplayJobId,
+    SavedView, SourceState, Span, TrafficRow, Variant,
 };
 use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, SourceName, Timestamp};
 
@@ -179,6 +179,10 @@ impl Operations for SqliteStore {
         let items = notes.len();
         self.write(notes, items, 0, |desk, notes| bodies::note_bodies(desk, notes))
             .await
+    }
+
+    async fn bind(&self, binding: Binding) -> Result<bool, Error> {
+        self.write(binding, 1, 0, bodies::bind).await
     }
 
     async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {

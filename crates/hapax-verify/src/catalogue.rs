@@ -120,6 +120,9 @@ pub struct Provider {
     /// Whether it can do without a secret.
     #[serde(default)]
     pub secrets: SecretNeed,
+    /// Whether it delivers by GET as well, with a form in the query.
+    #[serde(default)]
+    pub delivers_by_get: bool,
     /// What it needs besides its secrets.
     #[serde(default)]
     pub options: Vec<OptionSpec>,
@@ -164,6 +167,7 @@ impl Provider {
             identity: self.identity.clone(),
             handshakes: self.handshakes.clone(),
             secrets: self.secrets,
+            delivers_by_get: self.delivers_by_get,
         }
     }
 

@@ -4,7 +4,7 @@
 //! answer is a mere echo: nothing is stored and nothing is called.
 
 mod asana;
-mod braintree;
+pub(crate) mod braintree;
 mod cloud_events;
 mod discord;
 mod dropbox;

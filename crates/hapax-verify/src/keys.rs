@@ -27,7 +27,8 @@ impl Keys for BTreeMap<String, Vec<u8>> {
     }
 }
 
-/// Which key is needed before a request can be judged.
+/// Which key is needed before a request can be judged. What a sender is asked besides its keys, such as whether a
+/// signature is its own, is asked for in the same way.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyRequest {
     /// Where the key is, already checked against the provider's allowed hosts.
@@ -35,12 +36,48 @@ pub struct KeyRequest {
     /// The name under which the caller keeps it.
     pub key_id: String,
     /// What is sent to get it; nothing is a GET. It may contain credentials.
-    pub body: Option<Vec<u8>>,
+    pub question: Option<Box<Question>>,
+    /// What an answer contains that is one. Any other is a failure, and not kept.
+    pub expects: &'static str,
+}
+
+/// What is sent to get a key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Question {
+    /// The body.
+    pub body: Vec<u8>,
+    /// Its content type.
+    pub content_type: &'static str,
+    /// The `Authorization` header, where the sender wants one.
+    pub authorization: Option<String>,
+}
+
+impl Question {
+    /// JSON that needs no further authorization.
+    pub(crate) fn json(body: Vec<u8>) -> Self {
+        Question {
+            body,
+            content_type: "application/json",
+            authorization: None,
+        }
+    }
+}
+
+impl KeyRequest {
+    /// The certificate at a URL, which is its name as well.
+    pub(crate) fn certificate(url: &str) -> Self {
+        KeyRequest {
+            url: url.to_owned(),
+            key_id: url.to_owned(),
+            question: None,
+            expects: "-----BEGIN CERTIFICATE-----",
+        }
+    }
 }
 
 impl std::fmt::Debug for KeyRequest {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The body is left out on purpose.
+        // The question is left out on purpose.
         formatter
             .debug_struct("KeyRequest")
             .field("url", &self.url)

@@ -63,7 +63,7 @@ mod verifier;
 pub use answer::{AnswerBody, AnswerRule};
 pub use handshake::Handshake;
 pub use identity::{Field, FieldList, IdClass, IdRule, IdentityRule, OnConflict, Split};
-pub use keys::{KeyRequest, Keys, NoKeys};
+pub use keys::{KeyRequest, Keys, NoKeys, Question};
 pub use options::{OptionKind, OptionSpec, OptionValue, Options};
 pub use proof::{BodyHashClaim, Coded, JwtAlgorithm, JwtRule, Proof, TokenPlace, TokenRule};
 pub use recipe::{Recipe, SecretNeed};
@@ -73,6 +73,7 @@ pub use scheme::{Algorithm, CustomKind, CustomScheme, Encoding, Scheme};
 pub use setup::{FieldProblem, SecretProblem, SetupError};
 pub use trace::{Step, StepOutcome};
 pub use verdict::{
-    Confirmation, ContentHash, Envelope, EventBody, HandshakeAnswer, Identification, Registration, Verdict,
+    Confirmation, ContentHash, Envelope, EventBody, HandshakeAnswer, Identification, Registration,
+    Transmission, Verdict,
 };
 pub use verifier::Verifier;

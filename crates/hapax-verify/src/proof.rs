@@ -36,7 +36,7 @@ use crate::identity::Place;
 use crate::limits::SIGNATURE_HEADER_BYTES_MAX;
 use crate::sign::Sign;
 use crate::trace::Trace;
-use crate::{KeyRequest, Options, Rejection, Request, Scheme, SetupError, SignatureProblem};
+use crate::{KeyRequest, Options, Rejection, Request, Scheme, SetupError, SignatureProblem, Transmission};
 
 /// How a sender proves that it sent a request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -87,6 +87,8 @@ pub(crate) struct Proven {
     pub(crate) secret_index: Option<usize>,
     /// The timestamp that is covered, in unix seconds.
     pub(crate) signed_at: Option<i64>,
+    /// The transmission, where it is signed instead of the body.
+    pub(crate) transmission: Option<Transmission>,
     /// What was read on the way out of something that is neither JSON nor a form; `proof:NAME` names it.
     pub(crate) facts: Vec<(&'static str, String)>,
 }

@@ -15,6 +15,8 @@ pub struct Recipe {
     pub handshakes: Vec<Handshake>,
     /// Whether it can do without a secret.
     pub secrets: SecretNeed,
+    /// Whether it delivers by GET as well, with a form in the query.
+    pub delivers_by_get: bool,
 }
 
 /// Whether a sender needs a secret here.
@@ -36,6 +38,7 @@ impl Recipe {
             identity,
             handshakes: Vec::new(),
             secrets: SecretNeed::Required,
+            delivers_by_get: false,
         }
     }
 }

@@ -155,6 +155,9 @@ pub enum SignatureProblem {
     /// It was made in a way that is refused here.
     #[error("it was made in a way that is not accepted here: {0}")]
     Refused(&'static str),
+    /// The sender was asked, and says that it did not make it.
+    #[error("the sender, asked whether it is its own, says that it is not")]
+    Disowned,
     /// A signed value contains the separator that follows it, so one signature would fit two requests.
     #[error(
         "a signed value contains the separator that follows it, or has not the form that shows where it ends, so that \

@@ -54,6 +54,14 @@ impl<'a> Request<'a> {
         Request { query, ..self }
     }
 
+    /// The bytes that carry the events: the body, or of a GET its query, which is then a form.
+    pub fn content(&self) -> &'a [u8] {
+        match self.method {
+            "GET" => self.query.as_bytes(),
+            _ => self.body,
+        }
+    }
+
     /// The same with these keys at hand.
     #[must_use]
     pub fn keys(self, keys: &'a dyn Keys) -> Self {

@@ -255,6 +255,17 @@ impl Scheme {
         if covers(&Part::Timestamp) && self.timestamp.is_none() {
             return Err(SetupError::TimestampPlaceMissing);
         }
+        if let Some((first, second)) = self.signed.movable() {
+            let example = match first {
+                Part::Body => format!("{second}.{first}"),
+                _ => format!("{first}.{second}"),
+            };
+            return Err(SetupError::PartsCanMove {
+                first: first.to_string(),
+                second: second.to_string(),
+                example,
+            });
+        }
         if let Some(rule) = &self.timestamp {
             let covered = match &rule.place {
                 TimestampPlace::Headers(_) | TimestampPlace::Key(_) => Part::Timestamp,

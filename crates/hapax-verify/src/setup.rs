@@ -63,6 +63,19 @@ pub enum SetupError {
     /// The template leaves out the body.
     #[error("`signed` does not contain {{body}}: anybody could change the body under a genuine signature")]
     BodyNotSigned,
+    /// Two parts of the template have no border.
+    #[error(
+        "`signed` does not show where {first} ends and {second} begins, so that one signature would fit two different \
+         requests; the sender has to sign a separator between them, with {{body}} last: write it like \"{example}\""
+    )]
+    PartsCanMove {
+        /// The part that comes first.
+        first: String,
+        /// The one that follows.
+        second: String,
+        /// What would be clear.
+        example: String,
+    },
     /// The template needs a timestamp that nothing provides.
     #[error("`signed` contains {{timestamp}}, but `timestamp_header` does not say where it is")]
     TimestampPlaceMissing,

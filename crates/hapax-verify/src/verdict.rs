@@ -32,6 +32,9 @@ pub struct Envelope {
     pub event_type: Option<String>,
     /// The timestamp that the signature covers, in unix seconds.
     pub signed_at: Option<i64>,
+    /// The transmission that brought it, where the sender signs that and not the body: the caller has to remember
+    /// which body came with it first, and refuse any other.
+    pub transmission: Option<Transmission>,
     /// Which of the verifier's secrets matched, counted from 0.
     pub secret_index: Option<usize>,
     /// Whether the signature covers the id. Where it does not, a replayer can give an old body a new id.
@@ -44,6 +47,15 @@ pub struct Envelope {
     pub content_hash: Option<ContentHash>,
     /// The place inside a batch, counted from 0; `None` for a request that carries one event.
     pub batch_index: Option<u32>,
+}
+
+/// A transmission that stands for one body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transmission {
+    /// Its id, which is signed.
+    pub id: String,
+    /// After this time, in unix seconds, nothing is accepted under its signature any more.
+    pub valid_until: i64,
 }
 
 /// What an event's id is worth.
@@ -60,7 +72,7 @@ pub enum Identification {
 /// Which bytes of a request an event's body is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventBody {
-    /// All of them.
+    /// All of them; of a delivery by GET its query.
     Whole,
     /// An item of a batch.
     Part(Range<usize>),

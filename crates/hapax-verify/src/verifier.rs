@@ -70,6 +70,15 @@ impl Verifier {
         self.proof.covers(&Place::RequestSha256)
     }
 
+    /// Whether a request with this method may be a delivery. Any other is a look at the URL or a handshake.
+    pub fn delivers_by(&self, method: &str) -> bool {
+        match method {
+            "GET" => self.recipe.delivers_by_get,
+            "HEAD" | "OPTIONS" => false,
+            _ => true,
+        }
+    }
+
     /// Whether the sender proves itself, at whatever time that was.
     pub(crate) fn proves(&self, request: &Request<'_>) -> bool {
         match self.proof.prove(request, &mut Trace::Off) {

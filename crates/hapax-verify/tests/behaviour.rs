@@ -335,7 +335,7 @@ fn method_url_headers_and_timestamps_can_be_signed() {
         header = "x-signature"
         encoding = "base64"
         prefix = "v3="
-        signed = "{method}{url}{header:x-tenant}{body}{timestamp}"
+        signed = "{method}{url}|{header:x-tenant}|{body}{timestamp}"
         timestamp_header = "x-time"
         timestamp_unit = "milliseconds"
         tolerance = "1h"

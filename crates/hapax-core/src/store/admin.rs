@@ -149,6 +149,10 @@ pub trait Operations: Send + Sync + 'static {
     /// another id.
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error>;
 
+    /// Binds a name to a body for a while, unless it is bound; whether it is bound to this body now. Durable when it
+    /// answers: of several that bind one name to different bodies, one succeeds.
+    async fn bind(&self, binding: Binding) -> Result<bool, Error>;
+
     /// A quarantined body, to look at or to release.
     async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error>;
 
@@ -415,4 +419,32 @@ pub struct BodyNote {
     pub id: EventId,
     /// When the note may be forgotten.
     pub until: Timestamp,
+}
+
+/// A name that a sender signs and the body that came with it first, where the sender does not sign the body itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// Where the name is unique.
+    pub scope: Scope,
+    /// The name.
+    pub name: String,
+    /// SHA-256 of the body's raw bytes.
+    pub raw_hash: BodyHash,
+    /// When the binding may be forgotten.
+    pub until: Timestamp,
+}
+
+impl Binding {
+    /// The binding as stores keep it, among the bodies that are remembered: in a scope that no source can have, the hash
+    /// of the name in the place of a body's, and half the hash of the body in the place of an event's id.
+    pub fn note(&self) -> BodyNote {
+        let mut half = [0; 16];
+        half.copy_from_slice(&self.raw_hash.as_bytes()[..16]);
+        BodyNote {
+            scope: Scope::from(format!("{} bindings", self.scope)),
+            raw_hash: BodyHash::of(self.name.as_bytes()),
+            id: EventId::from_bytes(half),
+            until: self.until,
+        }
+    }
 }

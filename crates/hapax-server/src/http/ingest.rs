@@ -16,6 +16,7 @@ pub mod keys;
 mod limits;
 mod refused;
 mod source;
+mod transmission;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use hapax_core::{Clock, EventId, EventIds, Headers, Random, Timestamp};
+use hapax_core::{Clock, EventId, EventIds, Random, Timestamp};
 use hapax_engine::{Accepted, Arrival, Engine, Processed};
 use hapax_verify::Verdict;
 use http::{HeaderValue, Request, Response};
@@ -235,11 +236,13 @@ impl Inner {
         if envelopes.is_empty() {
             return Ok(answer::dressed(answer::empty(), &source.answer).into());
         }
-        let headers = Headers::pack(
-            head.headers
-                .iter()
-                .map(|(name, value)| (name.as_str(), value.as_bytes())),
-        );
+        if let Some(transmission) = envelopes
+            .iter()
+            .find_map(|envelope| envelope.transmission.as_ref())
+        {
+            deadline.keep(self.bind(source, transmission, &body)).await??;
+        }
+        let (headers, body) = arrivals::content(&head, body);
         let is_batch = envelopes.iter().any(|envelope| envelope.batch_index.is_some());
         let arrivals = self.arrivals(source, envelopes, received_at, &headers, &body);
         drop(body);

@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    ALERTS_MAX, AlertState, AuditEntry, AuditRecord, BodyNote, Cursor, DeadGroup, DeadQuery, DeliveryView,
-    Disposal, Driver, DuplicateNote, DuplicateTally, Error, IndexedField, Pause, ReplayJob, ReplayJobId,
-    ReplayJobState, SAVED_VIEWS_MAX, SavedView, SourceState, Span, TrafficRow, Variant,
+    ALERTS_MAX, AlertState, AuditEntry, AuditRecord, Binding, BodyNote, Cursor, DeadGroup, DeadQuery,
+    DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Error, IndexedField, Pause, ReplayJob,
+    ReplayJobId, ReplayJobState, SAVED_VIEWS_MAX, SavedView, SourceState, Span, TrafficRow, Variant,
 };
 use hapax_core::{
     BodyHash, DeliveryState, DestinationId, EventId, Identity, Operations, SourceName, Timestamp,
@@ -279,6 +279,10 @@ impl Operations for MemoryStore {
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {
         self.step(|state, _| notes.into_iter().for_each(|note| state.note_body(note)));
         Ok(())
+    }
+
+    async fn bind(&self, binding: Binding) -> Result<bool, Error> {
+        Ok(self.step(|state, _| state.bind(binding.note())))
     }
 
     async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {

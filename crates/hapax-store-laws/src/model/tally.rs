@@ -47,6 +47,19 @@ impl State {
         tally.gaps_ms.drain(..surplus);
     }
 
+    pub(super) fn bind(&mut self, note: BodyNote) -> bool {
+        let rows = self
+            .bodies
+            .entry((note.scope, *note.raw_hash.as_bytes()))
+            .or_insert_with(|| {
+                vec![BodyRow {
+                    id: note.id,
+                    until: note.until,
+                }]
+            });
+        rows.first().is_some_and(|row| row.id == note.id)
+    }
+
     pub(super) fn note_body(&mut self, note: BodyNote) {
         let rows = self
             .bodies

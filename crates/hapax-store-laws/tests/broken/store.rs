@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AcceptRequest, AlertState, AliveReport, AuditEntry, AuditRecord, BodyNote, Census, Claim, Counts, Cursor,
-    DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Error, EventPage,
-    EventQuery, EventRecord, Forgotten, ImportBegun, ImportMark, IndexedField, LeaseBatch, LeaseOrder,
-    LedgerEntry, Origin, Pause, PurgeOrder, Purged, Quarantined, Record, ReplayJob, ReplayJobId, ReplayOrder,
-    Replayed, Report, Rescued, SavedView, SourceState, Span, TrafficRow, TransferCursor, TransferPage,
-    Variant, Written,
+    AcceptRequest, AlertState, AliveReport, AuditEntry, AuditRecord, Binding, BodyNote, Census, Claim,
+    Counts, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally,
+    Error, EventPage, EventQuery, EventRecord, Forgotten, ImportBegun, ImportMark, IndexedField, LeaseBatch,
+    LeaseOrder, LedgerEntry, Origin, Pause, PurgeOrder, Purged, Quarantined, Record, ReplayJob, ReplayJobId,
+    ReplayOrder, Replayed, Report, Rescued, SavedView, SourceState, Span, TrafficRow, TransferCursor,
+    TransferPage, Variant, Written,
 };
 use hapax_core::{
     Backend, BodyHash, DeliveryState, DestinationId, EventId, Generation, Hold, Identity, Key, Operations,
@@ -80,6 +80,8 @@ pub(crate) enum Fault {
     SwapsBlindly,
     /// Says that it keeps any number of alerts.
     KeepsEveryAlert,
+    /// Binds a name to whatever body comes.
+    BindsToAnything,
 }
 
 pub(crate) struct BrokenSubject {
@@ -517,6 +519,10 @@ impl Operations for Broken {
 
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {
         self.inner.note_bodies(notes).await
+    }
+
+    async fn bind(&self, binding: Binding) -> Result<bool, Error> {
+        Ok(self.inner.bind(binding).await? || self.has(Fault::BindsToAnything))
     }
 
     async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {

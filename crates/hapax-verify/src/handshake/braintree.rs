@@ -8,18 +8,22 @@ use crate::Request;
 use crate::request::query_value;
 use crate::verdict::HandshakeAnswer;
 
-/// How long Braintree's challenges are. Nothing else is signed: a delivery's signature is made with the same key.
+/// How long Braintree's challenges are.
 const CHALLENGE_BYTES: std::ops::RangeInclusive<usize> = 20..=32;
+
+/// Whether a text has the form of Braintree's challenges. Nothing else is signed for whoever asks, and nothing of this
+/// form is taken for a delivery: both are signed with the same key.
+pub(crate) fn is_challenge(text: &str) -> bool {
+    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    CHALLENGE_BYTES.contains(&text.len()) && text.bytes().all(is_hex)
+}
 
 pub(super) fn answer(request: &Request<'_>, knowledge: &Knowledge<'_>) -> Answered {
     if request.method != "GET" {
         return None;
     }
     let challenge = query_value(request.query, "bt_challenge")?;
-    let is_hex = challenge
-        .bytes()
-        .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    if !is_hex || !CHALLENGE_BYTES.contains(&challenge.len()) {
+    if !is_challenge(&challenge) {
         return Some(refused("its challenge is not 20 to 32 hexadecimal digits"));
     }
     let (Some(private_key), Some(public_key)) =

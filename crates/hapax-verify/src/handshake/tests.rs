@@ -24,6 +24,7 @@ fn verdict_with(
         identity,
         handshakes: vec![handshake],
         secrets: SecretNeed::Required,
+        delivers_by_get: false,
     };
     let verifier = Verifier::new(&recipe, &["other", "secret"], options).unwrap();
     verifier.verify(&request(Request::new(&headers, body.as_bytes(), 0)))

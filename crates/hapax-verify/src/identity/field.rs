@@ -28,7 +28,7 @@ pub enum Place {
     Query(String),
     /// The value inside the event's own JSON body: of a split request the item's.
     Body(Pointer),
-    /// The first value of this name in a form body. What follows a `#` is a JSON pointer into that value, for senders
+    /// The first value of this name in a form body, or in the query of a GET. What follows a `#` is a JSON pointer into that value, for senders
     /// that put JSON into a form: `form:payload#/trigger_id`.
     Form(String),
     /// The SHA-256 of the event's own body, in hexadecimal; in an id, of what is left of it without the values that

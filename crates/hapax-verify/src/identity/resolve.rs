@@ -155,7 +155,7 @@ impl CompiledRule {
         };
         let root = read(&self.root, request.body);
         let Some(items) = items else {
-            let subject = self.subject(request, request.body, None, &root, proven);
+            let subject = self.subject(request, request.content(), None, &root, proven);
             return Ok(vec![self.whole(&subject, proven)?]);
         };
         let count = items.len();
@@ -227,6 +227,7 @@ impl CompiledRule {
             event_id,
             event_type,
             signed_at: proven.signed_at,
+            transmission: proven.transmission.clone(),
             secret_index: proven.secret_index,
             id_is_signed: self.id_is_signed,
             identification,

@@ -32,13 +32,13 @@ struct AdyenProof(KeyedHashes);
 #[derive(Deserialize)]
 struct Notification<'a> {
     #[serde(rename = "notificationItems", borrow)]
-    items: Vec<Wrapper<'a>>,
+    items: Vec<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 struct Wrapper<'a> {
     #[serde(rename = "NotificationRequestItem", borrow)]
-    item: Item<'a>,
+    item: &'a RawValue,
 }
 
 /// What is signed of an item. A field that occurs twice is an error, so that nobody else reads another value of it.
@@ -54,16 +54,16 @@ struct Item<'a> {
     #[serde(borrow)]
     merchant_reference: Option<&'a RawValue>,
     #[serde(borrow)]
-    amount: Option<Amount<'a>>,
+    amount: Option<&'a RawValue>,
     #[serde(borrow)]
     event_code: Option<&'a RawValue>,
     #[serde(borrow)]
     success: Option<&'a RawValue>,
     #[serde(borrow)]
-    additional_data: Option<AdditionalData<'a>>,
+    additional_data: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Amount<'a> {
     #[serde(borrow)]
     value: Option<&'a RawValue>,
@@ -114,15 +114,14 @@ impl AdyenProof {
         let missing = || Rejection::SignatureNotInBody {
             place: PLACE.to_owned(),
         };
-        let notification: Notification<'_> =
-            serde_json::from_slice(json_text(request.body)).map_err(|_| missing())?;
-        if notification.items.len() > BATCH_EVENTS_MAX {
+        let items = items(json_text(request.body)).ok_or_else(missing)?;
+        if items.len() > BATCH_EVENTS_MAX {
             return Err(invalid(PLACE, SignatureProblem::TooMany));
         }
         // Every item proves itself, so a request without any proves nothing.
         let mut first = Err(missing());
-        for (index, wrapper) in notification.items.iter().enumerate() {
-            let secret = self.check_item(&wrapper.item)?;
+        for (index, item) in items.iter().enumerate() {
+            let secret = self.check_item(item)?;
             if index == 0 {
                 first = Ok(secret);
             }
@@ -131,8 +130,11 @@ impl AdyenProof {
     }
 
     fn check_item(&self, item: &Item<'_>) -> Result<usize, Rejection> {
-        let signature = item.additional_data.as_ref().and_then(|data| data.hmac_signature);
-        let Some(signature) = text(signature).filter(|text| !text.is_empty()) else {
+        let data: Option<AdditionalData<'_>> = item
+            .additional_data
+            .and_then(|data| object(data.get().as_bytes()));
+        let signature = data.and_then(|data| text(data.hmac_signature));
+        let Some(signature) = signature.filter(|text| !text.is_empty()) else {
             return Err(Rejection::SignatureNotInBody {
                 place: PLACE.to_owned(),
             });
@@ -188,16 +190,12 @@ impl Prove for AdyenProof {
 
 impl Sign for AdyenProof {
     fn sign(&self, delivery: &mut Delivery) {
-        let signatures = match serde_json::from_slice::<Notification<'_>>(&delivery.body) {
-            // What proves itself already stays as it is, byte for byte: sent again, it is the same event.
-            Ok(notification) if self.prove_themselves(&notification.items) => return,
-            Ok(notification) => notification
-                .items
-                .iter()
-                .map(|wrapper| self.sign_item(&wrapper.item))
-                .collect(),
-            Err(_) => Vec::new(),
-        };
+        let items = items(&delivery.body).unwrap_or_default();
+        // What proves itself already stays as it is, byte for byte: sent again, it is the same event.
+        if !items.is_empty() && items.iter().all(|item| self.check_item(item).is_ok()) {
+            return;
+        }
+        let signatures: Vec<serde_json::Value> = items.iter().map(|item| self.sign_item(item)).collect();
         let Ok(mut body) = serde_json::from_slice::<serde_json::Value>(&delivery.body) else {
             return;
         };
@@ -216,14 +214,28 @@ impl Sign for AdyenProof {
 }
 
 impl AdyenProof {
-    fn prove_themselves(&self, items: &[Wrapper<'_>]) -> bool {
-        !items.is_empty() && items.iter().all(|wrapper| self.check_item(&wrapper.item).is_ok())
-    }
-
     fn sign_item(&self, item: &Item<'_>) -> serde_json::Value {
         let content = signed_content(item).unwrap_or_default();
         STANDARD.encode(self.0.hash(&[content.as_bytes()])).into()
     }
+}
+
+/// The items of a payment notification, if it has the shape that Adyen sends.
+fn items(body: &[u8]) -> Option<Vec<Item<'_>>> {
+    let notification: Notification<'_> = object(body)?;
+    notification.items.into_iter().map(item).collect()
+}
+
+fn item(wrapper: &RawValue) -> Option<Item<'_>> {
+    let wrapper: Wrapper<'_> = object(wrapper.get().as_bytes())?;
+    object(wrapper.item.get().as_bytes())
+}
+
+/// The members of a JSON object. A list is none, though the library would read it as the members in their order: whoever
+/// looks for an id by its name would not find it there.
+fn object<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Option<T> {
+    let is_object = json.trim_ascii_start().starts_with(b"{");
+    is_object.then(|| serde_json::from_slice(json).ok()).flatten()
 }
 
 /// The eight fields joined by `:`; nothing if one has a `:` that could be taken for the mark between two.
@@ -233,14 +245,17 @@ fn signed_content(item: &Item<'_>) -> Option<String> {
         (!value.contains(':')).then_some(value)
     };
     let any = |value: Option<&RawValue>| text(value).unwrap_or_default();
-    let amount = item.amount.as_ref();
+    let amount: Amount<'_> = match item.amount {
+        Some(amount) => object(amount.get().as_bytes())?,
+        None => Amount::default(),
+    };
     let parts = [
         plain(item.psp_reference)?,
         plain(item.original_reference)?,
         any(item.merchant_account_code),
         any(item.merchant_reference),
-        plain(amount.and_then(|amount| amount.value))?,
-        plain(amount.and_then(|amount| amount.currency))?,
+        plain(amount.value)?,
+        plain(amount.currency)?,
         plain(item.event_code)?,
         plain(item.success)?,
     ];

@@ -138,11 +138,7 @@ impl AwsSnsProof {
             }));
         }
         let Some(pem) = request.keys.get(&url) else {
-            return Err(Stop::NeedsKey(KeyRequest {
-                url: url.clone().into_owned(),
-                key_id: url.into_owned(),
-                body: None,
-            }));
+            return Err(Stop::NeedsKey(KeyRequest::certificate(&url)));
         };
         let certificate = fetched_certificate(&pem, request.received_at, is_sns_host)?;
         if !rsa_verifies(&certificate.public_key, hash, content.as_bytes(), &signature) {

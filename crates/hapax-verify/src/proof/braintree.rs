@@ -11,6 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::coded::Code;
 use super::keyed::KeyedHashes;
 use super::{Prove, Proven, Setup, Stop, invalid};
+use crate::handshake::braintree::is_challenge;
 use crate::identity::Place;
 use crate::limits::SIGNATURES_MAX;
 use crate::request::form_value;
@@ -68,6 +69,11 @@ impl BraintreeProof {
         if !payload.bytes().all(plain) {
             return Err(invalid(PLACE, SignatureProblem::Unreadable));
         }
+        if is_challenge(payload.trim_end_matches('\n')) {
+            let problem =
+                SignatureProblem::Refused("the text is a challenge, and those are signed for anybody");
+            return Err(invalid(PLACE, problem));
+        }
         // Some proxies take off the newline at the end, which was signed.
         let endings: [&[u8]; 2] = [b"", b"\n"];
         let matching = |ending: &&[u8]| self.keys.matching(&[payload.as_bytes(), ending], &signature);
@@ -95,8 +101,8 @@ impl Prove for BraintreeProof {
         })?;
         Ok(Proven {
             secret_index: Some(index),
-            signed_at: None,
             facts: facts(&payload),
+            ..Proven::default()
         })
     }
 

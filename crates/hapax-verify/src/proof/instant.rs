@@ -9,17 +9,17 @@ const TOLERANCE_OPTION: &str = "tolerance_seconds";
 /// The longest text of a time, with nanoseconds and an offset.
 const TEXT_BYTES_MAX: usize = 40;
 
-/// The tolerance of a source, or the sender's usual one.
+/// The tolerance of a source, or the sender's usual one, which may be wider than any other.
 pub(super) fn tolerance(options: &Options, usual: u32) -> Result<u32, SetupError> {
     let Some(text) = options.text(TOLERANCE_OPTION) else {
         return Ok(usual);
     };
     let seconds = text.parse().ok();
     seconds
-        .filter(|seconds| *seconds <= TOLERANCE_SECONDS_MAX)
+        .filter(|seconds| *seconds <= TOLERANCE_SECONDS_MAX.max(usual))
         .ok_or(SetupError::OptionInvalid {
             name: TOLERANCE_OPTION,
-            expected: "a whole number of seconds up to a day",
+            expected: "a whole number of seconds up to a day, or up to the preset's own where that is longer",
         })
 }
 

@@ -247,6 +247,7 @@ impl Prove for JwtProof {
             secret_index: Some(index),
             signed_at,
             facts: id.map(|id| ("jti", id.to_owned())).into_iter().collect(),
+            ..Proven::default()
         })
     }
 

@@ -2,10 +2,17 @@
 //! whose certificate a header names.
 //!
 //! A checksum is no hash: whoever holds one signed delivery can make another body with the same checksum. So nothing in
-//! the body counts as signed here.
+//! the body counts as signed here, a transmission is accepted only for as long as PayPal repeats it, and the caller is
+//! told its id to remember the body by.
+
+mod account;
+mod crc32;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+
+use account::Account;
+use crc32::crc32;
 
 use super::coded::Code;
 use super::key_url::{is_host, plain_https};
@@ -15,20 +22,35 @@ use super::{Prove, Proven, Setup, Stop, instant, invalid, required_header};
 use crate::identity::{Origin, Place};
 use crate::sign::{Delivery, SecretPair, Sign};
 use crate::trace::Trace;
-use crate::{Encoding, KeyRequest, Options, Rejection, Request, SetupError, SignatureProblem};
+use crate::{Encoding, KeyRequest, Options, Rejection, Request, SetupError, SignatureProblem, Transmission};
 
 const SIGNATURE: &str = "paypal-transmission-sig";
 const TRANSMISSION_ID: &str = "paypal-transmission-id";
 const TRANSMISSION_TIME: &str = "paypal-transmission-time";
 const CERTIFICATE_URL: &str = "paypal-cert-url";
 const ALGORITHM: &str = "paypal-auth-algo";
+const ALGORITHM_NAME: &str = "SHA256withRSA";
 const WEBHOOK_ID: &str = "webhook_id";
+/// What PayPal's certificates are below.
+const CERTIFICATES: &str = "/v1/notifications/certs/";
+/// An hour more than the three days for which PayPal repeats a transmission, under the id and time of its first attempt.
+const TOLERANCE_SECONDS: u32 = 73 * 3600;
 
 pub(super) struct Paypal;
 
 struct PaypalProof {
     keys: Vec<RsaKey>,
     webhook_id: String,
+    tolerance: u32,
+    /// Who asks PayPal about each transmission, where that is wanted.
+    account: Option<Account>,
+}
+
+/// What a request says of its transmission.
+struct Claims<'a> {
+    id: &'a str,
+    time: &'a str,
+    signature: &'a str,
 }
 
 impl Code for Paypal {
@@ -36,6 +58,8 @@ impl Code for Paypal {
         Ok(Box::new(PaypalProof {
             keys: each_secret(setup.secrets, RsaKey::from_secret)?,
             webhook_id: webhook_id(setup.options)?,
+            tolerance: instant::tolerance(setup.options, TOLERANCE_SECONDS)?,
+            account: Account::from_options(setup.options)?,
         }))
     }
 
@@ -55,18 +79,19 @@ impl Code for Paypal {
         "rsa-sha256 in base64 over ids, time and the CRC-32 of the body, by a certificate that is fetched"
     }
 
+    fn tolerance_seconds(&self) -> Option<u32> {
+        Some(TOLERANCE_SECONDS)
+    }
+
     fn secret_pair(&self, _: &[u8; 32]) -> SecretPair {
         rsa_pair()
     }
 }
 
-impl PaypalProof {
-    /// Signed content and signature.
-    fn parts(&self, request: &Request<'_>) -> Result<(String, Vec<u8>), Rejection> {
-        let header = required_header(request, SIGNATURE)?;
-        let undecodable = |_| invalid(SIGNATURE, SignatureProblem::NotDecodable(Encoding::Base64));
-        let signature = STANDARD.decode(header).map_err(undecodable)?;
-        if required_header(request, ALGORITHM)? != "SHA256withRSA" {
+impl<'a> Claims<'a> {
+    fn of(request: &Request<'a>) -> Result<Self, Rejection> {
+        let signature = required_header(request, SIGNATURE)?;
+        if required_header(request, ALGORITHM)? != ALGORITHM_NAME {
             let problem = SignatureProblem::Refused("only SHA256withRSA is");
             return Err(invalid(ALGORITHM, problem));
         }
@@ -75,12 +100,16 @@ impl PaypalProof {
         if id.contains('|') || time.contains('|') {
             return Err(invalid(SIGNATURE, SignatureProblem::Ambiguous));
         }
-        Ok((content(id, time, &self.webhook_id, request.body), signature))
+        Ok(Claims { id, time, signature })
     }
+}
 
+impl PaypalProof {
     /// The place of the configured key that matches; nothing if the certificate was fetched.
-    fn check(&self, request: &Request<'_>) -> Result<Option<usize>, Stop> {
-        let (content, signature) = self.parts(request)?;
+    fn check(&self, request: &Request<'_>, claims: &Claims<'_>) -> Result<Option<usize>, Stop> {
+        let undecodable = |_| invalid(SIGNATURE, SignatureProblem::NotDecodable(Encoding::Base64));
+        let signature = STANDARD.decode(claims.signature).map_err(undecodable)?;
+        let content = content(claims.id, claims.time, &self.webhook_id, request.body);
         let mismatch = || Stop::Rejected(invalid(SIGNATURE, SignatureProblem::Mismatch));
         if !self.keys.is_empty() {
             let matches = |key: &RsaKey| {
@@ -90,17 +119,13 @@ impl PaypalProof {
             return self.keys.iter().position(matches).map(Some).ok_or_else(mismatch);
         }
         let url = required_header(request, CERTIFICATE_URL)?;
-        if !plain_https(url).is_some_and(|(host, _)| is_paypal_host(host)) {
+        if !is_certificate_url(url) {
             return Err(Stop::Rejected(Rejection::KeyRefused {
-                problem: "the certificate's URL is not one of PayPal".to_owned(),
+                problem: "the certificate's URL is not one of PayPal's certificates".to_owned(),
             }));
         }
         let Some(pem) = request.keys.get(url) else {
-            return Err(Stop::NeedsKey(KeyRequest {
-                url: url.to_owned(),
-                key_id: url.to_owned(),
-                body: None,
-            }));
+            return Err(Stop::NeedsKey(KeyRequest::certificate(url)));
         };
         let certificate = fetched_certificate(&pem, request.received_at, is_paypal_host)?;
         if !rsa_verifies(
@@ -117,25 +142,35 @@ impl PaypalProof {
 
 impl Prove for PaypalProof {
     fn prove(&self, request: &Request<'_>, trace: &mut Trace<'_>) -> Result<Proven, Stop> {
-        let secret_index = match self.check(request) {
-            Ok(index) => index,
-            Err(Stop::Rejected(rejection)) => {
-                trace.step::<()>("signature", Err(rejection), |()| String::new())?;
-                None
-            }
-            Err(stop @ Stop::NeedsKey(_)) => return Err(stop),
-        };
-        trace.passed("signature", || match secret_index {
+        let claims = trace.step("headers", Claims::of(request), |claims| {
+            format!("transmission {} of {}", claims.id, claims.time)
+        })?;
+        let checked = self.check(request, &claims);
+        let secret_index = traced(trace, "signature", checked, |index| match index {
             Some(index) => format!("made with secret {} of {}", index + 1, self.keys.len()),
             None => "made with the certificate that the request names".to_owned(),
-        });
+        })?;
+        let time = instant::near(instant::rfc3339(claims.time), request.received_at, self.tolerance);
+        let signed_at = trace.step("timestamp", time, |at| {
+            format!("signed at {at}, received at {}", request.received_at)
+        })?;
+        if let Some(account) = &self.account {
+            let asked = account.ask(request, &claims, &self.webhook_id);
+            traced(trace, "verification", asked, |()| {
+                "PayPal says that it is its own".to_owned()
+            })?;
+        }
         trace.noted("body", || {
-            "only its CRC-32 is signed, and another body with the same one is easily made".to_owned()
+            "only its CRC-32 is signed, so the server accepts no other body under this transmission"
+                .to_owned()
         });
-        let time = required_header(request, TRANSMISSION_TIME).ok();
         Ok(Proven {
             secret_index,
-            signed_at: time.and_then(instant::rfc3339),
+            signed_at: Some(signed_at),
+            transmission: Some(Transmission {
+                id: claims.id.to_owned(),
+                valid_until: signed_at.saturating_add(self.tolerance.into()),
+            }),
             ..Proven::default()
         })
     }
@@ -152,6 +187,21 @@ impl Prove for PaypalProof {
     }
 }
 
+/// Writes down how a step ended, unless it waits for a key.
+fn traced<T>(
+    trace: &mut Trace<'_>,
+    name: &'static str,
+    result: Result<T, Stop>,
+    detail: impl FnOnce(&T) -> String,
+) -> Result<T, Stop> {
+    let result = match result {
+        Ok(value) => Ok(value),
+        Err(Stop::Rejected(rejection)) => Err(rejection),
+        Err(stop @ Stop::NeedsKey(_)) => return Err(stop),
+    };
+    trace.step(name, result, detail).map_err(Stop::Rejected)
+}
+
 struct PaypalSigner {
     key: RsaSigningKey,
     webhook_id: String,
@@ -165,7 +215,7 @@ impl Sign for PaypalSigner {
         let headers = [
             (TRANSMISSION_ID, id),
             (TRANSMISSION_TIME, time),
-            (ALGORITHM, "SHA256withRSA".to_owned()),
+            (ALGORITHM, ALGORITHM_NAME.to_owned()),
             (
                 CERTIFICATE_URL,
                 "https://api.paypal.com/v1/notifications/certs/sample".to_owned(),
@@ -182,6 +232,18 @@ fn content(id: &str, time: &str, webhook_id: &str, body: &[u8]) -> String {
     format!("{id}|{time}|{webhook_id}|{}", crc32(body))
 }
 
+/// Whether this is a certificate of PayPal's API, such as `https://api.paypal.com/v1/notifications/certs/CERT-1`.
+fn is_certificate_url(url: &str) -> bool {
+    let is_name = |name: &str| {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        !name.is_empty() && name.bytes().all(plain)
+    };
+    let is_api = |host: &str| host.starts_with("api.") || host.starts_with("api-m.");
+    plain_https(url).is_some_and(|(host, path)| {
+        is_paypal_host(host) && is_api(host) && path.strip_prefix(CERTIFICATES).is_some_and(is_name)
+    })
+}
+
 /// `paypal.com` and everything below it.
 fn is_paypal_host(host: &str) -> bool {
     is_host(host) && (host == "paypal.com" || host.ends_with(".paypal.com"))
@@ -193,57 +255,34 @@ fn webhook_id(options: &Options) -> Result<String, SetupError> {
     Ok(id.to_owned())
 }
 
-/// The CRC-32 of zip and Ethernet.
-fn crc32(bytes: &[u8]) -> u32 {
-    let step = |crc: u32, byte: &u8| {
-        let [low, ..] = crc.to_le_bytes();
-        CRC_TABLE[usize::from(low ^ byte)] ^ (crc >> 8)
-    };
-    !bytes.iter().fold(u32::MAX, step)
-}
-
-static CRC_TABLE: [u32; 256] = crc_table();
-
-const fn crc_table() -> [u32; 256] {
-    let mut table = [0; 256];
-    let (mut index, mut start) = (0, 0);
-    while index < 256 {
-        let (mut value, mut bit): (u32, u32) = (start, 0);
-        while bit < 8 {
-            value = if value & 1 == 1 {
-                0xedb8_8320 ^ (value >> 1)
-            } else {
-                value >> 1
-            };
-            bit += 1;
-        }
-        table[index] = value;
-        index += 1;
-        start += 1;
-    }
-    table
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_checksum_is_the_usual_one() {
-        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
-        assert_eq!(crc32(b""), 0);
-    }
-
-    #[test]
-    fn only_hosts_of_paypal_have_its_certificates() {
-        assert!(is_paypal_host("api.sandbox.paypal.com"));
+    fn only_the_path_of_certificates_on_paypals_api_has_its_certificates() {
+        for url in [
+            "https://api.paypal.com/v1/notifications/certs/CERT-360caa42-fca2a594-a5cafa77",
+            "https://api.sandbox.paypal.com/v1/notifications/certs/CERT-1",
+            "https://api-m.paypal.com/v1/notifications/certs/CERT_2",
+        ] {
+            assert!(is_certificate_url(url), "{url}");
+        }
         for wrong in [
-            "api.paypal.com.evil.example",
-            "evilpaypal.com",
-            "api.paypal.com\0.paypal.com",
+            "http://api.paypal.com/v1/notifications/certs/CERT-1",
+            "https://api.paypal.com.evil.example/v1/notifications/certs/CERT-1",
+            "https://evilpaypal.com/v1/notifications/certs/CERT-1",
+            "https://www.paypal.com/v1/notifications/certs/CERT-1",
+            "https://paypal.com/v1/notifications/certs/CERT-1",
+            "https://api.paypal.com/v1/notifications/certs/",
+            "https://api.paypal.com/v1/notifications/certs/a/b",
+            "https://api.paypal.com/v1/notifications/certs/..",
+            "https://api.paypal.com/v1/notifications/CERT-1",
+            "https://api.paypal.com/uploads/v1/notifications/certs/CERT-1",
+            "https://api.paypal.com/v1/notifications/certs/CERT-1?x=y",
             "",
         ] {
-            assert!(!is_paypal_host(wrong), "{wrong}");
+            assert!(!is_certificate_url(wrong), "{wrong}");
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::identity::{Origin, Place};
 use crate::setup::SecretProblem;
 use crate::sign::{Delivery, SecretPair, Sign};
 use crate::trace::Trace;
-use crate::{KeyRequest, Options, Rejection, Request, SetupError, SignatureProblem};
+use crate::{KeyRequest, Options, Question, Rejection, Request, SetupError, SignatureProblem};
 
 const HEADER: &str = "plaid-verification";
 const TOLERANCE_SECONDS: u32 = 300;
@@ -188,7 +188,8 @@ impl Account {
                 self.environment
             ),
             key_id: key_id.to_owned(),
-            body: Some(body.to_string().into_bytes()),
+            question: Some(Box::new(Question::json(body.to_string().into_bytes()))),
+            expects: "\"key\"",
         }
     }
 }

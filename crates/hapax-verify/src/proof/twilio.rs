@@ -1,12 +1,14 @@
 //! Twilio: a keyed hash over the URL as it was called and, of a form, every name and value in a fixed order.
 //!
-//! A body that is no form is covered by its hash, which stands in the URL.
+//! A body that is no form is covered by its hash, which stands in the URL; a callback by GET has everything in the URL.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod borders;
+
+use std::collections::BTreeSet;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
-use aws_lc_rs::digest::{SHA256, digest};
-use aws_lc_rs::hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY;
+use aws_lc_rs::digest::{SHA1_OUTPUT_LEN, SHA256, SHA256_OUTPUT_LEN, digest};
+use aws_lc_rs::hmac::{HMAC_SHA1_FOR_LEGACY_USE_ONLY, HMAC_SHA256};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -25,17 +27,19 @@ const BODY_HASH: &str = "bodySHA256";
 
 pub(super) struct Twilio;
 
-struct TwilioProof(KeyedHashes);
+/// The same secrets for both hashes: which one a signature was made with shows in its length.
+struct TwilioProof {
+    sha1: KeyedHashes,
+    sha256: KeyedHashes,
+}
 
 impl Code for Twilio {
     fn compile(&self, setup: &Setup<'_>) -> Result<Box<dyn Prove>, SetupError> {
-        let keys = KeyedHashes::new(HMAC_SHA1_FOR_LEGACY_USE_ONLY, setup.secrets, text_key)?;
-        Ok(Box::new(TwilioProof(keys)))
+        Ok(Box::new(TwilioProof::new(setup.secrets)?))
     }
 
     fn signer(&self, secret: &str, _: &Options) -> Result<Box<dyn Sign>, SetupError> {
-        let keys = KeyedHashes::new(HMAC_SHA1_FOR_LEGACY_USE_ONLY, &[secret], text_key)?;
-        Ok(Box::new(TwilioProof(keys)))
+        Ok(Box::new(TwilioProof::new(&[secret])?))
     }
 
     fn headers(&self) -> &'static [&'static str] {
@@ -43,7 +47,7 @@ impl Code for Twilio {
     }
 
     fn summary(&self) -> &'static str {
-        "hmac-sha1 in base64 over the URL and the sorted fields of the form"
+        "hmac-sha1 or hmac-sha256 in base64 over the URL and the sorted fields of the form"
     }
 
     fn covers_url(&self) -> bool {
@@ -52,26 +56,44 @@ impl Code for Twilio {
 }
 
 impl TwilioProof {
+    fn new(secrets: &[&str]) -> Result<Self, SetupError> {
+        Ok(TwilioProof {
+            sha1: KeyedHashes::new(HMAC_SHA1_FOR_LEGACY_USE_ONLY, secrets, text_key)?,
+            sha256: KeyedHashes::new(HMAC_SHA256, secrets, text_key)?,
+        })
+    }
+
     fn check(&self, request: &Request<'_>) -> Result<usize, Rejection> {
         let header = required_header(request, SIGNATURE)?;
-        let undecodable = |_| invalid(SIGNATURE, SignatureProblem::NotDecodable(Encoding::Base64));
-        let signature = STANDARD.decode(header).map_err(undecodable)?;
+        let undecodable = || invalid(SIGNATURE, SignatureProblem::NotDecodable(Encoding::Base64));
+        let signature = STANDARD.decode(header).map_err(|_| undecodable())?;
+        let keys = match signature.len() {
+            SHA1_OUTPUT_LEN => &self.sha1,
+            SHA256_OUTPUT_LEN => &self.sha256,
+            _ => return Err(undecodable()),
+        };
         if request.url.is_empty() {
             return Err(invalid(SIGNATURE, SignatureProblem::UrlUnknown));
         }
         let fields = signed_fields(request)?;
+        let text = text_of(&fields);
         // Twilio signs with or without the default port, depending on the product.
         let urls = [with_port(request.url), without_port(request.url)];
-        let matching = |url: &String| self.0.matching(&[url.as_bytes(), fields.as_bytes()], &signature);
+        let matching = |url: &String| keys.matching(&[url.as_bytes(), text.as_bytes()], &signature);
         let found = urls.iter().find_map(matching);
-        found.ok_or_else(|| invalid(SIGNATURE, SignatureProblem::UrlMismatch))
+        let index = found.ok_or_else(|| invalid(SIGNATURE, SignatureProblem::UrlMismatch))?;
+        if borders::are_clear(&fields) {
+            Ok(index)
+        } else {
+            Err(invalid(SIGNATURE, SignatureProblem::Ambiguous))
+        }
     }
 }
 
 impl Prove for TwilioProof {
     fn prove(&self, request: &Request<'_>, trace: &mut Trace<'_>) -> Result<Proven, Stop> {
         let index = trace.step("signature", self.check(request), |index| {
-            format!("made with secret {} of {}", index + 1, self.0.count())
+            format!("made with secret {} of {}", index + 1, self.sha1.count())
         })?;
         Ok(Proven {
             secret_index: Some(index),
@@ -102,30 +124,35 @@ impl Prove for TwilioProof {
 
 impl Sign for TwilioProof {
     fn sign(&self, delivery: &mut Delivery) {
-        if !is_form(&delivery.headers) && !delivery.body.is_empty() {
+        if delivery.method == "GET" {
+            let form = std::mem::take(&mut delivery.body);
+            for (name, value) in form_urlencoded::parse(&form) {
+                delivery.add_to_query(&name, &value);
+            }
+        } else if !is_form(&delivery.headers) && !delivery.body.is_empty() {
             delivery.add_to_query(BODY_HASH, &hex::encode(digest(&SHA256, &delivery.body)));
         }
         let request = Request::new(&delivery.headers, &delivery.body, delivery.timestamp).url(&delivery.url);
-        let fields = signed_fields(&request).unwrap_or_default();
-        let hash = self.0.hash(&[delivery.url.as_bytes(), fields.as_bytes()]);
+        let text = text_of(&signed_fields(&request).unwrap_or_default());
+        let hash = self.sha1.hash(&[delivery.url.as_bytes(), text.as_bytes()]);
         delivery.set_header(SIGNATURE, &STANDARD.encode(hash));
     }
 }
 
 /// What is signed besides the URL: the fields of a form. Any other body must have the hash that the URL names, because
 /// otherwise nothing would cover it.
-fn signed_fields(request: &Request<'_>) -> Result<String, Rejection> {
+fn signed_fields(request: &Request<'_>) -> Result<Fields, Rejection> {
     if request.body.is_empty() {
-        return Ok(String::new());
+        return Ok(Fields::new());
     }
-    if is_form(request.headers) {
+    if request.method != "GET" && is_form(request.headers) {
         return sorted_fields(request.body);
     }
     let named = query_value(request.query, BODY_HASH).and_then(|text| hex::decode(text).ok());
     let hash = digest(&SHA256, request.body);
     let covered = named.is_some_and(|named| verify_slices_are_equal(hash.as_ref(), &named).is_ok());
     if covered {
-        Ok(String::new())
+        Ok(Fields::new())
     } else {
         Err(invalid(SIGNATURE, SignatureProblem::BodyMismatch))
     }
@@ -142,26 +169,26 @@ fn is_form(headers: &(impl Headers + ?Sized)) -> bool {
     }
 }
 
-/// Each name once and in order, each followed by its different values in order.
-fn sorted_fields(form: &[u8]) -> Result<String, Rejection> {
-    let mut fields: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+/// The names of a form in order, each with its different values in order.
+type Fields = BTreeSet<(String, String)>;
+
+fn sorted_fields(form: &[u8]) -> Result<Fields, Rejection> {
+    let mut fields = Fields::new();
     for (count, (name, value)) in form_urlencoded::parse(form).enumerate() {
         if count == FORM_FIELDS_MAX {
             return Err(invalid(SIGNATURE, SignatureProblem::TooMany));
         }
-        fields
-            .entry(name.into_owned())
-            .or_default()
-            .insert(value.into_owned());
+        fields.insert((name.into_owned(), value.into_owned()));
     }
-    let mut text = String::new();
-    for (name, values) in fields {
-        for value in values {
-            text.push_str(&name);
-            text.push_str(&value);
-        }
-    }
-    Ok(text)
+    Ok(fields)
+}
+
+/// What is signed of a form: every name and value, one after another.
+fn text_of(fields: &Fields) -> String {
+    let parts = fields
+        .iter()
+        .flat_map(|(name, value)| [name.as_str(), value.as_str()]);
+    parts.collect()
 }
 
 /// The URL with the port it has, or else with that of its scheme.
@@ -225,21 +252,24 @@ mod tests {
 
     #[test]
     fn fields_are_sorted_and_equal_values_count_once() {
-        assert_eq!(sorted_fields(b"b=2&a=9&b=1&b=2&A=%2B").unwrap(), "A+a9b1b2");
+        let fields = sorted_fields(b"b=2&a=9&b=1&b=2&A=%2B").unwrap();
+        assert_eq!(text_of(&fields), "A+a9b1b2");
     }
 
     /// A signature over a URL alone must not cover whatever body somebody puts behind it.
     #[test]
     fn a_body_that_is_no_form_needs_its_hash_in_the_url() {
-        let keys = KeyedHashes::new(HMAC_SHA1_FOR_LEGACY_USE_ONLY, &["s"], text_key).unwrap();
+        let proof = TwilioProof::new(&["s"]).unwrap();
         let url = "https://a.b/c";
-        let signature = STANDARD.encode(keys.hash(&[url.as_bytes()]));
+        let signature = STANDARD.encode(proof.sha1.hash(&[url.as_bytes()]));
         let headers = vec![
             ("content-type", "application/json"),
             (SIGNATURE, signature.as_str()),
         ];
-        let proof = TwilioProof(keys);
         assert!(proof.check(&Request::new(&headers, b"", 0).url(url)).is_ok());
         assert!(proof.check(&Request::new(&headers, b"{}", 0).url(url)).is_err());
+        let form = vec![(SIGNATURE, signature.as_str())];
+        let by_get = Request::new(&form, b"MessageSid=1", 0).method("GET").url(url);
+        assert!(proof.check(&by_get).is_err());
     }
 }

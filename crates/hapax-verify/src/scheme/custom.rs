@@ -339,6 +339,14 @@ mod tests {
             ),
             ("tolerance = \"5m\"", SetupError::TimestampPlaceMissing),
             ("signed = \"{id}{body}\"", SetupError::IdPlaceMissing),
+            (
+                "signed = \"{id}{body}\"\nid_header = \"x-id\"",
+                SetupError::PartsCanMove {
+                    first: "{id}".to_owned(),
+                    second: "{body}".to_owned(),
+                    example: "{id}.{body}".to_owned(),
+                },
+            ),
         ] {
             assert_eq!(scheme(&format!("{base}{more}")).unwrap_err(), error, "{more}");
         }

@@ -42,11 +42,51 @@ impl Template {
         self.parts.contains(&Part::Url)
     }
 
+    /// Two parts with nothing to show where the first ends, so that one signature would fit two requests. Where a
+    /// separator or a timestamp stands between two, each request is checked instead.
+    pub(crate) fn movable(&self) -> Option<(&Part, &Part)> {
+        let neighbours = self.parts.windows(2).filter_map(|pair| match pair {
+            [first, second] if first.may_touch(second) => None,
+            [first, second] => Some((first, second)),
+            _ => None,
+        });
+        // A body may contain any separator, so what its sender is free to choose has to stand before it.
+        let behind = self.parts.iter().skip_while(|part| **part != Part::Body);
+        let behind = behind.filter(|part| matches!(part, Part::Id | Part::Header(_)));
+        neighbours.chain(behind.map(|part| (&Part::Body, part))).next()
+    }
+
     /// Whether a header is covered, by its lower-case name.
     pub(crate) fn covers_header(&self, name: &str) -> bool {
         self.parts
             .iter()
             .any(|part| matches!(part, Part::Header(covered) if covered == name))
+    }
+}
+
+impl Part {
+    /// Whether its end shows even where this part follows at once. A timestamp and a method have forms of their own, and
+    /// the URL is the one that is configured.
+    fn may_touch(&self, next: &Part) -> bool {
+        let is_free = |part: &Part| matches!(part, Part::Id | Part::Header(_) | Part::Body | Part::Url);
+        match (self, next) {
+            (Part::Url, Part::Body) | (Part::Body, Part::Url) => true,
+            (first, second) => !is_free(first) || !is_free(second),
+        }
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Part::Literal(text) => formatter.write_str(text),
+            Part::Timestamp => formatter.write_str("{timestamp}"),
+            Part::Id => formatter.write_str("{id}"),
+            Part::Body => formatter.write_str("{body}"),
+            Part::Url => formatter.write_str("{url}"),
+            Part::Method => formatter.write_str("{method}"),
+            Part::Header(name) => write!(formatter, "{{header:{name}}}"),
+        }
     }
 }
 
@@ -130,6 +170,37 @@ mod tests {
                 Part::Body,
             ]
         );
+    }
+
+    #[test]
+    fn parts_whose_border_could_be_moved_are_found() {
+        let movable = |text: &str| {
+            let template: Template = text.parse().unwrap();
+            let parts = template.movable();
+            parts.map(|(first, second)| format!("{first} {second}"))
+        };
+        for (text, parts) in [
+            ("{id}{body}", "{id} {body}"),
+            ("{timestamp}.{header:X-A}{body}", "{header:x-a} {body}"),
+            ("{id}{header:x-a}.{body}", "{id} {header:x-a}"),
+            ("{body}{id}", "{body} {id}"),
+            ("{body}.{id}", "{body} {id}"),
+            ("{body}.{timestamp}.{header:x-a}", "{body} {header:x-a}"),
+            ("{url}{id}.{body}", "{url} {id}"),
+        ] {
+            assert_eq!(movable(text).as_deref(), Some(parts), "{text}");
+        }
+        for text in [
+            "{body}",
+            "{id}.{body}",
+            "{id}{timestamp}{body}",
+            "{timestamp}{body}",
+            "{body}{timestamp}",
+            "{method}{url}{body}",
+            "{body}{url}",
+        ] {
+            assert_eq!(movable(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use axum_core::body::Body;
 use bytes::Bytes;
 use hapax_core::{BodyHash, Clock as _, GENERATED, Random as _, SystemClock, SystemRandom, Timestamp};
 use hapax_verify::{AnswerRule, Envelope, EventBody, Identification, Rejection, Request, Verdict};
+use http::Method;
 use http::request::Parts;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 
@@ -28,10 +29,17 @@ pub(super) async fn receive(source: &Source, head: &Parts, body: Body) -> Result
         .verify(&request)
         .map_err(|rejection| refused(source, rejection))?
     {
-        Verdict::Events(envelopes) => envelopes
-            .into_iter()
-            .map(|envelope| webhook(source, head, &body, received_at, envelope))
-            .collect(),
+        Verdict::Events(envelopes) => {
+            let body = match head.method {
+                // The form in the query of a GET is its body.
+                Method::GET => Bytes::copy_from_slice(request.content()),
+                _ => body.clone(),
+            };
+            let events = envelopes.into_iter();
+            events
+                .map(|envelope| webhook(source, head, &body, received_at, envelope))
+                .collect()
+        }
         Verdict::Handshake(answer) => Err(Refused::Handshake(answer)),
         Verdict::Registration(_) | Verdict::Confirmation(_) | Verdict::NeedsKey(_) => {
             Err(Refused::KeyUnknown)

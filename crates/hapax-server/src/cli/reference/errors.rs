@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::exit::Exit;
 
 /// What the ingest port answers besides 2xx: code, status, meaning.
-const INGEST: [(&str, u16, &str); 22] = [
+const INGEST: [(&str, u16, &str); 23] = [
     ("signature_missing", 401, "The request has no signature."),
     (
         "signature_invalid",
@@ -16,6 +16,11 @@ const INGEST: [(&str, u16, &str); 22] = [
         "timestamp_out_of_range",
         401,
         "The signature is right, but for another time than now.",
+    ),
+    (
+        "transmission_reused",
+        401,
+        "The sender does not sign the body, and this transmission came with another one before.",
     ),
     (
         "handshake_refused",

@@ -96,6 +96,15 @@ fn a_verify_table_is_checked_whole() {
         unsigned[0].starts_with("hapax.toml:5:1: sources.stripe.verify: `signed` does not contain {body}"),
         "{unsigned:?}"
     );
+    let movable = custom_with(&format!(
+        "{id}verify = {{ scheme = \"hmac-sha256\", header = \"x\", id_header = \"x-id\", signed = \"{{id}}{{body}}\" }}"
+    ));
+    assert!(
+        movable[0]
+            .starts_with("hapax.toml:5:1: sources.stripe.verify: `signed` does not show where {id} ends")
+            && movable[0].ends_with("write it like \"{id}.{body}\""),
+        "{movable:?}"
+    );
     assert_eq!(
         custom_with(
             "event_id = [\"body:/id\", \"id\"]\nverify = { scheme = \"hmac-sha256\", header = \"x\" }"

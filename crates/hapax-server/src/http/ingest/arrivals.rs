@@ -4,6 +4,8 @@ use bytes::Bytes;
 use hapax_core::{BodyHash, ContentHash, EventId, GENERATED, Headers, Identity, Timestamp};
 use hapax_engine::Arrival;
 use hapax_verify::{Envelope, EventBody, Identification};
+use http::Method;
+use http::request::Parts;
 
 use super::{Inner, Source};
 
@@ -62,6 +64,22 @@ impl Inner {
         let key = Identity::new(source.name.as_str(), event_id).key();
         self.ids.next(now, key, &*self.random)
     }
+}
+
+/// What a destination is given of a request. The form in the query of a GET is its body.
+pub(super) fn content(head: &Parts, body: Bytes) -> (Headers, Bytes) {
+    let headers = head.headers.iter();
+    let headers = headers.map(|(name, value)| (name.as_str(), value.as_bytes()));
+    if head.method != Method::GET {
+        return (Headers::pack(headers), body);
+    }
+    let form = ("content-type", "application/x-www-form-urlencoded".as_bytes());
+    let query = head.uri.query().unwrap_or_default();
+    let headers = headers.filter(|(name, _)| *name != form.0);
+    (
+        Headers::pack(headers.chain([form])),
+        Bytes::copy_from_slice(query.as_bytes()),
+    )
 }
 
 #[cfg(test)]

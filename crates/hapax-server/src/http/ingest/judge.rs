@@ -1,18 +1,25 @@
-//! What a request is: by its source's verifier, and once more with a key that had to be fetched, or where the store may
-//! know a secret that this replica does not.
+//! What a request is: by its source's verifier, and again with keys that had to be fetched, or where the store may know a
+//! secret that this replica does not.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use hapax_core::Timestamp;
 use hapax_verify::{KeyRequest, Rejection, Verdict, Verifier};
 use http::Method;
 use http::request::Parts;
+use tokio::time::{Instant, timeout_at};
 
 use super::diagnosis::{self, Case};
 use super::keys::Outcome;
 use super::{Deadline, Inner, Source, refused};
 use crate::http::problem::Problem;
+
+/// What may have to be fetched for one request: PayPal's certificate, an access token, and what it says of the signature.
+const KEYS_MAX: usize = 3;
+/// How long all of it may take together: shorter than these senders wait for us.
+const KEYS_WAIT_MAX: Duration = Duration::from_secs(8);
 
 /// Refuses what is neither a delivery nor a handshake of any sender before its body is read.
 pub(super) fn check_method(method: &Method) -> Result<(), Problem> {
@@ -42,8 +49,12 @@ impl Inner {
             verifier.verify(&request)
         };
         let mut verdict = ask(&source.verifier());
-        if let Ok(Verdict::NeedsKey(key)) = &verdict {
-            self.fetch(source, key.clone()).await?;
+        let waiting_until = Instant::now() + KEYS_WAIT_MAX;
+        for _ in 0..KEYS_MAX {
+            let Ok(Verdict::NeedsKey(key)) = &verdict else {
+                break;
+            };
+            self.fetch(source, key.clone(), waiting_until).await?;
             verdict = ask(&source.verifier());
         }
         if is_unproven(&verdict)
@@ -54,22 +65,25 @@ impl Inner {
         if let Err(rejection) = &verdict {
             self.explain(rejection, source, head, body, received_at);
         }
-        let verdict = verdict.map_err(|rejection| problem_of(&head.method, &rejection))?;
-        // A look at the URL is no delivery, whatever it carries.
-        let only_looks = matches!(head.method, Method::HEAD | Method::OPTIONS);
-        if only_looks && matches!(verdict, Verdict::Events(_)) {
-            return Err(refused::method_not_allowed(&head.method));
+        let delivers = source.verifier.delivers_by(head.method.as_str());
+        match verdict {
+            // A look at the URL is no delivery, whatever it carries.
+            Ok(Verdict::Events(_)) if !delivers => Err(refused::method_not_allowed(&head.method)),
+            Ok(verdict) => Ok(verdict),
+            Err(rejection @ Rejection::HandshakeRefused { .. }) => Err(refused::rejection(&rejection)),
+            // Whoever does not deliver and is no handshake either is told which methods are right.
+            Err(_) if !delivers => Err(refused::method_not_allowed(&head.method)),
+            Err(rejection) => Err(refused::rejection(&rejection)),
         }
-        Ok(verdict)
     }
 
     /// Fetches a key that a signature names.
-    async fn fetch(&self, source: &Source, key: KeyRequest) -> Result<(), Problem> {
+    async fn fetch(&self, source: &Source, key: KeyRequest, until: Instant) -> Result<(), Problem> {
         let key_id = key.key_id.clone();
-        match self.keys.fetch(&source.name, key).await {
-            Outcome::Known => Ok(()),
-            Outcome::Unknown => Err(refused::key_unknown(&key_id)),
-            Outcome::Unavailable => Err(refused::key_unavailable(&key_id)),
+        match timeout_at(until, self.keys.fetch(&source.name, key)).await {
+            Ok(Outcome::Known) => Ok(()),
+            Ok(Outcome::Unknown) => Err(refused::key_unknown(&key_id)),
+            Ok(Outcome::Unavailable) | Err(_) => Err(refused::key_unavailable(&key_id)),
         }
     }
 
@@ -115,13 +129,4 @@ impl Inner {
 
 fn is_unproven(verdict: &Result<Verdict, Rejection>) -> bool {
     verdict.as_ref().is_err_and(|rejection| rejection.status() == 401)
-}
-
-/// Whoever does not deliver and is no handshake either is told which methods are right.
-fn problem_of(method: &Method, rejection: &Rejection) -> Problem {
-    match rejection {
-        Rejection::HandshakeRefused { .. } => refused::rejection(rejection),
-        _ if *method != Method::POST => refused::method_not_allowed(method),
-        _ => refused::rejection(rejection),
-    }
 }

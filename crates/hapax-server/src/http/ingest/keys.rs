@@ -4,6 +4,8 @@
 //! Whoever sends a request chooses which key it names, so everything here has a limit: how many keys are kept, how many
 //! are fetched at once, how large and how slow an answer may be, and which hosts are called at all. A key that is not
 //! there (401) is told from one that cannot be fetched now (503): a sender must not lose a delivery because of us.
+//!
+//! What else a sender is asked, such as whether a signature is its own, is asked and kept in the same way.
 
 mod cache;
 mod call;
@@ -19,7 +21,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::destination::http::Lookup;
 use crate::destination::http::client::TlsError;
 use cache::{Cache, Entry};
-use call::Caller;
+use call::{Caller, Fault};
 pub use call::{KeyServer, KeyServerError};
 
 /// How many keys are fetched at once, for all sources together.
@@ -150,6 +152,10 @@ impl KeyFetcher {
             Ok(bytes) => (Outcome::Known, Some(Entry::Known(bytes))),
             Err(fault) => {
                 tracing::warn!(source = %key.0, key = %request.key_id, %fault, "a key could not be fetched");
+                if matches!(fault, Fault::Credentials) {
+                    // An access token that was withdrawn before its time is asked for again.
+                    lock(&self.0.cache).forget(&key.0);
+                }
                 let entry = (fault.outcome() == Outcome::Unknown).then_some(Entry::Unknown);
                 (fault.outcome(), entry)
             }

@@ -111,6 +111,20 @@ pub(super) fn key_unknown(key_id: &str) -> Problem {
     )
 }
 
+/// A genuine signature with another body than it came with first.
+pub(super) fn transmission_reused(id: &str) -> Problem {
+    Problem::new(
+        StatusCode::UNAUTHORIZED,
+        "transmission_reused",
+        "Transmission reused",
+        format!(
+            "the transmission `{}` came with another body before, and its signature does not show which one is genuine; \
+             only the first is accepted",
+            shortened(id)
+        ),
+    )
+}
+
 /// A secret that was handed over and not taken.
 pub(super) fn not_taken(error: &NotTaken) -> Problem {
     match error {

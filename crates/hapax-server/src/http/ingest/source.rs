@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hapax_core::{SourceName, Timestamp};
+use hapax_core::{Scope, SourceName, Timestamp};
 use hapax_verify::{AnswerRule, Verifier};
 use http::{StatusCode, Uri};
 
@@ -22,6 +22,8 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 pub struct Source {
     /// Its name, the last part of its path.
     pub name: SourceName,
+    /// Where its ids are unique.
+    pub scope: Scope,
     /// Says whether a request is genuine, and which event it is.
     pub verifier: Arc<Verifier>,
     /// The same with what its sender handed over, where it does so.
@@ -75,6 +77,7 @@ impl Sources {
     pub(crate) fn of(config: &Config, earlier_ids: &EarlierIds, metrics: &Metrics) -> Self {
         let sources = config.sources.values().map(|source| Source {
             name: source.name.clone(),
+            scope: source.scope.clone(),
             verifier: Arc::clone(&source.verifier),
             handed: HandedSecrets::new(source, config.server.state_key.as_ref()),
             answer: source

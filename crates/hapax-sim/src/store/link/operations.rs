@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AlertState, AuditEntry, AuditRecord, BodyNote, Census, Cursor, DeadGroup, DeadQuery, DeliveryView,
-    Disposal, Driver, DuplicateNote, DuplicateTally, Error, ImportBegun, ImportMark, IndexedField, Origin,
-    Pause, Record, ReplayJob, ReplayJobId, SavedView, SourceState, Span, TrafficRow, TransferCursor,
-    TransferPage, Variant,
+    AlertState, AuditEntry, AuditRecord, Binding, BodyNote, Census, Cursor, DeadGroup, DeadQuery,
+    DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Error, ImportBegun, ImportMark,
+    IndexedField, Origin, Pause, Record, ReplayJob, ReplayJobId, SavedView, SourceState, Span, TrafficRow,
+    TransferCursor, TransferPage, Variant,
 };
 use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, SourceName, Timestamp, Transfer};
 
@@ -200,6 +200,11 @@ impl Operations for Link {
     async fn note_bodies(&self, notes: Vec<BodyNote>) -> Result<(), Error> {
         let model = self.vault.model.clone();
         self.call(async move { model.note_bodies(notes).await }).await
+    }
+
+    async fn bind(&self, binding: Binding) -> Result<bool, Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.bind(binding).await }).await
     }
 
     async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {

@@ -71,13 +71,14 @@ impl<'a> Content<'a> {
             let Some(Part::Literal(separator)) = parts.get(index + 1) else {
                 continue;
             };
-            // If a value could contain the separator after it, the border between the two parts could be moved, and one
-            // signature would fit two requests.
+            // If a value could contain the separator after it, or its beginning, the border between the two parts could be
+            // moved, and one signature would fit two requests.
             let value = self.chosen_by_sender(part).unwrap_or_default();
-            let contained = value
+            let joined = [value, separator.as_bytes()].concat();
+            let first = joined
                 .windows(separator.len())
-                .any(|window| window == separator.as_bytes());
-            if contained {
+                .position(|window| window == separator.as_bytes());
+            if first != Some(value.len()) {
                 return Err(ContentFault::Problem(SignatureProblem::Ambiguous));
             }
         }

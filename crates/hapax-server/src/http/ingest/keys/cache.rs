@@ -3,6 +3,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use hapax_core::SourceName;
+use serde::Deserialize;
+
 use super::CacheKey;
 
 /// How many entries are kept.
@@ -47,6 +50,11 @@ impl Cache {
         (now < *until).then(|| entry.clone())
     }
 
+    /// Forgets everything of one source.
+    pub(super) fn forget(&mut self, source: &SourceName) {
+        self.entries.retain(|(owner, _), _| owner != source);
+    }
+
     /// Keeps an entry. Where there is no room, ids without a key go first: anybody can make those up.
     pub(super) fn put(&mut self, epoch: Epoch, key: CacheKey, entry: Entry, now: Duration) {
         if epoch != self.epoch {
@@ -55,8 +63,8 @@ impl Cache {
         if self.entries.len() >= ENTRIES_MAX && !self.entries.contains_key(&key) {
             self.make_room(now);
         }
-        let kept_for = match entry {
-            Entry::Known(_) => KNOWN_FOR,
+        let kept_for = match &entry {
+            Entry::Known(bytes) => lifetime(bytes).unwrap_or(KNOWN_FOR).min(KNOWN_FOR),
             Entry::Unknown => UNKNOWN_FOR,
         };
         self.entries.insert(key, (entry, now + kept_for));
@@ -75,10 +83,18 @@ impl Cache {
     }
 }
 
+/// How long an access token says that it is good for.
+fn lifetime(bytes: &[u8]) -> Option<Duration> {
+    #[derive(Deserialize)]
+    struct Token {
+        expires_in: u64,
+    }
+    let token: Token = serde_json::from_slice(bytes).ok()?;
+    Some(Duration::from_secs(token.expires_in))
+}
+
 #[cfg(test)]
 mod tests {
-    use hapax_core::SourceName;
-
     use super::*;
 
     fn key(id: &str) -> CacheKey {
@@ -100,6 +116,27 @@ mod tests {
             Some(Entry::Known(vec![1]))
         );
         assert_eq!(cache.get(&key("a"), Duration::from_secs(3600)), None);
+    }
+
+    #[test]
+    fn an_access_token_is_kept_for_as_long_as_it_says_and_never_longer_than_a_key() {
+        let mut cache = Cache::default();
+        for (id, seconds) in [("short", 90), ("long", 32_400)] {
+            let token = format!("{{\"access_token\":\"t\",\"expires_in\":{seconds}}}");
+            cache.put(
+                Epoch::default(),
+                key(id),
+                Entry::Known(token.into_bytes()),
+                Duration::ZERO,
+            );
+        }
+        assert!(cache.get(&key("short"), Duration::from_secs(89)).is_some());
+        assert!(cache.get(&key("short"), Duration::from_secs(90)).is_none());
+        assert!(cache.get(&key("long"), Duration::from_secs(3600)).is_none());
+        cache.forget(&SourceName::from("other"));
+        assert!(cache.get(&key("short"), Duration::ZERO).is_some());
+        cache.forget(&SourceName::from("source"));
+        assert!(cache.get(&key("short"), Duration::ZERO).is_none());
     }
 
     #[test]

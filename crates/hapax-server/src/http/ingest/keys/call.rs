@@ -6,8 +6,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hapax_verify::KeyRequest;
-use http::header::{ACCEPT, CONTENT_TYPE};
+use hapax_verify::{KeyRequest, Question};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
 use rustls::RootCertStore;
@@ -51,6 +51,8 @@ pub(super) enum Fault {
     Timeout,
     #[error("the sender's server cannot be reached: {0}")]
     Connection(#[from] hyper_util::client::legacy::Error),
+    #[error("the sender's server does not accept the credentials that it was asked with")]
+    Credentials,
     #[error("the sender's server answered {0}")]
     Status(StatusCode),
     #[error("the answer broke off, or is longer than {ANSWER_BYTES_MAX} bytes")]
@@ -66,6 +68,7 @@ impl Fault {
             Self::Host
             | Self::Timeout
             | Self::Connection(_)
+            | Self::Credentials
             | Self::Status(_)
             | Self::Answer
             | Self::NotAKey => Outcome::Unavailable,
@@ -90,29 +93,25 @@ impl Caller {
 
     /// A key. What is no key is a failure, and not kept: a page of an overloaded server must not stand for one.
     pub(super) async fn key(&self, request: &KeyRequest) -> Result<Vec<u8>, Fault> {
-        let bytes = self.call(&request.url, request.body.clone()).await?;
-        let looks_right = match &request.body {
-            None => contains(&bytes, b"-----BEGIN CERTIFICATE-----"),
-            Some(_) => {
-                contains(&bytes, b"\"key\"") && serde_json::from_slice::<serde_json::Value>(&bytes).is_ok()
-            }
-        };
-        if looks_right {
+        let bytes = self.call(&request.url, request.question.as_deref()).await?;
+        let is_json = || serde_json::from_slice::<serde_json::Value>(&bytes).is_ok();
+        let is_whole = request.question.is_none() || is_json();
+        if is_whole && contains(&bytes, request.expects.as_bytes()) {
             Ok(bytes.to_vec())
         } else {
             Err(Fault::NotAKey)
         }
     }
 
-    /// The answer to a GET, or with a body to a POST.
-    pub(super) async fn call(&self, url: &str, body: Option<Vec<u8>>) -> Result<Bytes, Fault> {
+    /// The answer to a GET, or with a question to a POST.
+    pub(super) async fn call(&self, url: &str, question: Option<&Question>) -> Result<Bytes, Fault> {
         let uri: Uri = url.parse().map_err(|_| Fault::Host)?;
         let client = self.client_for(&uri).ok_or(Fault::Host)?;
         let (uri, client) = match &self.server {
             Some((server, client)) => (server.instead_of(&uri).ok_or(Fault::Host)?, client),
             None => (uri, client),
         };
-        let exchange = exchange(client, request(uri, body));
+        let exchange = exchange(client, request(uri, question)?);
         tokio::time::timeout(CALL_TIMEOUT, exchange)
             .await
             .map_err(|_| Fault::Timeout)?
@@ -184,23 +183,30 @@ async fn exchange(client: &Client, request: Request<Full<Bytes>>) -> Result<Byte
         status if status.is_success() => Ok(body),
         StatusCode::NOT_FOUND | StatusCode::GONE => Err(Fault::Unknown),
         StatusCode::BAD_REQUEST if contains(&body, PLAID_UNKNOWN_KEY.as_bytes()) => Err(Fault::Unknown),
+        StatusCode::UNAUTHORIZED => Err(Fault::Credentials),
         status => Err(Fault::Status(status)),
     }
 }
 
-fn request(uri: Uri, body: Option<Vec<u8>>) -> Request<Full<Bytes>> {
-    let method = if body.is_some() { Method::POST } else { Method::GET };
-    let mut request = Request::new(Full::new(Bytes::from(body.unwrap_or_default())));
-    if method == Method::POST {
-        let json = HeaderValue::from_static("application/json");
-        request.headers_mut().insert(CONTENT_TYPE, json);
-    }
+fn request(uri: Uri, question: Option<&Question>) -> Result<Request<Full<Bytes>>, Fault> {
+    let mut request = Request::new(Full::default());
+    *request.uri_mut() = uri;
     request
         .headers_mut()
         .insert(ACCEPT, HeaderValue::from_static("*/*"));
-    *request.method_mut() = method;
-    *request.uri_mut() = uri;
-    request
+    let Some(question) = question else {
+        return Ok(request);
+    };
+    *request.method_mut() = Method::POST;
+    let content_type = HeaderValue::from_static(question.content_type);
+    request.headers_mut().insert(CONTENT_TYPE, content_type);
+    if let Some(authorization) = &question.authorization {
+        let mut value = HeaderValue::try_from(authorization).map_err(|_| Fault::Credentials)?;
+        value.set_sensitive(true);
+        request.headers_mut().insert(AUTHORIZATION, value);
+    }
+    *request.body_mut() = Full::new(Bytes::from(question.body.clone()));
+    Ok(request)
 }
 
 /// The authorities whose name has one of these words; the empty word is in every name.
@@ -226,6 +232,7 @@ mod tests {
             "https://sns.us-east-1.amazonaws.com/a.pem",
             "https://sns.cn-north-1.amazonaws.com.cn/a.pem",
             "https://api.sandbox.paypal.com/v1/notifications/certs/CERT-1",
+            "https://api-m.paypal.com/v1/notifications/verify-webhook-signature",
             "https://production.plaid.com/webhook_verification_key/get",
         ] {
             assert!(is_reached(url), "{url}");
