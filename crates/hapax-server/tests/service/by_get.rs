@@ -62,10 +62,8 @@ async fn a_callback_by_get_arrives_once_with_its_query_as_a_form() {
     );
     // What is changed is not signed, and what is not signed is no delivery.
     let changed = path.replace("delivered", "failed");
-    get(&server, &changed, &callback.headers)
-        .await
-        .is_problem(401, "signature_invalid");
-    get(&server, path, &[]).await.is_problem(401, "signature_missing");
+    assert_eq!(get(&server, &changed, &callback.headers).await.status, 401);
+    assert_eq!(get(&server, path, &[]).await.status, 401);
     server.stop().await;
     assert!(sink.rest().is_empty());
 }
