@@ -74,11 +74,10 @@ fn a_mark_before_json_hides_no_id_of_any_sender() {
     }
 }
 
-/// What of an id does not come from the hash of a body, which a mark changes.
-fn without_hash(event_id: &str) -> &str {
-    let is_hash = |text: &str| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let (rest, last) = event_id.rsplit_once(':').unwrap_or(("", event_id));
-    if is_hash(last) { rest } else { event_id }
+/// An id without what comes from the hash of a body, which a mark changes.
+fn without_hash(event_id: &str) -> Vec<&str> {
+    let is_hash = |text: &&str| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    event_id.split(':').filter(|part| !is_hash(part)).collect()
 }
 
 #[test]

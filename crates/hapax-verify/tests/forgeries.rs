@@ -298,7 +298,7 @@ fn a_template_whose_parts_can_move_is_refused_with_what_to_write() {
 #[test]
 fn an_id_that_ends_like_its_separator_is_refused() {
     let scheme = custom("signed = \"{id}..{body}\"").unwrap();
-    let identity = toml::from_str("event_id = \"header:x-id\"").unwrap();
+    let identity = toml::from_str("class = \"own-id\"\nevent_id = \"header:x-id\"").unwrap();
     let recipe = Recipe::custom(scheme, identity);
     let signer = ProviderSigner::of_proof(&recipe.proof, "secret", &Options::default()).unwrap();
     let verifier = Verifier::new(&recipe, &["secret"], &Options::default()).unwrap();
