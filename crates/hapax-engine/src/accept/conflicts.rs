@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use hapax_core::NewEvent;
 use hapax_core::store::{Claim, Error, LedgerEntry, Quarantined, Variant};
+use hapax_core::{ContentHash, NewEvent};
 use tokio::sync::mpsc;
 
 use super::cached::is_same;
@@ -138,7 +138,8 @@ impl Inner {
             self.announce(&came, &answer);
             return Decision::Known(Ok(answer));
         }
-        if source.route.on_conflict == OnConflict::Accept {
+        // What was hashed by another rule, before an upgrade, may be this very event: it is not accepted again.
+        if source.route.on_conflict == OnConflict::Accept && rule_of(first.1) == rule_of(own) {
             pending.conflicts.push(self.prepare_conflict(source, event));
             return Decision::OnceClaimed;
         }
@@ -211,6 +212,10 @@ impl Inner {
         })
         .collect()
     }
+}
+
+fn rule_of(content: Option<&ContentHash>) -> Option<&str> {
+    content.map(|content| content.rule.as_str())
 }
 
 fn unanswered() -> Untaken {

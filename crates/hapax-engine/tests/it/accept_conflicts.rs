@@ -136,6 +136,25 @@ async fn what_changes_on_a_retry_makes_no_other_content() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_was_hashed_by_another_rule_before_an_upgrade_is_kept_aside_and_not_accepted_again() {
+    let world = accepting();
+    let engine = world.start().await;
+    assert_eq!(send(&world, &engine, "one, attempt 1").await.0, "accepted");
+    let retry = || Arrival {
+        content_hash: Some(ContentHash {
+            rule: "without /attempt".to_owned(),
+            hash: BodyHash::of(b"one"),
+        }),
+        ..world.arrival("evt_1", "one, attempt 2")
+    };
+    for _ in 0..2 {
+        assert_eq!(statuses(engine.accept(vec![retry()]).await), ["conflict"]);
+        tokio::time::sleep(60 * SECOND).await;
+    }
+    assert_eq!(world.sink.seen().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_copy_is_a_duplicate_for_its_own_window_also_after_the_first_ones() {
     let mut world = accepting();
     world.limits.retain_every = SECOND;
