@@ -18,7 +18,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::catalogue::{self, Provider};
+use crate::catalogue::{self, Choice, Provider};
 use crate::identity::plain;
 use crate::sign::generate_secret;
 use crate::verdict::{Envelope, HandshakeAnswer, Identification};
@@ -170,8 +170,9 @@ impl Vector {
         if let (Err(rejection), Some(expected)) = (&result, &self.expected_response) {
             return equal("status", &expected.status, &rejection.status());
         }
+        let choice = provider.choices.iter().find(|choice| choice.vector == self.name);
         match (result, self.valid) {
-            (result, _) if self.policy.is_some() => self.compare_choice(provider, &result),
+            (result, _) if choice.is_some() || self.policy.is_some() => self.compare_choice(choice, &result),
             (Err(_), false) => Ok(()),
             (Ok(verdict), false) => Err(format!("it should be refused, and is {}", name_of(&verdict))),
             (Ok(Verdict::Events(events)), true) => self.compare_events(&events),
@@ -258,8 +259,11 @@ impl Vector {
     }
 
     /// Where receivers may choose, the catalogue says how we do.
-    fn compare_choice(&self, provider: &Provider, result: &Result<Verdict, Rejection>) -> Result<(), String> {
-        let choice = provider.choices.iter().find(|choice| choice.vector == self.name);
+    fn compare_choice(
+        &self,
+        choice: Option<&Choice>,
+        result: &Result<Verdict, Rejection>,
+    ) -> Result<(), String> {
         match (choice, result) {
             // Somebody else's question: what we do is right by definition.
             (None, _) => Ok(()),
