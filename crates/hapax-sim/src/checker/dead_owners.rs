@@ -73,7 +73,13 @@ impl<'a> State<'a> {
 
     fn note(&mut self, at: Duration, fact: &'a Fact) {
         match fact {
-            Fact::Started(process) => self.of(*process, at, |_| {}),
+            Fact::Started(process) => {
+                let health = Health {
+                    troubled: at,
+                    ..Health::default()
+                };
+                self.living.insert(*process, health);
+            }
             Fact::Leased { by, delivery, .. } => {
                 self.leases.insert(delivery, (*by, at));
             }
@@ -116,12 +122,11 @@ impl<'a> State<'a> {
         }
     }
 
+    /// Notes the trouble of a process, if it lives: one that has stopped judges nobody, whatever becomes of its connection.
     fn of(&mut self, process: Process, troubled: Duration, change: impl FnOnce(&mut Health)) {
-        if self.dead.contains_key(&process) {
-            return;
+        if let Some(health) = self.living.get_mut(&process) {
+            health.troubled = troubled;
+            change(health);
         }
-        let health = self.living.entry(process).or_default();
-        health.troubled = troubled;
-        change(health);
     }
 }

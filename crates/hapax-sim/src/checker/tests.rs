@@ -395,6 +395,19 @@ fn what_a_dead_process_holds_is_taken_back_within_fifteen_seconds() {
 }
 
 #[test]
+fn a_process_that_has_stopped_has_to_notice_nothing_also_after_it_is_reconnected() {
+    let mut facts = vec![
+        Fact::Started(TWO),
+        leased(ONE, 1, 1),
+        Fact::Fault(Fault::Killed(ONE)),
+    ];
+    facts.extend([Fault::CutOff(TWO), Fault::ShutDown(TWO), Fault::Reconnected(TWO)].map(Fact::Fault));
+    facts.extend(std::iter::repeat_n(Fact::Calm, 40));
+    facts.push(rescued(1));
+    assert_eq!(broken(facts), []);
+}
+
+#[test]
 fn nobody_has_to_notice_a_death_who_has_trouble_of_its_own() {
     for fault in [
         Fault::Paused(TWO),
