@@ -34,10 +34,8 @@ impl Cluster {
     /// The cluster that all test processes share. It keeps nothing on disk; each test takes a prefix of its own.
     pub fn shared() -> Result<Self, ServerError> {
         let nodes = shared::join("cluster", |folder| {
-            let nodes = (0..NODES).map(|index| {
-                let arguments = arguments(&[])?;
-                Node::detached(&folder.join(format!("node-{index}")), &arguments)
-            });
+            let nodes = (0..NODES)
+                .map(|index| Node::detached(&folder.join(format!("node-{index}")), || arguments(&[])));
             let cluster = Self {
                 nodes: nodes.collect::<Result<_, _>>()?,
             };
@@ -49,7 +47,7 @@ impl Cluster {
 
     /// A cluster of this test alone. `extra` are arguments for each server, such as `--appendonly yes`.
     pub fn start(extra: &[&str]) -> Result<Self, ServerError> {
-        let nodes = (0..NODES).map(|_| Node::private(folder::private()?, &arguments(extra)?));
+        let nodes = (0..NODES).map(|_| Node::private(folder::private()?, || arguments(extra)));
         let cluster = Self {
             nodes: nodes.collect::<Result<_, _>>()?,
         };

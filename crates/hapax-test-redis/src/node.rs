@@ -40,21 +40,30 @@ enum Process {
 }
 
 impl Node {
-    /// A server of ours, on a free port.
-    pub(crate) fn private(folder: PathBuf, arguments: &[String]) -> Result<Self, ServerError> {
-        let (port, child) = on_a_free_port(|port| launch(&folder, port, arguments))?;
+    /// A server of ours, on a free port. The arguments are made for each try: they may name a port, too.
+    pub(crate) fn private(
+        folder: PathBuf,
+        arguments: impl Fn() -> Result<Vec<String>, ServerError>,
+    ) -> Result<Self, ServerError> {
+        let (port, (child, arguments)) = on_a_free_port(|port| {
+            let arguments = arguments()?;
+            Ok((launch(&folder, port, &arguments)?, arguments))
+        })?;
         Ok(Self {
             folder,
             port,
-            arguments: arguments.to_vec(),
+            arguments,
             process: Mutex::new(Process::Running(child)),
         })
     }
 
     /// A server that outlives this process.
-    pub(crate) fn detached(folder: &Path, arguments: &[String]) -> Result<Self, ServerError> {
+    pub(crate) fn detached(
+        folder: &Path,
+        arguments: impl Fn() -> Result<Vec<String>, ServerError>,
+    ) -> Result<Self, ServerError> {
         std::fs::create_dir_all(folder).map_err(ServerError::io("making a folder for the server"))?;
-        let (port, ()) = on_a_free_port(|port| launch_detached(folder, port, arguments))?;
+        let (port, ()) = on_a_free_port(|port| launch_detached(folder, port, &arguments()?))?;
         Ok(Self::joined(folder.to_path_buf(), port))
     }
 

@@ -15,7 +15,7 @@ impl Server {
     /// The server that all test processes share. It keeps nothing on disk; each test takes a prefix of its own.
     pub fn shared() -> Result<Self, ServerError> {
         let mut nodes = shared::join("server", |folder| {
-            Ok(vec![Node::detached(&folder.join("node-0"), &[])?])
+            Ok(vec![Node::detached(&folder.join("node-0"), || Ok(Vec::new()))?])
         })?;
         let node = nodes.pop().ok_or(ServerError::Shared)?;
         Ok(Self { node })
@@ -23,8 +23,8 @@ impl Server {
 
     /// A server of this test alone. `arguments` are as on its command line, such as `--appendonly yes`.
     pub fn start(arguments: &[&str]) -> Result<Self, ServerError> {
-        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
-        let node = Node::private(folder::private()?, &arguments)?;
+        let arguments = || Ok(arguments.iter().map(ToString::to_string).collect());
+        let node = Node::private(folder::private()?, arguments)?;
         Ok(Self { node })
     }
 
