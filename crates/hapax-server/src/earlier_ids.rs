@@ -1,6 +1,6 @@
 //! Ids by the rule before: after an upgrade that changes the rule of a preset's ids, what came under an old id may come again
 //! and would be new. For one ledger window the old id is looked up as well. Since when a rule counts is kept in the store,
-//! so that the window has one beginning, whoever restarts.
+//! so that the window begins once, whichever process restarts.
 //!
 //! In the store a source has `identity`, whose value is `PRESET VERSION MICROSECONDS`.
 

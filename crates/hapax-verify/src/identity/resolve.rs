@@ -76,7 +76,7 @@ struct Subject<'a, 'r> {
 }
 
 impl Subject<'_, '_> {
-    /// What the event is judged by: hashed once, whoever asks.
+    /// What the event is judged by, hashed once.
     fn content(&self) -> Content {
         *self.content.get_or_init(|| {
             let read = match &self.own {

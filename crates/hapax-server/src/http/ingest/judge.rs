@@ -71,7 +71,7 @@ impl Inner {
             Ok(Verdict::Events(_)) if !delivers => Err(refused::method_not_allowed(&head.method)),
             Ok(verdict) => Ok(verdict),
             Err(rejection @ Rejection::HandshakeRefused { .. }) => Err(refused::rejection(&rejection)),
-            // Whoever does not deliver and is no handshake either is told which methods are right.
+            // Neither a delivery nor a handshake: say which methods are right.
             Err(_) if !delivers => Err(refused::method_not_allowed(&head.method)),
             Err(rejection) => Err(refused::rejection(&rejection)),
         }

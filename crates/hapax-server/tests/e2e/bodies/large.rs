@@ -31,7 +31,7 @@ async fn github_to(sink: &Sink, database: Option<&str>) -> Service {
     }
 }
 
-/// The event twice, beside small ones: whoever is large does not keep others waiting for good.
+/// The event twice, beside small ones: a large body does not keep small ones waiting.
 async fn assert_taken_once(service: &Service, sink: &Sink) {
     let sender = Sender::of("github");
     let large = push(&sender, "large-1", LARGE_BYTES);
