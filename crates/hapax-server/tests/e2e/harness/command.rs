@@ -1,6 +1,6 @@
 //! The binary as a command: arguments in, exit code and both outputs out.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -52,9 +52,14 @@ impl Outcome {
     }
 }
 
+/// The binary that is tested: the one that was built with the tests, unless `HAPAX_TEST_BINARY` names another.
+pub(crate) fn binary() -> PathBuf {
+    std::env::var_os("HAPAX_TEST_BINARY").map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_hapax")), PathBuf::from)
+}
+
 /// The binary, in this directory, with a clean environment.
 pub(crate) fn hapax(directory: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hapax"));
+    let mut command = Command::new(binary());
     command
         .current_dir(directory)
         .stdin(Stdio::null())

@@ -162,7 +162,8 @@ impl Setup {
         let mut shell = tokio::process::Command::new("sh");
         let script = format!("{before}\nexec \"$0\" serve");
         shell
-            .args(["-c", &script, env!("CARGO_BIN_EXE_hapax")])
+            .args(["-c", &script])
+            .arg(command::binary())
             .current_dir(self.path())
             .kill_on_drop(true);
         shell
