@@ -1,5 +1,7 @@
 //! Making one connection, and finding out whether it is one to the database itself.
 
+use std::error::Error as _;
+use std::io;
 use std::time::Duration;
 
 use hapax_core::Secret;
@@ -19,6 +21,7 @@ const MARKED: &str = "SELECT current_setting('hapax.direct', true) IS NOT DISTIN
 pub struct Connector {
     config: Config,
     tls: Tls,
+    verified_by_default: bool,
     timeout: Duration,
     /// What the URL says; without a word it is prepared where that is safe.
     preparing: Option<Preparing>,
@@ -51,6 +54,7 @@ impl Connector {
         config.tcp_user_timeout(silence);
         Ok(Self {
             tls: Tls::new(&target.trust)?,
+            verified_by_default: target.verified_by_default,
             config: target.config,
             timeout,
             preparing: target.preparing,
@@ -109,11 +113,17 @@ impl Connector {
     async fn open(&self, config: &Config) -> Result<Client, ConnectError> {
         // The library's own limit covers the TCP connection of each host, not the greeting.
         let hosts = u32::try_from(config.get_hosts().len().max(1)).unwrap_or(u32::MAX);
-        let connecting = config.connect(self.tls.clone());
+        let tls = self.tls.for_one_attempt();
+        let connecting = config.connect(tls.clone());
         let (client, connection) = tokio::time::timeout(self.timeout.saturating_mul(hosts), connecting)
             .await
             .map_err(|_| ConnectError::Timeout)?
-            .map_err(ConnectError::Refused)?;
+            .map_err(|error| {
+                if self.verified_by_default && !tls.has_succeeded() && !is_of_the_network(&error) {
+                    return ConnectError::Unverified(failure::describe(&error));
+                }
+                ConnectError::Refused(error)
+            })?;
         tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a database connection ended");
@@ -121,6 +131,13 @@ impl Connector {
         });
         Ok(client)
     }
+}
+
+/// Whether the server was not reached at all. The library does not say which errors are about TLS; those of the network
+/// carry the system's error and nothing else.
+fn is_of_the_network(error: &tokio_postgres::Error) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    cause.is_some_and(|cause| cause.get_ref().is_none_or(|inner| !inner.is::<rustls::Error>()))
 }
 
 impl std::fmt::Debug for Connector {
@@ -139,13 +156,20 @@ pub enum ConnectError {
     /// It cannot be reached, or says no.
     #[error(transparent)]
     Refused(tokio_postgres::Error),
+    /// It has no certificate that can be verified, and the URL does not say that it need not.
+    #[error(
+        "{0}; a database on another machine needs TLS and a certificate that can be verified, unless its URL says \
+         otherwise: add `sslrootcert=FILE` to name the authority that signed it, `sslmode=require` to encrypt without \
+         verifying, or `sslmode=disable` to send everything in plain text"
+    )]
+    Unverified(String),
 }
 
 impl ConnectError {
     /// Why, in the server's own words where there are any.
     pub(crate) fn reason(&self) -> String {
         match self {
-            Self::Timeout => self.to_string(),
+            Self::Timeout | Self::Unverified(_) => self.to_string(),
             Self::Refused(error) => failure::describe(error),
         }
     }
@@ -154,7 +178,7 @@ impl ConnectError {
     /// protocol, RDS Proxy a feature that it does not support.
     fn refuses_settings(&self) -> bool {
         match self {
-            Self::Timeout => false,
+            Self::Timeout | Self::Unverified(_) => false,
             Self::Refused(error) => error.code().is_some_and(|code| {
                 [SqlState::PROTOCOL_VIOLATION, SqlState::FEATURE_NOT_SUPPORTED].contains(code)
             }),

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use rustls::client::WebPkiServerVerifier;
@@ -20,7 +21,11 @@ use crate::url::{Roots, Trust};
 
 /// Makes TLS connections to any host.
 #[derive(Clone)]
-pub(crate) struct Tls(Arc<ClientConfig>);
+pub(crate) struct Tls {
+    config: Arc<ClientConfig>,
+    /// Whether a handshake has succeeded.
+    succeeded: Arc<AtomicBool>,
+}
 
 impl Tls {
     /// TLS that trusts as asked.
@@ -37,14 +42,35 @@ impl Tls {
             .dangerous()
             .with_custom_certificate_verifier(verifier)
             .with_no_client_auth();
-        Ok(Self(Arc::new(config)))
+        Ok(Self {
+            config: Arc::new(config),
+            succeeded: Arc::default(),
+        })
+    }
+
+    /// The same for one attempt to connect.
+    pub(crate) fn for_one_attempt(&self) -> Self {
+        Self {
+            config: Arc::clone(&self.config),
+            succeeded: Arc::default(),
+        }
+    }
+
+    /// Whether a handshake of this attempt has succeeded: what failed then is not TLS.
+    pub(crate) fn has_succeeded(&self) -> bool {
+        self.succeeded.load(Ordering::Relaxed)
     }
 }
 
 fn verifier(roots: &Roots, provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, String> {
     let mut store = RootCertStore::empty();
     match roots {
-        Roots::Public => store.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
+        Roots::System => {
+            store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            if store.is_empty() {
+                store.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+            }
+        }
         Roots::File(path) => {
             let unreadable = |error: &dyn std::fmt::Display| {
                 format!("the certificates in {} cannot be read: {error}", path.display())
@@ -161,8 +187,9 @@ where
     fn make_tls_connect(&mut self, domain: &str) -> Result<Self::TlsConnect, Self::Error> {
         let name = ServerName::try_from(domain.to_owned()).map_err(io::Error::other)?;
         Ok(Handshake {
-            connector: TlsConnector::from(Arc::clone(&self.0)),
+            connector: TlsConnector::from(Arc::clone(&self.config)),
             name,
+            succeeded: Arc::clone(&self.succeeded),
         })
     }
 }
@@ -171,6 +198,7 @@ where
 pub(crate) struct Handshake {
     connector: TlsConnector,
     name: ServerName<'static>,
+    succeeded: Arc<AtomicBool>,
 }
 
 impl<S> TlsConnect<S> for Handshake
@@ -182,7 +210,11 @@ where
     type Future = Pin<Box<dyn Future<Output = io::Result<Encrypted<S>>> + Send>>;
 
     fn connect(self, stream: S) -> Self::Future {
-        Box::pin(async move { self.connector.connect(self.name, stream).await.map(Encrypted) })
+        Box::pin(async move {
+            let stream = self.connector.connect(self.name, stream).await?;
+            self.succeeded.store(true, Ordering::Relaxed);
+            Ok(Encrypted(stream))
+        })
     }
 }
 

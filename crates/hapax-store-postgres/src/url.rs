@@ -1,9 +1,10 @@
 //! Reading the database's URL: what the client library does not know itself (`verify-ca`,
 //! `verify-full`, `sslrootcert`) is taken out first, and so is what is ours (`prepared_statements`).
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
-use tokio_postgres::config::SslMode;
+use tokio_postgres::config::{Host, SslMode};
 
 use crate::Preparing;
 
@@ -21,8 +22,8 @@ pub(crate) enum Trust {
 /// Whom to believe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Roots {
-    /// The authorities that browsers believe.
-    Public,
+    /// Those of the operating system; those that browsers trust, where it has none.
+    System,
     /// Those in a PEM file.
     File(PathBuf),
 }
@@ -32,6 +33,8 @@ pub(crate) enum Roots {
 pub(crate) struct Target {
     pub(crate) config: tokio_postgres::Config,
     pub(crate) trust: Trust,
+    /// Whether the URL says nothing of TLS, and its certificate is verified because the host is not local.
+    pub(crate) verified_by_default: bool,
     /// Whether statements are prepared, where it says so.
     pub(crate) preparing: Option<Preparing>,
 }
@@ -42,14 +45,14 @@ pub(crate) fn read(url: &str) -> Result<Target, String> {
         return Err("it does not begin with postgres://".to_owned());
     }
     let (place, query) = url.split_once('?').unwrap_or((url, ""));
-    let mut mode = "prefer".to_owned();
-    let mut roots = Roots::Public;
+    let mut mode = None;
+    let mut roots = Roots::System;
     let mut preparing = None;
     let mut rest: Vec<&str> = Vec::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         match pair.split_once('=') {
-            Some(("sslmode", value)) => value.clone_into(&mut mode),
-            Some(("sslrootcert", "system")) => roots = Roots::Public,
+            Some(("sslmode", value)) => mode = Some(value),
+            Some(("sslrootcert", "system")) => roots = Roots::System,
             Some(("prepared_statements", "true")) => preparing = Some(Preparing::Always),
             Some(("prepared_statements", "false")) => preparing = Some(Preparing::Never),
             Some(("prepared_statements", _)) => {
@@ -59,12 +62,26 @@ pub(crate) fn read(url: &str) -> Result<Target, String> {
             _ => rest.push(pair),
         }
     }
-    let (ssl_mode, trust) = match mode.as_str() {
+    let plain = if rest.is_empty() {
+        place.to_owned()
+    } else {
+        format!("{place}?{}", rest.join("&"))
+    };
+    let mut config: tokio_postgres::Config = plain
+        .parse()
+        .map_err(|_| "it is not postgres://user:password@host:port/database".to_owned())?;
+    let verified_by_default = mode.is_none() && !is_local(&config);
+    let default = if verified_by_default {
+        "verify-full"
+    } else {
+        "prefer"
+    };
+    let (ssl_mode, trust) = match mode.unwrap_or(default) {
         "disable" => (SslMode::Disable, Trust::Anyone),
         "prefer" | "allow" => (SslMode::Prefer, Trust::Anyone),
         // As libpq does: whoever names authorities wants them asked.
         "require" => match roots {
-            Roots::Public => (SslMode::Require, Trust::Anyone),
+            Roots::System => (SslMode::Require, Trust::Anyone),
             Roots::File(_) => (SslMode::Require, Trust::Authority(roots)),
         },
         "verify-ca" => (SslMode::Require, Trust::Authority(roots)),
@@ -75,20 +92,25 @@ pub(crate) fn read(url: &str) -> Result<Target, String> {
             );
         }
     };
-    let plain = if rest.is_empty() {
-        place.to_owned()
-    } else {
-        format!("{place}?{}", rest.join("&"))
-    };
-    let mut config: tokio_postgres::Config = plain
-        .parse()
-        .map_err(|_| "it is not postgres://user:password@host:port/database".to_owned())?;
     config.ssl_mode(ssl_mode);
     Ok(Target {
         config,
         trust,
+        verified_by_default,
         preparing,
     })
+}
+
+/// Whether every host is this machine: what goes there is on no wire.
+fn is_local(config: &tokio_postgres::Config) -> bool {
+    let is_named_so = |host: &Host| match host {
+        Host::Unix(_) => true,
+        Host::Tcp(name) => {
+            name.eq_ignore_ascii_case("localhost")
+                || name.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+        }
+    };
+    config.get_hosts().iter().all(is_named_so) && config.get_hostaddrs().iter().all(IpAddr::is_loopback)
 }
 
 /// Percent-decoding of one value.
@@ -118,7 +140,9 @@ mod tests {
     fn modes_mean_what_libpq_says() {
         let file = || Roots::File(PathBuf::from("/a b.pem"));
         for (query, mode, trust) in [
-            ("", SslMode::Prefer, Trust::Anyone),
+            ("", SslMode::Require, Trust::Name(Roots::System)),
+            ("?sslrootcert=/a%20b.pem", SslMode::Require, Trust::Name(file())),
+            ("?sslmode=prefer", SslMode::Prefer, Trust::Anyone),
             ("?sslmode=disable", SslMode::Disable, Trust::Anyone),
             ("?sslmode=require", SslMode::Require, Trust::Anyone),
             (
@@ -129,7 +153,7 @@ mod tests {
             (
                 "?sslmode=verify-ca",
                 SslMode::Require,
-                Trust::Authority(Roots::Public),
+                Trust::Authority(Roots::System),
             ),
             (
                 "?application_name=x&sslmode=verify-full&sslrootcert=/a%20b.pem",
@@ -144,6 +168,25 @@ mod tests {
                 "{query}"
             );
             assert_eq!(target.config.get_ports(), [5433]);
+        }
+    }
+
+    #[test]
+    fn a_certificate_is_verified_by_default_unless_every_host_is_this_machine() {
+        for (url, verified) in [
+            ("postgres://me@localhost/hapax", false),
+            ("postgres://me@127.0.0.2:5433/hapax", false),
+            ("postgres://me@[::1]/hapax", false),
+            ("postgres://me@%2Frun%2Fpostgresql/hapax", false),
+            ("postgres:///hapax?host=/run/postgresql", false),
+            ("postgres://me@localhost,db/hapax", true),
+            ("postgres://me@10.0.0.5/hapax", true),
+            ("postgres://me@localhost.example.com/hapax", true),
+            ("postgres://me@localhost/hapax?hostaddr=10.0.0.5", true),
+            ("postgres://me@db/hapax?hostaddr=127.0.0.1", true),
+            ("postgres://me@db/hapax?sslmode=prefer", false),
+        ] {
+            assert_eq!(read(url).unwrap().verified_by_default, verified, "{url}");
         }
     }
 

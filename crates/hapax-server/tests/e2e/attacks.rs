@@ -1,3 +1,4 @@
 //! One file for each kind of attack.
 
+mod postgres_tls;
 mod report;

@@ -84,3 +84,34 @@ async fn a_server_without_tls_is_refused_where_it_is_required() {
     let error = PostgresStore::open(Options::new(require)).await.unwrap_err();
     assert!(matches!(error, OpenError::Unreachable { .. }), "{error}");
 }
+
+/// Whoever sits between could otherwise read and answer everything: plain text was taken where TLS was not offered.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_on_another_machine_is_verified_unless_its_url_says_otherwise() {
+    let (plain, encrypted) = (Server::shared().unwrap(), Server::encrypted().unwrap());
+    let here = plain.database().await.unwrap();
+    let there = encrypted.database().await.unwrap();
+    let another = |database: &Database, options: &str| {
+        let options = format!("hostaddr=127.0.0.1&{options}");
+        Options::new(database.url_at("db.example.com", &options))
+    };
+    for database in [&here, &there] {
+        let error = PostgresStore::open(another(database, "")).await.unwrap_err();
+        let OpenError::Unreachable { source } = error else {
+            panic!("{error}");
+        };
+        let said = source.to_string();
+        for way_out in ["sslrootcert=FILE", "sslmode=require", "sslmode=disable"] {
+            assert!(said.contains(way_out), "{said}");
+        }
+        // This machine needs none of it.
+        let local = Options::new(database.url_at("localhost", ""));
+        PostgresStore::open(local).await.unwrap();
+    }
+    PostgresStore::open(another(&there, "sslmode=require"))
+        .await
+        .unwrap();
+    PostgresStore::open(another(&here, "sslmode=disable"))
+        .await
+        .unwrap();
+}
