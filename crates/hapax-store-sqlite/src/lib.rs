@@ -42,6 +42,7 @@ mod operations;
 mod options;
 mod outcome;
 mod pauses;
+mod private;
 mod probe;
 mod purge;
 mod queue;

@@ -3,9 +3,11 @@
 //! SQLite's own locks let several processes in; leases of this store live in one process, so a
 //! second one would take them all for void.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+
+use crate::private;
 
 /// The lock, released when dropped or when the process ends in any way.
 #[derive(Debug)]
@@ -25,12 +27,7 @@ pub(crate) enum NotLocked {
 impl Lock {
     /// Takes the lock of the database at `path`, at once or not at all.
     pub(crate) fn take(path: &Path) -> Result<Self, NotLocked> {
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(lock_path(path))
-            .map_err(NotLocked::Io)?;
+        let file = private::creating().open(lock_path(path)).map_err(NotLocked::Io)?;
         match file.try_lock() {
             Ok(()) => Ok(Self { _file: file }),
             Err(TryLockError::WouldBlock) => Err(NotLocked::Held),

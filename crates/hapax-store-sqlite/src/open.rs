@@ -15,7 +15,7 @@ use crate::connection;
 use crate::desk::{Care, Desk, Hot, State};
 use crate::failure::Failure;
 use crate::lock::{Lock, NotLocked, beside, lock_path};
-use crate::{Options, moment, rescue, schema, transfer};
+use crate::{Options, moment, private, rescue, schema, transfer};
 
 /// What every SQLite file begins with.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
@@ -156,6 +156,7 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<Opened, OpenError> 
         look_at_header(path)?;
         look_without_touching(path, options)?;
     }
+    private::prepare(path).map_err(OpenError::from_io)?;
     let log = Arc::new(Log::new(options.wal_bytes_max));
     let connection =
         connection::for_writing(path, options, log.pages_handle()).map_err(OpenError::from_sql)?;

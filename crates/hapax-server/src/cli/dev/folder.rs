@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -97,10 +97,14 @@ impl Folder {
                     path.display()
                 )
             })?;
+        tighten(path, 0o700)?;
         // Secrets do not belong into anybody's repository.
         write(&path.join(".gitignore"), "*\n")?;
         let file = path.join(SECRETS_FILE);
         let mut secrets = read(&file)?;
+        if file.exists() {
+            tighten(&file, 0o600)?;
+        }
         let known = secrets.len();
         for provider in catalogue::all() {
             if !secrets.contains_key(&provider.name) {
@@ -220,6 +224,15 @@ fn read(file: &Path) -> anyhow::Result<BTreeMap<String, Kept>> {
     }
 }
 
+/// What was made by other means, or is older than this rule, is for its owner only from now on.
+fn tighten(path: &Path, mode: u32) -> anyhow::Result<()> {
+    if fs::metadata(path)?.permissions().mode() & 0o077 != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))
+            .with_context(|| format!("{} cannot be made private", path.display()))?;
+    }
+    Ok(())
+}
+
 fn write(file: &Path, text: &str) -> anyhow::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);
@@ -236,8 +249,6 @@ fn write(file: &Path, text: &str) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
     use super::*;
     use crate::config::{Environment, parse};
 
