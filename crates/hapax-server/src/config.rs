@@ -9,10 +9,12 @@
 pub mod address;
 mod alerts;
 mod check;
+mod command_env;
 mod destination;
 mod duration;
 mod environment;
 mod events;
+mod http_url;
 pub mod keys;
 mod name;
 mod nearest;
@@ -40,11 +42,12 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 pub use alerts::{Alerts, Receiver, ReceiverKind};
-pub(crate) use destination::http_url;
+pub use command_env::CommandEnv;
 pub use destination::{Destination, KeyForm, Kind};
 pub use duration::{NotADuration, format_duration, parse_duration};
 pub use environment::Environment;
 pub use events::{EventPattern, Events};
+pub(crate) use http_url::{http_url, shown_url};
 pub use name::is_valid_name;
 pub use nearest::nearest;
 pub use outbox::Outbox;

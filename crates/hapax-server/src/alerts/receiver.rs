@@ -12,7 +12,7 @@ use hapax_verify::sign::Signer;
 
 use super::message::Message;
 use super::row::Tried;
-use crate::config::{self, ReceiverKind};
+use crate::config::{self, CommandEnv, ReceiverKind};
 use crate::destination::http::client::Client;
 use crate::destination::{SetupError, signer};
 
@@ -25,7 +25,7 @@ pub(super) struct Receiver {
 enum Kind {
     Slack(Endpoint),
     Webhook(Endpoint, Option<Box<Signer>>),
-    Command(Vec<String>),
+    Command(Vec<String>, CommandEnv),
 }
 
 /// Where a request goes, and how.
@@ -55,7 +55,7 @@ impl Receiver {
                 let signer = secret.map(|secret| signer(name, secret.expose())).transpose()?;
                 Kind::Webhook(endpoint(url), signer.map(Box::new))
             }
-            ReceiverKind::Command { argv } => Kind::Command(argv.clone()),
+            ReceiverKind::Command { argv, env } => Kind::Command(argv.clone(), env.clone()),
         };
         Ok(Self {
             kind,
@@ -68,7 +68,7 @@ impl Receiver {
         match &self.kind {
             Kind::Slack(_) => "slack",
             Kind::Webhook(..) => "webhook",
-            Kind::Command(_) => "command",
+            Kind::Command(..) => "command",
         }
     }
 
@@ -85,7 +85,7 @@ impl Receiver {
                     .post(&message.id(), signer.as_deref(), body, self.timeout)
                     .await
             }
-            Kind::Command(argv) => command::run(argv, message, self.timeout).await,
+            Kind::Command(argv, env) => command::run(argv, env, message, self.timeout).await,
         }
     }
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use hapax_core::Secret;
 
-use super::destination::{argv, check_signing_secret, http_url};
+use super::command_env::{self, CommandEnv};
+use super::destination::{argv, check_signing_secret};
+use super::http_url::http_url;
 use super::keys::{ALERTS, RECEIVER};
 use super::section::{Section, join};
 use super::{as_table, named_tables};
@@ -58,6 +60,8 @@ pub enum ReceiverKind {
     Command {
         /// The program and its arguments; at least one.
         argv: Vec<String>,
+        /// What it has of this process's environment.
+        env: CommandEnv,
     },
 }
 
@@ -132,6 +136,7 @@ fn read_receiver(mut section: Section<'_, '_, '_>) -> Option<Receiver> {
     let url = section.secret("url");
     let secret = section.secret("secret");
     let command = section.texts("command");
+    let env = command_env::read(&mut section);
     let timeout = section.duration("timeout", Duration::from_secs(10), &TIMEOUT);
     if !section.has("kind") {
         section.missing("kind", "write kind = \"slack\", \"webhook\" or \"command\"");
@@ -139,12 +144,12 @@ fn read_receiver(mut section: Section<'_, '_, '_>) -> Option<Receiver> {
     }
     let kind = match section.choice("kind", &["slack", "webhook", "command"])? {
         "slack" => {
-            refuse(&mut section, "slack", &["secret", "command"]);
+            refuse(&mut section, "slack", &["secret", "command", "env"]);
             let url = read_url(&mut section, url)?;
             ReceiverKind::Slack { url }
         }
         "webhook" => {
-            refuse(&mut section, "webhook", &["command"]);
+            refuse(&mut section, "webhook", &["command", "env"]);
             check_signing_secret(&mut section, secret.as_ref());
             let url = read_url(&mut section, url)?;
             ReceiverKind::Webhook { url, secret }
@@ -155,7 +160,7 @@ fn read_receiver(mut section: Section<'_, '_, '_>) -> Option<Receiver> {
                 section.missing("command", "write it like [\"./on-alert.sh\"]");
             }
             let argv = argv(&mut section, command)?;
-            ReceiverKind::Command { argv }
+            ReceiverKind::Command { argv, env }
         }
     };
     Some(Receiver { kind, timeout })

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::command_env;
 use super::duration::format_duration;
 use super::nearest::suggestion;
 use super::report::Report;
@@ -22,6 +23,7 @@ pub(super) fn check(config: &Config, declared: &BTreeSet<&str>, report: &mut Rep
     never_on_a_cluster(config, report);
     handed_over(config, report);
     leftovers(config, report);
+    command_env::check(config, report);
 }
 
 /// Only Redis answers before its replicas have an event.

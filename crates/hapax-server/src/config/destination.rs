@@ -1,7 +1,6 @@
 //! `[destinations.NAME]`.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -10,9 +9,10 @@ use hapax_verify::identity::Place;
 use hapax_verify::sign::Signer;
 use hapax_verify::{Field, catalogue};
 
-use super::address::is_forbidden;
+use super::command_env::{self, CommandEnv};
 use super::duration::format_duration;
 use super::events::{EventPattern, Events};
+use super::http_url::http_url;
 use super::keys::{BACKOFF, DESTINATION};
 use super::name::parse_name;
 use super::rate::Rate;
@@ -73,6 +73,8 @@ pub enum Kind {
     Command {
         /// The program and its arguments; at least one.
         argv: Vec<String>,
+        /// What it has of this process's environment.
+        env: CommandEnv,
     },
     /// Statements that are run in a transaction.
     Sql(Box<Sql>),
@@ -154,10 +156,11 @@ const fn concurrency_of(kind: Option<&Kind>) -> u32 {
 
 fn read_kind(section: &mut Section<'_, '_, '_>) -> Option<Kind> {
     // Everything is read whatever the kind is, so that a mistake in any of it is reported now.
-    let url = section.text("url");
+    let url = section.reference("url");
     let secret = section.secret("secret");
     let key_form = read_key_form(section);
     let command = section.texts("command");
+    let env = command_env::read(section);
     let sql = sql::Keys::read(section);
     if !section.has("kind") {
         section.missing("kind", "write kind = \"http\", \"command\" or \"sql\"");
@@ -165,9 +168,9 @@ fn read_kind(section: &mut Section<'_, '_, '_>) -> Option<Kind> {
     }
     match section.choice("kind", &["http", "command", "sql"])? {
         "http" => read_http(section, url, secret, key_form),
-        "command" => read_command(section, command),
+        "command" => read_command(section, command, env),
         _ => {
-            refuse_others(section, "sql", &["command", "secret", "idempotency_key"]);
+            refuse_others(section, "sql", &["command", "env", "secret", "idempotency_key"]);
             sql.mean(section, url).map(|sql| Kind::Sql(Box::new(sql)))
         }
     }
@@ -185,11 +188,11 @@ pub(super) fn read_key_form(section: &mut Section<'_, '_, '_>) -> KeyForm {
 
 fn read_http(
     section: &mut Section<'_, '_, '_>,
-    url: Option<String>,
+    url: Option<Secret>,
     secret: Option<Secret>,
     key_form: KeyForm,
 ) -> Option<Kind> {
-    refuse_others(section, "http", &["command"]);
+    refuse_others(section, "http", &["command", "env"]);
     refuse_others(section, "http", &SQL_KEYS);
     if !section.has("url") {
         section.missing(
@@ -198,7 +201,7 @@ fn read_http(
         );
     }
     check_signing_secret(section, secret.as_ref());
-    let url = http_url(&url?)
+    let url = http_url(url?.expose())
         .map_err(|error| section.problem("url", error))
         .ok()?;
     Some(Kind::Http {
@@ -208,7 +211,11 @@ fn read_http(
     })
 }
 
-fn read_command(section: &mut Section<'_, '_, '_>, command: Option<Vec<(String, String)>>) -> Option<Kind> {
+fn read_command(
+    section: &mut Section<'_, '_, '_>,
+    command: Option<Vec<(String, String)>>,
+    env: CommandEnv,
+) -> Option<Kind> {
     refuse_others(section, "command", &["url", "secret", "idempotency_key"]);
     refuse_others(section, "command", &SQL_KEYS);
     if !section.has("command") {
@@ -218,7 +225,7 @@ fn read_command(section: &mut Section<'_, '_, '_>, command: Option<Vec<(String, 
         );
     }
     let argv = argv(section, command)?;
-    Some(Kind::Command { argv })
+    Some(Kind::Command { argv, env })
 }
 
 /// A program and its arguments.
@@ -266,44 +273,6 @@ pub(super) fn check_signing_secret(section: &mut Section<'_, '_, '_>, secret: Op
             "secret",
             format_args!("{error} (Standard Webhooks: \"whsec_\" and base64)"),
         );
-    }
-}
-
-pub(crate) fn http_url(text: &str) -> Result<http::Uri, String> {
-    let example = "write it like \"http://127.0.0.1:3000/webhooks\"";
-    // Checked first, so that no message below repeats a password.
-    if text
-        .split('/')
-        .nth(2)
-        .is_some_and(|authority| authority.contains('@'))
-    {
-        return Err(
-            "a user name or password in the URL is not sent; remove it, and set `secret` to sign requests"
-                .to_owned(),
-        );
-    }
-    let uri: http::Uri = text
-        .parse()
-        .map_err(|_| format!("\"{text}\" is not a URL; {example}"))?;
-    if !matches!(uri.scheme_str(), Some("http" | "https")) {
-        return Err(format!(
-            "\"{text}\" does not begin with http:// or https://; {example}"
-        ));
-    }
-    if text.contains('#') {
-        return Err("a fragment (`#`) is not sent; remove it".to_owned());
-    }
-    let host = uri
-        .host()
-        .unwrap_or_default()
-        .trim_start_matches('[')
-        .trim_end_matches(']');
-    if host.is_empty() {
-        return Err(format!("\"{text}\" has no host; {example}"));
-    }
-    match host.parse::<IpAddr>().ok().and_then(is_forbidden) {
-        Some(why) => Err(format!("nothing is delivered to {host}: {why}")),
-        None => Ok(uri),
     }
 }
 

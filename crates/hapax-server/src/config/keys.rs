@@ -39,6 +39,13 @@ const SECRET: &str = "secret";
 const REQUIRED: &str = "required";
 const NONE: &str = "none";
 
+const COMMAND_ENV: Key = key(
+    "env",
+    "list of texts",
+    "`[\"PATH\", \"HOME\", \"LANG\", \"LC_ALL\", \"TZ\", \"TMPDIR\"]`",
+    "`command`: which variables of the environment the program is given; it has no others but those that tell it what happened (`HAPAX_…`, `TRACEPARENT`). Variables that this file reads as secrets are refused.",
+);
+
 /// The tables that may stand at the top.
 pub static TOP: Table = Table {
     header: "hapax.toml",
@@ -129,7 +136,7 @@ pub static STORE: Table = Table {
         "url",
         "URL",
         "`sqlite:hapax.db`",
-        "`sqlite:PATH`, where a relative path begins at the working directory; or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with `?sslmode=verify-full` and the like, for any number of replicas; or `redis://USER:PASSWORD@HOST:PORT/DATABASE` or `redis-cluster://HOST:PORT,HOST:PORT`, or either with `rediss` for TLS, with `?prefix=` and `shards=`, for very high volume.",
+        "`sqlite:PATH`, where a relative path begins at the working directory; or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, for any number of replicas, over TLS with a verified certificate unless the host is this machine or `?sslmode=` says otherwise; or `redis://USER:PASSWORD@HOST:PORT/DATABASE` or `redis-cluster://HOST:PORT,HOST:PORT`, or either with `rediss` for TLS, with `?prefix=` and `shards=`, for very high volume. `env:NAME` and `file:PATH` keep its password out of the file.",
     )],
 };
 
@@ -368,7 +375,7 @@ pub static DESTINATION: Table = Table {
             "url",
             "URL",
             REQUIRED,
-            "`http`: where to send; link-local and metadata addresses are refused. `sql`: the database, `postgres://…` or `sqlite:app.db`; `env:NAME` and `file:PATH` keep its password out of the file.",
+            "`http`: where to send; link-local and metadata addresses are refused. `sql`: the database, `postgres://…` or `sqlite:app.db`. `env:NAME` and `file:PATH` keep tokens and passwords out of the file; it is shown without user name, password and query.",
         ),
         key(
             "secret",
@@ -388,6 +395,7 @@ pub static DESTINATION: Table = Table {
             REQUIRED,
             "`command`: the program and its arguments; no shell. The body is on stdin, exit 0 means done.",
         ),
+        COMMAND_ENV,
         key(
             "statements",
             "list of texts",
@@ -770,6 +778,7 @@ pub static RECEIVER: Table = Table {
             NONE,
             "`command`: the program and its arguments, without a shell in between. Exit code 0 means told.",
         ),
+        COMMAND_ENV,
         key(
             "timeout",
             DURATION,

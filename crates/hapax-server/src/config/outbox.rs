@@ -60,8 +60,8 @@ pub(super) fn read(name: &str, mut section: Section<'_, '_, '_>) -> Option<Outbo
             "an outbox needs it, such as \"postgres://user@host/database\"",
         );
     }
-    let url = section.text("url");
-    let url = url.and_then(|text| read_url(&mut section, &text));
+    let url = section.reference("url");
+    let url = url.and_then(|url| read_url(&mut section, &url));
     let secret = section.secret("secret");
     check_signing_secret(&mut section, secret.as_ref());
     let on_dead = match section.choice("on_dead", &["hold", "skip"]) {

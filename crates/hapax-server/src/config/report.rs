@@ -23,6 +23,16 @@ impl Origins {
         self.places.get(path).cloned().unwrap_or(Place::Nowhere)
     }
 
+    /// Every variable of the environment that holds a secret.
+    pub(super) fn secret_variables(&self) -> impl Iterator<Item = &str> {
+        self.secrets.values().filter_map(|origin| {
+            let SecretOrigin::Variable(name) = origin else {
+                return None;
+            };
+            Some(name.as_str())
+        })
+    }
+
     /// Where the secret at `path` comes from.
     pub fn secret(&self, path: &str) -> Option<&SecretOrigin> {
         self.secrets.get(path)
@@ -89,14 +99,20 @@ impl<'a> Report<'a> {
 
     /// The secret that `reference` names, or a problem at `path`.
     pub(super) fn secret(&mut self, path: &str, reference: &str) -> Option<Secret> {
+        let secret = self.reference(path, reference)?;
+        if self.origins.secret(path) == Some(&SecretOrigin::Literal) {
+            self.warn(
+                path,
+                "the secret stands in the file; \"env:NAME\" or \"file:PATH\" keep it out",
+            );
+        }
+        Some(secret)
+    }
+
+    /// The same for what may stand in the file.
+    pub(super) fn reference(&mut self, path: &str, reference: &str) -> Option<Secret> {
         match resolve_secret(reference, self.environment) {
             Ok((secret, origin)) => {
-                if origin == SecretOrigin::Literal {
-                    self.warn(
-                        path,
-                        "the secret stands in the file; \"env:NAME\" or \"file:PATH\" keep it out",
-                    );
-                }
                 self.origins.secrets.insert(path.to_owned(), origin);
                 Some(secret)
             }

@@ -244,6 +244,13 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         self.report.secret(&path, &reference)
     }
 
+    /// A value that may hold a secret and need not: a reference is followed, and a literal is nothing to warn of.
+    pub(super) fn reference(&mut self, name: &str) -> Option<Secret> {
+        let reference = self.text(name)?;
+        let path = self.path(name);
+        self.report.reference(&path, &reference)
+    }
+
     /// A table of secrets, by name.
     pub(super) fn secrets_by_name(&mut self, name: &str) -> Vec<(String, Secret)> {
         let table = self.table(name).and_then(|value| value.get_ref().as_table());

@@ -164,7 +164,11 @@ fn check_reachable(section: &mut Section<'_, '_, '_>, admin_listen: SocketAddr, 
 }
 
 pub(super) fn read_store(mut section: Section<'_, '_, '_>) -> Store {
-    let url = section.parsed("url", str::parse::<StoreUrl>);
+    let url = section.reference("url");
+    let url = url.and_then(|url| {
+        let read = url.expose().parse::<StoreUrl>();
+        read.map_err(|error| section.problem("url", error)).ok()
+    });
     Store {
         url: url.unwrap_or_else(|| StoreUrl::Sqlite(PathBuf::from("hapax.db"))),
     }

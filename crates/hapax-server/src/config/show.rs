@@ -8,6 +8,7 @@ use hapax_verify::{OptionKind, OptionSpec, OptionValue};
 use toml::Value;
 
 use super::duration::format_duration;
+use super::http_url::shown_url;
 use super::size::format_size;
 use super::{
     Ack, Config, Destination, Events, Kind, Outbox, Receiver, ReceiverKind, Source, Sql, Statement, Traces,
@@ -210,15 +211,16 @@ impl Config {
                 key_form,
             } => {
                 values.push(("kind", "http".into()));
-                values.push(("url", url.to_string().into()));
+                values.push(("url", shown_url(url).into()));
                 if secret.is_some() {
                     values.push(("secret", self.hidden(&format!("{path}.secret"))));
                 }
                 values.push(("idempotency_key", key_form.as_str().into()));
             }
-            Kind::Command { argv } => {
+            Kind::Command { argv, env } => {
                 values.push(("kind", "command".into()));
                 values.push(("command", argv.clone().into()));
+                values.push(("env", env.names().to_vec().into()));
             }
             Kind::Sql(sql) => values.extend(sql_values(sql)),
         }
@@ -288,7 +290,10 @@ impl Config {
                 values.push(("url", self.hidden(&format!("{path}.url"))));
                 values.push(("secret", self.hidden(&format!("{path}.secret"))));
             }
-            ReceiverKind::Command { argv } => values.push(("command", argv.clone().into())),
+            ReceiverKind::Command { argv, env } => {
+                values.push(("command", argv.clone().into()));
+                values.push(("env", env.names().to_vec().into()));
+            }
         }
         values.push(("timeout", format_duration(receiver.timeout).into()));
         Shown { path, values }

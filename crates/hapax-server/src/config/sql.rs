@@ -83,7 +83,7 @@ impl<'doc> Keys<'doc> {
     }
 
     /// What they mean together.
-    pub(super) fn mean(self, section: &mut Section<'_, '_, '_>, url: Option<String>) -> Option<Sql> {
+    pub(super) fn mean(self, section: &mut Section<'_, '_, '_>, url: Option<Secret>) -> Option<Sql> {
         if !section.has("url") {
             section.missing(
                 "url",
@@ -111,15 +111,8 @@ impl<'doc> Keys<'doc> {
     }
 }
 
-pub(super) fn read_url(section: &mut Section<'_, '_, '_>, text: &str) -> Option<SqlUrl> {
-    // A reference keeps the password out of the file; a literal need not hold one.
-    let secret = if text.starts_with("env:") || text.starts_with("file:") {
-        let path = section.path("url");
-        section.report.secret(&path, text)?
-    } else {
-        Secret::new(text)
-    };
-    match secret.expose().parse() {
+pub(super) fn read_url(section: &mut Section<'_, '_, '_>, url: &Secret) -> Option<SqlUrl> {
+    match url.expose().parse() {
         Ok(StoreUrl::Postgres(url)) => Some(SqlUrl::Postgres(url)),
         Ok(StoreUrl::Sqlite(path)) => Some(SqlUrl::Sqlite(path)),
         // A Redis has no transaction that an effect and its row of the inbox could share.

@@ -10,8 +10,8 @@ use std::time::Duration;
 use hapax_core::Secret;
 use http::{HeaderName, HeaderValue, Uri};
 
-use super::destination::http_url;
 use super::environment::NoVariable;
+use super::http_url::http_url;
 use super::problem::Place;
 use super::report::Report;
 use super::section::Section;

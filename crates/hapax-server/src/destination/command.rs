@@ -14,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
+use crate::config::CommandEnv;
 use crate::telemetry::traces::context::{self, Parent, Propagation};
 use group::Group;
 use tail::Tail;
@@ -28,6 +29,8 @@ const OUTPUT_GRACE: Duration = Duration::from_millis(200);
 pub struct CommandTarget {
     /// The program and its arguments. There is no shell in between.
     pub argv: Vec<String>,
+    /// What it has of our environment.
+    pub env: CommandEnv,
     /// After this long it is killed, with everything it started.
     pub timeout: Duration,
     /// What it is told of an event's trace.
@@ -36,7 +39,7 @@ pub struct CommandTarget {
 
 impl CommandTarget {
     pub(super) async fn deliver(&self, delivery: &Leased) -> Answer {
-        let mut command = match program(&self.argv) {
+        let mut command = match program(&self.argv, &self.env) {
             Ok(command) => command,
             Err(message) => return Answer::failed(ErrorClass::Exit, message),
         };
@@ -64,16 +67,17 @@ impl CommandTarget {
     }
 }
 
-/// A program that runs in a group of its own, and is fed and listened to.
-pub(crate) fn program(argv: &[String]) -> Result<Command, String> {
+/// A program that runs in a group of its own, and is fed and listened to. Of our environment, where every secret is, it
+/// gets `env` alone.
+pub(crate) fn program(argv: &[String], env: &CommandEnv) -> Result<Command, String> {
     let (program, arguments) = argv
         .split_first()
         .ok_or_else(|| "the command is empty; set `command`".to_owned())?;
     let mut command = Command::new(program);
     command
         .args(arguments)
-        // The operator's token is not the handler's business.
-        .env_remove("HAPAX_ADMIN_TOKEN")
+        .env_clear()
+        .envs(env.iter())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

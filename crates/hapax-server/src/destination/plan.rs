@@ -117,8 +117,9 @@ pub fn targets(
                 batch_headers: Arc::clone(&batch_headers),
                 propagation,
             })),
-            Kind::Command { argv } => Target::Command(CommandTarget {
+            Kind::Command { argv, env } => Target::Command(CommandTarget {
                 argv: argv.clone(),
+                env: env.clone(),
                 timeout: destination.timeout,
                 propagation,
             }),

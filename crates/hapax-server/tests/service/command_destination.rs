@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use hapax_core::{ErrorClass, Headers, Leased};
 use hapax_engine::{Answer, Reply, Transport as _};
+use hapax_server::config::{CommandEnv, Environment};
 use hapax_server::destination::{CommandTarget, Destinations, Target};
 use hapax_server::telemetry::traces::context::{Parent, Propagation};
 
@@ -17,6 +18,7 @@ use super::wire::PATIENCE;
 async fn run_delivery(argv: &[&str], timeout: Duration, delivery: &Leased) -> Answer {
     let target = CommandTarget {
         propagation: Propagation::PassOn,
+        env: CommandEnv::usual(&Environment::of_process()),
         argv: argv.iter().map(|&argument| argument.to_owned()).collect(),
         timeout,
     };

@@ -7,10 +7,11 @@ use hapax_engine::Reply;
 
 use super::super::message::Message;
 use super::super::row::Tried;
+use crate::config::CommandEnv;
 use crate::destination::command;
 
-pub(super) async fn run(argv: &[String], message: &Message, limit: Duration) -> Tried {
-    let mut program = match command::program(argv) {
+pub(super) async fn run(argv: &[String], env: &CommandEnv, message: &Message, limit: Duration) -> Tried {
+    let mut program = match command::program(argv, env) {
         Ok(program) => program,
         Err(why) => return Tried::Refused(why),
     };

@@ -22,7 +22,7 @@ pub(super) async fn check(config: &Config) -> Vec<Check> {
         let check_name = format!("destination {name}");
         checks.push(match &destination.kind {
             Kind::Http { url, .. } => http(check_name, url).await,
-            Kind::Command { argv } => command(check_name, argv.first().map_or("", String::as_str)),
+            Kind::Command { argv, .. } => command(check_name, argv.first().map_or("", String::as_str)),
             Kind::Sql(target) => sql(check_name, target).await,
         });
     }

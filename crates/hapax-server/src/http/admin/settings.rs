@@ -2,12 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use http::Uri;
-
 use super::access::Access;
 use super::state::{DestinationSettings, Settings, SourceFacts};
 use super::views::SourceView;
-use crate::config::{Config, Destination, Kind, Outbox, Source};
+use crate::config::{Config, Destination, Kind, Outbox, Source, shown_url};
 use crate::destination::{OUTBOX_LEDGER_WINDOW, OUTBOX_PAYLOAD_RETENTION};
 use crate::outbox::full_name;
 
@@ -126,9 +124,9 @@ fn outbox_destination(outbox: &Outbox) -> DestinationSettings {
 
 fn destination(destination: &Destination) -> DestinationSettings {
     let (kind, target) = match &destination.kind {
-        Kind::Http { url, .. } => ("http", without_credentials(url)),
+        Kind::Http { url, .. } => ("http", shown_url(url)),
         // Arguments may be secrets; the program is not.
-        Kind::Command { argv } => ("command", argv.first().cloned().unwrap_or_default()),
+        Kind::Command { argv, .. } => ("command", argv.first().cloned().unwrap_or_default()),
         Kind::Sql(sql) => ("sql", sql.url.to_string()),
     };
     DestinationSettings {
@@ -136,27 +134,5 @@ fn destination(destination: &Destination) -> DestinationSettings {
         id: destination.id.clone(),
         kind: kind.to_owned(),
         target,
-    }
-}
-
-/// A URL without user name, password and query, where tokens are found.
-fn without_credentials(url: &Uri) -> String {
-    let authority = url.authority().map_or("", http::uri::Authority::as_str);
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    format!("{}://{host}{}", url.scheme_str().unwrap_or("http"), url.path())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_url_is_shown_without_what_may_be_secret() {
-        let shown = |url: &str| without_credentials(&url.parse().unwrap());
-        assert_eq!(
-            shown("https://user:hunter2@example.com:8443/hook?token=x"),
-            "https://example.com:8443/hook"
-        );
-        assert_eq!(shown("http://127.0.0.1:3000"), "http://127.0.0.1:3000/");
     }
 }

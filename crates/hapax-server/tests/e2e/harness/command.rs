@@ -54,7 +54,8 @@ impl Outcome {
 
 /// The binary that is tested: the one that was built with the tests, unless `HAPAX_TEST_BINARY` names another.
 pub(crate) fn binary() -> PathBuf {
-    std::env::var_os("HAPAX_TEST_BINARY").map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_hapax")), PathBuf::from)
+    std::env::var_os("HAPAX_TEST_BINARY")
+        .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_hapax")), PathBuf::from)
 }
 
 /// The binary, in this directory, with a clean environment.
