@@ -8,6 +8,7 @@
 
 pub mod address;
 mod alerts;
+mod allowed_targets;
 mod check;
 mod command_env;
 mod destination;
@@ -18,6 +19,7 @@ mod http_url;
 pub mod keys;
 mod name;
 mod nearest;
+mod network;
 mod number;
 mod outbox;
 mod overlay;
@@ -42,12 +44,13 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 pub use alerts::{Alerts, Receiver, ReceiverKind};
+pub use allowed_targets::AllowedTargets;
 pub use command_env::CommandEnv;
 pub use destination::{Destination, KeyForm, Kind};
 pub use duration::{NotADuration, format_duration, parse_duration};
 pub use environment::Environment;
 pub use events::{EventPattern, Events};
-pub(crate) use http_url::{http_url, shown_url};
+pub(crate) use http_url::{http_url, origin_of, shown_url};
 pub use name::is_valid_name;
 pub use nearest::nearest;
 pub use outbox::Outbox;

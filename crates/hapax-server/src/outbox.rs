@@ -10,6 +10,7 @@
 mod postgres;
 mod relay;
 mod row;
+mod shown;
 mod sqlite;
 mod status;
 mod table;
@@ -26,6 +27,7 @@ use crate::config::{Config, Outbox, SqlUrl};
 use crate::destination::signed_id;
 use crate::telemetry::{Metrics, Tracer};
 use relay::Relay;
+pub(crate) use shown::instead_of;
 pub(crate) use status::Health;
 use status::Status;
 pub(crate) use table::{COUNT_MAX, Counts, Examined, RefusedRow, Table, TableError};

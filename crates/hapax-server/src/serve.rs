@@ -126,7 +126,9 @@ impl Server {
             Arc::clone(&clock),
         )?;
         let (tracer, exporting) = trace(&config, &tuning.lookup, &metrics)?;
-        let client = Client::new(tuning.lookup)?;
+        let listen = ingest_socket.local_addr().map_err(StartError::Address)?;
+        let admin_listen = admin_socket.local_addr().map_err(StartError::Address)?;
+        let client = Client::new(tuning.lookup)?.listening_on(vec![listen, admin_listen]);
         let targets = targets(&config, &client, &clock, tracer.propagation())?;
         let destinations = Arc::new(Destinations::new(targets));
         let random = Arc::new(SystemRandom::new());
@@ -160,7 +162,6 @@ impl Server {
             keys,
             tracer: tracer.clone(),
         });
-        let listen = ingest_socket.local_addr().map_err(StartError::Address)?;
         let settings = Arc::new(ArcSwap::from_pointee(shown(&config, listen)));
         let readiness = Readiness::default();
         let alerts = Arc::new(Alerts::new(

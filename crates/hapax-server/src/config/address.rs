@@ -1,18 +1,28 @@
 //! Which addresses no delivery may go to.
 //!
-//! Loopback and private ranges are allowed: that is where handlers live. What is refused has no handler behind it, or
-//! hands out the machine's credentials to whoever asks.
+//! Destinations of the configuration may be on loopback and in private ranges: that is where handlers live. What is refused
+//! has no handler behind it, or hands out the machine's credentials to whoever asks. A URL that comes from data may only
+//! lead to the public Internet.
+
+mod public;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+pub(crate) use public::is_not_public;
+
 /// Why nothing may be delivered to this address; `None` if it may.
 pub fn is_forbidden(ip: IpAddr) -> Option<&'static str> {
-    match ip {
+    match normal(ip) {
         IpAddr::V4(ip) => forbidden_v4(ip),
-        IpAddr::V6(ip) => match embedded_v4(ip) {
-            Some(embedded) => forbidden_v4(embedded),
-            None => forbidden_v6(ip),
-        },
+        IpAddr::V6(ip) => forbidden_v6(ip),
+    }
+}
+
+/// The address that is meant: the IPv4 one, where an IPv6 address only stands for it.
+pub(crate) fn normal(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V4(_) => ip,
+        IpAddr::V6(v6) => embedded_v4(v6).map_or(ip, IpAddr::V4),
     }
 }
 

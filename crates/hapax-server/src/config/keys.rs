@@ -550,6 +550,12 @@ pub static OUTBOX: Table = Table {
             "How many rows are claimed at a time.",
         ),
         key(
+            "allow_targets",
+            "texts",
+            "`[]`",
+            "Rows of kind `http`: which hosts that are not public they may name: ranges of addresses and names of hosts, such as `[\"10.1.0.0/16\", \"internal.example.com\"]`. Without it rows reach public addresses alone. Link-local and metadata addresses and the listeners of Hapax itself are refused in any case. A refused call is a dead letter at once.",
+        ),
+        key(
             "timeout",
             DURATION,
             "`10s`",

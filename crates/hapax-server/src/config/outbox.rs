@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use hapax_core::{Backoff, OnDead, Secret};
 
+use super::allowed_targets::{self, AllowedTargets};
 use super::destination::{
     CONCURRENCY, KeyForm, MAX_ATTEMPTS, TIMEOUT, check_signing_secret, read_backoff, read_key_form,
 };
@@ -30,6 +31,8 @@ pub struct Outbox {
     pub retention: Duration,
     /// Rows claimed at one time.
     pub batch: u32,
+    /// Which addresses that are not public a row may name.
+    pub allow_targets: AllowedTargets,
     /// How long one attempt at a URL may take.
     pub timeout: Duration,
     /// Signs the requests by Standard Webhooks.
@@ -73,6 +76,7 @@ pub(super) fn read(name: &str, mut section: Section<'_, '_, '_>) -> Option<Outbo
         poll: section.duration("poll", Duration::from_secs(1), &POLL),
         retention: section.duration("retention", Duration::from_secs(86_400), &RETENTION),
         batch: section.integer("batch", 100, &BATCH),
+        allow_targets: allowed_targets::read(&mut section),
         timeout: section.duration("timeout", Duration::from_secs(10), &TIMEOUT),
         secret,
         key_form: read_key_form(&mut section),

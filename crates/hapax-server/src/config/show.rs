@@ -254,6 +254,7 @@ impl Config {
             ("poll", format_duration(outbox.poll).into()),
             ("retention", format_duration(outbox.retention).into()),
             ("batch", i64::from(outbox.batch).into()),
+            ("allow_targets", outbox.allow_targets.as_written().into()),
             ("timeout", format_duration(outbox.timeout).into()),
         ];
         if outbox.secret.is_some() {

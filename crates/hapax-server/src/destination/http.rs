@@ -1,20 +1,21 @@
 //! The `http` destination: one request for each attempt, as INTERFACE.md describes it.
 //!
-//! Redirects are not followed, and no connection is made to a forbidden address, whatever name leads there.
+//! Redirects are not followed, and no connection is made to an address that its guard forbids, whatever name leads there.
 
 pub mod client;
+mod connector;
+mod guard;
 mod headers;
-mod resolver;
+mod lookup;
 
 use std::collections::HashMap;
 use std::error::Error as StdError;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use hapax_core::{Clock, ErrorClass, Leased, SourceName};
-use hapax_engine::Answer;
+use hapax_engine::{Answer, Reply};
 use hapax_verify::sign::Signer;
 use http::{Method, Request, Uri};
 use http_body_util::Full;
@@ -22,12 +23,11 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{BatchHeaders, answer, excerpt};
 use crate::config::KeyForm;
-use crate::config::address::is_forbidden;
-use crate::outbox::{TARGET_HEADER, webhook_id};
+use crate::outbox::{TARGET_HEADER, is_outbox, webhook_id};
 use crate::telemetry::traces::context::Propagation;
 use client::Client;
-use resolver::Blocked;
-pub use resolver::Lookup;
+use guard::Blocked;
+pub use lookup::Lookup;
 
 /// Bytes of an error's words that are kept.
 const MESSAGE_CHARS_MAX: usize = 500;
@@ -45,6 +45,8 @@ impl Address {
     fn of(&self, delivery: &Leased) -> Option<Uri> {
         match self {
             Self::Fixed(url) => Some(url.clone()),
+            // A sender may write any header into a webhook, and names nothing by it.
+            Self::OfEvent if !is_outbox(&delivery.event.source) => None,
             Self::OfEvent => {
                 let target = delivery.event.headers.get(TARGET_HEADER)?;
                 Uri::try_from(target).ok()
@@ -61,7 +63,7 @@ pub struct HttpTarget {
     pub signer: Option<Signer>,
     /// After this long an attempt has failed.
     pub timeout: Duration,
-    /// The connections, shared by all destinations.
+    /// The connections: shared by all destinations, but not with the rows of an outbox.
     pub client: Client,
     /// Time.
     pub clock: Arc<dyn Clock>,
@@ -79,9 +81,6 @@ impl HttpTarget {
         let Some(url) = self.url.of(delivery) else {
             return Answer::failed(ErrorClass::Protocol, "the event names no URL to call");
         };
-        if let Some((ip, reason)) = forbidden_literal(&url) {
-            return Answer::failed(ErrorClass::Blocked, format!("{ip} may not be called: {reason}"));
-        }
         let deadline = Instant::now() + self.timeout;
         let request = self.request(delivery, url);
         match timeout_at(deadline, self.client.request(request)).await {
@@ -89,12 +88,36 @@ impl HttpTarget {
                 ErrorClass::Timeout,
                 format!("no answer within {} ms", self.timeout.as_millis()),
             ),
-            Ok(Err(error)) => failure(&error),
+            Ok(Err(error)) => self.failure(&error),
             Ok(Ok(response)) => {
                 let (head, body) = response.into_parts();
                 let excerpt = excerpt::read(body, deadline).await;
                 answer::judge(head.status, &head.headers, excerpt, &*self.clock)
             }
+        }
+    }
+
+    fn failure(&self, error: &hyper_util::client::legacy::Error) -> Answer {
+        let class = if find::<Blocked>(error).is_some() {
+            ErrorClass::Blocked
+        } else if find::<std::io::Error>(error).is_some_and(|io| io.kind() == std::io::ErrorKind::TimedOut) {
+            ErrorClass::Timeout
+        } else if error.is_connect() {
+            ErrorClass::Connect
+        } else {
+            ErrorClass::Protocol
+        };
+        let failed = Answer::failed(class, words(error));
+        match (&self.url, class) {
+            // Somebody has to change the row or the configuration; asking again changes nothing.
+            (Address::OfEvent, ErrorClass::Blocked) => Answer {
+                reply: Reply::Refused {
+                    class,
+                    message: words(error),
+                },
+                ..failed
+            },
+            _ => failed,
         }
     }
 
@@ -130,14 +153,6 @@ impl HttpTarget {
     }
 }
 
-/// An address in the URL itself never meets the resolver, so it is judged here.
-pub(crate) fn forbidden_literal(url: &Uri) -> Option<(IpAddr, &'static str)> {
-    let host = url.host()?;
-    let literal = host.trim_start_matches('[').trim_end_matches(']');
-    let ip: IpAddr = literal.parse().ok()?;
-    is_forbidden(ip).map(|reason| (ip, reason))
-}
-
 impl std::fmt::Debug for HttpTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Of the URL only the host: its query may hold a token.
@@ -149,19 +164,6 @@ impl std::fmt::Debug for HttpTarget {
             .field("host", &host)
             .finish_non_exhaustive()
     }
-}
-
-fn failure(error: &hyper_util::client::legacy::Error) -> Answer {
-    let class = if find::<Blocked>(error).is_some() {
-        ErrorClass::Blocked
-    } else if find::<std::io::Error>(error).is_some_and(|io| io.kind() == std::io::ErrorKind::TimedOut) {
-        ErrorClass::Timeout
-    } else if error.is_connect() {
-        ErrorClass::Connect
-    } else {
-        ErrorClass::Protocol
-    };
-    Answer::failed(class, words(error))
 }
 
 fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {

@@ -2,5 +2,6 @@
 
 mod commands;
 mod files;
+mod outbox_targets;
 mod postgres_tls;
 mod report;

@@ -22,7 +22,7 @@ fn setup(app: &App, sink: &Sink) -> Setup {
 /// The same, with more lines about the outbox.
 fn setup_with(app: &App, sink: &Sink, lines: &str) -> Setup {
     Setup::stripe_to(sink).table(&format!(
-        "[outbox.shop]\nurl = \"{}\"\npoll = \"50ms\"\nbatch = 20\nmax_attempts = 100\n\
+        "[outbox.shop]\nurl = \"{}\"\npoll = \"50ms\"\nbatch = 20\nmax_attempts = 100\nallow_targets = [\"127.0.0.1\"]\n\
          backoff = {{ first = \"50ms\", cap = \"200ms\" }}\n{lines}",
         app.url()
     ))

@@ -213,7 +213,7 @@ async fn a_row_of_an_outbox_is_traced_from_its_writers_span() {
     rows.execute_batch(&insert).unwrap();
     drop(rows);
     let more = format!(
-        "[outbox.app]\nurl = \"sqlite:{}\"\npoll = \"10ms\"\n",
+        "[outbox.app]\nurl = \"sqlite:{}\"\npoll = \"10ms\"\nallow_targets = [\"127.0.0.1\"]\n",
         database.display()
     );
     let site = Site::start(&traced(&collector.url(), &app.url(), &more)).await;

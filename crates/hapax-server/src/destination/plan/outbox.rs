@@ -61,7 +61,7 @@ pub(super) fn target(
         url: Address::OfEvent,
         signer: signer.transpose()?,
         timeout: outbox.timeout,
-        client: client.clone(),
+        client: client.for_rows(&outbox.name, &outbox.allow_targets),
         clock: Arc::clone(clock),
         key_form: outbox.key_form,
         batch_headers: Arc::clone(batch_headers),

@@ -20,6 +20,7 @@ use super::fault::Answer;
 use super::show::is_hidden;
 use super::state::{AdminState, SourceFacts};
 use crate::destination::{BatchHeaders, header_value};
+use crate::outbox::instead_of;
 
 /// Headers that speak of the connection, or of proxies on the way.
 const OF_CONNECTION: [&str; 13] = [
@@ -176,6 +177,7 @@ fn sent_headers(event: &StoredEvent) -> Vec<(String, String)> {
         let value = std::str::from_utf8(value).ok().filter(|_| is_plain)?;
         let is_left_out = OF_CONNECTION.contains(&name.as_str())
             || is_hidden(&name)
+            || instead_of(&event.source, &name, value.as_bytes()).is_some()
             || name.starts_with("proxy-")
             || name.starts_with("x-forwarded-");
         (!is_left_out).then(|| (name, value.to_owned()))

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use hapax_core::store::{self, DeadGroup, EventQuery, EventRecord, EventSummary, Pause, ReplayJob};
-use hapax_core::{DestinationId, EventId, EventStatus, Headers, IdOrigin, StoredEvent};
+use hapax_core::{DestinationId, EventId, EventStatus, Headers, IdOrigin, SourceName, StoredEvent};
 use hapax_engine::{Coverage, ReplayPreview};
 
 use super::state::{AdminState, Settings};
@@ -12,7 +12,7 @@ use super::views::{
     DuplicatesView, EventSummaryView, EventView, HeaderView, Intake, PauseView, ReplayJobView,
     ReplayPreviewView, TallyView,
 };
-use crate::outbox::own_key;
+use crate::outbox::{instead_of, own_key};
 use crate::query;
 
 /// What is shown instead of a credential.
@@ -90,7 +90,7 @@ impl<'a> Names<'a> {
             secret_index: event.secret_index,
             body_bytes: event.body.len() as u64,
             body_sha256: event.raw_hash.to_string(),
-            headers: headers(&event.headers),
+            headers: headers(&event.source, &event.headers),
             batch: event.batch.map(|(id, index)| BatchView { id, index }),
             deliveries: record
                 .deliveries
@@ -222,16 +222,13 @@ pub(super) fn is_hidden(name: &str) -> bool {
         .any(|hidden| name.eq_ignore_ascii_case(hidden))
 }
 
-fn headers(headers: &Headers) -> Vec<HeaderView> {
+fn headers(source: &SourceName, headers: &Headers) -> Vec<HeaderView> {
     let shown = headers.iter().map(|(name, value)| {
-        let value = if is_hidden(name) {
-            HIDDEN.into()
-        } else {
-            String::from_utf8_lossy(value)
-        };
+        let instead = is_hidden(name).then(|| HIDDEN.to_owned());
+        let instead = instead.or_else(|| instead_of(source, name, value));
         HeaderView {
             name: name.to_owned(),
-            value: value.into_owned(),
+            value: instead.unwrap_or_else(|| String::from_utf8_lossy(value).into_owned()),
         }
     });
     shown.collect()
@@ -266,7 +263,8 @@ mod tests {
             ("cookie", b"a=b"),
             ("x-id", b"\xff1"),
         ]);
-        let shown: Vec<_> = headers(&packed).into_iter().map(|header| header.value).collect();
+        let shown = headers(&"stripe".into(), &packed);
+        let shown: Vec<_> = shown.into_iter().map(|header| header.value).collect();
         assert_eq!(shown, ["***", "***", "\u{fffd}1"]);
     }
 }

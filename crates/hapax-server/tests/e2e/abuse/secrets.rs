@@ -83,7 +83,7 @@ fn setup(sink: &Sink, database: &str, outbox: &str) -> Setup {
              params = {{ note = \"body:/data/object/note\" }}\nstatements = [\"select :note\"]\n{failing}"
         ))
         .table(&format!(
-            "[outbox.app]\nurl = \"sqlite:{outbox}\"\npoll = \"10ms\""
+            "[outbox.app]\nurl = \"sqlite:{outbox}\"\npoll = \"10ms\"\nallow_targets = [\"127.0.0.1\"]"
         ))
         .table(&format!(
             "[traces]\nendpoint = \"http://127.0.0.1:1\"\nheaders = {{ authorization = \"Bearer {MARK}\" }}"

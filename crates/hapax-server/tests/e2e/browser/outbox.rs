@@ -33,7 +33,10 @@ async fn a_refused_row_is_seen_and_tried_again() {
         .http("mail", &sink.url(), "");
     let application = application(&setup, &sink.url());
     let path = setup.directory.path().join("app.db");
-    let setup = setup.table(&format!("[outbox.shop]\nurl = \"sqlite:{}\"\n", path.display()));
+    let setup = setup.table(&format!(
+        "[outbox.shop]\nurl = \"sqlite:{}\"\nallow_targets = [\"127.0.0.1\"]\n",
+        path.display()
+    ));
     let site = Site {
         service: setup.start().await,
         sink,

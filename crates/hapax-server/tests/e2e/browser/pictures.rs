@@ -45,7 +45,10 @@ pub(crate) async fn busy() -> Site {
         .http("billing", &billing, "max_attempts = 1");
     drop(super::outbox::application(&setup, &sink.url()));
     let path = setup.directory.path().join("app.db");
-    let setup = setup.table(&format!("[outbox.shop]\nurl = \"sqlite:{}\"\n", path.display()));
+    let setup = setup.table(&format!(
+        "[outbox.shop]\nurl = \"sqlite:{}\"\nallow_targets = [\"127.0.0.1\"]\n",
+        path.display()
+    ));
     remember(&setup.directory.path().join("hapax.db")).await;
     let site = Site {
         service: setup.start().await,

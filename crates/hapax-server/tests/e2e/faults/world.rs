@@ -246,7 +246,7 @@ fn setup(sink: &Sink, books: &str, release: Release) -> Setup {
              params = {{ event = \"body:/id\" }}\nstatements = [\"insert into effects (event) values (:event)\"]\n"
         ))
         .table(&format!(
-            "[outbox.shop]\nurl = \"{books}\"\npoll = \"50ms\"\nbatch = 20\n"
+            "[outbox.shop]\nurl = \"{books}\"\npoll = \"50ms\"\nbatch = 20\nallow_targets = [\"127.0.0.1\"]\n"
         ))
 }
 
