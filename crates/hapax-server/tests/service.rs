@@ -10,6 +10,7 @@ mod service {
     mod answers;
     mod batches;
     mod by_get;
+    mod certificate;
     mod command_destination;
     mod day;
     mod delivery;

@@ -35,10 +35,23 @@ pub struct KeyRequest {
     pub url: String,
     /// The name under which the caller keeps it.
     pub key_id: String,
+    /// What it is.
+    pub kind: KeyKind,
     /// What is sent to get it; nothing is a GET. It may contain credentials.
     pub question: Option<Box<Question>>,
     /// What an answer contains that is one. Any other is a failure, and not kept.
     pub expects: &'static str,
+}
+
+/// What a sender is asked for. This decides how long it counts, and who can have us ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyKind {
+    /// A key that the sender publishes. The request that names it is not proven yet, so anybody can have us ask.
+    Published,
+    /// A token to ask the sender with. It is needed only for requests that passed every check that needs none.
+    Token,
+    /// What the sender says about one request, which has passed every other check.
+    Answer,
 }
 
 /// What is sent to get a key.
@@ -69,6 +82,7 @@ impl KeyRequest {
         KeyRequest {
             url: url.to_owned(),
             key_id: url.to_owned(),
+            kind: KeyKind::Published,
             question: None,
             expects: "-----BEGIN CERTIFICATE-----",
         }

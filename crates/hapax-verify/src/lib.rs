@@ -63,7 +63,7 @@ mod verifier;
 pub use answer::{AnswerBody, AnswerRule};
 pub use handshake::Handshake;
 pub use identity::{Field, FieldList, IdClass, IdRule, IdentityRule, OnConflict, Split};
-pub use keys::{KeyRequest, Keys, NoKeys, Question};
+pub use keys::{KeyKind, KeyRequest, Keys, NoKeys, Question};
 pub use options::{OptionKind, OptionSpec, OptionValue, Options};
 pub use proof::{BodyHashClaim, Coded, JwtAlgorithm, JwtRule, Proof, TokenPlace, TokenRule};
 pub use recipe::{Recipe, SecretNeed};

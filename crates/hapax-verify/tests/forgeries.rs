@@ -98,15 +98,18 @@ fn a_certificate_of_paypal_is_asked_for_only_where_its_certificates_are() {
         let request = Request::new(&delivery.headers, &delivery.body, NOW);
         matches!(unkeyed.verify(&request), Ok(Verdict::NeedsKey(_)))
     };
-    assert!(asks("https://api.paypal.com/v1/notifications/certs/CERT-1"));
     assert!(asks(
-        "https://api.sandbox.paypal.com/v1/notifications/certs/CERT-1"
+        "https://api.paypal.com/v1/notifications/certs/CERT-360caa42-fca2a594-a5cafa77"
+    ));
+    assert!(asks(
+        "https://api.sandbox.paypal.com/v1/notifications/certs/CERT-360caa42-fca2a594-a5cafa77"
     ));
     for url in [
         "https://api.paypal.com/anything/else",
         "https://api.paypal.com/v1/notifications/certs/",
         "https://api.paypal.com/v1/notifications/certs/a/b",
-        "https://community.paypal.com/v1/notifications/certs/CERT-1",
+        "https://api.paypal.com/v1/notifications/certs/CERT-made-up",
+        "https://community.paypal.com/v1/notifications/certs/CERT-360caa42-fca2a594-a5cafa77",
     ] {
         assert!(!asks(url), "{url}");
     }

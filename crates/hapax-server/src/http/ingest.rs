@@ -135,8 +135,10 @@ impl Ingest {
 
     /// Serves these sources from the next request on; requests that run go on with what they found.
     pub fn reconfigure(&self, sources: Sources) {
+        self.0
+            .keys
+            .reconfigure(|source| sources.get(source.as_str()).is_some());
         self.0.sources.store(Arc::new(sources));
-        self.0.keys.clear();
     }
 }
 

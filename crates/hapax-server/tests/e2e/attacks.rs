@@ -4,4 +4,7 @@ mod commands;
 mod files;
 mod outbox_targets;
 mod postgres_tls;
+#[path = "../service/certificate.rs"]
+mod certificate;
+mod keys;
 mod report;

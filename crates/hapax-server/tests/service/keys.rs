@@ -1,16 +1,18 @@
 //! Keys that senders publish: fetched from a real server on this machine, once, and never from anywhere else.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use hapax_core::Clock as _;
 use hapax_server::serve::{Server, Tuning};
 use hapax_verify::sign::{Delivery, ProviderSigner, SecretPair, generate_secret};
 use hapax_verify::{OptionValue, Options, catalogue};
 use http::{Response, StatusCode};
 use http_body_util::Full;
 
+use super::certificate::certificate_of;
+use super::day::clock::DayClock;
 use super::site::{SECRET, Site, configuration, now};
 use super::wire::{Reply, Sink};
 
@@ -29,6 +31,10 @@ struct KeySite {
 impl KeySite {
     /// The source is named as its provider, and has no secret.
     async fn start(source: &str, status: StatusCode, body: impl Into<Vec<u8>>) -> Self {
+        Self::tuned(source, status, body, Tuning::default()).await
+    }
+
+    async fn tuned(source: &str, status: StatusCode, body: impl Into<Vec<u8>>, tuning: Tuning) -> Self {
         let mood: Mood = Arc::new(Mutex::new((status, body.into())));
         let answer = Arc::clone(&mood);
         let keys = Sink::answering(move |_| {
@@ -43,7 +49,7 @@ impl KeySite {
         let dir = tempfile::tempdir().unwrap();
         let mut config = configuration(dir.path(), source);
         config.server.key_server = Some(format!("http://{}", keys.address).parse().unwrap());
-        let server = Server::start(config, Tuning::default()).await.unwrap();
+        let server = Server::start(config, tuning).await.unwrap();
         KeySite {
             site: Site { server, dir },
             keys,
@@ -77,6 +83,71 @@ const SNS: &str = "
 provider = \"aws-sns\"
 options = { topic_arns = [\"arn:aws:sns:us-east-1:123456789012:MyTopic\"] }
 ";
+
+const CERTIFICATE: &str = "SimpleNotificationService-0123456789abcdef0123456789abcdef.pem";
+
+const TOPIC: &str = "arn:aws:sns:us-east-1:123456789012:MyTopic";
+
+/// SNS, and the certificate of its key.
+fn sns() -> (ProviderSigner, String) {
+    let sns = catalogue::get("aws-sns").unwrap();
+    let pair = generate_secret(sns, &[7; 32]);
+    let topics = OptionValue::List(vec![TOPIC.to_owned()]);
+    let options: Options = [("topic_arns", topics)].into_iter().collect();
+    let signer = ProviderSigner::new(sns, &pair.signing, &options).unwrap();
+    (signer, certificate_of("sns.amazonaws.com", &pair.verifying))
+}
+
+/// A service for SNS whose clock the test moves.
+struct SnsDay {
+    keys: KeySite,
+    signer: ProviderSigner,
+    clock: Arc<DayClock>,
+    certificate: String,
+}
+
+impl SnsDay {
+    async fn start() -> Self {
+        let (signer, certificate) = sns();
+        let clock = Arc::new(DayClock::that_ends_now(HOUR * 48));
+        let tuning = Tuning {
+            clock: clock.clone(),
+            ..Tuning::default()
+        };
+        let keys = KeySite::tuned(SNS, StatusCode::OK, certificate.clone(), tuning).await;
+        SnsDay {
+            keys,
+            signer,
+            clock,
+            certificate,
+        }
+    }
+
+    async fn deliver(&self, id: &str) -> Reply {
+        let message = serde_json::json!({
+            "Type": "Notification", "MessageId": id, "Message": "Hello",
+            "SigningCertURL": format!("https://sns.us-east-1.amazonaws.com/{CERTIFICATE}"),
+        });
+        let delivery = self.signer.sign(Delivery {
+            timestamp: self.clock.now().as_seconds(),
+            body: message.to_string().into_bytes(),
+            ..Delivery::default()
+        });
+        self.keys
+            .site
+            .post("/in/sns", &delivery.headers, &delivery.body)
+            .await
+    }
+
+    async fn accepts(&self, id: &str) {
+        for status in ["accepted", "duplicate"] {
+            let reply = self.deliver(id).await;
+            assert_eq!(reply.json()["status"], status, "{id}: {reply:?}");
+        }
+    }
+}
+
+const HOUR: Duration = Duration::from_secs(3600);
 
 fn plaid_pair() -> SecretPair {
     generate_secret(catalogue::get("plaid").unwrap(), &[7; 32])
@@ -192,7 +263,7 @@ async fn a_key_that_the_sender_does_not_have_is_401_and_asked_for_once() {
 }
 
 #[tokio::test]
-async fn a_message_that_names_any_other_host_is_401_and_nobody_is_called() {
+async fn a_message_that_names_any_other_host_or_file_is_401_and_nobody_is_called() {
     let mut site = KeySite::start(SNS, StatusCode::OK, "").await;
     for url in [
         "https://evil.example/x.pem",
@@ -200,9 +271,10 @@ async fn a_message_that_names_any_other_host_is_401_and_nobody_is_called() {
         "https://sns.us-east-1.amazonaws.com@127.0.0.1/x.pem",
         "http://sns.us-east-1.amazonaws.com/x.pem",
         "https://169.254.169.254/x.pem",
+        "https://sns.us-east-1.amazonaws.com/x.pem",
     ] {
         let body = format!(
-            "{{\"Type\":\"Notification\",\"MessageId\":\"1\",\"TopicArn\":\"t\",\"Message\":\"m\",\"Timestamp\":\
+            "{{\"Type\":\"Notification\",\"MessageId\":\"1\",\"TopicArn\":\"{TOPIC}\",\"Message\":\"m\",\"Timestamp\":\
              \"2026-01-01T00:00:00Z\",\"SignatureVersion\":\"2\",\"Signature\":\"AAAA\",\"SigningCertURL\":\"{url}\"}}"
         );
         let reply = site.site.post("/in/sns", &[], body.as_bytes()).await;
@@ -213,25 +285,16 @@ async fn a_message_that_names_any_other_host_is_401_and_nobody_is_called() {
 
 #[tokio::test]
 async fn a_subscription_is_confirmed_by_a_call_and_its_messages_are_accepted_with_one_certificate() {
-    let sns = catalogue::get("aws-sns").unwrap();
-    let pair = generate_secret(sns, &[7; 32]);
-    let topics = OptionValue::List(vec!["arn:aws:sns:us-east-1:123456789012:MyTopic".to_owned()]);
-    let options: Options = [("topic_arns", topics)].into_iter().collect();
-    let signer = ProviderSigner::new(sns, &pair.signing, &options).unwrap();
-    let mut site = KeySite::start(
-        SNS,
-        StatusCode::OK,
-        certificate_of("sns.amazonaws.com", &pair.verifying),
-    )
-    .await;
+    let (signer, certificate) = sns();
+    let mut site = KeySite::start(SNS, StatusCode::OK, certificate).await;
     let confirm = "https://sns.us-east-1.amazonaws.com/?Action=ConfirmSubscription&Token=t";
     let subscription = serde_json::json!({
         "Type": "SubscriptionConfirmation", "MessageId": "m-1", "Token": "t", "Message": "Confirm it",
-        "SubscribeURL": confirm, "SigningCertURL": "https://sns.us-east-1.amazonaws.com/sample.pem",
+        "SubscribeURL": confirm, "SigningCertURL": format!("https://sns.us-east-1.amazonaws.com/{CERTIFICATE}"),
     });
     let notification = serde_json::json!({
         "Type": "Notification", "MessageId": "m-2", "Message": "Hello\nthere",
-        "SigningCertURL": "https://sns.us-east-1.amazonaws.com/sample.pem",
+        "SigningCertURL": format!("https://sns.us-east-1.amazonaws.com/{CERTIFICATE}"),
     });
     let deliver = async |message: &serde_json::Value| {
         let delivery = signer.sign(Delivery {
@@ -249,37 +312,48 @@ async fn a_subscription_is_confirmed_by_a_call_and_its_messages_are_accepted_wit
     }
     let asked: Vec<String> = site.keys.rest().into_iter().map(|seen| seen.path).collect();
     let host = "/sns.us-east-1.amazonaws.com/";
-    let expected = ["sample.pem", "?Action=ConfirmSubscription&Token=t"].map(|path| format!("{host}{path}"));
+    let expected = [CERTIFICATE, "?Action=ConfirmSubscription&Token=t"].map(|path| format!("{host}{path}"));
     assert_eq!(asked, expected);
 }
 
-/// A certificate of this name for this public key. Its own signature is empty: nobody can check it without the ones above.
-pub(super) fn certificate_of(name: &str, public_key: &str) -> String {
-    let key = STANDARD.decode(public_key).unwrap();
-    let name = der(
-        0x30,
-        &[&der(0x06, &[&[0x55, 0x04, 0x03]]), &der(0x13, &[name.as_bytes()])],
-    );
-    let name = der(0x30, &[&der(0x31, &[&name])]);
-    let time = |text: &[u8]| der(0x17, &[text]);
-    let validity = der(0x30, &[&time(b"250101000000Z"), &time(b"491231235959Z")]);
-    let algorithm = der(0x30, &[]);
-    let signed = der(
-        0x30,
-        &[&der(0x02, &[&[1]]), &algorithm, &name, &validity, &name, &key],
-    );
-    let certificate = der(0x30, &[&signed, &algorithm, &der(0x03, &[&[0]])]);
-    let encoded = STANDARD.encode(certificate);
-    format!("-----BEGIN CERTIFICATE-----\n{encoded}\n-----END CERTIFICATE-----\n")
+#[tokio::test]
+async fn a_key_that_is_used_is_fetched_again_before_it_expires_and_nobody_waits_for_it() {
+    let mut day = SnsDay::start().await;
+    day.accepts("m-1").await;
+    assert_eq!(day.keys.keys.rest().len(), 1);
+    day.clock.advance(HOUR * 5 / 6);
+    day.accepts("m-2").await;
+    assert!(day.keys.keys.next().await.path.ends_with(CERTIFICATE));
 }
 
-fn der(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
-    let content = parts.concat();
-    let length = u16::try_from(content.len()).unwrap().to_be_bytes();
-    let header = match content.len() {
-        0..=0x7f => vec![tag, length[1]],
-        0x80..=0xff => vec![tag, 0x81, length[1]],
-        _ => vec![tag, 0x82, length[0], length[1]],
-    };
-    [header, content].concat()
+#[tokio::test]
+async fn a_key_is_used_for_a_day_while_its_senders_server_fails_and_no_longer() {
+    let day = SnsDay::start().await;
+    day.accepts("m-1").await;
+    day.keys.answers(StatusCode::INTERNAL_SERVER_ERROR, "");
+    day.clock.advance(HOUR * 23);
+    day.accepts("m-2").await;
+    day.clock.advance(HOUR);
+    day.deliver("m-3").await.is_problem(503, "key_unavailable");
+    day.keys.answers(StatusCode::OK, day.certificate.clone());
+    day.accepts("m-3").await;
+}
+
+#[tokio::test]
+async fn after_a_reload_a_key_is_fetched_again_and_used_if_that_fails() {
+    let mut day = SnsDay::start().await;
+    day.accepts("m-1").await;
+    day.keys.answers(StatusCode::INTERNAL_SERVER_ERROR, "");
+    day.keys.site.reload(SNS).await;
+    day.accepts("m-2").await;
+    assert_eq!(day.keys.keys.rest().len(), 2);
+}
+
+#[tokio::test]
+async fn a_key_that_its_sender_withdrew_is_not_used_any_more() {
+    let day = SnsDay::start().await;
+    day.accepts("m-1").await;
+    day.keys.answers(StatusCode::NOT_FOUND, "");
+    day.clock.advance(HOUR);
+    day.deliver("m-2").await.is_problem(401, "signature_invalid");
 }

@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::coded::Code;
-use super::key_url::{is_host, plain_https};
+use super::key_url::{is_hex, is_host, plain_https};
 use super::keyed::each_secret;
 use super::public_key::{Hash, RsaKey, RsaSigningKey, fetched_certificate, rsa_pair, rsa_verifies};
 use super::{Prove, Proven, Setup, Stop, instant, invalid};
@@ -23,6 +23,8 @@ const PLACE: &str = "body:/Signature";
 const TOPICS: &str = "topic_arns";
 const TOLERANCE_SECONDS: u32 = 3600;
 const CERTIFICATE_URL: &str = "SigningCertURL";
+/// What the path of a certificate begins with.
+const CERTIFICATE_PREFIX: &str = "/SimpleNotificationService-";
 
 /// What is signed of a notification, in this order.
 const NOTIFICATION: [&str; 6] = ["Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"];
@@ -161,6 +163,10 @@ impl AwsSnsProof {
 impl Prove for AwsSnsProof {
     fn prove(&self, request: &Request<'_>, trace: &mut Trace<'_>) -> Result<Proven, Stop> {
         let message = trace.step("message", self.read(request.body), |_| "it is JSON".to_owned())?;
+        // Before the signature: nobody has a certificate fetched without the name of a topic that is configured here.
+        trace.step("topic", self.check_topic(&message), |()| {
+            "it is allowed".to_owned()
+        })?;
         let secret_index = match self.check(request, &message) {
             Ok(index) => index,
             Err(Stop::Rejected(rejection)) => {
@@ -173,9 +179,6 @@ impl Prove for AwsSnsProof {
             Some(index) => format!("made with secret {} of {}", index + 1, self.keys.len()),
             None => "made with the certificate that the message names".to_owned(),
         });
-        trace.step("topic", self.check_topic(&message), |()| {
-            "it is allowed".to_owned()
-        })?;
         let signed_at = message.get("Timestamp").and_then(|text| instant::rfc3339(&text));
         let time = instant::near(signed_at, request.received_at, self.tolerance);
         let signed_at = trace.step("timestamp", time, |at| {
@@ -278,9 +281,15 @@ fn signed_content(message: &Message<'_>) -> Result<String, Rejection> {
     Ok(content)
 }
 
+/// `https://sns.<region>.amazonaws.com/SimpleNotificationService-<32 hex digits>.pem`.
 fn is_certificate_url(url: &str) -> bool {
-    let parts = plain_https(url);
-    parts.is_some_and(|(host, path)| is_region_host(host) && path.strip_suffix(".pem").is_some())
+    let is_name = |path: &str| {
+        let name = path
+            .strip_prefix(CERTIFICATE_PREFIX)
+            .and_then(|rest| rest.strip_suffix(".pem"));
+        name.is_some_and(|name| name.len() == 32 && is_hex(name))
+    };
+    plain_https(url).is_some_and(|(host, path)| is_region_host(host) && is_name(path))
 }
 
 /// `sns.<region>.amazonaws.com`, or the same in China.
@@ -317,23 +326,41 @@ fn pointers() -> Result<Pointers, SetupError> {
 mod tests {
     use super::*;
 
+    const NAME: &str = "/SimpleNotificationService-0123456789abcdef0123456789abcdef.pem";
+
     #[test]
     fn only_hosts_of_sns_have_its_certificates() {
-        assert!(is_certificate_url("https://sns.eu-west-1.amazonaws.com/a.pem"));
-        assert!(is_certificate_url(
-            "https://sns.cn-north-1.amazonaws.com.cn/a.pem"
-        ));
+        let is_one = |host: &str| is_certificate_url(&format!("https://{host}{NAME}"));
+        assert!(is_one("sns.eu-west-1.amazonaws.com"));
+        assert!(is_one("sns.cn-north-1.amazonaws.com.cn"));
         for wrong in [
-            "https://sns.amazonaws.com/a.pem",
-            "https://sns.us-east-1.amazonaws.com/a.crt",
-            "https://sns.amazonaws.com.s3.amazonaws.com/x.pem",
-            "https://sns.us-east-1.s3.amazonaws.com/x.pem",
-            "https://s3.us-east-1.amazonaws.com/x.pem",
-            "https://sns.us-east-1.amazonaws.com.evil.example/x.pem",
-            "https://sns.us-east-1.amazonaws.com.cn.evil.cn/x.pem",
-            "https://evil.example/sns.us-east-1.amazonaws.com/x.pem",
+            "sns.amazonaws.com",
+            "sns.amazonaws.com.s3.amazonaws.com",
+            "sns.us-east-1.s3.amazonaws.com",
+            "s3.us-east-1.amazonaws.com",
+            "sns.us-east-1.amazonaws.com.evil.example",
+            "sns.us-east-1.amazonaws.com.cn.evil.cn",
+            "evil.example/sns.us-east-1.amazonaws.com",
         ] {
-            assert!(!is_certificate_url(wrong), "{wrong}");
+            assert!(!is_one(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn only_names_of_certificates_are_ever_asked_for() {
+        let is_one = |path: &str| is_certificate_url(&format!("https://sns.eu-west-1.amazonaws.com{path}"));
+        assert!(is_one(NAME));
+        for wrong in [
+            "/a.pem",
+            "/SimpleNotificationService-.pem",
+            "/SimpleNotificationService-0123456789abcdef0123456789abcde.pem",
+            "/SimpleNotificationService-0123456789abcdef0123456789abcdeff.pem",
+            "/SimpleNotificationService-0123456789ABCDEF0123456789ABCDEF.pem",
+            "/SimpleNotificationService-0123456789abcdef0123456789abcdeg.pem",
+            "/SimpleNotificationService-0123456789abcdef0123456789abcdef.crt",
+            "/x/SimpleNotificationService-0123456789abcdef0123456789abcdef.pem",
+        ] {
+            assert!(!is_one(wrong), "{wrong}");
         }
     }
 

@@ -28,6 +28,11 @@ pub(super) fn is_host(host: &str) -> bool {
     host.contains('.') && host.split('.').all(label)
 }
 
+/// Whether all of it is hex digits, in lower case.
+pub(super) fn is_hex(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,7 +15,7 @@ use account::Account;
 use crc32::crc32;
 
 use super::coded::Code;
-use super::key_url::{is_host, plain_https};
+use super::key_url::{is_hex, is_host, plain_https};
 use super::keyed::each_secret;
 use super::public_key::{Hash, RsaKey, RsaSigningKey, fetched_certificate, rsa_pair, rsa_verifies};
 use super::{Prove, Proven, Setup, Stop, instant, invalid, required_header};
@@ -31,8 +31,17 @@ const CERTIFICATE_URL: &str = "paypal-cert-url";
 const ALGORITHM: &str = "paypal-auth-algo";
 const ALGORITHM_NAME: &str = "SHA256withRSA";
 const WEBHOOK_ID: &str = "webhook_id";
-/// What PayPal's certificates are below.
-const CERTIFICATES: &str = "/v1/notifications/certs/";
+/// What the path of a certificate begins with.
+const CERTIFICATE_PREFIX: &str = "/v1/notifications/certs/CERT-";
+/// The longest name of a certificate, in groups of eight hex digits; PayPal's have three.
+const CERTIFICATE_GROUPS_MAX: usize = 4;
+/// Where its certificates are.
+const HOSTS: [&str; 4] = [
+    "api.paypal.com",
+    "api.sandbox.paypal.com",
+    "api-m.paypal.com",
+    "api-m.sandbox.paypal.com",
+];
 /// An hour more than the three days for which PayPal repeats a transmission, under the id and time of its first attempt.
 const TOLERANCE_SECONDS: u32 = 73 * 3600;
 
@@ -218,7 +227,7 @@ impl Sign for PaypalSigner {
             (ALGORITHM, ALGORITHM_NAME.to_owned()),
             (
                 CERTIFICATE_URL,
-                "https://api.paypal.com/v1/notifications/certs/sample".to_owned(),
+                "https://api.paypal.com/v1/notifications/certs/CERT-00000000-00000000-00000000".to_owned(),
             ),
             (SIGNATURE, self.key.sign(content.as_bytes())),
         ];
@@ -232,15 +241,16 @@ fn content(id: &str, time: &str, webhook_id: &str, body: &[u8]) -> String {
     format!("{id}|{time}|{webhook_id}|{}", crc32(body))
 }
 
-/// Whether this is a certificate of PayPal's API, such as `https://api.paypal.com/v1/notifications/certs/CERT-1`.
+/// Whether this can be a certificate of PayPal's API, such as
+/// `https://api.paypal.com/v1/notifications/certs/CERT-360caa42-fca2a594-a5cafa77`.
 fn is_certificate_url(url: &str) -> bool {
     let is_name = |name: &str| {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-        !name.is_empty() && name.bytes().all(plain)
+        let mut groups = name.split('-');
+        name.split('-').count() <= CERTIFICATE_GROUPS_MAX
+            && groups.all(|group| group.len() == 8 && is_hex(group))
     };
-    let is_api = |host: &str| host.starts_with("api.") || host.starts_with("api-m.");
     plain_https(url).is_some_and(|(host, path)| {
-        is_paypal_host(host) && is_api(host) && path.strip_prefix(CERTIFICATES).is_some_and(is_name)
+        HOSTS.contains(&host) && path.strip_prefix(CERTIFICATE_PREFIX).is_some_and(is_name)
     })
 }
 
@@ -263,23 +273,29 @@ mod tests {
     fn only_the_path_of_certificates_on_paypals_api_has_its_certificates() {
         for url in [
             "https://api.paypal.com/v1/notifications/certs/CERT-360caa42-fca2a594-a5cafa77",
-            "https://api.sandbox.paypal.com/v1/notifications/certs/CERT-1",
-            "https://api-m.paypal.com/v1/notifications/certs/CERT_2",
+            "https://api.sandbox.paypal.com/v1/notifications/certs/CERT-01234567",
+            "https://api-m.paypal.com/v1/notifications/certs/CERT-01234567-89abcdef",
         ] {
             assert!(is_certificate_url(url), "{url}");
         }
         for wrong in [
-            "http://api.paypal.com/v1/notifications/certs/CERT-1",
-            "https://api.paypal.com.evil.example/v1/notifications/certs/CERT-1",
-            "https://evilpaypal.com/v1/notifications/certs/CERT-1",
-            "https://www.paypal.com/v1/notifications/certs/CERT-1",
-            "https://paypal.com/v1/notifications/certs/CERT-1",
+            "http://api.paypal.com/v1/notifications/certs/CERT-01234567",
+            "https://api.paypal.com.evil.example/v1/notifications/certs/CERT-01234567",
+            "https://evilpaypal.com/v1/notifications/certs/CERT-01234567",
+            "https://www.paypal.com/v1/notifications/certs/CERT-01234567",
+            "https://paypal.com/v1/notifications/certs/CERT-01234567",
+            "https://api.attacker.paypal.com/v1/notifications/certs/CERT-01234567",
+            "https://api.paypal.com/v1/notifications/certs/CERT-1",
+            "https://api.paypal.com/v1/notifications/certs/CERT-0123456g",
+            "https://api.paypal.com/v1/notifications/certs/CERT-01234567-",
+            "https://api.paypal.com/v1/notifications/certs/CERT-01234567-01234567-01234567-01234567-01234567",
+            "https://api.paypal.com/v1/notifications/certs/sample",
             "https://api.paypal.com/v1/notifications/certs/",
             "https://api.paypal.com/v1/notifications/certs/a/b",
             "https://api.paypal.com/v1/notifications/certs/..",
-            "https://api.paypal.com/v1/notifications/CERT-1",
-            "https://api.paypal.com/uploads/v1/notifications/certs/CERT-1",
-            "https://api.paypal.com/v1/notifications/certs/CERT-1?x=y",
+            "https://api.paypal.com/v1/notifications/CERT-01234567",
+            "https://api.paypal.com/uploads/v1/notifications/certs/CERT-01234567",
+            "https://api.paypal.com/v1/notifications/certs/CERT-01234567?x=y",
             "",
         ] {
             assert!(!is_certificate_url(wrong), "{wrong}");

@@ -18,18 +18,20 @@ use jwk::{Jwk, fresh_pair, public_jwk, read_jwk};
 
 use super::coded::Code;
 use super::jwt::{self, Compact, JwtAlgorithm};
+use super::key_url::is_hex;
 use super::keyed::each_secret;
 use super::{Prove, Proven, Setup, Stop, instant, invalid, required_header};
 use crate::identity::{Origin, Place};
 use crate::setup::SecretProblem;
 use crate::sign::{Delivery, SecretPair, Sign};
 use crate::trace::Trace;
-use crate::{KeyRequest, Options, Question, Rejection, Request, SetupError, SignatureProblem};
+use crate::{KeyKind, KeyRequest, Options, Question, Rejection, Request, SetupError, SignatureProblem};
 
 const HEADER: &str = "plaid-verification";
 const TOLERANCE_SECONDS: u32 = 300;
-/// The longest id of a key; Plaid's are UUIDs.
+/// The longest id of a key.
 const KEY_ID_BYTES_MAX: usize = 64;
+const NOT_PLAIDS: &str = "its id is not one of Plaid's";
 const ENVIRONMENTS: [&str; 3] = ["production", "sandbox", "development"];
 
 pub(super) struct Plaid;
@@ -102,7 +104,8 @@ impl PlaidProof {
             return Ok((None, key));
         }
         match &self.account {
-            Some(account) => Err(Stop::NeedsKey(account.request_for(key_id))),
+            Some(account) if is_plaids(key_id) => Err(Stop::NeedsKey(account.request_for(key_id))),
+            Some(_) => Err(refused(NOT_PLAIDS).into()),
             None => Err(refused(
                 "its id is none of the keys in `secrets`, and there is no `client_id` and `client_secret` to ask with",
             )
@@ -167,12 +170,18 @@ impl Prove for PlaidProof {
     }
 }
 
-/// The id of the key, if it can be one of Plaid's.
+/// The id of the key, if it can be one.
 fn key_id<'t>(token: &'t Compact<'_>) -> Result<&'t str, Rejection> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     let is_id = |id: &&str| !id.is_empty() && id.len() <= KEY_ID_BYTES_MAX && id.bytes().all(plain);
     let id = token.key_id.as_deref().filter(is_id);
-    id.ok_or_else(|| refused("its id is not one of Plaid's"))
+    id.ok_or_else(|| refused(NOT_PLAIDS))
+}
+
+/// Whether Plaid can have a key of this id: its ids are UUIDs.
+fn is_plaids(key_id: &str) -> bool {
+    let lengths = key_id.split('-').map(str::len);
+    lengths.eq([8, 4, 4, 4, 12]) && key_id.split('-').all(is_hex)
 }
 
 impl Account {
@@ -188,6 +197,7 @@ impl Account {
                 self.environment
             ),
             key_id: key_id.to_owned(),
+            kind: KeyKind::Published,
             question: Some(Box::new(Question::json(body.to_string().into_bytes()))),
             expects: "\"key\"",
         }
@@ -319,6 +329,21 @@ mod tests {
             "https://production.plaid.com/webhook_verification_key/get"
         );
         assert!(!format!("{key:?}").contains("\"s\""), "{key:?}");
+    }
+
+    #[test]
+    fn only_an_id_that_plaid_can_have_is_asked_for() {
+        assert!(is_plaids("bfbd5111-8e33-4643-8ced-b2e642a72f3c"));
+        for wrong in [
+            "nope",
+            "",
+            "bfbd51118e3346438cedb2e642a72f3c",
+            "bfbd5111-8e33-4643-8ced-b2e642a72f3",
+            "bfbd5111-8e33-4643-8ced-b2e642a72f3c-",
+            "bfbd5111-8e33-4643-8ced-b2e642a72f3g",
+        ] {
+            assert!(!is_plaids(wrong), "{wrong}");
+        }
     }
 
     #[test]

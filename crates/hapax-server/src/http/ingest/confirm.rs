@@ -18,7 +18,7 @@ impl Inner {
         source: &Source,
         confirmation: Confirmation,
     ) -> Result<Response<Full<Bytes>>, Problem> {
-        match self.keys.confirm(&confirmation.url).await {
+        match self.keys.confirm(&source.name, &confirmation.url).await {
             Outcome::Known => {
                 tracing::info!(source = %source.name, "the sender was confirmed");
                 Ok(handshake::response(confirmation.answer))

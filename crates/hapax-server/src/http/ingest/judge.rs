@@ -46,7 +46,11 @@ impl Inner {
                 .url(&url)
                 .query(head.uri.query().unwrap_or_default())
                 .keys(&keys);
-            verifier.verify(&request)
+            let verdict = verifier.verify(&request);
+            if let Ok(Verdict::Events(_) | Verdict::Confirmation(_)) = &verdict {
+                keys.proved();
+            }
+            verdict
         };
         let mut verdict = ask(&source.verifier());
         let waiting_until = Instant::now() + KEYS_WAIT_MAX;

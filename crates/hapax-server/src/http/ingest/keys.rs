@@ -1,14 +1,18 @@
 //! Keys that senders sign with and publish: fetched when a request names one, kept for a while, fetched once however
 //! many requests wait for it.
 //!
-//! Whoever sends a request chooses which key it names, so everything here has a limit: how many keys are kept, how many
-//! are fetched at once, how large and how slow an answer may be, and which hosts are called at all. A key that is not
-//! there (401) is told from one that cannot be fetched now (503): a sender must not lose a delivery because of us.
+//! Whoever sends a request chooses which key it names, so everything here has a limit, for each source by itself: how many
+//! keys are kept, how many are fetched at once and how often, how large and how slow an answer may be, and which hosts are
+//! called at all. A key that is not there (401) is told from one that cannot be fetched now (503): a sender must not lose a
+//! delivery because of us. For the same reason a key that has proven a request is fetched again before it expires, and used
+//! for up to a day while that fails.
 //!
 //! What else a sender is asked, such as whether a signature is its own, is asked and kept in the same way.
 
 mod cache;
 mod call;
+mod lane;
+mod source;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,18 +20,14 @@ use std::time::Duration;
 
 use hapax_core::{Clock, SourceName};
 use hapax_verify::{KeyRequest, Keys};
-use tokio::sync::{Semaphore, watch};
 
 use crate::destination::http::Lookup;
 use crate::destination::http::client::TlsError;
-use cache::{Cache, Entry};
 use call::{Caller, Fault};
 pub use call::{KeyServer, KeyServerError};
+use lane::{Flight, Lane};
+use source::SourceKeys;
 
-/// How many keys are fetched at once, for all sources together.
-const FETCHES_MAX: usize = 8;
-/// How many keys may be waited for, fetched or not yet.
-const FLIGHTS_MAX: usize = 64;
 /// How long a request waits for its key, whoever else waits for others: shorter than these senders wait for us.
 const WAIT_MAX: Duration = Duration::from_secs(8);
 
@@ -38,13 +38,8 @@ pub struct KeyFetcher(Arc<Inner>);
 struct Inner {
     caller: Caller,
     clock: Arc<dyn Clock>,
-    cache: Mutex<Cache>,
-    flights: Mutex<HashMap<CacheKey, watch::Receiver<Option<Outcome>>>>,
-    permits: Semaphore,
+    sources: Mutex<HashMap<SourceName, Arc<SourceKeys>>>,
 }
-
-/// Whose key, and which. One source's key is not another's: two may ask different servers for the same id.
-type CacheKey = (SourceName, String);
 
 /// How a fetch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,10 +52,11 @@ pub enum Outcome {
     Unavailable,
 }
 
-/// The keys of one source that are at hand.
-pub struct SourceKeys<'a> {
+/// The keys of one source that are at hand, for one request.
+pub struct KeysAtHand<'a> {
     fetcher: &'a KeyFetcher,
     source: &'a SourceName,
+    used: Mutex<Vec<String>>,
 }
 
 impl KeyFetcher {
@@ -72,29 +68,32 @@ impl KeyFetcher {
         Ok(Self(Arc::new(Inner {
             caller: Caller::new(lookup, server)?,
             clock,
-            cache: Mutex::default(),
-            flights: Mutex::default(),
-            permits: Semaphore::new(FETCHES_MAX),
+            sources: Mutex::default(),
         })))
     }
 
     /// The keys of one source, for its verifier.
-    pub fn keys_of<'a>(&'a self, source: &'a SourceName) -> SourceKeys<'a> {
-        SourceKeys {
+    pub fn keys_of<'a>(&'a self, source: &'a SourceName) -> KeysAtHand<'a> {
+        KeysAtHand {
             fetcher: self,
             source,
+            used: Mutex::default(),
         }
     }
 
-    /// Forgets everything, and what is on its way as well: another configuration may ask other servers.
-    pub fn clear(&self) {
-        lock(&self.0.cache).clear();
-        lock(&self.0.flights).clear();
+    /// Asks again for every key of the sources that stay: another configuration may ask other servers.
+    pub fn reconfigure(&self, stays: impl Fn(&SourceName) -> bool) {
+        let mut sources = lock(&self.0.sources);
+        sources.retain(|source, _| stays(source));
+        for keys in sources.values_mut() {
+            *keys = Arc::new(keys.after_reload());
+        }
     }
 
-    /// Calls a URL that a sender wants called, within the same limits; `Known` if it answers 2xx.
-    pub async fn confirm(&self, url: &str) -> Outcome {
-        let Ok(_permit) = self.0.permits.try_acquire() else {
+    /// Calls a URL that a proven request wants called, within the same limits; `Known` if it answers 2xx.
+    pub async fn confirm(&self, source: &SourceName, url: &str) -> Outcome {
+        let keys = self.source(source);
+        let Some(_place) = keys.trusted.free_place() else {
             return Outcome::Unavailable;
         };
         match self.0.caller.call(url, None).await {
@@ -105,13 +104,12 @@ impl KeyFetcher {
 
     /// Fetches a key, unless somebody does already; then this waits for what comes of it.
     pub async fn fetch(&self, source: &SourceName, request: KeyRequest) -> Outcome {
-        let key = (source.clone(), request.key_id.clone());
-        match lock(&self.0.cache).get(&key, self.0.clock.elapsed()) {
-            Some(Entry::Known(_)) => return Outcome::Known,
-            Some(Entry::Unknown) => return Outcome::Unknown,
-            None => {}
+        let keys = self.source(source);
+        let known = lock(&keys.cache).outcome(&request.key_id, self.0.clock.elapsed());
+        if let Some(outcome) = known {
+            return outcome;
         }
-        let Some(mut flight) = self.join(key, request) else {
+        let Some(mut flight) = self.call(source, &keys, request) else {
             return Outcome::Unavailable;
         };
         match tokio::time::timeout(WAIT_MAX, flight.wait_for(Option::is_some)).await {
@@ -120,61 +118,92 @@ impl KeyFetcher {
         }
     }
 
-    /// The flight for a key; a new one where there is none. Nothing if too many are under way.
-    fn join(&self, key: CacheKey, request: KeyRequest) -> Option<watch::Receiver<Option<Outcome>>> {
-        let mut flights = lock(&self.0.flights);
-        if let Some(flight) = flights.get(&key) {
-            return Some(flight.clone());
-        }
-        if flights.len() >= FLIGHTS_MAX {
-            return None;
-        }
-        let (landing, flight) = watch::channel(None);
-        flights.insert(key.clone(), flight.clone());
-        drop(flights);
-        // On its own: a sender that hangs up must not take the key from those who wait with it.
-        let fetcher = self.clone();
-        tokio::spawn(async move {
-            let outcome = fetcher.fly(&key, &request).await;
-            lock(&fetcher.0.flights).remove(&key);
-            // Nobody may be waiting any more.
-            let _ = landing.send(Some(outcome));
-        });
-        Some(flight)
+    /// The call for a key, which may be under way. Nothing if there is no place for one.
+    fn call(&self, source: &SourceName, keys: &Arc<SourceKeys>, request: KeyRequest) -> Option<Flight> {
+        let lane = keys.lane(&request);
+        let key_id = request.key_id.clone();
+        let admits = || keys.admits(lane, self.0.clock.elapsed());
+        lane.join(&key_id, admits, || {
+            let (fetcher, source, keys, lane) =
+                (self.clone(), source.clone(), Arc::clone(keys), Arc::clone(lane));
+            async move { fetcher.fly(&source, &keys, &lane, &request).await }
+        })
     }
 
-    async fn fly(&self, key: &CacheKey, request: &KeyRequest) -> Outcome {
-        let Ok(_permit) = self.0.permits.acquire().await else {
+    async fn fly(
+        &self,
+        source: &SourceName,
+        keys: &SourceKeys,
+        lane: &Lane,
+        request: &KeyRequest,
+    ) -> Outcome {
+        let Some(_place) = lane.place().await else {
             return Outcome::Unavailable;
         };
-        let epoch = lock(&self.0.cache).epoch();
-        let (outcome, entry) = match self.0.caller.key(request).await {
-            Ok(bytes) => (Outcome::Known, Some(Entry::Known(bytes))),
-            Err(fault) => {
-                tracing::warn!(source = %key.0, key = %request.key_id, %fault, "a key could not be fetched");
-                if matches!(fault, Fault::Credentials) {
-                    // An access token that was withdrawn before its time is asked for again.
-                    lock(&self.0.cache).forget(&key.0);
-                }
-                let entry = (fault.outcome() == Outcome::Unknown).then_some(Entry::Unknown);
-                (fault.outcome(), entry)
+        let answer = self.0.caller.key(request).await;
+        let (now, mut cache) = (self.0.clock.elapsed(), lock(&keys.cache));
+        let fault = match answer {
+            Ok(bytes) => {
+                cache.put(request, bytes, now);
+                return Outcome::Known;
             }
+            Err(fault) => fault,
         };
-        if let Some(entry) = entry {
-            lock(&self.0.cache).put(epoch, key.clone(), entry, self.0.clock.elapsed());
+        if matches!(fault, Fault::Credentials) {
+            // An access token that was withdrawn before its time is asked for again.
+            cache.forget_tokens();
+        }
+        let outcome = match fault.outcome() {
+            Outcome::Unknown => {
+                cache.put_unknown(&request.key_id, now);
+                Outcome::Unknown
+            }
+            Outcome::Known | Outcome::Unavailable if cache.extend(request, now) => Outcome::Known,
+            Outcome::Known | Outcome::Unavailable => Outcome::Unavailable,
+        };
+        drop(cache);
+        match outcome {
+            Outcome::Known => tracing::warn!(
+                %source, key = %request.key_id, %fault,
+                "a key could not be fetched again; the one at hand is used for up to {} h after it was fetched",
+                cache::STALE_FOR.as_secs() / 3600
+            ),
+            Outcome::Unknown | Outcome::Unavailable => {
+                tracing::warn!(%source, key = %request.key_id, %fault, "a key could not be fetched");
+            }
         }
         outcome
     }
+
+    fn source(&self, source: &SourceName) -> Arc<SourceKeys> {
+        let mut sources = lock(&self.0.sources);
+        if let Some(keys) = sources.get(source) {
+            return Arc::clone(keys);
+        }
+        Arc::clone(sources.entry(source.clone()).or_default())
+    }
 }
 
-impl Keys for SourceKeys<'_> {
-    fn get(&self, key_id: &str) -> Option<Vec<u8>> {
-        let inner = &self.fetcher.0;
-        let key = (self.source.clone(), key_id.to_owned());
-        match lock(&inner.cache).get(&key, inner.clock.elapsed()) {
-            Some(Entry::Known(bytes)) => Some(bytes),
-            Some(Entry::Unknown) | None => None,
+impl KeysAtHand<'_> {
+    /// Notes that these keys have proven a request.
+    pub fn proved(&self) {
+        let used = lock(&self.used);
+        if !used.is_empty() {
+            lock(&self.fetcher.source(self.source).cache).trust(used.iter());
         }
+    }
+}
+
+impl Keys for KeysAtHand<'_> {
+    fn get(&self, key_id: &str) -> Option<Vec<u8>> {
+        let keys = self.fetcher.source(self.source);
+        let found = lock(&keys.cache).get(key_id, self.fetcher.0.clock.elapsed())?;
+        if let Some(request) = found.refresh {
+            // Nobody waits for it.
+            let _ = self.fetcher.call(self.source, &keys, request);
+        }
+        lock(&self.used).push(key_id.to_owned());
+        Some(found.bytes)
     }
 }
 

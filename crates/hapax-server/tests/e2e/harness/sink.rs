@@ -41,6 +41,8 @@ impl Received {
 pub(crate) enum Reply {
     Status(u16),
     With(u16, &'static [(&'static str, &'static str)]),
+    /// Answers with this body.
+    Body(u16, Bytes),
     /// Works this long, then answers.
     Slow(Duration, u16),
     /// Works until the gate opens, then answers.
@@ -292,9 +294,14 @@ async fn handle(request: Request<Incoming>, shared: Arc<Shared>) -> anyhow::Resu
     });
     let _running = Running::begin(&shared);
     let behaviour = Arc::clone(&shared.behaviour.lock().unwrap());
+    let mut answered = Bytes::from_static(b"sink");
     let (status, headers): (u16, &[_]) = match behaviour(&received) {
         Reply::Status(status) => (status, &[]),
         Reply::With(status, headers) => (status, headers),
+        Reply::Body(status, body) => {
+            answered = body;
+            (status, &[])
+        }
         Reply::Slow(work, status) => {
             tokio::time::sleep(work).await;
             (status, &[])
@@ -321,7 +328,7 @@ async fn handle(request: Request<Incoming>, shared: Arc<Shared>) -> anyhow::Resu
         .fold(Response::builder().status(status), |answer, (name, value)| {
             answer.header(*name, *value)
         });
-    Ok(answer.body(Full::new(Bytes::from_static(b"sink")))?)
+    Ok(answer.body(Full::new(answered))?)
 }
 
 impl Shared {

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::{ALGORITHM_NAME, CERTIFICATE_URL, Claims, SIGNATURE};
 use crate::proof::{Stop, invalid, required_header};
-use crate::{KeyRequest, Options, Question, Rejection, Request, SetupError, SignatureProblem};
+use crate::{KeyKind, KeyRequest, Options, Question, Rejection, Request, SetupError, SignatureProblem};
 
 const CLIENT_ID: &str = "client_id";
 const CLIENT_SECRET: &str = "client_secret";
@@ -102,6 +102,7 @@ impl Account {
         KeyRequest {
             url: format!("https://{}/v1/oauth2/token", self.host),
             key_id,
+            kind: KeyKind::Token,
             question: Some(Box::new(Question {
                 body: b"grant_type=client_credentials".to_vec(),
                 content_type: "application/x-www-form-urlencoded",
@@ -124,6 +125,7 @@ impl Account {
         Ok(KeyRequest {
             url: format!("https://{}/v1/notifications/verify-webhook-signature", self.host),
             key_id,
+            kind: KeyKind::Answer,
             question: Some(Box::new(Question {
                 authorization: Some(format!("Bearer {}", token.access_token)),
                 ..Question::json(question)

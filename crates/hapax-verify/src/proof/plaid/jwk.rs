@@ -9,7 +9,6 @@ use crate::setup::SecretProblem;
 use crate::sign::SecretPair;
 
 const COORDINATE_BYTES: usize = 32;
-const SAMPLE_KEY_ID: &str = "hapax-sample-key";
 
 /// A public key, and with `d` a private one.
 #[derive(Clone, Deserialize)]
@@ -79,7 +78,10 @@ pub(super) fn fresh_pair(random: &[u8; 32]) -> Option<SecretPair> {
     let (x, y) = public.as_ref().get(1..)?.split_at_checked(COORDINATE_BYTES)?;
     let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
     // Two keys must not share an id: a token names the one that it was signed with.
-    let key_id = format!("{SAMPLE_KEY_ID}-{}", hex::encode(x.first_chunk::<4>()?));
+    let key_id = format!(
+        "{}-0000-4000-8000-000000000000",
+        hex::encode(x.first_chunk::<4>()?)
+    );
     let mut key = serde_json::json!({
         "kty": "EC", "crv": "P-256", "alg": "ES256", "use": "sig", "kid": key_id, "x": encode(x), "y": encode(y),
     });

@@ -1,181 +1,316 @@
-//! The keys that are kept, and the ids that are known to have none: a bounded number of each, for a bounded time.
+//! What one source's sender was asked for: its keys, its answers, and the ids that it has no key for. A bounded number of
+//! each, for a bounded time.
+//!
+//! A key that has proven a request is *trusted*: it is fetched again before it expires, it outlives a server that cannot be
+//! reached, and it is the last to go where there is no room. Strangers can name keys, but they cannot sign with them.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use hapax_core::SourceName;
+use hapax_verify::{KeyKind, KeyRequest};
 use serde::Deserialize;
 
-use super::CacheKey;
+use super::Outcome;
 
-/// How many entries are kept.
-const ENTRIES_MAX: usize = 1024;
-/// How long a key is used: senders withdraw keys, and that has to be noticed.
-const KNOWN_FOR: Duration = Duration::from_secs(3600);
+/// How many keys and answers are kept.
+const KEPT_MAX: usize = 512;
+/// How many ids without a key are remembered.
+const UNKNOWN_MAX: usize = 256;
+/// How long a key counts after it was fetched: senders withdraw keys, and that has to be noticed.
+const KEPT_FOR: Duration = Duration::from_secs(3600);
+/// For how long a trusted key counts after it was fetched, at most, while its sender's server fails.
+pub(super) const STALE_FOR: Duration = Duration::from_secs(24 * 3600);
+/// How long a failed refresh is not tried again. The key counts for twice as long, so that no request waits for the next.
+const RETRY_AFTER: Duration = Duration::from_secs(30);
 /// How long an id without a key is not asked for again.
 const UNKNOWN_FOR: Duration = Duration::from_secs(60);
 
-/// What is known about an id.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Entry {
-    /// Its key.
-    Known(Vec<u8>),
-    /// That it has none.
-    Unknown,
-}
-
-/// Entries with the time until which they count.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Cache {
-    entries: HashMap<CacheKey, (Entry, Duration)>,
-    epoch: Epoch,
+    kept: HashMap<String, Kept>,
+    /// Until when an id is known to have no key.
+    unknown: HashMap<String, Duration>,
 }
 
-/// The time between two clears: what was asked for in one is not kept in the next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Epoch(u64);
+#[derive(Clone)]
+struct Kept {
+    bytes: Vec<u8>,
+    /// What it was asked for with, to ask again.
+    request: KeyRequest,
+    fetched_at: Duration,
+    refresh_at: Duration,
+    counts_until: Duration,
+    is_trusted: bool,
+}
+
+/// A key that counts.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) bytes: Vec<u8>,
+    /// What to ask now, so that it is fresh before it expires.
+    pub(super) refresh: Option<KeyRequest>,
+}
 
 impl Cache {
-    pub(super) const fn epoch(&self) -> Epoch {
-        self.epoch
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.entries.clear();
-        self.epoch = Epoch(self.epoch.0.wrapping_add(1));
-    }
-
-    pub(super) fn get(&self, key: &CacheKey, now: Duration) -> Option<Entry> {
-        let (entry, until) = self.entries.get(key)?;
-        (now < *until).then(|| entry.clone())
-    }
-
-    /// Forgets everything of one source.
-    pub(super) fn forget(&mut self, source: &SourceName) {
-        self.entries.retain(|(owner, _), _| owner != source);
-    }
-
-    /// Keeps an entry. Where there is no room, ids without a key go first: anybody can make those up.
-    pub(super) fn put(&mut self, epoch: Epoch, key: CacheKey, entry: Entry, now: Duration) {
-        if epoch != self.epoch {
-            return;
+    /// What is known about an id, if anything.
+    pub(super) fn outcome(&self, key_id: &str, now: Duration) -> Option<Outcome> {
+        let counts = |kept: &Kept| now < kept.counts_until;
+        if self.kept.get(key_id).is_some_and(counts) {
+            return Some(Outcome::Known);
         }
-        if self.entries.len() >= ENTRIES_MAX && !self.entries.contains_key(&key) {
-            self.make_room(now);
+        let is_unknown = self.unknown.get(key_id).is_some_and(|until| now < *until);
+        is_unknown.then_some(Outcome::Unknown)
+    }
+
+    /// The key of an id. Says at most once in a while that it should be refreshed.
+    pub(super) fn get(&mut self, key_id: &str, now: Duration) -> Option<Found> {
+        let kept = self.kept.get_mut(key_id)?;
+        if now >= kept.counts_until {
+            return None;
         }
-        let kept_for = match &entry {
-            Entry::Known(bytes) => lifetime(bytes).unwrap_or(KNOWN_FOR).min(KNOWN_FOR),
-            Entry::Unknown => UNKNOWN_FOR,
+        let is_due = kept.is_trusted && now >= kept.refresh_at;
+        if is_due {
+            kept.refresh_at = now + RETRY_AFTER;
+        }
+        Some(Found {
+            bytes: kept.bytes.clone(),
+            refresh: is_due.then(|| kept.request.clone()),
+        })
+    }
+
+    /// Notes that a genuine request was proven with these.
+    pub(super) fn trust<'a>(&mut self, key_ids: impl IntoIterator<Item = &'a String>) {
+        for key_id in key_ids {
+            if let Some(kept) = self.kept.get_mut(key_id) {
+                kept.is_trusted = kept.request.kind != KeyKind::Answer;
+            }
+        }
+    }
+
+    /// Whether a genuine request was proven with it before, even if it no longer counts.
+    pub(super) fn is_trusted(&self, key_id: &str) -> bool {
+        self.kept.get(key_id).is_some_and(|kept| kept.is_trusted)
+    }
+
+    /// Keeps what a sender answered.
+    pub(super) fn put(&mut self, request: &KeyRequest, bytes: Vec<u8>, now: Duration) {
+        self.unknown.remove(&request.key_id);
+        if self.kept.len() >= KEPT_MAX && !self.kept.contains_key(&request.key_id) {
+            remove_least(&mut self.kept, |kept| (kept.is_trusted, kept.fetched_at));
+        }
+        let kept_for = lifetime(request, &bytes);
+        let kept = Kept {
+            bytes,
+            fetched_at: now,
+            refresh_at: now + kept_for * 3 / 4,
+            counts_until: now + kept_for,
+            is_trusted: self.is_trusted(&request.key_id),
+            request: request.clone(),
         };
-        self.entries.insert(key, (entry, now + kept_for));
+        self.kept.insert(request.key_id.clone(), kept);
     }
 
-    fn make_room(&mut self, now: Duration) {
-        self.entries.retain(|_, (_, until)| now < *until);
-        if self.entries.len() < ENTRIES_MAX {
-            return;
+    /// Notes that a sender has no such key (any more).
+    pub(super) fn put_unknown(&mut self, key_id: &str, now: Duration) {
+        self.kept.remove(key_id);
+        if self.unknown.len() >= UNKNOWN_MAX && !self.unknown.contains_key(key_id) {
+            remove_least(&mut self.unknown, |until| *until);
         }
-        let rank = |(entry, until): &(Entry, Duration)| (matches!(entry, Entry::Known(_)), *until);
-        let first = self.entries.iter().min_by_key(|(_, value)| rank(value));
-        if let Some(key) = first.map(|(key, _)| key.clone()) {
-            self.entries.remove(&key);
+        self.unknown.insert(key_id.to_owned(), now + UNKNOWN_FOR);
+    }
+
+    /// Lets a trusted key count for a little longer, because its sender's server failed. Not one that came from elsewhere,
+    /// nor for longer than [`STALE_FOR`]. Says whether the key counts.
+    pub(super) fn extend(&mut self, request: &KeyRequest, now: Duration) -> bool {
+        let Some(kept) = self.kept.get_mut(&request.key_id) else {
+            return false;
+        };
+        let may_be_stale =
+            kept.is_trusted && kept.request.kind == KeyKind::Published && kept.request.url == request.url;
+        if may_be_stale {
+            let extended = (now + RETRY_AFTER * 2).min(kept.fetched_at + STALE_FOR);
+            kept.counts_until = kept.counts_until.max(extended);
+            kept.refresh_at = now + RETRY_AFTER;
+        }
+        now < kept.counts_until
+    }
+
+    /// Forgets the tokens that the sender is asked with.
+    pub(super) fn forget_tokens(&mut self) {
+        self.kept.retain(|_, kept| kept.request.kind != KeyKind::Token);
+    }
+
+    /// What is left after another configuration took effect, which may ask other servers: trusted keys, for the case that
+    /// they cannot be fetched again.
+    pub(super) fn after_reload(&self) -> Self {
+        let published = |kept: &&Kept| kept.is_trusted && kept.request.kind == KeyKind::Published;
+        let expired = |kept: &Kept| Kept {
+            counts_until: Duration::ZERO,
+            ..kept.clone()
+        };
+        let left = self.kept.values().filter(published).map(expired);
+        Self {
+            kept: left.map(|kept| (kept.request.key_id.clone(), kept)).collect(),
+            unknown: HashMap::new(),
         }
     }
 }
 
-/// How long an access token says that it is good for.
-fn lifetime(bytes: &[u8]) -> Option<Duration> {
+fn remove_least<V, K: Ord>(entries: &mut HashMap<String, V>, rank: impl Fn(&V) -> K) {
+    let least = entries.iter().min_by_key(|(_, value)| rank(value));
+    if let Some(key_id) = least.map(|(key_id, _)| key_id.clone()) {
+        entries.remove(&key_id);
+    }
+}
+
+/// How long it counts: an access token says so itself.
+fn lifetime(request: &KeyRequest, bytes: &[u8]) -> Duration {
     #[derive(Deserialize)]
     struct Token {
         expires_in: u64,
     }
-    let token: Token = serde_json::from_slice(bytes).ok()?;
-    Some(Duration::from_secs(token.expires_in))
+    let stated = match request.kind {
+        KeyKind::Token => serde_json::from_slice(bytes).ok(),
+        KeyKind::Published | KeyKind::Answer => None,
+    };
+    let stated = stated.map(|token: Token| Duration::from_secs(token.expires_in));
+    stated.unwrap_or(KEPT_FOR).min(KEPT_FOR)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn key(id: &str) -> CacheKey {
-        (SourceName::from("source"), id.to_owned())
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn request(kind: KeyKind, key_id: &str) -> KeyRequest {
+        KeyRequest {
+            url: format!("https://keys.example/{key_id}"),
+            key_id: key_id.to_owned(),
+            kind,
+            question: None,
+            expects: "",
+        }
+    }
+
+    fn published(key_id: &str) -> KeyRequest {
+        request(KeyKind::Published, key_id)
+    }
+
+    fn trusted(key_id: &str) -> Cache {
+        let mut cache = Cache::default();
+        cache.put(&published(key_id), vec![1], Duration::ZERO);
+        cache.trust(&[key_id.to_owned()]);
+        cache
     }
 
     #[test]
-    fn a_key_is_kept_for_an_hour_and_an_unknown_id_for_a_minute() {
+    fn a_key_counts_for_an_hour_and_an_unknown_id_for_a_minute() {
         let mut cache = Cache::default();
-        cache.put(Epoch::default(), key("a"), Entry::Known(vec![1]), Duration::ZERO);
-        cache.put(Epoch::default(), key("b"), Entry::Unknown, Duration::ZERO);
+        cache.put(&published("a"), vec![1], Duration::ZERO);
+        cache.put_unknown("b", Duration::ZERO);
         assert_eq!(
-            cache.get(&key("b"), Duration::from_secs(59)),
-            Some(Entry::Unknown)
+            cache.outcome("b", Duration::from_secs(59)),
+            Some(Outcome::Unknown)
         );
-        assert_eq!(cache.get(&key("b"), Duration::from_secs(60)), None);
+        assert_eq!(cache.outcome("b", MINUTE), None);
         assert_eq!(
-            cache.get(&key("a"), Duration::from_secs(3599)),
-            Some(Entry::Known(vec![1]))
+            cache.outcome("a", Duration::from_secs(3599)),
+            Some(Outcome::Known)
         );
-        assert_eq!(cache.get(&key("a"), Duration::from_secs(3600)), None);
+        assert_eq!(cache.outcome("a", MINUTE * 60), None);
+        assert_eq!(cache.get("a", MINUTE * 60), None);
     }
 
     #[test]
-    fn an_access_token_is_kept_for_as_long_as_it_says_and_never_longer_than_a_key() {
+    fn a_trusted_key_is_refreshed_before_it_expires_once_at_a_time() {
+        let mut cache = trusted("a");
+        let is_due = |cache: &mut Cache, at| cache.get("a", at).unwrap().refresh.is_some();
+        assert!(!is_due(&mut cache, MINUTE * 44));
+        assert!(is_due(&mut cache, MINUTE * 45));
+        assert!(!is_due(&mut cache, MINUTE * 45), "one is under way");
+        assert!(is_due(&mut cache, MINUTE * 46), "it did not come back");
+        cache.put(&published("a"), vec![2], MINUTE * 46);
+        assert!(!is_due(&mut cache, MINUTE * 90), "it is fresh");
+        assert!(is_due(&mut cache, MINUTE * 91), "and still trusted");
+    }
+
+    #[test]
+    fn a_key_that_proved_nothing_is_never_refreshed_nor_used_when_stale() {
         let mut cache = Cache::default();
-        for (id, seconds) in [("short", 90), ("long", 32_400)] {
+        cache.put(&published("a"), vec![1], Duration::ZERO);
+        assert_eq!(cache.get("a", MINUTE * 59).unwrap().refresh, None);
+        assert!(!cache.extend(&published("a"), MINUTE * 60));
+    }
+
+    #[test]
+    fn a_trusted_key_outlives_its_senders_server_for_a_day() {
+        let mut cache = trusted("a");
+        let mut now = MINUTE * 45;
+        while now < STALE_FOR - MINUTE {
+            assert!(cache.extend(&published("a"), now));
+            assert!(cache.get("a", now + RETRY_AFTER).is_some());
+            now += MINUTE;
+        }
+        assert!(!cache.extend(&published("a"), STALE_FOR));
+        assert_eq!(cache.get("a", STALE_FOR), None);
+    }
+
+    #[test]
+    fn a_key_that_its_sender_withdrew_is_gone_at_once() {
+        let mut cache = trusted("a");
+        cache.put_unknown("a", MINUTE);
+        assert_eq!(cache.get("a", MINUTE), None);
+        assert!(!cache.extend(&published("a"), MINUTE));
+    }
+
+    #[test]
+    fn neither_made_up_ids_nor_other_genuine_keys_drive_out_a_trusted_one() {
+        let mut cache = trusted("genuine");
+        for number in 0..KEPT_MAX * 2 {
+            let now = Duration::from_millis(1 + number as u64);
+            cache.put_unknown(&format!("made up {number}"), now);
+            cache.put(&published(&format!("another {number}")), vec![2], now);
+            cache.put(
+                &request(KeyKind::Answer, &format!("answer {number}")),
+                vec![3],
+                now,
+            );
+        }
+        assert_eq!((cache.kept.len(), cache.unknown.len()), (KEPT_MAX, UNKNOWN_MAX));
+        assert!(cache.get("genuine", MINUTE).is_some());
+    }
+
+    #[test]
+    fn a_token_counts_for_as_long_as_it_says_and_never_longer_than_a_key() {
+        let mut cache = Cache::default();
+        for (key_id, seconds) in [("short", 90), ("long", 32_400)] {
             let token = format!("{{\"access_token\":\"t\",\"expires_in\":{seconds}}}");
             cache.put(
-                Epoch::default(),
-                key(id),
-                Entry::Known(token.into_bytes()),
+                &request(KeyKind::Token, key_id),
+                token.into_bytes(),
                 Duration::ZERO,
             );
         }
-        assert!(cache.get(&key("short"), Duration::from_secs(89)).is_some());
-        assert!(cache.get(&key("short"), Duration::from_secs(90)).is_none());
-        assert!(cache.get(&key("long"), Duration::from_secs(3600)).is_none());
-        cache.forget(&SourceName::from("other"));
-        assert!(cache.get(&key("short"), Duration::ZERO).is_some());
-        cache.forget(&SourceName::from("source"));
-        assert!(cache.get(&key("short"), Duration::ZERO).is_none());
+        cache.trust(&["short".to_owned()]);
+        assert!(cache.get("short", Duration::from_secs(89)).is_some());
+        assert!(cache.get("short", Duration::from_secs(90)).is_none());
+        assert!(!cache.extend(&request(KeyKind::Token, "short"), Duration::from_secs(90)));
+        assert!(cache.get("long", MINUTE * 60).is_none());
+        cache.forget_tokens();
+        assert!(cache.get("long", Duration::ZERO).is_none());
     }
 
     #[test]
-    fn ids_that_somebody_makes_up_never_drive_out_a_key() {
-        let mut cache = Cache::default();
-        cache.put(
-            Epoch::default(),
-            key("genuine"),
-            Entry::Known(vec![1]),
-            Duration::ZERO,
-        );
-        for number in 0..ENTRIES_MAX * 2 {
-            cache.put(
-                Epoch::default(),
-                key(&number.to_string()),
-                Entry::Unknown,
-                Duration::ZERO,
-            );
-        }
-        assert!(cache.entries.len() <= ENTRIES_MAX);
-        assert!(cache.get(&key("genuine"), Duration::ZERO).is_some());
-    }
-
-    #[test]
-    fn what_was_asked_for_before_a_clear_is_not_kept_after_it() {
-        let mut cache = Cache::default();
-        let before = cache.epoch();
-        cache.clear();
-        cache.put(before, key("a"), Entry::Known(vec![1]), Duration::ZERO);
-        assert_eq!(cache.get(&key("a"), Duration::ZERO), None);
-        cache.put(cache.epoch(), key("a"), Entry::Known(vec![1]), Duration::ZERO);
-        assert!(cache.get(&key("a"), Duration::ZERO).is_some());
-    }
-
-    #[test]
-    fn a_key_belongs_to_its_source_alone() {
-        let mut cache = Cache::default();
-        cache.put(Epoch::default(), key("a"), Entry::Known(vec![1]), Duration::ZERO);
-        let other = (SourceName::from("other"), "a".to_owned());
-        assert_eq!(cache.get(&other, Duration::ZERO), None);
+    fn after_a_reload_keys_are_fetched_again_and_stand_in_only_for_the_same_server() {
+        let mut cache = trusted("a").after_reload();
+        assert_eq!(cache.get("a", MINUTE), None);
+        let elsewhere = KeyRequest {
+            url: "https://other.example/a".to_owned(),
+            ..published("a")
+        };
+        assert!(!cache.extend(&elsewhere, MINUTE));
+        assert!(cache.extend(&published("a"), MINUTE));
+        assert!(cache.get("a", MINUTE).is_some());
     }
 }

@@ -20,7 +20,7 @@ export function sign({ id, secret }) {
         ...message,
         SignatureVersion: "2",
         Signature: rsa("sha256", Buffer.from(content), key).toString("base64"),
-        SigningCertURL: "https://sns.us-east-1.amazonaws.com/SimpleNotificationService-sample.pem",
+        SigningCertURL: "https://sns.us-east-1.amazonaws.com/SimpleNotificationService-0123456789abcdef0123456789abcdef.pem",
     };
     return [{ "Content-Type": "text/plain; charset=UTF-8", "x-amz-sns-message-type": "Notification" }, JSON.stringify(signed)];
 }

@@ -1,0 +1,71 @@
+//! A bounded number of calls at a time, and one for all requests that wait for the same key.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
+
+use super::{Outcome, lock};
+
+/// Calls that are under way, by the key's id.
+pub(super) struct Lane {
+    flights: Mutex<HashMap<String, Flight>>,
+    flights_max: usize,
+    permits: Semaphore,
+}
+
+/// What a call brought, once it has ended.
+pub(super) type Flight = watch::Receiver<Option<Outcome>>;
+
+impl Lane {
+    /// So many calls at once, for so many keys that may be waited for.
+    pub(super) fn new(calls_max: usize, flights_max: usize) -> Self {
+        Self {
+            flights: Mutex::default(),
+            flights_max,
+            permits: Semaphore::new(calls_max),
+        }
+    }
+
+    /// Waits for a place to call from.
+    pub(super) async fn place(&self) -> Option<SemaphorePermit<'_>> {
+        self.permits.acquire().await.ok()
+    }
+
+    /// A place to call from, if one is free.
+    pub(super) fn free_place(&self) -> Option<SemaphorePermit<'_>> {
+        self.permits.try_acquire().ok()
+    }
+
+    /// The call for a key; a new one where there is none. Nothing if too many are under way or `admits` says no.
+    pub(super) fn join<F>(
+        self: &Arc<Self>,
+        key_id: &str,
+        admits: impl FnOnce() -> bool,
+        call: impl FnOnce() -> F,
+    ) -> Option<Flight>
+    where
+        F: Future<Output = Outcome> + Send + 'static,
+    {
+        let mut flights = lock(&self.flights);
+        if let Some(flight) = flights.get(key_id) {
+            return Some(flight.clone());
+        }
+        if flights.len() >= self.flights_max || !admits() {
+            return None;
+        }
+        let (landing, flight) = watch::channel(None);
+        flights.insert(key_id.to_owned(), flight.clone());
+        drop(flights);
+        let (lane, key_id, call) = (Arc::clone(self), key_id.to_owned(), call());
+        // On its own: a sender that hangs up must not take the key from those who wait with it.
+        tokio::spawn(async move {
+            let outcome = call.await;
+            lock(&lane.flights).remove(&key_id);
+            // Nobody may be waiting any more.
+            let _ = landing.send(Some(outcome));
+        });
+        Some(flight)
+    }
+}
