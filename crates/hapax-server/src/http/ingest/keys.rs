@@ -165,8 +165,7 @@ impl KeyFetcher {
         match outcome {
             Outcome::Known => tracing::warn!(
                 %source, key = %request.key_id, %fault,
-                "a key could not be fetched again; the one at hand is used for up to {} h after it was fetched",
-                cache::STALE_FOR.as_secs() / 3600
+                "a key could not be fetched again; the one at hand is used for up to a day"
             ),
             Outcome::Unknown | Outcome::Unavailable => {
                 tracing::warn!(%source, key = %request.key_id, %fault, "a key could not be fetched");

@@ -59,14 +59,14 @@ fn notification(pair: &SecretPair, id: &str) -> Delivery {
     let sns = catalogue::get("aws-sns").unwrap();
     let signer = ProviderSigner::new(sns, &pair.signing, &sns.sample_options()).unwrap();
     let sample = sample::of_provider(sns, id);
-    let signed = signer.sign(sign::Delivery {
+    let delivered = signer.sign(sign::Delivery {
         id: id.to_owned(),
         timestamp: now(),
         headers: sample.headers,
         body: sample.body,
         ..sign::Delivery::default()
     });
-    delivery("/in/sns", id, signed.headers, signed.body)
+    delivery("/in/sns", id, delivered.headers, delivered.body)
 }
 
 /// Signed by nobody, with a certificate of this name.

@@ -78,7 +78,7 @@ struct Pace(Duration);
 impl Pace {
     fn admits(&mut self, now: Duration) -> bool {
         let paid_at = self.0.max(now) + STRANGERS_INTERVAL;
-        let is_admitted = paid_at - now <= STRANGERS_INTERVAL * STRANGERS_BURST;
+        let is_admitted = paid_at <= now + STRANGERS_INTERVAL * STRANGERS_BURST;
         if is_admitted {
             self.0 = paid_at;
         }
