@@ -4,7 +4,7 @@
 //! as it is. Every problem of a file is reported at once, with line and column.
 //!
 //! Order of precedence: flags, then `HAPAX_SECTION__KEY` in the environment (for `[server]` and `[store]`), then the
-//! file, then defaults.
+//! same in `.env` beside the file, then the file, then defaults.
 
 pub mod address;
 mod alerts;
@@ -12,11 +12,13 @@ mod allowed_targets;
 mod check;
 mod command_env;
 mod destination;
+mod dotenv;
 mod duration;
 mod environment;
 mod events;
 mod http_url;
 pub mod keys;
+mod loader;
 mod name;
 mod nearest;
 mod network;
@@ -51,13 +53,16 @@ pub use duration::{NotADuration, format_duration, parse_duration};
 pub use environment::Environment;
 pub use events::{EventPattern, Events};
 pub(crate) use http_url::{http_url, origin_of, shown_url};
+pub use loader::Loader;
 pub use name::is_valid_name;
 pub use nearest::nearest;
 pub use outbox::Outbox;
 pub use problem::{ConfigError, Place, Problem};
 pub use rate::{NotARate, Rate};
 pub use report::Origins;
-pub use secret::{SecretError, SecretOrigin, resolve_secret};
+pub use secret::{
+    CommandError, ENVIRONMENT_OF_COMMANDS, KeptSecrets, SecretError, SecretOrigin, WordsError, resolve_secret,
+};
 pub use server::{ADMIN_TOKEN_BYTES_MIN, Server, Store};
 pub use size::{NotASize, format_size, parse_size};
 pub(crate) use source::ledger_window_min;
@@ -110,6 +115,10 @@ pub struct Flag {
 
 /// Reads and checks the file at `path`.
 pub fn load(path: &Path, environment: &Environment, flags: &[Flag]) -> Result<Config, ConfigError> {
+    parse(&read_text(path)?, path, environment, flags)
+}
+
+fn read_text(path: &Path) -> Result<String, ConfigError> {
     let unreadable = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => ConfigError::Missing(path.to_owned()),
         _ => ConfigError::Unreadable {
@@ -122,7 +131,7 @@ pub fn load(path: &Path, environment: &Environment, flags: &[Flag]) -> Result<Co
     file.take(FILE_BYTES_MAX + 1)
         .read_to_string(&mut text)
         .map_err(unreadable)?;
-    parse(&text, path, environment, flags)
+    Ok(text)
 }
 
 /// Checks a text as if it were the file at `path`.

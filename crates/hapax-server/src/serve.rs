@@ -1,7 +1,8 @@
 //! The service, put together: store, engine, destinations and both listeners; started, reloaded and stopped as one.
 //!
 //! ```text
-//! SIGHUP        ──► reload   sources and destinations are swapped; no request is dropped
+//! SIGHUP, or
+//! a new secret  ──► reload   sources and destinations are swapped; no request is dropped
 //! SIGTERM, ^C   ──► stop     not ready ─► no new connections ─► requests end ─► attempts end ─► store closed
 //! ```
 
@@ -10,6 +11,7 @@ mod files;
 mod listener;
 mod reload;
 mod run;
+mod secrets;
 pub(crate) mod signals;
 mod store;
 mod supervisor;

@@ -17,6 +17,7 @@ mod logging_page;
 pub mod metrics;
 mod outboxes;
 mod refusals;
+mod secrets;
 mod source;
 mod ten_minutes;
 pub mod traces;

@@ -19,7 +19,8 @@ use folder::Folder;
 /// Try Hapax without any configuration, on this machine only.
 ///
 /// Takes webhooks of every known provider at `/in/<provider>`, with a generated secret each, on an embedded
-/// store. Prints the URLs, the secrets, and a line to copy that sends a first event.
+/// store. Prints the URLs, the secrets, and a line to copy that sends a first event. To use a secret of your own, set it
+/// in the environment or in .env, such as SECRET_OF_STRIPE=whsec_…
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -50,7 +51,11 @@ pub struct Args {
 /// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     logging::start(logging::DEV_FILTER)?;
-    let folder = Folder::open(&args.dir)?;
+    let environment = Environment::beside(&globals.config)?;
+    if let Some(dotenv) = environment.dotenv() {
+        crate::output::note(format_args!("variables are also read from {}", dotenv.display()));
+    }
+    let folder = Folder::open(&args.dir, &environment)?;
     let config = configuration(&args, &folder)?;
     let mut signals = Signals::new()?;
     let server = Server::start(config, Tuning::default())

@@ -57,7 +57,8 @@ pub async fn run(_args: Args, globals: &Globals) -> Result<(), CliError> {
 
 async fn examine(globals: &Globals) -> Vec<Check> {
     let mut checks = Vec::new();
-    let config = match config::load(&globals.config, &Environment::of_process(), &[]) {
+    let environment = Environment::beside(&globals.config);
+    let config = match environment.and_then(|environment| config::load(&globals.config, &environment, &[])) {
         Ok(config) => config,
         Err(error) => {
             checks.extend(configuration::refused(&globals.config, &error));

@@ -158,7 +158,7 @@ fn text(providers: &[&Provider]) -> String {
 
 const HEAD: &str = r#"# Hapax: every webhook takes effect exactly once.
 # `hapax config check` checks this file, `hapax config show` shows what holds.
-# Secrets are "env:NAME", "file:PATH" or the text itself.
+# Secrets are "env:NAME", "file:PATH", "exec:COMMAND" or the text itself.
 
 [server]
 listen = "127.0.0.1:8080"              # webhooks: POST /in/<source>

@@ -42,7 +42,7 @@ pub struct Args {
     #[arg(long, value_name = "URL")]
     pub to: Option<String>,
 
-    /// The signing secret: `env:NAME`, `file:PATH` or the secret itself; of a key pair, the private half [default: the
+    /// The signing secret: `env:NAME`, `file:PATH`, `exec:COMMAND` or the secret itself; of a key pair, the private half [default: the
     /// source's first one, or that of `hapax dev` in this folder]
     #[arg(long, value_name = "SECRET", value_parser = super::secret)]
     pub secret: Option<Secret>,

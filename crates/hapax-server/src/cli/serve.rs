@@ -1,7 +1,7 @@
 //! `hapax serve`: the service, from `hapax.toml`.
 
 use super::Globals;
-use crate::config::{self, Environment, Flag};
+use crate::config::{Flag, Loader};
 use crate::exit::CliError;
 use crate::serve;
 use crate::telemetry::logging;
@@ -9,7 +9,8 @@ use crate::telemetry::logging;
 /// Run the service.
 ///
 /// Takes webhooks at `POST /in/<source>` and the admin API on a second port. SIGTERM and Ctrl-C stop it
-/// gracefully; SIGHUP reads the configuration again without dropping a request.
+/// gracefully; SIGHUP reads the configuration again without dropping a request. Secrets that change in their files, or
+/// that their commands print anew, take effect by themselves.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -17,7 +18,8 @@ Examples:
   hapax serve -c /etc/hapax.toml --listen 0.0.0.0:8080
 
 Every key of [server] and [store] can also come from the environment, such as HAPAX_SERVER__LISTEN
-and HAPAX_STORE__URL. Flags win over the environment, the environment over the file.")]
+and HAPAX_STORE__URL. Flags win over the environment, the environment over the file. A .env beside
+the configuration adds variables that the environment does not set.")]
 pub struct Args {
     /// Take webhooks on this address, whatever the configuration says
     #[arg(long, value_name = "ADDRESS")]
@@ -50,8 +52,8 @@ impl Args {
 /// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     logging::start(logging::SERVE_FILTER)?;
-    let flags = args.flags();
-    let read = || config::load(&globals.config, &Environment::of_process(), &flags);
-    serve::run(read()?, read).await?;
+    let loader = Loader::new(&globals.config, args.flags());
+    let config = loader.load()?;
+    serve::run(config, loader).await?;
     Ok(())
 }

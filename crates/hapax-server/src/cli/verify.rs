@@ -38,7 +38,7 @@ pub struct Args {
     #[arg(value_name = "BODYFILE", required_unless_present = "vectors")]
     pub body: Option<PathBuf>,
 
-    /// A secret: `env:NAME`, `file:PATH` or the secret itself; may be repeated [default: the source's]
+    /// A secret: `env:NAME`, `file:PATH`, `exec:COMMAND` or the secret itself; may be repeated [default: the source's]
     #[arg(long, value_name = "SECRET", value_parser = super::secret)]
     pub secret: Vec<Secret>,
 

@@ -28,7 +28,7 @@ impl Target {
     /// # Errors
     /// When the URL is none, or the configuration's `[server]` is wrong.
     pub fn from_globals(globals: &Globals) -> Result<Self, CliError> {
-        let environment = Environment::of_process();
+        let environment = Environment::beside(&globals.config)?;
         let server = server_section(&globals.config, &environment, globals.token.as_ref());
         if let Some(url) = &globals.admin {
             // A configuration that cannot be read does not matter to who names everything else.

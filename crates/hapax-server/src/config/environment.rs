@@ -1,13 +1,21 @@
-//! The environment: the one place where it is read.
+//! The environment: the one place where it is read. For development, `.env` beside the configuration adds to it.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::path::Path;
+
+use super::dotenv::{self, Dotenv};
+use super::problem::ConfigError;
+use super::secret::{ENVIRONMENT_OF_COMMANDS, KeptSecrets};
 
 /// The environment's variables, as they were when the process asked.
 #[derive(Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<String, OsString>,
+    /// What `.env` adds.
+    dotenv: Option<Dotenv>,
+    kept: KeptSecrets,
 }
 
 /// Why a variable has no value.
@@ -18,11 +26,29 @@ pub(super) enum NoVariable {
 }
 
 impl Environment {
-    /// The environment of this process.
-    pub fn of_process() -> Self {
+    /// The environment of this process, and what the `.env` beside this configuration adds to it.
+    ///
+    /// # Errors
+    /// When there is a `.env` that cannot be used.
+    pub fn beside(config: &Path) -> Result<Self, ConfigError> {
+        Self::beside_keeping(config, KeptSecrets::default())
+    }
+
+    /// The same, with what files and commands said last.
+    pub(super) fn beside_keeping(config: &Path, kept: KeptSecrets) -> Result<Self, ConfigError> {
+        Ok(Self {
+            dotenv: dotenv::read_beside(config, &kept)?,
+            kept,
+            ..Self::of_process()
+        })
+    }
+
+    /// The environment of this process alone.
+    pub(super) fn of_process() -> Self {
         let named = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
         Self {
             variables: named.collect(),
+            ..Self::default()
         }
     }
 
@@ -31,19 +57,55 @@ impl Environment {
         let owned = |(name, value): (&str, &str)| (name.to_owned(), OsString::from(value));
         Self {
             variables: variables.into_iter().map(owned).collect(),
+            ..Self::default()
         }
     }
 
-    /// The value of a variable.
+    /// The `.env` that was read, if there is one.
+    pub fn dotenv(&self) -> Option<&Path> {
+        self.dotenv.as_ref().map(|dotenv| dotenv.path.as_path())
+    }
+
+    /// The value of a variable, where it is text.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.get(name).ok()
+    }
+
+    /// The value of a variable. The process's own wins over `.env`.
     pub(super) fn get(&self, name: &str) -> Result<&str, NoVariable> {
-        let value = self.variables.get(name).ok_or(NoVariable::NotSet)?;
+        let added = || self.dotenv.as_ref().and_then(|dotenv| dotenv.variables.get(name));
+        let value = self
+            .variables
+            .get(name)
+            .or_else(added)
+            .ok_or(NoVariable::NotSet)?;
         value.to_str().ok_or(NoVariable::NotUtf8)
     }
 
     /// The variables that begin with `prefix`, with what follows it.
     pub(super) fn beginning_with<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
-        let names = self.variables.keys().map(String::as_str);
+        let added = self.dotenv.iter().flat_map(|dotenv| dotenv.variables.keys());
+        let added = added.filter(|name| !self.variables.contains_key(*name));
+        let names = self.variables.keys().chain(added).map(String::as_str);
         names.filter_map(move |name| name.strip_prefix(prefix).map(|rest| (name, rest)))
+    }
+
+    /// What commands that print secrets get of it. Nothing of `.env`: that is for this process alone.
+    pub(super) fn of_commands(&self) -> impl Iterator<Item = (&str, &OsStr)> {
+        let variables = self.variables.iter();
+        let named = variables.map(|(name, value)| (name.as_str(), value.as_os_str()));
+        named.filter(|(name, _)| {
+            let is_allowed = |allowed: &&str| match allowed.strip_suffix('*') {
+                Some(prefix) => name.starts_with(prefix),
+                None => name == allowed,
+            };
+            ENVIRONMENT_OF_COMMANDS.iter().any(is_allowed)
+        })
+    }
+
+    /// What files and commands said last.
+    pub(super) const fn kept(&self) -> &KeptSecrets {
+        &self.kept
     }
 }
 

@@ -120,6 +120,12 @@ pub static SERVER: Table = Table {
             "The URL under which senders reach `listen`, for those that sign it. Never taken from a request. A source may have its own.",
         ),
         key(
+            "secret_refresh",
+            DURATION,
+            "`5m`",
+            "How often the command of an `exec:` secret is run again, 1s to 24h. While it fails, its last value stays in use. Files of secrets are looked at every 2 s.",
+        ),
+        key(
             "key_server",
             "URL",
             NONE,
@@ -375,7 +381,7 @@ pub static DESTINATION: Table = Table {
             "url",
             "URL",
             REQUIRED,
-            "`http`: where to send; link-local and metadata addresses are refused. `sql`: the database, `postgres://…` or `sqlite:app.db`. `env:NAME` and `file:PATH` keep tokens and passwords out of the file; it is shown without user name, password and query.",
+            "`http`: where to send; link-local and metadata addresses are refused. `sql`: the database, `postgres://…` or `sqlite:app.db`. `env:NAME`, `file:PATH` and `exec:COMMAND` keep tokens and passwords out of the file; it is shown without user name, password and query.",
         ),
         key(
             "secret",
@@ -529,7 +535,7 @@ pub static OUTBOX: Table = Table {
             "url",
             "URL",
             REQUIRED,
-            "The database, `postgres://…` or `sqlite:app.db`; `env:NAME` and `file:PATH` keep its password out of the file.",
+            "The database, `postgres://…` or `sqlite:app.db`; `env:NAME`, `file:PATH` and `exec:COMMAND` keep its password out of the file.",
         ),
         key(
             "poll",

@@ -37,6 +37,11 @@ impl Origins {
     pub fn secret(&self, path: &str) -> Option<&SecretOrigin> {
         self.secrets.get(path)
     }
+
+    /// Where every secret comes from, by its path.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = (&String, &SecretOrigin)> {
+        self.secrets.iter()
+    }
 }
 
 pub(super) struct Report<'a> {
@@ -103,7 +108,7 @@ impl<'a> Report<'a> {
         if self.origins.secret(path) == Some(&SecretOrigin::Literal) {
             self.warn(
                 path,
-                "the secret stands in the file; \"env:NAME\" or \"file:PATH\" keep it out",
+                "the secret stands in the file; \"env:NAME\", \"file:PATH\" or \"exec:COMMAND\" keep it out",
             );
         }
         Some(secret)

@@ -1,6 +1,10 @@
-//! Secrets: `env:NAME`, `file:PATH` or a literal, resolved here and nowhere else.
+//! Secrets: `env:NAME`, `file:PATH`, `exec:COMMAND` or a literal, resolved here and nowhere else.
 //!
-//! What goes wrong names the variable or the file, never the value.
+//! What goes wrong names the variable, the file or the command, never the value.
+
+mod command;
+mod kept;
+mod words;
 
 use std::fmt;
 use std::io::Read as _;
@@ -9,9 +13,12 @@ use std::path::{Path, PathBuf};
 use hapax_core::Secret;
 
 use super::environment::{Environment, NoVariable};
+pub use command::{CommandError, ENVIRONMENT_OF_COMMANDS};
+pub use kept::KeptSecrets;
+pub use words::WordsError;
 
-/// The largest secret file, in bytes. A secret is a line.
-pub(super) const SECRET_FILE_BYTES_MAX: u64 = 64 * 1024;
+/// The largest secret, in bytes. A secret is a line.
+pub(super) const SECRET_BYTES_MAX: u64 = 64 * 1024;
 
 /// Where a secret comes from; this may be printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +27,8 @@ pub enum SecretOrigin {
     Variable(String),
     /// A file.
     File(PathBuf),
+    /// What a command prints.
+    Command(String),
     /// The configuration itself.
     Literal,
 }
@@ -29,6 +38,7 @@ impl fmt::Display for SecretOrigin {
         match self {
             Self::Variable(name) => write!(formatter, "env:{name}"),
             Self::File(path) => write!(formatter, "file:{}", path.display()),
+            Self::Command(command) => write!(formatter, "exec:{command}"),
             Self::Literal => formatter.write_str("literal"),
         }
     }
@@ -38,7 +48,7 @@ impl fmt::Display for SecretOrigin {
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// The reference names nothing.
-    #[error("`{0}` names nothing: write \"env:NAME\" or \"file:PATH\"")]
+    #[error("`{0}` names nothing: write \"env:NAME\", \"file:PATH\" or \"exec:COMMAND\"")]
     NameMissing(&'static str),
     /// The variable is not set.
     #[error("the environment variable {0} is not set; set it, or name another with \"env:NAME\"")]
@@ -55,11 +65,14 @@ pub enum SecretError {
         error: std::io::Error,
     },
     /// The file is no secret.
-    #[error("the file {} is larger than {SECRET_FILE_BYTES_MAX} bytes, so it is not a secret", .0.display())]
+    #[error("the file {} is larger than {SECRET_BYTES_MAX} bytes, so it is not a secret", .0.display())]
     FileTooLarge(PathBuf),
     /// The file is not text.
     #[error("the file {} is not UTF-8", .0.display())]
     FileNotUtf8(PathBuf),
+    /// The command gave none.
+    #[error(transparent)]
+    Command(#[from] CommandError),
     /// There is nothing in it.
     #[error("the secret from {0} is empty")]
     Empty(SecretOrigin),
@@ -77,8 +90,13 @@ pub fn resolve_secret(
         )
     } else if let Some(path) = reference.strip_prefix("file:") {
         (
-            from_file(Path::new(path))?,
+            from_file(Path::new(path), environment)?,
             SecretOrigin::File(PathBuf::from(path)),
+        )
+    } else if let Some(command) = reference.strip_prefix("exec:") {
+        (
+            environment.kept().command(command, environment)?,
+            SecretOrigin::Command(command.to_owned()),
         )
     } else {
         (reference.to_owned(), SecretOrigin::Literal)
@@ -100,31 +118,47 @@ fn from_variable(name: &str, environment: &Environment) -> Result<String, Secret
     }
 }
 
-fn from_file(path: &Path) -> Result<String, SecretError> {
+/// Whether this names a secret that is elsewhere.
+pub(super) fn is_reference(text: &str) -> bool {
+    ["env:", "file:", "exec:"]
+        .iter()
+        .any(|kind| text.starts_with(kind))
+}
+
+fn from_file(path: &Path, environment: &Environment) -> Result<String, SecretError> {
     if path.as_os_str().is_empty() {
         return Err(SecretError::NameMissing("file:"));
     }
+    let bytes = environment.kept().file(path)?;
+    let text = String::from_utf8(bytes).map_err(|_| SecretError::FileNotUtf8(path.to_owned()))?;
+    Ok(without_line_end(text))
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, SecretError> {
     let unreadable = |error| SecretError::FileUnreadable {
         path: path.to_owned(),
         error,
     };
     let file = std::fs::File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
-    file.take(SECRET_FILE_BYTES_MAX + 1)
+    file.take(SECRET_BYTES_MAX + 1)
         .read_to_end(&mut bytes)
         .map_err(unreadable)?;
-    if bytes.len() as u64 > SECRET_FILE_BYTES_MAX {
+    if bytes.len() as u64 > SECRET_BYTES_MAX {
         return Err(SecretError::FileTooLarge(path.to_owned()));
     }
-    let mut text = String::from_utf8(bytes).map_err(|_| SecretError::FileNotUtf8(path.to_owned()))?;
-    // Editors and `echo` end the file with a line end that is not part of the secret.
+    Ok(bytes)
+}
+
+/// Editors and `echo` put a line end behind a secret that is not part of it.
+fn without_line_end(mut text: String) -> String {
     if text.ends_with('\n') {
         text.pop();
         if text.ends_with('\r') {
             text.pop();
         }
     }
-    Ok(text)
+    text
 }
 
 #[cfg(test)]
@@ -132,7 +166,8 @@ mod tests {
     use super::*;
 
     fn resolve(reference: &str) -> Result<String, String> {
-        let environment = Environment::with([("TOKEN", "hunter2"), ("EMPTY", "")]);
+        let path = std::env::var("PATH").unwrap();
+        let environment = Environment::with([("TOKEN", "hunter2"), ("EMPTY", ""), ("PATH", path.as_str())]);
         match resolve_secret(reference, &environment) {
             Ok((secret, origin)) => Ok(format!("{} {origin}", secret.expose())),
             Err(error) => Err(error.to_string()),
@@ -149,6 +184,10 @@ mod tests {
             assert_eq!(resolve(&reference), Ok(format!("hunter2 {reference}")));
         }
         assert_eq!(resolve("env:TOKEN"), Ok("hunter2 env:TOKEN".to_owned()));
+        assert_eq!(
+            resolve("exec:echo hunter2"),
+            Ok("hunter2 exec:echo hunter2".to_owned())
+        );
         assert_eq!(resolve("hunter3"), Ok("hunter3 literal".to_owned()));
     }
 
@@ -167,6 +206,11 @@ mod tests {
                 .unwrap_err()
                 .starts_with("the file /no/such/file cannot be read")
         );
+        assert_eq!(
+            resolve("exec:true").unwrap_err(),
+            "the secret from exec:true is empty"
+        );
+        assert!(resolve("exec:").is_err() && resolve("exec:false").is_err());
         assert!(resolve("env:").is_err() && resolve("file:").is_err() && resolve("").is_err());
     }
 

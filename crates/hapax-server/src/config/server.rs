@@ -18,6 +18,11 @@ const BODY_LIMIT: std::ops::RangeInclusive<u64> = 1024..=64 * 1024 * 1024;
 /// The shortest and longest `keep_alive`.
 const KEEP_ALIVE: std::ops::RangeInclusive<Duration> = Duration::from_secs(30)..=Duration::from_secs(3600);
 
+/// How often commands that print secrets are run unless said; and the shortest and longest that may be said.
+const SECRET_REFRESH: Duration = Duration::from_secs(5 * 60);
+const SECRET_REFRESH_RANGE: std::ops::RangeInclusive<Duration> =
+    Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
+
 /// The listeners.
 #[derive(Clone, Debug)]
 pub struct Server {
@@ -37,6 +42,8 @@ pub struct Server {
     pub keep_alive: Duration,
     /// The URL under which senders reach us, without a slash at the end.
     pub public_url: Option<String>,
+    /// How often commands that print secrets are run again.
+    pub secret_refresh: Duration,
     /// A server on this machine that is asked for senders' keys instead of their own, for tests.
     pub key_server: Option<KeyServer>,
 }
@@ -79,6 +86,7 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
     let keep_alive = section.duration("keep_alive", listen::Limits::default().keep_alive, &KEEP_ALIVE);
     let public_url = section.parsed("public_url", parse_public_url);
     let public_url = public_url.map(|url| url.trim_end_matches('/').to_owned());
+    let secret_refresh = section.duration("secret_refresh", SECRET_REFRESH, &SECRET_REFRESH_RANGE);
     let key_server = section.parsed("key_server", str::parse::<KeyServer>);
     if same_socket(listen, admin_listen) {
         section.problem(
@@ -98,6 +106,7 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
         body_limit: body_limit.unwrap_or(5 * 1024 * 1024),
         keep_alive,
         public_url,
+        secret_refresh,
         key_server,
     }
 }

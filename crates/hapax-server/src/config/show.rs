@@ -118,6 +118,7 @@ impl Config {
         if let Some(url) = &server.public_url {
             values.push(("public_url", url.clone().into()));
         }
+        values.push(("secret_refresh", format_duration(server.secret_refresh).into()));
         if let Some(server) = &server.key_server {
             values.push(("key_server", server.as_str().into()));
         }

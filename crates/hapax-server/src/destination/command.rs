@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use crate::config::CommandEnv;
 use crate::telemetry::traces::context::{self, Parent, Propagation};
-use group::Group;
+pub(crate) use group::Group;
 use tail::Tail;
 
 /// The code by which a command says "not now" (`EX_TEMPFAIL` of sysexits); like any other failure it is tried again.

@@ -202,6 +202,12 @@ pub const METRICS: &[Described] = &[
         ..histogram("hapax_store_write_seconds", &[])
     },
     Described {
+        help: "How long ago the command of a secret last printed it",
+        meaning: "Only for `exec:` secrets; `secret` is the key, such as `sources.stripe.secrets.0`. It grows while the \
+                  command fails, and the last value stays in use: alert where it is a few times `server.secret_refresh`.",
+        ..gauge("hapax_secret_age_seconds", &["secret"])
+    },
+    Described {
         help: "Spans of traces, by what became of them",
         meaning: "`result` is `exported`, `dropped` (there was no room: telemetry never slows accepts) or `failed` (the \
                   receiver did not take them). All stay at 0 unless `[traces]` is configured.",

@@ -28,6 +28,7 @@ use super::gauges::Gauges;
 use super::histogram::{Histogram, SECONDS, SIZES};
 use super::outboxes::OutboxMeter;
 use super::refusals::{Refusal, Refusals};
+use super::secrets::SecretMeter;
 use super::source::SourceMeter;
 use super::ten_minutes::TenMinutes;
 use super::traces::SpanCounts;
@@ -54,6 +55,7 @@ pub struct Metrics {
     pub(super) store_writes: Window,
     pub(super) alerts: AlertMeter,
     pub(super) outboxes: OutboxMeter,
+    pub(super) secrets: SecretMeter,
     purged_events: AtomicU64,
     purged_ledger: AtomicU64,
 }
@@ -73,6 +75,7 @@ impl Metrics {
         let families = Families::register(&mut registry);
         let alerts = AlertMeter::register(&mut registry);
         let outboxes = OutboxMeter::register(&mut registry);
+        let secrets = SecretMeter::register(&mut registry);
         let gauges = Gauges::register(&mut registry);
         registry.register(
             "build",
@@ -97,6 +100,7 @@ impl Metrics {
             store_writes: Window::default(),
             alerts,
             outboxes,
+            secrets,
             purged_events: AtomicU64::new(0),
             purged_ledger: AtomicU64::new(0),
         }
@@ -266,6 +270,7 @@ impl Meter for Metrics {
         {
             let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
             self.gauges.set(self, counts, now);
+            self.secrets.set();
             // Writing to a String cannot fail.
             let _ = encode_registry(&mut text, &registry);
         }

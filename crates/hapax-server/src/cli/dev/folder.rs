@@ -14,6 +14,7 @@ use hapax_verify::sign::{SecretPair, generate_secret};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::providers::words;
+use crate::config::Environment;
 
 const SECRETS_FILE: &str = "secrets.toml";
 /// What the key for secrets that senders hand over is called in the file; no provider is.
@@ -79,14 +80,28 @@ impl Kept {
 }
 
 /// What `hapax dev` lets a provider sign with, if it ran in this folder's place.
-pub(in crate::cli) fn signing_secret(folder: &Path, provider: &str) -> Option<String> {
-    let secrets = read(&folder.join(SECRETS_FILE)).ok()?;
+pub(in crate::cli) fn signing_secret(
+    folder: &Path,
+    provider: &str,
+    environment: &Environment,
+) -> Option<String> {
+    let mut secrets = read(&folder.join(SECRETS_FILE)).ok()?;
+    overlay(&mut secrets, environment);
     Some(secrets.get(provider)?.signing().to_owned())
+}
+
+/// Secrets of the user's own, where variables name them. A key pair has two halves, and stays as it is.
+fn overlay(secrets: &mut BTreeMap<String, Kept>, environment: &Environment) {
+    for (name, kept) in secrets {
+        if let (Kept::Shared(secret), Some(own)) = (kept, environment.text(&variable(name))) {
+            own.clone_into(secret);
+        }
+    }
 }
 
 impl Folder {
     /// Opens it; makes it and what is missing in it.
-    pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
+    pub(super) fn open(path: &Path, environment: &Environment) -> anyhow::Result<Self> {
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -118,6 +133,7 @@ impl Folder {
         if secrets.len() > known {
             write(&file, &toml::to_string(&secrets)?)?;
         }
+        overlay(&mut secrets, environment);
         let state_key = secrets.get(STATE_KEY).map(|kept| kept.signing().to_owned());
         // What the catalogue does not know any more stays in the file, and is not served.
         secrets.retain(|name, _| catalogue::get(name).is_some());
@@ -250,19 +266,20 @@ fn write(file: &Path, text: &str) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Environment, parse};
+    use crate::config::parse;
 
     #[test]
     fn secrets_are_made_once_and_only_their_owner_can_read_them() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("dev");
-        let first = Folder::open(&path).unwrap();
-        let second = Folder::open(&path).unwrap();
+        let nothing = Environment::default();
+        let first = Folder::open(&path, &nothing).unwrap();
+        let second = Folder::open(&path, &nothing).unwrap();
         assert_eq!(first.variables(), second.variables());
         assert_eq!(first.secrets().count(), catalogue::all().len());
         assert!(first.secrets().any(|(_, secret)| secret.is_none()));
         for (name, _) in first.secrets() {
-            assert!(signing_secret(&path, name).is_some(), "{name}");
+            assert!(signing_secret(&path, name, &nothing).is_some(), "{name}");
         }
         let mode = fs::metadata(path.join(SECRETS_FILE))
             .unwrap()
@@ -272,10 +289,28 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_of_the_users_own_wins_and_is_not_written_down() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = Environment::with([("SECRET_OF_STRIPE", "whsec_own")]);
+        let folder = Folder::open(dir.path(), &own).unwrap();
+        assert!(
+            folder
+                .secrets()
+                .any(|secret| secret == ("stripe", Some("whsec_own")))
+        );
+        assert_eq!(signing_secret(dir.path(), "stripe", &own).unwrap(), "whsec_own");
+        let written = fs::read_to_string(dir.path().join(SECRETS_FILE)).unwrap();
+        assert!(!written.contains("whsec_own"));
+    }
+
+    #[test]
     fn a_file_that_is_not_ours_is_refused_without_showing_it() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(SECRETS_FILE), "stripe = hunter2").unwrap();
-        let message = format!("{:#}", Folder::open(dir.path()).unwrap_err());
+        let message = format!(
+            "{:#}",
+            Folder::open(dir.path(), &Environment::default()).unwrap_err()
+        );
         assert!(
             message.contains("remove it") && !message.contains("hunter2"),
             "{message}"
@@ -285,7 +320,7 @@ mod tests {
     #[test]
     fn the_configuration_is_one_that_serve_would_take() {
         let dir = tempfile::tempdir().unwrap();
-        let folder = Folder::open(dir.path()).unwrap();
+        let folder = Folder::open(dir.path(), &Environment::default()).unwrap();
         let variables = folder.variables();
         let environment = Environment::with(
             variables

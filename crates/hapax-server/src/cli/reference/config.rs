@@ -16,7 +16,7 @@ A value is taken from the first of: a flag of the command line; for `[server]` a
 | size | `\"800B\"`, `\"64KiB\"`, `\"1MB\"`, `\"5MiB\"` |
 | rate | `\"500/s\"`, `\"100/m\"`, `\"10/h\"` |
 | address | `\"127.0.0.1:8080\"`, `\"[::1]:8080\"` |
-| secret | `\"env:NAME\"`, `\"file:PATH\"` (one line end at its end is taken off), or the text itself |
+| secret | `\"env:NAME\"`, `\"file:PATH\"`, `\"exec:COMMAND\"` (one line end at its end is taken off), or the text itself; see [secrets](../guides/secrets.md) |
 | place | `\"header:NAME\"`, `\"body:/json/pointer\"`, `\"body-sha256\"`; `\\|` between places takes the first that is there |
 
 Names of sources, scopes and destinations have 1 to 64 lower-case letters, digits, `-` and `_`, and begin with a letter

@@ -42,7 +42,7 @@ impl Sender {
 
     /// Finds the source or provider that the user named.
     pub(super) fn find(args: &Args, globals: &Globals) -> Result<Self, CliError> {
-        let environment = Environment::of_process();
+        let environment = Environment::beside(&globals.config)?;
         let config = match config::load(&globals.config, &environment, &[]) {
             Ok(config) => Some(config),
             // A provider, a secret and a URL need no configuration.
@@ -67,7 +67,7 @@ impl Sender {
         let name = source.map_or(args.target.as_str(), |source| source.name.as_str());
         let secret = given
             .or_else(|| source.and_then(|source| source.secrets.first().cloned()))
-            .or_else(|| signing_secret(Path::new(FOLDER_DEFAULT), name).map(Secret::new));
+            .or_else(|| signing_secret(Path::new(FOLDER_DEFAULT), name, &environment).map(Secret::new));
         let secret = secret.ok_or_else(|| no_secret(args, globals))?;
         let listen = config
             .as_ref()

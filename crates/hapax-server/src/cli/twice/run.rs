@@ -35,7 +35,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     pub provider: String,
 
-    /// The secret it checks: `env:NAME`, `file:PATH` or the secret itself
+    /// The secret it checks: `env:NAME`, `file:PATH`, `exec:COMMAND` or the secret itself
     #[arg(long, value_name = "SECRET", value_parser = crate::cli::secret)]
     pub secret: Secret,
 
@@ -66,7 +66,7 @@ pub struct Plans(Vec<Plan>);
 
 /// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
-    let (secret, _) = resolve_secret(args.secret.expose(), &Environment::of_process())?;
+    let (secret, _) = resolve_secret(args.secret.expose(), &Environment::beside(&globals.config)?)?;
     let plans: Vec<Plan> = args.plans.into_iter().flat_map(|plans| plans.0).collect();
     let mut test = Twice::new(args.to)
         .provider(args.provider)

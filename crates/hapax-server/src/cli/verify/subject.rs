@@ -22,7 +22,7 @@ pub(super) struct Subject {
 
 impl Subject {
     pub(super) fn find(target: &str, args: &Args, globals: &Globals) -> Result<Self, CliError> {
-        let environment = Environment::of_process();
+        let environment = Environment::beside(&globals.config)?;
         let config = match config::load(&globals.config, &environment, &[]) {
             Ok(config) => Some(config),
             // A provider and a secret need no configuration.

@@ -62,7 +62,7 @@ fn a_literal_secret_is_warned_about() {
     assert_eq!(
         config.warning_lines(),
         [
-            "hapax.toml:15:30: sources.stripe.secrets.1: the secret stands in the file; \"env:NAME\" or \"file:PATH\" keep it out"
+            "hapax.toml:15:30: sources.stripe.secrets.1: the secret stands in the file; \"env:NAME\", \"file:PATH\" or \"exec:COMMAND\" keep it out"
         ]
     );
 }

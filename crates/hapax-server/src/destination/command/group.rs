@@ -5,12 +5,12 @@ use tokio::process::Child;
 
 /// A group that is killed when dropped, unless the command ended by itself.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(crate) struct Group {
     leader: Option<Pid>,
 }
 
 impl Group {
-    pub(super) fn of(child: &Child) -> Self {
+    pub(crate) fn of(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         Self {
             leader: id.and_then(Pid::from_raw),
@@ -18,7 +18,7 @@ impl Group {
     }
 
     /// The command has ended and was waited for: its number may belong to another process by now.
-    pub(super) fn ended(mut self) {
+    pub(crate) fn ended(mut self) {
         self.leader = None;
     }
 }

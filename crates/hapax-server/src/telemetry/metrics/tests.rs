@@ -49,6 +49,12 @@ fn full() -> Metrics {
     metrics.unavailable("overloaded");
     metrics.alerts_firing(vec![("conflicts", "stripe".to_owned())]);
     metrics.alert_message("chat", "delivered");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hapax.toml");
+    std::fs::write(&path, "[server]\nadmin_token = \"exec:echo a-token-of-sixteen\"").unwrap();
+    let loader = crate::config::Loader::new(&path, Vec::new());
+    loader.load().unwrap();
+    metrics.watch_secrets(loader.kept());
     metrics.outbox_row("app", "relayed");
     metrics.outboxes(&[Health {
         name: "app".to_owned(),

@@ -36,13 +36,11 @@ impl Places {
         globals: &Globals,
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, CliError> {
-        let from = match &args.from {
-            Some(from) => from.clone(),
-            None => {
-                config::load(&globals.config, &Environment::of_process(), &[])?
-                    .store
-                    .url
-            }
+        let from = if let Some(from) = &args.from {
+            from.clone()
+        } else {
+            let environment = Environment::beside(&globals.config)?;
+            config::load(&globals.config, &environment, &[])?.store.url
         };
         if from == args.to {
             return Err(CliError::usage(
