@@ -38,6 +38,9 @@ use crate::sign::Sign;
 use crate::trace::Trace;
 use crate::{KeyRequest, Options, Rejection, Request, Scheme, SetupError, SignatureProblem, Transmission};
 
+/// What a sender is let in with by whoever stands before us, beside its own way of proof.
+const CREDENTIALS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
+
 /// How a sender proves that it sent a request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -181,12 +184,30 @@ impl Proof {
         }
     }
 
-    /// The headers that hold something to be let in with again, in lower case: what is stored of a request still has them.
+    /// The headers that prove by themselves who sent a request, in lower case: whoever reads one can send anything else
+    /// with it, so that they are not to be kept. A token that names the body's hash is a signature of that body.
     pub fn credentials(&self) -> Vec<String> {
+        let mut headers = self.tokens();
+        headers.extend(CREDENTIALS.map(str::to_owned));
+        headers
+    }
+
+    /// The fields of a body that prove who sent it and fit another body as well: names of a form, or of an object of JSON.
+    /// They are delivered, since a body is, and are no reader's business.
+    pub fn body_credentials(&self) -> Vec<&'static str> {
         match self {
-            Proof::Token(_) | Proof::Jwt(_) => self.headers(),
-            Proof::Any(proofs) => proofs.iter().flat_map(Proof::credentials).collect(),
-            Proof::Signature(_) | Proof::Coded(_) => Vec::new(),
+            Proof::Signature(_) | Proof::Token(_) | Proof::Jwt(_) => Vec::new(),
+            Proof::Any(proofs) => proofs.iter().flat_map(Proof::body_credentials).collect(),
+            Proof::Coded(coded) => coded.code().body_credentials().to_vec(),
+        }
+    }
+
+    fn tokens(&self) -> Vec<String> {
+        match self {
+            Proof::Token(_) => self.headers(),
+            Proof::Jwt(rule) if rule.body_hash.is_none() => self.headers(),
+            Proof::Any(proofs) => proofs.iter().flat_map(Proof::tokens).collect(),
+            Proof::Jwt(_) | Proof::Signature(_) | Proof::Coded(_) => Vec::new(),
         }
     }
 

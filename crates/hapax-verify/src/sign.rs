@@ -220,6 +220,11 @@ impl Delivery {
 /// Makes a delivery prove itself: adds headers, or changes the URL or the body, as the sender does.
 pub(crate) trait Sign: Send + Sync {
     fn sign(&self, delivery: &mut Delivery);
+
+    /// Whether what it adds is the secret itself.
+    fn sends_secret(&self) -> bool {
+        false
+    }
 }
 
 /// Signs as a provider does, with one secret. Made once, used for every delivery.
@@ -234,6 +239,11 @@ impl ProviderSigner {
     /// The same for a source without a preset.
     pub fn of_proof(proof: &Proof, secret: &str, options: &Options) -> Result<Self, SetupError> {
         proof.signer(secret, options).map(ProviderSigner)
+    }
+
+    /// Whether a delivery holds the secret itself: it is no signature, and not to be shown.
+    pub fn sends_secret(&self) -> bool {
+        self.0.sends_secret()
     }
 
     /// The delivery as it goes out.

@@ -15,6 +15,7 @@ use crate::{IdentityRule, Options, Recipe, Rejection, Request, SetupError, Verdi
 pub struct Verifier {
     proof: Box<dyn Prove>,
     identity: CompiledRule,
+    credentials: Vec<String>,
     recipe: Recipe,
     secrets: Vec<String>,
     options: Options,
@@ -36,6 +37,7 @@ impl Verifier {
         Ok(Verifier {
             proof,
             identity,
+            credentials: recipe.proof.credentials(),
             recipe: recipe.clone(),
             secrets: secrets.into_iter().map(str::to_owned).collect(),
             options: options.clone(),
@@ -68,6 +70,15 @@ impl Verifier {
     /// Whether the signature covers every byte of the body.
     pub fn body_is_signed(&self) -> bool {
         self.proof.covers(&Place::RequestSha256)
+    }
+
+    /// Whether a header proves by itself who sent a request: it is not to be kept ([`Proof::credentials`]).
+    ///
+    /// [`Proof::credentials`]: crate::Proof::credentials
+    pub fn is_credential(&self, header: &str) -> bool {
+        self.credentials
+            .iter()
+            .any(|credential| credential.eq_ignore_ascii_case(header))
     }
 
     /// Whether a request with this method may be a delivery. Any other is a look at the URL or a handshake.

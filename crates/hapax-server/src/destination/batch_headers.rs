@@ -1,4 +1,5 @@
-//! What a request says of itself as a whole: of one event that was taken out of it, it is not true.
+//! What of a request's headers is not for a destination: what proves a request by itself, which earlier versions have
+//! stored, and what holds for a whole batch and is not true of one event that was taken out of it.
 
 use hapax_verify::{Recipe, Split};
 
@@ -13,11 +14,13 @@ const OVER_BODY: [&str; 6] = [
     "signature-input",
 ];
 
-/// The headers of a source that hold for a batch and for none of its events.
+/// The headers of a source that hold for a batch and for none of its events, and those that are for nobody but us.
 #[derive(Clone, Debug, Default)]
 pub struct BatchHeaders {
     /// The sender's signature, in lower case.
     signature: Vec<String>,
+    /// What proves a request by itself, in lower case.
+    credentials: Vec<String>,
     /// The content type of one event, where a batch has another.
     pub(crate) event_content_type: Option<String>,
 }
@@ -33,8 +36,14 @@ impl BatchHeaders {
         };
         Self {
             signature: recipe.proof.headers(),
+            credentials: recipe.proof.credentials(),
             event_content_type,
         }
+    }
+
+    /// Whether whoever has the header could send anything in its sender's name.
+    pub(crate) fn is_credential(&self, name: &str) -> bool {
+        self.credentials.iter().any(|header| header == name)
     }
 
     /// Whether a header proves something of the batch, and nothing of one event.

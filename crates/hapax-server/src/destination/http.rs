@@ -69,7 +69,7 @@ pub struct HttpTarget {
     pub clock: Arc<dyn Clock>,
     /// How it wants `Idempotency-Key` written.
     pub key_form: KeyForm,
-    /// The headers of each source that hold for a batch and for none of its events.
+    /// The headers of each source that are not for a destination.
     pub batch_headers: Arc<HashMap<SourceName, BatchHeaders>>,
     /// What it is told of an event's trace.
     pub propagation: Propagation,
@@ -125,13 +125,11 @@ impl HttpTarget {
         let mut request = Request::new(Full::new(delivery.event.body.clone()));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = url;
-        let of_batch = delivery.event.batch.is_some();
-        let batch = self.batch_headers.get(&delivery.event.source);
         *request.headers_mut() = headers::build(
             delivery,
             self.propagation,
             self.key_form,
-            batch.filter(|_| of_batch),
+            self.batch_headers.get(&delivery.event.source),
             self.signature(delivery),
         );
         request

@@ -244,7 +244,7 @@ impl Inner {
         {
             deadline.keep(self.bind(source, transmission, &body)).await??;
         }
-        let (headers, body) = arrivals::content(&head, body);
+        let (headers, body) = arrivals::content(&source.verifier, &head, body);
         let is_batch = envelopes.iter().any(|envelope| envelope.batch_index.is_some());
         let arrivals = self.arrivals(source, envelopes, received_at, &headers, &body);
         drop(body);

@@ -46,6 +46,11 @@ pub(crate) trait Code {
         &[]
     }
 
+    /// The fields of a body that prove who sent it and fit another body as well.
+    fn body_credentials(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// How far a signed timestamp may usually be off; nothing where none is checked.
     fn tolerance_seconds(&self) -> Option<u32> {
         None

@@ -45,6 +45,10 @@ impl Code for Mailgun {
         Ok(Box::new(MailgunSigner(keys)))
     }
 
+    fn body_credentials(&self) -> &'static [&'static str] {
+        &["signature", "token"]
+    }
+
     fn tolerance_seconds(&self) -> Option<u32> {
         Some(TOLERANCE_SECONDS)
     }

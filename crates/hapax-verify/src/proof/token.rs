@@ -217,4 +217,8 @@ impl Sign for TokenSigner {
             place.put(&self.secret, delivery);
         }
     }
+
+    fn sends_secret(&self) -> bool {
+        true
+    }
 }

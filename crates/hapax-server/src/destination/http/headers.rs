@@ -61,15 +61,16 @@ const STANDARD_PREFIX: &str = "webhook-";
 /// A sender's own; a row of an outbox may carry them to its target.
 const CREDENTIALS: [&str; 2] = ["authorization", "cookie"];
 
-/// Builds them. `batch` is there where the event was one of several in its request; `signature` is ours.
+/// Builds them. `source` knows what of its headers is not for a destination; `signature` is ours.
 pub(super) fn build(
     delivery: &Leased,
     propagation: Propagation,
     key_form: KeyForm,
-    batch: Option<&BatchHeaders>,
+    source: Option<&BatchHeaders>,
     signature: Vec<(String, String)>,
 ) -> HeaderMap {
     let event = &delivery.event;
+    let batch = source.filter(|_| event.batch.is_some());
     let mut ours = HeaderMap::with_capacity(16);
     for (name, value) in signature {
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
@@ -110,7 +111,8 @@ pub(super) fn build(
         let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_bytes(value)) else {
             continue;
         };
-        if is_left_out(&name, delivery, batch) {
+        let is_credential = source.is_some_and(|source| source.is_credential(name.as_str()));
+        if is_credential || is_left_out(&name, delivery, batch) {
             continue;
         }
         // A state belongs to its parent: beside another one it would lie.

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hapax_core::{BodyHash, ContentHash, EventId, GENERATED, Headers, Identity, Timestamp};
 use hapax_engine::Arrival;
-use hapax_verify::{Envelope, EventBody, Identification};
+use hapax_verify::{Envelope, EventBody, Identification, Verifier};
 use http::Method;
 use http::request::Parts;
 
@@ -66,10 +66,12 @@ impl Inner {
     }
 }
 
-/// What a destination is given of a request. The form in the query of a GET is its body.
-pub(super) fn content(head: &Parts, body: Bytes) -> (Headers, Bytes) {
+/// What is kept of a request, and what a destination is given of it: nothing that proves a request by itself. The
+/// form in the query of a GET is its body.
+pub(super) fn content(verifier: &Verifier, head: &Parts, body: Bytes) -> (Headers, Bytes) {
     let headers = head.headers.iter();
     let headers = headers.map(|(name, value)| (name.as_str(), value.as_bytes()));
+    let headers = headers.filter(|(name, _)| !verifier.is_credential(name));
     if head.method != Method::GET {
         return (Headers::pack(headers), body);
     }
