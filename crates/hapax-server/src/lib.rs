@@ -18,5 +18,6 @@ mod load;
 mod outbox;
 pub mod output;
 pub mod query;
+mod redact;
 pub mod serve;
 pub mod telemetry;

@@ -255,6 +255,12 @@ pub static SOURCE: Table = Table {
             "Fields of bodies by whose value events are found however many are stored, such as `[\"/data/object/id\"]`; at most 8. Counts for events that arrive from then on.",
         ),
         key(
+            "redact",
+            "list of JSON pointers",
+            "`[]`",
+            "Fields of bodies that are hidden from everybody in the dashboard, the API, exports and logs, such as `[\"/data/object/email\", \"/items/*/name\"]`; `*` is every item, and of a form `/email` is the field `email`. Destinations get the original. At most 64.",
+        ),
+        key(
             "options",
             "table",
             "`{}`",

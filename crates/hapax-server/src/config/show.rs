@@ -174,6 +174,10 @@ impl Config {
         if !source.indexed.is_empty() {
             values.push(("indexed", source.indexed.clone().into()));
         }
+        let redact: Vec<String> = source.redact.fields().map(str::to_owned).collect();
+        if !redact.is_empty() {
+            values.push(("redact", redact.into()));
+        }
         if source.redis_wait > 0 {
             let wait = ("wait".to_owned(), i64::from(source.redis_wait).into());
             values.push(("redis", Value::Table(toml::Table::from_iter([wait]))));

@@ -1,6 +1,7 @@
 //! `[sources.NAME]`.
 
 mod options;
+mod redact;
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -23,6 +24,7 @@ use super::nearest::suggestion;
 use super::rate::Rate;
 use super::section::Section;
 use super::server::{Server, parse_body_limit, parse_public_url};
+use crate::redact::Redaction;
 
 const DAY: Duration = Duration::from_secs(86_400);
 /// How long a sender is taken to deliver again where nobody knows: three days, as many do.
@@ -82,6 +84,8 @@ pub struct Source {
     pub rate_limit: Option<Rate>,
     /// JSON pointers into bodies whose values are indexed.
     pub indexed: Vec<String>,
+    /// Fields of bodies that nobody is shown.
+    pub redact: Redaction,
     /// On a store on Redis: how many replicas must have an event before it is answered.
     pub redis_wait: u8,
 }
@@ -118,6 +122,7 @@ pub(super) fn read(name: &str, server: &Server, mut section: Section<'_, '_, '_>
         .unwrap_or_else(|| name.to_owned());
     let rate_limit = section.parsed("rate_limit", str::parse::<Rate>);
     let indexed = read_indexed(&mut section);
+    let redact = redact::read(&mut section);
     let ack_status = read_ack_status(&mut section, provider);
     let event_id = read_event_id(&mut section);
     let event_type = read_fields(&mut section, "event_type");
@@ -187,6 +192,7 @@ pub(super) fn read(name: &str, server: &Server, mut section: Section<'_, '_, '_>
         ack,
         rate_limit,
         indexed,
+        redact,
         redis_wait,
     })
 }

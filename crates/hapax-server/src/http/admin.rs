@@ -34,6 +34,7 @@ pub(in crate::http) mod saved;
 mod schemas;
 mod settings;
 pub(in crate::http) mod show;
+pub(in crate::http) mod sight;
 pub(in crate::http) mod sources;
 pub(in crate::http) mod state;
 pub(in crate::http) mod stats;

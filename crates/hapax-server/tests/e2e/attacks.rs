@@ -8,3 +8,4 @@ mod postgres_tls;
 mod certificate;
 mod keys;
 mod report;
+mod stored_secrets;

@@ -26,6 +26,7 @@ mod kit;
 mod moving;
 mod outbox;
 mod prometheus;
+mod redaction;
 mod redis;
 mod replicas;
 mod shutdown;

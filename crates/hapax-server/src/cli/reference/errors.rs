@@ -100,7 +100,7 @@ const INGEST: [(&str, u16, &str); 23] = [
 ];
 
 /// What the admin API answers besides 2xx and the codes above.
-const ADMIN: [(&str, u16, &str); 24] = [
+const ADMIN: [(&str, u16, &str); 25] = [
     ("unauthorized", 401, "The bearer token is missing or wrong."),
     (
         "forbidden_origin",
@@ -111,6 +111,11 @@ const ADMIN: [(&str, u16, &str); 24] = [
         "read_only",
         403,
         "The token may look at everything and change nothing.",
+    ),
+    (
+        "field_redacted",
+        403,
+        "A search by a field that is hidden from this token.",
     ),
     (
         "stale_form",

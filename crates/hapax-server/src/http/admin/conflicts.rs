@@ -3,17 +3,20 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
+use hapax_core::store::Variant;
+use hapax_core::{BodyHash, EventId};
 
-use super::access::Actor;
+use super::access::{Actor, Asking, Role};
 use super::diff;
 use super::events::{self, raw};
 use super::extract::{Named, body_hash, event_id};
 use super::fault::{Answer, Fault, Missing};
+use super::sight;
 use super::state::AdminState;
 use super::views::{DiffView, ReleasedView};
 use crate::telemetry::lines;
 
-/// Gives another body that came under the id of an event, byte for byte.
+/// Gives another body that came under the id of an event, byte for byte but for the fields that its source redacts.
 #[utoipa::path(get, path = "/events/{id}/conflicts/{hash}/payload", operation_id = "getConflictPayload", tag = "events",
     params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid"), ("hash" = String, Path, description = "SHA-256 of the other body, in hexadecimal.", pattern = "^[0-9a-f]{64}$")),
     responses((status = 200, description = "The body.", content_type = "*/*", body = Value)),
@@ -21,10 +24,10 @@ use crate::telemetry::lines;
 )]
 pub(super) async fn payload(
     State(state): State<AdminState>,
+    Asking(role): Asking,
     Named((id, hash)): Named<(String, String)>,
 ) -> Answer<Response> {
-    let (first, raw_hash) = (event_id(&id)?, body_hash(&hash)?);
-    let variant = state.engine.store().conflict(first, raw_hash).await?;
+    let variant = visible(&state, role, event_id(&id)?, body_hash(&hash)?).await?;
     let variant = variant.ok_or_else(|| missing(&id, &hash))?;
     Ok(raw(&variant.headers, variant.body))
 }
@@ -54,18 +57,25 @@ pub(super) async fn release(
 )]
 pub(super) async fn compare(
     State(state): State<AdminState>,
+    Asking(role): Asking,
     Named((id, hash)): Named<(String, String)>,
 ) -> Answer<Json<DiffView>> {
-    compared(&state, &id, &hash).await.map(Json)
+    let (first, raw_hash) = (event_id(&id)?, body_hash(&hash)?);
+    let record = events::visible(&state, role, first).await?;
+    let variant = visible(&state, role, first, raw_hash).await?;
+    let variant = variant.ok_or_else(|| missing(&id, &hash))?;
+    Ok(Json(diff::of(&record.event.body, &variant.body)))
 }
 
-/// Where a quarantined body differs from the first one.
-pub(in crate::http) async fn compared(state: &AdminState, id: &str, hash: &str) -> Answer<DiffView> {
-    let (first, raw_hash) = (event_id(id)?, body_hash(hash)?);
-    let record = events::record(state, first).await?;
+/// A quarantined body as this role may see it.
+pub(in crate::http) async fn visible(
+    state: &AdminState,
+    role: Role,
+    first: EventId,
+    raw_hash: BodyHash,
+) -> Answer<Option<Variant>> {
     let variant = state.engine.store().conflict(first, raw_hash).await?;
-    let variant = variant.ok_or_else(|| missing(id, hash))?;
-    Ok(diff::of(&record.event.body, &variant.body))
+    Ok(variant.map(|variant| sight::variant(&state.settings.load(), role, variant)))
 }
 
 /// Makes an event of a quarantined body.

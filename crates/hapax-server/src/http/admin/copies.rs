@@ -7,7 +7,7 @@ use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::access::{Asking, Role};
+use super::access::Asking;
 use super::copy::{self, CopyAs};
 use super::events;
 use super::extract::{Asked, Named, event_id};
@@ -27,7 +27,8 @@ pub(super) struct CopyParameters {
 
 /// Makes a request of an event that is signed anew, or a test that delivers it twice.
 ///
-/// The body is exact to the byte. The re-signed request holds a signature, so that only the admin token gets it.
+/// The body is exact to the byte, but for the fields that its source redacts. The re-signed request holds a signature,
+/// so that a token that may only read does not get it. No secret of a source is ever in it.
 #[utoipa::path(get, path = "/events/{id}/copy", operation_id = "copyEvent", tag = "events",
     params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid"), CopyParameters),
     responses((status = 200, description = "The text of it.", content_type = "text/plain", body = String)),
@@ -39,10 +40,10 @@ pub(super) async fn copy(
     Named(id): Named<String>,
     Asked(asked): Asked<CopyParameters>,
 ) -> Answer<Response> {
-    if asked.copy_as == CopyAs::Curl && role == Role::ReadOnly {
+    if asked.copy_as == CopyAs::Curl && !role.can_see_proofs() {
         return Err(Fault::read_only());
     }
-    let record = events::record(&state, event_id(&id)?).await?;
+    let record = events::visible(&state, role, event_id(&id)?).await?;
     let text = copy::text(&state, &record, asked.copy_as, SystemClock::default().now())?;
     let headers = [
         (CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()),

@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::fault::Answer;
-use super::show::is_hidden;
+use super::show::{HIDDEN, is_hidden};
+use super::sight::VisibleRecord;
 use super::state::{AdminState, SourceFacts};
 use crate::destination::{BatchHeaders, header_value};
 use crate::outbox::instead_of;
@@ -43,7 +44,8 @@ const OF_CONNECTION: [&str; 13] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(in crate::http) enum CopyAs {
-    /// A shell script that delivers it to this service, signed now. It holds a signature, so only an admin gets it.
+    /// A shell script that delivers it to this service, signed now. It holds a signature, so that those who may only read
+    /// do not get it; where the proof is a secret itself, a variable takes its place.
     Curl,
     /// A test in Rust, with the standard library alone.
     Rust,
@@ -91,7 +93,7 @@ impl CopyAs {
 /// The text of it.
 pub(in crate::http) fn text(
     state: &AdminState,
-    record: &EventRecord,
+    record: &VisibleRecord,
     copy_as: CopyAs,
     now: Timestamp,
 ) -> Answer<String> {
@@ -149,14 +151,12 @@ impl<'a> Copy<'a> {
     }
 }
 
-/// The sender's headers as they hold for this event, without what proves who sent it: those of a batch do not all hold.
+/// The sender's headers as they hold for this event: those of a batch do not all hold.
 fn event_headers(event: &StoredEvent, facts: Option<&SourceFacts>) -> Vec<(String, String)> {
     let mut headers = sent_headers(event);
     let Some(facts) = facts else {
         return headers;
     };
-    let credentials = facts.credentials();
-    headers.retain(|(name, _)| !credentials.contains(name));
     if event.batch.is_none() {
         return headers;
     }
@@ -169,7 +169,7 @@ fn event_headers(event: &StoredEvent, facts: Option<&SourceFacts>) -> Vec<(Strin
     headers
 }
 
-/// The sender's headers that can be sent again: not those of its connection, and no credentials.
+/// The sender's headers that can be sent again: not those of its connection, and none that is hidden.
 fn sent_headers(event: &StoredEvent) -> Vec<(String, String)> {
     let headers = event.headers.iter().filter_map(|(name, value)| {
         let name = name.to_ascii_lowercase();
@@ -178,6 +178,7 @@ fn sent_headers(event: &StoredEvent) -> Vec<(String, String)> {
         let is_left_out = OF_CONNECTION.contains(&name.as_str())
             || is_hidden(&name)
             || instead_of(&event.source, &name, value.as_bytes()).is_some()
+            || value == HIDDEN
             || name.starts_with("proxy-")
             || name.starts_with("x-forwarded-");
         (!is_left_out).then(|| (name, value.to_owned()))

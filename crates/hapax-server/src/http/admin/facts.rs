@@ -10,12 +10,13 @@ use super::views::{EventView, IdentityView, RefusalView, VerificationView};
 use crate::telemetry::Refusal;
 
 use super::fault::Answer;
-use super::show::{HIDDEN, Names};
+use super::show::Names;
+use super::sight::VisibleRecord;
 
 /// One event, whole, with its facts.
 pub(in crate::http) async fn event(
     state: &AdminState,
-    record: &EventRecord,
+    record: &VisibleRecord,
     now: Timestamp,
 ) -> Answer<EventView> {
     let settings = state.settings.load();
@@ -24,12 +25,6 @@ pub(in crate::http) async fn event(
     let entry = state.engine.store().look_up(&record.event.identity).await?;
     // A forgotten id may be taken by another event since: its entry says nothing about this one.
     let entry = entry.filter(|entry| entry.id == record.event.id);
-    let credentials = facts.map(SourceFacts::credentials).unwrap_or_default();
-    for header in &mut view.headers {
-        if credentials.contains(&header.name.to_ascii_lowercase()) {
-            HIDDEN.clone_into(&mut header.value);
-        }
-    }
     view.identity = Some(identity(record, entry.as_ref(), facts, now));
     view.verification = Some(verification(&record.event, facts));
     Ok(view)

@@ -63,6 +63,19 @@ impl Fault {
         ))
     }
 
+    /// A search by a field that is hidden from whoever asks.
+    pub(in crate::http) fn field_redacted(source: &str, pointer: &str) -> Self {
+        Self(Problem::new(
+            StatusCode::FORBIDDEN,
+            "field_redacted",
+            "This field is hidden from you",
+            format!(
+                "`{pointer}` of source `{source}` is hidden, and a search by its value would tell it; leave the term \
+                 out, name another source, or use a token that may do more than read"
+            ),
+        ))
+    }
+
     /// A form without the proof that it came from a page of ours.
     pub(in crate::http) fn stale_form() -> Self {
         Self(Problem::new(

@@ -241,7 +241,8 @@ pub(in crate::http) async fn preview(
 
 /// Starts a bulk replay.
 pub(in crate::http) async fn started(state: &AdminState, request: ReplayRequest) -> Answer<ReplayJobView> {
-    Ok(show::job(state.engine.start_replay(request).await?))
+    let job = state.engine.start_replay(request).await?;
+    Ok(show::job(&state.settings.load(), job))
 }
 
 /// One page of bulk replays.
@@ -251,8 +252,9 @@ pub(in crate::http) async fn page(
     limit: u32,
 ) -> Answer<ReplaysView> {
     let (jobs, next) = state.engine.store().replay_jobs(after, limit).await?;
+    let settings = state.settings.load();
     Ok(ReplaysView {
-        replays: jobs.into_iter().map(show::job).collect(),
+        replays: jobs.into_iter().map(|job| show::job(&settings, job)).collect(),
         next: next.map(cursor_text),
     })
 }
@@ -276,7 +278,8 @@ pub(in crate::http) async fn cancelled(
 pub(in crate::http) async fn find(state: &AdminState, id: ReplayJobId) -> Answer<ReplayJobView> {
     let job = state.engine.store().replay_job(id).await?;
     let missing = || Fault::not_found(Missing::Replay, format!("there is no replay {id}"));
-    job.map(show::job).ok_or_else(missing)
+    job.map(|job| show::job(&state.settings.load(), job))
+        .ok_or_else(missing)
 }
 
 fn request(settings: &Settings, asked: ReplayMany, who: String) -> Answer<ReplayRequest> {

@@ -46,6 +46,7 @@ fn facts(config: &Config, source: &Source) -> SourceFacts {
         options: source.options.clone(),
         secret: source.secrets.first().cloned(),
         url: url(config, source.name.as_str()),
+        redact: source.redact.clone(),
     }
 }
 

@@ -6,6 +6,7 @@ use hapax_core::store::{self, DeadGroup, EventQuery, EventRecord, EventSummary, 
 use hapax_core::{DestinationId, EventId, EventStatus, Headers, IdOrigin, SourceName, StoredEvent};
 use hapax_engine::{Coverage, ReplayPreview};
 
+use super::sight;
 use super::state::{AdminState, Settings};
 use super::views::{
     AttemptView, BatchView, ConflictView, CoverageView, DeadGroupView, DeliveryStatus, DeliveryView,
@@ -176,8 +177,9 @@ pub(super) fn pause(pause: Pause) -> PauseView {
     }
 }
 
-/// A bulk replay.
-pub(super) fn job(job: ReplayJob) -> ReplayJobView {
+/// A bulk replay. What it looks for in fields that are hidden is hidden, too.
+pub(super) fn job(settings: &Settings, mut job: ReplayJob) -> ReplayJobView {
+    sight::hide_values(settings, &mut job.query);
     ReplayJobView {
         id: job.id.to_string(),
         state: job.state,

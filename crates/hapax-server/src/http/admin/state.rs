@@ -18,6 +18,7 @@ use super::stream::STREAMS_MAX;
 use super::views::{DestinationView, SourceView};
 use crate::alerts::Alerts;
 use crate::outbox::Outboxes;
+use crate::redact::Redaction;
 
 /// The admin port's share of the process. Cheap to clone.
 #[derive(Clone)]
@@ -112,17 +113,14 @@ pub struct SourceFacts {
     pub secret: Option<Secret>,
     /// Where its webhooks go: by the public URL, or where the service listens.
     pub url: String,
+    /// Fields of its bodies that nobody is shown.
+    pub redact: Redaction,
 }
 
 impl SourceFacts {
     /// Where the id of an event is, in words.
     pub fn rule(&self) -> String {
         self.recipe.identity.event_id.to_string()
-    }
-
-    /// Headers of its requests whose values are not shown.
-    pub fn credentials(&self) -> Vec<String> {
-        self.recipe.proof.credentials()
     }
 }
 

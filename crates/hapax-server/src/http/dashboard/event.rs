@@ -42,7 +42,7 @@ pub(super) async fn page(
     Named(id): Named<String>,
     Asked(asked): Asked<Parameters>,
 ) -> Answer<Response> {
-    let record = events::record(&state, event_id(&id)?).await?;
+    let record = events::visible(&state, viewer.role, event_id(&id)?).await?;
     let now = SystemClock::default().now();
     let view = facts::event(&state, &record, now).await?;
     let conflicts = conflicts::section(&state, &viewer, &record, &view, now).await?;

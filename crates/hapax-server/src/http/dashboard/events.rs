@@ -43,7 +43,7 @@ pub(super) async fn page(
     let text = asked.q.trim();
     let views = saved::all(&state).await?.views;
     let found = match query::parse(text, SystemClock::default().now()) {
-        Ok(_) => find(&state, text, &asked.cursor).await?,
+        Ok(_) => find(&state, &viewer, text, &asked.cursor).await?,
         Err(error) => return Ok(misread(&viewer, text, &views, &error)),
     };
     let content = html! {
@@ -74,12 +74,12 @@ struct Found {
     tail: tail::Kind,
 }
 
-async fn find(state: &AdminState, text: &str, cursor: &str) -> Answer<Found> {
+async fn find(state: &AdminState, viewer: &Viewer, text: &str, cursor: &str) -> Answer<Found> {
     let query = filter::read(&state.settings.load(), text)?;
     let cursor = Some(cursor).filter(|cursor| !cursor.is_empty());
     let after = filter::search_cursor(cursor)?;
     Ok(Found {
-        page: events::page(state, &query, after, PAGE_DEFAULT).await?,
+        page: events::page(state, viewer.role, &query, after, PAGE_DEFAULT).await?,
         tail: tail::Kind::of(&query, cursor),
     })
 }

@@ -3,7 +3,7 @@
 use hapax_core::{StoredEvent, Timestamp};
 
 use super::literal::{base64_lines, plain, shell};
-use super::resign::Resigned;
+use super::resign::{PLACEHOLDER, Resigned};
 use super::title;
 
 /// A body of more bytes is not put on a line of its own.
@@ -18,6 +18,9 @@ pub(super) fn text(event: &StoredEvent, request: &Resigned, now: Timestamp) -> S
         ),
     ];
     lines.extend(request.notes.iter().map(|note| format!("# {note}")));
+    if request.sends_secret {
+        lines.push(r#": "${TOKEN:?}""#.to_owned());
+    }
     if let Some(text) = plain(&request.body).filter(|text| text.len() <= INLINE_BYTES_MAX) {
         lines.push(format!("printf '%s' {} |", shell(text)));
     } else {
@@ -39,7 +42,19 @@ fn command(request: &Resigned) -> Vec<String> {
     }
     lines.extend(request.headers.iter().map(|(name, value)| header(name, value)));
     lines.push(format!("  {}", shell(&request.url)));
+    if request.sends_secret {
+        lines.iter_mut().for_each(|line| *line = with_token(line));
+    }
     lines
+}
+
+/// Reads the secret from the environment where a placeholder stands: as it is, in a query, or in basic authentication.
+fn with_token(line: &str) -> String {
+    const OF_QUERY: &str = "TOKEN%3ATOKEN";
+    const OF_BASIC: &str = "VE9LRU46VE9LRU4=";
+    line.replace(PLACEHOLDER, r#"'"$TOKEN"'"#)
+        .replace(OF_QUERY, r#"'"$TOKEN"'"#)
+        .replace(OF_BASIC, r#"'"$(printf %s "$TOKEN" | base64 | tr -d '\n')"'"#)
 }
 
 fn header(name: &str, value: &str) -> String {

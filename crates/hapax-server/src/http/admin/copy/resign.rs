@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use hapax_core::{StoredEvent, Timestamp};
+use hapax_core::{BodyHash, StoredEvent, Timestamp};
 use hapax_verify::identity::Place;
 use hapax_verify::sign::{Delivery, ProviderSigner};
 use hapax_verify::{Request, Verdict, Verifier, sample};
@@ -12,11 +12,16 @@ use super::super::state::SourceFacts;
 use super::sent_headers;
 use crate::destination::BatchHeaders;
 
+/// What stands in the place of a secret. Basic authentication wants a colon in it.
+pub(super) const PLACEHOLDER: &str = "TOKEN:TOKEN";
+
 /// A request that is ready to go.
 pub(super) struct Resigned {
     pub(super) url: String,
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Vec<u8>,
+    /// Whether its proof is the secret itself: [`PLACEHOLDER`] stands in its place.
+    pub(super) sends_secret: bool,
     /// What whoever sends it should know.
     pub(super) notes: Vec<String>,
 }
@@ -29,13 +34,21 @@ pub(super) fn request(event: &StoredEvent, facts: Option<&SourceFacts>, now: Tim
             event.source
         ))
     })?;
-    let secret = facts.secret.as_ref().map_or("", |secret| secret.expose());
-    let proof = ProviderSigner::of_proof(&facts.recipe.proof, secret, &facts.options).map_err(|_| {
-        Fault::invalid_parameter(format!(
-            "what `{}` has in `secrets` verifies and cannot sign; copy it as a test instead",
-            event.source
-        ))
-    })?;
+    let mut secret = facts.secret.as_ref().map_or("", |secret| secret.expose());
+    let signer = |secret: &str| {
+        ProviderSigner::of_proof(&facts.recipe.proof, secret, &facts.options).map_err(|_| {
+            Fault::invalid_parameter(format!(
+                "what `{}` has in `secrets` verifies and cannot sign; copy it as a test instead",
+                event.source
+            ))
+        })
+    };
+    let mut proof = signer(secret)?;
+    let sends_secret = proof.sends_secret();
+    if sends_secret {
+        secret = PLACEHOLDER;
+        proof = signer(secret)?;
+    }
     let mut headers = sent_headers(event);
     // A proof of what was sent then says nothing of what is sent now.
     let old = BatchHeaders::of(&facts.recipe);
@@ -63,10 +76,14 @@ pub(super) fn request(event: &StoredEvent, facts: Option<&SourceFacts>, now: Tim
     });
     let mut notes = notes(event, facts, secret, &signed, now);
     notes.extend(surroundings.map(str::to_owned));
+    if sends_secret {
+        notes.push("Set TOKEN to what the source has in `secrets`: it is sent as it is, and Hapax does not print it.".to_owned());
+    }
     Ok(Resigned {
         url: signed.url,
         headers: signed.headers,
         body: signed.body,
+        sends_secret,
         notes,
     })
 }
@@ -79,6 +96,10 @@ fn notes(
     now: Timestamp,
 ) -> Vec<String> {
     let mut notes = vec![match read_back(facts, secret, signed, now) {
+        _ if BodyHash::of(&event.body) != event.raw_hash => {
+            "Fields that the source redacts are hidden, so the body differs: Hapax keeps it aside as a conflict."
+                .to_owned()
+        }
         Ok((id, body)) if id == event.identity.event_id && *body == event.body[..] => {
             "Hapax answers that it is a duplicate: nothing takes effect again.".to_owned()
         }

@@ -7,6 +7,8 @@ use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use hapax_core::store::EventRecord;
 use hapax_core::{
@@ -14,10 +16,13 @@ use hapax_core::{
 };
 use hapax_verify::identity::Place;
 use hapax_verify::sign::{ProviderSigner, generate_secret};
-use hapax_verify::{Field, Request, Split, Verdict, Verifier, catalogue, sample};
+use hapax_verify::{
+    CustomScheme, Field, Proof, Recipe, Request, Split, Verdict, Verifier, catalogue, sample,
+};
 
 use super::super::state::SourceFacts;
 use super::*;
+use crate::redact::Redaction;
 
 const SECRET: &str = "whsec_test_secret";
 /// A script that would run something if a quote were wrong, and text that needs care in every language.
@@ -186,6 +191,7 @@ fn facts(address: SocketAddr) -> SourceFacts {
         options: provider.sample_options(),
         secret: Some(Secret::new(SECRET)),
         url: format!("http://{address}/in/stripe"),
+        redact: Redaction::default(),
     }
 }
 
@@ -222,8 +228,75 @@ fn a_copy_of_an_event_with_its_id_is_said_to_be_a_duplicate() {
     record.event.identity.event_id = "evt_1".to_owned();
     assert!(notes(&record).contains("it is a duplicate"), "{}", notes(&record));
     record.event.body = Bytes::from_static(b"{}");
+    assert!(notes(&record).contains("redacts"), "{}", notes(&record));
+    record.event.raw_hash = BodyHash::of(b"{}");
     assert!(notes(&record).contains("will refuse it"), "{}", notes(&record));
     assert!(resign::request(&record.event, None, now).is_err());
+}
+
+#[test]
+fn a_script_reads_a_secret_that_is_sent_as_it_is_from_the_environment() {
+    let now = Timestamp::from_seconds(1_767_225_999);
+    let token = "user:pass'$word 1";
+    let places = [
+        (
+            r#"{ scheme = "token", header = "x-token", prefix = "Key " }"#,
+            format!("x-token: Key {token}\r"),
+        ),
+        (
+            r#"{ scheme = "basic" }"#,
+            format!("authorization: Basic {}\r", STANDARD.encode(token)),
+        ),
+        (
+            r#"{ scheme = "token", query = "key" }"#,
+            format!("?key={token} HTTP"),
+        ),
+    ];
+    for (scheme, expected) in places {
+        let (address, requests) = handler();
+        let scheme: toml::Table = toml::from_str(&format!("verify = {scheme}")).unwrap();
+        let scheme: CustomScheme = scheme["verify"].clone().try_into().unwrap();
+        let identity = facts(address).recipe.identity;
+        let facts = SourceFacts {
+            provider: None,
+            recipe: Recipe::custom(Proof::try_from(scheme).unwrap(), identity),
+            secret: Some(Secret::new(token)),
+            ..facts(address)
+        };
+        let record = record(TEXT.as_bytes());
+        let request = resign::request(&record.event, Some(&facts), now).unwrap();
+        let text = curl::text(&record.event, &request, now);
+        assert!(
+            !text.contains("pass") && !text.contains(&STANDARD.encode(token)),
+            "{text}"
+        );
+        let unset = Command::new("sh")
+            .args(["-c", &text])
+            .env_remove("TOKEN")
+            .output()
+            .unwrap();
+        assert!(!unset.status.success(), "{unset:?}");
+        // A URL holds no space and no quote: of a query, the person who sets it encodes it.
+        let set = Command::new("sh")
+            .args(["-c", &text])
+            .env(
+                "TOKEN",
+                if expected.starts_with('?') {
+                    "user:pass"
+                } else {
+                    token
+                },
+            )
+            .output()
+            .unwrap();
+        assert!(set.status.success(), "{set:?}");
+        let (head, _) = requests.recv_timeout(PATIENCE).unwrap();
+        // The handler keeps heads in lower case.
+        let expected = expected
+            .replace("?key=user:pass'$word 1", "?key=user:pass")
+            .to_lowercase();
+        assert!(head.contains(&expected), "{head}");
+    }
 }
 
 /// One event of a batch of this provider, as it is stored, and its source. The id is what Hapax reads in a request
@@ -236,6 +309,7 @@ fn of_batch(provider: &'static catalogue::Provider) -> (EventRecord, SourceFacts
         options: provider.sample_options(),
         secret: Some(Secret::new(secret.clone())),
         url: "https://hooks.example.com/in/batches".to_owned(),
+        redact: Redaction::default(),
     };
     let mut delivery = sample::of_provider(provider, "1000000000000001").delivery(1_767_225_600);
     if let Some(Split::Array {

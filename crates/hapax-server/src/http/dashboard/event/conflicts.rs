@@ -3,7 +3,6 @@
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use hapax_core::Timestamp;
-use hapax_core::store::EventRecord;
 use maud::{Markup, html};
 
 use super::super::done::Done;
@@ -13,19 +12,20 @@ use super::super::viewer::{Changing, Viewer};
 use super::super::{link, number};
 use crate::http::admin::extract::Named;
 use crate::http::admin::fault::Answer;
+use crate::http::admin::sight::VisibleRecord;
 use crate::http::admin::views::{ConflictView, DiffKind, DiffLineView, DiffSide, DiffView, EventView};
 use crate::http::admin::{AdminState, conflicts, diff};
 
 pub(super) async fn section(
     state: &AdminState,
     viewer: &Viewer,
-    record: &EventRecord,
+    record: &VisibleRecord,
     view: &EventView,
     now: Timestamp,
 ) -> Answer<Markup> {
     let mut compared = Vec::with_capacity(record.conflicts.len());
     for (kept, shown) in record.conflicts.iter().zip(&view.conflicts) {
-        let variant = state.engine.store().conflict(view.id, kept.raw_hash).await?;
+        let variant = conflicts::visible(state, viewer.role, view.id, kept.raw_hash).await?;
         let diff = variant.map(|variant| diff::of(&record.event.body, &variant.body));
         compared.push((shown, diff));
     }

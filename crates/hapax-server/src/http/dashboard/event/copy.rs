@@ -22,7 +22,7 @@ pub(in crate::http::dashboard) struct Parameters {
 }
 
 pub(super) fn section(viewer: &Viewer, view: &EventView) -> Markup {
-    let shown = |one: &&CopyAs| viewer.may_change() || **one != CopyAs::Curl;
+    let shown = |one: &&CopyAs| viewer.role.can_see_proofs() || **one != CopyAs::Curl;
     html! {
         section aria-labelledby="copy" {
             h2 id="copy" { "Copy as" }
@@ -44,10 +44,10 @@ pub(in crate::http::dashboard) async fn copy(
     Asked(asked): Asked<Parameters>,
 ) -> Answer<Response> {
     // A signature made now lets whoever has it deliver to the source.
-    if asked.copy_as == CopyAs::Curl && !viewer.may_change() {
+    if asked.copy_as == CopyAs::Curl && !viewer.role.can_see_proofs() {
         return Err(Fault::read_only());
     }
-    let record = events::record(&state, event_id(&id)?).await?;
+    let record = events::visible(&state, viewer.role, event_id(&id)?).await?;
     let text = copy::text(&state, &record, asked.copy_as, SystemClock::default().now())?;
     Ok(plain(text, asked.copy_as.file_name()))
 }

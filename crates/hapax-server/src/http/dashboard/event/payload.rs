@@ -76,11 +76,11 @@ pub(super) fn section(view: &EventView, body: &[u8], shown: Shown) -> Markup {
 /// `GET /events/{id}/payload`: all of it, as plain text.
 pub(in crate::http::dashboard) async fn text(
     State(state): State<AdminState>,
-    _viewer: Viewer,
+    viewer: Viewer,
     Named(id): Named<String>,
     Asked(asked): Asked<Parameters>,
 ) -> Answer<Response> {
-    let record = events::record(&state, event_id(&id)?).await?;
+    let record = events::visible(&state, viewer.role, event_id(&id)?).await?;
     let view = facts::event(&state, &record, record.event.received_at).await?;
     Ok(plain(
         text_of(&view, &record.event.body, asked.shown),
