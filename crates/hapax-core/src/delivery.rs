@@ -161,11 +161,14 @@ pub enum ErrorClass {
     Lost,
     /// The process is shutting down.
     Shutdown,
+    /// Its event's body came before under another id, and its source holds such events: it was never tried, and an
+    /// operator releases or discards it.
+    SameBody,
 }
 
 impl ErrorClass {
     /// Every class.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Connect,
         Self::Timeout,
         Self::Status,
@@ -176,6 +179,7 @@ impl ErrorClass {
         Self::Sql,
         Self::Lost,
         Self::Shutdown,
+        Self::SameBody,
     ];
 
     /// As it is written everywhere.
@@ -191,6 +195,7 @@ impl ErrorClass {
             Self::Sql => "sql",
             Self::Lost => "lost",
             Self::Shutdown => "shutdown",
+            Self::SameBody => "same_body",
         }
     }
 

@@ -9,7 +9,9 @@ use uuid::Uuid;
 
 use crate::identity::is_set_aside;
 use crate::store::IndexedValue;
-use crate::{BodyHash, ContentHash, Headers, Identity, Key, NewDelivery, Random, SourceName, Timestamp};
+use crate::{
+    BodyHash, ContentHash, ErrorClass, Headers, Identity, Key, NewDelivery, Random, SourceName, Timestamp,
+};
 
 /// Hapax's own id of an accepted event: a version 7 UUID.
 ///
@@ -172,6 +174,8 @@ pub struct NewEvent {
     pub indexed: Vec<IndexedValue>,
     /// The work it makes, one for each destination that wants it.
     pub deliveries: Vec<NewDelivery>,
+    /// Whether its work is held where its body came before under another id ([`crate::store::Store::accept`]).
+    pub holds_same_body: bool,
 }
 
 /// An event as the store keeps it.
@@ -229,6 +233,8 @@ pub enum EventStatus {
     Failed,
     /// Nothing is unfinished and some delivery is dead.
     Dead,
+    /// Its body came before under another id: no delivery is tried until an operator releases it.
+    Held,
     /// Every delivery is done.
     Completed,
     /// No destination wanted it.
@@ -239,14 +245,24 @@ pub enum EventStatus {
 
 impl EventStatus {
     /// Every status.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Pending,
         Self::Failed,
         Self::Dead,
+        Self::Held,
         Self::Completed,
         Self::Ignored,
         Self::Quarantined,
     ];
+
+    /// The status of an event whose deliveries are finished, from the reasons why some are dead.
+    pub fn of_finished(dead: impl IntoIterator<Item = Option<ErrorClass>>) -> Self {
+        dead.into_iter()
+            .fold(Self::Completed, |status, reason| match (status, reason) {
+                (Self::Completed | Self::Held, Some(ErrorClass::SameBody)) => Self::Held,
+                (_, _) => Self::Dead,
+            })
+    }
 
     /// The status of an event without any delivery.
     pub fn without_deliveries(event_id: &str) -> Self {
@@ -263,6 +279,7 @@ impl EventStatus {
             Self::Pending => "pending",
             Self::Failed => "failed",
             Self::Dead => "dead",
+            Self::Held => "held",
             Self::Completed => "completed",
             Self::Ignored => "ignored",
             Self::Quarantined => "quarantined",
@@ -289,7 +306,7 @@ impl std::str::FromStr for EventStatus {
 
 /// A text that names no status.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is no status: it is one of pending, failed, dead, completed, ignored, quarantined")]
+#[error("`{0}` is no status: it is one of pending, failed, dead, held, completed, ignored, quarantined")]
 pub struct NotAStatus(String);
 
 #[cfg(test)]

@@ -41,8 +41,8 @@ pub use transfer::{
 };
 
 use crate::{
-    Attempt, BodyHash, ContentHash, DeliveryState, DestinationId, EventId, Generation, Headers, Hold,
-    Identity, Key, Lane, Leased, NewEvent, Owner, SourceName, Timestamp, Token, Verdict,
+    Attempt, BodyHash, ContentHash, DeliveryState, DestinationId, ErrorClass, EventId, Generation, Headers,
+    Hold, Identity, Key, Lane, Leased, NewEvent, Owner, SourceName, Timestamp, Token, Verdict,
 };
 
 /// A lease that expired this often makes the delivery dead: it takes its worker down.
@@ -62,6 +62,12 @@ pub trait Store: Send + Sync + 'static {
     /// as [`Claim::Seen`] with the caller's own id.
     ///
     /// A delivery with `hand_over` is stored running, with a token, its first attempt counted.
+    ///
+    /// An event with `holds_same_body` claims its body, too. Where the body is another identity's in its scope, the event
+    /// is new but held: it is flagged as the same body as that one, and each of its deliveries is dead with
+    /// [`crate::ErrorClass::SameBody`] from the start, in no lane's way, until [`ReplayMode::Held`] releases it. Of any
+    /// number of concurrent `accept`s of one body under several identities, one at most is not held. The claim lasts as
+    /// long as the first one's ledger entry was to; what [`Operations::note_bodies`] remembers counts as claimed.
     async fn accept(&self, requests: Vec<AcceptRequest>) -> Vec<Result<Vec<Claim>, Error>>;
 
     /// Keeps bodies that came under identities whose first bodies were others. At most [`CONFLICTS_MAX`] different
@@ -308,6 +314,8 @@ pub enum ReplayMode {
     All,
     /// All of them as the next generation, under new keys: it takes effect again.
     Force,
+    /// Only those that were held because of their body, whom no other mode reaches: an operator releases them.
+    Held,
 }
 
 /// One event to replay.
@@ -326,10 +334,20 @@ pub struct ReplayOrder {
 impl ReplayOrder {
     /// Whether a finished delivery is put back: its state fits the mode, and this job is none of
     /// `replays`, those that ever put it back.
-    pub fn chooses(&self, state: DeliveryState, replays: impl IntoIterator<Item = ReplayJobId>) -> bool {
+    pub fn chooses(
+        &self,
+        state: DeliveryState,
+        error: Option<ErrorClass>,
+        replays: impl IntoIterator<Item = ReplayJobId>,
+    ) -> bool {
         let fits = match state {
-            DeliveryState::Dead | DeliveryState::Discarded => true,
-            DeliveryState::Completed => self.mode != ReplayMode::Failed,
+            DeliveryState::Dead | DeliveryState::Discarded => {
+                (error == Some(ErrorClass::SameBody)) == (self.mode == ReplayMode::Held)
+            }
+            DeliveryState::Completed => match self.mode {
+                ReplayMode::All | ReplayMode::Force => true,
+                ReplayMode::Failed | ReplayMode::Held => false,
+            },
             DeliveryState::Pending | DeliveryState::Running | DeliveryState::Retrying => false,
         };
         fits && self

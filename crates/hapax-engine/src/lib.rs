@@ -43,7 +43,7 @@ pub use operate::{DestinationStatus, ReleaseError};
 pub use processed::Processed;
 pub use rate::Rate;
 pub use replay::{ReplayPreview, ReplayRequest};
-pub use routing::{Destination, OnConflict, OrderBy, Pattern, Route, Routing};
+pub use routing::{Destination, OnConflict, OrderBy, Pattern, Route, Routing, SameBody};
 pub use runtime::{BoxFuture, Runtime, TokioRuntime};
 pub use search::{BODIES_MAX, Coverage, Found, SearchCursor};
 pub use transport::{Answer, Reply, Transport};

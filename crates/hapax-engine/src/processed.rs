@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hapax_core::store::{DeliveryView, Error};
-use hapax_core::{DeliveryState, DestinationId, EventId};
+use hapax_core::{DeliveryState, DestinationId, ErrorClass, EventId};
 use tokio::sync::Notify;
 
 use crate::accept::Accepted;
@@ -153,6 +153,8 @@ impl Inner {
 fn judge(deliveries: &[DeliveryView], baseline: &Baseline) -> Processed {
     let of_one = |view: &DeliveryView| match view.state {
         DeliveryState::Completed | DeliveryState::Discarded => Processed::Done,
+        // It waits for an operator, whatever the sender does.
+        DeliveryState::Dead if view.error == Some(ErrorClass::SameBody) => Processed::Done,
         DeliveryState::Dead => Processed::Failed,
         DeliveryState::Pending | DeliveryState::Running => Processed::InFlight,
         DeliveryState::Retrying => {

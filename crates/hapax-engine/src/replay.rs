@@ -14,7 +14,7 @@ use hapax_core::store::{
     Cursor, Driver, Error, EventQuery, EventSummary, ListOrder, ReplayJob, ReplayJobId, ReplayJobState,
     ReplayMode, ReplayOrder, ReplayTally, ReplayTarget, Replayed,
 };
-use hapax_core::{DestinationId, EventId, Identity, Lane};
+use hapax_core::{DestinationId, EventId, EventStatus, Identity, Lane};
 
 use crate::engine::{Engine, Inner};
 use crate::observe::Observation;
@@ -264,7 +264,10 @@ impl Inner {
         let mut orders = Vec::with_capacity(page.events.len());
         let mut orders_of = Vec::with_capacity(page.events.len());
         for event in &page.events {
-            let some = if late_before.is_some_and(|before| event.received_at < before) {
+            let some = if event.status == EventStatus::Held && job.mode != ReplayMode::Held {
+                // Nor does it go to a destination that is new to it: an operator decides about it first.
+                Vec::new()
+            } else if late_before.is_some_and(|before| event.received_at < before) {
                 self.replay_orders(event.id, job.mode, job.to.clone(), Some(job.id))
                     .await?
             } else {
@@ -364,6 +367,7 @@ const fn mode_name(mode: ReplayMode) -> &'static str {
         ReplayMode::Failed => "failed",
         ReplayMode::All => "all",
         ReplayMode::Force => "force",
+        ReplayMode::Held => "held",
     }
 }
 

@@ -34,12 +34,34 @@ pub struct Route {
     pub dead_retention: Duration,
     /// At most this many requests.
     pub rate: Option<Rate>,
-    /// Whether the signature covers the id. Where it does not, the same body under another id is flagged.
+    /// Whether the signature covers the id.
     pub id_is_signed: bool,
+    /// What the same body under another id is, where the signature does not cover the id.
+    pub same_body: SameBody,
     /// JSON pointers into bodies whose values are indexed, so that a search finds them among all events.
     pub indexed: Vec<String>,
     /// What another content under a known id is.
     pub on_conflict: OnConflict,
+}
+
+/// What a body is that came before under another id.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SameBody {
+    /// An event like any other: it runs, and is flagged some time after.
+    #[default]
+    Flag,
+    /// Held: it is stored, and an operator releases or discards it.
+    Hold,
+}
+
+impl SameBody {
+    /// As it is configured.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Flag => "flag",
+            Self::Hold => "hold",
+        }
+    }
 }
 
 /// What another content under a known id is.

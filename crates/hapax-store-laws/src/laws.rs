@@ -30,6 +30,7 @@ pub mod replay;
 pub mod replay_reach;
 pub mod requests;
 pub mod rescue;
+pub mod same_body;
 pub mod searching;
 pub mod source_states;
 pub mod tallies;

@@ -237,6 +237,21 @@ registry! {
         filters_match_what_they_say,
         odd_characters_in_a_type_are_plain,
     }
+    same_body {
+        a_body_under_another_id_is_held,
+        of_one_body_under_many_ids_at_once_one_runs,
+        copies_of_a_held_body_are_copies,
+        only_the_same_body_of_a_scope_is_held,
+        a_body_that_was_noted_is_held,
+        a_held_event_runs_once_it_is_released,
+        only_what_is_held_is_released,
+        a_discarded_held_event_stays_so,
+        a_held_event_is_in_no_lanes_way,
+        a_forgotten_identity_keeps_its_body,
+        a_held_event_is_kept_as_long_as_a_dead_letter,
+        what_is_held_survives_a_restart,
+        a_held_delivery_is_not_replayed_by_its_destination,
+    }
     searching {
         events_are_found_by_where_they_went,
         events_are_found_by_why_they_were_given_up,

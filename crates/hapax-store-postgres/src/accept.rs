@@ -11,7 +11,9 @@ use futures_util::FutureExt;
 use futures_util::future::join3;
 use hapax_core::store::{AcceptRequest, Claim, Error, LedgerEntry};
 use hapax_core::{Generation, Key, NewEvent, Timestamp};
+use uuid::Uuid;
 
+use crate::bodies;
 use crate::failure::{self, Failure};
 use crate::parts::{Part, Parts};
 use crate::rows::{key_bucket, key_uuid};
@@ -65,7 +67,11 @@ async fn write_surely(runner: &Runner, part: &Part<AcceptRequest>) -> Result<Vec
 
 /// What became of a candidate's identity.
 enum Fate {
-    New { generation: Generation },
+    New {
+        generation: Generation,
+        /// The event that had the identity before, where it was forgotten.
+        last: Option<Uuid>,
+    },
     Seen(LedgerEntry),
 }
 
@@ -92,7 +98,7 @@ async fn write(session: &Session, requests: &[AcceptRequest]) -> Result<Vec<Vec<
     let winners: Vec<(&NewEvent, Generation)> = events()
         .filter(is_candidate)
         .filter_map(|event| match fates.get(&event.key) {
-            Some(Fate::New { generation }) => Some((event, *generation)),
+            Some(Fate::New { generation, .. }) => Some((event, *generation)),
             Some(Fate::Seen(_)) | None => None,
         })
         .collect();
@@ -100,7 +106,8 @@ async fn write(session: &Session, requests: &[AcceptRequest]) -> Result<Vec<Vec<
     if winners.is_empty() {
         session.commit().await?;
     } else {
-        let work = enqueue::plan(session, &winners, now).await?;
+        let held = bodies::claim(session, &bodies_of(&winners, &fates)).await?;
+        let work = enqueue::plan(session, &winners, &held, now).await?;
         tallies.events(winners.len() as i64);
         handed = store(session, &winners, work, now, &tallies).await?;
     }
@@ -112,11 +119,11 @@ async fn write(session: &Session, requests: &[AcceptRequest]) -> Result<Vec<Vec<
                 let fate = fates.get(&event.key).ok_or(Failure::Moved)?;
                 claims.push(match fate {
                     Fate::Seen(entry) => Claim::Seen(entry.clone()),
-                    Fate::New { generation } if is_candidate(&event) => Claim::New {
+                    Fate::New { generation, .. } if is_candidate(&event) => Claim::New {
                         generation: *generation,
                         tokens: handed.remove(&event.key).unwrap_or_default(),
                     },
-                    Fate::New { generation } => {
+                    Fate::New { generation, .. } => {
                         let winner = first.get(&event.key).ok_or(Failure::Moved)?;
                         Claim::Seen(entry(winner, *generation, now))
                     }
@@ -127,11 +134,25 @@ async fn write(session: &Session, requests: &[AcceptRequest]) -> Result<Vec<Vec<
         .collect()
 }
 
+/// The new events whose bodies are claimed, each with the one that had its identity before.
+fn bodies_of<'e>(
+    winners: &[(&'e NewEvent, Generation)],
+    fates: &HashMap<Key, Fate>,
+) -> Vec<(&'e NewEvent, Option<Uuid>)> {
+    let claimed = winners.iter().filter(|(event, _)| event.holds_same_body);
+    claimed
+        .map(|(event, _)| match fates.get(&event.key) {
+            Some(Fate::New { last, .. }) => (*event, *last),
+            Some(Fate::Seen(_)) | None => (*event, None),
+        })
+        .collect()
+}
+
 /// Writes payloads, work and sums, sent in one go, and commits.
 async fn store(
     session: &Session,
     winners: &[(&NewEvent, Generation)],
-    work: enqueue::Plan,
+    mut work: enqueue::Plan,
     now: Timestamp,
     tallies: &Tallies,
 ) -> Result<HashMap<Key, Vec<Option<hapax_core::store::Handed>>>, Failure> {
@@ -142,6 +163,7 @@ async fn store(
     )
     .await;
     failure::all(vec![payloads, enqueued, counted])?;
+    enqueue::hold(session, &mut work, now).await?;
     indexed::insert(session, winners, &work.numbers).await?;
     note_copies(session, winners).await?;
     session.commit().await?;

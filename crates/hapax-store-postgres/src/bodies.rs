@@ -1,9 +1,10 @@
-//! Bodies whose sender does not sign the id: the same body under another id is flagged. Names that are bound to a body
-//! are kept with them.
+//! Bodies whose sender does not sign the id: the same body under another id is flagged, or claimed by the accept that
+//! brings it. Names that are bound to a body are kept with them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use hapax_core::store::{Binding, BodyNote};
+use hapax_core::{Key, NewEvent};
 use uuid::Uuid;
 
 use crate::batch::Batch;
@@ -21,6 +22,10 @@ const FIRST: &str = "
 const STORED: &str = "SELECT e.id FROM {n} JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id";
 
 const FLAG: &str = "INSERT INTO hapax.same_body {sorted rows} ON CONFLICT (bucket, id) DO NOTHING";
+
+const PASS_ON: &str = "
+    UPDATE hapax.bodies AS b SET id = n.id, until = n.until
+    FROM {n} WHERE b.bucket = {bucket} AND b.scope = n.scope AND b.raw_hash = n.raw_hash";
 
 /// Remembers the first event of each body and flags the later ones.
 pub(crate) async fn note_bodies(session: &Session, notes: &[BodyNote]) -> Result<(), Failure> {
@@ -48,6 +53,43 @@ pub(crate) async fn note_bodies(session: &Session, notes: &[BodyNote]) -> Result
     session.commit().await
 }
 
+/// Claims the bodies of new events, in the transaction that accepts them, and flags those whose bodies are others';
+/// the keys of these. With each event comes the one that had its identity before: its claim passes on.
+///
+/// Two that bring one body under two ids meet at its row, where the second waits until the first has committed or not. No
+/// batch waits here for one that waits for it: by now each has all the ledger entries that it wants.
+pub(crate) async fn claim(
+    session: &Session,
+    events: &[(&NewEvent, Option<Uuid>)],
+) -> Result<HashSet<Key>, Failure> {
+    let notes: Vec<BodyNote> = events.iter().map(|(event, _)| BodyNote::of(event)).collect();
+    let mut firsts: BTreeMap<Name<'_>, &BodyNote> = BTreeMap::new();
+    for note in &notes {
+        firsts.entry(name(note)).or_insert(note);
+    }
+    if firsts.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let known = keep(session, &firsts).await?;
+    let (mut held, mut flags, mut passed) = (HashSet::new(), BTreeMap::new(), BTreeMap::new());
+    for ((event, last), note) in events.iter().zip(&notes) {
+        let (_, scope, hash) = name(note);
+        // One that is neither kept nor found was purged just now: the whole is tried again.
+        let first = known
+            .get(&(scope.to_owned(), hash.to_vec()))
+            .ok_or(Failure::Moved)?;
+        if Some(*first) == *last {
+            passed.insert(name(note), note);
+        } else if *first != uuid_of(event.id) {
+            flags.insert((bucket_of(event.id), uuid_of(event.id)), *first);
+            held.insert(event.key);
+        }
+    }
+    session.write(PASS_ON, &bodies(&passed)).await?;
+    write_flags(session, &flags).await?;
+    Ok(held)
+}
+
 /// Whether a name is bound to this body, by now at the latest. Of two at once, the second waits for the first's commit.
 pub(crate) async fn bind(session: &Session, binding: &Binding) -> Result<bool, Failure> {
     let note = binding.note();
@@ -62,35 +104,43 @@ async fn keep(
     session: &Session,
     notes: &BTreeMap<Name<'_>, &BodyNote>,
 ) -> Result<BTreeMap<(String, Vec<u8>), Uuid>, Failure> {
-    let names = || {
-        Batch::in_buckets(notes.keys().map(|(bucket, ..)| *bucket))
-            .column("scope", notes.keys().map(|(_, scope, _)| *scope))
-            .column("raw_hash", notes.keys().map(|(.., hash)| *hash))
-    };
-    let bodies = names()
-        .column("id", notes.values().map(|note| uuid_of(note.id)))
-        .column("until", notes.values().map(|note| note.until.as_micros()));
-    session.write(INSERT, &bodies).await?;
+    session.write(INSERT, &bodies(notes)).await?;
     let mut known = BTreeMap::new();
-    for row in &session.over(FIRST, &names()).await? {
+    for row in &session.over(FIRST, &names(notes)).await? {
         known.insert((row.try_get(0)?, row.try_get(1)?), row.try_get(2)?);
     }
     Ok(known)
 }
 
+fn names<'n>(notes: &BTreeMap<Name<'n>, &BodyNote>) -> Batch<'n> {
+    Batch::in_buckets(notes.keys().map(|(bucket, ..)| *bucket))
+        .column("scope", notes.keys().map(|(_, scope, _)| *scope))
+        .column("raw_hash", notes.keys().map(|(.., hash)| *hash))
+}
+
+fn bodies<'n>(notes: &BTreeMap<Name<'n>, &BodyNote>) -> Batch<'n> {
+    names(notes)
+        .column("id", notes.values().map(|note| uuid_of(note.id)))
+        .column("until", notes.values().map(|note| note.until.as_micros()))
+}
+
 /// Flags events that are still stored.
 async fn flag(session: &Session, mut later: BTreeMap<(i16, Uuid), Uuid>) -> Result<(), Failure> {
-    let ids = |later: &BTreeMap<(i16, Uuid), Uuid>| {
-        Batch::in_buckets(later.keys().map(|(bucket, _)| *bucket))
-            .column("id", later.keys().map(|(_, id)| *id).collect::<Vec<_>>())
-    };
     let mut stored: BTreeSet<Uuid> = BTreeSet::new();
     for row in &session.over(STORED, &ids(&later)).await? {
         stored.insert(row.try_get(0)?);
     }
     later.retain(|(_, id), _| stored.contains(id));
-    let flags = ids(&later).column("earlier", later.values().copied());
-    session.write(FLAG, &flags).await
+    write_flags(session, &later).await
+}
+
+async fn write_flags(session: &Session, flags: &BTreeMap<(i16, Uuid), Uuid>) -> Result<(), Failure> {
+    let rows = ids(flags).column("earlier", flags.values().copied());
+    session.write(FLAG, &rows).await
+}
+
+fn ids(flags: &BTreeMap<(i16, Uuid), Uuid>) -> Batch<'static> {
+    Batch::in_buckets(flags.keys().map(|(bucket, _)| *bucket)).column("id", flags.keys().map(|(_, id)| *id))
 }
 
 /// A body's bucket, scope and hash.

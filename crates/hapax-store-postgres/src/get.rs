@@ -84,11 +84,8 @@ fn status(event_id: &str, deliveries: &[DeliveryView]) -> EventStatus {
             EventStatus::Pending
         };
     }
-    if deliveries.iter().any(|view| view.state == DeliveryState::Dead) {
-        EventStatus::Dead
-    } else {
-        EventStatus::Completed
-    }
+    let dead = deliveries.iter().filter(|view| view.state == DeliveryState::Dead);
+    EventStatus::of_finished(dead.map(|view| view.error))
 }
 
 /// Attempts that came to an end.

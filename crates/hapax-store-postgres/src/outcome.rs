@@ -91,6 +91,8 @@ impl WorkRow {
 pub(crate) enum Ending {
     Completed,
     Dead(ErrorClass),
+    /// Dead from the start, because of its event's body; it never was in its lane.
+    Held,
 }
 
 /// Takes locked deliveries out of the work, keeps their outcomes under the tokens they have, and lets
@@ -108,8 +110,14 @@ pub(crate) async fn conclude(
         let (state, error, holds) = match ending {
             Ending::Completed => (DeliveryState::Completed, None, false),
             Ending::Dead(class) => (DeliveryState::Dead, Some(class.as_str()), row.holds_when_dead()),
+            Ending::Held => (DeliveryState::Dead, Some(ErrorClass::SameBody.as_str()), false),
         };
-        if holds { &mut held } else { &mut left }.extend(row.place());
+        match ending {
+            Ending::Completed | Ending::Dead(_) => {
+                if holds { &mut held } else { &mut left }.extend(row.place());
+            }
+            Ending::Held => {}
+        }
         endings.push((state_code(state), error, holds, numbers.next()?));
     }
     let rows = || ended.iter().map(|(row, _)| row);

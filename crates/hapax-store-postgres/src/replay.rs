@@ -8,14 +8,14 @@ mod again;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use hapax_core::store::{ReplayJobId, ReplayMode, ReplayOrder, Replayed};
-use hapax_core::{DeliveryState, Generation, Identity, Timestamp};
+use hapax_core::{DeliveryState, ErrorClass, Generation, Identity, Timestamp};
 use uuid::Uuid;
 
 use crate::batch::Batch;
 use crate::failure::Failure;
 use crate::lanes;
 use crate::outcome::{WorkRow, work_row};
-use crate::rows::{bucket_of, generation_at, state_of, uuid_of};
+use crate::rows::{bucket_of, error_at, generation_at, state_of, uuid_of};
 use crate::session::Session;
 use again::Again;
 
@@ -48,7 +48,7 @@ const UNFINISHED: &str = "
 const FINISHED: &str = concat!(
     "SELECT ",
     work_row!(),
-    ", w.state, w.holds,
+    ", w.state, w.holds, w.error,
       EXISTS (SELECT FROM hapax.outcomes b WHERE b.bucket = {bucket} AND b.id = n.id
                 AND b.destination = w.destination AND b.replay = n.job)
       FROM {n} JOIN hapax.outcomes w ON w.bucket = {bucket} AND w.id = n.id AND w.is_current"
@@ -118,6 +118,7 @@ struct Entry {
 struct Finished {
     row: WorkRow,
     state: DeliveryState,
+    error: Option<ErrorClass>,
     /// It is dead and keeps its lane waiting.
     holds: bool,
     /// Whether the job that asks has put it back before.
@@ -181,7 +182,8 @@ impl Found {
                 row: WorkRow::read(row)?,
                 state: state_of(row.try_get(13)?)?,
                 holds: row.try_get(14)?,
-                was_replayed: row.try_get(15)?,
+                error: error_at(row, 15)?,
+                was_replayed: row.try_get(16)?,
             };
             self.finished.entry(finished.row.id).or_default().push(finished);
         }
@@ -210,13 +212,13 @@ impl Found {
         let newcomer = order.to.as_ref().filter(|_| covered.is_empty());
         let replays =
             |delivery: &Finished| -> Option<ReplayJobId> { order.job.filter(|_| delivery.was_replayed) };
-        covered.retain(|delivery| order.chooses(delivery.state, replays(delivery)));
+        covered.retain(|delivery| order.chooses(delivery.state, delivery.error, replays(delivery)));
         if covered.is_empty() && newcomer.is_none() {
             return Replayed::Nothing;
         }
         let forced = match order.mode {
             ReplayMode::Force => Some(self.next_generation(&subject, again)),
-            ReplayMode::Failed | ReplayMode::All => None,
+            ReplayMode::Failed | ReplayMode::All | ReplayMode::Held => None,
         };
         let mut generation = forced.unwrap_or(subject.generation);
         let deliveries = covered.len() + usize::from(newcomer.is_some());

@@ -10,6 +10,7 @@ use hapax_core::store::{AcceptRequest, Claim, Error, Handed, LedgerEntry, Report
 use hapax_core::{EventId, Hold, NewEvent, Timestamp, Token, Verdict};
 
 use crate::Options;
+use crate::bodies::{self, BodyClaim};
 use crate::failure::{Failure, damaged};
 use crate::finish;
 use crate::lanes::{self, Step};
@@ -36,12 +37,27 @@ pub(crate) async fn accept(
         .iter()
         .map(|request| request.events.iter().map(|_| None).collect())
         .collect();
-    let mut by_shard: BTreeMap<Shard, Vec<(Seat, NewEvent)>> = BTreeMap::new();
+    let events = requests.iter().flat_map(|request| &request.events);
+    let claiming = events.filter(|event| event.holds_same_body).collect();
+    let bodies = bodies::claim(link, claiming).await;
+    let mut by_shard: BTreeMap<Shard, Vec<(Seat, Candidate)>> = BTreeMap::new();
     for (place, request) in requests.into_iter().enumerate() {
         for (number, event) in request.events.into_iter().enumerate() {
+            let body = match &bodies {
+                Ok(bodies) => bodies.get(&event.id),
+                Err(failure) if event.holds_same_body => {
+                    answers[place][number] = Some(Err(shared(failure)));
+                    continue;
+                }
+                Err(_) => None,
+            };
             if event.id.bucket() == event.key.bucket() {
                 let shard = link.shards().of_key(event.key);
-                by_shard.entry(shard).or_default().push(((place, number), event));
+                let candidate = Candidate::of(event, body);
+                by_shard
+                    .entry(shard)
+                    .or_default()
+                    .push(((place, number), candidate));
             } else {
                 answers[place][number] = Some(Err(another_events(event.id)));
             }
@@ -55,6 +71,11 @@ pub(crate) async fn accept(
     // Lanes keep the order of requests, and of events in a request.
     claims.sort_by_key(|(seat, _)| *seat);
     for (seat, outcome) in claims {
+        if let (Outcome::Claimed(new, claimed), Ok(bodies)) = (&outcome, &bodies)
+            && let Some(id) = claimed.stored_as(new.event.id)
+        {
+            bodies::name_claim(link, bodies.get(&new.event.id), &new.event, id).await;
+        }
         answers[seat.0][seat.1] = Some(settle(link, outcome).await);
     }
     answers.into_iter().map(whole).collect()
@@ -69,9 +90,26 @@ fn whole(claims: Vec<Option<Answer>>) -> Result<Vec<Claim>, Error> {
         .collect()
 }
 
+/// An event to accept.
+pub(super) struct Candidate {
+    event: NewEvent,
+    /// The event that has its body, which holds its work.
+    same_body_as: Option<EventId>,
+}
+
+impl Candidate {
+    fn of(event: NewEvent, body: Option<&BodyClaim>) -> Self {
+        let same_body_as = match body {
+            Some(BodyClaim::Other(id)) => Some(*id),
+            Some(BodyClaim::Own(_)) | None => None,
+        };
+        Self { event, same_body_as }
+    }
+}
+
 /// What became of an event in its shard.
 enum Outcome {
-    Claimed(Box<NewEvent>, Claimed),
+    Claimed(Box<Candidate>, Claimed),
     Failed(Arc<Failure>),
 }
 
@@ -81,10 +119,10 @@ async fn claim(
     options: &Options,
     habit: &Habit,
     shard: Shard,
-    events: Vec<(Seat, NewEvent)>,
+    events: Vec<(Seat, Candidate)>,
 ) -> Vec<(Seat, Outcome)> {
     let claims = {
-        let events: Vec<&NewEvent> = events.iter().map(|(_, event)| event).collect();
+        let events: Vec<&Candidate> = events.iter().map(|(_, event)| event).collect();
         call::call(link, options, habit, shard, &events).await
     };
     match claims {
@@ -106,10 +144,11 @@ async fn claim(
 
 /// The claim; its deliveries join their lanes first.
 async fn settle(link: &Link, outcome: Outcome) -> Answer {
-    let (event, claimed) = match outcome {
-        Outcome::Claimed(event, claimed) => (event, claimed),
+    let (candidate, claimed) = match outcome {
+        Outcome::Claimed(candidate, claimed) => (candidate, claimed),
         Outcome::Failed(failure) => return Err(shared(&failure)),
     };
+    let Candidate { event, same_body_as } = *candidate;
     let (generation, tokens) = match claimed {
         Claimed::Seen(entry) => return seen(link, &event, entry.known).await,
         Claimed::Refused => return Err(another_events(event.id)),
@@ -120,7 +159,7 @@ async fn settle(link: &Link, outcome: Outcome) -> Answer {
         Claimed::New(generation, tokens) => (generation, tokens),
     };
     for (delivery, (ticket, _)) in event.deliveries.iter().zip(&tokens) {
-        if let Some(lane) = &delivery.lane {
+        if let Some(lane) = delivery.lane.as_ref().filter(|_| same_body_as.is_none()) {
             let step = Step::join(event.id, &delivery.destination, &lane.key, *ticket);
             lanes::take(link, &step).await.map_err(Failure::into_error)?;
         }

@@ -1,7 +1,10 @@
 //! Bodies whose sender does not sign the id: the same body under another id is flagged.
 //!
 //! A body is in the shard that its hash says, the event that is flagged in its own. A note that came only half way is
-//! finished when it is repeated. Names that are bound to a body are kept with them.
+//! finished when it is repeated. Names that are bound to a body are kept with them. Where the same body is held instead,
+//! the accept claims it first ([`claim`]).
+
+mod claim;
 
 use std::sync::Arc;
 
@@ -16,6 +19,8 @@ use crate::reply;
 use crate::shards::Shard;
 use crate::snapshot::{Change, Command, Made, Room};
 use crate::spread::by_shard;
+
+pub(crate) use claim::{BodyClaim, claim, name as name_claim};
 
 /// Bodies by the time when they may be forgotten.
 const EXPIRING: &str = "X";
@@ -56,11 +61,10 @@ pub(crate) async fn bind(link: &Link, note: &BodyNote) -> Result<bool, Failure> 
 pub(crate) fn keep(note: &BodyNote) -> Change {
     let key = key(&note.scope, note.raw_hash);
     let mut change = Change::default().when(key.clone(), *note.raw_hash.as_bytes(), "");
-    let value = [&note.id.as_bytes()[..], &note.until.as_micros().to_be_bytes()].concat();
     change.then(
         Command::new("HSET", key)
             .arg(*note.raw_hash.as_bytes())
-            .arg(value),
+            .arg(value(note)),
     );
     change.then(
         Command::new("ZADD", EXPIRING)
@@ -68,6 +72,10 @@ pub(crate) fn keep(note: &BodyNote) -> Change {
             .arg(name(note)),
     );
     change
+}
+
+fn value(note: &BodyNote) -> Vec<u8> {
+    [&note.id.as_bytes()[..], &note.until.as_micros().to_be_bytes()].concat()
 }
 
 /// In which shard a body is: the same for all whose hashes begin with the same byte.
@@ -143,9 +151,11 @@ async fn purge_some(link: Arc<Link>, shard: Shard) -> Result<usize, Failure> {
         let name = reply::bytes(name)?;
         let (scope, hash) = split(&name)?;
         let first = hash.first().ok_or_else(|| damaged("a body that is remembered"))?;
-        let key = [b"B", scope, format!("\0{first:02x}").as_bytes()].concat();
         let mut change = Change::default();
-        change.then(Command::new("HDEL", key).arg(hash));
+        for kind in [b"B", b"K"] {
+            let key = [kind, scope, format!("\0{first:02x}").as_bytes()].concat();
+            change.then(Command::new("HDEL", key).arg(hash));
+        }
         change.then(Command::new("ZREM", EXPIRING).arg(name.clone()));
         changes.push(change);
     }

@@ -140,12 +140,13 @@ impl EventRow {
         if self.outcomes.is_empty() {
             return Ok(EventStatus::without_deliveries(&self.head.event_id));
         }
+        let mut dead = Vec::new();
         for (_, _, outcome) in self.last_outcomes() {
             if outcome.state()? == DeliveryState::Dead {
-                return Ok(EventStatus::Dead);
+                dead.push(outcome.error());
             }
         }
-        Ok(EventStatus::Completed)
+        Ok(EventStatus::of_finished(dead))
     }
 
     /// One view for each destination.

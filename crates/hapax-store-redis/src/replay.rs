@@ -71,7 +71,11 @@ fn choose<'a>(order: &ReplayOrder, row: &'a EventRow) -> Result<Choice<'a>, Fail
     for (to, token, outcome) in row.last_outcomes().filter(|(to, ..)| covers(to)) {
         is_known = true;
         let replays = row.outcomes.get(to).into_iter().flat_map(|all| all.values());
-        if order.chooses(outcome.state()?, replays.filter_map(Outcome::replay)) {
+        if order.chooses(
+            outcome.state()?,
+            outcome.error(),
+            replays.filter_map(Outcome::replay),
+        ) {
             chosen.push((to.clone(), Some((token, outcome))));
         }
     }
@@ -108,7 +112,7 @@ impl<'a> Again<'a> {
     fn decide(order: &'a ReplayOrder, row: &'a EventRow, mut snapshot: Snapshot) -> Result<Self, Failure> {
         let entry = reply::optional_bytes(snapshot.next()?)?;
         let forced = match order.mode {
-            ReplayMode::Failed | ReplayMode::All => None,
+            ReplayMode::Failed | ReplayMode::All | ReplayMode::Held => None,
             ReplayMode::Force => Some(Forced::take(entry, row.generation)?),
         };
         Ok(Self {

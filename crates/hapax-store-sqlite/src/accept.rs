@@ -6,6 +6,7 @@ use hapax_core::store::{AcceptRequest, Claim, Error, Handed};
 use hapax_core::{DeliveryState, EventId, Generation, NewEvent, Timestamp};
 use rusqlite::params;
 
+use crate::bodies;
 use crate::desk::{Care, Desk, PROBES, find_event};
 use crate::duplicates;
 use crate::failure::Failure;
@@ -13,6 +14,7 @@ use crate::indexed;
 use crate::lanes;
 use crate::look_up::{self, Holder};
 use crate::noted::{self, Noted};
+use crate::outcome::{Ending, WorkRow, conclude};
 use crate::rows::{Class, on_dead_code, state_code};
 use crate::tallies;
 
@@ -72,13 +74,13 @@ fn claim(desk: &mut Desk<'_>, event: &NewEvent) -> Result<Claim, Failure> {
     ])?;
     if inserted == 1 {
         desk.state.tallies.add(scope, 1);
-        return store(desk, event, scope, Generation(0), now);
+        return store(desk, event, scope, Generation(0), None, now);
     }
     match look_up::holder(desk.connection, &mut desk.state.names, event.key)? {
         Some(Holder::Event(entry)) => Ok(Claim::Seen(entry)),
         Some(Holder::Forgotten { last, next }) => {
             take_over(desk, event, last, rule, now)?;
-            let claim = store(desk, event, scope, next, now)?;
+            let claim = store(desk, event, scope, next, Some(last), now)?;
             if duplicates::count(desk.connection, event.key)? > 0 {
                 noted::note(desk, Noted::Copies, event.id)?;
             }
@@ -125,13 +127,20 @@ fn store(
     event: &NewEvent,
     scope: i64,
     generation: Generation,
+    last: Option<EventId>,
     now: Timestamp,
 ) -> Result<Claim, Failure> {
     let no = desk.number()?;
     let seq = append(desk, event, scope, generation, now, Some(no))?;
+    let is_held = event.holds_same_body && bodies::claim(desk, event, last)?;
     let mut tokens = Vec::with_capacity(event.deliveries.len());
     for delivery in &event.deliveries {
-        tokens.push(enqueue(desk, event, delivery, seq, generation)?);
+        tokens.push(if is_held {
+            hold(desk, event, delivery, seq, generation)?;
+            None
+        } else {
+            enqueue(desk, event, delivery, seq, generation)?
+        });
     }
     Ok(Claim::New { generation, tokens })
 }
@@ -200,6 +209,38 @@ fn note_skew(desk: &mut Desk<'_>, event: &NewEvent) -> Result<(), Failure> {
         desk.state.skew_ms = None;
     }
     Ok(())
+}
+
+/// Keeps a delivery that is not tried until an operator releases it.
+fn hold(
+    desk: &mut Desk<'_>,
+    event: &NewEvent,
+    delivery: &NewDelivery,
+    seq: i64,
+    generation: Generation,
+) -> Result<(), Failure> {
+    let token = desk.token()?;
+    let key = event.identity.idempotency_key(generation, &delivery.destination);
+    let lane = delivery.lane.as_ref();
+    let lane_order = match lane {
+        Some(_) => Some(desk.number()?),
+        None => None,
+    };
+    let row = WorkRow {
+        seq,
+        destination: desk.intern(delivery.destination.as_str())?,
+        token: token.0 as i64,
+        attempts: 0,
+        lost: 0,
+        generation: generation.0,
+        idempotency_key: *key.as_bytes(),
+        lane: lane.map(|lane| lane.key.clone()),
+        lane_order,
+        on_dead: lane.map(|lane| on_dead_code(lane.on_dead)),
+        replay: None,
+    };
+    let now = desk.moment();
+    conclude(desk, &row, token, Ending::Held, now)
 }
 
 /// Makes the work of one delivery; its lease, where it was handed over.

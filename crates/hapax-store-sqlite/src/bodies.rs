@@ -1,8 +1,8 @@
-//! Bodies whose sender does not sign the id: the same body under another id is flagged. Names that are bound to a body
-//! are kept with them.
+//! Bodies whose sender does not sign the id: the same body under another id is flagged, or claimed by the accept that
+//! brings it. Names that are bound to a body are kept with them.
 
-use hapax_core::EventId;
 use hapax_core::store::{Binding, BodyNote};
+use hapax_core::{EventId, NewEvent};
 use rusqlite::OptionalExtension;
 
 use crate::desk::{Desk, find_event};
@@ -14,11 +14,40 @@ pub(crate) fn note_bodies(desk: &mut Desk<'_>, notes: &[BodyNote]) -> Result<(),
     for note in notes {
         let first = keep(desk, note)?;
         if first != note.id && find_event(desk.connection, note.id)?.is_some() {
-            desk.connection
-                .prepare_cached("INSERT OR IGNORE INTO same_body (id, earlier) VALUES (?1, ?2)")?
-                .execute((note.id.as_bytes(), first.as_bytes()))?;
+            flag(desk, note.id, first)?;
         }
     }
+    Ok(())
+}
+
+/// Claims the body of a new event, or flags the event as the same body as another; whether it is that.
+/// `last` is the event that had the identity before, whose claim passes on.
+pub(crate) fn claim(desk: &mut Desk<'_>, event: &NewEvent, last: Option<EventId>) -> Result<bool, Failure> {
+    let note = BodyNote::of(event);
+    let first = keep(desk, &note)?;
+    if first == event.id {
+        return Ok(false);
+    }
+    if Some(first) != last {
+        flag(desk, event.id, first)?;
+        return Ok(true);
+    }
+    let scope = desk.intern(note.scope.as_str())?;
+    desk.connection
+        .prepare_cached("UPDATE bodies SET id = ?3, until = ?4 WHERE scope = ?1 AND raw_hash = ?2")?
+        .execute((
+            scope,
+            note.raw_hash.as_bytes(),
+            note.id.as_bytes(),
+            note.until.as_micros(),
+        ))?;
+    Ok(false)
+}
+
+fn flag(desk: &Desk<'_>, id: EventId, earlier: EventId) -> Result<(), Failure> {
+    desk.connection
+        .prepare_cached("INSERT OR IGNORE INTO same_body (id, earlier) VALUES (?1, ?2)")?
+        .execute((id.as_bytes(), earlier.as_bytes()))?;
     Ok(())
 }
 

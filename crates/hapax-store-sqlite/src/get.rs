@@ -61,20 +61,20 @@ pub(crate) fn status(connection: &Connection, seq: i64, event_id: &str) -> Resul
 
 fn finished_status(connection: &Connection, seq: i64, event_id: &str) -> Result<EventStatus, Failure> {
     let mut select =
-        connection.prepare_cached("SELECT state FROM outcomes WHERE seq = ?1 AND current = 1")?;
+        connection.prepare_cached("SELECT state, error FROM outcomes WHERE seq = ?1 AND current = 1")?;
     let mut rows = select.query([seq])?;
-    let mut status = EventStatus::without_deliveries(event_id);
+    let (mut is_any, mut dead) = (false, Vec::new());
     while let Some(row) = rows.next()? {
-        match state_of(row.get(0)?)? {
-            DeliveryState::Dead => return Ok(EventStatus::Dead),
-            DeliveryState::Completed
-            | DeliveryState::Discarded
-            | DeliveryState::Pending
-            | DeliveryState::Running
-            | DeliveryState::Retrying => status = EventStatus::Completed,
+        is_any = true;
+        if state_of(row.get(0)?)? == DeliveryState::Dead {
+            dead.push(error_at(row, 1)?);
         }
     }
-    Ok(status)
+    Ok(if is_any {
+        EventStatus::of_finished(dead)
+    } else {
+        EventStatus::without_deliveries(event_id)
+    })
 }
 
 fn deliveries(desk: &mut ReadDesk, id: EventId, seq: i64) -> Result<Vec<DeliveryView>, Failure> {

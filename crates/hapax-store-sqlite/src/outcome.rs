@@ -67,6 +67,8 @@ impl WorkRow {
 pub(crate) enum Ending {
     Completed,
     Dead(ErrorClass),
+    /// Dead from the start, because of its event's body; it never was in its lane.
+    Held,
 }
 
 /// Takes a delivery out of the work, keeps its outcome, and lets its lane go on where it may: of a dead one that holds
@@ -82,6 +84,7 @@ pub(crate) fn conclude(
     let (state, error, holds) = match ending {
         Ending::Completed => (DeliveryState::Completed, None, false),
         Ending::Dead(class) => (DeliveryState::Dead, Some(class.as_str()), row.holds_when_dead()),
+        Ending::Held => (DeliveryState::Dead, Some(ErrorClass::SameBody.as_str()), false),
     };
     let finished_no = desk.number()?;
     desk.hot.insert_outcome.execute(params![

@@ -1,14 +1,16 @@
 //! Putting finished deliveries back to work. The earlier outcome stays as history.
 
 use hapax_core::store::{ReplayJobId, ReplayMode, ReplayOrder, ReplayTarget, Replayed};
-use hapax_core::{DeliveryState, Generation, Identity, Lane, Timestamp};
+use hapax_core::{DeliveryState, ErrorClass, Generation, Identity, Lane, Timestamp};
 use rusqlite::{OptionalExtension, params};
 
 use crate::desk::{Desk, find_event};
 use crate::failure::Failure;
 use crate::lanes;
 use crate::outcome::WorkRow;
-use crate::rows::{Class, bytes_at, lane_of, on_dead_code, optional_bytes_at, state_code, state_of};
+use crate::rows::{
+    Class, bytes_at, error_at, lane_of, on_dead_code, optional_bytes_at, state_code, state_of,
+};
 
 /// Replays events, each by itself.
 pub(crate) fn replay(desk: &mut Desk<'_>, orders: &[ReplayOrder]) -> Result<Vec<Replayed>, Failure> {
@@ -28,6 +30,7 @@ struct Subject {
 struct Finished {
     row: WorkRow,
     state: DeliveryState,
+    error: Option<ErrorClass>,
     /// It is the dead head of its lane and keeps it waiting.
     holds: bool,
     /// The job that asks, if it has put it back before.
@@ -49,7 +52,7 @@ fn replay_one(desk: &mut Desk<'_>, order: &ReplayOrder) -> Result<Replayed, Fail
     let known = !finished.is_empty();
     let chosen: Vec<Finished> = finished
         .into_iter()
-        .filter(|delivery| order.chooses(delivery.state, delivery.replayed))
+        .filter(|delivery| order.chooses(delivery.state, delivery.error, delivery.replayed))
         .collect();
     let newcomer = target.filter(|_| !known);
     if chosen.is_empty() && newcomer.is_none() {
@@ -57,7 +60,7 @@ fn replay_one(desk: &mut Desk<'_>, order: &ReplayOrder) -> Result<Replayed, Fail
     }
     let forced = match order.mode {
         ReplayMode::Force => Some(next_generation(desk, &subject)?),
-        ReplayMode::Failed | ReplayMode::All => None,
+        ReplayMode::Failed | ReplayMode::All | ReplayMode::Held => None,
     };
     let now = desk.moment();
     let mut generation = forced.unwrap_or(subject.generation);
@@ -113,7 +116,7 @@ fn fitting(
 ) -> Result<Vec<Finished>, Failure> {
     let mut select = desk.connection.prepare_cached(
         "SELECT destination, token, attempts, lost, generation, idempotency_key, lane, lane_order, on_dead,
-                replay, state, holds,
+                replay, state, holds, error,
                 EXISTS (SELECT 1 FROM outcomes b WHERE b.seq = ?1 AND b.destination = o.destination AND b.replay = ?3)
          FROM outcomes o WHERE seq = ?1 AND current = 1 AND (?2 IS NULL OR destination = ?2)
          ORDER BY destination",
@@ -122,7 +125,7 @@ fn fitting(
     let mut rows = select.query((seq, destination, job))?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        let replayed: bool = row.get(12)?;
+        let replayed: bool = row.get(13)?;
         found.push(Finished {
             row: WorkRow {
                 seq,
@@ -139,6 +142,7 @@ fn fitting(
             },
             state: state_of(row.get(10)?)?,
             holds: row.get(11)?,
+            error: error_at(row, 12)?,
             replayed: order.job.filter(|_| replayed),
         });
     }

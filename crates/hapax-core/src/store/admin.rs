@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BodyHash, DeliveryState, DestinationId, EventId, Identity, Key, Owner, Scope, SourceName, Timestamp,
+    BodyHash, DeliveryState, DestinationId, EventId, Identity, Key, NewEvent, Owner, Scope, SourceName,
+    Timestamp,
 };
 
 use super::{
@@ -419,6 +420,18 @@ pub struct BodyNote {
     pub id: EventId,
     /// When the note may be forgotten.
     pub until: Timestamp,
+}
+
+impl BodyNote {
+    /// What is remembered of an event's body.
+    pub fn of(event: &NewEvent) -> Self {
+        Self {
+            scope: event.identity.scope.clone(),
+            raw_hash: event.raw_hash,
+            id: event.id,
+            until: event.ledger_until,
+        }
+    }
 }
 
 /// A name that a sender signs and the body that came with it first, where the sender does not sign the body itself.

@@ -11,6 +11,7 @@ use super::cached::Hashes;
 use super::{Accepted, Arrival};
 use crate::engine::{Inner, Source};
 use crate::port::{Port, Reserved};
+use crate::routing::SameBody;
 
 /// An arrival with its key and hash, each computed once.
 pub(crate) struct Keyed {
@@ -125,6 +126,7 @@ impl Inner {
             ledger_until: arrival.received_at.plus(source.route.ledger_window),
             indexed,
             deliveries,
+            holds_same_body: !source.route.id_is_signed && source.route.same_body == SameBody::Hold,
         };
         Prepared {
             event,

@@ -107,13 +107,8 @@ impl Inner {
             source,
             permits,
         } = prepared;
-        if !source.route.id_is_signed {
-            self.gather.body(BodyNote {
-                scope: event.identity.scope.clone(),
-                raw_hash: event.raw_hash,
-                id,
-                until: event.ledger_until,
-            });
+        if !source.route.id_is_signed && !event.holds_same_body {
+            self.gather.body(BodyNote::of(&event));
         }
         let entry = LedgerEntry {
             id,

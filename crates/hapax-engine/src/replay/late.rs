@@ -29,7 +29,8 @@ impl Inner {
         let is_reached = |delivery: &DeliveryView| match mode {
             ReplayMode::Failed => delivery.state != DeliveryState::Completed,
             ReplayMode::All => true,
-            ReplayMode::Force => false,
+            // What was held was never applied.
+            ReplayMode::Force | ReplayMode::Held => false,
         };
         let is_late = |delivery: &DeliveryView| {
             let before = self.forgets_before(&delivery.destination, WAIT_MAX);
@@ -99,7 +100,7 @@ impl Inner {
         job: Option<ReplayJobId>,
     ) -> Result<Vec<ReplayOrder>, Error> {
         let record = match mode {
-            ReplayMode::Force => None,
+            ReplayMode::Force | ReplayMode::Held => None,
             ReplayMode::Failed | ReplayMode::All => self.parts.store.get(event).await?,
         };
         let late = record

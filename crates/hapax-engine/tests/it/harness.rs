@@ -14,7 +14,7 @@ use hapax_core::{
 };
 use hapax_engine::{
     Accepted, Answer, Arrival, Destination, Engine, Limits, OnConflict, OrderBy, Parts, Refusal, Reply,
-    Route, Routing, Silent, TokioRuntime, Transport,
+    Route, Routing, SameBody, Silent, TokioRuntime, Transport,
 };
 use hapax_store_laws::MemoryStore;
 use tokio::time::Instant;
@@ -334,6 +334,7 @@ pub(crate) fn route(scope: &str, to: &[&str]) -> Route {
         dead_retention: 30 * day,
         rate: None,
         id_is_signed: true,
+        same_body: SameBody::Flag,
         indexed: Vec::new(),
         on_conflict: OnConflict::Quarantine,
     }

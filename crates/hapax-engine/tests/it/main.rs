@@ -15,5 +15,6 @@ mod operate;
 mod order;
 mod replay;
 mod retain;
+mod same_body;
 mod search;
 mod shutdown;

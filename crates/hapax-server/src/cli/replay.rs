@@ -79,6 +79,8 @@ pub enum Mode {
     All,
     /// Every delivery, under a new idempotency key: it really takes effect again
     Force,
+    /// Deliveries that are held because their body came before under another id: this releases them
+    Held,
 }
 
 impl From<Mode> for ReplayMode {
@@ -87,6 +89,7 @@ impl From<Mode> for ReplayMode {
             Mode::Failed => Self::Failed,
             Mode::All => Self::All,
             Mode::Force => Self::Force,
+            Mode::Held => Self::Held,
         }
     }
 }

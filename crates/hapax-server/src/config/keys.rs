@@ -206,6 +206,12 @@ pub static SOURCE: Table = Table {
             "What a known event id with another content is: `quarantine` (a conflict; it is kept aside and takes no effect until somebody releases it) or `accept` (an event of its own under `ID%conflict:HASH`, for senders whose ids repeat; each new event costs one more look into the ledger).",
         ),
         key(
+            "same_body",
+            TEXT,
+            "`flag`",
+            "What a known body under a new event id is, where the sender does not sign the id: `flag` (an event like any other; it runs, and is flagged) or `hold` (it is stored and answered, and runs only once somebody releases it with `hapax replay ID --mode held`; guides/same-body.md says when to use which).",
+        ),
+        key(
             "scope",
             TEXT,
             "the source's name",

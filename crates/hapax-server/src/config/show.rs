@@ -153,6 +153,7 @@ impl Config {
             values.push(("event_type", fields(event_type)));
         }
         values.push(("on_conflict", source.recipe.identity.on_conflict.as_str().into()));
+        values.push(("same_body", source.same_body.as_str().into()));
         values.push(("scope", source.scope.as_str().into()));
         values.push(("ledger_window", format_duration(source.ledger_window).into()));
         values.push((

@@ -2,6 +2,7 @@
 
 mod options;
 mod redact;
+mod same_body;
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use hapax_core::store::is_pointer;
 use hapax_core::{Scope, Secret, SourceName};
+use hapax_engine::SameBody;
 use hapax_verify::{
     CustomScheme, Field, FieldList, Handshake, IdRule, IdentityRule, OnConflict, Options, Proof, Recipe,
     SecretNeed, SetupError, Verifier, catalogue,
@@ -88,6 +90,8 @@ pub struct Source {
     pub redact: Redaction,
     /// On a store on Redis: how many replicas must have an event before it is answered.
     pub redis_wait: u8,
+    /// What a known body under a new id is.
+    pub same_body: SameBody,
 }
 
 impl Source {
@@ -173,6 +177,7 @@ pub(super) fn read(name: &str, server: &Server, mut section: Section<'_, '_, '_>
             return None;
         }
     };
+    let same_body = same_body::read(&mut section, recipe.identity.class, &verifier);
     Some(Source {
         name: SourceName::from(name),
         provider,
@@ -194,6 +199,7 @@ pub(super) fn read(name: &str, server: &Server, mut section: Section<'_, '_, '_>
         indexed,
         redact,
         redis_wait,
+        same_body,
     })
 }
 

@@ -64,6 +64,7 @@ pub fn routing(config: &Config) -> Routing {
             dead_retention: source.dead_retention,
             rate: source.rate_limit.map(rate),
             id_is_signed: source.verifier.id_is_signed(),
+            same_body: source.same_body,
             indexed: source.indexed.clone(),
             on_conflict: match source.recipe.identity.on_conflict {
                 hapax_verify::OnConflict::Quarantine => OnConflict::Quarantine,

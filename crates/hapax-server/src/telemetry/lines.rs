@@ -196,7 +196,8 @@ fn said(attempt: &hapax_core::Attempt) -> &str {
             | ErrorClass::Blocked
             | ErrorClass::Exit
             | ErrorClass::Lost
-            | ErrorClass::Shutdown,
+            | ErrorClass::Shutdown
+            | ErrorClass::SameBody,
         )
         | None => message,
     }

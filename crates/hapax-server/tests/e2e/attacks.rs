@@ -9,3 +9,4 @@ mod certificate;
 mod keys;
 mod report;
 mod stored_secrets;
+mod same_body;

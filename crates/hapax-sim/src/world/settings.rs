@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::{Backoff, DestinationId, Headers, OnDead};
-use hapax_engine::{Destination, Limits, OnConflict, OrderBy, Route, Routing};
+use hapax_engine::{Destination, Limits, OnConflict, OrderBy, Route, Routing, SameBody};
 use hapax_store_laws::model::Restart;
 
 use crate::random::Dice;
@@ -120,6 +120,7 @@ impl Settings {
             dead_retention: 30 * DAY,
             rate: None,
             id_is_signed: true,
+            same_body: SameBody::Flag,
             indexed: Vec::new(),
             // Drawn long ago: another draw would make every seed another run.
             on_conflict: if self.events.is_multiple_of(2) {

@@ -50,6 +50,7 @@ impl Draft {
                 ledger_until: START.plus(Duration::from_secs(LEDGER_DAYS * 86_400)),
                 indexed: Vec::new(),
                 deliveries: Vec::new(),
+                holds_same_body: false,
             },
         }
     }
@@ -102,6 +103,12 @@ impl Draft {
     #[must_use]
     pub fn received_at(self, received_at: Timestamp) -> Self {
         self.with(|event| event.received_at = received_at)
+    }
+
+    /// From a source that holds a body which came before under another id.
+    #[must_use]
+    pub fn holding_same_body(self) -> Self {
+        self.with(|event| event.holds_same_body = true)
     }
 
     /// For one more destination.

@@ -1,6 +1,6 @@
 //! Accept: the claim, the payload and the work of one event.
 
-use hapax_core::store::{AcceptRequest, Claim, Error, Handed, LedgerEntry};
+use hapax_core::store::{AcceptRequest, BodyNote, Claim, Error, Handed, LedgerEntry};
 use hapax_core::{DeliveryState, Generation, NewDelivery, NewEvent, StoredEvent, Timestamp};
 
 use super::state::{Delivery, EventRow, Forgotten, LedgerRow, State};
@@ -25,15 +25,16 @@ impl State {
     }
 
     fn claim(&mut self, now: Timestamp, event: NewEvent) -> Claim {
-        let generation = match self.ledger.get(&event.key) {
+        let (generation, last) = match self.ledger.get(&event.key) {
             Some(row) if row.forgotten == Forgotten::No => return Claim::Seen(row.entry.clone()),
-            Some(tombstone) => tombstone.entry.generation,
-            None => Generation::default(),
+            Some(tombstone) => (tombstone.entry.generation, Some(tombstone.entry.id)),
+            None => (Generation::default(), None),
         };
         self.ledger.insert(event.key, ledger_row(now, generation, &event));
         let deliveries = event.deliveries.clone();
         let id = event.id;
         let identity = event.identity.clone();
+        let body = event.holds_same_body.then(|| BodyNote::of(&event));
         let sequence = self.next_sequence();
         let row = EventRow {
             key: event.key,
@@ -45,10 +46,19 @@ impl State {
             event: StoredEvent::from(event),
         };
         self.events.insert(id, row);
+        let is_held = body.is_some_and(|body| self.claim_body(body, last));
         let tokens = deliveries
             .into_iter()
             .map(|new| {
                 let token = self.next_token();
+                if is_held {
+                    let mut delivery = Delivery::waiting(&identity, &new.destination, generation, token);
+                    delivery.lane = new.lane;
+                    delivery.place = sequence;
+                    self.deliveries.insert((id, new.destination.clone()), delivery);
+                    self.hold(now, id, &new.destination);
+                    return None;
+                }
                 let mut delivery = Delivery::waiting(&identity, &new.destination, generation, token);
                 let handed = start(&mut delivery, now, &new);
                 self.deliveries.insert((id, new.destination.clone()), delivery);

@@ -58,6 +58,14 @@ impl State {
         }
     }
 
+    /// A delivery that is dead from the start, because of its event's body, and in no lane.
+    pub(super) fn hold(&mut self, now: Timestamp, event: EventId, destination: &DestinationId) {
+        self.end(now, event, destination, DeliveryState::Dead);
+        if let Some(delivery) = self.deliveries.get_mut(&(event, destination.clone())) {
+            delivery.error = Some(ErrorClass::SameBody);
+        }
+    }
+
     fn end(&mut self, now: Timestamp, event: EventId, destination: &DestinationId, state: DeliveryState) {
         let sequence = self.next_sequence();
         if let Some(delivery) = self.deliveries.get_mut(&(event, destination.clone())) {

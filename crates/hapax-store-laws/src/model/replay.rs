@@ -22,7 +22,7 @@ impl State {
         }
         let mut chosen: Vec<(DestinationId, Option<Delivery>)> = covered
             .iter()
-            .filter(|(_, delivery)| order.chooses(delivery.state, delivery.replays()))
+            .filter(|(_, delivery)| order.chooses(delivery.state, delivery.error, delivery.replays()))
             .map(|(destination, delivery)| (destination.clone(), Some(delivery.clone())))
             .collect();
         if covered.is_empty() {
@@ -32,7 +32,7 @@ impl State {
             return Replayed::Nothing;
         }
         let forced = match order.mode {
-            ReplayMode::Failed | ReplayMode::All => None,
+            ReplayMode::Failed | ReplayMode::All | ReplayMode::Held => None,
             ReplayMode::Force => Some(self.take_generation(key, current)),
         };
         let deliveries = u32::try_from(chosen.len()).unwrap_or(u32::MAX);

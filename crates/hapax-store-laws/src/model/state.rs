@@ -177,14 +177,10 @@ impl State {
                 EventStatus::Pending
             };
         }
-        if deliveries
+        let dead = deliveries
             .iter()
-            .any(|delivery| delivery.state == DeliveryState::Dead)
-        {
-            EventStatus::Dead
-        } else {
-            EventStatus::Completed
-        }
+            .filter(|delivery| delivery.state == DeliveryState::Dead);
+        EventStatus::of_finished(dead.map(|delivery| delivery.error))
     }
 
     /// The row of an identity that was not forgotten.

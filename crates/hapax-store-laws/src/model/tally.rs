@@ -60,6 +60,33 @@ impl State {
         rows.first().is_some_and(|row| row.id == note.id)
     }
 
+    /// Claims the body of a new event, or flags the event as the same body as another; whether it is that.
+    /// `last` is the event that had the identity before, whose claim passes on.
+    pub(super) fn claim_body(&mut self, note: BodyNote, last: Option<EventId>) -> bool {
+        let rows = self
+            .bodies
+            .entry((note.scope, *note.raw_hash.as_bytes()))
+            .or_default();
+        match rows.first_mut() {
+            Some(first) if first.id != note.id && Some(first.id) != last => {
+                let first = first.id;
+                if let Some(row) = self.events.get_mut(&note.id) {
+                    row.same_body_as = Some(first);
+                }
+                return true;
+            }
+            Some(first) => {
+                first.id = note.id;
+                first.until = note.until;
+            }
+            None => rows.push(BodyRow {
+                id: note.id,
+                until: note.until,
+            }),
+        }
+        false
+    }
+
     pub(super) fn note_body(&mut self, note: BodyNote) {
         let rows = self
             .bodies

@@ -57,6 +57,7 @@ pub(super) async fn claim(
             row,
             Fate::New {
                 generation: Generation(0),
+                last: None,
             },
         );
     }
@@ -83,6 +84,7 @@ pub(super) async fn claim(
                 key,
                 Fate::New {
                     generation: tombstone.next,
+                    last: Some(tombstone.last),
                 },
             );
         }

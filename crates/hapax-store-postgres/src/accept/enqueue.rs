@@ -1,6 +1,6 @@
 //! Making the work of accepted events: due, waiting in a lane, or handed over already leased.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use futures_util::future::join;
 use hapax_core::store::Handed;
@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::batch::Batch;
 use crate::failure::Failure;
 use crate::lanes::{self, LaneName, Place, Standing};
+use crate::outcome::{self, Ending, WorkRow};
 use crate::rows::{Class, bucket_of, on_dead_code, state_code, uuid_of};
 use crate::session::{Numbers, Session};
 
@@ -23,6 +24,9 @@ pub(super) struct Plan {
     pub(super) handed: HashMap<Key, Vec<Option<Handed>>>,
     rows: Vec<Row>,
     places: Vec<(Place, Standing)>,
+    /// Deliveries that are not tried until an operator releases them, and the numbers for their ends.
+    held: Vec<(WorkRow, Ending)>,
+    ends: Numbers,
 }
 
 struct Row {
@@ -63,16 +67,23 @@ impl Row {
 pub(super) async fn plan(
     session: &Session,
     winners: &[(&NewEvent, Generation)],
+    held: &HashSet<Key>,
     now: Timestamp,
 ) -> Result<Plan, Failure> {
-    let deliveries = || winners.iter().flat_map(|(event, _)| &event.deliveries);
+    let is_held = |event: &NewEvent| held.contains(&event.key);
+    let deliveries = || {
+        let events = winners.iter().filter(|(event, _)| !is_held(event));
+        events.flat_map(|(event, _)| &event.deliveries)
+    };
+    let held_deliveries = winners.iter().filter(|(event, _)| is_held(event));
+    let held_deliveries: usize = held_deliveries.map(|(event, _)| event.deliveries.len()).sum();
     let lanes: BTreeSet<LaneName> = deliveries().filter_map(lane_name).collect();
     lanes::lock(session, &lanes, now).await?;
     // Under the locks: a later place in a lane has a greater number. And only now that the winners are known: drawing
     // numbers writes, and a duplicate writes nothing.
     let numbered = deliveries().filter(|delivery| is_numbered(delivery)).count();
     let (drawn, taken) = join(
-        session.take(winners.len() + numbered),
+        session.take(winners.len() + numbered + NUMBERS_HELD * held_deliveries),
         lanes::taken(session, &lanes),
     )
     .await;
@@ -82,11 +93,19 @@ pub(super) async fn plan(
         handed: HashMap::with_capacity(winners.len()),
         rows: Vec::new(),
         places: Vec::new(),
+        held: Vec::new(),
+        ends: Numbers::default(),
     };
     for (event, generation) in winners {
         plan.numbers.push(numbers.next()?);
         let mut answers = Vec::with_capacity(event.deliveries.len());
         for delivery in &event.deliveries {
+            if is_held(event) {
+                let row = held_row(event, *generation, delivery, now, &mut numbers)?;
+                plan.held.push((row, Ending::Held));
+                answers.push(None);
+                continue;
+            }
             let (row, handed) = row(event, *generation, delivery, now, &mut numbers, &mut taken)?;
             plan.places.extend(row.place());
             plan.rows.push(row);
@@ -94,7 +113,46 @@ pub(super) async fn plan(
         }
         plan.handed.insert(event.key, answers);
     }
+    plan.ends = numbers;
     Ok(plan)
+}
+
+/// Numbers that a held delivery takes: its token, its place if it is released into a lane, its end.
+const NUMBERS_HELD: usize = 3;
+
+fn held_row(
+    event: &NewEvent,
+    generation: Generation,
+    delivery: &NewDelivery,
+    now: Timestamp,
+    numbers: &mut Numbers,
+) -> Result<WorkRow, Failure> {
+    let key = event.identity.idempotency_key(generation, &delivery.destination);
+    let (token, place) = (numbers.next()?, numbers.next()?);
+    let lane = delivery.lane.as_ref();
+    Ok(WorkRow {
+        bucket: bucket_of(event.id),
+        id: uuid_of(event.id),
+        destination: delivery.destination.as_str().to_owned(),
+        token,
+        attempts: 0,
+        lost: 0,
+        generation: i64::from(generation.0),
+        accepted_at: now.as_micros(),
+        idempotency_key: Uuid::from_bytes(*key.as_bytes()),
+        lane: lane.map(|lane| lane.key.clone()),
+        lane_order: lane.map(|_| place),
+        on_dead: lane.map(|lane| on_dead_code(lane.on_dead)),
+        replay: None,
+    })
+}
+
+/// Writes what is held: dead from the start.
+pub(super) async fn hold(session: &Session, plan: &mut Plan, now: Timestamp) -> Result<(), Failure> {
+    if plan.held.is_empty() {
+        return Ok(());
+    }
+    outcome::conclude(session, &plan.held, &mut plan.ends, now).await
 }
 
 fn lane_name(delivery: &NewDelivery) -> Option<LaneName> {

@@ -17,7 +17,7 @@ const WORK: &str = "
     FROM {n} JOIN hapax.work w ON w.bucket = {bucket} AND w.id = n.id GROUP BY w.id";
 
 const OUTCOMES: &str = "
-    SELECT o.id, bool_or(o.state = 4)
+    SELECT o.id, bool_or(o.state = 4 AND o.error IS DISTINCT FROM 'same_body'), bool_or(o.state = 4)
     FROM {n} JOIN hapax.outcomes o ON o.bucket = {bucket} AND o.id = n.id WHERE o.is_current GROUP BY o.id";
 
 /// The status of each event that goes or went anywhere.
@@ -27,9 +27,11 @@ pub(super) async fn of(session: &Session, events: &[Found]) -> Result<HashMap<Uu
     let (work, outcomes) = join(session.over(WORK, &batch), session.over(OUTCOMES, &batch)).await;
     let mut statuses = HashMap::with_capacity(events.len());
     for row in outcomes? {
-        let (id, dead): (Uuid, bool) = (row.try_get(0)?, row.try_get(1)?);
+        let (id, dead, held): (Uuid, bool, bool) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
         let status = if dead {
             EventStatus::Dead
+        } else if held {
+            EventStatus::Held
         } else {
             EventStatus::Completed
         };

@@ -140,6 +140,9 @@ impl Way {
         if query.error.is_some() {
             return Ok(Self::Dead(query.to.clone(), query.error));
         }
+        if query.status == Some(EventStatus::Held) {
+            return Ok(Self::Dead(None, Some(ErrorClass::SameBody)));
+        }
         if query.status == Some(EventStatus::Dead) {
             // What is dead need not be the delivery to the destination that is asked for.
             return Ok(Self::Dead(None, None));
@@ -154,7 +157,11 @@ impl Way {
             Some(EventStatus::Pending) => unfinished(session, UNFINISHED_WORK, page.scan_max).await,
             Some(EventStatus::Failed) => unfinished(session, FAILED_WORK, page.scan_max).await,
             Some(
-                EventStatus::Completed | EventStatus::Ignored | EventStatus::Quarantined | EventStatus::Dead,
+                EventStatus::Completed
+                | EventStatus::Ignored
+                | EventStatus::Quarantined
+                | EventStatus::Dead
+                | EventStatus::Held,
             )
             | None
                 if is_rare(session, query, page.scan_max).await? =>
@@ -162,7 +169,11 @@ impl Way {
                 Ok(Self::OfSource)
             }
             Some(
-                EventStatus::Completed | EventStatus::Ignored | EventStatus::Quarantined | EventStatus::Dead,
+                EventStatus::Completed
+                | EventStatus::Ignored
+                | EventStatus::Quarantined
+                | EventStatus::Dead
+                | EventStatus::Held,
             )
             | None => Ok(Self::All),
         }

@@ -1,11 +1,12 @@
 //! The calls of an accept: what a script is told of events, and what it says of them.
 
 use hapax_core::store::IndexedValue;
-use hapax_core::{Generation, NewDelivery, NewEvent, OnDead};
+use hapax_core::{EventId, Generation, NewDelivery, OnDead};
 use redis::Value;
 use serde::Serialize;
 use tokio::time::Instant;
 
+use super::Candidate;
 use super::habit::Habit;
 use crate::event::{Head, pack_body};
 use crate::failure::{Failure, damaged};
@@ -16,7 +17,7 @@ use crate::shards::Shard;
 use crate::{Options, packed, reply};
 
 /// Arguments for each event; `scripts/accept.lua` names them.
-const ARGUMENTS: usize = 10;
+const ARGUMENTS: usize = 11;
 
 /// What a script said of one event.
 pub(super) enum Claimed {
@@ -33,13 +34,25 @@ pub(super) enum Claimed {
     },
 }
 
+impl Claimed {
+    /// Under which id the identity's event is stored, where it is: `own` if this one is the first.
+    pub(super) fn stored_as(&self, own: EventId) -> Option<EventId> {
+        match self {
+            Self::Seen(entry) => Some(entry.known.id),
+            Self::New(..) => Some(own),
+            Self::Refused => None,
+            Self::OnFew { claimed, .. } => claimed.stored_as(own),
+        }
+    }
+}
+
 /// Claims events of one shard. Where most are copies, it looks for them first: a copy's payload need not travel.
 pub(super) async fn call(
     link: &Link,
     options: &Options,
     habit: &Habit,
     shard: Shard,
-    events: &[&NewEvent],
+    events: &[&Candidate],
 ) -> Result<Vec<Claimed>, Failure> {
     let claims = if habit.is_copies() {
         look_and_store(link, options, shard, events).await?
@@ -57,15 +70,15 @@ async fn look_and_store(
     link: &Link,
     options: &Options,
     shard: Shard,
-    events: &[&NewEvent],
+    events: &[&Candidate],
 ) -> Result<Vec<Claimed>, Failure> {
     let mut args = vec![link.floor()];
-    args.extend(events.iter().map(|event| event.key.as_bytes().to_vec()));
+    args.extend(events.iter().map(|new| new.event.key.as_bytes().to_vec()));
     let deadline = link.deadline();
     let found = ask(link, options, &SEEN, shard, events, &args, deadline).await?;
     let is_new = |claimed: &Claimed| matches!(claimed, Claimed::Refused);
     let pairs = events.iter().zip(&found);
-    let new: Vec<&NewEvent> = pairs
+    let new: Vec<&Candidate> = pairs
         .filter(|(_, claimed)| is_new(claimed))
         .map(|(event, _)| *event)
         .collect();
@@ -84,13 +97,13 @@ async fn store(
     link: &Link,
     options: &Options,
     shard: Shard,
-    events: &[&NewEvent],
+    events: &[&Candidate],
     deadline: Instant,
 ) -> Result<Vec<Claimed>, Failure> {
     let mut args = Vec::with_capacity(1 + events.len() * ARGUMENTS);
     args.push(link.floor());
-    for event in events {
-        add(&mut args, event)?;
+    for candidate in events {
+        add(&mut args, candidate)?;
     }
     ask(link, options, &ACCEPT, shard, events, &args, deadline).await
 }
@@ -101,11 +114,11 @@ async fn ask(
     options: &Options,
     script: &Script,
     shard: Shard,
-    events: &[&NewEvent],
+    events: &[&Candidate],
     args: &[Vec<u8>],
     deadline: Instant,
 ) -> Result<Vec<Claimed>, Failure> {
-    let wait = |event: &NewEvent| options.wait.get(&event.source).copied().unwrap_or(0);
+    let wait = |new: &Candidate| options.wait.get(&new.event.source).copied().unwrap_or(0);
     let replicas = events.iter().map(|event| wait(event)).max().unwrap_or(0);
     let waited = link
         .call_and_wait(shard, script, args, replicas, deadline)
@@ -137,7 +150,9 @@ async fn ask(
     Ok(claims)
 }
 
-fn add(args: &mut Vec<Vec<u8>>, event: &NewEvent) -> Result<(), Failure> {
+fn add(args: &mut Vec<Vec<u8>>, candidate: &Candidate) -> Result<(), Failure> {
+    let event = &candidate.event;
+    let same_body = candidate.same_body_as.map(|id| id.as_bytes().to_vec());
     let deliveries: Vec<Delivery<'_>> = event.deliveries.iter().map(Delivery::of).collect();
     let indexed: Vec<String> = event.indexed.iter().map(index_name).collect();
     args.extend([
@@ -151,6 +166,7 @@ fn add(args: &mut Vec<Vec<u8>>, event: &NewEvent) -> Result<(), Failure> {
         pack_body(&event.headers, &event.body),
         packed_unless_empty(&deliveries)?,
         packed_unless_empty(&indexed)?,
+        same_body.unwrap_or_default(),
     ]);
     Ok(())
 }

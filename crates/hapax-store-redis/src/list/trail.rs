@@ -88,7 +88,7 @@ async fn named_or_few(
         return few::dead(link, options.list_scan_max).await;
     }
     match query.status {
-        Some(EventStatus::Dead) => few::dead(link, options.list_scan_max).await,
+        Some(EventStatus::Dead | EventStatus::Held) => few::dead(link, options.list_scan_max).await,
         Some(EventStatus::Pending | EventStatus::Failed) => {
             few::unfinished(link, options.list_scan_max).await
         }

@@ -1,5 +1,6 @@
 -- Claims each event, stores it and enqueues its work.
---   floor | then for each event: key, id, hash, expires at (8 bytes), content, scope, head, body, deliveries, indexed
+--   floor | then for each event: key, id, hash, expires at (8 bytes), content, scope, head, body, deliveries, indexed,
+--     and the event that has the same body, if its work is held because of it
 -- Answers for each event: the entry of the first, if it was seen; nothing, if its id is another event's; otherwise
 -- its generation, and for each delivery a token and the end of its lease (0: it is not running).
 
@@ -43,11 +44,42 @@ local function begin(id, delivery, generation)
     return cmsgpack.pack(work), token, lease_until
 end
 
+-- The packed outcome of a delivery that is not tried until an operator releases it, and its token.
+local function hold(id, delivery, generation)
+    local token, order = next_number(floor), next_number(floor)
+    local outcome = {
+        state = 'dead',
+        attempts = 0,
+        lost = 0,
+        finished = now,
+        order = order,
+        generation = generation,
+        error = 'same_body',
+        lane = delivery.lane,
+        skip = delivery.skip,
+        ticket = token,
+    }
+    count('dead:' .. delivery.to)
+    enqueue('d', order, id .. delivery.to .. '\0same_body')
+    return cmsgpack.pack(outcome), token
+end
+
 local function store(at, generation)
     local id, head, body, deliveries, indexed = ARGV[at + 1], ARGV[at + 6], ARGV[at + 7], ARGV[at + 8], ARGV[at + 9]
     local answer = { generation }
     local fields = { 'h', head, 'b', body, 'm', struct.pack('>I8I4', now, generation) }
-    if #deliveries > 0 then
+    local same_body = ARGV[at + 10]
+    if #same_body > 0 then
+        table.insert(fields, 's')
+        table.insert(fields, same_body)
+        for _, delivery in ipairs(#deliveries > 0 and cmsgpack.unpack(deliveries) or {}) do
+            local outcome, token = hold(id, delivery, generation)
+            table.insert(fields, 'o' .. delivery.to .. '\0' .. text(token))
+            table.insert(fields, outcome)
+            table.insert(answer, token)
+            table.insert(answer, 0)
+        end
+    elseif #deliveries > 0 then
         for _, delivery in ipairs(cmsgpack.unpack(deliveries)) do
             local work, token, lease_until = begin(id, delivery, generation)
             table.insert(fields, 'w' .. delivery.to)
@@ -121,7 +153,7 @@ local function settle(winner)
     return store(at, winner.generation)
 end
 
-for at = 2, #ARGV, 10 do
+for at = 2, #ARGV, 11 do
     local place = #answers + 1
     local answer = claim(at, place)
     if type(answer) == 'table' then

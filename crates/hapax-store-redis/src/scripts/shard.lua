@@ -21,6 +21,7 @@
 --   c<bucket>  hash    copies of identities, beside the ledger
 --   C<id><hash> string another body under the event's identity: the identity's key, headers and body
 --   B<scope>\0<first byte> hash  bodies whose id is not signed -> the first event, and until when;  X: by that time
+--   K<scope>\0<first byte> hash  those of them that were claimed -> the identity's key
 -- Only in the first shard:
 --   P A        pauses by destination; the audit trail by number
 --   J N U      bulk replays by id; in the order in which they were created; those that are not over

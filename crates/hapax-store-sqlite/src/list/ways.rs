@@ -71,7 +71,7 @@ fn beside(desk: &mut ReadDesk, query: &EventQuery) -> Result<Vec<Trail>, Failure
     }
     match query.status {
         Some(EventStatus::Pending | EventStatus::Failed) => return Ok(vec![plain(UNFINISHED)]),
-        Some(EventStatus::Dead) => return Ok(vec![plain(DEAD)]),
+        Some(EventStatus::Dead | EventStatus::Held) => return Ok(vec![plain(DEAD)]),
         Some(EventStatus::Completed | EventStatus::Ignored | EventStatus::Quarantined) | None => {}
     }
     if let Some(trails) = kinds::trails(desk, query)? {

@@ -77,6 +77,7 @@ fn confirmed(preview: &ReplayPreviewView, args: &Args) -> Result<bool, CliError>
         super::Mode::Failed => "their dead deliveries",
         super::Mode::All => "all their deliveries, under the same keys",
         super::Mode::Force => "all their deliveries, under NEW keys: they take effect again",
+        super::Mode::Held => "their held deliveries: this releases them",
     };
     let mut stderr = std::io::stderr();
     write!(stderr, "replay {} events ({mode})? [y/N] ", preview.matched)?;

@@ -397,6 +397,29 @@ fn indexed_fields_are_pointers_each_once_and_not_too_many() {
 }
 
 #[test]
+fn a_source_says_what_a_known_body_under_another_id_is() {
+    use hapax_engine::SameBody;
+    let github = STRIPE.replace("\"stripe\"", "\"github\"");
+    let same_body = |lines: &str| {
+        let text = with_source(&format!("{github}{lines}"));
+        parsed(&text).sources["stripe"].same_body
+    };
+    assert_eq!(same_body(""), SameBody::Flag);
+    assert_eq!(same_body("same_body = \"flag\""), SameBody::Flag);
+    assert_eq!(same_body("same_body = \"hold\""), SameBody::Hold);
+    assert_eq!(
+        stripe_with("same_body = \"hold\""),
+        [
+            "hapax.toml:5:1: sources.stripe.same_body: the signature of this sender covers the event id, so nobody can send its body under another; remove it"
+        ]
+    );
+    let none = problems(&with_source(&format!(
+        "{github}event_id = \"none\"\nsame_body = \"hold\""
+    )));
+    assert!(none[0].contains("two may well have the same body"), "{none:?}");
+}
+
+#[test]
 fn a_source_says_what_another_content_under_a_known_id_is() {
     let on_conflict = |lines: &str| {
         let text = with_source(&format!("{STRIPE}{lines}"));

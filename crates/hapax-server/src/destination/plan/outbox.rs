@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::{Clock, DestinationId, SourceName};
-use hapax_engine::{Destination, OnConflict, Route, Routing};
+use hapax_engine::{Destination, OnConflict, Route, Routing, SameBody};
 
 use super::{DEADLINE_GRACE, SetupError, signer};
 use crate::config::{Config, Outbox};
@@ -38,6 +38,7 @@ pub(super) fn route(config: &Config, routing: &mut Routing) {
             rate: None,
             // Whoever writes the row chooses its key: the same body under another one is another call.
             id_is_signed: true,
+            same_body: SameBody::Flag,
             indexed: Vec::new(),
             on_conflict: OnConflict::Quarantine,
         };

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use hapax_core::store::{Cursor, EventQuery, ReplayJobId, ReplayMode, Replayed};
-use hapax_core::{DestinationId, EventId};
+use hapax_core::{DestinationId, EventId, EventStatus};
 use hapax_engine::ReplayRequest;
 use http::StatusCode;
 use http::header::LOCATION;
@@ -157,6 +157,10 @@ pub(in crate::http) async fn replayed(
         Replayed::Unfinished => Err(Fault::work_unfinished(format!(
             "event {event} has deliveries that are not finished; wait until they are, or pause their destination \
              and look at `hapax events show {event}`"
+        ))),
+        Replayed::Nothing if record.status == EventStatus::Held => Err(Fault::nothing_to_replay(format!(
+            "the event is held, because its body came before under another id; `hapax replay {event} --mode held` \
+                 releases it, `hapax dead discard {event}` discards it"
         ))),
         Replayed::Nothing if left_alone.is_empty() => Err(Fault::nothing_to_replay(nothing(mode))),
         Replayed::Nothing => Err(Fault::nothing_to_replay(too_late(&left_alone))),
@@ -350,6 +354,7 @@ fn nothing(mode: ReplayMode) -> &'static str {
         ReplayMode::Failed => {
             "no delivery of this event is dead or discarded; mode `all` replays completed ones too, under the same key"
         }
+        ReplayMode::Held => "no delivery of this event is held because of its body",
         ReplayMode::All | ReplayMode::Force => {
             "this event never had a delivery; name a destination with `to`"
         }

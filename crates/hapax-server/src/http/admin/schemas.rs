@@ -10,9 +10,11 @@ use crate::query::{BODY_TERMS_MAX, QUERY_BYTES_MAX};
 /// The format of a text in the query language.
 pub(super) const QUERY_FORMAT: &str = "hapax-query";
 
-/// What the three modes of a replay mean.
+/// What the modes of a replay mean.
 const MODE: &str = "Which deliveries are put back: `failed` are the dead and discarded ones; `all` takes completed ones \
-                    too, under the same keys; `force` takes all of them under new keys, so that they take effect again.";
+                    too, under the same keys; `force` takes all of them under new keys, so that they take effect again; \
+                    `held` releases those that are held because their body came before under another id, which no other \
+                    mode reaches.";
 
 /// What has become of an event.
 pub(super) fn event_status() -> Object {

@@ -53,7 +53,7 @@ impl<'a> Names<'a> {
             event: view.event,
             destination: self.settings.name_of(&view.destination),
             destination_id: view.destination.to_string(),
-            status: DeliveryStatus::of(view.state, self.intake(&view.destination)),
+            status: DeliveryStatus::of(view.state, view.error, self.intake(&view.destination)),
             generation: view.generation.0,
             idempotency_key: view.idempotency_key.to_string(),
             attempts: view.attempts,

@@ -3,6 +3,7 @@
 mod actions;
 mod conflicts;
 mod copy;
+mod held;
 mod identity;
 mod payload;
 mod timeline;
@@ -56,6 +57,7 @@ pub(super) async fn page(
     };
     let content = html! {
         (summary(&view, now))
+        (held::section(&viewer, &view))
         (timeline::section(&view, now))
         h2 { "Why it is this event" }
         (identity::section(&view, now))
@@ -95,6 +97,7 @@ const fn meaning(status: EventStatus) -> &'static str {
         EventStatus::Failed => "an attempt failed and is made again",
         EventStatus::Quarantined => "it has no id of its own and is delivered to nobody",
         EventStatus::Dead => "a destination was given up",
+        EventStatus::Held => "nothing is delivered until somebody releases it",
         EventStatus::Ignored => "it is delivered to nobody",
     }
 }

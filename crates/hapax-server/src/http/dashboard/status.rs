@@ -54,7 +54,7 @@ const fn tone(status: EventStatus) -> Tone {
     match status {
         EventStatus::Completed => Tone::Good,
         EventStatus::Pending => Tone::Busy,
-        EventStatus::Failed | EventStatus::Quarantined => Tone::Warn,
+        EventStatus::Failed | EventStatus::Quarantined | EventStatus::Held => Tone::Warn,
         EventStatus::Dead => Tone::Bad,
         EventStatus::Ignored => Tone::Plain,
     }

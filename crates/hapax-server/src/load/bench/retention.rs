@@ -15,7 +15,7 @@ use futures_util::future::join_all;
 use hapax_core::{Clock, Headers, Leased, SourceName, SystemClock, SystemRandom};
 use hapax_engine::{
     Accepted, Answer, Arrival, Engine, Limits, Observation, Observer, OnConflict, Parts, Route, Routing,
-    TokioRuntime, Transport,
+    SameBody, TokioRuntime, Transport,
 };
 use serde::Serialize;
 
@@ -221,6 +221,7 @@ fn routing() -> Routing {
         dead_retention: PAYLOAD_RETENTION,
         rate: None,
         id_is_signed: true,
+        same_body: SameBody::Flag,
         indexed: Vec::new(),
         on_conflict: OnConflict::default(),
     };

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hapax_core::{DeliveryState, EventId, Timestamp};
+use hapax_core::{DeliveryState, ErrorClass, EventId, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -102,7 +102,7 @@ pub struct AttemptView {
     pub excerpt: String,
 }
 
-/// Where a delivery stands. The store's states, and `held`, which follows from the configuration.
+/// Where a delivery stands. The store's states, and `held`, which follows from the configuration or from the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryStatus {
@@ -112,7 +112,8 @@ pub enum DeliveryStatus {
     Running,
     /// Failed, waits for its next attempt.
     Retrying,
-    /// Waits until its destination is resumed or configured again.
+    /// Waits until its destination is resumed or configured again; with the error `same_body`, until an operator releases
+    /// or discards it.
     Held,
     /// Done.
     Completed,
@@ -133,8 +134,9 @@ pub(crate) enum Intake {
 
 impl DeliveryStatus {
     /// What to show of a delivery in `state` at a destination.
-    pub(crate) const fn of(state: DeliveryState, intake: Intake) -> Self {
+    pub(crate) fn of(state: DeliveryState, error: Option<ErrorClass>, intake: Intake) -> Self {
         match (state, intake) {
+            (DeliveryState::Dead, _) if error == Some(ErrorClass::SameBody) => Self::Held,
             (DeliveryState::Pending | DeliveryState::Retrying, Intake::Closed) => Self::Held,
             (DeliveryState::Pending, Intake::Open) => Self::Pending,
             (DeliveryState::Retrying, Intake::Open) => Self::Retrying,
@@ -174,7 +176,7 @@ mod tests {
     fn only_waiting_deliveries_are_held() {
         let held: Vec<_> = DeliveryState::ALL
             .into_iter()
-            .filter(|state| DeliveryStatus::of(*state, Intake::Closed) == DeliveryStatus::Held)
+            .filter(|state| DeliveryStatus::of(*state, None, Intake::Closed) == DeliveryStatus::Held)
             .collect();
         assert_eq!(held, [DeliveryState::Pending, DeliveryState::Retrying]);
     }
@@ -182,7 +184,10 @@ mod tests {
     #[test]
     fn an_open_destination_shows_the_stores_states_as_they_are() {
         for state in DeliveryState::ALL {
-            assert_eq!(DeliveryStatus::of(state, Intake::Open).as_str(), state.as_str());
+            assert_eq!(
+                DeliveryStatus::of(state, None, Intake::Open).as_str(),
+                state.as_str()
+            );
         }
     }
 }

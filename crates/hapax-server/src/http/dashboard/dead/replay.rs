@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use hapax_core::store::ReplayMode;
-use hapax_core::{Clock as _, DestinationId, SystemClock};
+use hapax_core::{Clock as _, DestinationId, ErrorClass, SystemClock};
 use hapax_engine::ReplayRequest;
 use maud::{Markup, html};
 
@@ -48,9 +48,13 @@ fn request(state: &AdminState, viewer: &Viewer, fields: &Fields) -> Answer<Repla
     let text = fields.filled("q").ok_or_else(|| {
         Fault::invalid_parameter("the form names no events, which would mean every event ever")
     })?;
+    let query = filter::read(&settings, text)?;
     Ok(ReplayRequest {
-        query: filter::read(&settings, text)?,
-        mode: ReplayMode::Failed,
+        mode: match query.error {
+            Some(ErrorClass::SameBody) => ReplayMode::Held,
+            Some(_) | None => ReplayMode::Failed,
+        },
+        query,
         to: fields.filled("to").map(DestinationId::from),
         rate_per_second: RATE_DEFAULT,
         who: viewer.who.clone(),

@@ -82,6 +82,9 @@ fn replay_fields(destinations: &[String]) -> Markup {
 /// The mode that a form names.
 pub(in crate::http::dashboard) fn mode(fields: &Fields) -> Answer<ReplayMode> {
     let named = fields.filled("mode").unwrap_or("failed");
+    if named == "held" {
+        return Ok(ReplayMode::Held);
+    }
     let found = MODES.iter().find(|(_, value, _)| *value == named);
     found
         .map(|(mode, _, _)| *mode)

@@ -1,0 +1,110 @@
+//! Claiming bodies for events that are about to be accepted.
+//!
+//! A body is in another shard than its event, so no script reaches both: the body is claimed first, for the event's
+//! *identity*. A crash between the two steps leaves a claim without an event. The sender was not answered and comes again
+//! under the same identity, whose claim it is; under any other identity the body is held. The event's id beside the claim
+//! only says which event to show: it is put right once the event has one.
+
+use std::collections::HashMap;
+
+use hapax_core::store::BodyNote;
+use hapax_core::{BodyHash, EventId, NewEvent, Scope};
+
+use super::{keep, key, read, shard_of, value};
+use crate::failure::Failure;
+use crate::link::Link;
+use crate::reply;
+use crate::shards::Shard;
+use crate::snapshot::{Command, Made, Room};
+use crate::spread::by_shard;
+
+/// What became of the claims, by the ids that the events would have.
+pub(crate) type Claims = HashMap<EventId, BodyClaim>;
+
+/// What became of one claim.
+pub(crate) enum BodyClaim {
+    /// The body is its identity's; the note says which event has it.
+    Own(BodyNote),
+    /// The body is another's.
+    Other(EventId),
+}
+
+/// Claims the bodies of events, the first of a call before the others.
+pub(crate) async fn claim(link: &Link, events: Vec<&NewEvent>) -> Result<Claims, Failure> {
+    let calls = by_shard(events, |event| shard_of(link, event.raw_hash));
+    let calls = calls
+        .into_iter()
+        .map(|(shard, events)| claim_some(link, shard, events));
+    let claims = futures_util::future::try_join_all(calls).await?;
+    Ok(claims.into_iter().flatten().collect())
+}
+
+async fn claim_some(link: &Link, shard: Shard, events: Vec<(usize, &NewEvent)>) -> Result<Claims, Failure> {
+    let changes = events.iter().map(|(_, event)| {
+        let mut change = keep(&BodyNote::of(event));
+        change.then(
+            Command::new("HSET", claimants(&event.identity.scope, event.raw_hash))
+                .arg(*event.raw_hash.as_bytes())
+                .arg(*event.key.as_bytes()),
+        );
+        change
+    });
+    let changes: Vec<_> = changes.collect();
+    let made = link.apply(shard, &changes, Room::Needed).await?;
+    let mut claims = Claims::new();
+    for ((_, event), made) in events.into_iter().zip(made) {
+        let claim = match made {
+            Made::Yes => BodyClaim::Own(BodyNote::of(event)),
+            Made::No => known(link, shard, event).await?,
+        };
+        claims.insert(event.id, claim);
+    }
+    Ok(claims)
+}
+
+/// Whose a body is that was claimed or noted before.
+async fn known(link: &Link, shard: Shard, event: &NewEvent) -> Result<BodyClaim, Failure> {
+    let (scope, hash) = (&event.identity.scope, event.raw_hash);
+    let commands = vec![
+        Command::new("HGET", key(scope, hash)).arg(*hash.as_bytes()),
+        Command::new("HGET", claimants(scope, hash)).arg(*hash.as_bytes()),
+    ];
+    let mut snapshot = link.read(shard, commands).await?;
+    let Some(value) = reply::optional_bytes(snapshot.next()?)? else {
+        // It was purged just now: the sender comes again.
+        return Err(Failure::Contended);
+    };
+    let note = read(scope, hash.as_bytes(), &value)?;
+    let claimant = reply::optional_bytes(snapshot.next()?)?;
+    let is_own = note.id == event.id || claimant.is_some_and(|claimant| claimant == event.key.as_bytes());
+    Ok(if is_own {
+        BodyClaim::Own(note)
+    } else {
+        BodyClaim::Other(note.id)
+    })
+}
+
+/// Notes which event has a body that its identity has claimed, where that is another than was thought: two copies came at
+/// once, or one came again after its first accept had failed. If this fails, a held event names an id that is not stored.
+pub(crate) async fn name(link: &Link, claim: Option<&BodyClaim>, event: &NewEvent, id: EventId) {
+    let Some(BodyClaim::Own(note)) = claim else { return };
+    if note.id == id {
+        return;
+    }
+    let (scope, hash) = (&event.identity.scope, event.raw_hash);
+    let named = BodyNote { id, ..note.clone() };
+    let mut change = crate::snapshot::Change::default().when(key(scope, hash), *hash.as_bytes(), value(note));
+    change.then(
+        Command::new("HSET", key(scope, hash))
+            .arg(*hash.as_bytes())
+            .arg(value(&named)),
+    );
+    if let Err(failure) = link.apply_one(shard_of(link, hash), change).await {
+        tracing::debug!(%failure, "the event that has a body was not noted");
+    }
+}
+
+/// The hash with the keys of the identities that have claimed bodies.
+pub(super) fn claimants(scope: &Scope, hash: BodyHash) -> String {
+    format!("K{}", &key(scope, hash)[1..])
+}
