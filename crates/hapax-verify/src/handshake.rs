@@ -85,6 +85,25 @@ impl Handshake {
         }
     }
 
+    /// Whether only the body tells this handshake, and no proof comes with it.
+    pub(crate) fn is_in_body(self) -> bool {
+        match self {
+            Handshake::WoocommercePing => true,
+            Handshake::MetaChallenge
+            | Handshake::BraintreeChallenge
+            | Handshake::DropboxChallenge
+            | Handshake::CloudEventsOptions
+            | Handshake::AsanaSecret
+            | Handshake::Head
+            | Handshake::SlackChallenge
+            | Handshake::ZoomValidation
+            | Handshake::TwitchChallenge
+            | Handshake::DiscordPing
+            | Handshake::EventGridValidation
+            | Handshake::SnsConfirmation => false,
+        }
+    }
+
     /// The answer to a request that is verified; `None` if it is something else.
     pub(crate) fn verified(
         self,

@@ -72,6 +72,11 @@ pub(crate) trait Prove: Send + Sync {
     /// Whether the request has anything of this proof, right or wrong.
     fn applies(&self, request: &Request<'_>) -> bool;
 
+    /// Whether it may be in the body, so that a head without it says nothing yet.
+    fn is_in_body(&self) -> bool {
+        false
+    }
+
     /// Whether nobody can change what is at this place under a genuine proof.
     fn covers(&self, place: &Place) -> bool;
 

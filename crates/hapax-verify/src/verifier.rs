@@ -57,6 +57,21 @@ impl Verifier {
         steps
     }
 
+    /// Refuses a request of which only the head is known, if no body could make it genuine: the proof belongs into the
+    /// head, and is not there. What it lets pass is not proven yet.
+    ///
+    /// This looks headers up and hashes nothing, so that a stranger's body need not even be read.
+    pub fn check_head(&self, head: &Request<'_>) -> Result<(), Rejection> {
+        let body_may_tell = self.proof.is_in_body() || self.recipe.handshakes.iter().any(|one| one.is_in_body());
+        if body_may_tell || self.proof.applies(head) || self.unverified(head).is_some() {
+            return Ok(());
+        }
+        match self.proof.prove(head, &mut Trace::Off) {
+            Err(Stop::Rejected(rejection @ Rejection::SignatureMissing { .. })) => Err(rejection),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
     /// Where the ids are, what they are worth, and which version of the rule this is.
     pub fn identity(&self) -> &IdentityRule {
         self.identity.rule()
@@ -120,17 +135,22 @@ impl Verifier {
         &self.options
     }
 
-    fn walk(&self, request: &Request<'_>, trace: &mut Trace<'_>) -> Result<Verdict, Rejection> {
-        let knowledge = Knowledge {
+    /// The answer to a handshake that the proof cannot verify.
+    fn unverified(&self, request: &Request<'_>) -> Option<Result<Verdict, Rejection>> {
+        let knowledge = self.knowledge();
+        let mut handshakes = self.recipe.handshakes.iter();
+        handshakes.find_map(|handshake| handshake.unverified(request, &knowledge))
+    }
+
+    fn knowledge(&self) -> Knowledge<'_> {
+        Knowledge {
             secrets: &self.secrets,
             options: &self.options,
-        };
-        let unverified = self
-            .recipe
-            .handshakes
-            .iter()
-            .find_map(|handshake| handshake.unverified(request, &knowledge));
-        if let Some(answered) = unverified {
+        }
+    }
+
+    fn walk(&self, request: &Request<'_>, trace: &mut Trace<'_>) -> Result<Verdict, Rejection> {
+        if let Some(answered) = self.unverified(request) {
             return trace.step("handshake", answered, |_| "answered as it is".to_owned());
         }
         let proven = match self.proof.prove(request, trace) {
@@ -141,6 +161,7 @@ impl Verifier {
                 return Ok(Verdict::NeedsKey(key));
             }
         };
+        let knowledge = self.knowledge();
         let verified = self
             .recipe
             .handshakes

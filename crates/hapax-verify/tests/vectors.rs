@@ -8,8 +8,9 @@
 use std::path::{Path, PathBuf};
 
 use hapax_verify::catalogue;
+use hapax_verify::sign::generate_secret;
 use hapax_verify::vectors::File;
-use hapax_verify::{Request, StepOutcome};
+use hapax_verify::{Request, StepOutcome, Verifier};
 
 const OURS: &str = "tests/vectors";
 const PUBLISHED: &str = "../../../shared/providers/vectors/published";
@@ -65,6 +66,51 @@ fn every_choice_is_made_and_said() {
             assert!(made, "{}", vector.name);
         }
     }
+}
+
+/// Before its body is read, only what no body could make genuine is refused, in the same words as afterwards.
+#[test]
+fn a_head_is_refused_only_where_the_whole_request_is_too() {
+    let mut refused = 0;
+    for (_, file) in files(OURS).into_iter().chain(files(PUBLISHED)) {
+        for vector in &file.vectors {
+            let provider = file.provider.as_deref().or(vector.provider.as_deref()).unwrap();
+            let provider = catalogue::get(&provider.replace('_', "-")).unwrap();
+            let verifier = vector.verifier(provider).unwrap();
+            let headers: Vec<(&String, &String)> = vector.headers.iter().collect();
+            let head = Request::new(&headers, b"", vector.now)
+                .method(&vector.method)
+                .url(&vector.url);
+            if let Err(rejection) = verifier.check_head(&head) {
+                assert_eq!(vector.verdict(provider).unwrap_err(), rejection, "{}", vector.name);
+                assert_eq!(rejection.code(), "signature_missing");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 0);
+}
+
+/// Only four senders have their proof in the body, and one pings without any.
+#[test]
+fn a_head_without_a_proof_is_refused_for_every_other_sender() {
+    let let_pass: Vec<&str> = catalogue::all()
+        .iter()
+        .filter(|provider| {
+            let verifier = Verifier::new(
+                &provider.recipe(),
+                &[generate_secret(provider, &[1; 32]).verifying],
+                &provider.sample_options(),
+            );
+            let none: Vec<(&String, &String)> = Vec::new();
+            verifier
+                .unwrap()
+                .check_head(&Request::new(&none, b"", 0))
+                .is_ok()
+        })
+        .map(|provider| provider.name.as_str())
+        .collect();
+    assert_eq!(let_pass, ["adyen", "aws-sns", "braintree", "mailgun", "woocommerce"]);
 }
 
 /// An explanation ends as the verdict does, and neither it nor a refusal shows a secret.

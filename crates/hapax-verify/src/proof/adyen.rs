@@ -165,6 +165,10 @@ impl Prove for AdyenProof {
         request.headers.get(HEADER).is_some() || !request.body.is_empty()
     }
 
+    fn is_in_body(&self) -> bool {
+        true
+    }
+
     /// The fields of an id are signed, and so is the whole body of a platform webhook, which is identified by its hash.
     fn covers(&self, place: &Place) -> bool {
         let signed = |pointer: &crate::identity::Pointer| {

@@ -65,6 +65,10 @@ impl Prove for AnyProof {
         self.ways.iter().any(|way| way.proof.applies(request))
     }
 
+    fn is_in_body(&self) -> bool {
+        self.ways.iter().any(|way| way.proof.is_in_body())
+    }
+
     fn covers(&self, place: &Place) -> bool {
         self.ways.iter().all(|way| way.proof.covers(place))
     }

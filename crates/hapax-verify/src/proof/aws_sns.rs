@@ -196,6 +196,10 @@ impl Prove for AwsSnsProof {
         message.is_ok_and(|message| message.get("Signature").is_some())
     }
 
+    fn is_in_body(&self) -> bool {
+        true
+    }
+
     fn covers(&self, place: &Place) -> bool {
         let signed = |pointer: &Pointer| match pointer.tokens() {
             [only] => ["MessageId", "Message", "Timestamp", "TopicArn", "Type"].contains(&only.as_str()),

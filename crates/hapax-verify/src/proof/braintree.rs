@@ -110,6 +110,10 @@ impl Prove for BraintreeProof {
         form_value(request.body, SIGNATURE).is_some()
     }
 
+    fn is_in_body(&self) -> bool {
+        true
+    }
+
     fn covers(&self, place: &Place) -> bool {
         match place {
             Place::Proof(_) => true,

@@ -114,6 +114,10 @@ impl Prove for MailgunProof {
         self.parts(request).is_ok()
     }
 
+    fn is_in_body(&self) -> bool {
+        true
+    }
+
     fn covers(&self, _: &Place) -> bool {
         false
     }
