@@ -2,6 +2,7 @@
 
 pub mod admin;
 mod dashboard;
+mod debt;
 pub mod ingest;
 mod json;
 pub mod listen;

@@ -206,7 +206,11 @@ impl Server {
         })?;
         let ingest_service = ingest.service();
         let ingest_listener = Listener::start(ingest_socket, |socket, stop| {
-            tokio::spawn(listen::serve(socket, ingest_limits, ingest_service, stop))
+            let service = move |peer| listen::WithPeer {
+                service: ingest_service.clone(),
+                peer,
+            };
+            tokio::spawn(listen::serve_each(socket, ingest_limits, service, stop))
         })?;
         outboxes.reconfigure(&config);
         let traffic = traffic::Writer::start(store.backend(), Arc::clone(&metrics));

@@ -62,7 +62,8 @@ impl Verifier {
     ///
     /// This looks headers up and hashes nothing, so that a stranger's body need not even be read.
     pub fn check_head(&self, head: &Request<'_>) -> Result<(), Rejection> {
-        let body_may_tell = self.proof.is_in_body() || self.recipe.handshakes.iter().any(|one| one.is_in_body());
+        let body_may_tell =
+            self.proof.is_in_body() || self.recipe.handshakes.iter().any(|one| one.is_in_body());
         if body_may_tell || self.proof.applies(head) || self.unverified(head).is_some() {
             return Ok(());
         }

@@ -82,7 +82,12 @@ fn a_head_is_refused_only_where_the_whole_request_is_too() {
                 .method(&vector.method)
                 .url(&vector.url);
             if let Err(rejection) = verifier.check_head(&head) {
-                assert_eq!(vector.verdict(provider).unwrap_err(), rejection, "{}", vector.name);
+                assert_eq!(
+                    vector.verdict(provider).unwrap_err(),
+                    rejection,
+                    "{}",
+                    vector.name
+                );
                 assert_eq!(rejection.code(), "signature_missing");
                 refused += 1;
             }
@@ -103,14 +108,14 @@ fn a_head_without_a_proof_is_refused_for_every_other_sender() {
                 &provider.sample_options(),
             );
             let none: Vec<(&String, &String)> = Vec::new();
-            verifier
-                .unwrap()
-                .check_head(&Request::new(&none, b"", 0))
-                .is_ok()
+            verifier.unwrap().check_head(&Request::new(&none, b"", 0)).is_ok()
         })
         .map(|provider| provider.name.as_str())
         .collect();
-    assert_eq!(let_pass, ["adyen", "aws-sns", "braintree", "mailgun", "woocommerce"]);
+    assert_eq!(
+        let_pass,
+        ["adyen", "aws-sns", "braintree", "mailgun", "woocommerce"]
+    );
 }
 
 /// An explanation ends as the verdict does, and neither it nor a refusal shows a secret.

@@ -58,9 +58,8 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let folder = Folder::open(&args.dir, &environment)?;
     let config = configuration(&args, &folder)?;
     let mut signals = Signals::new()?;
-    let server = Server::start(config, Tuning::default())
-        .await
-        .map_err(explained)?;
+    let tuning = Tuning::of(&config);
+    let server = Server::start(config, tuning).await.map_err(explained)?;
     let mut tail = server.engine().tail();
     greeting::print(&server, &folder, args.forward.as_deref());
     loop {

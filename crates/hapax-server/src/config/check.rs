@@ -7,6 +7,7 @@ use super::command_env;
 use super::duration::format_duration;
 use super::nearest::suggestion;
 use super::report::Report;
+use super::size::format_size;
 use super::{Config, Kind, SqlUrl, StoreUrl};
 use crate::destination::OUTBOX_LEDGER_WINDOW;
 
@@ -15,6 +16,7 @@ const LATE_REPLAY: Duration = Duration::from_secs(86_400);
 
 /// Reports what does not fit together. `declared` are the names of all destinations, those with problems too.
 pub(super) fn check(config: &Config, declared: &BTreeSet<&str>, report: &mut Report<'_>) {
+    bodies(config, report);
     routes(config, declared, report);
     destination_ids(config, report);
     shared_scopes(config, report);
@@ -24,6 +26,27 @@ pub(super) fn check(config: &Config, declared: &BTreeSet<&str>, report: &mut Rep
     handed_over(config, report);
     leftovers(config, report);
     command_env::check(config, report);
+}
+
+/// A body that no limit of memory leaves room for could never be delivered.
+fn bodies(config: &Config, report: &mut Report<'_>) {
+    let room = config.server.limits.body_bytes_max();
+    let servers = ("server.body_limit".to_owned(), config.server.body_limit);
+    let sources = config.sources.iter();
+    let sources = sources.map(|(name, source)| (format!("sources.{name}.body_limit"), source.body_limit));
+    if let Some((path, _)) = sources
+        .chain([servers])
+        .find(|(_, body_limit)| *body_limit > room)
+    {
+        report.problem(
+            &path,
+            format_args!(
+                "[server.limits] has room for bodies of {} only; raise `unproven_bytes` to twice this limit, and \
+                 `unproven_bytes_per_peer` and `proven_bytes` to as much as it",
+                format_size(room)
+            ),
+        );
+    }
 }
 
 /// Only Redis answers before its replicas have an event.

@@ -1,5 +1,9 @@
 //! Every key of `hapax.toml`, in one table: what the reader accepts is what the reference page shows.
 
+mod limits;
+
+pub use limits::LIMITS;
+
 /// One key.
 #[derive(Debug)]
 pub struct Key {
@@ -130,6 +134,12 @@ pub static SERVER: Table = Table {
             "URL",
             NONE,
             "For tests: a server on this machine that is asked for every key that senders publish, instead of their own. Each is at `/<host>/<path>`.",
+        ),
+        key(
+            "limits",
+            "table",
+            "`{}`",
+            "What a stranger may use up; see `[server.limits]`.",
         ),
     ],
 };
@@ -661,8 +671,9 @@ pub static TRACES: Table = Table {
 };
 
 /// Every table, in the order of the reference page.
-pub static ALL: [&Table; 12] = [
+pub static ALL: [&Table; 13] = [
     &SERVER,
+    &LIMITS,
     &STORE,
     &SOURCE,
     &VERIFY,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hapax_core::Secret;
 
+use super::limits::{self, Limits};
 use super::section::Section;
 use super::size::{format_size, parse_size};
 use super::store_url::StoreUrl;
@@ -46,6 +47,8 @@ pub struct Server {
     pub secret_refresh: Duration,
     /// A server on this machine that is asked for senders' keys instead of their own, for tests.
     pub key_server: Option<KeyServer>,
+    /// What a stranger may use up.
+    pub limits: Limits,
 }
 
 /// A shorter token can be guessed.
@@ -88,6 +91,7 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
     let public_url = public_url.map(|url| url.trim_end_matches('/').to_owned());
     let secret_refresh = section.duration("secret_refresh", SECRET_REFRESH, &SECRET_REFRESH_RANGE);
     let key_server = section.parsed("key_server", str::parse::<KeyServer>);
+    let limits = limits::read(&mut section);
     if same_socket(listen, admin_listen) {
         section.problem(
             "admin_listen",
@@ -108,6 +112,7 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
         public_url,
         secret_refresh,
         key_server,
+        limits,
     }
 }
 

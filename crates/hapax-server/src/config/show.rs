@@ -78,6 +78,10 @@ impl Config {
     fn sections(&self) -> Vec<Shown> {
         let mut sections = vec![self.server_values()];
         sections.push(Shown {
+            path: "server.limits".to_owned(),
+            values: self.server.limits.shown(),
+        });
+        sections.push(Shown {
             path: "store".to_owned(),
             values: vec![("url", self.store.url.to_string().into())],
         });

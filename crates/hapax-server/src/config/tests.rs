@@ -3,6 +3,7 @@
 mod alerts;
 mod checks;
 mod destinations;
+mod limits;
 mod overlay;
 mod reading;
 mod secrets;

@@ -14,6 +14,7 @@ mod handshake;
 mod judge;
 pub mod keys;
 mod limits;
+mod refusal_rate;
 mod refused;
 mod source;
 mod transmission;
@@ -27,21 +28,25 @@ use bytes::Bytes;
 use hapax_core::{Clock, EventId, EventIds, Random, Timestamp};
 use hapax_engine::{Accepted, Arrival, Engine, Processed};
 use hapax_verify::Verdict;
-use http::{HeaderValue, Request, Response};
+use http::request::Parts as Head;
+use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::service::{Service, service_fn};
+use tokio::time::{Instant, sleep};
 
 use crate::config::Ack;
 use crate::telemetry::metrics::UNKNOWN_SOURCE;
 use crate::telemetry::traces::{Ended, Journey, context};
 use crate::telemetry::{Metrics, Refusal, Tracer};
 
-use super::listen::RequestBody;
+use super::listen::{Peer, RequestBody};
 use super::problem::Problem;
+use body::Reading;
 use budget::{Budget, Share};
 use deadline::Deadline;
 use keys::KeyFetcher;
 pub use limits::Limits;
+use refusal_rate::RefusalRate;
 pub use source::{AckStatus, PublicUrl, Source, Sources};
 
 /// What stands before a source's name in a path.
@@ -60,6 +65,7 @@ struct Inner {
     ids: EventIds,
     limits: Limits,
     budget: Arc<Budget>,
+    refusal_rate: RefusalRate,
     pace: diagnosis::Pace,
     keys: KeyFetcher,
     tracer: Tracer,
@@ -109,6 +115,7 @@ impl<S> IngestService for S where
 impl Ingest {
     /// Puts the service together.
     pub fn new(parts: Parts) -> Self {
+        let budget = Budget::new(&parts.limits, parts.sources.count());
         Self(Arc::new(Inner {
             engine: parts.engine,
             sources: ArcSwap::from_pointee(parts.sources),
@@ -116,7 +123,8 @@ impl Ingest {
             clock: parts.clock,
             random: parts.random,
             ids: EventIds::default(),
-            budget: Arc::new(Budget::new(parts.limits.body_bytes_in_flight_max)),
+            budget: Arc::new(budget),
+            refusal_rate: RefusalRate::new(&parts.limits),
             limits: parts.limits,
             pace: diagnosis::Pace::default(),
             keys: parts.keys,
@@ -138,7 +146,26 @@ impl Ingest {
         self.0
             .keys
             .reconfigure(|source| sources.get(source.as_str()).is_some());
+        self.0.budget.divide_among(sources.count());
         self.0.sources.store(Arc::new(sources));
+    }
+}
+
+/// A request that was read and judged.
+struct Judged {
+    head: Head,
+    body: Bytes,
+    verdict: Verdict,
+    deadline: Deadline,
+}
+
+impl Judged {
+    /// Whether somebody proved who they are. A handshake may come from anybody.
+    const fn is_proven(&self) -> bool {
+        match self.verdict {
+            Verdict::Events(_) | Verdict::Confirmation(_) => true,
+            Verdict::Handshake(_) | Verdict::Registration(_) | Verdict::NeedsKey(_) => false,
+        }
     }
 }
 
@@ -158,10 +185,13 @@ impl From<Answer> for Answered {
 impl Inner {
     async fn handle(&self, request: Request<RequestBody>) -> Answer {
         let started = self.clock.elapsed();
+        let peer = Peer::of(request.extensions());
         let source = match self.find(request.uri().path()) {
             Ok(source) => source,
             Err(problem) => {
                 self.note_stranger(&problem);
+                drop(request);
+                sleep(self.refusal_rate.charge(peer, 0, Instant::now())).await;
                 return problem.into_response();
             }
         };
@@ -169,7 +199,16 @@ impl Inner {
         let received_at = self.clock.now();
         let method = request.method().clone();
         let mut journey = self.journey(&request, received_at);
-        let outcome = self.receive(&source, request, received_at, &mut journey).await;
+        let mut share = Share::of(&self.budget, &source.name, peer);
+        let judged = self.judged(&source, request, received_at, peer, &mut share).await;
+        let held_back = self.held_back(&judged, peer, &share);
+        let outcome = match judged {
+            Ok(judged) => self.take(&source, judged, received_at, share, &mut journey).await,
+            Err(problem) => {
+                drop(share);
+                Err(problem)
+            }
+        };
         let took = self.clock.elapsed().saturating_sub(started);
         let (answer, code) = match outcome {
             Ok(Answered { answer, event }) => {
@@ -177,14 +216,35 @@ impl Inner {
                 (answer, None)
             }
             Err(problem) => {
-                self.note(&source, &problem, received_at);
+                self.count(&source, &problem, received_at);
+                // What is held back is counted, and not written down: a flood must not fill the log.
+                if held_back.is_zero() {
+                    log(&source, &problem);
+                }
                 let code = problem.code();
                 (answer::refused(problem, &source.answer), Some(code))
             }
         };
         let status = answer.status();
         journey.ended(&source.name, took, Ended::Request { method, status, code });
+        if !held_back.is_zero() {
+            sleep(held_back).await;
+        }
         answer
+    }
+
+    /// How long an answer waits that nobody has proven to deserve.
+    fn held_back(&self, judged: &Result<Judged, Problem>, peer: Peer, share: &Share) -> Duration {
+        let is_strange = match judged {
+            Ok(judged) => !judged.is_proven(),
+            // A genuine request that is not usable is 400, and so is a client that hung up.
+            Err(problem) => problem.status() != StatusCode::BAD_REQUEST,
+        };
+        if is_strange {
+            self.refusal_rate.charge(peer, share.bytes(), Instant::now())
+        } else {
+            Duration::ZERO
+        }
     }
 
     fn journey(&self, request: &Request<RequestBody>, received_at: Timestamp) -> Journey {
@@ -205,24 +265,56 @@ impl Inner {
             .ok_or_else(|| refused::unknown_source(name))
     }
 
-    /// One delivery: read, verify, identify, accept, answer.
-    async fn receive(
+    /// Reads a request and says what it is. All of it may come from a stranger.
+    async fn judged(
         &self,
         source: &Source,
         request: Request<RequestBody>,
         received_at: Timestamp,
-        journey: &mut Journey,
-    ) -> Result<Answered, Problem> {
+        peer: Peer,
+        share: &mut Share,
+    ) -> Result<Judged, Problem> {
         let (head, incoming) = request.into_parts();
         judge::check_method(&head.method)?;
-        // Held until the answer: what waits to be written counts too.
-        let mut share = Share::of(&self.budget);
-        let body = body::read(incoming, source.body_limit, self.limits.body_timeout, &mut share)
-            .await
-            .map_err(|error| refused::body(&error, source.body_limit))?;
+        let reading = Reading {
+            limit: source.body_limit,
+            limits: &self.limits,
+            wait: |now| self.refusal_rate.wait(peer, now),
+        };
+        let refused = |error| refused::body(&error, source.body_limit);
+        reading.check_announced(&incoming).map_err(refused)?;
+        self.check_head(source, &head, received_at)?;
+        let body = reading.read(incoming, share).await.map_err(refused)?;
         // From here on the sender waits for us.
         let deadline = Deadline::of(source);
         let verdict = self.judge(source, &head, &body, received_at, deadline).await?;
+        Ok(Judged {
+            head,
+            body,
+            verdict,
+            deadline,
+        })
+    }
+
+    /// Takes what was judged: identify, accept, answer. The share is held until the answer: what waits to be written
+    /// counts too.
+    async fn take(
+        &self,
+        source: &Source,
+        judged: Judged,
+        received_at: Timestamp,
+        mut share: Share,
+        journey: &mut Journey,
+    ) -> Result<Answered, Problem> {
+        if judged.is_proven() {
+            share.prove().map_err(|_| refused::no_room())?;
+        }
+        let Judged {
+            head,
+            body,
+            verdict,
+            deadline,
+        } = judged;
         let envelopes = match verdict {
             Verdict::Events(envelopes) => envelopes,
             Verdict::Handshake(answer) => return Ok(handshake::response(answer).into()),
@@ -312,20 +404,23 @@ impl Inner {
         }
     }
 
-    fn note(&self, source: &Source, problem: &Problem, received_at: Timestamp) {
+    fn count(&self, source: &Source, problem: &Problem, received_at: Timestamp) {
         self.metrics.rejected(source.name.as_str(), problem.code());
         source.meter.refused(refusal(problem, received_at));
         if problem.status().is_server_error() {
             self.metrics.unavailable(problem.code());
         }
-        tracing::info!(
-            source = %source.name,
-            status = problem.status().as_u16(),
-            code = problem.code(),
-            detail = problem.detail(),
-            "request refused"
-        );
     }
+}
+
+fn log(source: &Source, problem: &Problem) {
+    tracing::info!(
+        source = %source.name,
+        status = problem.status().as_u16(),
+        code = problem.code(),
+        detail = problem.detail(),
+        "request refused"
+    );
 }
 
 fn refusal(problem: &Problem, received_at: Timestamp) -> Refusal {

@@ -4,10 +4,12 @@
 //! Everything a stranger can use up is bounded here by [`Limits`]; what bounds a body is in `ingest`.
 
 mod activity;
+mod census;
 mod linger;
 mod peer;
 mod refuse;
 mod request_body;
+mod watched;
 
 use std::collections::HashMap;
 use std::error::Error as StdError;
@@ -31,27 +33,33 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout, timeout_at}
 use tokio_util::sync::CancellationToken;
 
 use activity::Activity;
+use census::Census;
 pub use linger::Linger;
 use linger::Lingering;
 pub use peer::{Peer, WithPeer};
 pub use request_body::RequestBody;
+use watched::Watched;
 
 /// After a failed accept (no file descriptor left, most often) the loop rests this long instead of spinning.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
 
 /// What one listener grants to whoever connects.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Connections at once; one more is answered 503 and closed.
     pub connections_max: usize,
-    /// A connection that sends no whole request head for this long after it was opened is closed.
+    /// Connections of one peer at once; one more is answered 503 and closed. Never all of them.
+    pub peer_connections_max: usize,
+    /// A connection that sends nothing for this long after it was opened is closed. A head that is not complete this
+    /// long after it began, or up to twice as long on a connection that was used before, is answered 408: one timer for
+    /// each connection looks at it now and then.
     pub head_timeout: Duration,
-    /// A connection that was used is closed when no further head has come for this long, or up to twice as long: one
-    /// timer for each connection looks at it now and then. Longer than proxies keep theirs, so that they close first:
-    /// a request on a connection that we close just then is lost, and the proxy makes a 502 of it.
+    /// A connection that was used is closed when no further head has begun for this long, and somewhat longer. Longer
+    /// than proxies keep theirs, so that they close first: a request on a connection that we close just then is lost,
+    /// and the proxy makes a 502 of it.
     pub keep_alive: Duration,
-    /// Bytes of a request head that are surely taken; from twice as many on it is answered 431, between the two it
-    /// depends on how they arrive. (More than 100 headers are 431 too; that is fixed.)
+    /// Bytes of a request head; more are answered 431. (More than 100 headers are 431 too; that is fixed.) A connection
+    /// holds a buffer of at most twice this size for as long as it is in a request.
     pub head_bytes_max: usize,
     /// How long requests that run may take to end once the listener stops.
     pub drain: Duration,
@@ -63,7 +71,8 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections_max: 16_384,
-            head_timeout: Duration::from_secs(30),
+            peer_connections_max: usize::MAX,
+            head_timeout: Duration::from_secs(10),
             keep_alive: Duration::from_secs(150),
             head_bytes_max: 64 * 1024,
             drain: Duration::from_secs(10),
@@ -116,19 +125,25 @@ pub async fn serve_each<S, B>(
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
 {
     let mut connections = JoinSet::new();
-    let mut drains: HashMap<Id, oneshot::Sender<()>> = HashMap::new();
+    let mut census = Census::new(limits.connections_max, limits.peer_connections_max);
+    let mut drains: HashMap<Id, (Peer, oneshot::Sender<()>)> = HashMap::new();
     let mut refusals = JoinSet::new();
     let lingering = Arc::new(Lingering::new(limits.linger));
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, from)) if connections.len() < limits.connections_max => {
-                    let (drain, draining) = oneshot::channel();
-                    let service = service(Peer(from.ip()));
-                    let task = connections.spawn(connection(stream, limits, service, draining, Arc::clone(&lingering)));
-                    drains.insert(task.id(), drain);
+                Ok((stream, from)) => {
+                    let peer = Peer(from.ip());
+                    match census.enter(peer) {
+                        Ok(()) => {
+                            let (drain, draining) = oneshot::channel();
+                            let lingering = Arc::clone(&lingering);
+                            let task = connections.spawn(connection(stream, limits, service(peer), draining, lingering));
+                            drains.insert(task.id(), (peer, drain));
+                        }
+                        Err(full) => refuse::refuse(&mut refusals, stream, full, &lingering),
+                    }
                 }
-                Ok((stream, _)) => refuse::refuse(&mut refusals, stream, limits.connections_max, &lingering),
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted; if this stays, raise the limit of open files");
                     tokio::time::sleep(ACCEPT_REST).await;
@@ -139,7 +154,9 @@ pub async fn serve_each<S, B>(
                     Ok((id, ())) => id,
                     Err(error) => error.id(),
                 };
-                drains.remove(&id);
+                if let Some((peer, _)) = drains.remove(&id) {
+                    census.leave(peer);
+                }
             }
             Some(_) = refusals.join_next(), if !refusals.is_empty() => {}
             () = stop.cancelled() => break,
@@ -190,7 +207,14 @@ async fn connection<S, B>(
     }
     // In a box of its own: the state of a conversation is several kilobytes, which idle connections must not hold.
     let ended = Box::pin(converse(&mut stream, limits, service, &mut draining, first_tick)).await;
-    if let Ended::MidRequest = ended {
+    let is_answered = match ended {
+        Ended::Whole => false,
+        Ended::MidRequest => true,
+        Ended::InHead => Box::pin(refuse::cut_off(&mut stream, limits.head_timeout))
+            .await
+            .is_ok(),
+    };
+    if is_answered {
         tokio::select! {
             () = lingering.linger(&stream) => {}
             _ = &mut draining => {}
@@ -204,6 +228,8 @@ enum Ended {
     Whole,
     /// With an answer, while the client may still be sending.
     MidRequest,
+    /// Without an answer, since the head of a request does not come to its end.
+    InHead,
 }
 
 async fn converse<S, B>(
@@ -222,6 +248,8 @@ where
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
 {
     let activity = Activity::default();
+    // The first byte was seen already.
+    activity.note_bytes();
     let watched = service_fn(|request: Request<Incoming>| {
         let busy = activity.begin();
         let answer = service.call(request.map(|body| RequestBody::new(body, &activity)));
@@ -237,14 +265,21 @@ where
     });
     let serving = http1::Builder::new()
         .max_buf_size(limits.head_bytes_max)
+        .max_header_size(limits.head_bytes_max)
         // Answers are short: one copy into one buffer costs less than gathering two.
         .writev(false)
-        .serve_connection(TokioIo::new(stream), watched);
+        .serve_connection(
+            TokioIo::new(Watched {
+                stream,
+                activity: activity.clone(),
+            }),
+            watched,
+        );
     tokio::pin!(serving);
-    let mut ticks = interval_at(first_tick, limits.keep_alive);
+    let mut ticks = interval_at(first_tick, limits.head_timeout.min(limits.keep_alive));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut is_draining = false;
-    let mut seen = activity.stamp();
+    let mut look = Look::at(&activity, Instant::now());
     loop {
         tokio::select! {
             biased;
@@ -257,13 +292,37 @@ where
                 is_draining = true;
                 serving.as_mut().graceful_shutdown();
             }
-            _ = ticks.tick() => {
-                let now = activity.stamp();
-                if now == seen && now.is_idle() {
+            now = ticks.tick() => {
+                let last = std::mem::replace(&mut look, Look::at(&activity, now));
+                if last.stamp != look.stamp || !look.stamp.is_idle() {
+                    continue;
+                }
+                if last.is_in_head {
+                    return Ended::InHead;
+                }
+                look.since = last.since;
+                if now.duration_since(look.since) >= limits.keep_alive {
                     return Ended::Whole;
                 }
-                seen = now;
             }
+        }
+    }
+}
+
+/// What a connection was doing at one moment.
+struct Look {
+    stamp: activity::Stamp,
+    is_in_head: bool,
+    /// Since when nothing has changed.
+    since: Instant,
+}
+
+impl Look {
+    fn at(activity: &Activity, now: Instant) -> Self {
+        Self {
+            stamp: activity.stamp(),
+            is_in_head: activity.is_in_head(),
+            since: now,
         }
     }
 }

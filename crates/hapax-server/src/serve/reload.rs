@@ -95,6 +95,7 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
             "server.keep_alive",
             old.server.keep_alive != new.server.keep_alive,
         ),
+        ("server.limits", old.server.limits != new.server.limits),
         ("store.url", old.store.url != new.store.url),
         ("traces", old.traces != new.traces),
     ];

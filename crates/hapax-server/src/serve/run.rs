@@ -20,7 +20,8 @@ pub async fn run(config: Config, loader: Loader) -> Result<(), StartError> {
     if let Some(path) = loader.dotenv() {
         tracing::info!(path = %path.display(), "variables are also read from .env, which is meant for development");
     }
-    let server = Server::start(config, Tuning::default()).await?;
+    let tuning = Tuning::of(&config);
+    let server = Server::start(config, tuning).await?;
     tracing::info!(
         listen = %server.ingest_address(),
         admin = %server.admin_address(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hapax_core::Clock;
 
 use super::{INGEST_DRAIN, files};
+use crate::config::{self, Config};
 use crate::destination::http::Lookup;
 use crate::http::{ingest, listen};
 
@@ -23,20 +24,30 @@ pub struct Tuning {
     pub lookup: Lookup,
 }
 
-impl Default for Tuning {
-    fn default() -> Self {
-        let limits = listen::Limits::default();
+impl Tuning {
+    /// As a configuration has it.
+    pub fn of(config: &Config) -> Self {
+        Self::within(config.server.limits)
+    }
+
+    fn within(config::Limits { listen, ingest }: config::Limits) -> Self {
         Self {
             clock: clock(),
             listen: listen::Limits {
-                connections_max: files::connections_max(limits.connections_max),
+                connections_max: files::connections_max(listen.connections_max),
                 drain: INGEST_DRAIN,
-                ..limits
+                ..listen
             },
-            ingest: ingest::Limits::default(),
+            ingest,
             engine: hapax_engine::Limits::default(),
             lookup: Lookup::system(),
         }
+    }
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self::within(config::Limits::default())
     }
 }
 

@@ -105,8 +105,9 @@ async fn a_body_over_the_limit_is_413_announced_or_not() {
             .await
             .is_problem(413, "body_too_large");
         let mut wire = Wire::open(site.server.ingest_address()).await;
-        wire.say(b"POST /in/stripe HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\r\n\r\n10001\r\n")
+        wire.say(b"POST /in/stripe HTTP/1.1\r\nhost: t\r\nstripe-signature: t=1,v1=00\r\n")
             .await;
+        wire.say(b"transfer-encoding: chunked\r\n\r\n10001\r\n").await;
         wire.say(&large).await;
         wire.say(b"\r\n0\r\n\r\n").await;
         wire.hear().await.is_problem(413, "body_too_large");
@@ -130,7 +131,7 @@ async fn over_the_rate_is_429_with_a_wait() {
 #[tokio::test]
 async fn more_bytes_in_flight_than_there_is_room_for_is_503_with_a_wait() {
     let limits = ingest::Limits {
-        body_bytes_in_flight_max: 10,
+        proven_bytes_max: 10,
         ..ingest::Limits::default()
     };
     let site = Site::tuned(

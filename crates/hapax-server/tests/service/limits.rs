@@ -26,6 +26,9 @@ fn impatient() -> Tuning {
     }
 }
 
+/// A beginning that only its body could complete.
+const UNPROVEN: &str = "POST /in/stripe HTTP/1.1\r\nhost: t\r\nstripe-signature: t=1,v1=00\r\n";
+
 async fn still_works(site: &Site) {
     assert_eq!(site.stripe("evt_after").await.json()["status"], "accepted");
     assert_eq!(site.stripe("evt_after").await.json()["status"], "duplicate");
@@ -36,7 +39,7 @@ async fn an_endless_body_is_cut_off() {
     let site = Site::start("").await;
     for _ in 0..2 {
         let mut wire = Wire::open(site.server.ingest_address()).await;
-        wire.say(b"POST /in/stripe HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\r\n\r\n")
+        wire.say(format!("{UNPROVEN}transfer-encoding: chunked\r\n\r\n").as_bytes())
             .await;
         // Two chunks of 40,000 bytes are over the limit of 64 KiB, and a third is announced.
         for _ in 0..2 {
@@ -55,7 +58,7 @@ async fn a_slow_body_is_cut_off() {
     let site = Site::tuned("", impatient()).await;
     for _ in 0..2 {
         let mut wire = Wire::open(site.server.ingest_address()).await;
-        wire.say(b"POST /in/stripe HTTP/1.1\r\nhost: t\r\ncontent-length: 100\r\n\r\nslow")
+        wire.say(format!("{UNPROVEN}content-length: 100\r\n\r\nslow").as_bytes())
             .await;
         wire.hear().await.is_problem(408, "body_timeout");
         wire.hear_out().await;
@@ -64,16 +67,90 @@ async fn a_slow_body_is_cut_off() {
 }
 
 #[tokio::test]
+async fn a_body_below_the_least_rate_is_cut_off_long_before_its_time() {
+    let tuning = Tuning::default();
+    let ingest = ingest::Limits {
+        body_grace: Duration::from_secs(1),
+        body_timeout: Duration::from_secs(600),
+        ..tuning.ingest
+    };
+    let site = Site::tuned("", Tuning { ingest, ..tuning }).await;
+    for _ in 0..2 {
+        let mut wire = Wire::open(site.server.ingest_address()).await;
+        wire.say(format!("{UNPROVEN}content-length: 60000\r\n\r\n").as_bytes())
+            .await;
+        // Much at first is no excuse.
+        wire.say(&[b'x'; 30_000]).await;
+        let reply = wire.hear().await;
+        reply.is_problem(408, "body_timeout");
+        assert!(
+            reply.json()["detail"]
+                .as_str()
+                .unwrap()
+                .contains("1024 bytes a second")
+        );
+    }
+    still_works(&site).await;
+}
+
+#[tokio::test]
+async fn a_request_without_its_proof_is_refused_before_its_body_comes() {
+    let site = Site::start("").await;
+    for _ in 0..2 {
+        let mut wire = Wire::open(site.server.ingest_address()).await;
+        wire.say(b"POST /in/stripe HTTP/1.1\r\nhost: t\r\ncontent-length: 60000\r\n\r\n")
+            .await;
+        wire.hear().await.is_problem(401, "signature_missing");
+    }
+    still_works(&site).await;
+}
+
+#[tokio::test]
+async fn a_flood_of_refusals_is_held_back_and_who_is_well_signed_is_not() {
+    let tuning = Tuning::default();
+    let ingest = ingest::Limits {
+        peer_refusals: "1/s".parse().unwrap(),
+        ..tuning.ingest
+    };
+    let site = Site::tuned("", Tuning { ingest, ..tuning }).await;
+    let started = Instant::now();
+    for _ in 0..4 {
+        site.post("/in/stripe", &[], BODY)
+            .await
+            .is_problem(401, "signature_missing");
+    }
+    assert!(
+        started.elapsed() >= Duration::from_secs(1),
+        "{:?}",
+        started.elapsed()
+    );
+    // From the same address.
+    let started = Instant::now();
+    still_works(&site).await;
+    assert!(
+        started.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        started.elapsed()
+    );
+}
+
+#[tokio::test]
 async fn a_slow_head_and_an_idle_connection_are_cut_off() {
     let site = Site::tuned("", impatient()).await;
+    let mut silent = Wire::open(site.server.ingest_address()).await;
+    assert!(silent.hear_out().await.is_empty());
     for beginning in [
-        &b""[..],
-        b"POST /in/stri",
+        &b"POST /in/stri"[..],
         b"POST /in/stripe HTTP/1.1\r\nhost: t\r\nx-slow",
     ] {
         let mut wire = Wire::open(site.server.ingest_address()).await;
         wire.say(beginning).await;
+        wire.hear().await.is_problem(408, "head_timeout");
         assert!(wire.hear_out().await.is_empty());
+        let mut used = Wire::open(site.server.ingest_address()).await;
+        used.post("/in/stripe", &stripe_headers(BODY), BODY).await;
+        used.say(beginning).await;
+        used.hear().await.is_problem(408, "head_timeout");
     }
     still_works(&site).await;
 }
@@ -182,6 +259,31 @@ async fn one_connection_too_many_is_told_so() {
             .status;
     }
     assert_eq!(status, 200);
+}
+
+#[tokio::test]
+async fn one_peer_has_no_more_connections_than_its_own() {
+    let tuning = Tuning::default();
+    let listen = listen::Limits {
+        peer_connections_max: 2,
+        ..tuning.listen
+    };
+    let site = Site::tuned("", Tuning { listen, ..tuning }).await;
+    let address = site.server.ingest_address();
+    let _held = [Wire::open(address).await, Wire::open(address).await];
+    let reply = post(address, "/in/stripe", &stripe_headers(BODY), BODY).await;
+    reply.is_problem(503, "overloaded");
+    assert!(
+        reply.json()["detail"]
+            .as_str()
+            .unwrap()
+            .contains("connections_per_peer")
+    );
+    for status in ["accepted", "duplicate"] {
+        let mut other = Wire::open_from("127.0.0.2", address).await;
+        let reply = other.post("/in/stripe", &stripe_headers(BODY), BODY).await;
+        assert_eq!(reply.json()["status"], status);
+    }
 }
 
 #[tokio::test]

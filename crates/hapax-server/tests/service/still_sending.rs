@@ -9,6 +9,8 @@ use hapax_server::serve::Tuning;
 use super::site::{Site, stripe_headers};
 use super::wire::{Reply, Wire, request};
 
+/// A beginning that only its body could complete.
+const UNPROVEN: &str = "POST /in/stripe HTTP/1.1\r\nhost: t\r\nstripe-signature: t=1,v1=00\r\n";
 const SHORT: Duration = Duration::from_millis(150);
 const LARGE: usize = 6 << 20;
 /// What happens to be right by chance is not right twenty times.
@@ -36,10 +38,18 @@ async fn refused(address: std::net::SocketAddr, bytes: &[u8]) -> Reply {
 
 #[tokio::test]
 async fn every_early_refusal_is_heard_by_a_client_that_sends_first() {
-    let site = Site::start("").await;
+    let tuning = Tuning::default();
+    let listen = listen::Limits {
+        linger: listen::Linger {
+            bytes_per_second_max: u32::MAX,
+            ..listen::Linger::default()
+        },
+        ..tuning.listen
+    };
+    let site = Site::tuned("", Tuning { listen, ..tuning }).await;
     let (ingest, admin) = (site.server.ingest_address(), site.server.admin_address());
     let chunked = [
-        &b"POST /in/stripe HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\r\n\r\n600000\r\n"[..],
+        &b"POST /in/stripe HTTP/1.1\r\nhost: t\r\nstripe-signature: t=1,v1=00\r\ntransfer-encoding: chunked\r\n\r\n600000\r\n"[..],
         &vec![b'x'; LARGE],
         b"\r\n0\r\n\r\n",
     ];
@@ -84,7 +94,7 @@ async fn a_client_whose_body_is_late_may_send_the_rest_of_it() {
     let site = Site::tuned("", Tuning { ingest, ..tuning }).await;
     for _ in 0..2 {
         let mut wire = Wire::open(site.server.ingest_address()).await;
-        wire.say(b"POST /in/stripe HTTP/1.1\r\nhost: t\r\ncontent-length: 60000\r\n\r\nslow")
+        wire.say(format!("{UNPROVEN}content-length: 60000\r\n\r\nslow").as_bytes())
             .await;
         wire.hear().await.is_problem(408, "body_timeout");
         // Twice: the first write after a reset still succeeds.
@@ -99,11 +109,11 @@ async fn a_client_whose_body_is_late_may_send_the_rest_of_it() {
 async fn a_delivery_that_there_is_no_room_for_hears_503() {
     let tuning = Tuning::default();
     let ingest = ingest::Limits {
-        body_bytes_in_flight_max: 1_000,
+        unproven_bytes_max: 1_000,
         ..tuning.ingest
     };
     let site = Site::tuned("", Tuning { ingest, ..tuning }).await;
-    let large = request("POST", "/in/stripe", &[], &vec![b'x'; 60 << 10]);
+    let large = request("POST", "/in/stripe", &stripe_headers(b""), &vec![b'x'; 60 << 10]);
     for _ in 0..TIMES {
         refused(site.server.ingest_address(), &large)
             .await
@@ -205,7 +215,8 @@ async fn nobody_who_lingers_delays_a_stop_or_holds_the_budget() {
     };
     let ingest = ingest::Limits {
         body_timeout: SHORT,
-        body_bytes_in_flight_max: 60_000,
+        unproven_bytes_max: 60_000,
+        ..tuning.ingest
     };
     let site = Site::tuned(
         "",
@@ -219,7 +230,7 @@ async fn nobody_who_lingers_delays_a_stop_or_holds_the_budget() {
     let mut lingering = Vec::new();
     for _ in 0..2 {
         let mut wire = Wire::open(site.server.ingest_address()).await;
-        wire.say(b"POST /in/stripe HTTP/1.1\r\nhost: t\r\ncontent-length: 60000\r\n\r\n")
+        wire.say(format!("{UNPROVEN}content-length: 60000\r\n\r\n").as_bytes())
             .await;
         wire.say(&vec![b'x'; 50_000]).await;
         wire.hear().await.is_problem(408, "body_timeout");

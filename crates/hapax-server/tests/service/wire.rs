@@ -11,7 +11,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::service::service_fn;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -68,6 +68,13 @@ pub(super) struct Wire(TcpStream);
 impl Wire {
     pub(super) async fn open(address: SocketAddr) -> Self {
         Self(TcpStream::connect(address).await.unwrap())
+    }
+
+    /// From another address of this machine, such as 127.0.0.2.
+    pub(super) async fn open_from(from: &str, address: SocketAddr) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(format!("{from}:0").parse().unwrap()).unwrap();
+        Self(socket.connect(address).await.unwrap())
     }
 
     pub(super) async fn say(&mut self, bytes: &[u8]) {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::exit::Exit;
 
 /// What the ingest port answers besides 2xx: code, status, meaning.
-const INGEST: [(&str, u16, &str); 23] = [
+const INGEST: [(&str, u16, &str); 24] = [
     ("signature_missing", 401, "The request has no signature."),
     (
         "signature_invalid",
@@ -49,6 +49,11 @@ const INGEST: [(&str, u16, &str); 23] = [
         "method_not_allowed",
         405,
         "The path does not take this method; `Allow` says which it takes.",
+    ),
+    (
+        "head_timeout",
+        408,
+        "The head of the request did not arrive in time.",
     ),
     ("body_timeout", 408, "The body did not arrive in time."),
     (

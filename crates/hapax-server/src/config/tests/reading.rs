@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::config::keys::{
-    ALERTS, ALL, BACKOFF, DESTINATION, OUTBOX, PARAM, RECEIVER, REDIS, SERVER, SOURCE, STORE, TRACES,
+    ALERTS, ALL, BACKOFF, DESTINATION, LIMITS, OUTBOX, PARAM, RECEIVER, REDIS, SERVER, SOURCE, STORE, TRACES,
 };
 
 #[test]
@@ -177,6 +177,7 @@ fn the_reader_asks_for_exactly_the_keys_of_the_table() {
     };
     for table in [
         &SERVER,
+        &LIMITS,
         &STORE,
         &SOURCE,
         &REDIS,
@@ -193,7 +194,7 @@ fn the_reader_asks_for_exactly_the_keys_of_the_table() {
     }
     assert_eq!(
         ALL.len(),
-        12,
+        13,
         "`verify` is read by the verifier, and compared with its keys elsewhere"
     );
 }

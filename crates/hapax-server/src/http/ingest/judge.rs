@@ -30,6 +30,22 @@ pub(super) fn check_method(method: &Method) -> Result<(), Problem> {
 }
 
 impl Inner {
+    /// Refuses a request that lacks its proof before its body is read: none could make it genuine.
+    pub(super) fn check_head(
+        &self,
+        source: &Source,
+        head: &Parts,
+        received_at: Timestamp,
+    ) -> Result<(), Problem> {
+        let request = hapax_verify::Request::new(&head.headers, b"", received_at.as_seconds())
+            .method(head.method.as_str())
+            .query(head.uri.query().unwrap_or_default());
+        source.verifier.check_head(&request).map_err(|rejection| {
+            self.explain(&rejection, source, head, &Bytes::new(), received_at);
+            refusal(source, head, &rejection)
+        })
+    }
+
     pub(super) async fn judge(
         &self,
         source: &Source,
@@ -69,15 +85,13 @@ impl Inner {
         if let Err(rejection) = &verdict {
             self.explain(rejection, source, head, body, received_at);
         }
-        let delivers = source.verifier.delivers_by(head.method.as_str());
         match verdict {
             // A look at the URL is no delivery, whatever it carries.
-            Ok(Verdict::Events(_)) if !delivers => Err(refused::method_not_allowed(&head.method)),
+            Ok(Verdict::Events(_)) if !source.verifier.delivers_by(head.method.as_str()) => {
+                Err(refused::method_not_allowed(&head.method))
+            }
             Ok(verdict) => Ok(verdict),
-            Err(rejection @ Rejection::HandshakeRefused { .. }) => Err(refused::rejection(&rejection)),
-            // Neither a delivery nor a handshake: say which methods are right.
-            Err(_) if !delivers => Err(refused::method_not_allowed(&head.method)),
-            Err(rejection) => Err(refused::rejection(&rejection)),
+            Err(rejection) => Err(refusal(source, head, &rejection)),
         }
     }
 
@@ -128,6 +142,17 @@ impl Inner {
             code: rejection.code(),
         };
         case.explain_later();
+    }
+}
+
+/// What a rejected request hears.
+fn refusal(source: &Source, head: &Parts, rejection: &Rejection) -> Problem {
+    let is_handshake = matches!(rejection, Rejection::HandshakeRefused { .. });
+    if is_handshake || source.verifier.delivers_by(head.method.as_str()) {
+        refused::rejection(rejection)
+    } else {
+        // Neither a delivery nor a handshake: say which methods are right.
+        refused::method_not_allowed(&head.method)
     }
 }
 

@@ -69,29 +69,41 @@ pub(super) fn body(error: &BodyError, limit: u64) -> Problem {
                 "the body is longer than {limit} bytes; raise the source's `body_limit` if the sender's events are this large"
             ),
         ),
-        BodyError::TooSlow(within) => Problem::new(
-            StatusCode::REQUEST_TIMEOUT,
-            "body_timeout",
-            "Body too slow",
-            format!(
-                "the body was not complete after {} s; nothing was kept",
-                within.as_secs()
-            ),
-        ),
+        BodyError::TooLate(within) => too_slow(format!(
+            "the body was not complete after {} s; nothing was kept",
+            within.as_secs()
+        )),
+        BodyError::TooSlow(rate) => too_slow(format!(
+            "the body came at fewer than {rate} bytes a second; nothing was kept"
+        )),
         BodyError::Broken => Problem::new(
             StatusCode::BAD_REQUEST,
             "body_incomplete",
             "Body incomplete",
             "the connection broke, or the body was not valid HTTP; nothing was kept",
         ),
-        BodyError::NoRoom => Problem::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "overloaded",
-            "Overloaded",
-            "too many bytes of other deliveries are in flight; nothing was kept, deliver it again",
-        )
-        .retry_after(std::time::Duration::from_secs(1)),
+        BodyError::NoRoom => no_room(),
     }
+}
+
+fn too_slow(detail: String) -> Problem {
+    Problem::new(
+        StatusCode::REQUEST_TIMEOUT,
+        "body_timeout",
+        "Body too slow",
+        detail,
+    )
+}
+
+/// There is no memory for this body now.
+pub(super) fn no_room() -> Problem {
+    Problem::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "overloaded",
+        "Overloaded",
+        "too many bytes of other deliveries are in flight; nothing was kept, deliver it again",
+    )
+    .retry_after(Duration::from_secs(1))
 }
 
 pub(super) fn rejection(rejection: &Rejection) -> Problem {

@@ -107,6 +107,11 @@ impl Sources {
         self.0.values()
     }
 
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// The source of this name.
     pub fn get(&self, name: &str) -> Option<Arc<Source>> {
         self.0.get(name).cloned()

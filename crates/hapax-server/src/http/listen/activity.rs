@@ -1,5 +1,5 @@
-//! Whether a connection is in a request, whether anything has happened since the last look, and whether a body was left
-//! unread.
+//! Whether a connection is in a request or in its head, whether anything has happened since the last look, and whether a
+//! body was left unread.
 //!
 //! One timer for each connection looks at this now and then; a timer for each request would cost every request.
 
@@ -18,6 +18,8 @@ pub(super) struct Activity(Arc<State>);
 struct State {
     /// Odd while a request is in hand, and never the same twice.
     stamp: AtomicU64,
+    /// Whether bytes have come since the last request ended.
+    in_head: AtomicBool,
     has_unread: AtomicBool,
 }
 
@@ -35,11 +37,24 @@ impl Activity {
     /// A request begins; it ends when the guard goes. HTTP/1.1 has one at a time.
     pub(super) fn begin(&self) -> Busy {
         self.0.stamp.fetch_add(1, Ordering::Relaxed);
+        self.0.in_head.store(false, Ordering::Relaxed);
         Busy(self.clone())
     }
 
     pub(super) fn stamp(&self) -> Stamp {
         Stamp(self.0.stamp.load(Ordering::Relaxed))
+    }
+
+    /// Bytes have come: outside a request, they are the beginning of one.
+    pub(super) fn note_bytes(&self) {
+        if self.stamp().is_idle() {
+            self.0.in_head.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a request has begun of which the head is not complete.
+    pub(super) fn is_in_head(&self) -> bool {
+        self.0.in_head.load(Ordering::Relaxed)
     }
 
     /// A body was dropped before its end: no further request can follow it on this connection.
@@ -113,5 +128,17 @@ mod tests {
         drop(busy.until_sent(http_body_util::Full::new(bytes::Bytes::new())));
         let after = activity.stamp();
         assert!(before.is_idle() && after.is_idle() && before != after);
+    }
+
+    #[test]
+    fn bytes_outside_a_request_are_its_head_until_it_begins() {
+        let activity = Activity::default();
+        assert!(!activity.is_in_head());
+        activity.note_bytes();
+        assert!(activity.is_in_head());
+        let busy = activity.begin();
+        activity.note_bytes();
+        drop(busy);
+        assert!(!activity.is_in_head());
     }
 }

@@ -5,22 +5,29 @@
 //! no buffer and no share of any budget; what it may take is bounded by [`Linger`].
 
 use std::io;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::http::debt::Debt;
 
 /// Bytes that are thrown away at once, from the stack.
 const PIECE_BYTES: usize = 16 * 1024;
+/// Shorter pauses cost more than they spare.
+const PAUSE_MIN: Duration = Duration::from_millis(10);
 
 /// What a client that was answered may still send.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Linger {
     /// Connections at once; one more is closed at once.
     pub connections_max: usize,
     /// Bytes of one connection. More than the largest body that any configuration takes.
     pub bytes_max: usize,
+    /// Bytes of all connections in a second: throwing away takes time from deliveries. Who is ahead of it waits.
+    pub bytes_per_second_max: u32,
     /// How long one connection may go on.
     pub within: Duration,
     /// A client that sends nothing for this long has had its answer.
@@ -32,6 +39,7 @@ impl Default for Linger {
         Self {
             connections_max: 1024,
             bytes_max: 128 << 20,
+            bytes_per_second_max: 128 << 20,
             within: Duration::from_secs(30),
             silence_max: Duration::from_secs(5),
         }
@@ -43,12 +51,17 @@ impl Default for Linger {
 pub(super) struct Lingering {
     limits: Linger,
     room: Semaphore,
+    debt: Mutex<Debt>,
 }
 
 impl Lingering {
     pub(super) fn new(limits: Linger) -> Self {
         let room = Semaphore::new(limits.connections_max);
-        Self { limits, room }
+        Self {
+            limits,
+            room,
+            debt: Mutex::default(),
+        }
     }
 
     /// Reads until the client closes, or until it has used up what it may. Our side is shut down already.
@@ -65,13 +78,30 @@ impl Lingering {
             let Ok(Ok(())) = timeout(self.limits.silence_max, stream.readable()).await else {
                 return;
             };
-            match stream.try_read(&mut [0; PIECE_BYTES]) {
+            // Before the match: what stands in it would live in the task for as long as it pauses.
+            let read = stream.try_read(&mut [0; PIECE_BYTES]);
+            match read {
                 Ok(0) => return,
-                Ok(bytes) => left = left.saturating_sub(bytes),
+                Ok(bytes) => {
+                    left = left.saturating_sub(bytes);
+                    let owed = self.owed_after(bytes);
+                    if owed >= PAUSE_MIN {
+                        sleep(owed).await;
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(_) => return,
             }
         }
+    }
+
+    /// Charges bytes that were thrown away, and says how long nothing more may be.
+    fn owed_after(&self, bytes: usize) -> Duration {
+        let cost = Duration::from_secs(bytes as u64) / self.limits.bytes_per_second_max;
+        let now = Instant::now();
+        let mut debt = self.debt.lock().unwrap_or_else(PoisonError::into_inner);
+        debt.charge(cost, self.limits.within, now);
+        debt.owed(now)
     }
 }
 

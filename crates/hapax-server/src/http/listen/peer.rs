@@ -1,13 +1,33 @@
 //! Tells a service who is at the other end of its connection.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use http::Request;
+use http::{Extensions, Request};
 use hyper::service::Service;
 
 /// The address that a request came from: of the client, or of the last proxy before us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer(pub IpAddr);
+
+impl Peer {
+    /// Who sent the request that has these extensions. Without one, all requests have the same.
+    pub fn of(extensions: &Extensions) -> Self {
+        let unknown = Self(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        extensions.get::<Self>().copied().unwrap_or(unknown)
+    }
+
+    /// Whose limits count: whoever has one IPv6 address has the whole /64.
+    #[must_use]
+    pub fn network(self) -> IpAddr {
+        match self.0.to_canonical() {
+            IpAddr::V4(address) => IpAddr::V4(address),
+            IpAddr::V6(address) => {
+                let [a, b, c, d, ..] = address.segments();
+                IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+            }
+        }
+    }
+}
 
 /// A service whose requests carry their [`Peer`].
 #[derive(Clone, Debug)]

@@ -1,6 +1,8 @@
-//! What a connection over the limit gets: one answer, 503, and the door.
+//! What a connection gets that HTTP has not answered: one over the limit, 503 and the door; one whose head does not come
+//! to its end, 408.
 
 use std::fmt::Write as _;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +12,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::census::Full;
 use super::linger::Lingering;
 use crate::http::problem::{MEDIA_TYPE, Problem};
 
@@ -22,41 +25,81 @@ const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 pub(super) fn refuse(
     refusals: &mut JoinSet<()>,
     mut stream: TcpStream,
-    connections_max: usize,
+    full: Full,
     lingering: &Arc<Lingering>,
 ) {
     if refusals.len() < REFUSALS_MAX {
         let lingering = Arc::clone(lingering);
         refusals.spawn(async move {
             // A client that does not take its answer in time has had its chance.
-            if let Ok(Ok(())) = timeout(REFUSAL_TIMEOUT, answer(&mut stream, connections_max)).await {
+            if let Ok(Ok(())) = timeout(REFUSAL_TIMEOUT, answer(&mut stream, full)).await {
                 lingering.linger(&stream).await;
             }
         });
     }
 }
 
-async fn answer(stream: &mut TcpStream, connections_max: usize) -> std::io::Result<()> {
+async fn answer(stream: &mut TcpStream, full: Full) -> io::Result<()> {
     // Not before the request begins: many clients take an answer to nothing for a broken connection.
     stream.peek(&mut [0]).await?;
-    stream.write_all(text(connections_max).as_bytes()).await?;
+    say(stream, &overloaded(full)).await
+}
+
+/// Answers a head that did not come to its end in time. Whether that still arrives is not our concern.
+pub(super) async fn cut_off(stream: &mut TcpStream, within: Duration) -> io::Result<()> {
+    let answered = timeout(REFUSAL_TIMEOUT, say(stream, &head_timeout(within))).await;
+    answered.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
+
+async fn say(stream: &mut TcpStream, problem: &Problem) -> io::Result<()> {
+    stream.write_all(text(problem).as_bytes()).await?;
     stream.shutdown().await
 }
 
-fn text(connections_max: usize) -> String {
-    let problem = Problem::new(
+fn overloaded(full: Full) -> Problem {
+    let detail = match full {
+        Full::All(count) => format!("{count} connections are open already; try again later"),
+        Full::Peer(count) => format!(
+            "{count} connections from this address are open already; close some, or raise \
+             `connections_per_peer` in [server.limits]"
+        ),
+    };
+    Problem::new(
         StatusCode::SERVICE_UNAVAILABLE,
         "overloaded",
         "Overloaded",
-        format!("{connections_max} connections are open already; try again later"),
-    );
-    let document = problem.document();
+        detail,
+    )
+}
+
+fn head_timeout(within: Duration) -> Problem {
+    Problem::new(
+        StatusCode::REQUEST_TIMEOUT,
+        "head_timeout",
+        "Head too slow",
+        format!(
+            "the head of the request was not complete after {} s; nothing was kept",
+            within.as_secs()
+        ),
+    )
+}
+
+fn text(problem: &Problem) -> String {
+    let (status, document) = (problem.status(), problem.document());
     let mut text = String::with_capacity(document.len() + 160);
+    let reason = status.canonical_reason().unwrap_or_default();
     // Writing to a String cannot fail.
     let _ = write!(
         text,
-        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: {MEDIA_TYPE}\r\nretry-after: 1\r\n\
-         content-length: {}\r\nconnection: close\r\n\r\n{document}",
+        "HTTP/1.1 {} {reason}\r\ncontent-type: {MEDIA_TYPE}\r\n",
+        status.as_u16()
+    );
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        text.push_str("retry-after: 1\r\n");
+    }
+    let _ = write!(
+        text,
+        "content-length: {}\r\nconnection: close\r\n\r\n{document}",
         document.len()
     );
     text

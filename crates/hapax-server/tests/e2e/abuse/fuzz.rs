@@ -43,7 +43,11 @@ fn cases() -> usize {
 #[tokio::test]
 async fn damaged_deliveries_crash_nothing_and_store_nothing_that_was_not_signed() {
     let mut random = fastrand::Rng::with_seed(seed());
-    let service = Setup::new().source("stripe", "stripe", "").start().await;
+    let service = Setup::new()
+        .source("stripe", "stripe", "")
+        .table("[server.limits]\nrefusals_per_peer = \"1000000/s\"")
+        .start()
+        .await;
     let sender = Sender::of("stripe");
     let mut signed = HashSet::new();
     for case in 0..cases() {

@@ -57,7 +57,7 @@ async fn what_is_no_http_is_refused_and_deliveries_go_on() {
 async fn a_signature_header_of_many_signatures_is_refused_without_checking_them_all() {
     let service = Setup::new().source("stripe", "stripe", "").start().await;
     let delivery = Sender::of("stripe").event("evt_1");
-    let bomb = format!("t=1,{}", "v1=00,".repeat(8_000));
+    let bomb = format!("t=1,{}", "v1=00,".repeat(2_000));
     let answer = service
         .deliver(&delivery.clone().with_other_header("stripe-signature", bomb))
         .await;

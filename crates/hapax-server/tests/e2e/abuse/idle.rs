@@ -19,7 +19,10 @@ async fn deliveries_go_on_promptly_beside_10_000_idle_connections() {
         println!("the hard limit of {open_files} open files allows {connections} connections only");
     }
     let sink = Sink::start().await;
-    let service = Setup::stripe_to(&sink).start().await;
+    let service = Setup::stripe_to(&sink)
+        .table("[server.limits]\nconnections_per_peer = 16384")
+        .start()
+        .await;
     let before = service.resident_bytes();
     let mut idle = Vec::new();
     for _ in 0..connections {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::harness::{RawConnection, Sender, Setup};
 
-/// Both cuts come after 30 s; a busy machine is granted as much again, and a tick.
-const CUT_LIMIT: Duration = Duration::from_secs(75);
+/// Both cuts come after 10 s at most; a busy machine is granted more.
+const CUT_LIMIT: Duration = Duration::from_secs(30);
 const TRICKLE: Duration = Duration::from_millis(500);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -31,7 +31,10 @@ async fn slow_heads_and_slow_bodies_are_cut_off_while_deliveries_go_on() {
         }
     };
     let (head, body, silent, ()) = tokio::join!(slow_head, slow_body, silent, honest);
-    assert!(head.is_empty() || head.starts_with("HTTP/1.1 4"), "{head}");
+    assert!(
+        head.starts_with("HTTP/1.1 408 ") && head.contains("head_timeout"),
+        "{head}"
+    );
     assert!(
         body.starts_with("HTTP/1.1 408 ") && body.contains("body_timeout"),
         "{body}"

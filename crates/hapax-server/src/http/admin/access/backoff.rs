@@ -4,11 +4,13 @@
 //! go on. A right token does not wipe the record, so that a guesser gains nothing from others behind its address.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
+
+use crate::http::listen::Peer;
 
 /// Wrong tokens that cost nothing: people mistype.
 const FREE_FAILURES: u32 = 5;
@@ -46,7 +48,7 @@ impl Backoff {
         now: Instant,
         check: impl FnOnce() -> Option<T>,
     ) -> Result<T, Refused> {
-        let from = network(from);
+        let from = Peer(from).network();
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = known.get(&from).copied().filter(|one| !one.is_old(now));
         if let Some(wait) = before.and_then(|failures| failures.wait(now)) {
@@ -92,17 +94,6 @@ fn make_room(known: &mut HashMap<IpAddr, Failures>, now: Instant) {
         .map(|(address, _)| *address);
     if let Some(oldest) = oldest {
         known.remove(&oldest);
-    }
-}
-
-/// Whoever has one IPv6 address has the whole /64.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(address) => IpAddr::V4(address),
-        IpAddr::V6(address) => {
-            let [a, b, c, d, ..] = address.segments();
-            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
-        }
     }
 }
 
