@@ -3,6 +3,7 @@
 //! Each verb has its own file with its own `Args` and `run`.
 
 pub mod alerts;
+pub mod attack;
 pub mod audit;
 pub mod bench;
 pub mod body;
@@ -155,6 +156,9 @@ enum Verb {
     /// The load client of the benchmark
     #[command(hide = true)]
     Load(load::Args),
+    /// The stranger of `hapax bench --hostile`
+    #[command(hide = true)]
+    Attack(attack::Args),
     /// The bare handler that the benchmark compares with
     #[command(hide = true)]
     Ceiling(ceiling::Args),
@@ -230,6 +234,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Verb::Reference(args) => reference::run(&args),
         Verb::Load(args) => load::run(args).await,
         Verb::Soak(args) => soak::run(args, globals).await,
+        Verb::Attack(args) => attack::run(args).await,
         Verb::Ceiling(args) => ceiling::run(args).await,
         Verb::Sink(args) => sink::run(args).await,
     }

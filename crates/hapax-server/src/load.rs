@@ -5,6 +5,7 @@
 //! service opens it.
 
 pub(crate) mod answer;
+pub(crate) mod attacker;
 pub(crate) mod bench;
 pub(crate) mod book;
 pub(crate) mod ceiling;

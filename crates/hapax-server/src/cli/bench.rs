@@ -28,6 +28,7 @@ Examples:
   hapax bench --quick
   hapax bench --quick --dashboard
   hapax bench --quick --telemetry
+  hapax bench --quick --hostile
   hapax bench --retention --seconds 120
   hapax bench --dir /var/tmp --json > bench.json
   hapax bench --store postgres://localhost/bench --quick
@@ -62,6 +63,10 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["dashboard", "telemetry"])]
     pub retention: bool,
 
+    /// Measure an attack instead: a well-signed source at half of its peak rate, alone and while 500 hostile connections from 127.0.0.2 do their worst; exit 5 if it keeps less than 0.9 of its rate or hears a 503
+    #[arg(long, conflicts_with_all = ["dashboard", "telemetry", "retention"])]
+    pub hostile: bool,
+
     /// Entries of the large ledger that is compared with an empty one; 0 leaves it out [default: 5000000, with --quick 0]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=preload::ENTRIES_MAX))]
     pub preload: Option<u64>,
@@ -78,10 +83,14 @@ pub struct Args {
 /// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     refuse_used(args.store.as_ref()).await?;
-    let (dashboard, telemetry, retention) = (args.dashboard, args.telemetry, args.retention);
+    let (dashboard, telemetry, retention, hostile) =
+        (args.dashboard, args.telemetry, args.retention, args.hostile);
     let plan = plan(args)?;
     if retention {
         return measure_retention(&plan, globals).await;
+    }
+    if hostile {
+        return measure_hostile(&plan, globals).await;
     }
     if telemetry {
         return measure_telemetry(&plan, globals).await;
@@ -118,6 +127,19 @@ async fn measure_telemetry(plan: &bench::Plan, globals: &Globals) -> Result<(), 
     match results.standing() {
         bench::telemetry::Standing::Reached => Ok(()),
         bench::telemetry::Standing::Missed => Err(CliError::silent(Exit::ProblemFound)),
+    }
+}
+
+async fn measure_hostile(plan: &bench::Plan, globals: &Globals) -> Result<(), CliError> {
+    let results = interrupt::guard(bench::hostile::run(plan)).await?;
+    if globals.json {
+        output::json(&results)?;
+    } else {
+        bench::hostile::print(&results)?;
+    }
+    match results.standing() {
+        bench::hostile::Standing::Kept => Ok(()),
+        bench::hostile::Standing::Lost => Err(CliError::silent(Exit::ProblemFound)),
     }
 }
 
@@ -206,6 +228,7 @@ mod tests {
             dashboard: None,
             telemetry: false,
             retention: false,
+            hostile: false,
             preload: None,
             backlog: None,
             dir: None,

@@ -7,6 +7,7 @@
 mod backlog;
 pub(crate) mod dashboard;
 mod figure;
+pub(crate) mod hostile;
 mod ledger;
 mod plan;
 mod remembered;

@@ -50,6 +50,31 @@ impl Server {
     }
 }
 
+/// Strangers that do their worst. They end when this is dropped.
+pub(crate) struct Attack {
+    _child: Child,
+}
+
+impl Attack {
+    /// Starts them, and waits until all of them are connected.
+    pub(crate) async fn start(address: SocketAddr, path: &str, connections: usize) -> anyhow::Result<Self> {
+        let mut child = command()?
+            .args(["attack", "--address", &address.to_string(), "--path", path])
+            .args(["--connections", &connections.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("`hapax attack` could not be started")?;
+        let stdout = child.stdout.take().context("the attacker has no stdout")?;
+        let mut line = String::new();
+        tokio::time::timeout(START_LIMIT, BufReader::new(stdout).read_line(&mut line))
+            .await
+            .context("`hapax attack` did not connect in time")??;
+        anyhow::ensure!(!line.is_empty(), "`hapax attack` ended; its reason is above");
+        Ok(Self { _child: child })
+    }
+}
+
 /// What the load client is to do.
 #[derive(Clone, Debug)]
 pub(crate) struct Load<'a> {

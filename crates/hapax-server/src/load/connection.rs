@@ -44,10 +44,15 @@ impl Connection {
     pub(crate) async fn open(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
-        Ok(Self {
+        Ok(Self::over(stream))
+    }
+
+    /// The same over a stream that is open.
+    pub(crate) fn over(stream: TcpStream) -> Self {
+        Self {
             stream,
             buffer: vec![0; BUFFER_BYTES_FIRST],
-        })
+        }
     }
 
     /// Sends a request and reads its answer. After an error, or an answer that ends with [`Next::Close`], the

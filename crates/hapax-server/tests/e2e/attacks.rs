@@ -7,6 +7,7 @@ mod postgres_tls;
 #[path = "../service/certificate.rs"]
 mod certificate;
 mod keys;
+mod border;
 mod report;
 mod stored_secrets;
 mod same_body;

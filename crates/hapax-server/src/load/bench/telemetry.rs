@@ -27,6 +27,7 @@ use super::site::{self, Loads, STORED};
 use receiver::Hanging;
 use verdict::Pair;
 pub(crate) use verdict::Standing;
+pub(in crate::load::bench) use verdict::sum_of;
 
 const CONNECTIONS: usize = 256;
 const PROBE_LIMIT: Duration = Duration::from_secs(10);

@@ -70,7 +70,7 @@ pub(super) const SPANS: &str = "hapax_spans_total{";
 pub(super) const UNTOLD: &str = "hapax_alert_messages_total{receiver=\"gone\",result=\"failed\"}";
 
 /// The sum of the lines that begin so, in the text of `/metrics`.
-pub(super) fn sum_of(metrics: &str, beginning: &str) -> u64 {
+pub(in crate::load::bench) fn sum_of(metrics: &str, beginning: &str) -> u64 {
     let lines = metrics.lines().filter(|line| line.starts_with(beginning));
     let values = lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok());
     values.sum()
