@@ -47,6 +47,10 @@ reference:
     for page in api cli config errors metrics providers query; do target/debug/hapax reference $page > docs/reference/$page.md; done
     target/debug/hapax print openapi > docs/reference/openapi.json
 
+# The bill of materials, pinned container bases, advisories: what a release needs besides the binary
+release *part:
+    ./release {{part}}
+
 demo:
     cargo run --release -- demo
 
