@@ -33,6 +33,10 @@ Examples:
   hapax bench --dir /var/tmp --json > bench.json
   hapax bench --store postgres://localhost/bench --quick
   hapax bench --store redis://localhost/0?prefix=bench --quick")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line, and clap keeps them apart"
+)]
 pub struct Args {
     /// The store to measure; a file must not exist yet, a database must have no tables of Hapax, a Redis no keys of its prefix [default: a new SQLite file for each round]
     #[arg(long, value_name = "URL")]

@@ -44,7 +44,7 @@ impl Environment {
     }
 
     /// The environment of this process alone.
-    pub(super) fn of_process() -> Self {
+    pub fn of_process() -> Self {
         let named = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
         Self {
             variables: named.collect(),

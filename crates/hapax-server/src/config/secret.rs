@@ -118,13 +118,6 @@ fn from_variable(name: &str, environment: &Environment) -> Result<String, Secret
     }
 }
 
-/// Whether this names a secret that is elsewhere.
-pub(super) fn is_reference(text: &str) -> bool {
-    ["env:", "file:", "exec:"]
-        .iter()
-        .any(|kind| text.starts_with(kind))
-}
-
 fn from_file(path: &Path, environment: &Environment) -> Result<String, SecretError> {
     if path.as_os_str().is_empty() {
         return Err(SecretError::NameMissing("file:"));

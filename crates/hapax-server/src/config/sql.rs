@@ -17,7 +17,6 @@ pub use statement::{Statement, StatementError};
 
 use super::keys::PARAM;
 use super::nearest::suggestion;
-use super::secret::is_reference;
 use super::section::{Section, article};
 use super::store_url::StoreUrl;
 

@@ -21,7 +21,8 @@ use super::connection::Connection;
 const LARGE_BODY_BYTES: usize = (5 << 20) - 1;
 /// An unfinished head, as long as most servers take one.
 const HEAD_BYTES: usize = 12 * 1024;
-const PIECE_BYTES: usize = 64 * 1024;
+/// Sent again and again.
+static PIECE: [u8; 64 * 1024] = [b'x'; 64 * 1024];
 /// Between two bytes of what is slow.
 const TRICKLE: Duration = Duration::from_millis(500);
 /// Before a connection that was cut off is opened again.
@@ -107,7 +108,7 @@ impl Plan {
             Kind::SlowHead => {
                 let beginning = format!("POST {} HTTP/1.1\r\nx-slow: ", self.path);
                 stream.write_all(beginning.as_bytes()).await?;
-                stream.write_all(&[b'x'; HEAD_BYTES]).await?;
+                stream.write_all(&PIECE[..HEAD_BYTES]).await?;
                 trickle(stream).await
             }
             Kind::SlowBody => {
@@ -147,11 +148,10 @@ const BAD_SIGNATURE: &str = "stripe-signature: t=1700000000,v1=\
 /// All but the last byte.
 async fn send_large(stream: &mut TcpStream, head: &str) -> io::Result<()> {
     stream.write_all(head.as_bytes()).await?;
-    let piece = [b'x'; PIECE_BYTES];
     let mut left = LARGE_BODY_BYTES;
     while left > 0 {
-        let count = left.min(piece.len());
-        stream.write_all(&piece[..count]).await?;
+        let count = left.min(PIECE.len());
+        stream.write_all(&PIECE[..count]).await?;
         left -= count;
     }
     Ok(())

@@ -1,13 +1,13 @@
 //! One file for each kind of attack.
 
-mod commands;
-mod files;
-mod outbox_targets;
-mod postgres_tls;
+mod border;
 #[path = "../service/certificate.rs"]
 mod certificate;
+mod commands;
+mod files;
 mod keys;
-mod border;
+mod outbox_targets;
+mod postgres_tls;
 mod report;
-mod stored_secrets;
 mod same_body;
+mod stored_secrets;

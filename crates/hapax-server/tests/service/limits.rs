@@ -80,7 +80,7 @@ async fn a_body_below_the_least_rate_is_cut_off_long_before_its_time() {
         wire.say(format!("{UNPROVEN}content-length: 60000\r\n\r\n").as_bytes())
             .await;
         // Much at first is no excuse.
-        wire.say(&[b'x'; 30_000]).await;
+        wire.say(&vec![b'x'; 30_000]).await;
         let reply = wire.hear().await;
         reply.is_problem(408, "body_timeout");
         assert!(

@@ -212,11 +212,11 @@ mod tests {
         let budget = budget(4);
         // All that is shared, and its own part.
         assert_eq!(fill(&budget, "github").len(), 5);
-        let _all_but_the_others = fill(&budget, "github");
+        let all_but_the_others = fill(&budget, "github");
         for source in ["stripe", "slack", "adyen"] {
             assert_eq!(fill(&budget, source).len(), 1, "{source}");
         }
-        drop(_all_but_the_others);
+        drop(all_but_the_others);
         assert_eq!(fill(&budget, "stripe").len(), 5);
     }
 

@@ -190,13 +190,13 @@ fn preset_with(provider: &str, token: &str, id: &str, body: &[u8]) -> Delivery {
     let mut delivery = sample::of_provider(preset, id).delivery(now());
     delivery.body = body.to_vec();
     delivery.url = format!("http://e2e/in/{provider}");
-    let signed = signer.sign(delivery);
-    let headers = signed.headers.into_iter();
+    let delivery = signer.sign(delivery);
+    let headers = delivery.headers.into_iter();
     Delivery {
         event_id: id.to_owned(),
-        path: signed.url.trim_start_matches("http://e2e").to_owned(),
+        path: delivery.url.trim_start_matches("http://e2e").to_owned(),
         headers: headers.map(|(name, value)| (name, value.into_bytes())).collect(),
-        body: Bytes::from(signed.body),
+        body: Bytes::from(delivery.body),
     }
 }
 

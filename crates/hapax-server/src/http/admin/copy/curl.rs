@@ -43,7 +43,9 @@ fn command(request: &Resigned) -> Vec<String> {
     lines.extend(request.headers.iter().map(|(name, value)| header(name, value)));
     lines.push(format!("  {}", shell(&request.url)));
     if request.sends_secret {
-        lines.iter_mut().for_each(|line| *line = with_token(line));
+        for line in &mut lines {
+            *line = with_token(line);
+        }
     }
     lines
 }

@@ -66,7 +66,7 @@ pub(super) fn request(event: &StoredEvent, facts: Option<&SourceFacts>, now: Tim
             "It came in a batch; here it is alone, and the fields around it are those of the provider's sample.",
         ),
     };
-    let signed = proof.sign(Delivery {
+    let delivery = proof.sign(Delivery {
         id: event.identity.event_id.clone(),
         timestamp: now.as_seconds(),
         url: facts.url.clone(),
@@ -74,15 +74,15 @@ pub(super) fn request(event: &StoredEvent, facts: Option<&SourceFacts>, now: Tim
         body: body.into_owned(),
         ..Delivery::default()
     });
-    let mut notes = notes(event, facts, secret, &signed, now);
+    let mut notes = notes(event, facts, secret, &delivery, now);
     notes.extend(surroundings.map(str::to_owned));
     if sends_secret {
         notes.push("Set TOKEN to what the source has in `secrets`: it is sent as it is, and Hapax does not print it.".to_owned());
     }
     Ok(Resigned {
-        url: signed.url,
-        headers: signed.headers,
-        body: signed.body,
+        url: delivery.url,
+        headers: delivery.headers,
+        body: delivery.body,
         sends_secret,
         notes,
     })
