@@ -5,6 +5,11 @@ use std::path::{Path, PathBuf};
 
 use super::world::Replica;
 
+/// Where the previous release is installed, a file with the lines of the configuration that it does not know, for grep.
+pub(super) const UNKNOWN_KEYS: &str = "unknown-keys";
+/// An operator adds these with the upgrade.
+const NEW_KEYS: &str = "^allow_targets = ";
+
 /// A binary.
 #[derive(Clone, Copy)]
 pub(super) enum Release {
@@ -19,6 +24,11 @@ impl Release {
         let (place, new) = (directory.join("hapax"), directory.join("hapax.new"));
         symlink(self.binary(), &new).unwrap();
         std::fs::rename(new, place).unwrap();
+        let unknown = directory.join(UNKNOWN_KEYS);
+        match self {
+            Self::This => drop(std::fs::remove_file(unknown)),
+            Self::Previous => std::fs::write(unknown, NEW_KEYS).unwrap(),
+        }
     }
 
     fn binary(self) -> PathBuf {

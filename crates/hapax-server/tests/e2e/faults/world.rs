@@ -12,7 +12,7 @@ use super::checker::{self, Findings};
 use super::history::{Place, Seen};
 use super::link::{self, Link};
 use super::load::{Load, Log};
-use super::release::Release;
+use super::release::{Release, UNKNOWN_KEYS};
 use super::{report, stores};
 use crate::harness::{Received, Reply, Service, Setup, Sink, eventually};
 
@@ -234,7 +234,10 @@ fn setup(sink: &Sink, books: &str, release: Release) -> Setup {
         // A process that writes beyond its limit is sent this signal, which would end it. And a limit of memory counts
         // only if none is put by beforehand.
         .before(&format!(
-            "trap '' XFSZ\nexport MIMALLOC_DISALLOW_ARENA_ALLOC=1 {FOLDER}=\"$PWD\"\nexec ./hapax serve"
+            "trap '' XFSZ\nexport MIMALLOC_DISALLOW_ARENA_ALLOC=1 {FOLDER}=\"$PWD\"\n\
+             if [ -e {UNKNOWN_KEYS} ]; then\n\
+             grep -v -f {UNKNOWN_KEYS} hapax.toml >known.toml && exec ./hapax -c known.toml serve\nfi\n\
+             exec ./hapax serve"
         ))
         .source("orders", "github", "deliver_to = [\"app\", \"books\"]")
         .source("prompt", "github", "deliver_to = [\"books\"]\nack = \"processed\"")
