@@ -38,7 +38,7 @@ use crate::sign::Sign;
 use crate::trace::Trace;
 use crate::{KeyRequest, Options, Rejection, Request, Scheme, SetupError, SignatureProblem, Transmission};
 
-/// What a sender is let in with by whoever stands before us, beside its own way of proof.
+/// Headers that hold credentials for a proxy in front of us, in addition to the sender's own proof.
 const CREDENTIALS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
 
 /// How a sender proves that it sent a request.
@@ -189,8 +189,8 @@ impl Proof {
         }
     }
 
-    /// The headers that prove by themselves who sent a request, in lower case: whoever reads one can send anything else
-    /// with it, so that they are not to be kept. A token that names the body's hash is a signature of that body.
+    /// The headers that prove by themselves who sent a request, in lower case: one of them is enough to send
+    /// anything else, so they must not be stored. A token that names the body's hash is a signature of that body.
     pub fn credentials(&self) -> Vec<String> {
         let mut headers = self.tokens();
         headers.extend(CREDENTIALS.map(str::to_owned));

@@ -9,8 +9,8 @@ use crate::telemetry::logging;
 /// Run the service.
 ///
 /// Takes webhooks at `POST /in/<source>` and the admin API on a second port. SIGTERM and Ctrl-C stop it
-/// gracefully; SIGHUP reads the configuration again without dropping a request. Secrets that change in their files, or
-/// that their commands print anew, take effect by themselves.
+/// gracefully; SIGHUP reads the configuration again without dropping a request. Secrets that are rotated in
+/// their files, or by their commands, take effect without a signal.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -1,7 +1,7 @@
 //! Which addresses no delivery may go to.
 //!
 //! Destinations of the configuration may be on loopback and in private ranges: that is where handlers live. What is refused
-//! has no handler behind it, or hands out the machine's credentials to whoever asks. A URL that comes from data may only
+//! has no handler behind it, or hands out the machine's credentials to any caller. A URL that comes from data may only
 //! lead to the public Internet.
 
 mod public;

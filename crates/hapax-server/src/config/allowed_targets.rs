@@ -11,7 +11,7 @@ const LIST_MAX: usize = 256;
 /// The longest name of a host (RFC 1035).
 const HOST_BYTES_MAX: usize = 253;
 
-/// What rows may name besides the public Internet.
+/// Targets that rows may name although they are not on the public Internet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowedTargets(Vec<AllowedTarget>);
 

@@ -1,4 +1,4 @@
-//! `[server.limits]`: what a stranger may use up at the ingest listener before anybody has proven anything.
+//! `[server.limits]`: what the ingest listener grants to a client before a signature has been verified.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

@@ -41,7 +41,7 @@ impl BatchHeaders {
         }
     }
 
-    /// Whether whoever has the header could send anything in its sender's name.
+    /// Whether this header alone is enough to send anything in its sender's name.
     pub(crate) fn is_credential(&self, name: &str) -> bool {
         self.credentials.iter().any(|header| header == name)
     }

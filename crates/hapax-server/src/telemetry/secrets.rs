@@ -45,7 +45,7 @@ impl SecretMeter {
 impl Metrics {
     /// Shows how old these are from now on.
     pub fn watch_secrets(&self, kept: &KeptSecrets) {
-        // Whoever is first stays: a process has one configuration.
+        // The first one stays: a process has one configuration.
         let _ = self.secrets.kept.set(kept.clone());
     }
 }

@@ -85,7 +85,7 @@ async fn a_server_without_tls_is_refused_where_it_is_required() {
     assert!(matches!(error, OpenError::Unreachable { .. }), "{error}");
 }
 
-/// Whoever sits between could otherwise read and answer everything: plain text was taken where TLS was not offered.
+/// Otherwise a man in the middle could read and answer everything: plain text was taken where TLS was not offered.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_on_another_machine_is_verified_unless_its_url_says_otherwise() {
     let (plain, encrypted) = (Server::shared().unwrap(), Server::encrypted().unwrap());

@@ -1,5 +1,5 @@
-//! The words of a command, split as a shell splits them. There is no shell: what one would do besides is refused, so that
-//! nobody believes it was done.
+//! Splits a command into words as a shell would. There is no shell, so anything else that a shell would do (variables, pipes,
+//! redirection) is refused instead of silently ignored.
 
 /// Why a text is not a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use crate::config::AllowedTargets;
 
-    /// A name that was good once is judged again at the next connection: whoever owns it can change where it leads.
+    /// A name that was good once is judged again at the next connection: its owner can change where it leads.
     #[tokio::test]
     async fn a_name_is_judged_at_every_connection() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

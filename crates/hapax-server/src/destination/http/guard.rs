@@ -2,8 +2,8 @@
 //! that moment.
 //!
 //! Destinations that the operator configured may be anywhere but at a forbidden address. URLs that come from data, as those
-//! of an outbox's rows do, lead to the public Internet and to what the operator allowed, and never to Hapax itself: whoever
-//! may write a row must not gain what this process can reach.
+//! of an outbox's rows do, lead to the public Internet and to what the operator allowed, and never to Hapax itself: the
+//! right to write a row must not give access to everything that this process can reach.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl Guard {
     }
 }
 
-/// Whether whoever connects to `address` reaches this listener.
+/// Whether a connection to `address` reaches this listener.
 fn reaches(listener: SocketAddr, address: SocketAddr) -> bool {
     let ip = normal(address.ip());
     listener.port() == address.port()

@@ -63,7 +63,7 @@ impl Fault {
         ))
     }
 
-    /// A search by a field that is hidden from whoever asks.
+    /// A search by a field that is hidden from the caller.
     pub(in crate::http) fn field_redacted(source: &str, pointer: &str) -> Self {
         Self(Problem::new(
             StatusCode::FORBIDDEN,

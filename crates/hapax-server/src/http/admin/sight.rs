@@ -1,7 +1,7 @@
 //! What of a stored request somebody may see: the one place that decides it.
 //!
 //! Nobody sees what proves a request by itself: it is not stored any more, and what earlier versions stored is hidden. Those
-//! who may only read see no signatures either: where a sender does not sign its ids, whoever has a body and its signature can
+//! who may only read see no signatures either: where a sender does not sign its ids, a body and its signature are enough to
 //! send it again under another id. Fields that a source redacts are hidden from everybody.
 
 use std::ops::Deref;

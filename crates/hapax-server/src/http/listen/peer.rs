@@ -16,7 +16,7 @@ impl Peer {
         extensions.get::<Self>().copied().unwrap_or(unknown)
     }
 
-    /// Whose limits count: whoever has one IPv6 address has the whole /64.
+    /// The network whose limits count: a client with one IPv6 address usually has the whole /64.
     #[must_use]
     pub fn network(self) -> IpAddr {
         match self.0.to_canonical() {

@@ -1,4 +1,4 @@
-//! Whoever can write a row of an outbox uses Hapax to call what only Hapax can reach: this machine, its private network,
+//! An attacker who can write a row of an outbox uses Hapax to call what only Hapax can reach: this machine, its private network,
 //! the admin port.
 
 use std::net::{Ipv4Addr, SocketAddr};

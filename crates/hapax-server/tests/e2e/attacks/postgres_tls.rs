@@ -12,7 +12,7 @@ use crate::harness::{Sender, Setup, eventually};
 
 const LIMIT: Duration = Duration::from_secs(60);
 const PASSWORD: &str = "hunter2";
-/// What asks for TLS: eight bytes, and the same whoever asks.
+/// The request for TLS: the same eight bytes from every client.
 const TLS_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 /// "The password in plain text, please."
 const ASK_FOR_PASSWORD: [u8; 9] = [b'R', 0, 0, 0, 8, 0, 0, 0, 3];

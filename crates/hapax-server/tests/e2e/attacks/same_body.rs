@@ -1,5 +1,5 @@
-//! A captured body under other ids: GitHub signs the body and not the id, so whoever has one delivery can make others of
-//! it. With `same_body = "hold"` one of them runs; the rest wait for an operator.
+//! A captured body under other ids: GitHub signs the body and not the id, so one captured delivery is enough to make
+//! others. With `same_body = "hold"` one of them runs; the rest wait for an operator.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Whoever reads the store, the API or what a destination gets must not be able to send in a sender's name: neither with
+//! Read access to the store, the API or a destination's requests must not be enough to send in a sender's name: neither with
 //! a token that is sent along, nor with a signature under another id than the one it came with.
 
 use std::collections::BTreeSet;

@@ -19,7 +19,7 @@ const STRANGERS_CALLS_MAX: usize = 4;
 const STRANGERS_FLIGHTS_MAX: usize = 16;
 /// How many new ids strangers may name in one go: more than any sender has keys in use.
 const STRANGERS_BURST: u32 = 32;
-/// How often they may name another after that. Whoever asks a sender's server too often is turned away there.
+/// How often they may name another after that. A sender's server turns away clients that ask too often.
 const STRANGERS_INTERVAL: Duration = Duration::from_secs(2);
 /// How many other calls are made at once.
 const TRUSTED_CALLS_MAX: usize = 8;
