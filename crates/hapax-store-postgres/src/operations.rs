@@ -53,6 +53,13 @@ impl Operations for PostgresStore {
         .await
     }
 
+    async fn source_state(&self, source: &SourceName, name: &str) -> Result<Option<SourceState>, Error> {
+        self.run((source.clone(), name.to_owned()), |session, named| {
+            source_state::find(session, named).boxed()
+        })
+        .await
+    }
+
     async fn source_states(&self) -> Result<Vec<SourceState>, Error> {
         self.run((), |session, ()| source_state::list(session).boxed())
             .await

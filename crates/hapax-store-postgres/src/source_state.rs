@@ -14,6 +14,8 @@ const UPSERT: &str = "
 const DELETE: &str =
     "DELETE FROM hapax.source_states WHERE source = $1::text AND name = $2::text RETURNING name";
 
+const FIND: &str = "SELECT value FROM hapax.source_states WHERE source = $1::text AND name = $2::text";
+
 const SELECT: &str = "SELECT source, name, value FROM hapax.source_states ORDER BY source, name";
 
 /// What is taken, and what is put in its place.
@@ -38,6 +40,24 @@ pub(crate) async fn take(session: &Session, (source, name, state): &Taken) -> Re
     }
     session.commit().await?;
     Ok(found.is_some())
+}
+
+/// What is kept under a name.
+pub(crate) async fn find(
+    session: &Session,
+    (source, name): &(SourceName, String),
+) -> Result<Option<SourceState>, Failure> {
+    let found = session
+        .optional(FIND, bind![source.as_str(), name.as_str()])
+        .await?;
+    let read = |row: tokio_postgres::Row| {
+        Ok(SourceState {
+            source: source.clone(),
+            name: name.clone(),
+            value: row.try_get(0)?,
+        })
+    };
+    found.map(read).transpose()
 }
 
 /// Everything that is kept, by source and name.

@@ -51,6 +51,12 @@ impl Operations for RedisStore {
             .await
     }
 
+    async fn source_state(&self, source: &SourceName, name: &str) -> Result<Option<SourceState>, Error> {
+        let (source, name) = (source.clone(), name.to_owned());
+        self.run(|link, _| async move { source_state::find(&link, &source, &name).await })
+            .await
+    }
+
     async fn source_states(&self) -> Result<Vec<SourceState>, Error> {
         self.run(|link, _| async move { source_state::list(&link).await })
             .await

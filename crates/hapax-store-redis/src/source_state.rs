@@ -47,6 +47,18 @@ pub(crate) async fn take(
     Err(Failure::Contended)
 }
 
+/// What is kept under a name.
+pub(crate) async fn find(
+    link: &Link,
+    source: &SourceName,
+    name: &str,
+) -> Result<Option<SourceState>, Failure> {
+    let field = field(source, name);
+    let command = Command::new("HGET", STATES).arg(field.clone());
+    let value = reply::optional_bytes(link.read(HOME, vec![command]).await?.next()?)?;
+    value.map(|value| read(&field, &value)).transpose()
+}
+
 /// Everything that is kept, by source and name.
 pub(crate) async fn list(link: &Link) -> Result<Vec<SourceState>, Failure> {
     let command = Command::new("HGETALL", STATES);

@@ -45,6 +45,12 @@ impl Operations for SqliteStore {
         self.write(taken, 1, 0, source_state::take).await
     }
 
+    async fn source_state(&self, source: &SourceName, name: &str) -> Result<Option<SourceState>, Error> {
+        let (source, name) = (source.clone(), name.to_owned());
+        self.read(move |desk| source_state::find(desk, &source, &name))
+            .await
+    }
+
     async fn source_states(&self) -> Result<Vec<SourceState>, Error> {
         self.read(source_state::list).await
     }

@@ -30,6 +30,26 @@ pub(crate) fn take(desk: &mut Desk<'_>, (source, name, state): &Taken) -> Result
     Ok(taken == 1)
 }
 
+/// What is kept under a name.
+pub(crate) fn find(
+    desk: &mut ReadDesk,
+    source: &SourceName,
+    name: &str,
+) -> Result<Option<SourceState>, Failure> {
+    let mut select = desk
+        .connection
+        .prepare_cached("SELECT value FROM source_states WHERE source = ?1 AND name = ?2")?;
+    let mut rows = select.query((source.as_str(), name))?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    Ok(Some(SourceState {
+        source: source.clone(),
+        name: name.to_owned(),
+        value: row.get(0)?,
+    }))
+}
+
 /// Everything that is kept, by source and name.
 pub(crate) fn list(desk: &mut ReadDesk) -> Result<Vec<SourceState>, Failure> {
     let mut select = desk

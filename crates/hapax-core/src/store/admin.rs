@@ -41,6 +41,9 @@ pub trait Operations: Send + Sync + 'static {
         put: Option<SourceState>,
     ) -> Result<bool, Error>;
 
+    /// What a source keeps under a name.
+    async fn source_state(&self, source: &SourceName, name: &str) -> Result<Option<SourceState>, Error>;
+
     /// Everything that is kept for sources, by source and name.
     async fn source_states(&self) -> Result<Vec<SourceState>, Error>;
 

@@ -18,6 +18,11 @@ pub async fn values_of_sources_are_kept_over_a_restart(bench: &mut Bench) {
     bench.reopen().await;
     let kept = [state("a", "two", b"\0\xff"), state("b", "one", b"new")];
     assert_eq!(bench.store.source_states().await.must(), kept);
+    let [first, _] = kept;
+    let found = bench.store.source_state(&"a".into(), "two").await.must();
+    assert_eq!(found, Some(first));
+    let unknown = bench.store.source_state(&"b".into(), "two").await.must();
+    assert_eq!(unknown, None, "another source's is another");
 }
 
 /// Of several that take one value, one succeeds; the others put nothing.

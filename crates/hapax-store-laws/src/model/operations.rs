@@ -57,6 +57,11 @@ impl Operations for MemoryStore {
         }))
     }
 
+    async fn source_state(&self, source: &SourceName, name: &str) -> Result<Option<SourceState>, Error> {
+        let key = (source.clone(), name.to_owned());
+        Ok(self.step(|state, _| state.source_states.get(&key).cloned()))
+    }
+
     async fn source_states(&self) -> Result<Vec<SourceState>, Error> {
         Ok(self.step(|state, _| state.source_states.values().cloned().collect()))
     }

@@ -357,6 +357,10 @@ impl Operations for Broken {
         self.inner.take_source_state(source, name, put).await
     }
 
+    async fn source_state(&self, source: &SourceName, name: &str) -> Result<Option<SourceState>, Error> {
+        self.inner.source_state(source, name).await
+    }
+
     async fn source_states(&self) -> Result<Vec<SourceState>, Error> {
         self.inner.source_states().await
     }

@@ -50,6 +50,12 @@ impl Operations for Link {
             .await
     }
 
+    async fn source_state(&self, source: &SourceName, name: &str) -> Result<Option<SourceState>, Error> {
+        let (model, source, name) = (self.vault.model.clone(), source.clone(), name.to_owned());
+        self.call(async move { model.source_state(&source, &name).await })
+            .await
+    }
+
     async fn source_states(&self) -> Result<Vec<SourceState>, Error> {
         let model = self.vault.model.clone();
         self.call(async move { model.source_states().await }).await
