@@ -22,7 +22,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 pub use admin::{
-    ALERTS_MAX, AlertState, AuditEntry, AuditRecord, Binding, BodyNote, DeadQuery, Disposal, Driver,
+    ALERTS_MAX, Actor, AlertState, AuditEntry, AuditRecord, Binding, BodyNote, DeadQuery, Disposal, Driver,
     DuplicateNote, IndexedField, JobHold, Operations, Pause, ReplayJob, ReplayJobId, ReplayJobState,
     ReplayTally, SAVED_VIEWS_MAX, SavedView, SourceState,
 };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::store::{AuditEntry, Disposal, Error, Forgotten, Pause};
+use hapax_core::store::{Actor, Disposal, Error, Forgotten, Pause};
 use hapax_core::{BodyHash, DestinationId, EventId, Identity};
 
 use crate::accept::{Accepted, Arrival, Refusal};
@@ -59,7 +59,7 @@ impl Engine {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn forget(&self, identity: &Identity, who: &str) -> Result<Forgotten, Error> {
+    pub async fn forget(&self, identity: &Identity, who: impl Into<Actor>) -> Result<Forgotten, Error> {
         let inner = &self.0;
         let forgotten = inner.parts.store.forget(identity).await?;
         if let Forgotten::Done { next } = forgotten {
@@ -67,7 +67,7 @@ impl Engine {
             let detail = format!("the next one is generation {next}");
             inner
                 .audit(
-                    who,
+                    &who.into(),
                     "forget",
                     format!("{}/{}", identity.scope, identity.event_id),
                     detail,
@@ -86,7 +86,7 @@ impl Engine {
         &self,
         deliveries: Vec<(EventId, DestinationId)>,
         disposal: Disposal,
-        who: &str,
+        who: impl Into<Actor>,
     ) -> Result<u64, Error> {
         let inner = &self.0;
         let subject = match deliveries.as_slice() {
@@ -99,7 +99,7 @@ impl Engine {
             Disposal::Restore => "dead.restore",
         };
         inner
-            .audit(who, action, subject, format!("{changed} changed"))
+            .audit(&who.into(), action, subject, format!("{changed} changed"))
             .await?;
         // A discarded head lets its lane go on.
         inner.stir_all();
@@ -115,7 +115,7 @@ impl Engine {
         &self,
         first: EventId,
         raw_hash: BodyHash,
-        who: &str,
+        who: impl Into<Actor>,
     ) -> Result<Option<EventId>, ReleaseError> {
         let inner = &self.0;
         let Some(variant) = inner.parts.store.conflict(first, raw_hash).await? else {
@@ -149,7 +149,7 @@ impl Engine {
         inner.parts.store.mark_released(first, raw_hash, id).await?;
         inner
             .audit(
-                who,
+                &who.into(),
                 "conflict.release",
                 first.to_string(),
                 format!("{raw_hash} as {id}"),
@@ -162,17 +162,11 @@ impl Engine {
 impl Inner {
     pub(crate) async fn audit(
         &self,
-        who: &str,
+        who: &Actor,
         action: &str,
         subject: String,
         detail: String,
     ) -> Result<(), Error> {
-        let entry = AuditEntry {
-            who: who.to_owned(),
-            action: action.to_owned(),
-            subject,
-            detail,
-        };
-        self.parts.store.record(entry).await
+        self.parts.store.record(who.entry(action, subject, detail)).await
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use hapax_core::DestinationId;
-use hapax_core::store::{Error, Pause};
+use hapax_core::store::{Actor, Error, Pause};
 
 use crate::engine::{Engine, Inner, lock};
 use crate::observe::Observation;
@@ -67,19 +67,24 @@ impl Engine {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn pause(&self, destination: DestinationId, who: &str, why: &str) -> Result<(), Error> {
-        let inner = &self.0;
+    pub async fn pause(
+        &self,
+        destination: DestinationId,
+        who: impl Into<Actor>,
+        why: &str,
+    ) -> Result<(), Error> {
+        let (inner, who) = (&self.0, who.into());
         let pause = Pause {
             destination: destination.clone(),
             at: inner.parts.clock.now(),
-            by: who.to_owned(),
+            by: who.name.clone(),
             why: why.to_owned(),
         };
         inner.parts.store.pause(pause.clone()).await?;
         inner.pauses.set(&destination, Some(pause));
         inner.apply_pauses();
         inner
-            .audit(who, "pause", destination.to_string(), why.to_owned())
+            .audit(&who, "pause", destination.to_string(), why.to_owned())
             .await
     }
 
@@ -87,13 +92,13 @@ impl Engine {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn resume(&self, destination: &DestinationId, who: &str) -> Result<bool, Error> {
+    pub async fn resume(&self, destination: &DestinationId, who: impl Into<Actor>) -> Result<bool, Error> {
         let inner = &self.0;
         let was_paused = inner.parts.store.resume(destination).await?;
         inner.pauses.set(destination, None);
         inner.apply_pauses();
         inner
-            .audit(who, "resume", destination.to_string(), String::new())
+            .audit(&who.into(), "resume", destination.to_string(), String::new())
             .await?;
         Ok(was_paused)
     }

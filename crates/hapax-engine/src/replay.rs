@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::store::{
-    Cursor, Driver, Error, EventQuery, EventSummary, ListOrder, ReplayJob, ReplayJobId, ReplayJobState,
-    ReplayMode, ReplayOrder, ReplayTally, ReplayTarget, Replayed,
+    Actor, Cursor, Driver, Error, EventQuery, EventSummary, ListOrder, ReplayJob, ReplayJobId,
+    ReplayJobState, ReplayMode, ReplayOrder, ReplayTally, ReplayTarget, Replayed,
 };
 use hapax_core::{DestinationId, EventId, EventStatus, Identity, Lane};
 
@@ -41,7 +41,7 @@ pub struct ReplayRequest {
     /// At most this many events a second.
     pub rate_per_second: u32,
     /// Who asks.
-    pub who: String,
+    pub who: Actor,
     /// Why.
     pub why: String,
 }
@@ -67,14 +67,16 @@ impl Engine {
         event: EventId,
         mode: ReplayMode,
         to: Option<DestinationId>,
-        who: &str,
+        who: impl Into<Actor>,
         why: &str,
     ) -> Result<Replayed, Error> {
         let inner = &self.0;
         let orders = inner.replay_orders(event, mode, to, None).await?;
         let replayed = late::together(inner.parts.store.replay(orders).await?);
         let detail = format!("mode {}, {}, {replayed:?}", mode_name(mode), said(why));
-        inner.audit(who, "replay", event.to_string(), detail).await?;
+        inner
+            .audit(&who.into(), "replay", event.to_string(), detail)
+            .await?;
         inner.stir_all();
         Ok(replayed)
     }
@@ -121,14 +123,14 @@ impl Engine {
             as_of: now.plus(Duration::from_micros(1)),
             cursor: None,
             state: ReplayJobState::Running,
-            who: request.who,
+            who: request.who.name.clone(),
             why: request.why,
             tally: ReplayTally::default(),
         };
         inner.parts.store.create_replay(job.clone()).await?;
         let detail = format!("mode {}, {}", mode_name(job.mode), said(&job.why));
         inner
-            .audit(&job.who, "replay.start", job.id.to_string(), detail)
+            .audit(&request.who, "replay.start", job.id.to_string(), detail)
             .await?;
         inner.replays.notify_one();
         Ok(job)
@@ -138,11 +140,11 @@ impl Engine {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn cancel_replay(&self, id: ReplayJobId, who: &str) -> Result<bool, Error> {
+    pub async fn cancel_replay(&self, id: ReplayJobId, who: impl Into<Actor>) -> Result<bool, Error> {
         let cancelled = self.0.parts.store.cancel_replay(id).await?;
         if cancelled {
             self.0
-                .audit(who, "replay.cancel", id.to_string(), String::new())
+                .audit(&who.into(), "replay.cancel", id.to_string(), String::new())
                 .await?;
         }
         Ok(cancelled)

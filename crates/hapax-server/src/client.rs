@@ -31,7 +31,7 @@ pub use target::Target;
 
 use crate::cli::Globals;
 use crate::exit::CliError;
-use crate::http::admin::ACTOR_HEADER;
+use crate::http::admin::NOTE_HEADER;
 
 /// Largest answer that is read.
 const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
@@ -161,7 +161,7 @@ impl Client {
             .uri(url)
             .header(USER_AGENT, concat!("hapax/", env!("CARGO_PKG_VERSION")))
             .header(ACCEPT, "*/*")
-            .header(ACTOR_HEADER, self.target.actor());
+            .header(NOTE_HEADER, self.target.note());
         if !body.is_empty() {
             request = request.header(CONTENT_TYPE, "application/json");
         }

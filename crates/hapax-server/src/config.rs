@@ -37,6 +37,7 @@ mod size;
 mod source;
 mod sql;
 mod store_url;
+mod tokens;
 mod traces;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,6 +72,7 @@ pub(crate) use source::ledger_window_min;
 pub use source::{Ack, Source};
 pub use sql::{Param, ParamType, Sql, SqlUrl, Statement, StatementError, Value};
 pub use store_url::{StoreUrl, StoreUrlError};
+pub use tokens::{Role, Token};
 pub use traces::Traces;
 
 use report::Report;

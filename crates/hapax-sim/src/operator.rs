@@ -43,7 +43,7 @@ pub fn force(world: &Arc<World>, place: usize, dice: &Dice) {
         mode: ReplayMode::Force,
         to: None,
         rate_per_second: dice.between(1, RATE_MAX) as u32,
-        who: WHO.to_owned(),
+        who: WHO.into(),
         why: WHY.to_owned(),
     };
     world.history.note(Fact::Forced(replica.process));

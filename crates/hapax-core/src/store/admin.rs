@@ -226,6 +226,49 @@ pub struct IndexedField {
     pub pointer: String,
 }
 
+/// Who acts: a name that somebody vouches for, such as a token's in the configuration, and what they say of themselves,
+/// which proves nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Actor {
+    /// What the audit trail calls them.
+    pub name: String,
+    /// Their own words; may be empty.
+    pub note: String,
+}
+
+impl Actor {
+    /// What they did. Their note stands at the end of the detail, marked as one.
+    pub fn entry(&self, action: &str, subject: impl Into<String>, detail: impl Into<String>) -> AuditEntry {
+        let detail = detail.into();
+        let detail = match (detail.is_empty(), self.note.is_empty()) {
+            (_, true) => detail,
+            (true, false) => format!("note: {}", self.note),
+            (false, false) => format!("{detail}; note: {}", self.note),
+        };
+        AuditEntry {
+            who: self.name.clone(),
+            action: action.to_owned(),
+            subject: subject.into(),
+            detail,
+        }
+    }
+}
+
+impl From<&str> for Actor {
+    fn from(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            note: String::new(),
+        }
+    }
+}
+
+impl From<&Self> for Actor {
+    fn from(actor: &Self) -> Self {
+        actor.clone()
+    }
+}
+
 /// Something an operator did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditEntry {

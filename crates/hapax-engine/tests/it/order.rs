@@ -111,7 +111,7 @@ fn everything(to: Option<DestinationId>) -> ReplayRequest {
         mode: ReplayMode::All,
         to,
         rate_per_second: 2,
-        who: "ann".to_owned(),
+        who: "ann".into(),
         why: String::new(),
     }
 }

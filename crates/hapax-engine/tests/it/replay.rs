@@ -34,7 +34,7 @@ fn all_dead(rate_per_second: u32) -> ReplayRequest {
         mode: ReplayMode::Failed,
         to: None,
         rate_per_second,
-        who: "ann".to_owned(),
+        who: "ann".into(),
         why: "fixed".to_owned(),
     }
 }

@@ -79,19 +79,23 @@ async fn counts(over: Option<Span>, globals: &Globals) -> Result<(), CliError> {
 
 fn text(stats: &StatsView, reader: Reader) -> String {
     let up = moment::span(Duration::from_secs(stats.uptime_seconds));
-    let store = &stats.store;
-    let retention = &stats.retention;
+    let store = stats.store.as_ref().map_or_else(String::new, |store| {
+        format!(
+            "store {}: {} events kept, {} ids remembered\n",
+            moment::bytes(store.bytes),
+            store.events,
+            store.ledger_entries
+        )
+    });
+    let retention = stats.retention.as_ref().map_or_else(String::new, |retention| {
+        format!(
+            "retention deleted {} events and {} ids since the start\n",
+            retention.events_deleted, retention.ledger_deleted
+        )
+    });
     format!(
-        "hapax {}, up {up}\n\
-         store {}: {} events kept, {} ids remembered\n\
-         retention deleted {} events and {} ids since the start\n\n\
-         {}\n\n{}",
+        "hapax {}, up {up}\n{store}{retention}\n{}\n\n{}",
         stats.version,
-        moment::bytes(store.bytes),
-        store.events,
-        store.ledger_entries,
-        retention.events_deleted,
-        retention.ledger_deleted,
         sources(&stats.sources, reader),
         destinations(&stats.destinations, reader),
     )

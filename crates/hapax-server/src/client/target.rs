@@ -19,7 +19,7 @@ pub struct Target {
     /// Without a slash at the end.
     base: String,
     token: Option<Secret>,
-    actor: String,
+    note: String,
 }
 
 impl Target {
@@ -65,7 +65,7 @@ impl Target {
         Ok(Self {
             base: url.trim_end_matches('/').to_owned(),
             token,
-            actor: actor(),
+            note: note(),
         })
     }
 
@@ -79,7 +79,7 @@ impl Target {
         Self {
             base: format!("http://{}", SocketAddr::new(ip, address.port())),
             token,
-            actor: actor(),
+            note: note(),
         }
     }
 
@@ -100,8 +100,8 @@ impl Target {
         self.token.as_ref()
     }
 
-    pub(super) fn actor(&self) -> &str {
-        &self.actor
+    pub(super) fn note(&self) -> &str {
+        &self.note
     }
 }
 
@@ -143,8 +143,8 @@ fn server_section(
     }
 }
 
-/// Who acts, for the audit trail: the user of this shell.
-fn actor() -> String {
+/// What the audit trail shows as a note: the user of this shell.
+fn note() -> String {
     const NAME_CHARACTERS_MAX: usize = 64;
     let user = ["USER", "LOGNAME"]
         .into_iter()

@@ -91,13 +91,13 @@ pub static SERVER: Table = Table {
             "admin_token",
             SECRET,
             NONE,
-            "The bearer token of the admin API. Required where `admin_listen` is not a loopback address.",
+            "The bearer token of the admin API: it may do everything, and the audit trail calls it `admin`. Required where `admin_listen` is not a loopback address.",
         ),
         key(
-            "read_tokens",
-            "secrets",
+            "tokens",
+            "tables",
             NONE,
-            "Tokens that look at everything and change nothing, on the API and in the dashboard; up to 16. Needs `admin_token`.",
+            "Tokens beside `admin_token`, one `[[server.tokens]]` each; up to 64. Needs `admin_token`.",
         ),
         key(
             "state_key",
@@ -140,6 +140,33 @@ pub static SERVER: Table = Table {
             "table",
             "`{}`",
             "What a stranger may use up; see `[server.limits]`.",
+        ),
+    ],
+};
+
+/// `[[server.tokens]]`.
+pub static TOKEN: Table = Table {
+    header: "[[server.tokens]]",
+    help: "A token for the admin API and the dashboard, beside `admin_token`.",
+    keys: &[
+        key(
+            "name",
+            "name",
+            REQUIRED,
+            "What the audit trail calls whoever has the token. Not `admin` and not `local`, which are taken.",
+        ),
+        key("token", SECRET, REQUIRED, "The token, at least 16 characters."),
+        key(
+            "role",
+            "`read`, `operate`, `admin`",
+            REQUIRED,
+            "What it may do; the [guide](../guides/access.md) has the table.",
+        ),
+        key(
+            "sources",
+            "names",
+            "all",
+            "The only sources whose events, deliveries and figures it sees and changes. What cannot be limited to them is refused.",
         ),
     ],
 };
@@ -671,9 +698,10 @@ pub static TRACES: Table = Table {
 };
 
 /// Every table, in the order of the reference page.
-pub static ALL: [&Table; 13] = [
+pub static ALL: [&Table; 14] = [
     &SERVER,
     &LIMITS,
+    &TOKEN,
     &STORE,
     &SOURCE,
     &VERIFY,

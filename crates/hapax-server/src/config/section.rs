@@ -298,6 +298,38 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         None
     }
 
+    /// A list of tables (`[[path.name]]`), with the path of each.
+    pub(super) fn tables(&mut self, name: &str) -> Vec<(String, &'doc DeTable<'doc>)> {
+        self.ask(name);
+        let Some(value) = self.entries.get(name).copied() else {
+            return Vec::new();
+        };
+        let path = self.path(name);
+        let DeValue::Array(array) = value.get_ref() else {
+            let found = article(value.get_ref());
+            self.problem(
+                name,
+                format_args!("expected a list of tables, found {found}; write [[{path}]]"),
+            );
+            return Vec::new();
+        };
+        let mut tables = Vec::new();
+        for (index, item) in array.iter().enumerate() {
+            let item_path = format!("{path}.{index}");
+            let place = self.report.place_of(&item.span());
+            self.report.locate(&item_path, place);
+            match item.get_ref() {
+                DeValue::Table(table) => tables.push((item_path, table)),
+                other => {
+                    let found = article(other);
+                    self.report
+                        .problem(&item_path, format_args!("expected a table, found {found}"));
+                }
+            }
+        }
+        tables
+    }
+
     fn text_of(&mut self, path: &str, value: &Spanned<DeValue<'_>>) -> Option<String> {
         if let DeValue::String(text) = value.get_ref() {
             return Some(text.clone().into_owned());

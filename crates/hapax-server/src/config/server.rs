@@ -10,6 +10,7 @@ use super::limits::{self, Limits};
 use super::section::Section;
 use super::size::{format_size, parse_size};
 use super::store_url::StoreUrl;
+use super::tokens::{self, Token};
 use crate::http::ingest::keys::KeyServer;
 use crate::http::listen;
 
@@ -33,8 +34,8 @@ pub struct Server {
     pub admin_listen: SocketAddr,
     /// Its bearer token.
     pub admin_token: Option<Secret>,
-    /// Tokens that open what only reads.
-    pub read_tokens: Vec<Secret>,
+    /// Tokens with a name and a role.
+    pub tokens: Vec<Token>,
     /// What secrets are encrypted with that senders hand over, before they are stored.
     pub state_key: Option<Secret>,
     /// The largest body taken, in bytes, unless a source says otherwise.
@@ -54,9 +55,6 @@ pub struct Server {
 /// A shorter token can be guessed.
 pub const ADMIN_TOKEN_BYTES_MIN: usize = 16;
 
-/// Most tokens that only read: each is compared with what a caller sends.
-const READ_TOKENS_MAX: usize = 16;
-
 /// A shorter key can be guessed.
 const STATE_KEY_BYTES_MIN: usize = 32;
 
@@ -71,7 +69,7 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
     let listen = address(&mut section, "listen", 8080);
     let admin_listen = address(&mut section, "admin_listen", 8081);
     let admin_token = section.secret("admin_token");
-    let read_tokens = read_tokens(&mut section, admin_token.as_ref());
+    let tokens = tokens::read(&mut section, admin_token.as_ref());
     let state_key = section.secret("state_key");
     if state_key
         .as_ref()
@@ -105,7 +103,7 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
         listen,
         admin_listen,
         admin_token,
-        read_tokens,
+        tokens,
         state_key,
         body_limit: body_limit.unwrap_or(5 * 1024 * 1024),
         keep_alive,
@@ -114,45 +112,6 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
         key_server,
         limits,
     }
-}
-
-/// Tokens beside the admin token; each as hard to guess as that one, and none of them the same.
-fn read_tokens(section: &mut Section<'_, '_, '_>, admin_token: Option<&Secret>) -> Vec<Secret> {
-    let references = section.texts("read_tokens").unwrap_or_default();
-    if references.len() > READ_TOKENS_MAX {
-        let message = format!(
-            "there are {} tokens; at most {READ_TOKENS_MAX} are allowed",
-            references.len()
-        );
-        section.problem("read_tokens", message);
-    }
-    if !references.is_empty() && !section.has("admin_token") {
-        section.problem(
-            "read_tokens",
-            "without `admin_token` everybody on this machine may do everything; set one, such as \"env:HAPAX_ADMIN_TOKEN\"",
-        );
-    }
-    let mut tokens = Vec::new();
-    for (path, reference) in references {
-        let Some(token) = section.report.secret(&path, &reference) else {
-            continue;
-        };
-        if token.expose().len() < ADMIN_TOKEN_BYTES_MIN {
-            let message = format!(
-                "a token of fewer than {ADMIN_TOKEN_BYTES_MIN} characters can be guessed; `openssl rand -hex 32` prints \
-                 a good one"
-            );
-            section.report.problem(&path, message);
-        }
-        if admin_token == Some(&token) {
-            section.report.problem(
-                &path,
-                "this is the admin token, which changes everything; use another one",
-            );
-        }
-        tokens.push(token);
-    }
-    tokens
 }
 
 /// An admin listener that other machines reach is only as safe as its token.

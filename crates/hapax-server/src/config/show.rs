@@ -11,7 +11,8 @@ use super::duration::format_duration;
 use super::http_url::shown_url;
 use super::size::format_size;
 use super::{
-    Ack, Config, Destination, Events, Kind, Outbox, Receiver, ReceiverKind, Source, Sql, Statement, Traces,
+    Ack, Config, Destination, Events, Kind, Outbox, Receiver, ReceiverKind, Source, Sql, Statement, Token,
+    Traces,
 };
 use crate::alerts::{Rule, Unit};
 
@@ -109,10 +110,10 @@ impl Config {
         if server.admin_token.is_some() {
             values.push(("admin_token", self.hidden("server.admin_token")));
         }
-        if !server.read_tokens.is_empty() {
-            let tokens = (0..server.read_tokens.len())
-                .map(|index| self.hidden(&format!("server.read_tokens.{index}")));
-            values.push(("read_tokens", Value::Array(tokens.collect())));
+        if !server.tokens.is_empty() {
+            let tokens = server.tokens.iter().enumerate();
+            let tokens = tokens.map(|(index, token)| self.token_values(index, token));
+            values.push(("tokens", Value::Array(tokens.collect())));
         }
         if server.state_key.is_some() {
             values.push(("state_key", self.hidden("server.state_key")));
@@ -130,6 +131,21 @@ impl Config {
             path: "server".to_owned(),
             values,
         }
+    }
+
+    fn token_values(&self, index: usize, token: &Token) -> Value {
+        let mut values = toml::Table::new();
+        values.insert("name".to_owned(), token.name.clone().into());
+        values.insert(
+            "token".to_owned(),
+            self.hidden(&format!("server.tokens.{index}.token")),
+        );
+        values.insert("role".to_owned(), token.role.as_str().into());
+        if let Some(sources) = &token.sources {
+            let names = sources.iter().map(|name| name.as_str().into());
+            values.insert("sources".to_owned(), Value::Array(names.collect()));
+        }
+        Value::Table(values)
     }
 
     fn source_values(&self, name: &str, source: &Source) -> Shown {

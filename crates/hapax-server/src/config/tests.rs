@@ -121,11 +121,18 @@ headers = { authorization = "env:OTLP_TOKEN" }
 sample = 0.5
 service_name = "hooks"
 timeout = "2s"
+
+[[server.tokens]]
+name = "ci"
+token = "env:CI_TOKEN"
+role = "operate"
+sources = ["stripe"]
 "#;
 
 fn environment() -> Environment {
     Environment::with([
         ("TOKEN", "token-hunter2"),
+        ("CI_TOKEN", "token-of-ci-hunter2"),
         ("STATE_KEY", "state-key-hunter2-state-key-hunter2"),
         ("OTLP_TOKEN", "Bearer otlp-hunter2"),
         ("STRIPE_NEW", "whsec_hunter2"),

@@ -52,6 +52,28 @@ pub(super) fn router(state: &AdminState) -> Router<AdminState> {
         .merge(Router::new().route("/assets/{name}", get(assets::serve)))
 }
 
+/// Every path that takes a form, and those pages that are in the table of rights.
+#[cfg(test)]
+pub(in crate::http) const FORMS: [&str; 17] = [
+    "/events/{id}/replay",
+    "/events/{id}/conflicts/{hash}/release",
+    "/ledger/forget",
+    "/dead/replay",
+    "/dead/replay/start",
+    "/dead/discard",
+    "/dead/restore",
+    "/replays/{id}/cancel",
+    "/sources/{name}/registration",
+    "/outbox/{name}/rows/{id}/retry",
+    "/destinations/{name}/pause",
+    "/destinations/{name}/resume",
+    "/views",
+    "/views/delete",
+    "/login",
+    "/logout",
+    "/theme",
+];
+
 fn pages() -> Router<AdminState> {
     Router::new()
         .route("/events", get(events::page))

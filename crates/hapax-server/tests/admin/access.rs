@@ -1,6 +1,8 @@
 //! Who may use the API, and what it says to everybody else.
 
-use super::site::{Site, TOKEN};
+use hapax_server::config::Role;
+
+use super::site::{Site, TOKEN, token};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_right_token_opens_any_path_of_the_api() {
@@ -57,9 +59,7 @@ async fn without_a_token_other_names_and_other_pages_are_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reload_changes_the_token_at_once() {
     let site = Site::start().await;
-    let mut settings = site.settings.load().as_ref().clone();
-    settings.access.token = Some(hapax_core::Secret::new("another"));
-    site.settings.store(std::sync::Arc::new(settings));
+    site.admit("another", Vec::new());
     site.get("events").await.is_problem(401, "unauthorized");
     let events = site
         .send(
@@ -77,7 +77,11 @@ async fn the_audit_trail_names_who_acted() {
     let site = Site::start().await;
     site.post("destinations/billing/pause", "").await.ok();
     let bearer = format!("Bearer {TOKEN}");
-    let headers = [("authorization", bearer.as_str()), ("hapax-actor", "ada")];
+    let headers = [
+        ("authorization", bearer.as_str()),
+        ("hapax-actor", "ada"),
+        ("hapax-note", "ada"),
+    ];
     site.send("POST", "/api/v1/destinations/billing/resume", &headers, "")
         .await
         .ok();
@@ -86,13 +90,13 @@ async fn the_audit_trail_names_who_acted() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|one| (&one["who"], &one["action"]))
+        .map(|one| (&one["who"], &one["action"], &one["detail"]))
         .collect();
     assert_eq!(
         entries,
         [
-            (&"ada".into(), &"resume".into()),
-            (&"token".into(), &"pause".into())
+            (&"admin".into(), &"resume".into(), &"note: ada".into()),
+            (&"admin".into(), &"pause".into(), &"".into())
         ]
     );
     let first = site.get("audit?limit=1").await.ok();
@@ -103,7 +107,7 @@ async fn the_audit_trail_names_who_acted() {
     let unnamed = "x".repeat(129);
     let headers = [
         ("authorization", bearer.as_str()),
-        ("hapax-actor", unnamed.as_str()),
+        ("hapax-note", unnamed.as_str()),
     ];
     let refused = site
         .send("POST", "/api/v1/destinations/billing/resume", &headers, "")
@@ -166,9 +170,10 @@ async fn an_address_that_guesses_waits_and_is_told_how_long() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_read_token_reads_and_changes_nothing() {
     let site = Site::start().await;
-    let mut settings = site.settings.load().as_ref().clone();
-    settings.access.read_tokens = vec![hapax_core::Secret::new("a-reader-0123456789")];
-    site.settings.store(std::sync::Arc::new(settings));
+    site.admit(
+        TOKEN,
+        vec![token("reader", "a-reader-0123456789", Role::Read, None)],
+    );
     let reader = [("authorization", "Bearer a-reader-0123456789")];
     let events = site.send("GET", "/api/v1/events", &reader, "").await;
     assert_eq!(events.status, 200);
@@ -180,7 +185,7 @@ async fn a_read_token_reads_and_changes_nothing() {
     ] {
         site.send(method, path, &reader, "{}")
             .await
-            .is_problem(403, "read_only");
+            .is_problem(403, "role_too_low");
     }
     let places = site.get("destinations").await.ok();
     assert_eq!(places["destinations"][0]["paused"], serde_json::Value::Null);

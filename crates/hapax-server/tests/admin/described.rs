@@ -103,7 +103,10 @@ async fn the_document_says_which_codes_an_operation_answers() {
     };
     assert_eq!(codes("409"), json!(["replay_over"]));
     assert_eq!(codes("404"), json!(["replay_not_found"]));
-    assert_eq!(codes("403"), json!(["forbidden_origin", "read_only"]));
+    assert_eq!(
+        codes("403"),
+        json!(["forbidden_origin", "sources_limited", "role_too_low"])
+    );
     assert_eq!(document["openapi"], "3.1.0");
 }
 

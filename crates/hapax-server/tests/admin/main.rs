@@ -13,6 +13,7 @@ mod described;
 mod duplicates;
 mod events;
 mod ledger;
+mod limited;
 mod live;
 mod pages;
 mod places;

@@ -1,13 +1,15 @@
 //! The dashboard's doors: sessions, forms, headers. What pages look like is tested in a browser.
 
-use super::site::{Response, Site, TOKEN};
+use hapax_server::config::Role;
+
+use super::site::{Response, Site, TOKEN, token};
 
 /// Every path of the dashboard that asks who is there.
 const PAGES: [&str; 2] = ["/events", "/events?q=status:dead"];
 
 async fn sign_in(site: &Site, token: &str) -> String {
     let answer = site
-        .send("POST", "/login", &[], &format!("token={token}&name=Ada"))
+        .send("POST", "/login", &[], &format!("token={token}&note=Ada"))
         .await;
     assert_eq!(answer.status, 303, "{answer:?}");
     cookie_of(&answer)
@@ -30,9 +32,10 @@ fn form_token(page: &str) -> String {
 
 async fn with_reader() -> Site {
     let site = Site::start().await;
-    let mut settings = site.settings.load().as_ref().clone();
-    settings.access.read_tokens = vec![hapax_core::Secret::new("a-reader-0123456789")];
-    site.settings.store(std::sync::Arc::new(settings));
+    site.admit(
+        TOKEN,
+        vec![token("reader", "a-reader-0123456789", Role::Read, None)],
+    );
     site
 }
 
@@ -111,7 +114,7 @@ async fn signing_out_ends_the_session_even_for_who_kept_the_cookie() {
     let headers = [("cookie", cookie.as_str())];
     let page = site.send("GET", "/events", &headers, "").await;
     assert_eq!(page.status, 200);
-    assert!(text(&page).contains("Ada"));
+    assert!(text(&page).contains("Signed in as"));
     let body = format!("csrf={}", form_token(&text(&page)));
     let out = site.send("POST", "/logout", &headers, &body).await;
     assert_eq!(
@@ -124,14 +127,57 @@ async fn signing_out_ends_the_session_even_for_who_kept_the_cookie() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_signs_in_at_one_replica_is_known_at_another_and_signs_out_at_both() {
+    let site = Site::start().await;
+    let other = site.another_replica().await;
+    let (cookie, second) = (sign_in(&site, TOKEN).await, sign_in(&site, TOKEN).await);
+    let (headers, second) = ([("cookie", cookie.as_str())], [("cookie", second.as_str())]);
+    let page = Site::send_to(other, "GET", "/events", &headers, "").await;
+    assert_eq!(page.status, 200);
+    let body = format!("csrf={}", form_token(&text(&page)));
+    assert_eq!(
+        Site::send_to(other, "POST", "/logout", &headers, &body)
+            .await
+            .status,
+        303
+    );
+    assert_eq!(site.send("GET", "/events", &headers, "").await.status, 303);
+    let page = site.send("GET", "/events", &second, "").await;
+    assert_eq!(page.status, 200, "another session goes on");
+    let third = sign_in(&site, TOKEN).await;
+    let third = [("cookie", third.as_str())];
+    let body = format!("csrf={}&everywhere=yes", form_token(&text(&page)));
+    assert_eq!(site.send("POST", "/logout", &second, &body).await.status, 303);
+    for address in [site.address, other] {
+        assert_eq!(
+            Site::send_to(address, "GET", "/events", &third, "").await.status,
+            303
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_cannot_say_whose_a_session_is_lets_nobody_in() {
+    let site = Site::start().await;
+    let cookie = sign_in(&site, TOKEN).await;
+    let headers = [("cookie", cookie.as_str())];
+    let database = rusqlite::Connection::open(site.folder.path().join("hapax.db")).unwrap();
+    database
+        .execute("ALTER TABLE source_states RENAME TO moved", ())
+        .unwrap();
+    for path in ["/events", "/api/v1/events"] {
+        let answer = site.send("GET", path, &headers, "").await;
+        assert!(answer.status >= 500, "{path}: {answer:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_changed_token_ends_the_sessions_that_it_opened() {
     let site = Site::start().await;
     let cookie = sign_in(&site, TOKEN).await;
     let headers = [("cookie", cookie.as_str())];
     assert_eq!(site.send("GET", "/events", &headers, "").await.status, 200);
-    let mut settings = site.settings.load().as_ref().clone();
-    settings.access.token = Some(hapax_core::Secret::new("another"));
-    site.settings.store(std::sync::Arc::new(settings));
+    site.admit("another", Vec::new());
     assert_eq!(site.send("GET", "/events", &headers, "").await.status, 303);
 }
 
@@ -169,11 +215,11 @@ async fn who_may_only_read_sees_forms_that_do_nothing() {
     let cookie = sign_in(&site, "a-reader-0123456789").await;
     let headers = [("cookie", cookie.as_str())];
     let page = text(&site.send("GET", "/events?q=status:dead", &headers, "").await);
-    assert!(page.contains("read-only") && page.contains("<fieldset class=\"disabled\" disabled"));
+    assert!(page.contains("reader") && page.contains("<fieldset class=\"disabled\" disabled"));
     let body = format!("csrf={}&name=mine&q=status:dead", form_token(&page));
     let refused = site.send("POST", "/views", &headers, &body).await;
     assert_eq!(refused.status, 403);
-    assert!(text(&refused).contains("read_only"));
+    assert!(text(&refused).contains("role_too_low"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

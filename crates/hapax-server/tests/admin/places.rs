@@ -28,7 +28,7 @@ async fn a_destination_is_paused_by_name_or_id_and_resumed_once() {
         .ok();
     assert_eq!(
         (paused["by"].as_str(), paused["why"].as_str()),
-        (Some("token"), Some("moving"))
+        (Some("admin"), Some("moving"))
     );
     assert_eq!(
         site.get("destinations").await.ok()["destinations"][0]["paused"]["why"],

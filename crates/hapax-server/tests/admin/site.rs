@@ -9,11 +9,11 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use bytes::Bytes;
-use hapax_core::{Clock as _, ErrorClass, EventId, Headers, Leased, SystemClock, SystemRandom};
+use hapax_core::{Clock as _, ErrorClass, EventId, Headers, Leased, Secret, SystemClock, SystemRandom};
 use hapax_engine::{Accepted, Answer, Arrival, Engine, Limits, Parts, Reply, TokioRuntime, Transport};
-use hapax_server::config::{self, Environment};
+use hapax_server::config::{self, Environment, Role, Token};
 use hapax_server::destination::routing;
-use hapax_server::http::admin::{self, AdminState, Phase, Readiness, Settings};
+use hapax_server::http::admin::{self, Access, AdminState, Phase, Readiness, Settings};
 use hapax_server::telemetry::{Metrics, Tracer, Watch};
 use hapax_store_sqlite::{Options, SqliteStore};
 use serde_json::Value;
@@ -27,6 +27,16 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// The token of sites that have one.
 pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// A token beside the admin token.
+pub(crate) fn token(name: &str, value: &str, role: Role, sources: Option<&[&str]>) -> Token {
+    Token {
+        name: name.to_owned(),
+        token: Secret::new(value),
+        role,
+        sources: sources.map(|names| names.iter().map(|name| (*name).into()).collect()),
+    }
+}
 
 /// What every destination answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,6 +162,29 @@ impl Site {
         }
     }
 
+    /// Changes who may come in.
+    pub(crate) fn admit(&self, admin_token: &str, tokens: Vec<Token>) {
+        let mut settings = self.settings.load().as_ref().clone();
+        settings.access = Access::new(Some(Secret::new(admin_token)), tokens, self.address);
+        self.settings.store(Arc::new(settings));
+    }
+
+    /// The address of another process's admin port: the same store, and a memory of its own.
+    pub(crate) async fn another_replica(&self) -> SocketAddr {
+        let clock = Arc::new(SystemClock::default());
+        let state = AdminState::new(
+            self.engine.clone(),
+            self.settings.clone(),
+            Arc::new(Metrics::new(clock.clone())),
+            self.readiness.clone(),
+            clock.now(),
+        );
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move { axum::serve(listener, admin::router(state)).await });
+        address
+    }
+
     pub(crate) fn mood(&self, mood: Mood) {
         *self.destination.0.lock().unwrap() = mood;
     }
@@ -247,19 +280,30 @@ impl Site {
         headers: &[(&str, &str)],
         body: &str,
     ) -> Response {
+        Self::send_to(self.address, method, path, headers, body).await
+    }
+
+    /// The same to another port.
+    pub(crate) async fn send_to(
+        address: SocketAddr,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Response {
         let mut request = format!(
             "{method} {path} HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n",
             body.len()
         );
         if !headers.iter().any(|(name, _)| *name == "host") {
-            write!(request, "host: {}\r\n", self.address).unwrap();
+            write!(request, "host: {address}\r\n").unwrap();
         }
         for (name, value) in headers {
             write!(request, "{name}: {value}\r\n").unwrap();
         }
         request.push_str("\r\n");
         request.push_str(body);
-        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).await.unwrap();

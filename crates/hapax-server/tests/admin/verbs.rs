@@ -162,7 +162,7 @@ async fn a_replay_by_filters_counts_first_and_reports_at_the_end() {
     let (code, _, stderr) = run(&site, &["replay", "--source", "nobody"]).await;
     assert_eq!((code, stderr.trim()), (0, "no event matches: nothing to replay"));
     assert_eq!(run(&site, &["replay"]).await.0, 2);
-    assert_eq!(site.get("audit").await.ok()["audit"][0]["who"], "cli:ada");
+    assert_eq!(site.get("audit").await.ok()["audit"][0]["who"], "admin");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -196,7 +196,7 @@ async fn forget_pause_resume_and_stats_do_what_they_say() {
     let (code, _, stderr) = run(&site, &["pause", "billing", "--why", "moving"]).await;
     assert!(code == 0 && stderr.contains("hapax resume billing"), "{stderr}");
     let (_, stdout, _) = run(&site, &["stats"]).await;
-    assert!(stdout.contains("paused by cli:ada: moving"), "{stdout}");
+    assert!(stdout.contains("paused by admin: moving"), "{stdout}");
     assert_eq!(json(&site, &["resume", "billing"]).await["was_paused"], true);
     assert_eq!(json(&site, &["stats"]).await["sources"][2]["accepted"], 1);
     assert_eq!(run(&site, &["pause", "nowhere"]).await.0, 4);

@@ -8,6 +8,7 @@ mod files;
 mod keys;
 mod outbox_targets;
 mod postgres_tls;
+mod actors;
 mod report;
 mod same_body;
 mod stored_secrets;

@@ -18,14 +18,18 @@ The same as an OpenAPI 3.1 document: [openapi.json](openapi.json), served at `/a
 
 ## Access
 
-- With `server.admin_token`, every path under `/api/v1` needs `Authorization: Bearer TOKEN`. A token of
-  `server.read_tokens` opens what only reads; a change asked for with it is `read_only`. After several wrong tokens an
-  address has to wait (`too_many_attempts`).
+- With `server.admin_token`, every path under `/api/v1` needs `Authorization: Bearer TOKEN`: that token, or one of
+  `[[server.tokens]]`. After several wrong tokens an address has to wait (`too_many_attempts`).
+- Each path takes a role: `read`, `operate` or `admin`. A token with a lower role gets `role_too_low`.
+- A token with `sources` sees and changes only what belongs to them: what it asks for is narrowed, an event of another
+  source is not found, and what cannot be narrowed is `sources_limited`. A destination, with its figures and its dead
+  letters by group, belongs to them if no other source delivers to it. See [the guide](../guides/access.md).
 - Without a token the address must be loopback. Then the `Host` must be a loopback name or the admin address itself, and a
   request that changes something must not come from a web page of another origin.
 - A session of the dashboard opens what only reads, too: the live tail and the completion of queries are read by its
   script.
-- `Hapax-Actor: NAME` says who acts; the audit trail keeps it.
+- The audit trail names the token: `admin` for `server.admin_token`, `local` where there is none. `Hapax-Note: TEXT` adds a
+  note, up to 128 bytes; it proves nothing, and is shown as a note.
 - `/healthz`, `/readyz` and `/metrics` need no token. They show names and numbers, never what is inside an event.
 
 ## Conventions
@@ -36,8 +40,8 @@ The same as an OpenAPI 3.1 document: [openapi.json](openapi.json), served at `/a
 - Times are RFC 3339 in UTC. Ids are our UUIDs, except `event_id`, which is the sender's.
 - Unknown parameters and fields are refused, so that a misspelt filter never selects everything.
 - Errors are `application/problem+json` with a stable `code`; [errors.md](errors.md) lists them. Besides what stands
-  below, any path under `/api/v1` may answer `unauthorized`, `too_many_attempts`, `forbidden_origin`, `store_rejected`,
-  `store_damaged`, `store_unsupported`, `store_unavailable` and `overloaded`.
+  below, any path under `/api/v1` may answer `unauthorized`, `too_many_attempts`, `forbidden_origin`, `sources_limited`,
+  `store_rejected`, `store_damaged`, `store_unsupported`, `store_unavailable` and `overloaded`.
 - An answer takes at most 60 seconds, a body at most 1 MiB, and 64 live tails may be open.
 ";
 
@@ -46,14 +50,15 @@ pub(super) fn page() -> String {
     page.push_str(INTRODUCTION);
     let described = document();
     let chapters = chapters(&described);
-    page.push_str("\n## Paths\n\n| path | |\n|---|---|\n");
+    page.push_str("\n## Paths\n\n| path | role | |\n|---|---|---|\n");
     for operation in chapters.iter().flat_map(|chapter| &chapter.operations) {
         let _ = writeln!(
             page,
-            "| [`{} {}`](#{}) | {} |",
+            "| [`{} {}`](#{}) | {} | {} |",
             operation.method,
             operation.path,
             operation.id.to_ascii_lowercase(),
+            operation.role,
             operation.summary
         );
     }

@@ -106,16 +106,21 @@ const INGEST: [(&str, u16, &str); 24] = [
 
 /// What the admin API answers besides 2xx and the codes above.
 const ADMIN: [(&str, u16, &str); 25] = [
-    ("unauthorized", 401, "The bearer token is missing or wrong."),
+    (
+        "unauthorized",
+        401,
+        "The token is missing or wrong, or the session is over.",
+    ),
     (
         "forbidden_origin",
         403,
         "Without a token, the admin API answers only this machine.",
     ),
+    ("role_too_low", 403, "The caller's role does not allow this."),
     (
-        "read_only",
+        "sources_limited",
         403,
-        "The token may look at everything and change nothing.",
+        "The caller sees only some sources, and this is about others, or about all.",
     ),
     (
         "field_redacted",

@@ -33,33 +33,72 @@ fn a_token_that_can_be_guessed_is_refused_where_others_can_try() {
 }
 
 #[test]
-fn tokens_that_only_read_stand_beside_an_admin_token_and_differ_from_it() {
-    let admin = "[server]\nadmin_token = \"0123456789abcdef\"\nread_tokens = ";
+fn tokens_have_names_and_values_of_their_own_and_stand_beside_an_admin_token() {
+    let admin = "[server]\nadmin_token = \"0123456789abcdef\"\n";
+    let token = |name: &str, value: &str, more: &str| {
+        format!("[[server.tokens]]\nname = \"{name}\"\ntoken = \"{value}\"\nrole = \"read\"\n{more}")
+    };
+    let good = token("ci", "fedcba9876543210", "sources = [\"stripe\"]\n");
     assert!(
         problems(&format!(
-            "{admin}[\"fedcba9876543210\", \"another-0123456789\"]\n"
+            "{admin}{good}{}",
+            token("two", "another-0123456789", "")
         ))
         .is_empty()
     );
     for (tokens, problem) in [
-        ("[\"0123456789abcdef\"]", "this is the admin token"),
-        ("[\"short\"]", "can be guessed"),
-        ("[\"env:NOPE\"]", "the environment variable NOPE is not set"),
-        ("\"fedcba9876543210\"", "expected a list of texts"),
+        (
+            token("ci", "0123456789abcdef", ""),
+            "another token has the same value",
+        ),
+        (token("ci", "short", ""), "can be guessed"),
+        (
+            token("ci", "env:NOPE", ""),
+            "the environment variable NOPE is not set",
+        ),
+        (
+            token("admin", "fedcba9876543210", ""),
+            "somebody has this name already",
+        ),
+        (
+            token("local", "fedcba9876543210", ""),
+            "somebody has this name already",
+        ),
+        (
+            format!("{good}{}", token("ci", "another-0123456789", "")),
+            "somebody has this name already",
+        ),
+        (token("Ci", "fedcba9876543210", ""), "cannot be used"),
+        (
+            token("ci", "fedcba9876543210", "sources = []\n"),
+            "the list is empty",
+        ),
+        (
+            "[[server.tokens]]\nname = \"ci\"\ntoken = \"fedcba9876543210\"\n".to_owned(),
+            "`role` is missing",
+        ),
+        (good.replace("\"read\"", "\"reed\""), "did you mean"),
+        (
+            "tokens = \"fedcba9876543210\"\n".to_owned(),
+            "expected a list of tables",
+        ),
     ] {
-        let found = problems(&format!("{admin}{tokens}\n"));
+        let found = problems(&format!("{admin}{tokens}"));
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(
-            found[0].contains("server.read_tokens") && found[0].contains(problem),
+            found[0].contains("server.tokens") && found[0].contains(problem),
             "{found:?}"
         );
     }
-    let many = format!("{admin}{:?}\n", vec!["fedcba9876543210"; 17]);
-    assert!(problems(&many)[0].contains("at most 16"));
-    let alone = problems("[server]\nread_tokens = [\"fedcba9876543210\"]\n");
+    let alone = problems(&format!("[server]\n{good}"));
     assert!(alone[0].contains("without `admin_token`"), "{alone:?}");
-    let config = parsed(&format!("{admin}[\"fedcba9876543210\"]\n"));
-    assert!(!format!("{config:?}{}", config.to_toml()).contains("fedcba"));
+    let config = parsed(&format!("{admin}{good}"));
+    let shown = config.to_toml();
+    assert!(!format!("{config:?}{shown}").contains("fedcba"), "{shown}");
+    assert!(
+        shown.contains("name = \"ci\"") && shown.contains("sources = [\"stripe\"]"),
+        "{shown}"
+    );
 }
 
 #[test]

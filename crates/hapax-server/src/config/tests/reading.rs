@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::config::keys::{
-    ALERTS, ALL, BACKOFF, DESTINATION, LIMITS, OUTBOX, PARAM, RECEIVER, REDIS, SERVER, SOURCE, STORE, TRACES,
+    ALERTS, ALL, BACKOFF, DESTINATION, LIMITS, OUTBOX, PARAM, RECEIVER, REDIS, SERVER, SOURCE, STORE, TOKEN, TRACES,
 };
 
 #[test]
@@ -178,6 +178,7 @@ fn the_reader_asks_for_exactly_the_keys_of_the_table() {
     for table in [
         &SERVER,
         &LIMITS,
+        &TOKEN,
         &STORE,
         &SOURCE,
         &REDIS,

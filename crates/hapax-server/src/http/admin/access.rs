@@ -1,5 +1,8 @@
 //! Who may use the admin port: whoever has a token, or a session that one opened; without one, only this machine.
 //!
+//! [`guard`] stands before the API, `dashboard::wrap` before the pages; both put a [`Caller`] into the request, whose
+//! role is looked up in the one table of `rights`, and whose sources [`Narrowed`] narrows the service to.
+//!
 //! A server that listens on loopback without a token is still in reach of every web page that the
 //! operator's browser opens. Two checks close that: the `Host` must be a loopback name or the admin
 //! address itself, which a page that rebinds its own DNS name cannot claim; and a request that
@@ -9,53 +12,70 @@
 //! which cannot know the token), never what changes: that takes a token, or a form of a page with its own proof.
 
 mod backoff;
+mod caller;
 mod gate;
 mod origin;
-mod role;
+mod rights;
 mod session;
 mod token;
+mod visible;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use axum::extract::{FromRequestParts, Request, State};
+use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use hapax_core::Secret;
+use hapax_core::{Backend, Secret};
 use http::header::AUTHORIZATION;
-use http::request::Parts;
 use http::{Extensions, HeaderMap, Method};
 
-use super::fault::Fault;
+use super::fault::{Answer, Fault};
 use super::state::AdminState;
+use crate::config::{Role, Token};
 use crate::http::listen::Peer;
 
+pub(in crate::http) use caller::{Caller, checked_note};
 pub(in crate::http) use gate::Gate;
 pub(in crate::http) use origin::{check_origin, is_from_https};
-pub(in crate::http) use role::Role;
-pub(in crate::http) use session::{COOKIE_NAME, NAME_BYTES_MAX, SESSION_LIFE, Session, cookie};
+pub(in crate::http) use rights::{Right, right_for};
+pub(in crate::http) use session::{COOKIE_NAME, SESSION_LIFE, Session, cookie};
+pub(in crate::http) use visible::{Narrowed, VisibleSources};
 
-/// The header in which a client says who acts; it is recorded in the audit trail.
-pub const ACTOR_HEADER: &str = "hapax-actor";
-/// Longest name that the audit trail takes from a client.
-const ACTOR_BYTES_MAX: usize = 128;
+/// The header in which a client says something of whoever acts. It proves nothing, and is shown as a note.
+pub const NOTE_HEADER: &str = "hapax-note";
+/// Longest note that the audit trail takes from a client.
+pub(in crate::http) const NOTE_BYTES_MAX: usize = 128;
+/// The name of `server.admin_token` in the audit trail.
+const ADMIN: &str = "admin";
 
 /// What the configuration says about access.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// The token; none only where the admin address is loopback.
-    pub token: Option<Secret>,
-    /// Tokens that open what only reads.
-    pub read_tokens: Vec<Secret>,
+    /// Every token, the admin token first; none only where the admin address is loopback.
+    tokens: Vec<Token>,
     /// The admin address.
-    pub listen: SocketAddr,
+    pub(crate) listen: SocketAddr,
 }
 
 /// The middleware in front of every path under `/api/v1`.
-pub(super) async fn guard(State(state): State<AdminState>, request: Request, next: Next) -> Response {
-    let access = &state.settings.load().access;
-    let from = peer(request.extensions());
-    match access.check(&state.gate, request.method(), request.headers(), from) {
-        Ok(()) => next.run(request).await,
+pub(super) async fn guard(State(state): State<AdminState>, mut request: Request, next: Next) -> Response {
+    let settings = state.settings.load_full();
+    let asked = Asked {
+        method: request.method(),
+        headers: request.headers(),
+        from: peer(request.extensions()),
+    };
+    let store = &**state.engine.store();
+    let admitted = settings.access.admit(&state.gate, store, asked).await;
+    let checked = admitted.and_then(|caller| {
+        caller.check(request.method(), request.uri().path())?;
+        Ok(caller)
+    });
+    match checked {
+        Ok(caller) => {
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
         Err(fault) => fault.into_response(),
     }
 }
@@ -66,33 +86,55 @@ pub(in crate::http) fn peer(extensions: &Extensions) -> IpAddr {
     extensions.get::<Peer>().map_or(unknown, |peer| peer.0)
 }
 
+/// What is looked at of a request.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    method: &'a Method,
+    headers: &'a HeaderMap,
+    from: IpAddr,
+}
+
 impl Access {
-    fn check(&self, gate: &Gate, method: &Method, headers: &HeaderMap, from: IpAddr) -> Result<(), Fault> {
-        if self.token.is_none() {
-            return self.check_local(method, headers);
-        }
-        let role = match headers.get(AUTHORIZATION) {
-            Some(value) => {
-                let given = token::bearer(value.as_bytes()).unwrap_or_default();
-                gate.try_token(self, given, from)?
-            }
-            None => self.session_role(gate, method, headers)?,
-        };
-        match role {
-            Role::ReadOnly if !method.is_safe() => Err(Fault::read_only()),
-            Role::Admin | Role::ReadOnly => Ok(()),
+    /// With the admin token and those beside it.
+    pub fn new(admin_token: Option<Secret>, tokens: Vec<Token>, listen: SocketAddr) -> Self {
+        let admin = admin_token.map(|token| Token {
+            name: ADMIN.to_owned(),
+            token,
+            role: Role::Admin,
+            sources: None,
+        });
+        Self {
+            tokens: admin.into_iter().chain(tokens).collect(),
+            listen,
         }
     }
 
-    /// What a request that was let in may do.
-    fn role(&self, gate: &Gate, headers: &HeaderMap, from: IpAddr) -> Result<Role, Fault> {
-        if self.token.is_none() {
-            return Ok(Role::Admin);
+    /// Whether nobody on this machine needs a token.
+    pub(in crate::http) const fn is_open(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
+    /// Who asks.
+    async fn admit(&self, gate: &Gate, store: &dyn Backend, asked: Asked<'_>) -> Answer<Caller> {
+        let note = caller::note(asked.headers)?;
+        if self.is_open() {
+            self.check_local(asked.method, asked.headers)?;
+            return Ok(Caller::local(note));
         }
-        match headers.get(AUTHORIZATION) {
-            Some(value) => gate.try_token(self, token::bearer(value.as_bytes()).unwrap_or_default(), from),
-            None => self.session_role(gate, &Method::GET, headers),
+        if let Some(value) = asked.headers.get(AUTHORIZATION) {
+            let given = token::bearer(value.as_bytes()).unwrap_or_default();
+            let token = gate.try_token(self, given, asked.from)?;
+            return Ok(Caller::of(token, note));
         }
+        let session = match asked.method.is_safe() {
+            true => gate.session(self, store, asked.headers).await?,
+            false => None,
+        };
+        session.map(|opened| opened.caller).ok_or_else(|| {
+            Fault::unauthorized(
+                "send `Authorization: Bearer TOKEN` with server.admin_token's value, or a token of [[server.tokens]]",
+            )
+        })
     }
 
     fn check_local(&self, method: &Method, headers: &HeaderMap) -> Result<(), Fault> {
@@ -103,58 +145,15 @@ impl Access {
             check_origin(headers)
         }
     }
-
-    fn session_role(&self, gate: &Gate, method: &Method, headers: &HeaderMap) -> Result<Role, Fault> {
-        let session = gate.session(self, headers).filter(|_| method.is_safe());
-        session.map(|opened| opened.role).ok_or_else(|| {
-            Fault::unauthorized("send `Authorization: Bearer TOKEN` with server.admin_token's value")
-        })
-    }
-}
-
-/// Who asks, where what is answered depends on what they may do.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Asking(pub(super) Role);
-
-impl FromRequestParts<AdminState> for Asking {
-    type Rejection = Fault;
-
-    async fn from_request_parts(parts: &mut Parts, state: &AdminState) -> Result<Self, Fault> {
-        let access = &state.settings.load().access;
-        access
-            .role(&state.gate, &parts.headers, peer(&parts.extensions))
-            .map(Self)
-    }
-}
-
-/// Who acts, for the audit trail: what the client says, else how it was let in.
-#[derive(Clone, Debug)]
-pub(in crate::http) struct Actor(pub(in crate::http) String);
-
-impl FromRequestParts<AdminState> for Actor {
-    type Rejection = Fault;
-
-    async fn from_request_parts(parts: &mut Parts, state: &AdminState) -> Result<Self, Fault> {
-        let Some(value) = parts.headers.get(ACTOR_HEADER) else {
-            let by = if state.settings.load().access.token.is_some() {
-                "token"
-            } else {
-                "local"
-            };
-            return Ok(Self(by.to_owned()));
-        };
-        let name = std::str::from_utf8(value.as_bytes()).unwrap_or_default().trim();
-        if name.is_empty() || name.len() > ACTOR_BYTES_MAX || name.chars().any(char::is_control) {
-            return Err(Fault::invalid_parameter(format!(
-                "`{ACTOR_HEADER}` has to be a name of at most {ACTOR_BYTES_MAX} bytes without control characters"
-            )));
-        }
-        Ok(Self(name.to_owned()))
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use hapax_core::SystemClock;
+    use hapax_store_sqlite::{Options, SqliteStore};
+
     use super::*;
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -166,21 +165,62 @@ mod tests {
             .collect()
     }
 
-    fn open() -> Access {
-        Access {
-            token: None,
-            read_tokens: Vec::new(),
-            listen: "127.0.0.1:8081".parse().unwrap(),
+    /// A door, its memory and where its sessions are.
+    struct Door {
+        access: Access,
+        gate: Gate,
+        store: SqliteStore,
+        _folder: tempfile::TempDir,
+    }
+
+    impl Door {
+        fn open() -> Self {
+            Self::with(None, Vec::new())
+        }
+
+        fn locked() -> Self {
+            Self::with(Some(Secret::new("right")), Vec::new())
+        }
+
+        fn with(admin: Option<Secret>, tokens: Vec<Token>) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let options = Options::new(Arc::new(SystemClock::default()));
+            Self {
+                access: Access::new(admin, tokens, "127.0.0.1:8081".parse().unwrap()),
+                gate: Gate::new(),
+                store: SqliteStore::open(&folder.path().join("hapax.db"), options).unwrap(),
+                _folder: folder,
+            }
+        }
+
+        async fn ask_from(&self, from: IpAddr, method: &Method, headers: &HeaderMap) -> Answer<Caller> {
+            let asked = Asked {
+                method,
+                headers,
+                from,
+            };
+            self.access.admit(&self.gate, &self.store, asked).await
+        }
+
+        /// The name of whoever is let in, or the code of the refusal.
+        async fn ask(&self, method: &Method, pairs: &[(&'static str, &str)]) -> String {
+            match self.ask_from(HERE, method, &headers(pairs)).await {
+                Ok(caller) => caller.actor.name,
+                Err(fault) => fault.code().to_owned(),
+            }
+        }
+
+        async fn sign_in(&self) -> String {
+            let signed_in = self
+                .gate
+                .sign_in(&self.access, &self.store, "right", String::new(), HERE);
+            format!("{COOKIE_NAME}={}", signed_in.await.unwrap())
         }
     }
 
-    /// Behind a gate that has seen nothing.
-    fn check(access: &Access, method: &Method, headers: &HeaderMap) -> Result<(), Fault> {
-        access.check(&Gate::new(), method, headers, HERE)
-    }
-
-    #[test]
-    fn without_a_token_only_names_of_this_machine_are_answered() {
+    #[tokio::test]
+    async fn without_a_token_only_names_of_this_machine_are_answered() {
+        let door = Door::open();
         for host in [
             "localhost",
             "LOCALHOST:8081",
@@ -189,11 +229,7 @@ mod tests {
             "[::1]:8081",
             "[::1]",
         ] {
-            assert_eq!(
-                check(&open(), &Method::GET, &headers(&[("host", host)])),
-                Ok(()),
-                "{host}"
-            );
+            assert_eq!(door.ask(&Method::GET, &[("host", host)]).await, "local", "{host}");
         }
         for host in [
             "",
@@ -203,13 +239,14 @@ mod tests {
             "10.0.0.1",
             "[::2]",
         ] {
-            let fault = check(&open(), &Method::GET, &headers(&[("host", host)])).unwrap_err();
-            assert_eq!(fault.code(), "forbidden_origin", "{host}");
+            let refused = door.ask(&Method::GET, &[("host", host)]).await;
+            assert_eq!(refused, "forbidden_origin", "{host}");
         }
     }
 
-    #[test]
-    fn without_a_token_a_page_of_another_origin_changes_nothing() {
+    #[tokio::test]
+    async fn without_a_token_a_page_of_another_origin_changes_nothing() {
+        let door = Door::open();
         let host = ("host", "localhost:8081");
         let refused = [
             [host, ("origin", "https://evil.example")],
@@ -219,8 +256,11 @@ mod tests {
             [host, ("sec-fetch-site", "same-site")],
         ];
         for pairs in refused {
-            let fault = check(&open(), &Method::POST, &headers(&pairs)).unwrap_err();
-            assert_eq!(fault.code(), "forbidden_origin", "{pairs:?}");
+            assert_eq!(
+                door.ask(&Method::POST, &pairs).await,
+                "forbidden_origin",
+                "{pairs:?}"
+            );
         }
         let allowed = [
             vec![host],
@@ -232,27 +272,17 @@ mod tests {
             ],
         ];
         for pairs in allowed {
-            assert_eq!(
-                check(&open(), &Method::DELETE, &headers(&pairs)),
-                Ok(()),
-                "{pairs:?}"
-            );
+            assert_eq!(door.ask(&Method::DELETE, &pairs).await, "local", "{pairs:?}");
         }
     }
 
-    #[test]
-    fn with_a_token_nothing_else_opens() {
-        let access = Access {
-            token: Some(Secret::new("right")),
-            ..open()
-        };
-        let check =
-            |pairs: &[(&'static str, &str)]| super::tests::check(&access, &Method::GET, &headers(pairs));
-        assert_eq!(check(&[("authorization", "Bearer right")]), Ok(()));
-        assert_eq!(
-            check(&[("authorization", "bearer right"), ("host", "anything")]),
-            Ok(())
-        );
+    #[tokio::test]
+    async fn with_a_token_nothing_else_opens() {
+        let door = Door::locked();
+        for value in ["Bearer right", "bearer right"] {
+            let pairs = [("authorization", value), ("host", "anything")];
+            assert_eq!(door.ask(&Method::GET, &pairs).await, "admin");
+        }
         for value in [
             "Bearer wrong",
             "Bearer righ",
@@ -262,75 +292,77 @@ mod tests {
             "right",
             "",
         ] {
-            assert_eq!(
-                check(&[("authorization", value)]).unwrap_err().code(),
-                "unauthorized",
-                "{value}"
-            );
+            let door = Door::locked();
+            let refused = door.ask(&Method::GET, &[("authorization", value)]).await;
+            assert_eq!(refused, "unauthorized", "{value}");
         }
+        let nothing = door.ask(&Method::GET, &[("host", "localhost")]).await;
+        assert_eq!(nothing, "unauthorized");
+    }
+
+    #[tokio::test]
+    async fn a_role_may_do_what_the_roles_below_it_may() {
+        let tokens = [("reader", Role::Read), ("operator", Role::Operate)].map(|(name, role)| Token {
+            name: name.to_owned(),
+            token: Secret::new(name),
+            role,
+            sources: None,
+        });
+        let door = Door::with(Some(Secret::new("right")), tokens.into());
+        let may = async |token: &str, method: Method, path: &str| {
+            let bearer = headers(&[("authorization", &format!("Bearer {token}"))]);
+            let caller = door.ask_from(HERE, &method, &bearer).await.unwrap();
+            caller.check(&method, path).map_err(|fault| fault.code())
+        };
+        let (look, pause, forget) = ("/events", "/destinations/a/pause", "/ledger/a/b");
+        for token in ["reader", "operator", "right"] {
+            assert_eq!(may(token, Method::GET, look).await, Ok(()));
+        }
+        for token in ["operator", "right"] {
+            assert_eq!(may(token, Method::POST, pause).await, Ok(()));
+        }
+        assert_eq!(may("reader", Method::POST, pause).await, Err("role_too_low"));
+        assert_eq!(may("operator", Method::DELETE, forget).await, Err("role_too_low"));
+        assert_eq!(may("right", Method::DELETE, forget).await, Ok(()));
+    }
+
+    #[tokio::test]
+    async fn a_session_opens_what_only_reads_and_never_what_changes() {
+        let door = Door::locked();
+        let cookie = door.sign_in().await;
+        assert_eq!(door.ask(&Method::GET, &[("cookie", &cookie)]).await, "admin");
         assert_eq!(
-            check(&[("host", "localhost")]).unwrap_err().code(),
+            door.ask(&Method::POST, &[("cookie", &cookie)]).await,
             "unauthorized"
         );
     }
 
-    #[test]
-    fn a_read_token_opens_what_only_reads() {
-        let access = Access {
-            token: Some(Secret::new("right")),
-            read_tokens: vec![Secret::new("reader"), Secret::new("second")],
-            ..open()
-        };
-        for token in ["reader", "second"] {
-            let bearer = headers(&[("authorization", &format!("Bearer {token}"))]);
-            for method in [Method::GET, Method::HEAD, Method::OPTIONS] {
-                assert_eq!(check(&access, &method, &bearer), Ok(()));
-            }
-            for method in [Method::POST, Method::PUT, Method::DELETE, Method::PATCH] {
-                assert_eq!(check(&access, &method, &bearer).unwrap_err().code(), "read_only");
-            }
+    #[tokio::test]
+    async fn a_note_is_short_and_can_be_read() {
+        let door = Door::open();
+        let long = "x".repeat(NOTE_BYTES_MAX + 1);
+        for (note, expected) in [("ada", "local"), (long.as_str(), "invalid_parameter")] {
+            let pairs = [("host", "localhost"), (NOTE_HEADER, note)];
+            assert_eq!(door.ask(&Method::GET, &pairs).await, expected, "{note}");
         }
     }
 
-    #[test]
-    fn a_session_opens_what_only_reads_and_never_what_changes() {
-        let access = Access {
-            token: Some(Secret::new("right")),
-            ..open()
-        };
-        let gate = Gate::new();
-        let cookie = gate.sign_in(&access, "right", "Ada", HERE).unwrap();
-        let with = headers(&[("cookie", &format!("{COOKIE_NAME}={cookie}"))]);
-        assert_eq!(access.check(&gate, &Method::GET, &with, HERE), Ok(()));
-        let refused = access.check(&gate, &Method::POST, &with, HERE).unwrap_err();
-        assert_eq!(refused.code(), "unauthorized");
-    }
-
-    #[test]
-    fn an_address_that_guesses_is_told_to_wait_and_its_sessions_go_on() {
-        let access = Access {
-            token: Some(Secret::new("right")),
-            ..open()
-        };
-        let gate = Gate::new();
-        let cookie = gate.sign_in(&access, "right", "", HERE).unwrap();
-        let bearer = |token: &str| headers(&[("authorization", &format!("Bearer {token}"))]);
+    #[tokio::test]
+    async fn an_address_that_guesses_is_told_to_wait_and_its_sessions_go_on() {
+        let door = Door::locked();
+        let cookie = door.sign_in().await;
         for _ in 0..6 {
-            let refused = access
-                .check(&gate, &Method::GET, &bearer("wrong"), HERE)
-                .unwrap_err();
-            assert_eq!(refused.code(), "unauthorized");
+            let refused = door.ask(&Method::GET, &[("authorization", "Bearer wrong")]).await;
+            assert_eq!(refused, "unauthorized");
         }
-        let refused = access
-            .check(&gate, &Method::GET, &bearer("right"), HERE)
-            .unwrap_err();
-        assert_eq!(refused.code(), "too_many_attempts");
-        let session = headers(&[("cookie", &format!("{COOKIE_NAME}={cookie}"))]);
-        assert_eq!(access.check(&gate, &Method::GET, &session, HERE), Ok(()));
+        let right = [("authorization", "Bearer right")];
+        assert_eq!(door.ask(&Method::GET, &right).await, "too_many_attempts");
+        assert_eq!(door.ask(&Method::GET, &[("cookie", &cookie)]).await, "admin");
         let elsewhere = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
-        assert_eq!(
-            access.check(&gate, &Method::GET, &bearer("right"), elsewhere),
-            Ok(())
+        assert!(
+            door.ask_from(elsewhere, &Method::GET, &headers(&right))
+                .await
+                .is_ok()
         );
     }
 }

@@ -1,19 +1,19 @@
 //! `GET alerts`, `POST alerts/test`: what fires, and whether those who are told can be reached.
 
 use axum::Json;
-use axum::extract::State;
-use hapax_core::store::AuditEntry;
+use hapax_core::store::Actor;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::access::Actor;
+use super::access::{Caller, Narrowed};
 use super::extract::Sent;
 use super::fault::{Answer, Fault, Missing};
 use super::state::AdminState;
 use super::views::{
     AlertReceiverView, AlertRuleView, AlertTestView, AlertTestedView, AlertView, AlertsView, UndeliveredView,
 };
-use crate::alerts::{Alert, Tested};
+use crate::alerts::{About, Alert, Tested};
+use crate::outbox::full_name;
 
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -27,7 +27,7 @@ pub(super) struct Wanted {
 /// Lists what fires, the rules that are judged, and who is told.
 #[utoipa::path(get, path = "/alerts", operation_id = "listAlerts", tag = "stats",
     responses((status = 200, description = "The alerts.", body = AlertsView)))]
-pub(super) async fn list(State(state): State<AdminState>) -> Answer<Json<AlertsView>> {
+pub(super) async fn list(Narrowed(state): Narrowed) -> Answer<Json<AlertsView>> {
     all(&state).await.map(Json)
 }
 
@@ -38,11 +38,13 @@ pub(super) async fn list(State(state): State<AdminState>) -> Answer<Json<AlertsV
     extensions(("x-problems" = json!(["malformed_body", "body_too_large", "unknown_receiver"])))
 )]
 pub(super) async fn test(
-    State(state): State<AdminState>,
-    Actor(who): Actor,
+    Narrowed(state): Narrowed,
+    caller: Caller,
     Sent(wanted): Sent<Wanted>,
 ) -> Answer<Json<AlertTestView>> {
-    tested(&state, wanted.receiver.as_deref(), who).await.map(Json)
+    tested(&state, wanted.receiver.as_deref(), &caller.actor)
+        .await
+        .map(Json)
 }
 
 /// What fires, what is judged, who is told.
@@ -51,7 +53,13 @@ pub(in crate::http) async fn all(state: &AdminState) -> Answer<AlertsView> {
         return Ok(AlertsView::default());
     };
     Ok(AlertsView {
-        alerts: alerts.all().await?.into_iter().map(show).collect(),
+        alerts: alerts
+            .all()
+            .await?
+            .into_iter()
+            .filter(|alert| is_visible(state, alert))
+            .map(show)
+            .collect(),
         rules: alerts
             .limits()
             .into_iter()
@@ -72,18 +80,25 @@ pub(in crate::http) async fn all(state: &AdminState) -> Answer<AlertsView> {
     })
 }
 
-async fn tested(state: &AdminState, receiver: Option<&str>, who: String) -> Answer<AlertTestView> {
+/// Whether an alert is about what the caller sees.
+pub(super) fn is_visible(state: &AdminState, alert: &Alert) -> bool {
+    let (settings, name) = (state.settings.load(), alert.subject.as_str());
+    state.visible.is_all()
+        || match alert.rule.about() {
+            About::Source => state.visible.sees(name),
+            About::Destination => settings.destination(name).is_ok(),
+            About::Outbox => state.visible.sees(&full_name(name)),
+            About::Store => false,
+        }
+}
+
+async fn tested(state: &AdminState, receiver: Option<&str>, who: &Actor) -> Answer<AlertTestView> {
     let Some(alerts) = &state.alerts else {
         return Ok(AlertTestView::default());
     };
     let results = alerts.test(receiver).await;
     let results = results.map_err(|unknown| Fault::not_found(Missing::Receiver, unknown.to_string()))?;
-    let entry = AuditEntry {
-        who,
-        action: "alerts.test".to_owned(),
-        subject: receiver.unwrap_or("all receivers").to_owned(),
-        detail: String::new(),
-    };
+    let entry = who.entry("alerts.test", receiver.unwrap_or("all receivers"), "");
     state.engine.store().record(entry).await?;
     Ok(AlertTestView {
         results: results.into_iter().map(result).collect(),

@@ -1,11 +1,11 @@
 //! `GET audit`: who did what, newest first.
 
 use axum::Json;
-use axum::extract::State;
 use hapax_core::store::Cursor;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::access::Narrowed;
 use super::extract::{Asked, cursor, cursor_text, limit};
 use super::fault::Answer;
 use super::state::AdminState;
@@ -30,7 +30,7 @@ pub(super) struct PageParameters {
     extensions(("x-problems" = json!(["invalid_parameter"])))
 )]
 pub(super) async fn list(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     Asked(asked): Asked<PageParameters>,
 ) -> Answer<Json<AuditPageView>> {
     let (after, limit) = (cursor(asked.cursor.as_deref())?, limit(asked.limit)?);

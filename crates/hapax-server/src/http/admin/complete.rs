@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use axum::Json;
-use axum::extract::State;
 use hapax_core::store::EventQuery;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::access::Narrowed;
+use super::events;
 use super::extract::{Asked, PAGE_MAX};
 use super::fault::{Answer, Fault};
 use super::filter;
@@ -31,7 +32,7 @@ pub(in crate::http) struct Typed {
     extensions(("x-problems" = json!(["invalid_parameter"])))
 )]
 pub(super) async fn complete(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     Asked(typed): Asked<Typed>,
 ) -> Answer<Json<CompletionView>> {
     completion(&state, &typed.q).await.map(Json)
@@ -87,12 +88,8 @@ fn pointers(settings: &Settings) -> Vec<String> {
 
 /// The types of the newest events: what somebody looks for is mostly among them.
 async fn types(state: &AdminState) -> Answer<Vec<String>> {
-    let page = state
-        .engine
-        .store()
-        .list(&EventQuery::default(), None, PAGE_MAX)
-        .await?;
-    let types: BTreeSet<String> = page
+    let found = events::search(state, &EventQuery::default(), None, PAGE_MAX).await?;
+    let types: BTreeSet<String> = found
         .events
         .into_iter()
         .filter_map(|event| event.event_type)

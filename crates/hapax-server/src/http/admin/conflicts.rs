@@ -1,12 +1,11 @@
 //! `GET events/{id}/conflicts/{hash}/payload` and `POST …/release`: other bodies under a known id.
 
 use axum::Json;
-use axum::extract::State;
 use axum::response::Response;
-use hapax_core::store::Variant;
+use hapax_core::store::{Actor, Variant};
 use hapax_core::{BodyHash, EventId};
 
-use super::access::{Actor, Asking, Role};
+use super::access::{Caller, Narrowed};
 use super::diff;
 use super::events::{self, raw};
 use super::extract::{Named, body_hash, event_id};
@@ -14,6 +13,7 @@ use super::fault::{Answer, Fault, Missing};
 use super::sight;
 use super::state::AdminState;
 use super::views::{DiffView, ReleasedView};
+use crate::config::Role;
 use crate::telemetry::lines;
 
 /// Gives another body that came under the id of an event, byte for byte but for the fields that its source redacts.
@@ -23,11 +23,11 @@ use crate::telemetry::lines;
     extensions(("x-problems" = json!(["invalid_parameter", "conflict_not_found"])))
 )]
 pub(super) async fn payload(
-    State(state): State<AdminState>,
-    Asking(role): Asking,
+    Narrowed(state): Narrowed,
+    caller: Caller,
     Named((id, hash)): Named<(String, String)>,
 ) -> Answer<Response> {
-    let variant = visible(&state, role, event_id(&id)?, body_hash(&hash)?).await?;
+    let variant = visible(&state, caller.role, event_id(&id)?, body_hash(&hash)?).await?;
     let variant = variant.ok_or_else(|| missing(&id, &hash))?;
     Ok(raw(&variant.headers, variant.body))
 }
@@ -41,11 +41,11 @@ pub(super) async fn payload(
     extensions(("x-problems" = json!(["invalid_parameter", "conflict_not_found", "unknown_source", "rate_limited"])))
 )]
 pub(super) async fn release(
-    State(state): State<AdminState>,
-    Actor(who): Actor,
+    Narrowed(state): Narrowed,
+    caller: Caller,
     Named((id, hash)): Named<(String, String)>,
 ) -> Answer<Json<ReleasedView>> {
-    released(&state, &id, &hash, &who).await.map(Json)
+    released(&state, &id, &hash, &caller.actor).await.map(Json)
 }
 
 /// Compares another body that came under the id of an event with the first one, line by line.
@@ -56,25 +56,25 @@ pub(super) async fn release(
     extensions(("x-problems" = json!(["invalid_parameter", "event_not_found", "conflict_not_found"])))
 )]
 pub(super) async fn compare(
-    State(state): State<AdminState>,
-    Asking(role): Asking,
+    Narrowed(state): Narrowed,
+    caller: Caller,
     Named((id, hash)): Named<(String, String)>,
 ) -> Answer<Json<DiffView>> {
     let (first, raw_hash) = (event_id(&id)?, body_hash(&hash)?);
-    let record = events::visible(&state, role, first).await?;
-    let variant = visible(&state, role, first, raw_hash).await?;
+    let record = events::visible(&state, caller.role, first).await?;
+    let variant = visible(&state, caller.role, first, raw_hash).await?;
     let variant = variant.ok_or_else(|| missing(&id, &hash))?;
     Ok(Json(diff::of(&record.event.body, &variant.body)))
 }
 
-/// A quarantined body as this role may see it.
+/// A quarantined body as the caller may see it.
 pub(in crate::http) async fn visible(
     state: &AdminState,
     role: Role,
     first: EventId,
     raw_hash: BodyHash,
 ) -> Answer<Option<Variant>> {
-    let variant = state.engine.store().conflict(first, raw_hash).await?;
+    let variant = find(state, first, raw_hash).await?;
     Ok(variant.map(|variant| sight::variant(&state.settings.load(), role, variant)))
 }
 
@@ -83,19 +83,28 @@ pub(in crate::http) async fn released(
     state: &AdminState,
     id: &str,
     hash: &str,
-    who: &str,
+    who: &Actor,
 ) -> Answer<ReleasedView> {
     let (first, raw_hash) = (event_id(id)?, body_hash(hash)?);
+    find(state, first, raw_hash)
+        .await?
+        .ok_or_else(|| missing(id, hash))?;
     let released = state.engine.release_conflict(first, raw_hash, who).await?;
     let released = released.ok_or_else(|| missing(id, hash))?;
     // Whoever is refused here may ask again: doing it twice makes one event.
     let record = events::record(state, released).await?;
-    lines::released(&record.event, first, who);
+    lines::released(&record.event, first, &who.name);
     Ok(ReleasedView {
         first,
         body_sha256: raw_hash.to_string(),
         id: released,
     })
+}
+
+/// A quarantined body of a source that the caller sees.
+async fn find(state: &AdminState, first: EventId, raw_hash: BodyHash) -> Answer<Option<Variant>> {
+    let variant = state.engine.store().conflict(first, raw_hash).await?;
+    Ok(variant.filter(|variant| state.visible.sees(variant.source.as_str())))
 }
 
 fn missing(id: &str, hash: &str) -> Fault {

@@ -1,18 +1,17 @@
 //! `GET events/{id}/copy`: an event as something to run.
 
-use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use hapax_core::{Clock as _, SystemClock};
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::access::Asking;
+use super::access::{Caller, Narrowed};
 use super::copy::{self, CopyAs};
 use super::events;
 use super::extract::{Asked, Named, event_id};
-use super::fault::{Answer, Fault};
-use super::state::AdminState;
+use super::fault::Answer;
+use crate::config::Role;
 
 /// What to make of it.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -28,22 +27,22 @@ pub(super) struct CopyParameters {
 /// Makes a request of an event that is signed anew, or a test that delivers it twice.
 ///
 /// The body is exact to the byte, but for the fields that its source redacts. The re-signed request holds a signature,
-/// so that a token that may only read does not get it. No secret of a source is ever in it.
+/// so that it takes the role `operate`. No secret of a source is ever in it.
 #[utoipa::path(get, path = "/events/{id}/copy", operation_id = "copyEvent", tag = "events",
     params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid"), CopyParameters),
     responses((status = 200, description = "The text of it.", content_type = "text/plain", body = String)),
-    extensions(("x-problems" = json!(["invalid_parameter", "event_not_found", "read_only"])))
+    extensions(("x-problems" = json!(["invalid_parameter", "event_not_found", "role_too_low"])))
 )]
 pub(super) async fn copy(
-    State(state): State<AdminState>,
-    Asking(role): Asking,
+    Narrowed(state): Narrowed,
+    caller: Caller,
     Named(id): Named<String>,
     Asked(asked): Asked<CopyParameters>,
 ) -> Answer<Response> {
-    if asked.copy_as == CopyAs::Curl && !role.can_see_proofs() {
-        return Err(Fault::read_only());
+    if asked.copy_as == CopyAs::Curl {
+        caller.check_role(Role::Operate)?;
     }
-    let record = events::visible(&state, role, event_id(&id)?).await?;
+    let record = events::visible(&state, caller.role, event_id(&id)?).await?;
     let text = copy::text(&state, &record, asked.copy_as, SystemClock::default().now())?;
     let headers = [
         (CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()),

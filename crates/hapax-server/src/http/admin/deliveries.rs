@@ -4,17 +4,19 @@
 //! more. Nothing is deleted before its time, so that restoring undoes it for as long as
 //! `dead_retention` keeps the dead letter.
 
+use std::collections::HashMap;
+
 use axum::Json;
-use axum::extract::State;
-use hapax_core::store::{Cursor, DeadQuery, Disposal};
+use hapax_core::store::{Actor, Cursor, DeadQuery, DeliveryView, Disposal};
 use hapax_core::{DeliveryState, DestinationId, EventId};
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 use utoipa::ToSchema;
 
-use super::access::Actor;
+use super::access::{Caller, Narrowed};
+use super::events;
 use super::extract::{Asked, PAGE_MAX, Sent, cursor, cursor_text, limit};
-use super::fault::{Answer, Fault, Missing};
+use super::fault::{Answer, Fault};
 use super::show::{self, Names};
 use super::state::AdminState;
 use super::views::{DeadGroupsView, DeliveriesView, DisposedView};
@@ -101,7 +103,7 @@ struct Query {
     extensions(("x-problems" = json!(["invalid_parameter"])))
 )]
 pub(super) async fn list(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     Asked(asked): Asked<ListParameters>,
 ) -> Answer<Json<DeliveriesView>> {
     let (after, limit) = (cursor(asked.cursor.as_deref())?, limit(asked.limit)?);
@@ -118,7 +120,7 @@ pub(super) async fn list(
 /// The `q` of a group with its `destination` as `to` is what a bulk replay of it takes.
 #[utoipa::path(get, path = "/deliveries/groups", operation_id = "listDeadGroups", tag = "deliveries",
     responses((status = 200, description = "The groups, at most 200.", body = DeadGroupsView)))]
-pub(super) async fn groups(State(state): State<AdminState>) -> Answer<Json<DeadGroupsView>> {
+pub(super) async fn groups(Narrowed(state): Narrowed) -> Answer<Json<DeadGroupsView>> {
     dead_groups(&state).await.map(Json)
 }
 
@@ -129,7 +131,8 @@ pub(in crate::http) async fn page(
     after: Option<Cursor>,
     limit: u32,
 ) -> Answer<DeliveriesView> {
-    let (found, next) = state.engine.store().deliveries(query, after, limit).await?;
+    let (mut found, next) = state.engine.store().deliveries(query, after, limit).await?;
+    narrow(state, &mut found).await?;
     let settings = state.settings.load();
     let names = Names::now(state, &settings);
     Ok(DeliveriesView {
@@ -142,7 +145,9 @@ pub(in crate::http) async fn page(
 pub(in crate::http) async fn dead_groups(state: &AdminState) -> Answer<DeadGroupsView> {
     let groups = state.engine.store().dead_groups(GROUPS_MAX).await?;
     let settings = state.settings.load();
-    let groups = groups.iter().map(|group| show::dead_group(&settings, group));
+    let is_visible = |id| state.visible.is_all() || settings.by_id(id).is_some();
+    let groups = groups.iter().filter(|group| is_visible(&group.destination));
+    let groups = groups.map(|group| show::dead_group(&settings, group));
     Ok(DeadGroupsView {
         groups: groups.collect(),
     })
@@ -157,11 +162,13 @@ pub(in crate::http) async fn dead_groups(state: &AdminState) -> Answer<DeadGroup
     extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "event_not_found"])))
 )]
 pub(super) async fn discard(
-    State(state): State<AdminState>,
-    Actor(who): Actor,
+    Narrowed(state): Narrowed,
+    caller: Caller,
     Sent(choice): Sent<Choice>,
 ) -> Answer<Json<DisposedView>> {
-    dispose(&state, choice, Disposal::Discard, &who).await.map(Json)
+    dispose(&state, choice, Disposal::Discard, &caller.actor)
+        .await
+        .map(Json)
 }
 
 /// Undoes a discard, for as long as `dead_retention` keeps the dead letter.
@@ -171,14 +178,21 @@ pub(super) async fn discard(
     extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "event_not_found"])))
 )]
 pub(super) async fn restore(
-    State(state): State<AdminState>,
-    Actor(who): Actor,
+    Narrowed(state): Narrowed,
+    caller: Caller,
     Sent(choice): Sent<Choice>,
 ) -> Answer<Json<DisposedView>> {
-    dispose(&state, choice, Disposal::Restore, &who).await.map(Json)
+    dispose(&state, choice, Disposal::Restore, &caller.actor)
+        .await
+        .map(Json)
 }
 
-async fn dispose(state: &AdminState, choice: Choice, disposal: Disposal, who: &str) -> Answer<DisposedView> {
+async fn dispose(
+    state: &AdminState,
+    choice: Choice,
+    disposal: Disposal,
+    who: &Actor,
+) -> Answer<DisposedView> {
     match (choice.deliveries.is_empty(), choice.query) {
         (false, None) => dispose_named(state, choice.deliveries, disposal, who).await,
         (true, Some(query)) => dispose_by_query(state, &query, disposal, who).await,
@@ -193,7 +207,7 @@ async fn dispose_named(
     state: &AdminState,
     named: Vec<Named>,
     disposal: Disposal,
-    who: &str,
+    who: &Actor,
 ) -> Answer<DisposedView> {
     if named.len() > NAMED_MAX {
         let detail = format!(
@@ -205,7 +219,10 @@ async fn dispose_named(
     let mut chosen = Vec::with_capacity(named.len());
     for Named { event, destination } in named {
         match destination {
-            Some(name) => chosen.push((event, known_or_id(state, &name))),
+            Some(name) => {
+                events::check_visible(state, event).await?;
+                chosen.push((event, known_or_id(state, &name)));
+            }
             None => chosen.extend(deliveries_of(state, event).await?),
         }
     }
@@ -214,8 +231,7 @@ async fn dispose_named(
 }
 
 async fn deliveries_of(state: &AdminState, event: EventId) -> Answer<Vec<(EventId, DestinationId)>> {
-    let record = state.engine.store().get(event).await?;
-    let record = record.ok_or_else(|| Fault::not_found(Missing::Event, show::no_event(event)))?;
+    let record = events::record(state, event).await?;
     Ok(record
         .deliveries
         .into_iter()
@@ -228,7 +244,7 @@ async fn dispose_by_query(
     state: &AdminState,
     query: &Query,
     disposal: Disposal,
-    who: &str,
+    who: &Actor,
 ) -> Answer<DisposedView> {
     let from = match disposal {
         Disposal::Discard => DeliveryState::Dead,
@@ -241,7 +257,8 @@ async fn dispose_by_query(
     };
     let (mut changed, mut after) = (0, None);
     loop {
-        let (page, next) = state.engine.store().deliveries(&query, after, PAGE_MAX).await?;
+        let (mut page, next) = state.engine.store().deliveries(&query, after, PAGE_MAX).await?;
+        narrow(state, &mut page).await?;
         let chosen: Vec<_> = page
             .into_iter()
             .map(|view| (view.event, view.destination))
@@ -255,6 +272,21 @@ async fn dispose_by_query(
             Some(next) => after = Some(next),
         }
     }
+}
+
+/// Leaves the deliveries of events that the caller sees. The store does not know the source of a delivery by itself.
+async fn narrow(state: &AdminState, deliveries: &mut Vec<DeliveryView>) -> Answer<()> {
+    if state.visible.is_all() {
+        return Ok(());
+    }
+    let mut seen = HashMap::new();
+    for delivery in &*deliveries {
+        if !seen.contains_key(&delivery.event) {
+            seen.insert(delivery.event, events::is_visible(state, delivery.event).await?);
+        }
+    }
+    deliveries.retain(|delivery| seen.get(&delivery.event) == Some(&true));
+    Ok(())
 }
 
 /// A removed destination has dead letters too.

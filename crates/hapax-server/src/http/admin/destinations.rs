@@ -1,13 +1,12 @@
 //! `GET destinations`, `POST destinations/{name}/pause`, `POST destinations/{name}/resume`.
 
 use axum::Json;
-use axum::extract::State;
-use hapax_core::store::{Counts, Pause};
+use hapax_core::store::{Actor, Counts, Pause};
 use hapax_core::{Clock as _, DestinationId, SystemClock};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::access::Actor;
+use super::access::{Caller, Narrowed};
 use super::extract::{Named, Sent};
 use super::fault::Answer;
 use super::replays::check_why;
@@ -27,7 +26,7 @@ pub(super) struct Reason {
 /// Lists the destinations: pause, breaker, attempts that run.
 #[utoipa::path(get, path = "/destinations", operation_id = "listDestinations", tag = "destinations",
     responses((status = 200, description = "Every destination.", body = DestinationsView)))]
-pub(super) async fn list(State(state): State<AdminState>) -> Answer<Json<DestinationsView>> {
+pub(super) async fn list(Narrowed(state): Narrowed) -> Answer<Json<DestinationsView>> {
     every(&state).await.map(Json)
 }
 
@@ -39,12 +38,12 @@ pub(super) async fn list(State(state): State<AdminState>) -> Answer<Json<Destina
     extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "unknown_destination"])))
 )]
 pub(super) async fn pause(
-    State(state): State<AdminState>,
-    Actor(who): Actor,
+    Narrowed(state): Narrowed,
+    caller: Caller,
     Named(name): Named<String>,
     Sent(asked): Sent<Reason>,
 ) -> Answer<Json<PauseView>> {
-    paused(&state, &name, who, asked.why).await.map(Json)
+    paused(&state, &name, &caller.actor, asked.why).await.map(Json)
 }
 
 /// Lets attempts go on.
@@ -54,11 +53,11 @@ pub(super) async fn pause(
     extensions(("x-problems" = json!(["invalid_parameter", "unknown_destination"])))
 )]
 pub(super) async fn resume(
-    State(state): State<AdminState>,
-    Actor(who): Actor,
+    Narrowed(state): Narrowed,
+    caller: Caller,
     Named(name): Named<String>,
 ) -> Answer<Json<ResumedView>> {
-    resumed(&state, &name, &who).await.map(Json)
+    resumed(&state, &name, &caller.actor).await.map(Json)
 }
 
 /// Every destination and how it is doing.
@@ -74,12 +73,12 @@ pub(in crate::http) async fn every(state: &AdminState) -> Answer<DestinationsVie
 pub(in crate::http) async fn paused(
     state: &AdminState,
     name: &str,
-    who: String,
+    who: &Actor,
     why: String,
 ) -> Answer<PauseView> {
     let id = state.settings.load().destination(name)?;
     check_why(&why)?;
-    state.engine.pause(id.clone(), &who, &why).await?;
+    state.engine.pause(id.clone(), who, &why).await?;
     let pauses = state.engine.store().pauses().await?;
     let stored = pauses
         .into_iter()
@@ -90,16 +89,17 @@ pub(in crate::http) async fn paused(
     Ok(stored.unwrap_or(PauseView {
         destination_id: id.to_string(),
         at,
-        by: who,
+        by: who.name.clone(),
         why,
     }))
 }
 
 /// Gives a destination work again.
-pub(in crate::http) async fn resumed(state: &AdminState, name: &str, who: &str) -> Answer<ResumedView> {
+pub(in crate::http) async fn resumed(state: &AdminState, name: &str, who: &Actor) -> Answer<ResumedView> {
     let known = state.settings.load().destination(name);
     let id = match known {
         Ok(id) => id,
+        Err(fault) if !state.visible.is_all() => return Err(fault),
         Err(fault) => {
             // A destination that was removed while it was paused can still be resumed, by its id.
             let pauses = state.engine.store().pauses().await?;
@@ -125,7 +125,8 @@ pub(in crate::http) fn all(state: &AdminState, counts: &Counts, pauses: &[Pause]
         .map(super::DestinationSettings::view)
         .collect();
     let others = counts.backlog.iter().map(|backlog| &backlog.destination);
-    for id in others.chain(pauses.iter().map(|pause| &pause.destination)) {
+    let others = others.chain(pauses.iter().map(|pause| &pause.destination));
+    for id in others.filter(|_| state.visible.is_all()) {
         if !views.iter().any(|view| view.id == id.as_str()) {
             views.push(removed(id));
         }

@@ -9,12 +9,12 @@ mod top;
 use std::collections::BTreeMap;
 
 use axum::Json;
-use axum::extract::State;
 use hapax_core::Timestamp;
 use hapax_core::store::{Span, Subject, Traffic, TrafficRow};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::access::Narrowed;
 use super::extract::Asked;
 use super::fault::Answer;
 use super::state::{AdminState, Settings};
@@ -47,7 +47,7 @@ pub(super) struct DuplicateParameters {
     extensions(("x-problems" = json!(["invalid_parameter", "unknown_source"])))
 )]
 pub(super) async fn show(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     Asked(asked): Asked<DuplicateParameters>,
 ) -> Answer<Json<DuplicateStatsView>> {
     let span = asked.over.unwrap_or(Span::Week);

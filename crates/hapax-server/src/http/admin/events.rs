@@ -1,16 +1,15 @@
 //! `GET events`, `GET events/{id}`, `GET events/{id}/payload`.
 
 use axum::Json;
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use hapax_core::store::{EventQuery, EventRecord};
+use hapax_core::store::{EventQuery, EventRecord, EventSummary};
 use hapax_core::{Clock as _, EventId, Headers, SystemClock};
-use hapax_engine::SearchCursor;
+use hapax_engine::{Found, SearchCursor};
 use http::HeaderValue;
 use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 
-use super::access::{Asking, Role};
+use super::access::{Caller, Narrowed};
 use super::extract::{Asked, Named, event_id};
 use super::facts;
 use super::fault::{Answer, Fault, Missing};
@@ -19,6 +18,10 @@ use super::show;
 use super::sight::{self, VisibleRecord};
 use super::state::AdminState;
 use super::views::{EventPageView, EventView};
+use crate::config::Role;
+
+/// Pages that are looked through for one, where a caller sees several sources and not all.
+const PAGES_MAX: usize = 8;
 
 /// Lists events, the newest first.
 ///
@@ -30,12 +33,12 @@ use super::views::{EventPageView, EventView};
     extensions(("x-problems" = json!(["invalid_parameter"])))
 )]
 pub(super) async fn list(
-    State(state): State<AdminState>,
-    Asking(role): Asking,
+    Narrowed(state): Narrowed,
+    caller: Caller,
     Asked(parameters): Asked<EventListParameters>,
 ) -> Answer<Json<EventPageView>> {
     let (query, after, limit) = parameters.into_query(&state.settings.load())?;
-    page(&state, role, &query, after, limit).await.map(Json)
+    page(&state, caller.role, &query, after, limit).await.map(Json)
 }
 
 /// Shows one event.
@@ -48,11 +51,11 @@ pub(super) async fn list(
     extensions(("x-problems" = json!(["invalid_parameter", "event_not_found"])))
 )]
 pub(super) async fn show(
-    State(state): State<AdminState>,
-    Asking(role): Asking,
+    Narrowed(state): Narrowed,
+    caller: Caller,
     Named(id): Named<String>,
 ) -> Answer<Json<EventView>> {
-    let record = visible(&state, role, event_id(&id)?).await?;
+    let record = visible(&state, caller.role, event_id(&id)?).await?;
     facts::event(&state, &record, SystemClock::default().now())
         .await
         .map(Json)
@@ -67,11 +70,11 @@ pub(super) async fn show(
     extensions(("x-problems" = json!(["invalid_parameter", "event_not_found"])))
 )]
 pub(super) async fn payload(
-    State(state): State<AdminState>,
-    Asking(role): Asking,
+    Narrowed(state): Narrowed,
+    caller: Caller,
     Named(id): Named<String>,
 ) -> Answer<Response> {
-    let record = visible(&state, role, event_id(&id)?).await?;
+    let record = visible(&state, caller.role, event_id(&id)?).await?;
     Ok(raw(&record.event.headers, record.event.body.clone()))
 }
 
@@ -84,7 +87,7 @@ pub(in crate::http) async fn page(
     limit: u32,
 ) -> Answer<EventPageView> {
     sight::check_search(&state.settings.load(), role, query)?;
-    let found = state.engine.search(query, after, limit).await?;
+    let found = search(state, query, after, limit).await?;
     Ok(EventPageView {
         events: found.events.into_iter().map(show::summary).collect(),
         next: found.next.map(search_cursor_text),
@@ -92,7 +95,34 @@ pub(in crate::http) async fn page(
     })
 }
 
-/// An event as this role may see it.
+/// What is found among the sources that the caller sees. Where those are several, pages of all of them are looked
+/// through, a few at most: like every page, this one may end early with a cursor.
+pub(super) async fn search(
+    state: &AdminState,
+    query: &EventQuery,
+    after: Option<SearchCursor>,
+    limit: u32,
+) -> Answer<Found> {
+    let query = state.visible.narrow(query.clone())?;
+    let mut found = state.engine.search(&query, after, limit).await?;
+    let is_visible = |event: &EventSummary| state.visible.sees(event.source.as_str());
+    found.events.retain(is_visible);
+    for _ in 1..PAGES_MAX {
+        let room = limit.saturating_sub(found.events.len() as u32);
+        let (Some(next), true) = (found.next, room > 0) else {
+            break;
+        };
+        if query.source.is_some() || state.visible.is_all() {
+            break;
+        }
+        let more = state.engine.search(&query, Some(next), room).await?;
+        found.events.extend(more.events.into_iter().filter(is_visible));
+        (found.next, found.coverage) = (more.next, more.coverage);
+    }
+    Ok(found)
+}
+
+/// An event as the caller may see it.
 pub(in crate::http) async fn visible(state: &AdminState, role: Role, id: EventId) -> Answer<VisibleRecord> {
     let record = record(state, id).await?;
     Ok(sight::record(&state.settings.load(), role, record))
@@ -101,7 +131,22 @@ pub(in crate::http) async fn visible(state: &AdminState, role: Role, id: EventId
 /// What the store has of an event: not to be shown.
 pub(in crate::http) async fn record(state: &AdminState, id: EventId) -> Answer<EventRecord> {
     let record = state.engine.store().get(id).await?;
+    let record = record.filter(|record| state.visible.sees(record.event.source.as_str()));
     record.ok_or_else(|| Fault::not_found(Missing::Event, show::no_event(id)))
+}
+
+/// Whether the caller sees an event.
+pub(super) async fn is_visible(state: &AdminState, id: EventId) -> Answer<bool> {
+    let record = state.engine.store().get(id).await?;
+    Ok(record.is_some_and(|record| state.visible.sees(record.event.source.as_str())))
+}
+
+/// Refuses an event that the caller does not see as one that is not there.
+pub(in crate::http) async fn check_visible(state: &AdminState, id: EventId) -> Answer<()> {
+    if state.visible.is_all() || is_visible(state, id).await? {
+        return Ok(());
+    }
+    Err(Fault::not_found(Missing::Event, show::no_event(id)))
 }
 
 /// A body as it arrived. A sender chooses both its bytes and its type: a browser must neither guess

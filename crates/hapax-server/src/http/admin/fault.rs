@@ -8,6 +8,7 @@ use hapax_engine::{Refusal, ReleaseError};
 use http::header::WWW_AUTHENTICATE;
 use http::{HeaderValue, StatusCode};
 
+use crate::config::Role;
 use crate::http::problem::Problem;
 use crate::telemetry::chain;
 
@@ -27,7 +28,7 @@ impl Fault {
         Self(Problem::new(
             StatusCode::UNAUTHORIZED,
             "unauthorized",
-            "The admin token is missing or wrong",
+            "The token is missing or wrong",
             detail,
         ))
     }
@@ -53,13 +54,29 @@ impl Fault {
         Self(problem.retry_after(wait))
     }
 
-    /// A change, asked for with a token that may only read.
-    pub(in crate::http) fn read_only() -> Self {
+    /// Something that takes more than the caller's role.
+    pub(in crate::http) fn role_too_low(who: &str, role: Role, needed: Role) -> Self {
+        let (role, needed) = (role.as_str(), needed.as_str());
+        let detail = format!(
+            "`{who}` has the role `{role}`, and this takes `{needed}`; use a token with that role, or change `role` in \
+             [[server.tokens]]"
+        );
+        let status = StatusCode::FORBIDDEN;
+        Self(Problem::new(
+            status,
+            "role_too_low",
+            "Your role may not do this",
+            detail,
+        ))
+    }
+
+    /// Something of a source that the caller does not see, or of all sources.
+    pub(in crate::http) fn sources_limited(detail: impl Into<String>) -> Self {
         Self(Problem::new(
             StatusCode::FORBIDDEN,
-            "read_only",
-            "This token may only read",
-            "the token is one of server.read_tokens, which change nothing; use server.admin_token",
+            "sources_limited",
+            "You see only some sources",
+            detail,
         ))
     }
 

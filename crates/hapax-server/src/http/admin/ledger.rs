@@ -1,11 +1,10 @@
 //! `GET ledger/{source}/{event_id}` and `DELETE ledger/{source}/{event_id}`: what is remembered, and forgetting it.
 
 use axum::Json;
-use axum::extract::State;
-use hapax_core::store::Forgotten;
+use hapax_core::store::{Actor, Forgotten};
 use hapax_core::{Clock as _, Identity, SystemClock};
 
-use super::access::Actor;
+use super::access::{Caller, Narrowed};
 use super::extract::Named;
 use super::fault::{Answer, Fault, Missing};
 use super::state::AdminState;
@@ -18,7 +17,7 @@ use super::views::{ForgottenView, LedgerView};
     extensions(("x-problems" = json!(["invalid_parameter", "unknown_source", "ledger_entry_not_found"])))
 )]
 pub(super) async fn show(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     Named((source, event_id)): Named<(String, String)>,
 ) -> Answer<Json<LedgerView>> {
     entry(&state, source, event_id).await.map(Json)
@@ -33,11 +32,11 @@ pub(super) async fn show(
     extensions(("x-problems" = json!(["invalid_parameter", "unknown_source", "ledger_entry_not_found", "work_unfinished"])))
 )]
 pub(super) async fn forget(
-    State(state): State<AdminState>,
-    Actor(who): Actor,
+    Narrowed(state): Narrowed,
+    caller: Caller,
     Named((source, event_id)): Named<(String, String)>,
 ) -> Answer<Json<ForgottenView>> {
-    forgotten(&state, source, event_id, &who).await.map(Json)
+    forgotten(&state, source, event_id, &caller.actor).await.map(Json)
 }
 
 /// What the ledger knows of a sender's id.
@@ -71,7 +70,7 @@ pub(in crate::http) async fn forgotten(
     state: &AdminState,
     source: String,
     event_id: String,
-    who: &str,
+    who: &Actor,
 ) -> Answer<ForgottenView> {
     let identity = identity(state, &source, event_id)?;
     match state.engine.forget(&identity, who).await? {

@@ -9,13 +9,16 @@ pub(crate) mod outline;
 use std::collections::BTreeMap;
 
 use axum::response::{IntoResponse, Response};
+use http::Method;
 use http::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 use utoipa::openapi::{OpenApi, Server};
 use utoipa::{Modify, OpenApi as _};
 use utoipa_axum::router::OpenApiRouter;
 
+use super::access::{Right, right_for};
 use crate::cli::reference::problem_codes;
+use crate::config::Role;
 use crate::http::problem;
 
 /// The tags of operations, in the order of the page, each with what it is about.
@@ -35,16 +38,20 @@ const TAGS: [(&str, &str); 12] = [
 ];
 
 /// What any path under `/api/v1` may answer.
-pub(crate) const ANYWHERE: [&str; 8] = [
+pub(crate) const ANYWHERE: [&str; 9] = [
     "unauthorized",
     "too_many_attempts",
     "forbidden_origin",
+    "sources_limited",
     "store_rejected",
     "store_damaged",
     "store_unsupported",
     "store_unavailable",
     "overloaded",
 ];
+
+/// Where an operation says which role it takes.
+pub(crate) const ROLE_KEY: &str = "x-role";
 
 /// Where a handler names its codes.
 const PROBLEMS_KEY: &str = "x-problems";
@@ -54,7 +61,7 @@ const PROBLEMS_KEY: &str = "x-problems";
     info(
         title = "Hapax admin API",
         description = "Look at webhooks and operate their delivery. Lists have pages: pass `next` as `cursor`. Times \
-                       are RFC 3339 in UTC. Unknown parameters and fields are refused. Whatever goes wrong is an \
+                       are RFC 3339 in UTC. `x-role` is the role that an operation takes. Unknown parameters and fields are refused. Whatever goes wrong is an \
                        `application/problem+json` document (RFC 9457) with a stable `code`.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
     ),
@@ -111,7 +118,10 @@ fn finish(document: OpenApi) -> Value {
         for (method, operation) in item.as_object_mut().into_iter().flatten() {
             relax_body(&document, operation);
             if is_api {
-                add_problems(operation, method);
+                let verb = Method::from_bytes(method.to_ascii_uppercase().as_bytes()).unwrap_or_default();
+                let right = right_for(&verb, &path);
+                operation[ROLE_KEY] = json!(right.role.as_str());
+                add_problems(operation, right);
                 operation["security"] = json!([{ "token": [] }, { "session": [] }]);
             }
         }
@@ -137,11 +147,11 @@ fn relax_body(document: &Value, operation: &mut Value) {
 }
 
 /// Turns the codes that an operation names into responses, one for each status.
-fn add_problems(operation: &mut Value, method: &str) {
+fn add_problems(operation: &mut Value, right: Right) {
     let named = operation[PROBLEMS_KEY].as_array().cloned().unwrap_or_default();
     let named = named.iter().filter_map(Value::as_str).chain(ANYWHERE);
-    // A token that may only read is refused whatever else is wrong.
-    let named = named.chain((method != "get").then_some("read_only"));
+    // Who may not do it is refused whatever else is wrong.
+    let named = named.chain((right.role > Role::Read).then_some("role_too_low"));
     let mut by_status: BTreeMap<u16, Vec<(&str, &str)>> = BTreeMap::new();
     for code in named {
         if let Some((code, status, meaning)) = problem_codes().find(|(known, ..)| *known == code) {
@@ -242,7 +252,7 @@ mod tests {
                 }
             }
         }
-        for code in ANYWHERE.into_iter().chain(["read_only"]) {
+        for code in ANYWHERE.into_iter().chain(["role_too_low"]) {
             assert!(problem_codes().any(|(known, ..)| known == code), "{code}");
         }
         assert!(seen > 30, "the codes are not where this test looks: {seen}");

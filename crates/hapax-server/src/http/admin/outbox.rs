@@ -3,22 +3,21 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::State;
 use futures_util::future::join_all;
-use hapax_core::store::AuditEntry;
+use hapax_core::store::Actor;
 
-use super::access::Actor;
+use super::access::{Caller, Narrowed};
 use super::extract::Named;
 use super::fault::{Answer, Fault, Missing};
 use super::state::AdminState;
 use super::views::{OutboxRetriedView, OutboxRowView, OutboxView, OutboxesView};
 use crate::config::Outbox;
-use crate::outbox::{Counts, RefusedRow, Table, TableError};
+use crate::outbox::{Counts, RefusedRow, Table, TableError, full_name};
 
 /// Lists the outboxes: rows of each state, and the first refused ones with the reason.
 #[utoipa::path(get, path = "/outbox", operation_id = "listOutboxes", tag = "outbox",
     responses((status = 200, description = "Every outbox.", body = OutboxesView)))]
-pub(super) async fn list(State(state): State<AdminState>) -> Json<OutboxesView> {
+pub(super) async fn list(Narrowed(state): Narrowed) -> Json<OutboxesView> {
     Json(all(&state).await)
 }
 
@@ -40,11 +39,11 @@ pub(in crate::http) async fn all(state: &AdminState) -> OutboxesView {
     extensions(("x-problems" = json!(["invalid_parameter", "outbox_row_not_found", "outbox_unavailable"])))
 )]
 pub(super) async fn retry(
-    State(state): State<AdminState>,
-    Actor(who): Actor,
+    Narrowed(state): Narrowed,
+    caller: Caller,
     Named((name, id)): Named<(String, i64)>,
 ) -> Answer<Json<OutboxRetriedView>> {
-    retried(&state, name, id, who).await.map(Json)
+    retried(&state, name, id, &caller.actor).await.map(Json)
 }
 
 /// Tries a refused row again.
@@ -52,7 +51,7 @@ pub(in crate::http) async fn retried(
     state: &AdminState,
     name: String,
     id: i64,
-    who: String,
+    who: &Actor,
 ) -> Answer<OutboxRetriedView> {
     let missing = || {
         let detail = format!(
@@ -65,19 +64,16 @@ pub(in crate::http) async fn retried(
     if !table.retry(id).await.map_err(|error| unavailable(&error))? {
         return Err(missing());
     }
-    let entry = AuditEntry {
-        who,
-        action: "outbox retry".to_owned(),
-        subject: format!("{name} {id}"),
-        detail: String::new(),
-    };
+    let entry = who.entry("outbox retry", format!("{name} {id}"), "");
     state.engine.store().record(entry).await?;
     Ok(OutboxRetriedView { outbox: name, id })
 }
 
 fn tables(state: &AdminState) -> Vec<(Outbox, Arc<dyn Table>)> {
     let outboxes = state.outboxes.as_ref();
-    outboxes.map(|outboxes| outboxes.tables()).unwrap_or_default()
+    let mut tables = outboxes.map(|outboxes| outboxes.tables()).unwrap_or_default();
+    tables.retain(|(outbox, _)| state.visible.sees(&full_name(&outbox.name)));
+    tables
 }
 
 fn unavailable(error: &TableError) -> Fault {

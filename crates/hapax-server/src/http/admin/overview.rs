@@ -3,18 +3,18 @@
 mod attention;
 
 use axum::Json;
-use axum::extract::State;
 use hapax_core::store::{Span, Subject, Traffic, TrafficRow};
 use hapax_core::{Clock as _, SystemClock};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::access::Narrowed;
 use super::extract::Asked;
 use super::fault::Answer;
 use super::state::AdminState;
 use super::views::{OutboxHealthView, OverviewView};
 use super::{destinations, stats, traffic};
-use crate::outbox::Health;
+use crate::outbox::{Health, full_name};
 
 /// How far to look back.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -33,7 +33,7 @@ pub(super) struct OverviewParameters {
     extensions(("x-problems" = json!(["invalid_parameter"])))
 )]
 pub(super) async fn show(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     Asked(asked): Asked<OverviewParameters>,
 ) -> Answer<Json<OverviewView>> {
     over(&state, asked.over.unwrap_or(Span::Day)).await.map(Json)
@@ -56,6 +56,7 @@ pub(in crate::http) async fn over(state: &AdminState, span: Span) -> Answer<Over
         .outboxes
         .iter()
         .flat_map(|all| all.health())
+        .filter(|health| state.visible.sees(&full_name(&health.name)))
         .map(outbox)
         .collect();
     Ok(OverviewView {

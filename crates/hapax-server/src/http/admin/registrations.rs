@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::State;
-use hapax_core::store::AuditEntry;
+use hapax_core::store::Actor;
 use hapax_core::{Clock as _, SourceName, SystemClock};
 use hapax_verify::{Handshake, catalogue};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::access::Actor;
+use super::access::{Caller, Narrowed};
 use super::extract::{Named, Sent};
 use super::fault::{Answer, Fault};
 use super::state::AdminState;
@@ -41,12 +40,14 @@ pub(super) struct Wanted {
     extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "unknown_source", "no_registration"])))
 )]
 pub(super) async fn open(
-    State(state): State<AdminState>,
-    Actor(who): Actor,
+    Narrowed(state): Narrowed,
+    caller: Caller,
     Named(name): Named<String>,
     Sent(wanted): Sent<Wanted>,
 ) -> Answer<Json<RegistrationView>> {
-    opened(&state, name, wanted.for_seconds, who).await.map(Json)
+    opened(&state, name, wanted.for_seconds, &caller.actor)
+        .await
+        .map(Json)
 }
 
 /// Lets the sender of a source hand its secret over, for a while.
@@ -54,7 +55,7 @@ pub(in crate::http) async fn opened(
     state: &AdminState,
     name: String,
     for_seconds: Option<u64>,
-    who: String,
+    who: &Actor,
 ) -> Answer<RegistrationView> {
     check(state.settings.load().source(&name)?)?;
     let seconds = for_seconds.unwrap_or(SECONDS_DEFAULT);
@@ -66,12 +67,7 @@ pub(in crate::http) async fn opened(
     let open_until = SystemClock::default().now().plus(Duration::from_secs(seconds));
     let (store, source) = (state.engine.store(), SourceName::from(name.as_str()));
     handover::open(&**store, &source, open_until).await?;
-    let entry = AuditEntry {
-        who,
-        action: "register".to_owned(),
-        subject: name.clone(),
-        detail: format!("until {open_until}"),
-    };
+    let entry = who.entry("register", name.clone(), format!("until {open_until}"));
     store.record(entry).await?;
     Ok(RegistrationView {
         source: name,

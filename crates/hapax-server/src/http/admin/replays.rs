@@ -3,9 +3,8 @@
 use std::fmt;
 
 use axum::Json;
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use hapax_core::store::{Cursor, EventQuery, ReplayJobId, ReplayMode, Replayed};
+use hapax_core::store::{Actor, Cursor, EventQuery, ReplayJob, ReplayJobId, ReplayMode, Replayed};
 use hapax_core::{DestinationId, EventId, EventStatus};
 use hapax_engine::ReplayRequest;
 use http::StatusCode;
@@ -15,7 +14,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
 
-use super::access::Actor;
+use super::access::{Caller, Narrowed};
 use super::audit::PageParameters;
 use super::events;
 use super::extract::{Asked, Named, Sent, cursor, cursor_text, event_id, limit};
@@ -115,14 +114,14 @@ impl<'de> Visitor<'de> for WhichVisitor {
     extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "event_not_found", "unknown_destination", "work_unfinished", "nothing_to_replay"])))
 )]
 pub(super) async fn replay_one(
-    State(state): State<AdminState>,
-    Actor(who): Actor,
+    Narrowed(state): Narrowed,
+    caller: Caller,
     Named(id): Named<String>,
     Sent(asked): Sent<ReplayOne>,
 ) -> Answer<Json<ReplayedView>> {
     let mode = asked.mode.unwrap_or(ReplayMode::Failed);
     let to = target(&state.settings.load(), asked.to.as_deref())?;
-    replayed(&state, event_id(&id)?, mode, to, (&who, &asked.why))
+    replayed(&state, event_id(&id)?, mode, to, (&caller.actor, &asked.why))
         .await
         .map(Json)
 }
@@ -133,7 +132,7 @@ pub(in crate::http) async fn replayed(
     event: EventId,
     mode: ReplayMode,
     to: Option<DestinationId>,
-    (who, why): (&str, &str),
+    (who, why): (&Actor, &str),
 ) -> Answer<ReplayedView> {
     check_why(why)?;
     // Read before: afterwards it is too late to refuse.
@@ -145,7 +144,7 @@ pub(in crate::http) async fn replayed(
             deliveries,
             generation,
         } => {
-            lines::replayed(&record.event, deliveries, who);
+            lines::replayed(&record.event, deliveries, &who.name);
             Ok(ReplayedView {
                 event,
                 mode,
@@ -178,12 +177,12 @@ pub(in crate::http) async fn replayed(
     extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "unknown_destination"])))
 )]
 pub(super) async fn start(
-    State(state): State<AdminState>,
-    Actor(who): Actor,
+    Narrowed(state): Narrowed,
+    caller: Caller,
     Sent(asked): Sent<ReplayMany>,
 ) -> Answer<Response> {
     let dry_run = asked.dry_run;
-    let request = request(&state.settings.load(), asked, who)?;
+    let request = request(&state, asked, caller.actor)?;
     if dry_run {
         return Ok(Json(preview(&state, &request).await?).into_response());
     }
@@ -199,7 +198,7 @@ pub(super) async fn start(
     extensions(("x-problems" = json!(["invalid_parameter"])))
 )]
 pub(super) async fn list(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     Asked(asked): Asked<PageParameters>,
 ) -> Answer<Json<ReplaysView>> {
     let (after, limit) = (cursor(asked.cursor.as_deref())?, limit(asked.limit)?);
@@ -212,10 +211,7 @@ pub(super) async fn list(
     responses((status = 200, description = "The replay.", body = ReplayJobView)),
     extensions(("x-problems" = json!(["invalid_parameter", "replay_not_found"])))
 )]
-pub(super) async fn show(
-    State(state): State<AdminState>,
-    Named(id): Named<String>,
-) -> Answer<Json<ReplayJobView>> {
+pub(super) async fn show(Narrowed(state): Narrowed, Named(id): Named<String>) -> Answer<Json<ReplayJobView>> {
     Ok(Json(find(&state, job_id(&id)?).await?))
 }
 
@@ -228,11 +224,11 @@ pub(super) async fn show(
     extensions(("x-problems" = json!(["invalid_parameter", "replay_not_found", "replay_over"])))
 )]
 pub(super) async fn cancel(
-    State(state): State<AdminState>,
-    Actor(who): Actor,
+    Narrowed(state): Narrowed,
+    caller: Caller,
     Named(id): Named<String>,
 ) -> Answer<Json<ReplayJobView>> {
-    cancelled(&state, job_id(&id)?, &who).await.map(Json)
+    cancelled(&state, job_id(&id)?, &caller.actor).await.map(Json)
 }
 
 /// What a bulk replay would do.
@@ -258,7 +254,11 @@ pub(in crate::http) async fn page(
     let (jobs, next) = state.engine.store().replay_jobs(after, limit).await?;
     let settings = state.settings.load();
     Ok(ReplaysView {
-        replays: jobs.into_iter().map(|job| show::job(&settings, job)).collect(),
+        replays: jobs
+            .into_iter()
+            .filter(|job| is_visible(state, job))
+            .map(|job| show::job(&settings, job))
+            .collect(),
         next: next.map(cursor_text),
     })
 }
@@ -267,12 +267,12 @@ pub(in crate::http) async fn page(
 pub(in crate::http) async fn cancelled(
     state: &AdminState,
     id: ReplayJobId,
-    who: &str,
+    who: &Actor,
 ) -> Answer<ReplayJobView> {
+    find(state, id).await?;
     if state.engine.cancel_replay(id, who).await? {
         return find(state, id).await;
     }
-    find(state, id).await?;
     Err(Fault::replay_over(format!(
         "replay {id} is over; there is nothing to cancel"
     )))
@@ -282,11 +282,19 @@ pub(in crate::http) async fn cancelled(
 pub(in crate::http) async fn find(state: &AdminState, id: ReplayJobId) -> Answer<ReplayJobView> {
     let job = state.engine.store().replay_job(id).await?;
     let missing = || Fault::not_found(Missing::Replay, format!("there is no replay {id}"));
+    let job = job.filter(|job| is_visible(state, job));
     job.map(|job| show::job(&state.settings.load(), job))
         .ok_or_else(missing)
 }
 
-fn request(settings: &Settings, asked: ReplayMany, who: String) -> Answer<ReplayRequest> {
+/// Whether a job is about one of the sources that the caller sees, and nothing else.
+fn is_visible(state: &AdminState, job: &ReplayJob) -> bool {
+    let source = job.query.source.as_ref();
+    state.visible.is_all() || source.is_some_and(|source| state.visible.sees(source.as_str()))
+}
+
+fn request(state: &AdminState, asked: ReplayMany, who: Actor) -> Answer<ReplayRequest> {
+    let settings = &state.settings.load();
     let query = match asked.query {
         None => EventQuery::default(),
         Some(Which::Text(text)) => filter::read(settings, &text)?,
@@ -305,7 +313,7 @@ fn request(settings: &Settings, asked: ReplayMany, who: String) -> Answer<Replay
     }
     check_why(&asked.why)?;
     Ok(ReplayRequest {
-        query,
+        query: state.visible.narrow_to_one(query)?,
         mode: asked.mode.unwrap_or(ReplayMode::Failed),
         to: target(settings, asked.to.as_deref())?,
         rate_per_second,

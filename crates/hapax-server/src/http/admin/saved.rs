@@ -3,13 +3,12 @@
 //! A view keeps its query as it was typed, so that `since:2h` means the last two hours whenever it is opened.
 
 use axum::Json;
-use axum::extract::State;
-use hapax_core::store::{AuditEntry, SAVED_VIEWS_MAX, SavedView};
+use hapax_core::store::{Actor, SAVED_VIEWS_MAX, SavedView};
 use hapax_core::{Clock as _, SystemClock};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::access::Actor;
+use super::access::{Caller, Narrowed};
 use super::extract::{Named, Sent};
 use super::fault::{Answer, Fault, Missing};
 use super::filter;
@@ -32,7 +31,7 @@ pub(in crate::http) struct Kept {
 /// Lists the saved views.
 #[utoipa::path(get, path = "/views", operation_id = "listViews", tag = "queries",
     responses((status = 200, description = "Every view.", body = SavedViewsView)))]
-pub(super) async fn list(State(state): State<AdminState>) -> Answer<Json<SavedViewsView>> {
+pub(super) async fn list(Narrowed(state): Narrowed) -> Answer<Json<SavedViewsView>> {
     all(&state).await.map(Json)
 }
 
@@ -44,12 +43,12 @@ pub(super) async fn list(State(state): State<AdminState>) -> Answer<Json<SavedVi
     extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "too_many_views"])))
 )]
 pub(super) async fn put(
-    State(state): State<AdminState>,
-    Actor(who): Actor,
+    Narrowed(state): Narrowed,
+    caller: Caller,
     Named(name): Named<String>,
     Sent(kept): Sent<Kept>,
 ) -> Answer<Json<SavedViewView>> {
-    save(&state, name, kept.query, who).await.map(Json)
+    save(&state, name, kept.query, &caller.actor).await.map(Json)
 }
 
 /// Deletes a view.
@@ -59,19 +58,29 @@ pub(super) async fn put(
     extensions(("x-problems" = json!(["invalid_parameter", "view_not_found"])))
 )]
 pub(super) async fn delete(
-    State(state): State<AdminState>,
-    Actor(who): Actor,
+    Narrowed(state): Narrowed,
+    caller: Caller,
     Named(name): Named<String>,
 ) -> Answer<Json<DeletedViewView>> {
-    remove(&state, name, who).await.map(Json)
+    remove(&state, name, &caller.actor).await.map(Json)
 }
 
 /// Every view, by name.
 pub(in crate::http) async fn all(state: &AdminState) -> Answer<SavedViewsView> {
     let views = state.engine.store().views().await?;
     Ok(SavedViewsView {
-        views: views.into_iter().map(show).collect(),
+        views: views
+            .into_iter()
+            .filter(|view| is_visible(state, view))
+            .map(show)
+            .collect(),
     })
+}
+
+/// Whether a view is about one of the sources that the caller sees.
+fn is_visible(state: &AdminState, view: &SavedView) -> bool {
+    let source = || filter::read(&state.settings.load(), &view.query).ok()?.source;
+    state.visible.is_all() || source().is_some_and(|source| state.visible.sees(source.as_str()))
 }
 
 /// Keeps a view, instead of what has its name.
@@ -79,7 +88,7 @@ pub(in crate::http) async fn save(
     state: &AdminState,
     name: String,
     query: String,
-    by: String,
+    who: &Actor,
 ) -> Answer<SavedViewView> {
     check_name(&name)?;
     let read = filter::read(&state.settings.load(), &query)?;
@@ -89,11 +98,13 @@ pub(in crate::http) async fn save(
         ));
     }
     let at = SystemClock::default().now();
+    let by = who.name.clone();
     let view = SavedView { name, query, by, at };
     if !state.engine.store().put_view(view.clone()).await? {
         return Err(Fault::too_many_views(SAVED_VIEWS_MAX));
     }
-    record(state, "view.save", &view.by, &view.name, &view.query).await?;
+    let entry = who.entry("view.save", view.name.as_str(), view.query.as_str());
+    state.engine.store().record(entry).await?;
     Ok(show(view))
 }
 
@@ -101,25 +112,16 @@ pub(in crate::http) async fn save(
 pub(in crate::http) async fn remove(
     state: &AdminState,
     name: String,
-    who: String,
+    who: &Actor,
 ) -> Answer<DeletedViewView> {
     check_name(&name)?;
     if !state.engine.store().delete_view(&name).await? {
         let detail = format!("there is no view `{name}`; `hapax views list` shows those that there are");
         return Err(Fault::not_found(Missing::View, detail));
     }
-    record(state, "view.delete", &who, &name, "").await?;
+    let entry = who.entry("view.delete", name.as_str(), "");
+    state.engine.store().record(entry).await?;
     Ok(DeletedViewView { name })
-}
-
-async fn record(state: &AdminState, action: &str, who: &str, name: &str, detail: &str) -> Answer<()> {
-    let entry = AuditEntry {
-        who: who.to_owned(),
-        action: action.to_owned(),
-        subject: name.to_owned(),
-        detail: detail.to_owned(),
-    };
-    Ok(state.engine.store().record(entry).await?)
 }
 
 fn check_name(name: &str) -> Answer<()> {

@@ -12,11 +12,11 @@ use crate::outbox::full_name;
 impl From<&Config> for Settings {
     fn from(config: &Config) -> Self {
         Self {
-            access: Access {
-                token: config.server.admin_token.clone(),
-                read_tokens: config.server.read_tokens.clone(),
-                listen: config.server.admin_listen,
-            },
+            access: Access::new(
+                config.server.admin_token.clone(),
+                config.server.tokens.clone(),
+                config.server.admin_listen,
+            ),
             sources: config
                 .sources
                 .values()

@@ -11,10 +11,10 @@ use hapax_core::store::{EventQuery, EventRecord, Variant};
 use hapax_core::{Headers, SourceName};
 use http::header::CONTENT_TYPE;
 
-use super::access::Role;
 use super::fault::{Answer, Fault};
 use super::show::{HIDDEN, is_hidden};
 use super::state::{Settings, SourceFacts};
+use crate::config::Role;
 use crate::redact::{RedactedField, Redaction};
 
 /// Parts of names of headers that hold signatures and tokens, whether they are what the source is verified by or not.
@@ -32,11 +32,8 @@ const TELLING: [&str; 9] = [
 
 impl Role {
     /// Whether it may have what somebody could send a request with.
-    pub(in crate::http) const fn can_see_proofs(self) -> bool {
-        match self {
-            Self::Admin => true,
-            Self::ReadOnly => false,
-        }
+    pub(in crate::http) fn can_see_proofs(self) -> bool {
+        self >= Self::Operate
     }
 }
 
@@ -198,7 +195,7 @@ mod tests {
         for provider in hapax_verify::catalogue::all() {
             let proof = &provider.proof;
             let sight = Sight {
-                role: Role::ReadOnly,
+                role: Role::Read,
                 facts: None,
                 credentials: proof.credentials(),
                 signatures: proof.headers(),

@@ -1,8 +1,8 @@
 //! `GET sources`: where events come from, as configured.
 
 use axum::Json;
-use axum::extract::State;
 
+use super::access::Narrowed;
 use super::facts;
 use super::state::AdminState;
 use super::views::SourcesView;
@@ -10,7 +10,7 @@ use super::views::SourcesView;
 /// Lists the sources as they are configured, without their secrets.
 #[utoipa::path(get, path = "/sources", operation_id = "listSources", tag = "sources",
     responses((status = 200, description = "Every source.", body = SourcesView)))]
-pub(super) async fn list(State(state): State<AdminState>) -> Json<SourcesView> {
+pub(super) async fn list(Narrowed(state): Narrowed) -> Json<SourcesView> {
     Json(all(&state))
 }
 

@@ -10,7 +10,7 @@ use hapax_verify::catalogue::Provider;
 use hapax_verify::{Options, Recipe};
 use tokio::sync::Semaphore;
 
-use super::access::{Access, Gate};
+use super::access::{Access, Gate, VisibleSources};
 use super::fault::{Fault, Missing};
 use super::meter::{Meter, StoreCounts};
 use super::readiness::Readiness;
@@ -39,6 +39,8 @@ pub struct AdminState {
     pub(in crate::http) counts: StoreCounts,
     /// What access remembers.
     pub(in crate::http) gate: Arc<Gate>,
+    /// Which sources whoever asks sees.
+    pub(in crate::http) visible: VisibleSources,
     /// The outboxes that are relayed.
     pub(in crate::http) outboxes: Option<Arc<Outboxes>>,
     /// What is alerted on.
@@ -78,6 +80,7 @@ impl AdminState {
             streams,
             counts: StoreCounts::default(),
             gate: Arc::new(Gate::new()),
+            visible: VisibleSources::All,
             outboxes: None,
             alerts: None,
         }

@@ -1,12 +1,12 @@
 //! `GET stats`: how much of everything there is.
 
 use axum::Json;
-use axum::extract::State;
 use hapax_core::store::{Backlog, Counts, Span};
 use hapax_core::{Clock as _, DeliveryState, SystemClock};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::access::Narrowed;
 use super::destinations;
 use super::extract::Asked;
 use super::fault::Answer;
@@ -32,7 +32,7 @@ pub(super) struct StatsParameters {
     extensions(("x-problems" = json!(["invalid_parameter"])))
 )]
 pub(super) async fn show(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     Asked(asked): Asked<StatsParameters>,
 ) -> Answer<Json<StatsView>> {
     now(&state, asked.over).await.map(Json)
@@ -48,24 +48,35 @@ pub(in crate::http) async fn now(state: &AdminState, over: Option<Span>) -> Answ
         Some(span) => Some(traffic::over(state, span).await?),
         None => None,
     };
+    let mut arrivals = state.meter.arrivals();
+    arrivals.retain(|one| state.visible.sees(&one.source));
+    // These are not kept by source.
+    let (store, retention) = match state.visible.is_all() {
+        true => (Some(held(&counts)), Some(state.meter.purged())),
+        false => (None, None),
+    };
     Ok(StatsView {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started_at: state.started_at,
         uptime_seconds: now.since(state.started_at).as_secs(),
-        sources: sources(&state.settings.load(), state.meter.arrivals(), &counts),
+        sources: sources(&state.settings.load(), arrivals, &counts),
         destinations: places
             .into_iter()
             .map(|place| destination(place, &counts))
             .collect(),
-        store: StoreView {
-            events: counts.events,
-            ledger_entries: counts.ledger.iter().map(|count| count.entries).sum(),
-            bytes: counts.store_bytes,
-        },
-        retention: state.meter.purged(),
+        store,
+        retention,
         ten_minutes: ten_minutes::now(state),
         traffic,
     })
+}
+
+fn held(counts: &Counts) -> StoreView {
+    StoreView {
+        events: counts.events,
+        ledger_entries: counts.ledger.iter().map(|count| count.entries).sum(),
+        bytes: counts.store_bytes,
+    }
 }
 
 /// Every configured source, and every other that something came from.

@@ -6,7 +6,6 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
 use hapax_core::store::EventQuery;
@@ -17,6 +16,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
 use utoipa::IntoParams;
 
+use super::access::{Narrowed, VisibleSources};
 use super::extract::Asked;
 use super::fault::{Answer, Fault};
 use super::filter;
@@ -55,12 +55,13 @@ pub(super) struct TailParameters {
     extensions(("x-problems" = json!(["invalid_parameter", "too_many_streams"])))
 )]
 pub(super) async fn tail(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     Asked(wanted): Asked<TailParameters>,
 ) -> Answer<Sse<impl Stream<Item = Result<Event, Infallible>>>> {
     let permit = permit(&state)?;
     let tail = Tail {
-        wanted: wanted.into_query(&state.settings.load())?,
+        wanted: state.visible.narrow(wanted.into_query(&state.settings.load())?)?,
+        visible: state.visible,
         notices: state.engine.tail(),
         readiness: state.readiness,
         _permit: permit,
@@ -74,6 +75,7 @@ pub(super) async fn tail(
 
 struct Tail {
     wanted: EventQuery,
+    visible: VisibleSources,
     notices: Receiver<Notice>,
     readiness: Readiness,
     _permit: OwnedSemaphorePermit,
@@ -88,7 +90,7 @@ impl Tail {
                 () = self.readiness.stopping() => return None,
             };
             match received {
-                Ok(notice) if fits(&self.wanted, &notice) => return Some(arrival(&notice)),
+                Ok(notice) if fits(&self.visible, &self.wanted, &notice) => return Some(arrival(&notice)),
                 Ok(_) => {}
                 Err(RecvError::Lagged(missed)) => {
                     return Some(
@@ -142,8 +144,8 @@ pub(in crate::http) fn permit(state: &AdminState) -> Answer<OwnedSemaphorePermit
     }
 }
 
-/// Whether an arrival is one of those that are wanted.
-pub(in crate::http) fn fits(wanted: &EventQuery, notice: &Notice) -> bool {
+/// Whether an arrival is one of those that are wanted, from a source that the caller sees.
+pub(in crate::http) fn fits(visible: &VisibleSources, wanted: &EventQuery, notice: &Notice) -> bool {
     let is_source = wanted
         .source
         .as_ref()
@@ -152,7 +154,10 @@ pub(in crate::http) fn fits(wanted: &EventQuery, notice: &Notice) -> bool {
         .event_id
         .as_deref()
         .is_none_or(|id| id == notice.event_id || id == notice.id.to_string());
-    is_source && is_id && wanted.fits_type(notice.event_type.as_deref())
+    visible.sees(notice.source.as_str())
+        && is_source
+        && is_id
+        && wanted.fits_type(notice.event_type.as_deref())
 }
 
 fn arrival(notice: &Notice) -> Event {

@@ -16,11 +16,13 @@ pub(in crate::http) fn now(state: &AdminState) -> TenMinutesView {
         sources: recent
             .sources
             .iter()
+            .filter(|(name, _)| state.visible.sees(name.as_str()))
             .map(|(name, figures)| source(name, figures))
             .collect(),
         destinations: recent
             .destinations
             .iter()
+            .filter(|(id, _)| state.visible.is_all() || settings.by_id(id).is_some())
             .map(|(id, figures)| destination(&settings, id, figures))
             .collect(),
         store_write: percentiles(recent.store_write),

@@ -19,10 +19,16 @@ pub(in crate::http) async fn over(state: &AdminState, span: Span) -> Answer<Traf
     Ok(sum(&state.settings.load(), span, now, rows))
 }
 
-/// The rows of all processes, with what this one has not written yet.
+/// The rows of all processes, with what this one has not written yet, of what the caller sees.
 pub(super) async fn rows(state: &AdminState, span: Span) -> Answer<Vec<TrafficRow>> {
     let stored = state.engine.store().traffic(span).await?;
-    Ok(state.meter.traffic_on_top_of(stored, span))
+    let mut rows = state.meter.traffic_on_top_of(stored, span);
+    let settings = state.settings.load();
+    rows.retain(|row| match &row.subject {
+        Subject::Source(name) => state.visible.sees(name.as_str()),
+        Subject::Destination(id) => state.visible.is_all() || settings.by_id(id).is_some(),
+    });
+    Ok(rows)
 }
 
 pub(super) fn sum(settings: &Settings, span: Span, now: Timestamp, rows: Vec<TrafficRow>) -> TrafficView {

@@ -1,6 +1,5 @@
 //! `GET /audit`: who did what, newest first.
 
-use axum::extract::State;
 use axum::response::Response;
 use hapax_core::{Clock as _, SystemClock};
 use maud::html;
@@ -10,7 +9,7 @@ use super::frame::{self, Here};
 use super::link;
 use super::moment::moment;
 use super::viewer::Viewer;
-use crate::http::admin::AdminState;
+use crate::http::admin::access::Narrowed;
 use crate::http::admin::audit;
 use crate::http::admin::extract::{Asked, cursor, limit};
 use crate::http::admin::fault::Answer;
@@ -22,7 +21,7 @@ pub(super) struct Parameters {
 }
 
 pub(super) async fn page(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     viewer: Viewer,
     Asked(asked): Asked<Parameters>,
 ) -> Answer<Response> {

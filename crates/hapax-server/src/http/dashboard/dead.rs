@@ -3,7 +3,6 @@
 
 mod replay;
 
-use axum::extract::State;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use hapax_core::store::{DeadQuery, Disposal};
 use hapax_core::{Clock as _, DeliveryState, SystemClock, Timestamp};
@@ -14,13 +13,14 @@ use super::done::Done;
 use super::form::{Fields, form};
 use super::frame::{self, Here};
 use super::moment::moment;
-use super::viewer::{Changing, Viewer};
+use super::viewer::{Acting, Viewer};
 use super::{link, number};
 use crate::client::Parameters as Query;
+use crate::http::admin::access::Narrowed;
 use crate::http::admin::extract::{Asked, cursor, event_id, limit};
 use crate::http::admin::fault::Answer;
 use crate::http::admin::views::{DeadGroupView, DeliveriesView, DeliveryView};
-use crate::http::admin::{AdminState, deliveries};
+use crate::http::admin::{AdminState, deliveries, events};
 
 pub(super) use replay::{ask, start};
 
@@ -61,7 +61,7 @@ pub(super) struct Parameters {
 }
 
 pub(super) async fn page(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     viewer: Viewer,
     Asked(asked): Asked<Parameters>,
 ) -> Answer<Response> {
@@ -176,19 +176,13 @@ fn delivery_row(viewer: &Viewer, list: List, delivery: &DeliveryView, now: Times
 }
 
 /// `POST /dead/discard`.
-pub(super) async fn discard(
-    State(state): State<AdminState>,
-    Changing(viewer, fields): Changing,
-) -> Answer<Response> {
+pub(super) async fn discard(Narrowed(state): Narrowed, Acting(viewer, fields): Acting) -> Answer<Response> {
     dispose(&state, &viewer, &fields, Disposal::Discard).await?;
     Ok(Redirect::to(&link::done(PATH, Done::Discarded)).into_response())
 }
 
 /// `POST /dead/restore`.
-pub(super) async fn restore(
-    State(state): State<AdminState>,
-    Changing(viewer, fields): Changing,
-) -> Answer<Response> {
+pub(super) async fn restore(Narrowed(state): Narrowed, Acting(viewer, fields): Acting) -> Answer<Response> {
     dispose(&state, &viewer, &fields, Disposal::Restore).await?;
     Ok(Redirect::to(&link::done(PATH, Done::Restored)).into_response())
 }
@@ -196,7 +190,11 @@ pub(super) async fn restore(
 async fn dispose(state: &AdminState, viewer: &Viewer, fields: &Fields, disposal: Disposal) -> Answer<()> {
     let event = event_id(fields.get("event").unwrap_or_default())?;
     let destination = fields.get("destination").unwrap_or_default();
+    events::check_visible(state, event).await?;
     let chosen = vec![(event, state.settings.load().destination_or_id(destination))];
-    state.engine.dispose(chosen, disposal, &viewer.who).await?;
+    state
+        .engine
+        .dispose(chosen, disposal, &viewer.caller.actor)
+        .await?;
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! `GET /destinations`, and the forms that pause and resume one.
 
-use axum::extract::State;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use hapax_core::store::Span;
 use hapax_core::{Clock as _, SystemClock, Timestamp};
@@ -11,19 +10,20 @@ use super::frame::{self, Here};
 use super::moment::moment;
 use super::number;
 use super::overview::{percentiles, state_badge};
-use super::viewer::{Changing, Viewer};
+use super::viewer::{Acting, Viewer};
 use super::written::written;
 use super::{form::form, link, ten_minutes};
+use crate::http::admin::access::Narrowed;
 use crate::http::admin::extract::Named;
 use crate::http::admin::fault::Answer;
 use crate::http::admin::views::{
     DestinationStatsView, DestinationTrafficView, DestinationView, TenMinutesView,
 };
-use crate::http::admin::{self, AdminState, destinations, overview};
+use crate::http::admin::{self, destinations, overview};
 
 const PATH: &str = "/destinations";
 
-pub(super) async fn page(State(state): State<AdminState>, viewer: Viewer) -> Answer<Response> {
+pub(super) async fn page(Narrowed(state): Narrowed, viewer: Viewer) -> Answer<Response> {
     let store = state.engine.store();
     let (counts, pauses) = (state.counts.read(store).await?, store.pauses().await?);
     let configured = destinations::all(&state, &counts, &pauses);
@@ -55,21 +55,21 @@ pub(super) async fn page(State(state): State<AdminState>, viewer: Viewer) -> Ans
 }
 
 pub(super) async fn pause(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     Named(name): Named<String>,
-    Changing(viewer, fields): Changing,
+    Acting(viewer, fields): Acting,
 ) -> Answer<Response> {
     let why = fields.filled("why").unwrap_or_default().to_owned();
-    destinations::paused(&state, &name, viewer.who, why).await?;
+    destinations::paused(&state, &name, &viewer.caller.actor, why).await?;
     Ok(Redirect::to(&link::done(PATH, Done::Paused)).into_response())
 }
 
 pub(super) async fn resume(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     Named(name): Named<String>,
-    Changing(viewer, _): Changing,
+    Acting(viewer, _): Acting,
 ) -> Answer<Response> {
-    destinations::resumed(&state, &name, &viewer.who).await?;
+    destinations::resumed(&state, &name, &viewer.caller.actor).await?;
     Ok(Redirect::to(&link::done(PATH, Done::Resumed)).into_response())
 }
 

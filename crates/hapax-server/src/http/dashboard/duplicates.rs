@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::response::Response;
 use hapax_core::store::Span;
 use hapax_core::{Clock as _, SystemClock, Timestamp};
@@ -15,17 +14,18 @@ use super::prose::prose;
 use super::status::{Tone, badge};
 use super::viewer::Viewer;
 use super::{link, number, spans};
+use crate::http::admin::access::Narrowed;
+use crate::http::admin::duplicates;
 use crate::http::admin::extract::Asked;
 use crate::http::admin::fault::Answer;
 use crate::http::admin::views::{
     FindingKind, GapClassView, RedeliveredView, SourceDuplicatesView, WindowAdvice, WindowView,
 };
-use crate::http::admin::{AdminState, duplicates};
 
 const KINDS: [&str; 2] = ["accepted", "duplicates"];
 
 pub(super) async fn page(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     viewer: Viewer,
     Asked(asked): Asked<spans::Parameters>,
 ) -> Answer<Response> {

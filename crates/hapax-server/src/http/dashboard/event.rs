@@ -8,7 +8,6 @@ mod identity;
 mod payload;
 mod timeline;
 
-use axum::extract::State;
 use axum::response::Response;
 use hapax_core::{Clock as _, EventStatus, SystemClock, Timestamp};
 use maud::{Markup, html};
@@ -18,10 +17,11 @@ use super::frame::{self, Here};
 use super::moment::moment;
 use super::viewer::Viewer;
 use super::{link, number, status};
+use crate::http::admin::access::Narrowed;
 use crate::http::admin::extract::{Asked, Named, event_id};
 use crate::http::admin::fault::Answer;
 use crate::http::admin::views::EventView;
-use crate::http::admin::{AdminState, events, facts};
+use crate::http::admin::{events, facts};
 
 pub(super) use actions::{forget, replay};
 pub(super) use conflicts::release;
@@ -38,12 +38,12 @@ pub(super) struct Parameters {
 }
 
 pub(super) async fn page(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     viewer: Viewer,
     Named(id): Named<String>,
     Asked(asked): Asked<Parameters>,
 ) -> Answer<Response> {
-    let record = events::visible(&state, viewer.role, event_id(&id)?).await?;
+    let record = events::visible(&state, viewer.caller.role, event_id(&id)?).await?;
     let now = SystemClock::default().now();
     let view = facts::event(&state, &record, now).await?;
     let conflicts = conflicts::section(&state, &viewer, &record, &view, now).await?;

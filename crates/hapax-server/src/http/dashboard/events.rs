@@ -7,7 +7,7 @@ mod search;
 mod table;
 mod tail;
 
-use axum::extract::{Query, State};
+use axum::extract::Query;
 use axum::response::{IntoResponse, Response};
 use form_urlencoded::byte_serialize;
 use hapax_core::{Clock as _, SystemClock};
@@ -20,6 +20,7 @@ use super::moment::moment;
 use super::number::count;
 use super::viewer::Viewer;
 use crate::http::admin::AdminState;
+use crate::http::admin::access::Narrowed;
 use crate::http::admin::extract::PAGE_DEFAULT;
 use crate::http::admin::fault::Answer;
 use crate::http::admin::views::{CoverageView, EventPageView, SavedViewView};
@@ -37,7 +38,7 @@ pub(super) struct Asked {
 /// The page.
 pub(super) async fn page(
     viewer: Viewer,
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     Query(asked): Query<Asked>,
 ) -> Answer<Response> {
     let text = asked.q.trim();
@@ -79,7 +80,7 @@ async fn find(state: &AdminState, viewer: &Viewer, text: &str, cursor: &str) -> 
     let cursor = Some(cursor).filter(|cursor| !cursor.is_empty());
     let after = filter::search_cursor(cursor)?;
     Ok(Found {
-        page: events::page(state, viewer.role, &query, after, PAGE_DEFAULT).await?,
+        page: events::page(state, viewer.caller.role, &query, after, PAGE_DEFAULT).await?,
         tail: tail::Kind::of(&query, cursor),
     })
 }

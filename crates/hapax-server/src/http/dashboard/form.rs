@@ -42,17 +42,17 @@ impl FromRequest<AdminState> for Fields {
     }
 }
 
-/// A form that changes something. Who may only read sees it, cannot use it, and is told why.
+/// A form that changes something. Who may not send it sees it, cannot use it, and is told why.
 #[expect(clippy::needless_pass_by_value, reason = "a form gives its content away")]
 pub(in crate::http) fn form(viewer: &Viewer, action: &str, content: Markup) -> Markup {
     html! {
         form method="post" action=(action) {
             input type="hidden" name=(CSRF_FIELD) value=(viewer.csrf);
-            @if viewer.may_change() {
+            @if viewer.may_send(action) {
                 (content)
             } @else {
                 fieldset class="disabled" disabled { (content) }
-                p class="muted small" { "You have a token that only reads." }
+                p class="muted small" { "Your role or your sources do not allow this." }
             }
         }
     }

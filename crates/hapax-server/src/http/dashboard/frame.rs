@@ -1,6 +1,7 @@
 //! The frame of every page: what stands around the content.
 
 use axum::response::{Html, IntoResponse, Response};
+use http::Method;
 use maud::{DOCTYPE, Markup, html};
 
 use super::assets::{ICON, SCRIPT, STYLE};
@@ -53,7 +54,7 @@ pub(in crate::http) fn page(viewer: &Viewer, here: Here, title: &str, content: M
     let body = html! {
         header class="bar" {
             a class="brand" href="/" { (mark()) "Hapax" }
-            nav aria-label="Pages" { (links(here)) }
+            nav aria-label="Pages" { (links(viewer, here)) }
             (who(viewer))
         }
         main id="main" tabindex="-1" {
@@ -103,10 +104,12 @@ fn document(theme: Theme, title: &str, body: &Markup) -> Response {
     Html(page.into_string()).into_response()
 }
 
-fn links(here: Here) -> Markup {
+fn links(viewer: &Viewer, here: Here) -> Markup {
+    let pages = PAGES.into_iter();
+    let pages = pages.filter(|(_, path, _)| viewer.caller.may(&Method::GET, path));
     html! {
         ul {
-            @for (page, path, name) in PAGES {
+            @for (page, path, name) in pages {
                 li { a href=(path) aria-current=[(page == here).then_some("page")] { (name) } }
             }
         }
@@ -116,11 +119,12 @@ fn links(here: Here) -> Markup {
 fn who(viewer: &Viewer) -> Markup {
     html! {
         div class="who" {
-            span { span class="muted" { "Signed in as " } b { (viewer.who) } " " span class="badge" { (viewer.role.words()) } }
+            span { span class="muted" { "Signed in as " } b { (viewer.caller.actor.name) } " " span class="badge" { (viewer.caller.role.as_str()) } }
             @if viewer.session.is_some() {
                 form method="post" action="/logout" {
                     input type="hidden" name=(CSRF_FIELD) value=(viewer.csrf);
                     button class="button quiet" type="submit" { "Sign out" }
+                    button class="button quiet" type="submit" name="everywhere" value="yes" { "Sign out everywhere" }
                 }
             }
         }

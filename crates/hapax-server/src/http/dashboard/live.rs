@@ -6,7 +6,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use axum::extract::{Query, State};
+use axum::extract::Query;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
 use hapax_core::store::EventQuery;
@@ -18,7 +18,7 @@ use tokio::sync::broadcast::error::TryRecvError;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::viewer::Viewer;
-use crate::http::admin::AdminState;
+use crate::http::admin::access::{Narrowed, VisibleSources};
 use crate::http::admin::fault::{Answer, Fault};
 use crate::http::admin::filter;
 use crate::http::admin::readiness::Readiness;
@@ -38,10 +38,12 @@ pub(super) struct Asked {
 /// The stream. A viewer who has signed out keeps what is open until it ends, and cannot open another.
 pub(super) async fn tail(
     _: Viewer,
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     Query(asked): Query<Asked>,
 ) -> Answer<Sse<impl Stream<Item = Result<Event, Infallible>>>> {
-    let wanted = filter::read(&state.settings.load(), &asked.q)?;
+    let wanted = state
+        .visible
+        .narrow(filter::read(&state.settings.load(), &asked.q)?)?;
     if !is_seen_at_arrival(&wanted) {
         return Err(Fault::invalid_parameter(NOT_LIVE));
     }
@@ -49,6 +51,7 @@ pub(super) async fn tail(
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let tail = Tail {
         wanted,
+        visible: state.visible.clone(),
         notices: state.engine.tail(),
         ticks,
         _permit: permit(&state)?,
@@ -67,6 +70,7 @@ pub(super) const NOT_LIVE: &str =
 
 struct Tail {
     wanted: EventQuery,
+    visible: VisibleSources,
     notices: Receiver<Notice>,
     ticks: Interval,
     readiness: Readiness,
@@ -103,7 +107,7 @@ impl Tail {
         let mut batch = Batch::default();
         loop {
             match self.notices.try_recv() {
-                Ok(notice) if fits(&self.wanted, &notice) => batch.events.push(notice),
+                Ok(notice) if fits(&self.visible, &self.wanted, &notice) => batch.events.push(notice),
                 Ok(_) => {}
                 Err(TryRecvError::Lagged(missed)) => batch.missed += missed,
                 Err(TryRecvError::Empty) => break,

@@ -15,9 +15,9 @@ use super::theme::Theme;
 use super::viewer::Viewer;
 use crate::http::admin::AdminState;
 use crate::http::admin::access::{
-    COOKIE_NAME, NAME_BYTES_MAX, SESSION_LIFE, check_origin, is_from_https, peer,
+    COOKIE_NAME, NOTE_BYTES_MAX, SESSION_LIFE, check_origin, checked_note, is_from_https, peer,
 };
-use crate::http::admin::fault::{Answer, Fault};
+use crate::http::admin::fault::Answer;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -52,13 +52,18 @@ pub(super) async fn sign_in(
 ) -> Answer<Response> {
     check_origin(&headers)?;
     let next = local(fields.get("next").unwrap_or_default());
-    let access = &state.settings.load().access;
-    if access.token.is_none() {
+    let access = &state.settings.load_full().access;
+    if access.is_open() {
         return Ok(Redirect::to(next).into_response());
     }
-    let name = name(fields.get("name").unwrap_or_default())?;
+    let note = checked_note(fields.get("note").unwrap_or_default())?;
     let token = fields.get("token").unwrap_or_default().trim();
-    let value = match state.gate.sign_in(access, token, name, peer(&extensions)) {
+    let store = &**state.engine.store();
+    let signed_in = state
+        .gate
+        .sign_in(access, store, token, note, peer(&extensions))
+        .await;
+    let value = match signed_in {
         Ok(value) => value,
         Err(fault) if fault.status() == StatusCode::UNAUTHORIZED => {
             let again = show(Theme::of(&headers), next, Said::WrongToken);
@@ -89,7 +94,7 @@ fn show(theme: Theme, next: &str, said: Said) -> Response {
             Said::Done(words) => p class="notice good" role="status" { (words) },
             Said::WrongToken => p id="wrong" class="notice bad" role="alert" {
                 "This is not a token of this service. The admin token is " code { "server.admin_token" }
-                " in its configuration; tokens that only read are in " code { "server.read_tokens" } "."
+                " in its configuration; the others are in " code { "[[server.tokens]]" } "."
             },
         }
         form class="card stack" method="post" action="/login" {
@@ -97,20 +102,10 @@ fn show(theme: Theme, next: &str, said: Said) -> Response {
             label for="token" { "Token" }
             input id="token" name="token" type="password" required autofocus autocomplete="current-password"
                 aria-describedby=[matches!(said, Said::WrongToken).then_some("wrong")];
-            label for="name" { "Your name " span class="muted" { "(optional, for the audit trail)" } }
-            input id="name" name="name" type="text" maxlength=(NAME_BYTES_MAX) autocomplete="username";
+            label for="note" { "Note " span class="muted" { "(optional, such as your name; the audit trail shows it beside the token's name)" } }
+            input id="note" name="note" type="text" maxlength=(NOTE_BYTES_MAX) autocomplete="username";
             button class="button primary" type="submit" { "Sign in" }
         }
     };
     frame::bare(theme, "Sign in", &content)
-}
-
-fn name(typed: &str) -> Answer<&str> {
-    let name = typed.trim();
-    if name.len() <= NAME_BYTES_MAX && !name.chars().any(char::is_control) {
-        return Ok(name);
-    }
-    Err(Fault::invalid_parameter(format!(
-        "the name has to be at most {NAME_BYTES_MAX} bytes without control characters"
-    )))
 }

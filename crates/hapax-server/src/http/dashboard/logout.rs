@@ -1,4 +1,4 @@
-//! `POST /logout`: ends the session here and takes the cookie away.
+//! `POST /logout`: ends the session, or every session of its token, and takes the cookie away.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -8,13 +8,21 @@ use super::done::Done;
 use super::viewer::Acting;
 use crate::http::admin::AdminState;
 use crate::http::admin::access::COOKIE_NAME;
+use crate::http::admin::fault::Answer;
 
 /// Signs out.
-pub(super) async fn sign_out(State(state): State<AdminState>, Acting(viewer, _): Acting) -> Response {
+pub(super) async fn sign_out(
+    State(state): State<AdminState>,
+    Acting(viewer, fields): Acting,
+) -> Answer<Response> {
+    let store = &**state.engine.store();
     if let Some(session) = &viewer.session {
-        state.gate.sign_out(session);
+        match fields.get("everywhere") {
+            Some(_) => session.end_all(store).await?,
+            None => session.end(store).await?,
+        }
     }
     let cookie = format!("{COOKIE_NAME}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict");
     let login = format!("/login?done={}", Done::SignedOut.code());
-    ([(SET_COOKIE, cookie)], Redirect::to(&login)).into_response()
+    Ok(([(SET_COOKIE, cookie)], Redirect::to(&login)).into_response())
 }

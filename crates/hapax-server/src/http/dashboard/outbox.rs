@@ -1,6 +1,5 @@
 //! `GET /outbox`: how each outbox is doing, its refused rows, and the form that tries one again.
 
-use axum::extract::State;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use hapax_core::{Clock as _, SystemClock, Timestamp};
 use maud::{Markup, html};
@@ -10,18 +9,19 @@ use super::form::form;
 use super::frame::{self, Here};
 use super::moment::moment;
 use super::status::{Tone, badge};
-use super::viewer::{Changing, Viewer};
+use super::viewer::{Acting, Viewer};
 use super::written::written;
 use super::{link, number};
+use crate::http::admin::access::Narrowed;
 use crate::http::admin::extract::Named;
 use crate::http::admin::fault::Answer;
+use crate::http::admin::outbox;
 use crate::http::admin::views::{OutboxRowView, OutboxView};
-use crate::http::admin::{AdminState, outbox};
 use crate::outbox::{COUNT_MAX, full_name};
 
 const PATH: &str = "/outbox";
 
-pub(super) async fn page(State(state): State<AdminState>, viewer: Viewer) -> Answer<Response> {
+pub(super) async fn page(Narrowed(state): Narrowed, viewer: Viewer) -> Answer<Response> {
     let all = outbox::all(&state).await.outboxes;
     let now = SystemClock::default().now();
     let settings = state.settings.load();
@@ -45,11 +45,11 @@ pub(super) async fn page(State(state): State<AdminState>, viewer: Viewer) -> Ans
 
 /// Tries a refused row of an outbox again.
 pub(super) async fn retry(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     Named((name, id)): Named<(String, i64)>,
-    Changing(viewer, _): Changing,
+    Acting(viewer, _): Acting,
 ) -> Answer<Response> {
-    outbox::retried(&state, name, id, viewer.who).await?;
+    outbox::retried(&state, name, id, &viewer.caller.actor).await?;
     Ok(Redirect::to(&link::done(PATH, Done::OutboxRetried)).into_response())
 }
 

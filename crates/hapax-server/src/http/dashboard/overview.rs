@@ -1,6 +1,5 @@
 //! `GET /`: what needs attention, the figures of a span, and a chart for each source.
 
-use axum::extract::State;
 use axum::response::Response;
 use hapax_core::store::{EventQuery, Span};
 use hapax_core::{Clock as _, SourceName, SystemClock, Timestamp};
@@ -16,6 +15,8 @@ use super::spans;
 use super::status::{Tone, badge};
 use super::ten_minutes;
 use super::viewer::Viewer;
+use crate::http::admin;
+use crate::http::admin::access::Narrowed;
 use crate::http::admin::extract::Asked;
 use crate::http::admin::fault::Answer;
 use crate::http::admin::overview;
@@ -23,12 +24,11 @@ use crate::http::admin::views::{
     AttentionKind, AttentionView, DestinationStatsView, OverviewView, PercentilesView, SourceTrafficView,
     TrafficView,
 };
-use crate::http::admin::{self, AdminState};
 
 const KINDS: [&str; 4] = ["accepted", "duplicates", "conflicts", "rejected"];
 
 pub(super) async fn page(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     viewer: Viewer,
     Asked(asked): Asked<spans::Parameters>,
 ) -> Answer<Response> {

@@ -1,6 +1,5 @@
 //! `GET /replays` and `GET /replays/{id}`: bulk replays, how far they are, and the form that cancels one.
 
-use axum::extract::State;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use hapax_core::store::ReplayJobState;
 use hapax_core::{Clock as _, DestinationId, SystemClock, Timestamp};
@@ -14,13 +13,14 @@ use super::form::form;
 use super::frame::{self, Here};
 use super::moment::moment;
 use super::status::{Tone, badge};
-use super::viewer::{Changing, Viewer};
+use super::viewer::{Acting, Viewer};
 use super::{link, number};
+use crate::http::admin::access::Narrowed;
 use crate::http::admin::extract::{Asked, Named, cursor, limit};
 use crate::http::admin::fault::Answer;
+use crate::http::admin::replays;
 use crate::http::admin::replays::job_id;
 use crate::http::admin::views::ReplayJobView;
-use crate::http::admin::{AdminState, replays};
 
 /// How often the page of a running job is loaded again, in seconds.
 const REFRESH_SECONDS: &str = "2";
@@ -39,7 +39,7 @@ pub(super) struct OneParameters {
 }
 
 pub(super) async fn page(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     viewer: Viewer,
     Asked(asked): Asked<ListParameters>,
 ) -> Answer<Response> {
@@ -57,7 +57,7 @@ pub(super) async fn page(
 }
 
 pub(super) async fn one(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     viewer: Viewer,
     Named(id): Named<String>,
     Asked(asked): Asked<OneParameters>,
@@ -87,11 +87,11 @@ pub(super) async fn one(
 }
 
 pub(super) async fn cancel(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     Named(id): Named<String>,
-    Changing(viewer, _): Changing,
+    Acting(viewer, _): Acting,
 ) -> Answer<Response> {
-    let job = replays::cancelled(&state, job_id(&id)?, &viewer.who).await?;
+    let job = replays::cancelled(&state, job_id(&id)?, &viewer.caller.actor).await?;
     let page = format!("/replays/{}", job.id);
     Ok(Redirect::to(&link::done(&page, Done::ReplayCancelled)).into_response())
 }

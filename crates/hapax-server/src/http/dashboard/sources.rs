@@ -4,7 +4,6 @@ mod refusals;
 
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use hapax_core::store::Span;
 use hapax_core::{Clock as _, SystemClock};
@@ -16,18 +15,19 @@ use super::form::form;
 use super::frame::{self, Here};
 use super::moment::span;
 use super::prose::marked;
-use super::viewer::{Changing, Viewer};
+use super::viewer::{Acting, Viewer};
 use super::written::written;
 use super::{link, number, overview, ten_minutes};
+use crate::http::admin::access::Narrowed;
 use crate::http::admin::extract::Named;
 use crate::http::admin::fault::Answer;
 use crate::http::admin::views::{RefusalView, SourceTrafficView, SourceView};
-use crate::http::admin::{self, AdminState, facts, registrations, sources, traffic};
+use crate::http::admin::{self, facts, registrations, sources, traffic};
 use crate::telemetry::metrics::UNKNOWN_SOURCE;
 
 const PATH: &str = "/sources";
 
-pub(super) async fn page(State(state): State<AdminState>, viewer: Viewer) -> Answer<Response> {
+pub(super) async fn page(Narrowed(state): Narrowed, viewer: Viewer) -> Answer<Response> {
     let view = traffic::over(&state, Span::Day).await?;
     let (recent, now) = (admin::ten_minutes::now(&state), SystemClock::default().now());
     let traffic_of = |name: &str| view.sources.iter().find(|one| one.source == name);
@@ -37,6 +37,7 @@ pub(super) async fn page(State(state): State<AdminState>, viewer: Viewer) -> Ans
         .meter
         .refusals(UNKNOWN_SOURCE)
         .into_iter()
+        .filter(|_| state.visible.is_all())
         .map(facts::refusal)
         .collect();
     let content = html! {
@@ -67,11 +68,11 @@ pub(super) async fn page(State(state): State<AdminState>, viewer: Viewer) -> Ans
 
 /// Lets the sender of a source hand its secret over, for a while.
 pub(super) async fn register(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     Named(name): Named<String>,
-    Changing(viewer, _): Changing,
+    Acting(viewer, _): Acting,
 ) -> Answer<Response> {
-    registrations::opened(&state, name, None, viewer.who).await?;
+    registrations::opened(&state, name, None, &viewer.caller.actor).await?;
     Ok(Redirect::to(&link::done(PATH, Done::RegistrationOpened)).into_response())
 }
 

@@ -1,11 +1,12 @@
 //! Who looks at a page, and whether they may change something.
 //!
-//! [`Viewer`] opens a page: without a session it leads to the login. [`Changing`] opens a form's target: it also wants
-//! the right to change things, and the proof that the form is ours. [`Acting`] is the same for what everybody may do.
+//! [`Viewer`] opens a page: without a session it leads to the login. [`Acting`] opens a form's target: it also wants the
+//! proof that the form is ours. Whether somebody may do what they ask for, `wrap` has looked up before.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::response::{IntoResponse, Redirect, Response};
+use http::Method;
 use http::request::Parts;
 
 use super::done::Done;
@@ -13,16 +14,14 @@ use super::form::{CSRF_FIELD, Fields};
 use super::next;
 use super::theme::Theme;
 use crate::http::admin::AdminState;
-use crate::http::admin::access::{Role, Session, check_origin};
+use crate::http::admin::access::{Caller, Session, check_origin};
 use crate::http::admin::fault::Fault;
 
 /// Somebody who was let in.
 #[derive(Clone, Debug)]
 pub(in crate::http) struct Viewer {
-    /// What they may do.
-    pub(in crate::http) role: Role,
-    /// What the audit trail calls them.
-    pub(in crate::http) who: String,
+    /// Who they are, what they may do, and which sources they see.
+    pub(in crate::http) caller: Caller,
     /// What every form carries, to prove that it is from a page of theirs.
     pub(in crate::http) csrf: String,
     /// How they want pages to look.
@@ -35,25 +34,24 @@ pub(in crate::http) struct Viewer {
 
 impl Viewer {
     /// Who sends this request; none if they have to sign in first.
-    pub(super) fn find(state: &AdminState, parts: &Parts) -> Result<Option<Self>, Fault> {
-        let access = &state.settings.load().access;
+    pub(super) async fn find(state: &AdminState, parts: &Parts) -> Result<Option<Self>, Fault> {
+        let access = &state.settings.load_full().access;
         let theme = Theme::of(&parts.headers);
         let done = Done::of(parts.uri.query());
-        if access.token.is_none() {
+        if access.is_open() {
             access.check_host(&parts.headers)?;
             return Ok(Some(Self {
-                role: Role::Admin,
-                who: "local".to_owned(),
+                caller: Caller::local(String::new()),
                 csrf: state.gate.local_form_token(),
                 theme,
                 done,
                 session: None,
             }));
         }
-        let opened = state.gate.session(access, &parts.headers);
+        let store = &**state.engine.store();
+        let opened = state.gate.session(access, store, &parts.headers).await?;
         Ok(opened.map(|opened| Self {
-            role: opened.role,
-            who: who(&opened.session.name),
+            caller: opened.caller,
             csrf: opened.csrf,
             theme,
             done,
@@ -61,20 +59,10 @@ impl Viewer {
         }))
     }
 
-    /// Whether they may change something.
-    pub(in crate::http) fn may_change(&self) -> bool {
-        match self.role {
-            Role::Admin => true,
-            Role::ReadOnly => false,
-        }
+    /// Whether they may send a form there.
+    pub(in crate::http) fn may_send(&self, action: &str) -> bool {
+        self.caller.may(&Method::POST, action)
     }
-}
-
-fn who(name: &str) -> String {
-    if name.is_empty() {
-        return "dashboard".to_owned();
-    }
-    name.to_owned()
 }
 
 impl FromRequestParts<AdminState> for Viewer {
@@ -90,22 +78,7 @@ impl FromRequestParts<AdminState> for Viewer {
     }
 }
 
-/// Somebody who may do what the form asks, and the form.
-pub(in crate::http) struct Changing(pub(in crate::http) Viewer, pub(in crate::http) Fields);
-
-impl FromRequest<AdminState> for Changing {
-    type Rejection = Response;
-
-    async fn from_request(request: Request, state: &AdminState) -> Result<Self, Response> {
-        let Acting(viewer, fields) = Acting::from_request(request, state).await?;
-        if viewer.may_change() {
-            return Ok(Self(viewer, fields));
-        }
-        Err(Fault::read_only().into_response())
-    }
-}
-
-/// Somebody who sends a form of ours, whatever they may do.
+/// Somebody who sends a form of ours, and the form.
 pub(in crate::http) struct Acting(pub(in crate::http) Viewer, pub(in crate::http) Fields);
 
 impl FromRequest<AdminState> for Acting {

@@ -1,33 +1,26 @@
 //! `POST /views` and `POST /views/delete`: queries with a name, saved and deleted from the events page.
 
-use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 
 use super::done::Done;
 use super::events::address;
-use super::viewer::Changing;
-use crate::http::admin::AdminState;
+use super::viewer::Acting;
+use crate::http::admin::access::Narrowed;
 use crate::http::admin::fault::Answer;
 use crate::http::admin::saved;
 
 /// Saves what is searched for.
-pub(super) async fn save(
-    State(state): State<AdminState>,
-    Changing(viewer, fields): Changing,
-) -> Answer<Response> {
+pub(super) async fn save(Narrowed(state): Narrowed, Acting(viewer, fields): Acting) -> Answer<Response> {
     let name = fields.filled("name").unwrap_or_default().to_owned();
     let query = fields.filled("q").unwrap_or_default().to_owned();
-    let view = saved::save(&state, name, query, viewer.who).await?;
+    let view = saved::save(&state, name, query, &viewer.caller.actor).await?;
     Ok(back(&view.query, Done::ViewSaved))
 }
 
 /// Deletes a saved view.
-pub(super) async fn delete(
-    State(state): State<AdminState>,
-    Changing(viewer, fields): Changing,
-) -> Answer<Response> {
+pub(super) async fn delete(Narrowed(state): Narrowed, Acting(viewer, fields): Acting) -> Answer<Response> {
     let name = fields.get("name").unwrap_or_default().to_owned();
-    saved::remove(&state, name, viewer.who).await?;
+    saved::remove(&state, name, &viewer.caller.actor).await?;
     Ok(back("", Done::ViewDeleted))
 }
 

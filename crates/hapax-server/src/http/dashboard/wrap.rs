@@ -15,12 +15,16 @@ use crate::http::problem::Problem;
 /// The middleware.
 pub(super) async fn wrap(State(state): State<AdminState>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    let viewer = match Viewer::find(&state, &parts) {
+    let viewer = match Viewer::find(&state, &parts).await {
         Ok(viewer) => viewer,
-        // Somebody else's page asks for a name that is not ours: it gets no page.
-        Err(fault) => return fault.into_response(),
+        // Somebody else's page asks for a name that is not ours, or the store cannot say who this is.
+        Err(fault) => return in_words(None, fault.into_response()),
     };
     if let Some(viewer) = &viewer {
+        if let Err(fault) = viewer.caller.check(&parts.method, parts.uri.path()) {
+            return in_words(Some(viewer), fault.into_response());
+        }
+        parts.extensions.insert(viewer.caller.clone());
         parts.extensions.insert(viewer.clone());
     }
     let response = next.run(Request::from_parts(parts, body)).await;

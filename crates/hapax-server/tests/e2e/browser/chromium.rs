@@ -163,7 +163,7 @@ impl Browser {
     pub(crate) async fn sign_in(&self, token: &str, next: &str) {
         self.open(next).await;
         self.fill("#token", token).await;
-        self.fill("#name", "Ada").await;
+        self.fill("#note", "Ada").await;
         self.click("main button[type=submit]").await;
         eventually("the login leads on", PATIENCE, async || {
             (!self.path().await.starts_with("/login")).then_some(())

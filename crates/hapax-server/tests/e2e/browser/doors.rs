@@ -43,7 +43,7 @@ async fn a_read_only_viewer_sees_no_working_button() {
         browser.sign_in(READER, "/events").await;
         for page in [&format!("/events/{id}"), "/destinations", "/dead", "/events?q=source%3Astripe"] {
             browser.open(page).await;
-            browser.until_shown("read-only").await;
+            browser.until_shown("reader").await;
             let working = browser
                 .ask("[...document.querySelectorAll('main form[method=post] button')].filter((one) => !one.matches(':disabled')).length")
                 .await;
@@ -55,7 +55,7 @@ async fn a_read_only_viewer_sees_no_working_button() {
             .run("for (const one of document.querySelectorAll('fieldset')) one.disabled = false;\
                   document.querySelector('main form[action$=\"/replay\"]').submit();")
             .await;
-        browser.until_shown("This token may only read").await;
+        browser.until_shown("Your role may not do this").await;
     })
     .await;
     assert_eq!(site.sink.applications(), 1);

@@ -36,7 +36,9 @@ pub(crate) async fn busy() -> Site {
     let billing = sink.url().replace("/hook", "/billing");
     let setup = Setup::new()
         .server(&format!("admin_token = \"{TOKEN}\""))
-        .server(&format!("read_tokens = [\"{READER}\"]"))
+        .server(&format!(
+            "tokens = [{{ name = \"reader\", token = \"{READER}\", role = \"read\" }}]"
+        ))
         .server("public_url = \"https://hooks.example.com\"")
         .source("stripe", "stripe", "deliver_to = [\"app\", \"billing\"]")
         .source("github", "github", "deliver_to = [\"app\"]")

@@ -32,7 +32,9 @@ impl Site {
         let sink = Sink::that(behaviour).await;
         let setup = Setup::stripe_to_with(&sink, "max_attempts = 1")
             .server(&format!("admin_token = \"{TOKEN}\""))
-            .server(&format!("read_tokens = [\"{READER}\"]"));
+            .server(&format!(
+                "tokens = [{{ name = \"reader\", token = \"{READER}\", role = \"read\" }}]"
+            ));
         Self {
             service: setup.start().await,
             sink,

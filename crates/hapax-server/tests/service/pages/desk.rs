@@ -174,7 +174,9 @@ impl Desk {
 fn text(folder: &Path, url: &str, door: Door) -> String {
     let tokens = match door {
         Door::Open => "",
-        Door::Locked => "admin_token = \"env:ADMIN\"\nread_tokens = [\"env:READER\"]\n",
+        Door::Locked => {
+            "admin_token = \"env:ADMIN\"\ntokens = [{ name = \"reader\", token = \"env:READER\", role = \"read\" }]\n"
+        }
     };
     format!(
         "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\nstate_key = \"env:STATE_KEY\"\n{tokens}\

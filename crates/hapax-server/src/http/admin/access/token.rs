@@ -2,29 +2,28 @@
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{SHA256, digest};
-use hapax_core::Secret;
 
-use super::{Access, Role};
+use super::Access;
+use crate::config::Token;
 
 impl Access {
-    /// Every token with what it opens; none where this machine needs none.
-    pub(super) fn tokens(&self) -> impl Iterator<Item = (Role, &Secret)> {
-        let admin = self.token.iter().map(|token| (Role::Admin, token));
-        admin.chain(self.read_tokens.iter().map(|token| (Role::ReadOnly, token)))
-    }
-
-    /// What this token opens.
-    pub(super) fn role_of(&self, given: &[u8]) -> Option<Role> {
+    /// The token with this value.
+    pub(super) fn token_of(&self, given: &[u8]) -> Option<&Token> {
         // Digests have one length, so that the time tells nothing of a token's length either.
         let given = digest(&SHA256, given);
         let mut found = None;
         // No early exit: which token was right, and whether one was, must not show in the time.
-        for (role, token) in self.tokens() {
-            let known = digest(&SHA256, token.expose().as_bytes());
+        for token in &self.tokens {
+            let known = digest(&SHA256, token.token.expose().as_bytes());
             let is_equal = verify_slices_are_equal(given.as_ref(), known.as_ref()).is_ok();
-            found = found.or(is_equal.then_some(role));
+            found = found.or(is_equal.then_some(token));
         }
         found
+    }
+
+    /// The token that is called this.
+    pub(super) fn token_named(&self, name: &str) -> Option<&Token> {
+        self.tokens.iter().find(|token| token.name == name)
     }
 }
 

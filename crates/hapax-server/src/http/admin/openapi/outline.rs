@@ -20,6 +20,8 @@ pub(crate) struct Operation {
     pub(crate) method: String,
     /// From the root.
     pub(crate) path: String,
+    /// The role that it takes; empty where none is needed.
+    pub(crate) role: String,
     /// One sentence.
     pub(crate) summary: String,
     /// The rest; may be empty.
@@ -94,6 +96,7 @@ fn read(document: &Value, path: &str, method: &str, operation: &Value) -> Operat
         id: text(&operation["operationId"]),
         method: method.to_ascii_uppercase(),
         path: path.to_owned(),
+        role: text(&operation[super::ROLE_KEY]),
         summary: text(&operation["summary"]),
         description: text(&operation["description"]).replace('\n', " "),
         parameters: parameters.map(|one| parameter(document, one)).collect(),

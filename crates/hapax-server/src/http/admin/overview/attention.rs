@@ -5,6 +5,7 @@ use std::time::Duration;
 use hapax_core::store::{EventQuery, Has};
 use hapax_core::{SourceName, Timestamp};
 
+use super::super::alerts::is_visible;
 use super::super::state::AdminState;
 use super::super::views::{
     AttentionKind, AttentionView, DestinationStatsView, OutboxHealthView, PauseView, SourceTrafficView,
@@ -48,7 +49,7 @@ pub(super) fn of(
         found.extend(refused(state, &source.source, now));
     }
     for alert in state.alerts.iter().flat_map(|alerts| alerts.known().to_vec()) {
-        if alert.state == alerts::State::Firing {
+        if alert.state == alerts::State::Firing && is_visible(state, &alert) {
             add(&mut found, alert);
         }
     }

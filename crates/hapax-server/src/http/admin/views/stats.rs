@@ -20,10 +20,12 @@ pub struct StatsView {
     pub sources: Vec<SourceStatsView>,
     /// Work, by destination.
     pub destinations: Vec<DestinationStatsView>,
-    /// What the store holds.
-    pub store: StoreView,
-    /// What was deleted since the start because its window had passed.
-    pub retention: RetentionView,
+    /// What the store holds; null for a caller who sees only some sources.
+    #[serde(default)]
+    pub store: Option<StoreView>,
+    /// What was deleted since the start because its window had passed; null for a caller who sees only some sources.
+    #[serde(default)]
+    pub retention: Option<RetentionView>,
     /// The last ten minutes of the process that answers.
     #[serde(default)]
     pub ten_minutes: TenMinutesView,

@@ -1,6 +1,5 @@
 //! Replaying a group: first how many that are, then a confirmation, then the page of the job.
 
-use axum::extract::State;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use hapax_core::store::ReplayMode;
 use hapax_core::{Clock as _, DestinationId, ErrorClass, SystemClock};
@@ -11,8 +10,9 @@ use super::super::done::Done;
 use super::super::form::{Fields, form};
 use super::super::frame::{self, Here};
 use super::super::moment::moment;
-use super::super::viewer::{Changing, Viewer};
+use super::super::viewer::{Acting, Viewer};
 use super::super::{link, number, status};
+use crate::http::admin::access::Narrowed;
 use crate::http::admin::fault::{Answer, Fault};
 use crate::http::admin::replays::RATE_DEFAULT;
 use crate::http::admin::views::{CoverageView, ReplayPreviewView};
@@ -20,8 +20,8 @@ use crate::http::admin::{AdminState, filter, replays};
 
 /// `POST /dead/replay`: how many it would be.
 pub(in crate::http::dashboard) async fn ask(
-    State(state): State<AdminState>,
-    Changing(viewer, fields): Changing,
+    Narrowed(state): Narrowed,
+    Acting(viewer, fields): Acting,
 ) -> Answer<Response> {
     let request = request(&state, &viewer, &fields)?;
     let preview = replays::preview(&state, &request).await?;
@@ -31,8 +31,8 @@ pub(in crate::http::dashboard) async fn ask(
 
 /// `POST /dead/replay/start`: does it.
 pub(in crate::http::dashboard) async fn start(
-    State(state): State<AdminState>,
-    Changing(viewer, fields): Changing,
+    Narrowed(state): Narrowed,
+    Acting(viewer, fields): Acting,
 ) -> Answer<Response> {
     let job = replays::started(&state, request(&state, &viewer, &fields)?).await?;
     let expected: u64 = fields
@@ -54,10 +54,10 @@ fn request(state: &AdminState, viewer: &Viewer, fields: &Fields) -> Answer<Repla
             Some(ErrorClass::SameBody) => ReplayMode::Held,
             Some(_) | None => ReplayMode::Failed,
         },
-        query,
+        query: state.visible.narrow_to_one(query)?,
         to: fields.filled("to").map(DestinationId::from),
         rate_per_second: RATE_DEFAULT,
-        who: viewer.who.clone(),
+        who: viewer.caller.actor.clone(),
         why: fields.filled("why").unwrap_or_default().to_owned(),
     })
 }

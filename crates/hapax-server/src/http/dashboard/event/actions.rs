@@ -1,6 +1,5 @@
 //! What can be done to an event: deliver it again, or forget its id.
 
-use axum::extract::State;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use hapax_core::store::ReplayMode;
 use maud::{Markup, html};
@@ -8,11 +7,12 @@ use maud::{Markup, html};
 use super::super::done::Done;
 use super::super::form::{Fields, form};
 use super::super::link;
-use super::super::viewer::{Changing, Viewer};
+use super::super::viewer::{Acting, Viewer};
+use crate::http::admin::access::Narrowed;
 use crate::http::admin::extract::{Named, event_id};
 use crate::http::admin::fault::{Answer, Fault};
 use crate::http::admin::views::EventView;
-use crate::http::admin::{AdminState, ledger, replays};
+use crate::http::admin::{ledger, replays};
 
 const MODES: [(ReplayMode, &str, &str); 3] = [
     (ReplayMode::Failed, "failed", "Only what was given up"),
@@ -93,9 +93,9 @@ pub(in crate::http::dashboard) fn mode(fields: &Fields) -> Answer<ReplayMode> {
 
 /// `POST /events/{id}/replay`.
 pub(in crate::http::dashboard) async fn replay(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     Named(id): Named<String>,
-    Changing(viewer, fields): Changing,
+    Acting(viewer, fields): Acting,
 ) -> Answer<Response> {
     let (event, mode) = (event_id(&id)?, mode(&fields)?);
     let to = fields
@@ -103,17 +103,17 @@ pub(in crate::http::dashboard) async fn replay(
         .map(|name| state.settings.load().destination(name))
         .transpose()?;
     let why = fields.filled("why").unwrap_or_default();
-    replays::replayed(&state, event, mode, to, (&viewer.who, why)).await?;
+    replays::replayed(&state, event, mode, to, (&viewer.caller.actor, why)).await?;
     Ok(Redirect::to(&link::done(&link::event(event), Done::Replayed)).into_response())
 }
 
 /// `POST /ledger/forget`.
 pub(in crate::http::dashboard) async fn forget(
-    State(state): State<AdminState>,
-    Changing(viewer, fields): Changing,
+    Narrowed(state): Narrowed,
+    Acting(viewer, fields): Acting,
 ) -> Answer<Response> {
     let named = |name: &str| fields.get(name).unwrap_or_default().to_owned();
-    ledger::forgotten(&state, named("source"), named("event_id"), &viewer.who).await?;
+    ledger::forgotten(&state, named("source"), named("event_id"), &viewer.caller.actor).await?;
     let back = match fields.filled("event") {
         Some(id) => link::event(event_id(id)?),
         None => "/events".to_owned(),

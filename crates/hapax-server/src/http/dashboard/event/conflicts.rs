@@ -1,6 +1,5 @@
 //! Other bodies that came under the same id: each compared with the first, with a form that releases it.
 
-use axum::extract::State;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use hapax_core::Timestamp;
 use maud::{Markup, html};
@@ -8,8 +7,9 @@ use maud::{Markup, html};
 use super::super::done::Done;
 use super::super::form::form;
 use super::super::moment::moment;
-use super::super::viewer::{Changing, Viewer};
+use super::super::viewer::{Acting, Viewer};
 use super::super::{link, number};
+use crate::http::admin::access::Narrowed;
 use crate::http::admin::extract::Named;
 use crate::http::admin::fault::Answer;
 use crate::http::admin::sight::VisibleRecord;
@@ -25,7 +25,7 @@ pub(super) async fn section(
 ) -> Answer<Markup> {
     let mut compared = Vec::with_capacity(record.conflicts.len());
     for (kept, shown) in record.conflicts.iter().zip(&view.conflicts) {
-        let variant = conflicts::visible(state, viewer.role, view.id, kept.raw_hash).await?;
+        let variant = conflicts::visible(state, viewer.caller.role, view.id, kept.raw_hash).await?;
         let diff = variant.map(|variant| diff::of(&record.event.body, &variant.body));
         compared.push((shown, diff));
     }
@@ -42,11 +42,11 @@ pub(super) async fn section(
 
 /// `POST /events/{id}/conflicts/{hash}/release`.
 pub(in crate::http::dashboard) async fn release(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     Named((id, hash)): Named<(String, String)>,
-    Changing(viewer, _): Changing,
+    Acting(viewer, _): Acting,
 ) -> Answer<Response> {
-    let released = conflicts::released(&state, &id, &hash, &viewer.who).await?;
+    let released = conflicts::released(&state, &id, &hash, &viewer.caller.actor).await?;
     Ok(Redirect::to(&link::done(&link::event(released.first), Done::Released)).into_response())
 }
 

@@ -1,6 +1,5 @@
 //! Copies of an event to run, each behind a link that works without a script.
 
-use axum::extract::State;
 use axum::response::Response;
 use hapax_core::{Clock as _, SystemClock};
 use maud::{Markup, html};
@@ -9,11 +8,13 @@ use serde::Deserialize;
 use super::super::link;
 use super::super::viewer::Viewer;
 use super::payload::plain;
+use crate::config::Role;
+use crate::http::admin::access::Narrowed;
 use crate::http::admin::copy::{self, CopyAs};
+use crate::http::admin::events;
 use crate::http::admin::extract::{Asked, Named, event_id};
-use crate::http::admin::fault::{Answer, Fault};
+use crate::http::admin::fault::Answer;
 use crate::http::admin::views::EventView;
-use crate::http::admin::{AdminState, events};
 
 #[derive(Debug, Deserialize)]
 pub(in crate::http::dashboard) struct Parameters {
@@ -22,7 +23,7 @@ pub(in crate::http::dashboard) struct Parameters {
 }
 
 pub(super) fn section(viewer: &Viewer, view: &EventView) -> Markup {
-    let shown = |one: &&CopyAs| viewer.role.can_see_proofs() || **one != CopyAs::Curl;
+    let shown = |one: &&CopyAs| viewer.caller.role.can_see_proofs() || **one != CopyAs::Curl;
     html! {
         section aria-labelledby="copy" {
             h2 id="copy" { "Copy as" }
@@ -38,16 +39,16 @@ pub(super) fn section(viewer: &Viewer, view: &EventView) -> Markup {
 
 /// `GET /events/{id}/copy?as=…`.
 pub(in crate::http::dashboard) async fn copy(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     viewer: Viewer,
     Named(id): Named<String>,
     Asked(asked): Asked<Parameters>,
 ) -> Answer<Response> {
     // A signature made now lets whoever has it deliver to the source.
-    if asked.copy_as == CopyAs::Curl && !viewer.role.can_see_proofs() {
-        return Err(Fault::read_only());
+    if asked.copy_as == CopyAs::Curl {
+        viewer.caller.check_role(Role::Operate)?;
     }
-    let record = events::visible(&state, viewer.role, event_id(&id)?).await?;
+    let record = events::visible(&state, viewer.caller.role, event_id(&id)?).await?;
     let text = copy::text(&state, &record, asked.copy_as, SystemClock::default().now())?;
     Ok(plain(text, asked.copy_as.file_name()))
 }

@@ -1,6 +1,5 @@
 //! The payload of an event: pretty, raw or its headers, as text and never as anything else.
 
-use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use maud::{Markup, html};
@@ -9,11 +8,12 @@ use serde::Deserialize;
 use super::super::viewer::Viewer;
 use super::super::{link, number};
 use super::Parameters;
+use crate::http::admin::access::Narrowed;
 use crate::http::admin::diff::cut;
 use crate::http::admin::extract::{Asked, Named, event_id};
 use crate::http::admin::fault::Answer;
 use crate::http::admin::views::EventView;
-use crate::http::admin::{AdminState, events, facts, pretty};
+use crate::http::admin::{events, facts, pretty};
 
 /// Bytes of a payload that a page shows; the rest is said to be left out, and is a link away.
 const SHOWN_BYTES_MAX: usize = 256 * 1024;
@@ -75,12 +75,12 @@ pub(super) fn section(view: &EventView, body: &[u8], shown: Shown) -> Markup {
 
 /// `GET /events/{id}/payload`: all of it, as plain text.
 pub(in crate::http::dashboard) async fn text(
-    State(state): State<AdminState>,
+    Narrowed(state): Narrowed,
     viewer: Viewer,
     Named(id): Named<String>,
     Asked(asked): Asked<Parameters>,
 ) -> Answer<Response> {
-    let record = events::visible(&state, viewer.role, event_id(&id)?).await?;
+    let record = events::visible(&state, viewer.caller.role, event_id(&id)?).await?;
     let view = facts::event(&state, &record, record.event.received_at).await?;
     Ok(plain(
         text_of(&view, &record.event.body, asked.shown),

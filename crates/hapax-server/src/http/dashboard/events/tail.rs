@@ -57,7 +57,7 @@ pub(super) fn bar(text: &str, kind: Kind) -> Markup {
 /// What `r` asks. The script says which event.
 pub(super) fn replay_dialog(viewer: &Viewer) -> Markup {
     html! {
-        @if viewer.may_change() {
+        @if viewer.may_send("/events/{id}/replay") {
             dialog id="replay" aria-labelledby="replay-title" {
                 form class="stack" method="post" {
                     input type="hidden" name=(CSRF_FIELD) value=(viewer.csrf);

@@ -1,0 +1,104 @@
+//! Somebody who was let in: who they are, what they may do, and which sources they see.
+
+use axum::extract::FromRequestParts;
+use hapax_core::store::Actor;
+use http::request::Parts;
+use http::{HeaderMap, Method};
+
+use super::rights::{Reach, right_for};
+use super::visible::VisibleSources;
+use super::{NOTE_BYTES_MAX, NOTE_HEADER};
+use crate::config::{Role, Token};
+use crate::http::admin::fault::{Answer, Fault};
+use crate::http::admin::state::AdminState;
+
+/// What the audit trail calls whoever needs no token.
+const LOCAL: &str = "local";
+
+/// Somebody who was let in.
+#[derive(Clone, Debug)]
+pub(in crate::http) struct Caller {
+    /// What the audit trail calls them, and what they say of themselves.
+    pub(in crate::http) actor: Actor,
+    /// What they may do.
+    pub(in crate::http) role: Role,
+    /// Which sources they see.
+    pub(in crate::http) visible: VisibleSources,
+}
+
+impl Caller {
+    /// Whoever has a token.
+    pub(super) fn of(token: &Token, note: String) -> Self {
+        let name = token.name.clone();
+        Self {
+            actor: Actor { name, note },
+            role: token.role,
+            visible: token.sources.clone().into(),
+        }
+    }
+
+    /// Somebody on this machine, where there is no token.
+    pub(in crate::http) fn local(note: String) -> Self {
+        let name = LOCAL.to_owned();
+        Self {
+            actor: Actor { name, note },
+            role: Role::Admin,
+            visible: VisibleSources::All,
+        }
+    }
+
+    /// Whether they may ask for this.
+    pub(in crate::http) fn check(&self, method: &Method, path: &str) -> Answer<()> {
+        let right = right_for(method, path);
+        self.check_role(right.role)?;
+        match (right.reach, self.visible.is_all()) {
+            (Reach::Sources, _) | (Reach::Whole, true) => Ok(()),
+            (Reach::Whole, false) => Err(Fault::sources_limited(format!(
+                "you see {}, and this is about the whole service: it cannot be limited to them",
+                self.visible.words()
+            ))),
+        }
+    }
+
+    /// Whether their role is enough.
+    pub(in crate::http) fn check_role(&self, needed: Role) -> Answer<()> {
+        if self.role >= needed {
+            return Ok(());
+        }
+        Err(Fault::role_too_low(&self.actor.name, self.role, needed))
+    }
+
+    /// The same as a yes or no.
+    pub(in crate::http) fn may(&self, method: &Method, path: &str) -> bool {
+        self.check(method, path).is_ok()
+    }
+}
+
+impl FromRequestParts<AdminState> for Caller {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, _: &AdminState) -> Result<Self, Fault> {
+        // The guard, or `wrap`, let them in; a path outside of both has nobody.
+        let caller = parts.extensions.get::<Self>().cloned();
+        caller.ok_or_else(|| Fault::unauthorized("sign in, or send a token"))
+    }
+}
+
+/// What a client says of whoever acts.
+pub(super) fn note(headers: &HeaderMap) -> Answer<String> {
+    let Some(value) = headers.get(NOTE_HEADER) else {
+        return Ok(String::new());
+    };
+    checked_note(std::str::from_utf8(value.as_bytes()).unwrap_or("\0"))
+}
+
+/// A note that the audit trail takes.
+pub(in crate::http) fn checked_note(text: &str) -> Answer<String> {
+    let note = text.trim();
+    if note.len() > NOTE_BYTES_MAX || note.chars().any(char::is_control) {
+        return Err(Fault::invalid_parameter(format!(
+            "a note has at most {NOTE_BYTES_MAX} bytes of UTF-8 and no control characters"
+        )));
+    }
+    Ok(note.to_owned())
+}
