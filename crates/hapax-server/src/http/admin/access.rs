@@ -126,9 +126,10 @@ impl Access {
             let token = gate.try_token(self, given, asked.from)?;
             return Ok(Caller::of(token, note));
         }
-        let session = match asked.method.is_safe() {
-            true => gate.session(self, store, asked.headers).await?,
-            false => None,
+        let session = if asked.method.is_safe() {
+            gate.session(self, store, asked.headers).await?
+        } else {
+            None
         };
         session.map(|opened| opened.caller).ok_or_else(|| {
             Fault::unauthorized(

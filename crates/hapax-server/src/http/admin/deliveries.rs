@@ -5,6 +5,7 @@
 //! `dead_retention` keeps the dead letter.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use axum::Json;
 use hapax_core::store::{Actor, Cursor, DeadQuery, DeliveryView, Disposal};
@@ -281,8 +282,8 @@ async fn narrow(state: &AdminState, deliveries: &mut Vec<DeliveryView>) -> Answe
     }
     let mut seen = HashMap::new();
     for delivery in &*deliveries {
-        if !seen.contains_key(&delivery.event) {
-            seen.insert(delivery.event, events::is_visible(state, delivery.event).await?);
+        if let Entry::Vacant(entry) = seen.entry(delivery.event) {
+            entry.insert(events::is_visible(state, delivery.event).await?);
         }
     }
     deliveries.retain(|delivery| seen.get(&delivery.event) == Some(&true));

@@ -51,9 +51,10 @@ pub(in crate::http) async fn now(state: &AdminState, over: Option<Span>) -> Answ
     let mut arrivals = state.meter.arrivals();
     arrivals.retain(|one| state.visible.sees(&one.source));
     // These are not kept by source.
-    let (store, retention) = match state.visible.is_all() {
-        true => (Some(held(&counts)), Some(state.meter.purged())),
-        false => (None, None),
+    let (store, retention) = if state.visible.is_all() {
+        (Some(held(&counts)), Some(state.meter.purged()))
+    } else {
+        (None, None)
     };
     Ok(StatsView {
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -252,9 +252,10 @@ impl Attacker {
         ] {
             request = request.header(header, FORGED);
         }
-        request = match is_api {
-            true => request.header("authorization", format!("Bearer {TOKEN}")),
-            false => request.header("cookie", &self.cookie),
+        request = if is_api {
+            request.header("authorization", format!("Bearer {TOKEN}"))
+        } else {
+            request.header("cookie", &self.cookie)
         };
         self.send(request, body.to_owned()).await
     }

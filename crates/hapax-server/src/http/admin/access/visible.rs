@@ -60,11 +60,9 @@ impl VisibleSources {
     /// Narrows a query for a search, whose results are looked through once more where a caller sees several sources.
     pub(in crate::http) fn narrow(&self, mut query: EventQuery) -> Answer<EventQuery> {
         match (self, &query.source) {
-            (Self::All, _) => {}
-            (Self::Only(sources), Some(named)) if sources.contains(named) => {}
-            (Self::Only(_), Some(named)) => return Err(self.refuse(named)),
+            (Self::Only(sources), Some(named)) if !sources.contains(named) => return Err(self.refuse(named)),
             (Self::Only(sources), None) if sources.len() == 1 => query.source = sources.first().cloned(),
-            (Self::Only(_), None) => {}
+            (Self::All | Self::Only(_), _) => {}
         }
         Ok(query)
     }
