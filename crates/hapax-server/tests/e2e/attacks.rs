@@ -1,5 +1,6 @@
 //! One file for each kind of attack.
 
+mod actors;
 mod border;
 #[path = "../service/certificate.rs"]
 mod certificate;
@@ -8,7 +9,6 @@ mod files;
 mod keys;
 mod outbox_targets;
 mod postgres_tls;
-mod actors;
 mod report;
 mod same_body;
 mod stored_secrets;

@@ -19,7 +19,7 @@ async fn a_redacted_field_is_shown_nowhere_and_reaches_the_destination() {
     let sink = Sink::start().await;
     let service = Setup::new()
         .server(&format!(
-            "admin_token = \"{ADMIN}\"\nread_tokens = [\"{READER}\"]"
+            "admin_token = \"{ADMIN}\"\ntokens = [{{ name = \"reader\", token = \"{READER}\", role = \"read\" }}]"
         ))
         .source(
             "stripe",

@@ -163,7 +163,9 @@ async fn a_reader_cannot_send_a_signed_body_again_under_another_id() {
 }
 
 fn tokens() -> String {
-    format!("admin_token = \"{ADMIN}\"\nread_tokens = [\"{READER}\"]")
+    format!(
+        "admin_token = \"{ADMIN}\"\ntokens = [{{ name = \"reader\", token = \"{READER}\", role = \"read\" }}]"
+    )
 }
 
 fn setup(sink: &Sink) -> Setup {
