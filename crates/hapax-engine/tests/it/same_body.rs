@@ -84,7 +84,7 @@ async fn a_bulk_replay_leaves_held_events_alone() {
                 mode,
                 to,
                 rate_per_second: 100,
-                who: "ops".to_owned(),
+                who: "ops".into(),
                 why: String::new(),
             };
             engine.start_replay(request).await.unwrap();

@@ -105,7 +105,7 @@ const INGEST: [(&str, u16, &str); 24] = [
 ];
 
 /// What the admin API answers besides 2xx and the codes above.
-const ADMIN: [(&str, u16, &str); 25] = [
+const ADMIN: [(&str, u16, &str); 26] = [
     (
         "unauthorized",
         401,
