@@ -196,7 +196,7 @@ fn the_reader_asks_for_exactly_the_keys_of_the_table() {
     }
     assert_eq!(
         ALL.len(),
-        13,
+        14,
         "`verify` is read by the verifier, and compared with its keys elsewhere"
     );
 }
