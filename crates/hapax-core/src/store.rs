@@ -11,6 +11,7 @@
 
 mod admin;
 mod alive;
+mod audit;
 mod body_term;
 mod error;
 mod query;
@@ -27,6 +28,9 @@ pub use admin::{
     ReplayTally, SAVED_VIEWS_MAX, SavedView, SourceState,
 };
 pub use alive::{Alive, AliveReport, Patience};
+pub use audit::{
+    AuditBreak, AuditChain, AuditCheck, AuditHash, AuditHead, AuditLink, AuditVerified, NotAHead,
+};
 pub use body_term::{BodyTerm, IndexedValue, POINTER_BYTES_MAX, is_pointer, json_text, value_at};
 pub use error::Error;
 pub use query::{

@@ -13,6 +13,7 @@
 
 mod accept;
 mod alive;
+mod audit;
 mod breaker;
 mod dispatch;
 mod engine;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::store::{EventRecord, Purged, Rescued};
+use hapax_core::store::{AuditHead, EventRecord, Purged, Rescued};
 use hapax_core::{
     Attempt, BodyHash, DestinationId, EventId, Headers, Leased, SourceName, Timestamp, Verdict,
 };
@@ -92,6 +92,11 @@ pub enum Observation<'a> {
     PurgeHeld {
         /// By how much.
         disagreement: Duration,
+    },
+    /// The audit trail has grown: where it ends now.
+    AuditHead {
+        /// The last entry's number and hash.
+        head: AuditHead,
     },
     /// Copies that could not be counted because too many ids repeat at once.
     DuplicatesUncounted {

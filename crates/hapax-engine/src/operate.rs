@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use hapax_core::store::{Actor, Disposal, Error, Forgotten, Pause};
+use hapax_core::store::{Disposal, Error, Forgotten, Pause};
 use hapax_core::{BodyHash, DestinationId, EventId, Identity};
 
 use crate::accept::{Accepted, Arrival, Refusal};
-use crate::engine::{Engine, Inner};
+use crate::engine::Engine;
 
 /// A destination, as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,17 +156,5 @@ impl Engine {
             )
             .await?;
         Ok(Some(id))
-    }
-}
-
-impl Inner {
-    pub(crate) async fn audit(
-        &self,
-        who: &Actor,
-        action: &str,
-        subject: String,
-        detail: String,
-    ) -> Result<(), Error> {
-        self.parts.store.record(who.entry(action, subject, detail)).await
     }
 }

@@ -3,6 +3,7 @@
 //! A law that is written here and not listed in the registry fails `tests/registry.rs`.
 
 pub mod alerts;
+pub mod audit_chain;
 pub mod bindings;
 pub mod claims;
 pub mod counting;

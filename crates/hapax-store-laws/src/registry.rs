@@ -324,6 +324,13 @@ registry! {
         an_event_with_an_earlier_events_body_is_flagged,
         same_bodies_in_one_call_are_flagged,
     }
+    audit_chain {
+        audit_entries_are_a_chain,
+        concurrent_audit_entries_do_not_fork_the_chain,
+        the_audit_chain_survives_a_restart,
+        the_audit_chain_is_transferred,
+        an_audit_trail_that_is_not_the_one_of_before_is_found,
+    }
     bindings {
         a_name_is_bound_to_the_first_body_over_a_restart,
         of_several_that_bind_one_name_one_succeeds,

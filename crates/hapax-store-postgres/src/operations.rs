@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use hapax_core::store::{
-    AlertState, AuditEntry, AuditRecord, Binding, BodyNote, Cursor, DeadGroup, DeadQuery, DeliveryView,
-    Disposal, Driver, DuplicateNote, DuplicateTally, Error, IndexedField, Pause, ReplayJob, ReplayJobId,
-    SavedView, SourceState, Span, TrafficRow, Variant,
+    AlertState, AuditChain, AuditEntry, AuditLink, AuditRecord, Binding, BodyNote, Cursor, DeadGroup,
+    DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Error, IndexedField, Pause,
+    ReplayJob, ReplayJobId, SavedView, SourceState, Span, TrafficRow, Variant,
 };
 use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, SourceName, Timestamp};
 
@@ -65,9 +65,13 @@ impl Operations for PostgresStore {
             .await
     }
 
-    async fn record(&self, entry: AuditEntry) -> Result<(), Error> {
+    async fn record(&self, entry: AuditEntry) -> Result<AuditLink, Error> {
         self.keep_up(entry, |session, entry| audit::record(session, entry).boxed())
             .await
+    }
+
+    async fn audit_chain(&self) -> Result<AuditChain, Error> {
+        self.run((), |session, ()| audit::chain(session).boxed()).await
     }
 
     async fn audit(

@@ -6,13 +6,14 @@ use crate::OpenError;
 use crate::bind::bind;
 
 /// Migrations in order; the first makes version 1.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("migrations/0001_initial.sql"),
     include_str!("migrations/0002_source_states.sql"),
     include_str!("migrations/0003_looking.sql"),
     include_str!("migrations/0004_alerts.sql"),
     include_str!("migrations/0005_turns.sql"),
     include_str!("migrations/0006_owners.sql"),
+    include_str!("migrations/0007_audit_chain.sql"),
 ];
 
 /// The schema this program writes.

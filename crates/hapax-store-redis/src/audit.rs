@@ -1,31 +1,86 @@
-//! The audit trail: who did what, newest first. In the first shard, by number.
+//! The audit trail: who did what, newest first, each entry chained to the one before. In the first shard, by number.
 
 use std::time::Duration;
 
-use hapax_core::store::{AuditEntry, AuditNumbered, AuditRecord, Cursor};
+use hapax_core::store::{AuditChain, AuditEntry, AuditHead, AuditLink, AuditNumbered, AuditRecord, Cursor};
 
 use crate::failure::Failure;
 use crate::link::Link;
 use crate::shards::HOME;
-use crate::snapshot::{Change, Command, Room};
+use crate::snapshot::{Change, Command, Made, ROUNDS_MAX, Room, Snapshot};
 use crate::{json, reply};
 
 /// Entries by number.
 pub(crate) const TRAIL: &str = "A";
+/// The ends of the chain, and their names.
+const ENDS: &str = "E";
+const HEAD: &str = "head";
+const CUT: &str = "cut";
 /// Entries on one page at most.
 const PAGE_MAX: u32 = 1_000;
 /// Entries that one call of `purge` looks at.
 const PURGED_MAX: u32 = 1_000;
 
-/// Writes an entry.
-pub(crate) async fn record(link: &Link, entry: AuditEntry) -> Result<(), Failure> {
-    let snapshot = link.read_and_take(HOME, Vec::new(), 1).await?;
-    let at = snapshot.now;
+/// Writes an entry behind the last one, if that is still the last; otherwise again.
+pub(crate) async fn record(link: &Link, entry: AuditEntry) -> Result<AuditLink, Failure> {
+    for _ in 0..ROUNDS_MAX {
+        let mut snapshot = link.read_and_take(HOME, ends(), 1).await?;
+        let (head, read) = end(&mut snapshot)?;
+        let chained = head.followed_by(snapshot.now, &entry);
+        let mut change = Change::default().when(ENDS, HEAD, read);
+        change.then(keep(&AuditNumbered {
+            number: snapshot.number,
+            record: AuditRecord {
+                at: snapshot.now,
+                entry: entry.clone(),
+                link: Some(chained),
+            },
+        })?);
+        change.then(put_end(HEAD, chained.head));
+        if link.apply_one(HOME, change).await? == Made::Yes {
+            return Ok(chained);
+        }
+    }
+    Err(Failure::Contended)
+}
+
+/// The ends of the chain.
+pub(crate) async fn chain(link: &Link) -> Result<AuditChain, Failure> {
+    let mut snapshot = link.read(HOME, ends()).await?;
+    Ok(AuditChain {
+        head: end(&mut snapshot)?.0,
+        cut: end(&mut snapshot)?.0,
+    })
+}
+
+fn ends() -> Vec<Command> {
+    let end = |name| Command::new("HGET", ENDS).arg(name);
+    vec![end(HEAD), end(CUT)]
+}
+
+/// An end, and the bytes that were read.
+fn end(snapshot: &mut Snapshot) -> Result<(AuditHead, Vec<u8>), Failure> {
+    let bytes = reply::optional_bytes(snapshot.next()?)?.unwrap_or_default();
+    Ok((AuditHead::from_bytes(&bytes).unwrap_or_default(), bytes))
+}
+
+fn put_end(name: &str, place: AuditHead) -> Command {
+    Command::new("HSET", ENDS).arg(name).arg(place.to_bytes())
+}
+
+/// Takes an entry in, which may hang in the chain of another store.
+pub(crate) async fn take_in(link: &Link, entry: &AuditNumbered) -> Result<(), Failure> {
     let mut change = Change::default();
-    change.then(keep(&AuditNumbered {
-        number: snapshot.number,
-        record: AuditRecord { at, entry },
-    })?);
+    change.then(keep(entry)?);
+    if let Some(chained) = entry.record.link {
+        let chain = chain(link).await?;
+        if chain.head == AuditHead::default() {
+            change.then(put_end(CUT, chained.before()));
+        }
+        if chained.head.seq > chain.head.seq {
+            change.then(put_end(HEAD, chained.head));
+        }
+    }
     link.apply(HOME, &[change], Room::Needed).await?;
     Ok(())
 }
@@ -74,11 +129,19 @@ pub(crate) async fn purge(link: &Link, keep_for: Duration) -> Result<(), Failure
     let mut snapshot = link.read(HOME, vec![command]).await?;
     let before = snapshot.now.minus(keep_for);
     let mut change = Change::default();
+    let mut cut = None;
     for member in reply::list(snapshot.next()?)? {
         let member = reply::bytes(member)?;
-        if read(&member)?.record.at < before {
-            change.then(Command::new("ZREM", TRAIL).arg(member));
+        let record = read(&member)?.record;
+        // Only from the beginning on: a chain has no holes.
+        if record.at >= before {
+            break;
         }
+        cut = record.link.map(|link| link.head).or(cut);
+        change.then(Command::new("ZREM", TRAIL).arg(member));
+    }
+    if let Some(cut) = cut {
+        change.then(put_end(CUT, cut));
     }
     if !change.is_empty() {
         link.apply_one(HOME, change).await?;

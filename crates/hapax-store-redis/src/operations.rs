@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AlertState, AuditEntry, AuditRecord, Binding, BodyNote, Cursor, DeadGroup, DeadQuery, DeliveryView,
-    Disposal, Driver, DuplicateNote, DuplicateTally, Error, IndexedField, Pause, ReplayJob, ReplayJobId,
-    SavedView, SourceState, Span, TrafficRow, Variant,
+    AlertState, AuditChain, AuditEntry, AuditLink, AuditRecord, Binding, BodyNote, Cursor, DeadGroup,
+    DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Error, IndexedField, Pause,
+    ReplayJob, ReplayJobId, SavedView, SourceState, Span, TrafficRow, Variant,
 };
 use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, SourceName, Timestamp};
 
@@ -62,9 +62,13 @@ impl Operations for RedisStore {
             .await
     }
 
-    async fn record(&self, entry: AuditEntry) -> Result<(), Error> {
+    async fn record(&self, entry: AuditEntry) -> Result<AuditLink, Error> {
         self.run_aside(|link, _| async move { audit::record(&link, entry).await })
             .await
+    }
+
+    async fn audit_chain(&self) -> Result<AuditChain, Error> {
+        self.run(|link, _| async move { audit::chain(&link).await }).await
     }
 
     async fn audit(

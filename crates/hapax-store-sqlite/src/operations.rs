@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AlertState, AuditEntry, AuditRecord, Binding, BodyNote, Cursor, DeadGroup, DeadQuery, DeliveryView,
-    Disposal, Driver, DuplicateNote, DuplicateTally, Error, IndexedField, Pause, ReplayJob, ReplayJobId,
-    SavedView, SourceState, Span, TrafficRow, Variant,
+    AlertState, AuditChain, AuditEntry, AuditLink, AuditRecord, Binding, BodyNote, Cursor, DeadGroup,
+    DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Error, IndexedField, Pause,
+    ReplayJob, ReplayJobId, SavedView, SourceState, Span, TrafficRow, Variant,
 };
 use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, SourceName, Timestamp};
 
@@ -55,8 +55,12 @@ impl Operations for SqliteStore {
         self.read(source_state::list).await
     }
 
-    async fn record(&self, entry: AuditEntry) -> Result<(), Error> {
+    async fn record(&self, entry: AuditEntry) -> Result<AuditLink, Error> {
         self.write(entry, 1, 0, audit::record).await
+    }
+
+    async fn audit_chain(&self) -> Result<AuditChain, Error> {
+        self.read(|desk| audit::chain(&desk.connection)).await
     }
 
     async fn audit(

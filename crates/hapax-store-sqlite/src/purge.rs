@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use hapax_core::store::{PurgeOrder, PurgeWindow, Purged};
 use hapax_core::{EventId, Timestamp};
 
+use crate::audit;
 use crate::desk::Desk;
 use crate::failure::Failure;
 
@@ -311,11 +312,6 @@ fn small_tables(desk: &mut Desk<'_>) -> Result<bool, Failure> {
             now,
         ),
         (
-            "DELETE FROM audit WHERE no IN
-                 (SELECT no FROM (SELECT no, at FROM audit ORDER BY no LIMIT ?2) WHERE at < ?1)",
-            now.minus(desk.state.audit_keep),
-        ),
-        (
             "DELETE FROM replays WHERE no IN
                  (SELECT no FROM (SELECT no, state, changed_at FROM replays ORDER BY no LIMIT ?2)
                   WHERE changed_at < ?1 AND state != 'running')",
@@ -328,5 +324,6 @@ fn small_tables(desk: &mut Desk<'_>) -> Result<bool, Failure> {
             .execute((before.as_micros(), SMALL_ROWS))?;
         left |= deleted == SMALL_ROWS as usize;
     }
-    Ok(left)
+    let deleted = audit::purge(desk, now.minus(desk.state.audit_keep), SMALL_ROWS)?;
+    Ok(left || deleted == SMALL_ROWS as usize)
 }

@@ -5,12 +5,13 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::OpenError;
 
 /// Migrations in order; the first makes version 1.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("migrations/0001_initial.sql"),
     include_str!("migrations/0002_source_states.sql"),
     include_str!("migrations/0003_looking.sql"),
     include_str!("migrations/0004_alerts.sql"),
     include_str!("migrations/0005_places.sql"),
+    include_str!("migrations/0006_audit_chain.sql"),
 ];
 
 /// The schema this program writes.

@@ -11,7 +11,8 @@ use crate::{
 };
 
 use super::{
-    Cursor, DeadGroup, DeliveryView, DuplicateTally, Error, EventQuery, ReplayMode, Span, TrafficRow, Variant,
+    AuditChain, AuditLink, Cursor, DeadGroup, DeliveryView, DuplicateTally, Error, EventQuery, ReplayMode,
+    Span, TrafficRow, Variant,
 };
 
 /// Pauses, the audit trail, stored jobs, dead letters, and tallies.
@@ -47,8 +48,12 @@ pub trait Operations: Send + Sync + 'static {
     /// Everything that is kept for sources, by source and name.
     async fn source_states(&self) -> Result<Vec<SourceState>, Error>;
 
-    /// Records who did what.
-    async fn record(&self, entry: AuditEntry) -> Result<(), Error>;
+    /// Records who did what: adds an entry to the chain, whose place it answers. Of any number that are added at once,
+    /// each hangs on the one before.
+    async fn record(&self, entry: AuditEntry) -> Result<AuditLink, Error>;
+
+    /// The ends of the chain of entries. Entries that earlier versions wrote are not in it.
+    async fn audit_chain(&self) -> Result<AuditChain, Error>;
 
     /// The audit trail, newest first.
     async fn audit(
@@ -290,6 +295,9 @@ pub struct AuditRecord {
     /// What happened.
     #[serde(flatten)]
     pub entry: AuditEntry,
+    /// How it hangs in the chain; none where an earlier version wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<AuditLink>,
 }
 
 /// Which finished deliveries to list.

@@ -1,19 +1,29 @@
-//! `hapax audit`: who did what.
+//! `hapax audit`: who did what, and whether the trail is still what was written.
+
+use hapax_core::store::AuditHead;
 
 use super::Globals;
 use crate::client::table::{Reader, Table};
 use crate::client::{Client, Error, Page as _, Parameters};
 use crate::exit::CliError;
-use crate::http::admin::views::AuditPageView;
+use crate::http::admin::views::{AuditPageView, AuditVerifiedView};
 use crate::output;
 
 /// List what operators did, the newest first.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
 Examples:
   hapax audit
-  hapax audit --limit 500 --json")]
+  hapax audit --limit 500 --json
+  hapax audit verify"
+)]
 pub struct Args {
+    /// What else to do.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+
     /// How many at most
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub limit: u32,
@@ -23,9 +33,34 @@ pub struct Args {
     pub cursor: Option<String>,
 }
 
+/// What to do besides listing.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// Check that nobody has changed the audit trail
+    ///
+    /// Each entry carries the hash of the one before. Keep the head that this prints somewhere else: against it, a trail
+    /// whose end was cut off or that was written anew is found as well. Ends with a code other than 0 where the trail is broken.
+    #[command(after_help = "\
+Examples:
+  hapax audit verify
+  hapax audit verify --head 340:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")]
+    Verify(VerifyArgs),
+}
+
+/// The flags of `audit verify`.
+#[derive(Debug, clap::Args)]
+pub struct VerifyArgs {
+    /// A head that an earlier run printed, or that the log shows
+    #[arg(long, value_name = "SEQ:HASH")]
+    pub head: Option<AuditHead>,
+}
+
 /// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
+    if let Some(Command::Verify(args)) = args.command {
+        return verify(&client, &args, globals).await;
+    }
     let page: AuditPageView = client
         .pages("audit", &Parameters::default(), args.cursor, args.limit)
         .await
@@ -51,4 +86,82 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     output::line(table.render(reader))?;
     page.note_more();
     Ok(())
+}
+
+async fn verify(client: &Client, args: &VerifyArgs, globals: &Globals) -> Result<(), CliError> {
+    let path = match &args.head {
+        Some(head) => format!("audit/verify?head={head}"),
+        None => "audit/verify".to_owned(),
+    };
+    let found: AuditVerifiedView = client.get(&path).await.map_err(Error::into_cli)?;
+    if globals.json {
+        output::json(&found)?;
+    } else {
+        output::line(text(&found))?;
+    }
+    match found.broken {
+        None => Ok(()),
+        Some(broken) => Err(CliError::problem_found(format!(
+            "the audit trail is broken at entry {}: {}. Entries before it are intact. Compare with a backup of the store and \
+             with the log, and find out who can write to the store",
+            broken.seq, broken.why
+        ))),
+    }
+}
+
+fn text(found: &AuditVerifiedView) -> String {
+    let mut lines = vec![match &found.broken {
+        None => format!("intact: {} entries checked", found.entries),
+        Some(broken) => format!("broken at entry {}: {}", broken.seq, broken.why),
+    }];
+    if found.deleted > 0 {
+        lines.push(format!(
+            "entries up to {} were deleted by retention",
+            found.deleted
+        ));
+    }
+    if found.before > 0 {
+        lines.push(format!(
+            "{} older entries are from before there was a chain: nothing proves them",
+            found.before
+        ));
+    }
+    if found.unchained > 0 {
+        lines.push(format!(
+            "{} entries are not in the chain: replicas of an earlier version wrote them during an upgrade, or somebody else did",
+            found.unchained
+        ));
+    }
+    if let Some(head) = &found.head {
+        lines.push(format!("head {head}"));
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::admin::views::AuditBreakView;
+
+    #[test]
+    fn a_broken_trail_says_where_and_what_it_does_not_prove() {
+        let found = AuditVerifiedView {
+            intact: false,
+            head: Some("7:00ff".to_owned()),
+            entries: 4,
+            deleted: 2,
+            unchained: 1,
+            before: 0,
+            broken: Some(AuditBreakView {
+                seq: 5,
+                why: "it is missing".to_owned(),
+            }),
+        };
+        insta::assert_snapshot!(text(&found), @r"
+        broken at entry 5: it is missing
+        entries up to 2 were deleted by retention
+        1 entries are not in the chain: replicas of an earlier version wrote them during an upgrade, or somebody else did
+        head 7:00ff
+        ");
+    }
 }

@@ -130,6 +130,7 @@ fn routes() -> Routes {
         .routes(routes!(alerts::list))
         .routes(routes!(alerts::test))
         .routes(routes!(audit::list))
+        .routes(routes!(audit::verify))
         // A sender's id may hold anything, slashes too: it is the whole rest of the path.
         .routes(routes!(ledger::show, ledger::forget))
         .routes(routes!(complete::complete))

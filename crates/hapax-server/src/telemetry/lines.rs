@@ -105,6 +105,9 @@ pub(super) fn write(observation: &Observation<'_>) {
             by_seconds = disagreement.as_secs(),
             "wall clock and monotonic clock disagree; nothing is deleted until they agree or the service restarts"
         ),
+        Observation::AuditHead { head } => {
+            info!(%head, "the audit trail has grown; keep its head");
+        }
         Observation::DuplicatesUncounted { copies } => {
             warn!(
                 copies,

@@ -259,6 +259,7 @@ impl Metrics {
             | Observation::Rescued { .. }
             | Observation::StoreFailed { .. }
             | Observation::PurgeHeld { .. }
+            | Observation::AuditHead { .. }
             | Observation::DuplicatesUncounted { .. } => {}
         }
     }

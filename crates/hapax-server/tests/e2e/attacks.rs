@@ -9,6 +9,7 @@ mod files;
 mod keys;
 mod outbox_targets;
 mod postgres_tls;
+mod audit;
 mod report;
 mod same_body;
 mod stored_secrets;

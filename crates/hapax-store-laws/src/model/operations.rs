@@ -2,9 +2,10 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    ALERTS_MAX, AlertState, AuditEntry, AuditRecord, Binding, BodyNote, Cursor, DeadGroup, DeadQuery,
-    DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Error, IndexedField, Pause, ReplayJob,
-    ReplayJobId, ReplayJobState, SAVED_VIEWS_MAX, SavedView, SourceState, Span, TrafficRow, Variant,
+    ALERTS_MAX, AlertState, AuditChain, AuditEntry, AuditLink, AuditRecord, Binding, BodyNote, Cursor,
+    DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Error, IndexedField,
+    Pause, ReplayJob, ReplayJobId, ReplayJobState, SAVED_VIEWS_MAX, SavedView, SourceState, Span, TrafficRow,
+    Variant,
 };
 use hapax_core::{
     BodyHash, DeliveryState, DestinationId, EventId, Identity, Operations, SourceName, Timestamp,
@@ -66,9 +67,21 @@ impl Operations for MemoryStore {
         Ok(self.step(|state, _| state.source_states.values().cloned().collect()))
     }
 
-    async fn record(&self, entry: AuditEntry) -> Result<(), Error> {
-        self.step(|state, now| state.audit.push(AuditRecord { at: now, entry }));
-        Ok(())
+    async fn record(&self, entry: AuditEntry) -> Result<AuditLink, Error> {
+        Ok(self.step(|state, now| {
+            let link = state.audit_chain.head.followed_by(now, &entry);
+            state.audit_chain.head = link.head;
+            state.audit.push(AuditRecord {
+                at: now,
+                entry,
+                link: Some(link),
+            });
+            link
+        }))
+    }
+
+    async fn audit_chain(&self) -> Result<AuditChain, Error> {
+        Ok(self.step(|state, _| state.audit_chain))
     }
 
     async fn audit(

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AcceptRequest, AlertState, AliveReport, AuditEntry, AuditRecord, Binding, BodyNote, Census, Claim,
-    Counts, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally,
-    Error, EventPage, EventQuery, EventRecord, Forgotten, ImportBegun, ImportMark, IndexedField, LeaseBatch,
-    LeaseOrder, LedgerEntry, Origin, Pause, PurgeOrder, Purged, Quarantined, Record, ReplayJob, ReplayJobId,
-    ReplayOrder, Replayed, Report, Rescued, SavedView, SourceState, Span, TrafficRow, TransferCursor,
-    TransferPage, Variant, Written,
+    AcceptRequest, AlertState, AliveReport, AuditChain, AuditEntry, AuditLink, AuditRecord, Binding,
+    BodyNote, Census, Claim, Counts, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal, Driver,
+    DuplicateNote, DuplicateTally, Error, EventPage, EventQuery, EventRecord, Forgotten, ImportBegun,
+    ImportMark, IndexedField, LeaseBatch, LeaseOrder, LedgerEntry, Origin, Pause, PurgeOrder, Purged,
+    Quarantined, Record, ReplayJob, ReplayJobId, ReplayOrder, Replayed, Report, Rescued, SavedView,
+    SourceState, Span, TrafficRow, TransferCursor, TransferPage, Variant, Written,
 };
 use hapax_core::{
     Backend, BodyHash, DeliveryState, DestinationId, EventId, Generation, Hold, Identity, Key, Operations,
@@ -365,8 +365,12 @@ impl Operations for Broken {
         self.inner.source_states().await
     }
 
-    async fn record(&self, entry: AuditEntry) -> Result<(), Error> {
+    async fn record(&self, entry: AuditEntry) -> Result<AuditLink, Error> {
         self.inner.record(entry).await
+    }
+
+    async fn audit_chain(&self) -> Result<AuditChain, Error> {
+        self.inner.audit_chain().await
     }
 
     async fn audit(

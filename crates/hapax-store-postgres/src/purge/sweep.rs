@@ -8,6 +8,7 @@ use tokio_postgres::Row;
 
 use super::CHUNK;
 use crate::Options;
+use crate::audit;
 use crate::batch::Batch;
 use crate::bind::bind;
 use crate::failure::Failure;
@@ -20,11 +21,6 @@ const LANE_KEEP: Duration = Duration::from_secs(600);
 
 /// The last lane that was looked at.
 pub(super) type LanePosition = (i16, String, String);
-
-const AUDIT: &str = "
-    DELETE FROM hapax.audit WHERE no IN
-        (SELECT no FROM (SELECT no, at FROM hapax.audit ORDER BY no LIMIT $2::int8) AS a WHERE at < $1::int8)
-    RETURNING no";
 
 const REPLAYS: &str = "
     DELETE FROM hapax.replays WHERE id IN
@@ -82,9 +78,7 @@ pub(super) async fn sweep(
 
 async fn run(session: &Session, terms: &Terms) -> Result<Swept, Failure> {
     let now = session.begin_at().await?;
-    let audit = session
-        .rows(AUDIT, bind![now.minus(terms.audit_keep).as_micros(), terms.rows])
-        .await?;
+    let audit = audit::purge(session, now.minus(terms.audit_keep), terms.rows).await?;
     let replays = session
         .rows(
             REPLAYS,
@@ -95,7 +89,7 @@ async fn run(session: &Session, terms: &Terms) -> Result<Swept, Failure> {
     session.commit().await?;
     let rows = terms.rows as usize;
     Ok(Swept {
-        more: audit.len() == rows || replays.len() == rows || (lanes.is_some() && unused > 0),
+        more: audit == rows || replays.len() == rows || (lanes.is_some() && unused > 0),
         lanes,
     })
 }

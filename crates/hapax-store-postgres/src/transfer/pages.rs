@@ -8,6 +8,7 @@ use hapax_core::{BodyHash, Scope};
 use tokio_postgres::Row;
 
 use super::identities;
+use crate::audit::link_at;
 use crate::batch::Batch;
 use crate::bind::bind;
 use crate::failure::Failure;
@@ -27,7 +28,7 @@ const BODIES: &str = "
 const JOBS: &str = "SELECT job, changed_at FROM hapax.replays ORDER BY id";
 
 const AUDIT: &str = "
-    SELECT no, at, who, action, subject, detail FROM hapax.audit WHERE no > $1::int8 ORDER BY no LIMIT $2::int8";
+    SELECT no, at, who, action, subject, detail, link FROM hapax.audit WHERE no > $1::int8 ORDER BY no LIMIT $2::int8";
 
 /// The page after a place.
 pub(super) async fn page(
@@ -130,6 +131,7 @@ async fn audit(session: &Session, after: u64, limit: i64) -> Result<TransferPage
                     subject: row.try_get(4)?,
                     detail: row.try_get(5)?,
                 },
+                link: link_at(row, 6)?,
             },
         }));
     }

@@ -320,6 +320,7 @@ pub(super) struct AuditRow<'r> {
     pub(super) action: &'r str,
     pub(super) subject: &'r str,
     pub(super) detail: &'r str,
+    pub(super) link: Option<Binary>,
 }
 
 /// An id as we know it.

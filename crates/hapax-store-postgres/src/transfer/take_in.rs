@@ -13,6 +13,7 @@ use super::tables::{
     LedgerRow, NotedRow, OutcomeRow, PauseRow, SameBodyRow, WorkRow,
 };
 use super::to_rows::{error, event_row, ledger_row, outcome_row, places, work_row};
+use crate::audit;
 use crate::bind::bind;
 use crate::failure::Failure;
 use crate::jobs;
@@ -57,7 +58,7 @@ pub(super) async fn take_in(
     let mut identities = Vec::new();
     let mut bodies = Vec::new();
     let mut pauses = Vec::new();
-    let mut audit = Vec::new();
+    let (mut entries, mut links) = (Vec::new(), Vec::new());
     for record in records {
         match record {
             Record::Identity(identity) => identities.push(&**identity),
@@ -75,20 +76,25 @@ pub(super) async fn take_in(
                 why: &pause.why,
             }),
             Record::Job(record) => job(session, record).await?,
-            Record::Audit(entry) => audit.push(AuditRow {
-                no: entry.number as i64,
-                at: entry.record.at.as_micros(),
-                who: &entry.record.entry.who,
-                action: &entry.record.entry.action,
-                subject: &entry.record.entry.subject,
-                detail: &entry.record.entry.detail,
-            }),
+            Record::Audit(entry) => {
+                links.extend(entry.record.link);
+                entries.push(AuditRow {
+                    no: entry.number as i64,
+                    at: entry.record.at.as_micros(),
+                    who: &entry.record.entry.who,
+                    action: &entry.record.entry.action,
+                    subject: &entry.record.entry.subject,
+                    detail: &entry.record.entry.detail,
+                    link: entry.record.link.map(|link| Binary(link.to_bytes())),
+                });
+            }
         }
     }
     write_identities(session, &identities).await?;
     write(session, insert!("bodies"), &bodies).await?;
     write(session, insert!("pauses"), &pauses).await?;
-    write(session, insert!("audit"), &audit).await?;
+    write(session, insert!("audit"), &entries).await?;
+    audit::take_in(session, &links).await?;
     if *reached == TransferCursor::Bodies(None) {
         // The last of the identities: whoever reads or serves them next must not plan for empty tables.
         session.rows_of(ANALYZE, &[]).await?;

@@ -38,11 +38,7 @@ pub(super) async fn take_in(
                 pause(link, &one).await?;
             }
             Record::Job(record) => job(link, *record).await?,
-            Record::Audit(entry) => {
-                let mut change = Change::default();
-                change.then(audit::keep(&entry)?);
-                link.apply(HOME, &[change], Room::Needed).await?;
-            }
+            Record::Audit(entry) => audit::take_in(link, &entry).await?,
         }
     }
     if has_pauses {

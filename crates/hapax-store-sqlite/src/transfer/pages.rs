@@ -7,6 +7,7 @@ use hapax_core::store::{
 use hapax_core::{BodyHash, Key, Scope};
 
 use super::identity;
+use crate::audit::link_at;
 use crate::failure::Failure;
 use crate::jobs;
 use crate::pauses;
@@ -156,7 +157,7 @@ fn from_its_beginning(job: ReplayJob) -> ReplayJob {
 
 fn audit(desk: &ReadDesk, after: u64, limit: usize) -> Result<TransferPage, Failure> {
     let mut select = desk.connection.prepare_cached(
-        "SELECT no, at, who, action, subject, detail FROM audit WHERE no > ?1 ORDER BY no LIMIT ?2",
+        "SELECT no, at, who, action, subject, detail, link FROM audit WHERE no > ?1 ORDER BY no LIMIT ?2",
     )?;
     let mut rows = select.query((after as i64, limit as i64))?;
     let mut records = Vec::new();
@@ -173,6 +174,7 @@ fn audit(desk: &ReadDesk, after: u64, limit: usize) -> Result<TransferPage, Fail
                     subject: row.get(4)?,
                     detail: row.get(5)?,
                 },
+                link: link_at(row, 6)?,
             },
         }));
     }

@@ -7,7 +7,7 @@ use hapax_core::NewEvent;
 use hapax_core::store::{EventContents, IdentityRecord, Record, TransferCursor};
 use rusqlite::params;
 
-use self::beside::{audit, body, conflict, duplicates, job};
+use self::beside::{audit_entry, body, conflict, duplicates, job};
 use self::deliveries::{attempts, outcome, work};
 use super::mark;
 use crate::accept;
@@ -35,7 +35,7 @@ pub(super) fn take_in(
                 desk.state.paused = None;
             }
             Record::Job(record) => job(desk, record)?,
-            Record::Audit(entry) => audit(desk, entry)?,
+            Record::Audit(entry) => audit_entry(desk, entry)?,
         }
     }
     Ok(())

@@ -212,4 +212,7 @@ fn add_audit(parts: &mut Parts, entry: &AuditNumbered) {
     for text in [&said.who, &said.action, &said.subject, &said.detail] {
         parts.text(text);
     }
+    if let Some(link) = entry.record.link {
+        parts.bytes(&link.to_bytes());
+    }
 }

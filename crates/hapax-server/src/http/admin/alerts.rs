@@ -99,7 +99,7 @@ async fn tested(state: &AdminState, receiver: Option<&str>, who: &Actor) -> Answ
     let results = alerts.test(receiver).await;
     let results = results.map_err(|unknown| Fault::not_found(Missing::Receiver, unknown.to_string()))?;
     let entry = who.entry("alerts.test", receiver.unwrap_or("all receivers"), "");
-    state.engine.store().record(entry).await?;
+    state.engine.record(entry).await?;
     Ok(AlertTestView {
         results: results.into_iter().map(result).collect(),
     })

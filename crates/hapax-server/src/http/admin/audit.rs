@@ -1,15 +1,15 @@
-//! `GET audit`: who did what, newest first.
+//! `GET audit`: who did what, newest first; `GET audit/verify`: whether that is still what was written.
 
 use axum::Json;
-use hapax_core::store::Cursor;
+use hapax_core::store::{AuditHead, Cursor, NotAHead};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::access::Narrowed;
 use super::extract::{Asked, cursor, cursor_text, limit};
-use super::fault::Answer;
+use super::fault::{Answer, Fault};
 use super::state::AdminState;
-use super::views::{AuditPageView, AuditView};
+use super::views::{AuditBreakView, AuditPageView, AuditVerifiedView, AuditView};
 
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
@@ -35,6 +35,48 @@ pub(super) async fn list(
 ) -> Answer<Json<AuditPageView>> {
     let (after, limit) = (cursor(asked.cursor.as_deref())?, limit(asked.limit)?);
     page(&state, after, limit).await.map(Json)
+}
+
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct VerifyParameters {
+    /// A `head` that an earlier call answered, or that the log shows: whether the trail still goes through it.
+    #[param(pattern = "^[0-9]+:[0-9a-f]{64}$")]
+    pub(super) head: Option<String>,
+}
+
+/// Checks that nobody has changed the audit trail.
+///
+/// Each entry carries the hash of the one before. Keep the `head` of an answer somewhere else: only against it are a trail
+/// whose end was cut off, and one that was written anew, found for certain.
+#[utoipa::path(get, path = "/audit/verify", operation_id = "verifyAudit", tag = "audit",
+    params(VerifyParameters),
+    responses((status = 200, description = "What was found.", body = AuditVerifiedView)),
+    extensions(("x-problems" = json!(["invalid_parameter"])))
+)]
+pub(super) async fn verify(
+    Narrowed(state): Narrowed,
+    Asked(asked): Asked<VerifyParameters>,
+) -> Answer<Json<AuditVerifiedView>> {
+    let kept: Option<AuditHead> = asked
+        .head
+        .map(|text| text.parse())
+        .transpose()
+        .map_err(|error: NotAHead| Fault::invalid_parameter(error.to_string()))?;
+    let found = state.engine.verify_audit(kept).await?;
+    Ok(Json(AuditVerifiedView {
+        intact: found.broken.is_none(),
+        head: (found.head.seq > 0).then(|| found.head.to_string()),
+        entries: found.entries,
+        deleted: found.cut.seq,
+        unchained: found.unchained,
+        before: found.before,
+        broken: found.broken.map(|broken| AuditBreakView {
+            seq: broken.seq,
+            why: broken.why.to_owned(),
+        }),
+    }))
 }
 
 /// One page of the audit trail.

@@ -65,7 +65,7 @@ pub(in crate::http) async fn retried(
         return Err(missing());
     }
     let entry = who.entry("outbox retry", format!("{name} {id}"), "");
-    state.engine.store().record(entry).await?;
+    state.engine.record(entry).await?;
     Ok(OutboxRetriedView { outbox: name, id })
 }
 

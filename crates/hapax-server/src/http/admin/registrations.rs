@@ -68,7 +68,7 @@ pub(in crate::http) async fn opened(
     let (store, source) = (state.engine.store(), SourceName::from(name.as_str()));
     handover::open(&**store, &source, open_until).await?;
     let entry = who.entry("register", name.clone(), format!("until {open_until}"));
-    store.record(entry).await?;
+    state.engine.record(entry).await?;
     Ok(RegistrationView {
         source: name,
         open_until,

@@ -104,7 +104,7 @@ pub(in crate::http) async fn save(
         return Err(Fault::too_many_views(SAVED_VIEWS_MAX));
     }
     let entry = who.entry("view.save", view.name.as_str(), view.query.as_str());
-    state.engine.store().record(entry).await?;
+    state.engine.record(entry).await?;
     Ok(show(view))
 }
 
@@ -120,7 +120,7 @@ pub(in crate::http) async fn remove(
         return Err(Fault::not_found(Missing::View, detail));
     }
     let entry = who.entry("view.delete", name.as_str(), "");
-    state.engine.store().record(entry).await?;
+    state.engine.record(entry).await?;
     Ok(DeletedViewView { name })
 }
 

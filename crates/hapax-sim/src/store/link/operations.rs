@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AlertState, AuditEntry, AuditRecord, Binding, BodyNote, Census, Cursor, DeadGroup, DeadQuery,
-    DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Error, ImportBegun, ImportMark,
+    AlertState, AuditChain, AuditEntry, AuditLink, AuditRecord, Binding, BodyNote, Census, Cursor, DeadGroup,
+    DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Error, ImportBegun, ImportMark,
     IndexedField, Origin, Pause, Record, ReplayJob, ReplayJobId, SavedView, SourceState, Span, TrafficRow,
     TransferCursor, TransferPage, Variant,
 };
@@ -61,9 +61,14 @@ impl Operations for Link {
         self.call(async move { model.source_states().await }).await
     }
 
-    async fn record(&self, entry: AuditEntry) -> Result<(), Error> {
+    async fn record(&self, entry: AuditEntry) -> Result<AuditLink, Error> {
         let model = self.vault.model.clone();
         self.call(async move { model.record(entry).await }).await
+    }
+
+    async fn audit_chain(&self) -> Result<AuditChain, Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.audit_chain().await }).await
     }
 
     async fn audit(

@@ -1,9 +1,10 @@
 //! Taking in what is kept beside events: copies, other bodies, jobs and the audit trail.
 
 use hapax_core::Key;
-use hapax_core::store::{AuditNumbered, BodyNote, ConflictRecord, DuplicateTally, JobRecord};
+use hapax_core::store::{AuditLink, AuditNumbered, BodyNote, ConflictRecord, DuplicateTally, JobRecord};
 use rusqlite::params;
 
+use crate::audit;
 use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::jobs;
@@ -73,11 +74,12 @@ pub(super) fn job(desk: &Desk<'_>, record: &JobRecord) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(super) fn audit(desk: &Desk<'_>, entry: &AuditNumbered) -> Result<(), Failure> {
+pub(super) fn audit_entry(desk: &Desk<'_>, entry: &AuditNumbered) -> Result<(), Failure> {
     let said = &entry.record.entry;
     desk.connection
         .prepare_cached(
-            "INSERT OR IGNORE INTO audit (no, at, who, action, subject, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            "INSERT OR IGNORE INTO audit (no, at, who, action, subject, detail, link)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?
         .execute((
             entry.number as i64,
@@ -86,6 +88,10 @@ pub(super) fn audit(desk: &Desk<'_>, entry: &AuditNumbered) -> Result<(), Failur
             &said.action,
             &said.subject,
             &said.detail,
+            entry.record.link.map(AuditLink::to_bytes),
         ))?;
-    Ok(())
+    match entry.record.link {
+        Some(link) => audit::take_in(desk.connection, link),
+        None => Ok(()),
+    }
 }

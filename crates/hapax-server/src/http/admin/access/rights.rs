@@ -34,9 +34,10 @@ const fn right(role: Role, reach: Reach) -> Right {
 }
 
 /// Method, path, what it takes. Paths of the API begin after `/api/v1`.
-const RIGHTS: [(&str, &str, Right); 27] = [
+const RIGHTS: [(&str, &str, Right); 28] = [
     // What operators did is not kept by source.
     ("GET", "/audit", right(Role::Read, Reach::Whole)),
+    ("GET", "/audit/verify", right(Role::Read, Reach::Whole)),
     ("POST", "/login", READ),
     ("POST", "/logout", READ),
     ("POST", "/theme", READ),

@@ -160,6 +160,35 @@ pub struct ReleasedView {
     pub id: EventId,
 }
 
+/// Whether the audit trail is as it was written.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct AuditVerifiedView {
+    /// Whether every entry of the chain is there and unchanged.
+    pub intact: bool,
+    /// Where the chain ends, as `SEQ:HASH`: keep it, and pass it as `head` later. Null while there is no entry.
+    pub head: Option<String>,
+    /// How many entries were checked.
+    pub entries: u64,
+    /// The number of the last entry that retention has deleted; 0 where it has deleted none.
+    pub deleted: u64,
+    /// Entries that are not in the chain though it had begun: replicas of an earlier version write such ones during an
+    /// upgrade. At any other time somebody else did.
+    pub unchained: u64,
+    /// Entries from before the upgrade with which the chain began; nothing proves them.
+    pub before: u64,
+    /// The first entry that is not as it was written.
+    pub broken: Option<AuditBreakView>,
+}
+
+/// Where the audit trail is broken.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct AuditBreakView {
+    /// The number of the entry; those before it are intact.
+    pub seq: u64,
+    /// What is wrong with it.
+    pub why: String,
+}
+
 /// One page of the audit trail, newest first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct AuditPageView {

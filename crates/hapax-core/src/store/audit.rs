@@ -1,0 +1,420 @@
+//! The audit trail as a chain: each entry carries its number and the hash of the one before, so that an entry that was
+//! changed, removed or slipped in is found, and so is a trail that was written anew, by whoever kept an earlier head.
+//!
+//! One chain for each store, with one end: an entry is added under the lock of the head, in one step.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::{AuditEntry, AuditRecord};
+use crate::Timestamp;
+use crate::hash::sha256_of_parts;
+
+/// SHA-256 of an entry, which covers the hash of the one before.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct AuditHash([u8; 32]);
+
+impl fmt::Display for AuditHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+impl fmt::Debug for AuditHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A place in the chain: an entry's number, counted from 1, and its hash. The default is what stands before the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AuditHead {
+    /// The entry's number.
+    pub seq: u64,
+    /// Its hash.
+    pub hash: AuditHash,
+}
+
+impl AuditHead {
+    /// How many bytes it is kept in.
+    pub const BYTES: usize = 40;
+
+    /// As it is kept.
+    pub fn to_bytes(self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        let (seq, hash) = bytes.split_at_mut(8);
+        seq.copy_from_slice(&self.seq.to_be_bytes());
+        hash.copy_from_slice(&self.hash.0);
+        bytes
+    }
+
+    /// As it was kept; none where that is something else.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (seq, hash) = bytes.split_first_chunk()?;
+        Some(Self {
+            seq: u64::from_be_bytes(*seq),
+            hash: AuditHash(hash.try_into().ok()?),
+        })
+    }
+
+    /// The place of the entry that comes after.
+    pub fn followed_by(self, at: Timestamp, entry: &AuditEntry) -> AuditLink {
+        let seq = self.seq + 1;
+        AuditLink {
+            previous: self.hash,
+            head: Self {
+                seq,
+                hash: digest(self.hash, seq, at, entry),
+            },
+        }
+    }
+}
+
+/// As people keep it: `340:9f86d081…`.
+impl fmt::Display for AuditHead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.seq, self.hash)
+    }
+}
+
+impl FromStr for AuditHead {
+    type Err = NotAHead;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parse = || {
+            let (seq, hash) = text.split_once(':')?;
+            let mut bytes = [0; 32];
+            hex::decode_to_slice(hash, &mut bytes).ok()?;
+            Some(Self {
+                seq: seq.parse().ok().filter(|seq| *seq > 0)?,
+                hash: AuditHash(bytes),
+            })
+        };
+        parse().ok_or_else(|| NotAHead(text.to_owned()))
+    }
+}
+
+/// A text that is no head of an audit trail.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` is no head of an audit trail: it is SEQ:HASH, as `hapax audit verify` prints it")]
+pub struct NotAHead(String);
+
+/// How an entry hangs in the chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AuditLink {
+    /// The hash of the entry before.
+    pub previous: AuditHash,
+    /// Its own place.
+    pub head: AuditHead,
+}
+
+impl AuditLink {
+    /// As it is kept.
+    pub fn to_bytes(self) -> Vec<u8> {
+        [&self.head.to_bytes()[..], &self.previous.0].concat()
+    }
+
+    /// As it was kept; none where that is something else.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (head, previous) = bytes.split_first_chunk::<{ AuditHead::BYTES }>()?;
+        Some(Self {
+            previous: AuditHash(previous.try_into().ok()?),
+            head: AuditHead::from_bytes(head)?,
+        })
+    }
+
+    /// The place of the entry before.
+    pub const fn before(&self) -> AuditHead {
+        AuditHead {
+            seq: self.head.seq.saturating_sub(1),
+            hash: self.previous,
+        }
+    }
+}
+
+impl Serialize for AuditLink {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&hex::encode(self.to_bytes()))
+    }
+}
+
+impl<'de> Deserialize<'de> for AuditLink {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes = hex::decode(text).map_err(serde::de::Error::custom)?;
+        Self::from_bytes(&bytes)
+            .ok_or_else(|| serde::de::Error::custom("a link of the audit trail has another length"))
+    }
+}
+
+/// The two ends of a store's chain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AuditChain {
+    /// The last entry.
+    pub head: AuditHead,
+    /// The last entry that retention has deleted; everything up to it is gone.
+    pub cut: AuditHead,
+}
+
+/// What an entry's hash covers: every part with its length before it. Whoever hashes under a key does it here.
+fn digest(previous: AuditHash, seq: u64, at: Timestamp, entry: &AuditEntry) -> AuditHash {
+    AuditHash(sha256_of_parts(
+        "hapax audit 1",
+        &[
+            &previous.0,
+            &seq.to_be_bytes(),
+            &at.as_micros().to_be_bytes(),
+            entry.who.as_bytes(),
+            entry.action.as_bytes(),
+            entry.subject.as_bytes(),
+            entry.detail.as_bytes(),
+        ],
+    ))
+}
+
+/// Where a chain is broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditBreak {
+    /// The entry's number: all before it are as they were written, as far as they are kept.
+    pub seq: u64,
+    /// What is wrong with it.
+    pub why: &'static str,
+}
+
+/// Checks a chain from its last entry back to its first.
+#[derive(Debug)]
+pub struct AuditCheck {
+    chain: AuditChain,
+    kept: Option<AuditHead>,
+    /// What the next older entry must be.
+    expected: AuditHead,
+    /// Entries that came after the chain's ends were read.
+    later: u64,
+    entries: u64,
+    /// Entries without a link, and those of them that are not older than the chain.
+    unlinked: u64,
+    unchained: u64,
+    is_kept_found: bool,
+    broken: Option<AuditBreak>,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditVerified {
+    /// The last entry that was checked.
+    pub head: AuditHead,
+    /// The last one that retention has deleted.
+    pub cut: AuditHead,
+    /// Entries that were checked.
+    pub entries: u64,
+    /// Entries beside the chain that are not older than it: a replica of an earlier version wrote them, or a stranger.
+    pub unchained: u64,
+    /// Entries from before there was a chain.
+    pub before: u64,
+    /// The oldest entry that is not as it was written.
+    pub broken: Option<AuditBreak>,
+}
+
+impl AuditCheck {
+    /// A check of what was read of the chain's ends *before* its entries, and against a head that somebody kept.
+    pub const fn new(chain: AuditChain, kept: Option<AuditHead>) -> Self {
+        Self {
+            chain,
+            kept,
+            expected: chain.head,
+            later: 0,
+            entries: 0,
+            unlinked: 0,
+            unchained: 0,
+            is_kept_found: false,
+            broken: None,
+        }
+    }
+
+    /// The next entry, newest first.
+    pub fn look(&mut self, record: &AuditRecord) {
+        let Some(link) = record.link else {
+            self.unlinked += 1;
+            return;
+        };
+        let seq = link.head.seq;
+        if self.entries == 0 && seq > self.chain.head.seq {
+            self.later = self.later.max(seq);
+            return;
+        }
+        self.unchained += std::mem::take(&mut self.unlinked);
+        self.entries += 1;
+        // The older of two breaks counts, and the walk goes from the newer to the older.
+        if seq < self.expected.seq {
+            self.break_at(seq + 1, "it is missing");
+        } else if link.head != self.expected {
+            self.break_at(seq, "it is not the one that the next entry was written behind");
+        }
+        if link != link.before().followed_by(record.at, &record.entry) {
+            self.break_at(seq, "it is not what was written: its hash is another");
+        }
+        if let Some(kept) = self.kept.filter(|kept| kept.seq == seq) {
+            self.is_kept_found = true;
+            if kept.hash != link.head.hash {
+                self.break_at(
+                    seq,
+                    "it is another than the one whose hash was kept: the trail was written anew",
+                );
+            }
+        }
+        self.expected = link.before();
+    }
+
+    /// What was found, given the ends as they are *after* the walk.
+    pub fn finish(mut self, now: AuditChain) -> AuditVerified {
+        // Retention may have gone on meanwhile.
+        let is_whole = self.expected == self.chain.cut
+            || self.expected == now.cut
+            || (self.chain.cut.seq < self.expected.seq && self.expected.seq < now.cut.seq);
+        if !is_whole {
+            self.break_at(now.cut.seq + 1, "it is missing, and retention has not deleted it");
+        }
+        if let Some(kept) = self.kept.filter(|_| !self.is_kept_found)
+            && kept.seq > now.cut.seq
+        {
+            self.break_at(
+                kept.seq.min(self.chain.head.seq + 1),
+                "it is missing: the trail ends before the head that was kept",
+            );
+        }
+        if self.later > now.head.seq {
+            self.break_at(
+                now.head.seq + 1,
+                "it was not written by Hapax: the chain ends before it",
+            );
+        }
+        AuditVerified {
+            head: self.chain.head,
+            cut: now.cut,
+            entries: self.entries,
+            unchained: self.unchained,
+            before: self.unlinked,
+            broken: self.broken,
+        }
+    }
+
+    fn break_at(&mut self, seq: u64, why: &'static str) {
+        if self.broken.as_ref().is_none_or(|broken| broken.seq >= seq) {
+            self.broken = Some(AuditBreak { seq, why });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(subject: &str) -> AuditEntry {
+        AuditEntry {
+            who: "ops".to_owned(),
+            action: "pause".to_owned(),
+            subject: subject.to_owned(),
+            detail: String::new(),
+        }
+    }
+
+    /// A chain of so many entries, newest first, and its ends.
+    fn trail(entries: u64) -> (Vec<AuditRecord>, AuditChain) {
+        let mut chain = AuditChain::default();
+        let mut records = Vec::new();
+        for number in 1..=entries {
+            let (at, entry) = (Timestamp::from_seconds(number as i64), entry(&number.to_string()));
+            let link = chain.head.followed_by(at, &entry);
+            chain.head = link.head;
+            records.insert(
+                0,
+                AuditRecord {
+                    at,
+                    entry,
+                    link: Some(link),
+                },
+            );
+        }
+        (records, chain)
+    }
+
+    fn unchained() -> AuditRecord {
+        AuditRecord {
+            at: Timestamp::from_seconds(0),
+            entry: entry("old"),
+            link: None,
+        }
+    }
+
+    fn verified(records: &[AuditRecord], chain: AuditChain, kept: Option<AuditHead>) -> AuditVerified {
+        let mut check = AuditCheck::new(chain, kept);
+        for record in records {
+            check.look(record);
+        }
+        check.finish(chain)
+    }
+
+    #[test]
+    fn entries_of_earlier_versions_break_nothing_and_are_counted() {
+        let (mut records, chain) = trail(4);
+        records.push(unchained());
+        records.insert(2, unchained());
+        let found = verified(&records, chain, Some(chain.head));
+        assert_eq!(
+            (found.entries, found.unchained, found.before, found.broken),
+            (4, 1, 1, None)
+        );
+    }
+
+    #[test]
+    fn what_retention_deleted_is_not_missed_and_what_it_did_not_is() {
+        let (records, mut chain) = trail(5);
+        let kept = records[4].link.unwrap().head;
+        chain.cut = records[3].link.unwrap().head;
+        assert_eq!(verified(&records[..3], chain, Some(kept)).broken, None);
+        let broken = verified(&records[..2], chain, None).broken.unwrap();
+        assert_eq!(broken.seq, 3);
+    }
+
+    #[test]
+    fn of_two_breaks_the_older_is_told() {
+        let (mut records, chain) = trail(6);
+        records[4].entry.who = "mallory".to_owned();
+        records.remove(1);
+        assert_eq!(verified(&records, chain, None).broken.unwrap().seq, 2);
+    }
+
+    #[test]
+    fn an_entry_beyond_the_end_was_not_written_by_hapax() {
+        let (records, _) = trail(3);
+        let (_, chain) = trail(2);
+        assert_eq!(verified(&records, chain, None).broken.unwrap().seq, 3);
+    }
+
+    #[test]
+    fn a_head_reads_back_and_nothing_else_does() {
+        let (_, chain) = trail(3);
+        assert_eq!(chain.head.to_string().parse::<AuditHead>().unwrap(), chain.head);
+        for text in ["", "3", "3:", "3:00ff", "0:00", "x:y"] {
+            assert!(text.parse::<AuditHead>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_text_can_move_from_one_part_of_an_entry_to_the_next() {
+        let hash = |who: &str, action: &str| {
+            let entry = AuditEntry {
+                who: who.to_owned(),
+                action: action.to_owned(),
+                ..entry("")
+            };
+            AuditHead::default()
+                .followed_by(Timestamp::default(), &entry)
+                .head
+                .hash
+        };
+        assert_ne!(hash("ab", "c"), hash("a", "bc"));
+    }
+}

@@ -1,0 +1,61 @@
+//! Audit: what operators did is written to the store's chain, and the chain is checked.
+
+use hapax_core::store::{Actor, AuditCheck, AuditEntry, AuditHead, AuditVerified, Error};
+
+use crate::engine::{Engine, Inner};
+use crate::observe::Observation;
+
+/// Entries that are read at one time.
+const PAGE: u32 = 1_000;
+/// The head is told after each of so many entries: whoever keeps the log can prove it later.
+const TOLD_EVERY: u64 = 100;
+
+impl Engine {
+    /// Walks the whole audit trail, against a head that somebody kept, if one is given.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn verify_audit(&self, kept: Option<AuditHead>) -> Result<AuditVerified, Error> {
+        let store = &self.0.parts.store;
+        let mut check = AuditCheck::new(store.audit_chain().await?, kept);
+        let mut after = None;
+        loop {
+            let (records, next) = store.audit(after, PAGE).await?;
+            for record in &records {
+                check.look(record);
+            }
+            match next {
+                Some(next) => after = Some(next),
+                None => return Ok(check.finish(store.audit_chain().await?)),
+            }
+        }
+    }
+
+    /// Writes down what somebody did.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn record(&self, entry: AuditEntry) -> Result<(), Error> {
+        self.0.record(entry).await
+    }
+}
+
+impl Inner {
+    pub(crate) async fn audit(
+        &self,
+        who: &Actor,
+        action: &str,
+        subject: String,
+        detail: String,
+    ) -> Result<(), Error> {
+        self.record(who.entry(action, subject, detail)).await
+    }
+
+    async fn record(&self, entry: AuditEntry) -> Result<(), Error> {
+        let head = self.parts.store.record(entry).await?.head;
+        if head.seq % TOLD_EVERY == 1 {
+            self.observe(&Observation::AuditHead { head });
+        }
+        Ok(())
+    }
+}

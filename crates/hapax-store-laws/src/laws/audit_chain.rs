@@ -1,0 +1,103 @@
+//! The audit trail as a chain: what was written is there, in one line, whoever wrote it.
+
+use std::sync::Arc;
+
+use hapax_core::store::{AuditBreak, AuditCheck, AuditEntry, AuditHead, AuditVerified};
+
+use crate::bench::{Bench, Must};
+
+/// Each entry hangs on the one before, and the chain ends where the store says.
+pub async fn audit_entries_are_a_chain(bench: &mut Bench) {
+    let mut head = bench.store.audit_chain().await.must().head;
+    assert_eq!(head, AuditHead::default());
+    for number in 1..=5 {
+        let link = bench.store.record(entry(number)).await.must();
+        assert_eq!((link.before(), link.head.seq), (head, number));
+        head = link.head;
+    }
+    assert_eq!(bench.store.audit_chain().await.must().head, head);
+    let found = verified(bench, Some(head)).await;
+    assert_eq!((found.entries, found.unchained, found.broken), (5, 0, None));
+    assert_eq!(found.head, head);
+}
+
+/// Of many that are written at once, no two hang on one.
+pub async fn concurrent_audit_entries_do_not_fork_the_chain(bench: &mut Bench) {
+    let mut tasks = Vec::new();
+    for number in 0..12 {
+        let store = Arc::clone(&bench.store);
+        tasks.push(tokio::spawn(async move { store.record(entry(number)).await }));
+    }
+    let mut numbers = Vec::new();
+    for task in tasks {
+        numbers.push(task.await.must().must().head.seq);
+    }
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..=12).collect::<Vec<_>>());
+    let found = verified(bench, None).await;
+    assert_eq!((found.entries, found.broken), (12, None));
+}
+
+/// The chain goes on after a restart.
+pub async fn the_audit_chain_survives_a_restart(bench: &mut Bench) {
+    let before = bench.store.record(entry(1)).await.must();
+    bench.reopen().await;
+    let after = bench.store.record(entry(2)).await.must();
+    assert_eq!(after.before(), before.head);
+    assert_eq!(verified(bench, Some(before.head)).await.broken, None);
+}
+
+/// The chain is the same in another store, and goes on there.
+pub async fn the_audit_chain_is_transferred(bench: &mut Bench) {
+    for number in 1..=3 {
+        bench.store.record(entry(number)).await.must();
+    }
+    let chain = bench.store.audit_chain().await.must();
+    bench.copied().await;
+    assert_eq!(bench.store.audit_chain().await.must(), chain);
+    let link = bench.store.record(entry(4)).await.must();
+    assert_eq!(link.before(), chain.head);
+    let found = verified(bench, Some(chain.head)).await;
+    assert_eq!((found.entries, found.broken), (4, None));
+}
+
+/// A head that was kept is missed where the trail ends before it, and where another entry is in its place.
+pub async fn an_audit_trail_that_is_not_the_one_of_before_is_found(bench: &mut Bench) {
+    for number in 1..=3 {
+        bench.store.record(entry(number)).await.must();
+    }
+    let head = bench.store.audit_chain().await.must().head;
+    let elsewhere = head.followed_by(bench.now().await, &entry(4));
+    let cut_off = verified(bench, Some(elsewhere.head)).await;
+    assert_eq!(cut_off.broken.map(|AuditBreak { seq, .. }| seq), Some(4));
+    let anew = AuditHead {
+        seq: 2,
+        ..elsewhere.head
+    };
+    let anew = verified(bench, Some(anew)).await;
+    assert_eq!(anew.broken.map(|AuditBreak { seq, .. }| seq), Some(2));
+}
+
+async fn verified(bench: &Bench, kept: Option<AuditHead>) -> AuditVerified {
+    let mut check = AuditCheck::new(bench.store.audit_chain().await.must(), kept);
+    let mut after = None;
+    loop {
+        let (records, next) = bench.store.audit(after, 2).await.must();
+        for record in &records {
+            check.look(record);
+        }
+        match next {
+            Some(next) => after = Some(next),
+            None => return check.finish(bench.store.audit_chain().await.must()),
+        }
+    }
+}
+
+fn entry(number: u64) -> AuditEntry {
+    AuditEntry {
+        who: "ops".to_owned(),
+        action: "pause".to_owned(),
+        subject: format!("destination {number}"),
+        detail: String::new(),
+    }
+}
