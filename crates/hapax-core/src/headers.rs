@@ -7,6 +7,11 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 const PREFIX_BYTES: usize = 6;
 
+/// The one header of an erased event.
+pub const ERASED: &str = "hapax-erased";
+/// It, packed, with nothing in it. Statements of stores have it written out.
+const ERASED_BYTES: &[u8] = b"\0\x0c\0\0\0\0hapax-erased";
+
 /// An ordered list of headers. Names are as they arrived; values are any bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers(Bytes);
@@ -27,6 +32,16 @@ impl Headers {
             buffer.put_slice(value);
         }
         Self(buffer.freeze())
+    }
+
+    /// What an erased event has instead of its headers.
+    pub fn erased() -> Self {
+        Self(Bytes::from_static(ERASED_BYTES))
+    }
+
+    /// Whether they are those of an erased event. No request has them: one with this header loses it when it arrives.
+    pub fn is_erased(&self) -> bool {
+        self.0 == ERASED_BYTES
     }
 
     /// Headers that a store kept.
@@ -73,6 +88,13 @@ mod tests {
         assert_eq!(again.iter().collect::<Vec<_>>(), pairs);
         assert_eq!(again.get("x-ODD"), Some(&b"\xff\x00"[..]));
         assert_eq!(again.get("absent"), None);
+    }
+
+    #[test]
+    fn an_erased_event_has_one_header_with_nothing_in_it() {
+        assert_eq!(Headers::erased(), Headers::pack([(ERASED, &b""[..])]));
+        assert!(Headers::erased().is_erased() && !Headers::default().is_erased());
+        assert!(!Headers::pack([(ERASED, &b""[..]), ("host", b"here")]).is_erased());
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub use delivery::{
 };
 pub use event::{EventId, EventIds, EventStatus, NewEvent, StoredEvent};
 pub use hash::{BodyHash, ContentHash};
-pub use headers::Headers;
+pub use headers::{ERASED, Headers};
 pub use identity::{
     CONFLICT_MARK, EVENT_ID_BYTES_MAX, GENERATED, Generation, IdOrigin, IdempotencyKey, Identity, Key,
     is_set_aside,

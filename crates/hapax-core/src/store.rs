@@ -13,6 +13,7 @@ mod admin;
 mod alive;
 mod audit;
 mod body_term;
+mod erase;
 mod error;
 mod query;
 mod traffic;
@@ -32,6 +33,7 @@ pub use audit::{
     AuditBreak, AuditChain, AuditCheck, AuditHash, AuditHead, AuditLink, AuditVerified, NotAHead,
 };
 pub use body_term::{BodyTerm, IndexedValue, POINTER_BYTES_MAX, is_pointer, json_text, value_at};
+pub use erase::{Erased, Unfinished};
 pub use error::Error;
 pub use query::{
     AttemptView, Backlog, ConflictView, Copies, Counts, Cursor, DeadGroup, DeliveryView, DuplicateTally,
@@ -383,7 +385,7 @@ pub enum Replayed {
     Unfinished,
     /// No delivery fits the mode.
     Nothing,
-    /// There is no such event, or its payload has expired.
+    /// There is no such event, or its payload has expired or was erased.
     NotFound,
 }
 

@@ -17,6 +17,7 @@ mod audit;
 mod breaker;
 mod dispatch;
 mod engine;
+mod erase;
 mod finish;
 mod gather;
 mod heartbeat;
@@ -39,6 +40,7 @@ mod transport;
 
 pub use accept::{ADDRESS_HEADER, Accepted, Arrival, Parcel, Refusal};
 pub use engine::{Engine, Limits, Parts, ShutdownReport};
+pub use erase::Erasure;
 pub use observe::{Notice, Observation, Observer, Silent};
 pub use operate::{DestinationStatus, ReleaseError};
 pub use processed::Processed;

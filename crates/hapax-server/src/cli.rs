@@ -16,6 +16,7 @@ pub mod demo;
 pub mod destinations;
 pub mod dev;
 pub mod doctor;
+pub mod erase;
 pub mod events;
 pub mod filter;
 pub mod forget;
@@ -134,6 +135,7 @@ enum Verb {
     Outbox(outbox::Args),
     Ledger(ledger::Args),
     Forget(forget::Args),
+    Erase(erase::Args),
     Sources(sources::Args),
     Destinations(destinations::Args),
     Pause(pause::Args),
@@ -216,6 +218,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Verb::Sources(args) => sources::run(args, globals).await,
         Verb::Destinations(args) => destinations::run(args, globals).await,
         Verb::Forget(args) => forget::run(args, globals).await,
+        Verb::Erase(args) => erase::run(args, globals).await,
         Verb::Pause(args) => pause::run(args, globals).await,
         Verb::Resume(args) => resume::run(args, globals).await,
         Verb::Register(args) => register::run(args, globals).await,

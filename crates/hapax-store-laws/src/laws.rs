@@ -9,6 +9,7 @@ pub mod claims;
 pub mod counting;
 pub mod dead_groups;
 pub mod durability;
+pub mod erasing;
 pub mod fencing;
 pub mod finishing;
 pub mod forgetting;

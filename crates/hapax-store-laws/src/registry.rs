@@ -336,6 +336,14 @@ registry! {
         of_several_that_bind_one_name_one_succeeds,
         a_binding_goes_when_its_time_is_over,
     }
+    erasing {
+        what_an_erased_event_brought_is_gone,
+        a_copy_of_an_erased_event_is_a_duplicate,
+        erasing_twice_changes_nothing,
+        unfinished_deliveries_of_an_erased_event_are_discarded_on_purpose,
+        an_erased_event_is_never_replayed,
+        a_lane_goes_on_without_an_erased_event,
+    }
     dead_groups {
         dead_letters_are_grouped_by_destination_and_error,
         only_what_is_dead_now_is_in_a_group,

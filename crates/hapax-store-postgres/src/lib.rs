@@ -27,6 +27,7 @@ mod counts;
 mod dead;
 mod distribution;
 mod duplicates;
+mod erase;
 mod extend;
 mod failure;
 mod finish;

@@ -4,13 +4,13 @@ use async_trait::async_trait;
 use futures_util::FutureExt;
 use hapax_core::store::{
     AlertState, AuditChain, AuditEntry, AuditLink, AuditRecord, Binding, BodyNote, Cursor, DeadGroup,
-    DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Error, IndexedField, Pause,
-    ReplayJob, ReplayJobId, SavedView, SourceState, Span, TrafficRow, Variant,
+    DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error, IndexedField,
+    Pause, ReplayJob, ReplayJobId, SavedView, SourceState, Span, TrafficRow, Unfinished, Variant,
 };
 use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, SourceName, Timestamp};
 
 use crate::{
-    PostgresStore, alerts, audit, bodies, conflicts, dead, duplicates, indexed, jobs, pauses, probe,
+    PostgresStore, alerts, audit, bodies, conflicts, dead, duplicates, erase, indexed, jobs, pauses, probe,
     source_state, traffic, views,
 };
 
@@ -109,6 +109,13 @@ impl Operations for PostgresStore {
     ) -> Result<u64, Error> {
         self.keep_up((deliveries, disposal), |session, input| {
             dead::dispose(session, input).boxed()
+        })
+        .await
+    }
+
+    async fn erase(&self, events: Vec<EventId>, unfinished: Unfinished) -> Result<Vec<Erased>, Error> {
+        self.keep_up((events, unfinished), |session, input| {
+            erase::erase(session, input).boxed()
         })
         .await
     }

@@ -93,6 +93,7 @@ pub(crate) enum Ending {
     Dead(ErrorClass),
     /// Dead from the start, because of its event's body; it never was in its lane.
     Held,
+    Discarded,
 }
 
 /// Takes locked deliveries out of the work, keeps their outcomes under the tokens they have, and lets
@@ -111,9 +112,10 @@ pub(crate) async fn conclude(
             Ending::Completed => (DeliveryState::Completed, None, false),
             Ending::Dead(class) => (DeliveryState::Dead, Some(class.as_str()), row.holds_when_dead()),
             Ending::Held => (DeliveryState::Dead, Some(ErrorClass::SameBody.as_str()), false),
+            Ending::Discarded => (DeliveryState::Discarded, None, false),
         };
         match ending {
-            Ending::Completed | Ending::Dead(_) => {
+            Ending::Completed | Ending::Dead(_) | Ending::Discarded => {
                 if holds { &mut held } else { &mut left }.extend(row.place());
             }
             Ending::Held => {}

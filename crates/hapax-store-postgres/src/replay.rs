@@ -15,18 +15,21 @@ use crate::batch::Batch;
 use crate::failure::Failure;
 use crate::lanes;
 use crate::outcome::{WorkRow, work_row};
-use crate::rows::{bucket_of, error_at, generation_at, state_of, uuid_of};
+use crate::rows::{bucket_of, erased_headers, error_at, generation_at, state_of, uuid_of};
 use crate::session::Session;
 use again::Again;
 
 /// Events put back in one transaction.
 const TOGETHER_MAX: usize = 128;
 
-// A purge that has the event first wins: then it is not found.
-const LOCK_EVENTS: &str = "
-    SELECT e.id, e.bucket, e.no, e.scope, e.event_id, e.generation, e.accepted_at
-    FROM {n} JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id
-    ORDER BY e.bucket + 0, e.id FOR UPDATE OF e";
+// A purge that has the event first wins: then it is not found, and neither is one that was erased.
+const LOCK_EVENTS: &str = concat!(
+    "SELECT e.id, e.bucket, e.no, e.scope, e.event_id, e.generation, e.accepted_at
+     FROM {n} JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id
+     WHERE e.headers <> ",
+    erased_headers!(),
+    " ORDER BY e.bucket + 0, e.id FOR UPDATE OF e"
+);
 
 const LOCK_LEDGER: &str = "
     SELECT l.key, l.bucket, l.generation, l.forgotten FROM {n}

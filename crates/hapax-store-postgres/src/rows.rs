@@ -13,6 +13,14 @@ use uuid::Uuid;
 
 use crate::failure::Failure;
 
+/// [`hapax_core::Headers::erased`], as statements write it.
+macro_rules! erased_headers {
+    () => {
+        r"'\x000c0000000068617061782d657261736564'::bytea"
+    };
+}
+pub(crate) use erased_headers;
+
 /// Where a row of work stands in the index that leases read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {

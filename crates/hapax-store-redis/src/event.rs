@@ -22,6 +22,8 @@ pub(crate) use head::{Head, pack_body, unpack_body};
 pub(crate) struct EventRow {
     pub(crate) id: EventId,
     pub(crate) head: Head,
+    /// The head as it is stored.
+    pub(crate) packed_head: Vec<u8>,
     pub(crate) accepted_at: Timestamp,
     /// The last one that its deliveries were given.
     pub(crate) generation: Generation,
@@ -62,6 +64,7 @@ impl EventRow {
         let mut row = Self {
             id,
             head: packed::unpack(head, "the head of an event")?,
+            packed_head: head.clone(),
             accepted_at: Timestamp::default(),
             generation: Generation::default(),
             version: Vec::new(),

@@ -22,6 +22,7 @@ mod conflicts;
 mod counts;
 mod dead;
 mod duplicates;
+mod erase;
 mod event;
 mod extend;
 mod failure;

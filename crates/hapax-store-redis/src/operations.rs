@@ -3,13 +3,13 @@
 use async_trait::async_trait;
 use hapax_core::store::{
     AlertState, AuditChain, AuditEntry, AuditLink, AuditRecord, Binding, BodyNote, Cursor, DeadGroup,
-    DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Error, IndexedField, Pause,
-    ReplayJob, ReplayJobId, SavedView, SourceState, Span, TrafficRow, Variant,
+    DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error, IndexedField,
+    Pause, ReplayJob, ReplayJobId, SavedView, SourceState, Span, TrafficRow, Unfinished, Variant,
 };
 use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, SourceName, Timestamp};
 
 use crate::{
-    RedisStore, alerts, audit, bodies, conflicts, dead, duplicates, indexed, jobs, pauses, probe,
+    RedisStore, alerts, audit, bodies, conflicts, dead, duplicates, erase, indexed, jobs, pauses, probe,
     source_state, traffic, views,
 };
 
@@ -102,6 +102,11 @@ impl Operations for RedisStore {
         disposal: Disposal,
     ) -> Result<u64, Error> {
         self.run_aside(|link, _| async move { dead::dispose(&link, &deliveries, disposal).await })
+            .await
+    }
+
+    async fn erase(&self, events: Vec<EventId>, unfinished: Unfinished) -> Result<Vec<Erased>, Error> {
+        self.run_aside(|link, _| async move { erase::erase(&link, &events, unfinished).await })
             .await
     }
 

@@ -9,6 +9,8 @@
 mod events;
 mod ledger;
 
+pub(crate) use events::conflict_key;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

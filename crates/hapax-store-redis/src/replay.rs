@@ -26,7 +26,8 @@ pub(crate) async fn replay(link: &Arc<Link>, orders: Vec<ReplayOrder>) -> Result
 async fn replay_one(link: &Link, order: &ReplayOrder) -> Result<Replayed, Failure> {
     let shard = link.shards().of_event(order.event);
     for _ in 0..ROUNDS_MAX {
-        let Some(row) = rows(link, shard, &[order.event]).await?.pop() else {
+        let row = rows(link, shard, &[order.event]).await?.pop();
+        let Some(row) = row.filter(|row| !row.head.is_erased()) else {
             return Ok(Replayed::NotFound);
         };
         let chosen = match choose(order, &row)? {

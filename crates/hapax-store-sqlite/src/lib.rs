@@ -21,6 +21,7 @@ mod counts;
 mod dead;
 mod desk;
 mod duplicates;
+mod erase;
 mod extend;
 mod failure;
 mod finish;

@@ -3,13 +3,13 @@
 use async_trait::async_trait;
 use hapax_core::store::{
     AlertState, AuditChain, AuditEntry, AuditLink, AuditRecord, Binding, BodyNote, Cursor, DeadGroup,
-    DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Error, IndexedField, Pause,
-    ReplayJob, ReplayJobId, SavedView, SourceState, Span, TrafficRow, Variant,
+    DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error, IndexedField,
+    Pause, ReplayJob, ReplayJobId, SavedView, SourceState, Span, TrafficRow, Unfinished, Variant,
 };
 use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, SourceName, Timestamp};
 
 use crate::{
-    SqliteStore, alerts, audit, bodies, conflicts, dead, duplicates, indexed, jobs, pauses, probe,
+    SqliteStore, alerts, audit, bodies, conflicts, dead, duplicates, erase, indexed, jobs, pauses, probe,
     source_state, traffic, views,
 };
 
@@ -93,6 +93,11 @@ impl Operations for SqliteStore {
     ) -> Result<u64, Error> {
         let items = deliveries.len();
         self.write((deliveries, disposal), items, 0, dead::dispose).await
+    }
+
+    async fn erase(&self, events: Vec<EventId>, unfinished: Unfinished) -> Result<Vec<Erased>, Error> {
+        let items = events.len();
+        self.write((events, unfinished), items, 0, erase::erase).await
     }
 
     async fn create_replay(&self, job: ReplayJob) -> Result<(), Error> {

@@ -69,6 +69,7 @@ pub(crate) enum Ending {
     Dead(ErrorClass),
     /// Dead from the start, because of its event's body; it never was in its lane.
     Held,
+    Discarded,
 }
 
 /// Takes a delivery out of the work, keeps its outcome, and lets its lane go on where it may: of a dead one that holds
@@ -85,6 +86,7 @@ pub(crate) fn conclude(
         Ending::Completed => (DeliveryState::Completed, None, false),
         Ending::Dead(class) => (DeliveryState::Dead, Some(class.as_str()), row.holds_when_dead()),
         Ending::Held => (DeliveryState::Dead, Some(ErrorClass::SameBody.as_str()), false),
+        Ending::Discarded => (DeliveryState::Discarded, None, false),
     };
     let finished_no = desk.number()?;
     desk.hot.insert_outcome.execute(params![

@@ -1,7 +1,7 @@
 //! Putting finished deliveries back to work. The earlier outcome stays as history.
 
 use hapax_core::store::{ReplayJobId, ReplayMode, ReplayOrder, ReplayTarget, Replayed};
-use hapax_core::{DeliveryState, ErrorClass, Generation, Identity, Lane, Timestamp};
+use hapax_core::{DeliveryState, ErrorClass, Generation, Headers, Identity, Lane, Timestamp};
 use rusqlite::{OptionalExtension, params};
 
 use crate::desk::{Desk, find_event};
@@ -84,12 +84,18 @@ fn subject(desk: &mut Desk<'_>, order: &ReplayOrder) -> Result<Option<Subject>, 
     let Some(seq) = find_event(desk.connection, order.event)? else {
         return Ok(None);
     };
-    let (scope, event_id, generation, no): (i64, String, u32, Option<i64>) = desk
+    let found: Option<(i64, String, u32, Option<i64>)> = desk
         .connection
-        .prepare_cached("SELECT scope, event_id, generation, no FROM events WHERE seq = ?1")?
-        .query_row([seq], |row| {
+        .prepare_cached(
+            "SELECT scope, event_id, generation, no FROM events WHERE seq = ?1 AND headers <> ?2",
+        )?
+        .query_row((seq, Headers::erased().as_bytes()), |row| {
             Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-        })?;
+        })
+        .optional()?;
+    let Some((scope, event_id, generation, no)) = found else {
+        return Ok(None);
+    };
     let scope = desk.state.names.named(desk.connection, scope)?.scope.clone();
     Ok(Some(Subject {
         seq,

@@ -11,8 +11,8 @@ use crate::{
 };
 
 use super::{
-    AuditChain, AuditLink, Cursor, DeadGroup, DeliveryView, DuplicateTally, Error, EventQuery, ReplayMode,
-    Span, TrafficRow, Variant,
+    AuditChain, AuditLink, Cursor, DeadGroup, DeliveryView, DuplicateTally, Erased, Error, EventQuery,
+    ReplayMode, Span, TrafficRow, Unfinished, Variant,
 };
 
 /// Pauses, the audit trail, stored jobs, dead letters, and tallies.
@@ -81,6 +81,12 @@ pub trait Operations: Send + Sync + 'static {
         deliveries: Vec<(EventId, DestinationId)>,
         disposal: Disposal,
     ) -> Result<u64, Error>;
+
+    /// Erases events, each in one step: headers, body, indexed values, conflicts and what destinations said of it. The
+    /// ledger's entry stays, so that a copy is still a duplicate, and so does what was done with the event. Dead
+    /// deliveries become discarded ones, and unfinished ones as `unfinished` says: their lanes go on, and whoever runs one
+    /// has lost the lease. An erased event is never replayed. One answer for each, in order.
+    async fn erase(&self, events: Vec<EventId>, unfinished: Unfinished) -> Result<Vec<Erased>, Error>;
 
     /// Stores a new bulk replay; it survives restarts.
     async fn create_replay(&self, job: ReplayJob) -> Result<(), Error>;

@@ -16,6 +16,7 @@ pub(in crate::http) mod deliveries;
 pub(in crate::http) mod destinations;
 pub(in crate::http) mod diff;
 pub(in crate::http) mod duplicates;
+mod erasures;
 pub(in crate::http) mod events;
 pub(in crate::http) mod extract;
 pub(in crate::http) mod facts;
@@ -120,6 +121,7 @@ fn routes() -> Routes {
         .routes(routes!(conflicts::release))
         .routes(routes!(replays::list, replays::start))
         .routes(routes!(replays::show, replays::cancel))
+        .routes(routes!(erasures::erase))
         .routes(routes!(deliveries::list))
         .routes(routes!(deliveries::groups))
         .routes(routes!(deliveries::discard))

@@ -1,6 +1,7 @@
 //! One file for each kind of attack.
 
 mod actors;
+mod audit;
 mod border;
 #[path = "../service/certificate.rs"]
 mod certificate;
@@ -9,7 +10,6 @@ mod files;
 mod keys;
 mod outbox_targets;
 mod postgres_tls;
-mod audit;
 mod report;
 mod same_body;
 mod stored_secrets;

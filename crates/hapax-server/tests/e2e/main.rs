@@ -21,6 +21,7 @@ mod configuration;
 mod copies;
 mod crash;
 mod delivery;
+mod erasure;
 mod examples;
 mod footprint;
 mod kit;

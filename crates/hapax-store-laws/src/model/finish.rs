@@ -66,7 +66,13 @@ impl State {
         }
     }
 
-    fn end(&mut self, now: Timestamp, event: EventId, destination: &DestinationId, state: DeliveryState) {
+    pub(super) fn end(
+        &mut self,
+        now: Timestamp,
+        event: EventId,
+        destination: &DestinationId,
+        state: DeliveryState,
+    ) {
         let sequence = self.next_sequence();
         if let Some(delivery) = self.deliveries.get_mut(&(event, destination.clone())) {
             delivery.state = state;

@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 use hapax_core::store::{
     ALERTS_MAX, AlertState, AuditChain, AuditEntry, AuditLink, AuditRecord, Binding, BodyNote, Cursor,
-    DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Error, IndexedField,
-    Pause, ReplayJob, ReplayJobId, ReplayJobState, SAVED_VIEWS_MAX, SavedView, SourceState, Span, TrafficRow,
-    Variant,
+    DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error,
+    IndexedField, Pause, ReplayJob, ReplayJobId, ReplayJobState, SAVED_VIEWS_MAX, SavedView, SourceState,
+    Span, TrafficRow, Unfinished, Variant,
 };
 use hapax_core::{
     BodyHash, DeliveryState, DestinationId, EventId, Identity, Operations, SourceName, Timestamp,
@@ -120,6 +120,13 @@ impl Operations for MemoryStore {
                 .into_iter()
                 .map(|(event, destination)| state.dispose(now, event, &destination, disposal))
                 .sum()
+        }))
+    }
+
+    async fn erase(&self, events: Vec<EventId>, unfinished: Unfinished) -> Result<Vec<Erased>, Error> {
+        Ok(self.step(|state, now| {
+            let events = events.into_iter();
+            events.map(|event| state.erase(now, event, unfinished)).collect()
         }))
     }
 

@@ -7,7 +7,8 @@ use super::state::{Delivery, Forgotten, InLane, State};
 
 impl State {
     pub(super) fn replay(&mut self, now: Timestamp, order: &ReplayOrder) -> Replayed {
-        let Some(row) = self.events.get(&order.event) else {
+        let row = self.events.get(&order.event);
+        let Some(row) = row.filter(|row| !row.event.headers.is_erased()) else {
             return Replayed::NotFound;
         };
         let key = row.key;

@@ -8,10 +8,10 @@ use async_trait::async_trait;
 use hapax_core::store::{
     AcceptRequest, AlertState, AliveReport, AuditChain, AuditEntry, AuditLink, AuditRecord, Binding,
     BodyNote, Census, Claim, Counts, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal, Driver,
-    DuplicateNote, DuplicateTally, Error, EventPage, EventQuery, EventRecord, Forgotten, ImportBegun,
+    DuplicateNote, DuplicateTally, Erased, Error, EventPage, EventQuery, EventRecord, Forgotten, ImportBegun,
     ImportMark, IndexedField, LeaseBatch, LeaseOrder, LedgerEntry, Origin, Pause, PurgeOrder, Purged,
     Quarantined, Record, ReplayJob, ReplayJobId, ReplayOrder, Replayed, Report, Rescued, SavedView,
-    SourceState, Span, TrafficRow, TransferCursor, TransferPage, Variant, Written,
+    SourceState, Span, TrafficRow, TransferCursor, TransferPage, Unfinished, Variant, Written,
 };
 use hapax_core::{
     Backend, BodyHash, DeliveryState, DestinationId, EventId, Generation, Hold, Identity, Key, Operations,
@@ -417,6 +417,10 @@ impl Operations for Broken {
         disposal: Disposal,
     ) -> Result<u64, Error> {
         self.inner.dispose(deliveries, disposal).await
+    }
+
+    async fn erase(&self, events: Vec<EventId>, unfinished: Unfinished) -> Result<Vec<Erased>, Error> {
+        self.inner.erase(events, unfinished).await
     }
 
     async fn create_replay(&self, job: ReplayJob) -> Result<(), Error> {

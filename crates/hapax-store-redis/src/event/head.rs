@@ -24,9 +24,25 @@ pub(crate) struct Head {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     batch: Option<(ByteBuf, u32)>,
     pub(crate) body_bytes: u64,
+    /// Of an erased event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    erased: Option<bool>,
 }
 
 impl Head {
+    pub(crate) fn is_erased(&self) -> bool {
+        self.erased == Some(true)
+    }
+
+    /// As it is once the event is erased.
+    pub(crate) fn without_body(&self) -> Self {
+        Self {
+            body_bytes: 0,
+            erased: Some(true),
+            ..self.clone()
+        }
+    }
+
     pub(crate) fn of_new(event: &NewEvent) -> Self {
         Self {
             scope: event.identity.scope.to_string(),
@@ -41,6 +57,7 @@ impl Head {
                 .batch
                 .map(|(id, index)| (ByteBuf::from(id.as_bytes()), index)),
             body_bytes: event.body.len() as u64,
+            erased: None,
         }
     }
 
@@ -58,6 +75,7 @@ impl Head {
                 .batch
                 .map(|(id, index)| (ByteBuf::from(id.as_bytes()), index)),
             body_bytes: event.body.len() as u64,
+            erased: event.headers.is_erased().then_some(true),
         }
     }
 

@@ -88,13 +88,10 @@ async fn remove_old(link: &Link, shard: Shard, order: &PurgeOrder, ids: &[EventI
     let answers = reply::list(link.call(shard, &LOOK, &args).await?)?;
     let mut leaving = Vec::new();
     for (id, fields) in ids.iter().zip(answers) {
-        let fields = reply::pairs(fields)?;
-        let head = fields.iter().find(|(name, _)| name == b"h");
-        let head = head.map(|(_, head)| head.clone()).unwrap_or_default();
-        if let Some(row) = EventRow::read(*id, fields)?
+        if let Some(row) = EventRow::read(*id, reply::pairs(fields)?)?
             && may_go(&row, order)?
         {
-            leaving.push(removal(&row, head)?);
+            leaving.push(removal(&row)?);
         }
     }
     remove(link, shard, leaving).await
@@ -149,13 +146,12 @@ struct Removal {
     steps: Vec<Step>,
 }
 
-fn removal(row: &EventRow, head: Vec<u8>) -> Result<Removal, Failure> {
+fn removal(row: &EventRow) -> Result<Removal, Failure> {
     let id = row.id;
     // One that never went anywhere has no version: the head tells whether it is there.
-    let mut change =
-        Change::default()
-            .when(event_key(id), "h", head)
-            .when(event_key(id), "v", row.version.clone());
+    let mut change = Change::default()
+        .when(event_key(id), "h", row.packed_head.clone())
+        .when(event_key(id), "v", row.version.clone());
     let mut steps = Vec::new();
     change.then(Command::new("UNLINK", event_key(id)));
     change.then(Command::new("ZREM", "t").arg(*id.as_bytes()));

@@ -41,10 +41,12 @@ fn text(view: &EventView, reader: Reader) -> String {
     if let Some(index) = view.secret_index {
         field("secret", format!("number {} of the source's secrets", index + 1));
     }
-    field(
-        "body",
-        format!("{}, sha256 {}", moment::bytes(view.body_bytes), view.body_sha256),
-    );
+    let size = if view.is_erased {
+        "erased".to_owned()
+    } else {
+        moment::bytes(view.body_bytes)
+    };
+    field("body", format!("{size}, sha256 {}", view.body_sha256));
     if let Some(batch) = view.batch {
         field("batch", format!("item {} of request {}", batch.index, batch.id));
     }

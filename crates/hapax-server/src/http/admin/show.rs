@@ -89,6 +89,7 @@ impl<'a> Names<'a> {
             received_at: event.received_at,
             signed_at: event.signed_at,
             secret_index: event.secret_index,
+            is_erased: event.headers.is_erased(),
             body_bytes: event.body.len() as u64,
             body_sha256: event.raw_hash.to_string(),
             headers: headers(&event.source, &event.headers),

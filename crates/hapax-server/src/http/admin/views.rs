@@ -34,8 +34,8 @@ pub use event::{
 };
 pub use fact::{DiffKind, DiffLineView, DiffSide, DiffView, IdentityView, RefusalView, VerificationView};
 pub use operation::{
-    AuditBreakView, AuditPageView, AuditVerifiedView, AuditView, DisposedView, ForgottenView, LedgerView,
-    ReleasedView, ReplayJobView, ReplayPreviewView, ReplayedView, ReplaysView, TallyView,
+    AuditBreakView, AuditPageView, AuditVerifiedView, AuditView, DisposedView, ErasureView, ForgottenView,
+    LedgerView, ReleasedView, ReplayJobView, ReplayPreviewView, ReplayedView, ReplaysView, TallyView,
 };
 pub use outbox::{OutboxRetriedView, OutboxRowView, OutboxView, OutboxesView};
 pub use overview::{AttentionKind, AttentionView, OutboxHealthView, OverviewView};

@@ -78,6 +78,9 @@ fn summary(view: &EventView, now: Timestamp) -> Markup {
                 ". Ids of this sender are not signed, so somebody may have sent it again."
             }
         }
+        @if view.is_erased {
+            p class="notice" { "This event was erased: its headers, its body, other bodies under its id and what destinations answered are gone. A further delivery of it is still a duplicate." }
+        }
         dl class="kv card" {
             dt { "Status" } dd { (status::status(view.status)) " " span class="muted" { (meaning(view.status)) } }
             dt { "Source" } dd { a href=(link::search(&format!("source:{}", view.source))) { (view.source) } }

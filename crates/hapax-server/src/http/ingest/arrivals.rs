@@ -1,7 +1,7 @@
 //! From what was verified to what the engine takes: the id, the body and the place in a batch of each event.
 
 use bytes::Bytes;
-use hapax_core::{BodyHash, ContentHash, EventId, GENERATED, Headers, Identity, Timestamp};
+use hapax_core::{BodyHash, ContentHash, ERASED, EventId, GENERATED, Headers, Identity, Timestamp};
 use hapax_engine::Arrival;
 use hapax_verify::{Envelope, EventBody, Identification, Verifier};
 use http::Method;
@@ -71,7 +71,7 @@ impl Inner {
 pub(super) fn content(verifier: &Verifier, head: &Parts, body: Bytes) -> (Headers, Bytes) {
     let headers = head.headers.iter();
     let headers = headers.map(|(name, value)| (name.as_str(), value.as_bytes()));
-    let headers = headers.filter(|(name, _)| !verifier.is_credential(name));
+    let headers = headers.filter(|(name, _)| !verifier.is_credential(name) && *name != ERASED);
     if head.method != Method::GET {
         return (Headers::pack(headers), body);
     }

@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 use hapax_core::store::{
     AlertState, AuditChain, AuditEntry, AuditLink, AuditRecord, Binding, BodyNote, Census, Cursor, DeadGroup,
-    DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Error, ImportBegun, ImportMark,
-    IndexedField, Origin, Pause, Record, ReplayJob, ReplayJobId, SavedView, SourceState, Span, TrafficRow,
-    TransferCursor, TransferPage, Variant,
+    DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error, ImportBegun,
+    ImportMark, IndexedField, Origin, Pause, Record, ReplayJob, ReplayJobId, SavedView, SourceState, Span,
+    TrafficRow, TransferCursor, TransferPage, Unfinished, Variant,
 };
 use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, SourceName, Timestamp, Transfer};
 
@@ -103,6 +103,12 @@ impl Operations for Link {
     ) -> Result<u64, Error> {
         let model = self.vault.model.clone();
         self.call(async move { model.dispose(deliveries, disposal).await })
+            .await
+    }
+
+    async fn erase(&self, events: Vec<EventId>, unfinished: Unfinished) -> Result<Vec<Erased>, Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.erase(events, unfinished).await })
             .await
     }
 

@@ -101,6 +101,9 @@ pub struct EventView {
     pub signed_at: Option<Timestamp>,
     /// Which of the source's secrets matched, counted from 0.
     pub secret_index: Option<u16>,
+    /// Whether it was erased: its headers, its body and what was said of it are gone.
+    #[serde(default)]
+    pub is_erased: bool,
     /// Size of its body.
     pub body_bytes: u64,
     /// SHA-256 of its body, in hexadecimal.

@@ -26,6 +26,23 @@ pub struct ReplayedView {
     pub left_alone: Vec<String>,
 }
 
+/// A page of events that were erased.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct ErasureView {
+    /// Events that were erased.
+    pub erased: u64,
+    /// Deliveries of them that were discarded, dead letters among them.
+    pub discarded: u64,
+    /// Events that had been erased before.
+    pub before: u64,
+    /// Events that were left as they are, because work is unfinished.
+    pub unfinished: u64,
+    /// What to pass as `cursor` to go on; null at the end.
+    pub next: Option<String>,
+    /// What of the store was looked at.
+    pub coverage: CoverageView,
+}
+
 /// What a bulk replay would do.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ReplayPreviewView {

@@ -1,0 +1,76 @@
+//! Erase: a page of events that match, at a bounded cost. Whoever goes on until the end has erased them all, and may begin
+//! again at any time: what was erased stays so.
+
+use hapax_core::EventId;
+use hapax_core::store::{Erased, Error, EventQuery, Unfinished};
+
+use crate::engine::Engine;
+use crate::search::{Coverage, SearchCursor};
+
+/// Events that are erased in one go.
+const PAGE: u32 = 100;
+
+/// What became of a page of events that were to be erased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Erasure {
+    /// Events that were erased.
+    pub erased: u64,
+    /// Deliveries of them that were discarded.
+    pub discarded: u64,
+    /// Events that had been erased before.
+    pub before: u64,
+    /// Events that were left as they are, because work is unfinished.
+    pub unfinished: u64,
+    /// Where to go on; none at the end.
+    pub next: Option<SearchCursor>,
+    /// What of the store was looked at.
+    pub coverage: Coverage,
+}
+
+impl Engine {
+    /// Erases the events of one page of a search. `named` is what the audit trail calls the query: it must not repeat what
+    /// was erased.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn erase(
+        &self,
+        (query, named): (&EventQuery, &str),
+        after: Option<SearchCursor>,
+        unfinished: Unfinished,
+        who: &str,
+    ) -> Result<Erasure, Error> {
+        let found = self.search(query, after, PAGE).await?;
+        let mut erasure = Erasure {
+            erased: 0,
+            discarded: 0,
+            before: 0,
+            unfinished: 0,
+            next: found.next,
+            coverage: found.coverage,
+        };
+        let events: Vec<EventId> = found.events.iter().map(|event| event.id).collect();
+        if events.is_empty() {
+            return Ok(erasure);
+        }
+        for answer in self.store().erase(events, unfinished).await? {
+            match answer {
+                Erased::Now { discarded } => {
+                    erasure.erased += 1;
+                    erasure.discarded += u64::from(discarded);
+                }
+                Erased::Before => erasure.before += 1,
+                Erased::Unfinished => erasure.unfinished += 1,
+                Erased::NotFound => {}
+            }
+        }
+        if erasure.erased > 0 {
+            let detail = format!(
+                "{} events erased, {} deliveries discarded",
+                erasure.erased, erasure.discarded
+            );
+            self.0.audit(who, "erase", named.to_owned(), detail).await?;
+        }
+        Ok(erasure)
+    }
+}

@@ -1,0 +1,227 @@
+//! Erasing: what an event brought goes at once, and that it came stays known.
+
+use bytes::Bytes;
+use hapax_core::store::{
+    BodyTerm, Claim, Erased, EventQuery, IndexedField, IndexedValue, ReplayMode, Replayed,
+};
+use hapax_core::store::{Unfinished, Variant, Written};
+use hapax_core::{BodyHash, DeliveryState, EventId, EventStatus, Headers, NewEvent, OnDead, Verdict};
+
+use crate::Bench;
+use crate::bench::{Must, again};
+use crate::clock::START;
+
+const BODY: &str = r#"{"email":"ada@example.com"}"#;
+
+/// Headers, body, indexed values, conflicts and what destinations said are gone; what was done with it stays.
+pub async fn what_an_erased_event_brought_is_gone(bench: &mut Bench) {
+    let field = IndexedField {
+        source: "shop".into(),
+        pointer: "/email".to_owned(),
+    };
+    bench.store.declare_indexes(vec![field]).await.must();
+    let event = indexed(bench, "evt_1").build();
+    let id = event.id;
+    let conflict = variant(&event);
+    let request = hapax_core::store::AcceptRequest { events: vec![event] };
+    bench.store.accept(vec![request]).await.pop().must().must();
+    bench.run("billing", Verdict::Completed).await;
+    bench.quarantine(vec![conflict.clone()]).await;
+    let attempts = bench.record(id).await.attempts.len();
+    assert_eq!(found(bench).await, [id]);
+
+    assert_eq!(
+        erase(bench, id, Unfinished::Keep).await,
+        Erased::Now { discarded: 0 }
+    );
+    for _ in 0..2 {
+        let record = bench.record(id).await;
+        assert!(record.event.headers.is_erased() && record.event.body.is_empty());
+        assert!(record.conflicts.is_empty());
+        assert!(bench.store.conflict(id, conflict.raw_hash).await.must().is_none());
+        assert_eq!(record.attempts.len(), attempts);
+        let is_silent =
+            |attempt: &hapax_core::Attempt| attempt.excerpt.is_empty() && attempt.message.is_none();
+        assert!(record.attempts.iter().all(|view| is_silent(&view.attempt)));
+        assert_eq!(record.status, EventStatus::Completed);
+        assert!(found(bench).await.is_empty(), "nobody finds it by what was in it");
+        bench.reopen().await;
+    }
+}
+
+/// The ledger's entry stays.
+pub async fn a_copy_of_an_erased_event_is_a_duplicate(bench: &mut Bench) {
+    let id = bench.stored(bench.event("evt_1").body(BODY)).await;
+    let before = bench.look_up("evt_1").await.must();
+    assert_eq!(
+        erase(bench, id, Unfinished::Keep).await,
+        Erased::Now { discarded: 0 }
+    );
+    let claim = bench.accept(bench.event("evt_1").body(BODY).to("billing")).await;
+    assert_eq!(claim, Claim::Seen(before), "with the hash of its body");
+    assert!(bench.lease("billing").await.is_none());
+}
+
+/// Nothing changes the second time, and what is not there is not erased.
+pub async fn erasing_twice_changes_nothing(bench: &mut Bench) {
+    let id = bench.completed("evt_1", "billing").await;
+    let other = bench.id();
+    let ids = vec![id, id, other];
+    let said = bench.store.erase(ids, Unfinished::Discard).await.must();
+    assert_eq!(
+        said,
+        [Erased::Now { discarded: 0 }, Erased::Before, Erased::NotFound]
+    );
+    assert_eq!(erase(bench, id, Unfinished::Discard).await, Erased::Before);
+}
+
+/// Work is only ended on purpose: then it is discarded, and whoever runs it has lost the lease.
+pub async fn unfinished_deliveries_of_an_erased_event_are_discarded_on_purpose(bench: &mut Bench) {
+    let draft = bench.event("evt_1").body(BODY);
+    let id = bench
+        .stored(draft.to("running").to("retrying").to("pending"))
+        .await;
+    let running = bench.lease("running").await.must();
+    bench.run("retrying", again()).await;
+    assert_eq!(erase(bench, id, Unfinished::Keep).await, Erased::Unfinished);
+    assert_eq!(bench.record(id).await.event.body, BODY);
+
+    assert_eq!(
+        erase(bench, id, Unfinished::Discard).await,
+        Erased::Now { discarded: 3 }
+    );
+    assert_eq!(
+        bench.extend(&running.hold(), crate::bench::LONG).await,
+        Written::LeaseLost
+    );
+    assert_eq!(
+        bench.finish(&running.hold(), Verdict::Completed).await,
+        Written::LeaseLost
+    );
+    for destination in ["running", "retrying", "pending"] {
+        assert_eq!(
+            bench.delivery(id, destination).await.state,
+            DeliveryState::Discarded
+        );
+        assert!(bench.lease(destination).await.is_none());
+    }
+    assert!(
+        bench
+            .record(id)
+            .await
+            .attempts
+            .iter()
+            .all(|view| view.attempt.excerpt.is_empty())
+    );
+    assert!(bench.rescue().await.is_empty());
+    let counts = bench.store.counts().await.must();
+    let open = counts
+        .backlog
+        .iter()
+        .filter(|backlog| backlog.state.is_unfinished());
+    assert_eq!(open.map(|backlog| backlog.count).sum::<u64>(), 0);
+}
+
+/// There is nothing left that could be delivered.
+pub async fn an_erased_event_is_never_replayed(bench: &mut Bench) {
+    let done = bench.completed("done", "billing").await;
+    let dead = bench.dead("dead", "billing").await;
+    assert_eq!(
+        erase(bench, done, Unfinished::Keep).await,
+        Erased::Now { discarded: 0 }
+    );
+    assert_eq!(
+        erase(bench, dead, Unfinished::Keep).await,
+        Erased::Now { discarded: 1 }
+    );
+    assert_eq!(
+        bench.delivery(dead, "billing").await.state,
+        DeliveryState::Discarded
+    );
+    for mode in [ReplayMode::Failed, ReplayMode::All, ReplayMode::Force] {
+        for id in [done, dead] {
+            assert_eq!(bench.replay(id, mode).await, Replayed::NotFound, "{mode:?}");
+        }
+    }
+    assert!(bench.lease("billing").await.is_none());
+}
+
+/// The lane of what was erased goes on, whether it was waiting, running, or dead and held it.
+pub async fn a_lane_goes_on_without_an_erased_event(bench: &mut Bench) {
+    let mut ids = Vec::new();
+    for event_id in ["first", "second", "third", "fourth"] {
+        let draft = bench.event(event_id).in_lane("billing", "k", OnDead::Hold);
+        ids.push(bench.stored(draft).await);
+        bench.tick().await;
+    }
+    let discarded = Erased::Now { discarded: 1 };
+    let first = bench.lease("billing").await.must();
+    assert_eq!(
+        erase(bench, ids[1], Unfinished::Discard).await,
+        discarded,
+        "it waits"
+    );
+    assert_eq!(
+        erase(bench, ids[0], Unfinished::Discard).await,
+        discarded,
+        "it runs"
+    );
+    assert_eq!(
+        bench.finish(&first.hold(), Verdict::Completed).await,
+        Written::LeaseLost
+    );
+    let third = bench.lease("billing").await.must();
+    assert_eq!(third.event.id, ids[2]);
+    bench.finished(&third, crate::bench::dead()).await;
+    assert!(
+        bench.lease("billing").await.is_none(),
+        "a dead head holds its lane"
+    );
+    assert_eq!(
+        erase(bench, ids[2], Unfinished::Keep).await,
+        discarded,
+        "it held the lane"
+    );
+    assert_eq!(bench.lease("billing").await.must().event.id, ids[3]);
+}
+
+async fn erase(bench: &Bench, id: EventId, unfinished: Unfinished) -> Erased {
+    let mut said = bench.store.erase(vec![id], unfinished).await.must();
+    assert_eq!(said.len(), 1);
+    said.pop().must()
+}
+
+fn indexed(bench: &Bench, event_id: &str) -> crate::bench::Draft {
+    let values = IndexedValue::of_body(BODY.as_bytes(), [&"/email".to_owned()]);
+    let draft = bench.event(event_id).body(BODY).to("billing");
+    draft.with(|event| event.indexed = values)
+}
+
+async fn found(bench: &Bench) -> Vec<EventId> {
+    let mut query = EventQuery {
+        source: Some("shop".into()),
+        body: vec![BodyTerm {
+            pointer: "/email".to_owned(),
+            value: "ada@example.com".to_owned(),
+        }],
+        ..EventQuery::default()
+    };
+    let read = bench.list(&query, crate::bench::ALL).await;
+    query.by_index = Some(0);
+    let indexed = bench.list(&query, crate::bench::ALL).await;
+    assert_eq!(read, indexed);
+    indexed.into_iter().map(|event| event.id).collect()
+}
+
+fn variant(first: &NewEvent) -> Variant {
+    let body = r#"{"email":"ada@example.org"}"#;
+    Variant {
+        key: first.identity.key(),
+        first: first.id,
+        source: first.source.clone(),
+        raw_hash: BodyHash::of(body.as_bytes()),
+        received_at: START,
+        headers: Headers::default(),
+        body: Bytes::from_static(body.as_bytes()),
+    }
+}

@@ -1,0 +1,96 @@
+//! Erasing events: what they brought goes at once, and is overwritten where it lay.
+
+use hapax_core::store::{Erased, Unfinished};
+use hapax_core::{EventId, Headers};
+
+use crate::desk::{Desk, find_event};
+use crate::failure::Failure;
+use crate::lanes;
+use crate::outcome::{Ending, WorkRow, conclude, work_row};
+
+/// Erases events, each by itself.
+pub(crate) fn erase(
+    desk: &mut Desk<'_>,
+    (events, unfinished): &(Vec<EventId>, Unfinished),
+) -> Result<Vec<Erased>, Failure> {
+    overwrite(desk, true)?;
+    let erased = events
+        .iter()
+        .map(|event| erase_one(desk, *event, *unfinished))
+        .collect();
+    overwrite(desk, false)?;
+    erased
+}
+
+/// Has SQLite write zeroes over what is deleted, which costs too much to be done always.
+fn overwrite(desk: &Desk<'_>, is_on: bool) -> Result<(), Failure> {
+    desk.connection.pragma_update(None, "secure_delete", is_on)?;
+    Ok(())
+}
+
+fn erase_one(desk: &mut Desk<'_>, event: EventId, unfinished: Unfinished) -> Result<Erased, Failure> {
+    let Some(seq) = find_event(desk.connection, event)? else {
+        return Ok(Erased::NotFound);
+    };
+    let headers: Vec<u8> = desk
+        .connection
+        .prepare_cached("SELECT headers FROM events WHERE seq = ?1")?
+        .query_row([seq], |row| row.get(0))?;
+    if Headers::from_bytes(headers).is_erased() {
+        return Ok(Erased::Before);
+    }
+    let work = work(desk, seq)?;
+    if !work.is_empty() && unfinished == Unfinished::Keep {
+        return Ok(Erased::Unfinished);
+    }
+    for row in &work {
+        // A token of its own: whoever runs it does not hold it any more.
+        let token = desk.token()?;
+        let now = desk.now();
+        conclude(desk, row, token, Ending::Discarded, now)?;
+    }
+    let buried = discard_dead(desk, seq)?;
+    desk.connection
+        .prepare_cached("UPDATE events SET headers = ?2, body = x'' WHERE seq = ?1")?
+        .execute((seq, Headers::erased().as_bytes()))?;
+    for sql in [
+        "UPDATE attempts SET excerpt = '', message = NULL WHERE seq = ?1",
+        "DELETE FROM indexed WHERE seq = ?1",
+        "DELETE FROM noted WHERE what = 1 AND seq = ?1",
+    ] {
+        desk.connection.prepare_cached(sql)?.execute([seq])?;
+    }
+    desk.connection
+        .prepare_cached("DELETE FROM conflicts WHERE first = ?1")?
+        .execute([event.as_bytes()])?;
+    Ok(Erased::Now {
+        discarded: u32::try_from(work.len() + buried).unwrap_or(u32::MAX),
+    })
+}
+
+fn work(desk: &Desk<'_>, seq: i64) -> Result<Vec<WorkRow>, Failure> {
+    let mut select =
+        desk.connection
+            .prepare_cached(concat!("SELECT ", work_row!(), " FROM work WHERE seq = ?1"))?;
+    let mut rows = select.query([seq])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(WorkRow::read(row)?);
+    }
+    Ok(found)
+}
+
+/// Discards the dead letters of the event in row `seq`; how many. Lanes that they held go on.
+fn discard_dead(desk: &mut Desk<'_>, seq: i64) -> Result<usize, Failure> {
+    let held = lanes::held_by(desk, seq)?;
+    let discarded = desk
+        .connection
+        .prepare_cached(
+            "UPDATE outcomes SET state = 5, holds = 0 WHERE seq = ?1 AND current = 1 AND state = 4",
+        )?
+        .execute([seq])?;
+    for (destination, lane) in held {
+        lanes::promote(desk, destination, &lane)?;
+    }
+    Ok(discarded)
+}
