@@ -30,7 +30,8 @@ pub use admin::{
 };
 pub use alive::{Alive, AliveReport, Patience};
 pub use audit::{
-    AuditBreak, AuditChain, AuditCheck, AuditHash, AuditHead, AuditLink, AuditVerified, NotAHead,
+    AUDIT_KEEP, AuditBreak, AuditCheck, AuditHash, AuditHead, AuditLink, AuditVerified, NotAHead,
+    expired_audit,
 };
 pub use body_term::{BodyTerm, IndexedValue, POINTER_BYTES_MAX, is_pointer, json_text, value_at};
 pub use erase::{Erased, Unfinished};

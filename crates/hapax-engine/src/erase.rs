@@ -1,5 +1,5 @@
-//! Erase: a page of events that match, at a bounded cost. Whoever goes on until the end has erased them all, and may begin
-//! again at any time: what was erased stays so.
+//! Erase: a page of events that match, at a bounded cost. The caller goes on until there is no next page, and may begin
+//! again at any time: what was erased stays erased.
 
 use hapax_core::EventId;
 use hapax_core::store::{Erased, Error, EventQuery, Unfinished};

@@ -93,7 +93,7 @@ pub enum Observation<'a> {
         /// By how much.
         disagreement: Duration,
     },
-    /// The audit trail has grown: where it ends now.
+    /// An entry was added to the audit trail: where the trail ends now.
     AuditHead {
         /// The last entry's number and hash.
         head: AuditHead,

@@ -37,6 +37,11 @@ pub fn line(text: impl Display) -> io::Result<()> {
     writeln!(anstream::stdout().lock(), "{text}")
 }
 
+/// A count with its noun, in the number that fits.
+pub fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 /// Data as it is, without a line end of ours.
 pub fn raw(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();

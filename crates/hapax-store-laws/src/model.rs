@@ -4,6 +4,7 @@
 //! as a fast store, and the property test holds every other store against it.
 
 mod accept;
+mod audit;
 mod erase;
 mod finish;
 mod lane;

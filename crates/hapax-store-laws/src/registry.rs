@@ -330,6 +330,7 @@ registry! {
         the_audit_chain_survives_a_restart,
         the_audit_chain_is_transferred,
         an_audit_trail_that_is_not_the_one_of_before_is_found,
+        retention_keeps_the_last_old_audit_entry,
     }
     bindings {
         a_name_is_bound_to_the_first_body_over_a_restart,
@@ -340,6 +341,7 @@ registry! {
         what_an_erased_event_brought_is_gone,
         a_copy_of_an_erased_event_is_a_duplicate,
         erasing_twice_changes_nothing,
+        a_conflict_that_comes_after_an_erasure_can_be_erased,
         unfinished_deliveries_of_an_erased_event_are_discarded_on_purpose,
         an_erased_event_is_never_replayed,
         a_lane_goes_on_without_an_erased_event,

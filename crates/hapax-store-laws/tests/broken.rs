@@ -8,9 +8,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use hapax_store_laws::laws::{
-    alerts, bindings, claims, dead_groups, durability, fencing, finishing, identities, indexes, jobs,
-    lane_ends, lane_replays, lanes, leasing, owners, purging, purging_ledger, quarantine, rescue, searching,
-    traffic, transfer, views,
+    alerts, audit_chain, bindings, claims, dead_groups, durability, erasing, fencing, finishing, identities,
+    indexes, jobs, lane_ends, lane_replays, lanes, leasing, owners, purging, purging_ledger, quarantine,
+    rescue, searching, traffic, transfer, views,
 };
 use hapax_store_laws::property::{behaves_like_the_model, behaves_like_the_model_over};
 use hapax_store_laws::{Bench, Subject, check};
@@ -208,6 +208,27 @@ fn a_store_that_binds_a_name_to_any_body_is_caught() {
     is_caught(
         Fault::BindsToAnything,
         bindings::of_several_that_bind_one_name_one_succeeds,
+    );
+}
+
+#[test]
+fn a_store_that_loses_the_end_of_the_audit_trail_is_caught() {
+    is_caught(Fault::LosesTheAuditHead, audit_chain::audit_entries_are_a_chain);
+    is_caught(
+        Fault::LosesTheAuditHead,
+        audit_chain::the_audit_chain_is_transferred,
+    );
+}
+
+#[test]
+fn a_store_that_erases_badly_is_caught() {
+    is_caught(
+        Fault::ErasesNothing,
+        erasing::what_an_erased_event_brought_is_gone,
+    );
+    is_caught(
+        Fault::ErasesUnfinishedWork,
+        erasing::unfinished_deliveries_of_an_erased_event_are_discarded_on_purpose,
     );
 }
 

@@ -1,10 +1,10 @@
 //! The audit trail: who did what, newest first, each entry chained to the one before.
 
 use hapax_core::Timestamp;
-use hapax_core::store::{AuditChain, AuditEntry, AuditHead, AuditLink, AuditRecord, Cursor};
+use hapax_core::store::{AUDIT_KEEP, AuditEntry, AuditHead, AuditLink, AuditRecord, Cursor, expired_audit};
 use tokio_postgres::Row;
 
-use crate::bind::bind;
+use crate::bind::{Column, bind};
 use crate::failure::Failure;
 use crate::rows::time_at;
 use crate::session::Session;
@@ -20,31 +20,23 @@ const SELECT: &str = "
     SELECT no, at, who, action, subject, detail, link FROM hapax.audit
     WHERE no < $1::int8 ORDER BY no DESC LIMIT $2::int8";
 
-// Makes the rows where they are not there yet, and holds them.
-const LOCK: &str = "
-    INSERT INTO hapax.audit_ends (name) VALUES ('cut'), ('head')
-    ON CONFLICT (name) DO UPDATE SET name = excluded.name
-    RETURNING name, place";
+const HEAD: &str = "SELECT place FROM hapax.audit_head";
 
-const ENDS: &str = "SELECT name, place FROM hapax.audit_ends";
+const LOCK_HEAD: &str = "SELECT place FROM hapax.audit_head FOR UPDATE";
 
-const PUT_END: &str = "UPDATE hapax.audit_ends SET place = $2::bytea WHERE name = $1::text";
+const PUT_HEAD: &str = "UPDATE hapax.audit_head SET place = $1::bytea";
 
 const OLDEST: &str = "SELECT no, at, link FROM hapax.audit ORDER BY no LIMIT $1::int8";
 
-const DELETE: &str = "DELETE FROM hapax.audit WHERE no <= $1::int8";
-
-/// The names of the chain's ends.
-const HEAD: &str = "head";
-const CUT: &str = "cut";
+const DELETE: &str = "DELETE FROM hapax.audit WHERE no = ANY ($1::int8[])";
 
 /// Writes an entry behind the last one. Whoever else wants to waits for the row of the head; the number is drawn under
 /// it, so that pages have the order of the chain.
 pub(crate) async fn record(session: &Session, entry: &AuditEntry) -> Result<AuditLink, Failure> {
     session.begin().await?;
-    let chain = ends(session, LOCK).await?;
+    let head = read_head(session, LOCK_HEAD).await?;
     let (now, mut numbers) = session.take(1).await?;
-    let link = chain.head.followed_by(now, entry);
+    let link = head.followed_by(now, entry);
     session
         .execute(
             INSERT,
@@ -59,78 +51,53 @@ pub(crate) async fn record(session: &Session, entry: &AuditEntry) -> Result<Audi
             ],
         )
         .await?;
-    put_end(session, HEAD, link.head).await?;
+    put_head(session, link.head).await?;
     session.commit().await?;
     Ok(link)
 }
 
-/// The ends of the chain.
-pub(crate) async fn chain(session: &Session) -> Result<AuditChain, Failure> {
-    ends(session, ENDS).await
+/// The last entry of the chain.
+pub(crate) async fn head(session: &Session) -> Result<AuditHead, Failure> {
+    read_head(session, HEAD).await
 }
 
-async fn ends(session: &Session, sql: &'static str) -> Result<AuditChain, Failure> {
-    let mut chain = AuditChain::default();
-    for row in &session.rows(sql, &[]).await? {
-        let place: Option<&[u8]> = row.try_get(1)?;
-        let place = place.and_then(AuditHead::from_bytes).unwrap_or_default();
-        match row.try_get(0)? {
-            HEAD => chain.head = place,
-            CUT => chain.cut = place,
-            other => {
-                return Err(Failure::Unreadable(format!(
-                    "the audit trail has an end `{other}`, which nobody knows"
-                )));
-            }
-        }
-    }
-    Ok(chain)
+/// A head that somebody damaged stops nobody from working: the chain begins again, and is found broken there.
+async fn read_head(session: &Session, sql: &'static str) -> Result<AuditHead, Failure> {
+    let rows = session.rows(sql, &[]).await?;
+    let place: Option<&[u8]> = rows.first().map(|row| row.try_get(0)).transpose()?;
+    Ok(place.and_then(AuditHead::from_bytes).unwrap_or_default())
 }
 
-async fn put_end(session: &Session, name: &str, place: AuditHead) -> Result<(), Failure> {
-    session
-        .execute(PUT_END, bind![name, place.to_bytes().to_vec()])
-        .await?;
+async fn put_head(session: &Session, head: AuditHead) -> Result<(), Failure> {
+    session.execute(PUT_HEAD, bind![head.to_bytes().to_vec()]).await?;
     Ok(())
 }
 
-/// Takes entries in that hang in the chain of another store, in their order.
+/// Moves the head to the last of some entries that hang in the chain of another store.
 pub(crate) async fn take_in(session: &Session, links: &[AuditLink]) -> Result<(), Failure> {
-    let (Some(first), Some(last)) = (links.first(), links.last()) else {
+    let Some(last) = links.last() else {
         return Ok(());
     };
-    let chain = ends(session, LOCK).await?;
-    if chain.head == AuditHead::default() {
-        put_end(session, CUT, first.before()).await?;
-    }
-    if last.head.seq > chain.head.seq {
-        put_end(session, HEAD, last.head).await?;
+    if last.head.seq > read_head(session, LOCK_HEAD).await?.seq {
+        put_head(session, last.head).await?;
     }
     Ok(())
 }
 
-/// Deletes the oldest entries, at most `limit`, that are from before a moment, and notes where the chain begins then; how
-/// many went.
-pub(crate) async fn purge(session: &Session, before: Timestamp, limit: i64) -> Result<usize, Failure> {
-    let rows = session.rows(OLDEST, bind![limit]).await?;
-    let (mut deleted, mut last, mut cut) = (0, None, None);
+/// Deletes the oldest entries that were kept for long enough, of `limit` that it looks at; whether there may be more.
+pub(crate) async fn purge(session: &Session, now: Timestamp, limit: i64) -> Result<bool, Failure> {
+    // One of them may stay.
+    let rows = session.rows(OLDEST, bind![limit + 1]).await?;
+    let mut oldest = Vec::with_capacity(rows.len());
     for row in &rows {
-        if time_at(row, 1)? >= before {
-            break;
-        }
-        deleted += 1;
-        last = Some(row.try_get::<_, i64>(0)?);
-        cut = link_at(row, 2)?.map(|link| link.head).or(cut);
+        oldest.push((row.try_get::<_, i64>(0)?, time_at(row, 1)?, link_at(row, 2)?));
     }
-    let Some(last) = last else { return Ok(0) };
-    if let Some(cut) = cut {
-        // Under the lock: of two replicas that purge at once, the one that comes later may have seen less.
-        if ends(session, LOCK).await?.cut.seq < cut.seq {
-            put_end(session, CUT, cut).await?;
-        }
+    let expired: Column<i64> = Column(expired_audit(oldest, now.minus(AUDIT_KEEP)));
+    let deleted = expired.0.len() as i64;
+    if deleted > 0 {
+        session.execute(DELETE, bind![expired]).await?;
     }
-    session.execute(DELETE, bind![last]).await?;
-    Ok(deleted)
+    Ok(deleted >= limit)
 }
 
 /// The link of an entry. One that is none was tampered with: then the entry hangs in no chain, and is missed there.

@@ -69,16 +69,15 @@ pub(crate) async fn erase(
     let found = session
         .over(LOCK_EVENTS, &named(distinct.iter().copied()))
         .await?;
-    let mut answers: HashMap<Uuid, Erased> = HashMap::new();
-    let mut wanted = Vec::new();
+    let mut is_erased: HashMap<Uuid, bool> = HashMap::with_capacity(found.len());
     for row in &found {
-        let (id, is_erased): (Uuid, bool) = (row.try_get(0)?, row.try_get(1)?);
-        if is_erased {
-            answers.insert(id, Erased::Before);
-        } else {
-            wanted.extend(distinct.iter().copied().filter(|event| uuid_of(*event) == id));
-        }
+        is_erased.insert(row.try_get(0)?, row.try_get(1)?);
     }
+    let mut answers: HashMap<Uuid, Erased> = HashMap::new();
+    let mut wanted: Vec<EventId> = distinct
+        .into_iter()
+        .filter(|event| is_erased.contains_key(&uuid_of(*event)))
+        .collect();
     let lanes = lanes::names(&session.over(LANES, &named(wanted.iter().copied())).await?)?;
     lanes::lock(session, &lanes, now).await?;
     let rows = session.over(LOCK_WORK, &named(wanted.iter().copied())).await?;
@@ -100,7 +99,10 @@ pub(crate) async fn erase(
     answers.extend(
         discarded
             .into_iter()
-            .map(|(id, discarded)| (id, Erased::Now { discarded })),
+            .map(|(id, discarded)| match is_erased.get(&id) {
+                Some(true) => (id, Erased::Before),
+                Some(false) | None => (id, Erased::Now { discarded }),
+            }),
     );
     let answer = |event: &EventId| answers.get(&uuid_of(*event)).copied().unwrap_or(Erased::NotFound);
     Ok(events.iter().map(answer).collect())

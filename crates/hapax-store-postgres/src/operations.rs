@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use hapax_core::store::{
-    AlertState, AuditChain, AuditEntry, AuditLink, AuditRecord, Binding, BodyNote, Cursor, DeadGroup,
+    AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, Cursor, DeadGroup,
     DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error, IndexedField,
     Pause, ReplayJob, ReplayJobId, SavedView, SourceState, Span, TrafficRow, Unfinished, Variant,
 };
@@ -70,8 +70,8 @@ impl Operations for PostgresStore {
             .await
     }
 
-    async fn audit_chain(&self) -> Result<AuditChain, Error> {
-        self.run((), |session, ()| audit::chain(session).boxed()).await
+    async fn audit_head(&self) -> Result<AuditHead, Error> {
+        self.run((), |session, ()| audit::head(session).boxed()).await
     }
 
     async fn audit(

@@ -45,8 +45,6 @@ pub struct Options {
     pub purge_scan_max: usize,
     /// Deliveries that are finished here before the table of unfinished work is vacuumed.
     pub vacuum_after: u64,
-    /// How long the audit trail is kept.
-    pub audit_keep: Duration,
     /// How long a bulk replay that is over is kept.
     pub replay_keep: Duration,
 }
@@ -93,7 +91,6 @@ impl Options {
             list_scan_max: 5_000,
             purge_scan_max: 5_000,
             vacuum_after: 20_000,
-            audit_keep: days(400),
             replay_keep: days(60),
         }
     }

@@ -1,8 +1,8 @@
 //! The audit trail: who did what, newest first, each entry chained to the one before. In the first shard, by number.
 
-use std::time::Duration;
-
-use hapax_core::store::{AuditChain, AuditEntry, AuditHead, AuditLink, AuditNumbered, AuditRecord, Cursor};
+use hapax_core::store::{
+    AUDIT_KEEP, AuditEntry, AuditHead, AuditLink, AuditNumbered, AuditRecord, Cursor, expired_audit,
+};
 
 use crate::failure::Failure;
 use crate::link::Link;
@@ -12,10 +12,9 @@ use crate::{json, reply};
 
 /// Entries by number.
 pub(crate) const TRAIL: &str = "A";
-/// The ends of the chain, and their names.
-const ENDS: &str = "E";
+/// The chain, and its last entry in it.
+const CHAIN: &str = "E";
 const HEAD: &str = "head";
-const CUT: &str = "cut";
 /// Entries on one page at most.
 const PAGE_MAX: u32 = 1_000;
 /// Entries that one call of `purge` looks at.
@@ -24,10 +23,10 @@ const PURGED_MAX: u32 = 1_000;
 /// Writes an entry behind the last one, if that is still the last; otherwise again.
 pub(crate) async fn record(link: &Link, entry: AuditEntry) -> Result<AuditLink, Failure> {
     for _ in 0..ROUNDS_MAX {
-        let mut snapshot = link.read_and_take(HOME, ends(), 1).await?;
-        let (head, read) = end(&mut snapshot)?;
+        let mut snapshot = link.read_and_take(HOME, vec![get_head()], 1).await?;
+        let (head, read) = read_head(&mut snapshot)?;
         let chained = head.followed_by(snapshot.now, &entry);
-        let mut change = Change::default().when(ENDS, HEAD, read);
+        let mut change = Change::default().when(CHAIN, HEAD, read);
         change.then(keep(&AuditNumbered {
             number: snapshot.number,
             record: AuditRecord {
@@ -36,7 +35,7 @@ pub(crate) async fn record(link: &Link, entry: AuditEntry) -> Result<AuditLink, 
                 link: Some(chained),
             },
         })?);
-        change.then(put_end(HEAD, chained.head));
+        change.then(put_head(chained.head));
         if link.apply_one(HOME, change).await? == Made::Yes {
             return Ok(chained);
         }
@@ -44,42 +43,35 @@ pub(crate) async fn record(link: &Link, entry: AuditEntry) -> Result<AuditLink, 
     Err(Failure::Contended)
 }
 
-/// The ends of the chain.
-pub(crate) async fn chain(link: &Link) -> Result<AuditChain, Failure> {
-    let mut snapshot = link.read(HOME, ends()).await?;
-    Ok(AuditChain {
-        head: end(&mut snapshot)?.0,
-        cut: end(&mut snapshot)?.0,
-    })
+/// The last entry of the chain.
+pub(crate) async fn head(link: &Link) -> Result<AuditHead, Failure> {
+    let mut snapshot = link.read(HOME, vec![get_head()]).await?;
+    Ok(read_head(&mut snapshot)?.0)
 }
 
-fn ends() -> Vec<Command> {
-    let end = |name| Command::new("HGET", ENDS).arg(name);
-    vec![end(HEAD), end(CUT)]
+fn get_head() -> Command {
+    Command::new("HGET", CHAIN).arg(HEAD)
 }
 
-/// An end, and the bytes that were read.
-fn end(snapshot: &mut Snapshot) -> Result<(AuditHead, Vec<u8>), Failure> {
+/// The head, and the bytes that were read. One that somebody damaged stops nobody from working: the chain begins again, and
+/// is found broken there.
+fn read_head(snapshot: &mut Snapshot) -> Result<(AuditHead, Vec<u8>), Failure> {
     let bytes = reply::optional_bytes(snapshot.next()?)?.unwrap_or_default();
     Ok((AuditHead::from_bytes(&bytes).unwrap_or_default(), bytes))
 }
 
-fn put_end(name: &str, place: AuditHead) -> Command {
-    Command::new("HSET", ENDS).arg(name).arg(place.to_bytes())
+fn put_head(head: AuditHead) -> Command {
+    Command::new("HSET", CHAIN).arg(HEAD).arg(head.to_bytes())
 }
 
 /// Takes an entry in, which may hang in the chain of another store.
 pub(crate) async fn take_in(link: &Link, entry: &AuditNumbered) -> Result<(), Failure> {
     let mut change = Change::default();
     change.then(keep(entry)?);
-    if let Some(chained) = entry.record.link {
-        let chain = chain(link).await?;
-        if chain.head == AuditHead::default() {
-            change.then(put_end(CUT, chained.before()));
-        }
-        if chained.head.seq > chain.head.seq {
-            change.then(put_end(HEAD, chained.head));
-        }
+    if let Some(chained) = entry.record.link
+        && chained.head.seq > head(link).await?.seq
+    {
+        change.then(put_head(chained.head));
     }
     link.apply(HOME, &[change], Room::Needed).await?;
     Ok(())
@@ -124,24 +116,18 @@ pub(crate) async fn audit(
 }
 
 /// Deletes the oldest entries that were kept for long enough.
-pub(crate) async fn purge(link: &Link, keep_for: Duration) -> Result<(), Failure> {
+pub(crate) async fn purge(link: &Link) -> Result<(), Failure> {
     let command = Command::new("ZRANGE", TRAIL).number(0).number(PURGED_MAX - 1);
     let mut snapshot = link.read(HOME, vec![command]).await?;
-    let before = snapshot.now.minus(keep_for);
-    let mut change = Change::default();
-    let mut cut = None;
+    let mut oldest = Vec::new();
     for member in reply::list(snapshot.next()?)? {
         let member = reply::bytes(member)?;
         let record = read(&member)?.record;
-        // Only from the beginning on: a chain has no holes.
-        if record.at >= before {
-            break;
-        }
-        cut = record.link.map(|link| link.head).or(cut);
-        change.then(Command::new("ZREM", TRAIL).arg(member));
+        oldest.push((member, record.at, record.link));
     }
-    if let Some(cut) = cut {
-        change.then(put_end(CUT, cut));
+    let mut change = Change::default();
+    for member in expired_audit(oldest, snapshot.now.minus(AUDIT_KEEP)) {
+        change.then(Command::new("ZREM", TRAIL).arg(member));
     }
     if !change.is_empty() {
         link.apply_one(HOME, change).await?;

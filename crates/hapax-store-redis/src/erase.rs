@@ -33,9 +33,6 @@ async fn erase_one(link: &Link, id: EventId, unfinished: Unfinished) -> Result<E
         let Some(row) = rows(link, shard, &[id]).await?.pop() else {
             return Ok(Erased::NotFound);
         };
-        if row.head.is_erased() {
-            return Ok(Erased::Before);
-        }
         if row.is_unfinished() && unfinished == Unfinished::Keep {
             return Ok(Erased::Unfinished);
         }
@@ -46,8 +43,12 @@ async fn erase_one(link: &Link, id: EventId, unfinished: Unfinished) -> Result<E
             for step in &plan.steps {
                 lanes::take_or_leave(link, step).await;
             }
-            return Ok(Erased::Now {
-                discarded: plan.discarded,
+            return Ok(if row.head.is_erased() {
+                Erased::Before
+            } else {
+                Erased::Now {
+                    discarded: plan.discarded,
+                }
             });
         }
     }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AlertState, AuditChain, AuditEntry, AuditLink, AuditRecord, Binding, BodyNote, Cursor, DeadGroup,
+    AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, Cursor, DeadGroup,
     DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error, IndexedField,
     Pause, ReplayJob, ReplayJobId, SavedView, SourceState, Span, TrafficRow, Unfinished, Variant,
 };
@@ -67,8 +67,8 @@ impl Operations for RedisStore {
             .await
     }
 
-    async fn audit_chain(&self) -> Result<AuditChain, Error> {
-        self.run(|link, _| async move { audit::chain(&link).await }).await
+    async fn audit_head(&self) -> Result<AuditHead, Error> {
+        self.run(|link, _| async move { audit::head(&link).await }).await
     }
 
     async fn audit(

@@ -103,7 +103,7 @@ pub(crate) async fn purge(
     purged.more = !is_over;
     if is_over || lock(&progress.swept).is_none_or(|swept| swept.elapsed() >= SWEEP_EVERY) {
         purged.more |= bodies::purge(link).await?;
-        audit::purge(link, options.audit_keep).await?;
+        audit::purge(link).await?;
         jobs::purge(link, options.replay_keep).await?;
         *lock(&progress.swept) = Some(Instant::now());
     }

@@ -1,7 +1,7 @@
 //! The audit trail: who did what, newest first, each entry chained to the one before.
 
 use hapax_core::Timestamp;
-use hapax_core::store::{AuditChain, AuditEntry, AuditHead, AuditLink, AuditRecord, Cursor};
+use hapax_core::store::{AUDIT_KEEP, AuditEntry, AuditHead, AuditLink, AuditRecord, Cursor, expired_audit};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::desk::Desk;
@@ -11,14 +11,11 @@ use crate::rows::time_at;
 
 /// Entries on one page at most.
 const PAGE_MAX: u32 = 1_000;
-/// The names of the chain's ends.
-const HEAD: &str = "head";
-const CUT: &str = "cut";
 
 /// Writes an entry behind the last one. There is one writer, so no other comes between.
 pub(crate) fn record(desk: &mut Desk<'_>, entry: &AuditEntry) -> Result<AuditLink, Failure> {
     let now = desk.now();
-    let link = chain(desk.connection)?.head.followed_by(now, entry);
+    let link = head(desk.connection)?.followed_by(now, entry);
     desk.connection
         .prepare_cached(
             "INSERT INTO audit (at, who, action, subject, detail, link) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -31,76 +28,55 @@ pub(crate) fn record(desk: &mut Desk<'_>, entry: &AuditEntry) -> Result<AuditLin
             &entry.detail,
             link.to_bytes(),
         ))?;
-    put_end(desk.connection, HEAD, link.head)?;
+    put_head(desk.connection, link.head)?;
     Ok(link)
 }
 
-/// The ends of the chain.
-pub(crate) fn chain(connection: &Connection) -> Result<AuditChain, Failure> {
-    Ok(AuditChain {
-        head: end(connection, HEAD)?,
-        cut: end(connection, CUT)?,
-    })
-}
-
-fn end(connection: &Connection, name: &str) -> Result<AuditHead, Failure> {
+/// The last entry of the chain. A head that somebody damaged stops nobody from working: the chain begins again, and is
+/// found broken there.
+pub(crate) fn head(connection: &Connection) -> Result<AuditHead, Failure> {
     let place: Option<Vec<u8>> = connection
-        .prepare_cached("SELECT place FROM audit_ends WHERE name = ?1")?
-        .query_row([name], |row| row.get(0))
+        .prepare_cached("SELECT place FROM audit_head")?
+        .query_row([], |row| row.get(0))
         .optional()?;
-    place.map_or(Ok(AuditHead::default()), |place| {
-        AuditHead::from_bytes(&place)
-            .ok_or_else(|| Failure::Unreadable("an end of the audit trail has another length".to_owned()))
-    })
+    let head = place.and_then(|place| AuditHead::from_bytes(&place));
+    Ok(head.unwrap_or_default())
 }
 
-fn put_end(connection: &Connection, name: &str, place: AuditHead) -> Result<(), Failure> {
+fn put_head(connection: &Connection, head: AuditHead) -> Result<(), Failure> {
     connection
-        .prepare_cached(
-            "INSERT INTO audit_ends (name, place) VALUES (?1, ?2)
-             ON CONFLICT (name) DO UPDATE SET place = excluded.place",
-        )?
-        .execute((name, place.to_bytes()))?;
+        .prepare_cached("INSERT OR REPLACE INTO audit_head (only, place) VALUES (1, ?1)")?
+        .execute([head.to_bytes()])?;
     Ok(())
 }
 
-/// Takes an entry in that hangs in the chain of another store.
+/// Moves the head to an entry that hangs in the chain of another store.
 pub(crate) fn take_in(connection: &Connection, link: AuditLink) -> Result<(), Failure> {
-    let chain = chain(connection)?;
-    if chain.head == AuditHead::default() {
-        put_end(connection, CUT, link.before())?;
-    }
-    if link.head.seq > chain.head.seq {
-        put_end(connection, HEAD, link.head)?;
+    if link.head.seq > head(connection)?.seq {
+        put_head(connection, link.head)?;
     }
     Ok(())
 }
 
-/// Deletes the oldest entries, at most `limit`, that are from before a moment, and notes where the chain begins then.
-pub(crate) fn purge(desk: &Desk<'_>, before: Timestamp, limit: u32) -> Result<usize, Failure> {
+/// Deletes the oldest entries that were kept for long enough, of `limit` that it looks at; whether there may be more.
+pub(crate) fn purge(desk: &Desk<'_>, now: Timestamp, limit: u32) -> Result<bool, Failure> {
     let mut select = desk
         .connection
         .prepare_cached("SELECT no, at, link FROM audit ORDER BY no LIMIT ?1")?;
     let mut rows = select.query([limit])?;
-    let (mut deleted, mut last, mut cut) = (0, None, None);
+    let mut oldest = Vec::new();
     while let Some(row) = rows.next()? {
-        if time_at(row, 1)? >= before {
-            break;
-        }
-        deleted += 1;
-        last = Some(row.get::<_, i64>(0)?);
-        cut = link_at(row, 2)?.map(|link| link.head).or(cut);
+        oldest.push((row.get::<_, i64>(0)?, time_at(row, 1)?, link_at(row, 2)?));
     }
-    drop(rows);
-    if let Some(last) = last {
-        desk.connection
-            .prepare_cached("DELETE FROM audit WHERE no <= ?1")?
-            .execute([last])?;
+    let expired = expired_audit(oldest, now.minus(AUDIT_KEEP));
+    let mut delete = desk
+        .connection
+        .prepare_cached("DELETE FROM audit WHERE no = ?1")?;
+    for no in &expired {
+        delete.execute([no])?;
     }
-    if let Some(cut) = cut {
-        put_end(desk.connection, CUT, cut)?;
-    }
-    Ok(deleted)
+    // One of them may stay.
+    Ok(expired.len() + 1 >= limit as usize)
 }
 
 /// The link of an entry. One that is none was tampered with: then the entry hangs in no chain, and is missed there.

@@ -58,7 +58,7 @@ pub(crate) fn bind(desk: &mut Desk<'_>, binding: &Binding) -> Result<bool, Failu
 }
 
 /// Keeps a note unless there is one already; the id that is kept.
-fn keep(desk: &mut Desk<'_>, note: &BodyNote) -> Result<EventId, Failure> {
+pub(crate) fn keep(desk: &mut Desk<'_>, note: &BodyNote) -> Result<EventId, Failure> {
     let scope = desk.intern(note.scope.as_str())?;
     let first = desk
         .connection

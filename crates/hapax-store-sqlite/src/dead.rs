@@ -81,15 +81,25 @@ fn dispose_one(
     destination: &DestinationId,
     disposal: Disposal,
 ) -> Result<u64, Failure> {
-    let (from, to) = match disposal {
-        Disposal::Discard => (DeliveryState::Dead, DeliveryState::Discarded),
-        Disposal::Restore => (DeliveryState::Discarded, DeliveryState::Dead),
-    };
     let Some(destination) = desk.find_name(destination.as_str())? else {
         return Ok(0);
     };
-    let Some(seq) = find_event(desk.connection, event)? else {
-        return Ok(0);
+    match find_event(desk.connection, event)? {
+        Some(seq) => dispose_row(desk, seq, destination, disposal),
+        None => Ok(0),
+    }
+}
+
+/// Discards or restores the delivery of the event in row `seq`; how many changed.
+pub(crate) fn dispose_row(
+    desk: &mut Desk<'_>,
+    seq: i64,
+    destination: i64,
+    disposal: Disposal,
+) -> Result<u64, Failure> {
+    let (from, to) = match disposal {
+        Disposal::Discard => (DeliveryState::Dead, DeliveryState::Discarded),
+        Disposal::Restore => (DeliveryState::Discarded, DeliveryState::Dead),
     };
     let found: Option<(i64, bool, Option<String>)> = desk
         .connection

@@ -38,7 +38,6 @@ pub(crate) struct State {
     pub(crate) skew_ms: Option<u64>,
     /// The time that was kept last for the next process; none: not known to be stored.
     pub(crate) moment_kept: Option<Timestamp>,
-    pub(crate) audit_keep: Duration,
     pub(crate) replay_keep: Duration,
 }
 
@@ -56,7 +55,6 @@ impl State {
             owners: HashMap::new(),
             skew_ms: None,
             moment_kept: None,
-            audit_keep: options.audit_keep,
             replay_keep: options.replay_keep,
         })
     }

@@ -1,11 +1,11 @@
 //! Erasing events: what they brought goes at once, and is overwritten where it lay.
 
-use hapax_core::store::{Erased, Unfinished};
+use hapax_core::store::{Disposal, Erased, Unfinished};
 use hapax_core::{EventId, Headers};
 
+use crate::dead::dispose_row;
 use crate::desk::{Desk, find_event};
 use crate::failure::Failure;
-use crate::lanes;
 use crate::outcome::{Ending, WorkRow, conclude, work_row};
 
 /// Erases events, each by itself.
@@ -32,13 +32,6 @@ fn erase_one(desk: &mut Desk<'_>, event: EventId, unfinished: Unfinished) -> Res
     let Some(seq) = find_event(desk.connection, event)? else {
         return Ok(Erased::NotFound);
     };
-    let headers: Vec<u8> = desk
-        .connection
-        .prepare_cached("SELECT headers FROM events WHERE seq = ?1")?
-        .query_row([seq], |row| row.get(0))?;
-    if Headers::from_bytes(headers).is_erased() {
-        return Ok(Erased::Before);
-    }
     let work = work(desk, seq)?;
     if !work.is_empty() && unfinished == Unfinished::Keep {
         return Ok(Erased::Unfinished);
@@ -50,9 +43,11 @@ fn erase_one(desk: &mut Desk<'_>, event: EventId, unfinished: Unfinished) -> Res
         conclude(desk, row, token, Ending::Discarded, now)?;
     }
     let buried = discard_dead(desk, seq)?;
-    desk.connection
-        .prepare_cached("UPDATE events SET headers = ?2, body = x'' WHERE seq = ?1")?
-        .execute((seq, Headers::erased().as_bytes()))?;
+    let erased = Headers::erased();
+    let changed = desk
+        .connection
+        .prepare_cached("UPDATE events SET headers = ?2, body = x'' WHERE seq = ?1 AND headers <> ?2")?
+        .execute((seq, erased.as_bytes()))?;
     for sql in [
         "UPDATE attempts SET excerpt = '', message = NULL WHERE seq = ?1",
         "DELETE FROM indexed WHERE seq = ?1",
@@ -63,8 +58,12 @@ fn erase_one(desk: &mut Desk<'_>, event: EventId, unfinished: Unfinished) -> Res
     desk.connection
         .prepare_cached("DELETE FROM conflicts WHERE first = ?1")?
         .execute([event.as_bytes()])?;
+    if changed == 0 {
+        return Ok(Erased::Before);
+    }
+    let discarded = work.len() as u64 + buried;
     Ok(Erased::Now {
-        discarded: u32::try_from(work.len() + buried).unwrap_or(u32::MAX),
+        discarded: u32::try_from(discarded).unwrap_or(u32::MAX),
     })
 }
 
@@ -80,17 +79,16 @@ fn work(desk: &Desk<'_>, seq: i64) -> Result<Vec<WorkRow>, Failure> {
     Ok(found)
 }
 
-/// Discards the dead letters of the event in row `seq`; how many. Lanes that they held go on.
-fn discard_dead(desk: &mut Desk<'_>, seq: i64) -> Result<usize, Failure> {
-    let held = lanes::held_by(desk, seq)?;
-    let discarded = desk
+/// Discards the dead letters of the event in row `seq`; how many.
+fn discard_dead(desk: &mut Desk<'_>, seq: i64) -> Result<u64, Failure> {
+    let destinations: Vec<i64> = desk
         .connection
-        .prepare_cached(
-            "UPDATE outcomes SET state = 5, holds = 0 WHERE seq = ?1 AND current = 1 AND state = 4",
-        )?
-        .execute([seq])?;
-    for (destination, lane) in held {
-        lanes::promote(desk, destination, &lane)?;
+        .prepare_cached("SELECT destination FROM outcomes WHERE seq = ?1 AND current = 1 AND state = 4")?
+        .query_map([seq], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    let mut discarded = 0;
+    for destination in destinations {
+        discarded += dispose_row(desk, seq, destination, Disposal::Discard)?;
     }
     Ok(discarded)
 }

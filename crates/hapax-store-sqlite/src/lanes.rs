@@ -45,15 +45,6 @@ pub(crate) fn promote(desk: &mut Desk<'_>, destination: i64, lane: &str) -> Resu
     change(desk, (seq, destination), Class::due(lost))
 }
 
-/// The lanes that dead deliveries of the event in row `seq` keep waiting.
-pub(crate) fn held_by(desk: &Desk<'_>, seq: i64) -> Result<Vec<(i64, String)>, Failure> {
-    let mut select = desk.connection.prepare_cached(
-        "SELECT destination, lane FROM outcomes WHERE seq = ?1 AND holds = 1 AND lane IS NOT NULL",
-    )?;
-    let rows = select.query_map([seq], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(rows.collect::<Result<_, _>>()?)
-}
-
 /// Takes the turn from whoever has it; not if it runs or is to be tried again.
 fn gives_way(desk: &mut Desk<'_>, destination: i64, lane: &str) -> Result<bool, Failure> {
     let turn: Option<(i64, i64)> = desk

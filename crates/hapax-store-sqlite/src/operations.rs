@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AlertState, AuditChain, AuditEntry, AuditLink, AuditRecord, Binding, BodyNote, Cursor, DeadGroup,
+    AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, Cursor, DeadGroup,
     DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error, IndexedField,
     Pause, ReplayJob, ReplayJobId, SavedView, SourceState, Span, TrafficRow, Unfinished, Variant,
 };
@@ -59,8 +59,8 @@ impl Operations for SqliteStore {
         self.write(entry, 1, 0, audit::record).await
     }
 
-    async fn audit_chain(&self) -> Result<AuditChain, Error> {
-        self.read(|desk| audit::chain(&desk.connection)).await
+    async fn audit_head(&self) -> Result<AuditHead, Error> {
+        self.read(|desk| audit::head(&desk.connection)).await
     }
 
     async fn audit(

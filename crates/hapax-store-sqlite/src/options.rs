@@ -35,8 +35,6 @@ pub struct Options {
     pub list_scan_max: usize,
     /// Events looked at in one call of `purge`, whatever may go.
     pub purge_scan_max: usize,
-    /// How long the audit trail is kept.
-    pub audit_keep: Duration,
     /// How long a bulk replay that is over is kept.
     pub replay_keep: Duration,
 }
@@ -58,7 +56,6 @@ impl Options {
             pages_max: None,
             list_scan_max: 5_000,
             purge_scan_max: 5_000,
-            audit_keep: days(400),
             replay_keep: days(60),
         }
     }

@@ -324,6 +324,6 @@ fn small_tables(desk: &mut Desk<'_>) -> Result<bool, Failure> {
             .execute((before.as_micros(), SMALL_ROWS))?;
         left |= deleted == SMALL_ROWS as usize;
     }
-    let deleted = audit::purge(desk, now.minus(desk.state.audit_keep), SMALL_ROWS)?;
-    Ok(left || deleted == SMALL_ROWS as usize)
+    left |= audit::purge(desk, now, SMALL_ROWS)?;
+    Ok(left)
 }

@@ -11,7 +11,7 @@ use crate::{
 };
 
 use super::{
-    AuditChain, AuditLink, Cursor, DeadGroup, DeliveryView, DuplicateTally, Erased, Error, EventQuery,
+    AuditHead, AuditLink, Cursor, DeadGroup, DeliveryView, DuplicateTally, Erased, Error, EventQuery,
     ReplayMode, Span, TrafficRow, Unfinished, Variant,
 };
 
@@ -52,8 +52,9 @@ pub trait Operations: Send + Sync + 'static {
     /// each hangs on the one before.
     async fn record(&self, entry: AuditEntry) -> Result<AuditLink, Error>;
 
-    /// The ends of the chain of entries. Entries that earlier versions wrote are not in it.
-    async fn audit_chain(&self) -> Result<AuditChain, Error>;
+    /// The last entry of the chain. Entries that earlier versions wrote are not in it. Of those that are older than
+    /// [`super::AUDIT_KEEP`], purging keeps what [`super::expired_audit`] leaves.
+    async fn audit_head(&self) -> Result<AuditHead, Error>;
 
     /// The audit trail, newest first.
     async fn audit(

@@ -1,10 +1,11 @@
 //! The audit trail as a chain: each entry carries its number and the hash of the one before, so that an entry that was
-//! changed, removed or slipped in is found, and so is a trail that was written anew, by whoever kept an earlier head.
+//! changed, removed or inserted is found, and so is a trail that was rewritten, by whoever kept an earlier head.
 //!
 //! One chain for each store, with one end: an entry is added under the lock of the head, in one step.
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -96,9 +97,9 @@ impl FromStr for AuditHead {
     }
 }
 
-/// A text that is no head of an audit trail.
+/// A text that is not the head of an audit trail.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is no head of an audit trail: it is SEQ:HASH, as `hapax audit verify` prints it")]
+#[error("`{0}` is not the head of an audit trail. A head is SEQ:HASH, as `hapax audit verify` prints it")]
 pub struct NotAHead(String);
 
 /// How an entry hangs in the chain.
@@ -149,15 +150,6 @@ impl<'de> Deserialize<'de> for AuditLink {
     }
 }
 
-/// The two ends of a store's chain.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AuditChain {
-    /// The last entry.
-    pub head: AuditHead,
-    /// The last entry that retention has deleted; everything up to it is gone.
-    pub cut: AuditHead,
-}
-
 /// What an entry's hash covers: every part with its length before it. Whoever hashes under a key does it here.
 fn digest(previous: AuditHash, seq: u64, at: Timestamp, entry: &AuditEntry) -> AuditHash {
     AuditHash(sha256_of_parts(
@@ -183,14 +175,42 @@ pub struct AuditBreak {
     pub why: &'static str,
 }
 
+/// How long entries are kept. Fixed, so that an entry that is missing too early is found.
+pub const AUDIT_KEEP: Duration = Duration::from_secs(400 * 86_400);
+
+/// Clocks may disagree by this much before an entry counts as deleted too early.
+const SKEW: Duration = Duration::from_secs(3600);
+
+/// Of the oldest entries, with whether each hangs in the chain, those that retention deletes: all from before a moment but
+/// the last of the chain among them. By its own time that one proves that those before it were old enough to go.
+pub fn expired_audit<T>(
+    oldest: impl IntoIterator<Item = (T, Timestamp, Option<AuditLink>)>,
+    before: Timestamp,
+) -> Vec<T> {
+    let mut expired = Vec::new();
+    let mut witness = None;
+    for (entry, at, link) in oldest {
+        if at >= before {
+            break;
+        }
+        match link {
+            Some(_) => expired.extend(witness.replace(entry)),
+            None => expired.push(entry),
+        }
+    }
+    expired
+}
+
 /// Checks a chain from its last entry back to its first.
 #[derive(Debug)]
 pub struct AuditCheck {
-    chain: AuditChain,
+    head: AuditHead,
     kept: Option<AuditHead>,
     /// What the next older entry must be.
     expected: AuditHead,
-    /// Entries that came after the chain's ends were read.
+    /// When the oldest entry so far was written.
+    oldest: Option<Timestamp>,
+    /// The last entry that came after the head was read.
     later: u64,
     entries: u64,
     /// Entries without a link, and those of them that are not older than the chain.
@@ -205,8 +225,8 @@ pub struct AuditCheck {
 pub struct AuditVerified {
     /// The last entry that was checked.
     pub head: AuditHead,
-    /// The last one that retention has deleted.
-    pub cut: AuditHead,
+    /// The number of the last entry that retention has deleted; 0 where it has deleted none.
+    pub deleted: u64,
     /// Entries that were checked.
     pub entries: u64,
     /// Entries beside the chain that are not older than it: a replica of an earlier version wrote them, or a stranger.
@@ -218,12 +238,14 @@ pub struct AuditVerified {
 }
 
 impl AuditCheck {
-    /// A check of what was read of the chain's ends *before* its entries, and against a head that somebody kept.
-    pub const fn new(chain: AuditChain, kept: Option<AuditHead>) -> Self {
+    /// A check of the chain that ends at what was read as its head *before* its entries, and against a head that somebody
+    /// kept.
+    pub const fn new(head: AuditHead, kept: Option<AuditHead>) -> Self {
         Self {
-            chain,
+            head,
             kept,
-            expected: chain.head,
+            expected: head,
+            oldest: None,
             later: 0,
             entries: 0,
             unlinked: 0,
@@ -240,7 +262,7 @@ impl AuditCheck {
             return;
         };
         let seq = link.head.seq;
-        if self.entries == 0 && seq > self.chain.head.seq {
+        if self.entries == 0 && seq > self.head.seq {
             self.later = self.later.max(seq);
             return;
         }
@@ -260,39 +282,36 @@ impl AuditCheck {
             if kept.hash != link.head.hash {
                 self.break_at(
                     seq,
-                    "it is another than the one whose hash was kept: the trail was written anew",
+                    "it is another than the one whose hash was kept: the trail was rewritten",
                 );
             }
         }
         self.expected = link.before();
+        self.oldest = Some(record.at);
     }
 
-    /// What was found, given the ends as they are *after* the walk.
-    pub fn finish(mut self, now: AuditChain) -> AuditVerified {
-        // Retention may have gone on meanwhile.
-        let is_whole = self.expected == self.chain.cut
-            || self.expected == now.cut
-            || (self.chain.cut.seq < self.expected.seq && self.expected.seq < now.cut.seq);
-        if !is_whole {
-            self.break_at(now.cut.seq + 1, "it is missing, and retention has not deleted it");
+    /// What was found, given the head and the time *after* the walk.
+    pub fn finish(mut self, head: AuditHead, now: Timestamp) -> AuditVerified {
+        let deleted = self.expected.seq;
+        let is_old = |at: Timestamp| at < now.minus(AUDIT_KEEP.saturating_sub(SKEW));
+        if deleted > 0 && !self.oldest.is_some_and(is_old) {
+            self.break_at(deleted, "it is missing, and it was too young for retention");
         }
-        if let Some(kept) = self.kept.filter(|_| !self.is_kept_found)
-            && kept.seq > now.cut.seq
-        {
+        if let Some(kept) = self.kept.filter(|kept| !self.is_kept_found && kept.seq > deleted) {
             self.break_at(
-                kept.seq.min(self.chain.head.seq + 1),
+                kept.seq.min(self.head.seq + 1),
                 "it is missing: the trail ends before the head that was kept",
             );
         }
-        if self.later > now.head.seq {
+        if self.later > head.seq {
             self.break_at(
-                now.head.seq + 1,
+                head.seq + 1,
                 "it was not written by Hapax: the chain ends before it",
             );
         }
         AuditVerified {
-            head: self.chain.head,
-            cut: now.cut,
+            head: self.head,
+            deleted,
             entries: self.entries,
             unchained: self.unchained,
             before: self.unlinked,
@@ -311,6 +330,8 @@ impl AuditCheck {
 mod tests {
     use super::*;
 
+    const DAY: Duration = Duration::from_secs(86_400);
+
     fn entry(subject: &str) -> AuditEntry {
         AuditEntry {
             who: "ops".to_owned(),
@@ -320,48 +341,57 @@ mod tests {
         }
     }
 
-    /// A chain of so many entries, newest first, and its ends.
-    fn trail(entries: u64) -> (Vec<AuditRecord>, AuditChain) {
-        let mut chain = AuditChain::default();
+    /// When the entry of this number was written: one each day.
+    fn day(number: u64) -> Timestamp {
+        Timestamp::default().plus(DAY * u32::try_from(number).unwrap())
+    }
+
+    /// A chain of so many entries, newest first, and its head.
+    fn trail(entries: u64) -> (Vec<AuditRecord>, AuditHead) {
+        let mut head = AuditHead::default();
         let mut records = Vec::new();
         for number in 1..=entries {
-            let (at, entry) = (Timestamp::from_seconds(number as i64), entry(&number.to_string()));
-            let link = chain.head.followed_by(at, &entry);
-            chain.head = link.head;
-            records.insert(
-                0,
-                AuditRecord {
-                    at,
-                    entry,
-                    link: Some(link),
-                },
-            );
+            let (at, entry) = (day(number), entry(&number.to_string()));
+            let link = head.followed_by(at, &entry);
+            head = link.head;
+            let link = Some(link);
+            records.insert(0, AuditRecord { at, entry, link });
         }
-        (records, chain)
+        (records, head)
     }
 
     fn unchained() -> AuditRecord {
         AuditRecord {
-            at: Timestamp::from_seconds(0),
+            at: Timestamp::default(),
             entry: entry("old"),
             link: None,
         }
     }
 
-    fn verified(records: &[AuditRecord], chain: AuditChain, kept: Option<AuditHead>) -> AuditVerified {
-        let mut check = AuditCheck::new(chain, kept);
+    /// What is found on the day of the last entry.
+    fn verified(records: &[AuditRecord], head: AuditHead, kept: Option<AuditHead>) -> AuditVerified {
+        verified_at(day(head.seq), records, head, kept)
+    }
+
+    fn verified_at(
+        now: Timestamp,
+        records: &[AuditRecord],
+        head: AuditHead,
+        kept: Option<AuditHead>,
+    ) -> AuditVerified {
+        let mut check = AuditCheck::new(head, kept);
         for record in records {
             check.look(record);
         }
-        check.finish(chain)
+        check.finish(head, now)
     }
 
     #[test]
     fn entries_of_earlier_versions_break_nothing_and_are_counted() {
-        let (mut records, chain) = trail(4);
+        let (mut records, head) = trail(4);
         records.push(unchained());
         records.insert(2, unchained());
-        let found = verified(&records, chain, Some(chain.head));
+        let found = verified(&records, head, Some(head));
         assert_eq!(
             (found.entries, found.unchained, found.before, found.broken),
             (4, 1, 1, None)
@@ -370,33 +400,57 @@ mod tests {
 
     #[test]
     fn what_retention_deleted_is_not_missed_and_what_it_did_not_is() {
-        let (records, mut chain) = trail(5);
-        let kept = records[4].link.unwrap().head;
-        chain.cut = records[3].link.unwrap().head;
-        assert_eq!(verified(&records[..3], chain, Some(kept)).broken, None);
-        let broken = verified(&records[..2], chain, None).broken.unwrap();
+        let (mut records, head) = trail(5);
+        let first = records[4].link.unwrap().head;
+        let later = day(3).plus(AUDIT_KEEP);
+        let oldest = records
+            .iter()
+            .rev()
+            .map(|record| (record.clone(), record.at, record.link));
+        let expired = expired_audit(oldest, later.plus(DAY).minus(AUDIT_KEEP));
+        assert_eq!(
+            expired.len(),
+            2,
+            "the third is old, too, and proves that they were"
+        );
+        records.truncate(3);
+        let found = verified_at(later.plus(DAY), &records, head, Some(first));
+        assert_eq!((found.deleted, found.broken), (2, None));
+        records.truncate(2);
+        let broken = verified_at(later, &records, head, Some(first)).broken.unwrap();
         assert_eq!(broken.seq, 3);
+        assert_eq!(verified(&[], head, None).broken.unwrap().seq, 5);
+    }
+
+    #[test]
+    fn entries_of_earlier_versions_expire_beside_the_chain() {
+        let (mut records, _) = trail(3);
+        records.push(unchained());
+        records.insert(1, unchained());
+        let oldest = (0..).zip(records.iter().rev());
+        let oldest = oldest.map(|(number, record)| (number, record.at, record.link));
+        assert_eq!(expired_audit(oldest, day(3)), [0, 1, 3]);
     }
 
     #[test]
     fn of_two_breaks_the_older_is_told() {
-        let (mut records, chain) = trail(6);
+        let (mut records, head) = trail(6);
         records[4].entry.who = "mallory".to_owned();
         records.remove(1);
-        assert_eq!(verified(&records, chain, None).broken.unwrap().seq, 2);
+        assert_eq!(verified(&records, head, None).broken.unwrap().seq, 2);
     }
 
     #[test]
     fn an_entry_beyond_the_end_was_not_written_by_hapax() {
         let (records, _) = trail(3);
-        let (_, chain) = trail(2);
-        assert_eq!(verified(&records, chain, None).broken.unwrap().seq, 3);
+        let (_, head) = trail(2);
+        assert_eq!(verified(&records, head, None).broken.unwrap().seq, 3);
     }
 
     #[test]
     fn a_head_reads_back_and_nothing_else_does() {
-        let (_, chain) = trail(3);
-        assert_eq!(chain.head.to_string().parse::<AuditHead>().unwrap(), chain.head);
+        let (_, head) = trail(3);
+        assert_eq!(head.to_string().parse::<AuditHead>().unwrap(), head);
         for text in ["", "3", "3:", "3:00ff", "0:00", "x:y"] {
             assert!(text.parse::<AuditHead>().is_err(), "{text}");
         }

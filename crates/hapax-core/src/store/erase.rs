@@ -17,7 +17,7 @@ pub enum Erased {
         /// How many of its deliveries were discarded.
         discarded: u32,
     },
-    /// It was erased before; nothing changed.
+    /// It was erased before. Conflicts that came since are erased, too.
     Before,
     /// It is as it was: work is unfinished.
     Unfinished,

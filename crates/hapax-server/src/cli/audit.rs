@@ -20,7 +20,7 @@ Examples:
   hapax audit verify"
 )]
 pub struct Args {
-    /// What else to do.
+    /// What else to do with the trail.
     #[command(subcommand)]
     pub command: Option<Command>,
 
@@ -33,13 +33,13 @@ pub struct Args {
     pub cursor: Option<String>,
 }
 
-/// What to do besides listing.
+/// What else to do with the trail.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// Check that nobody has changed the audit trail
     ///
-    /// Each entry carries the hash of the one before. Keep the head that this prints somewhere else: against it, a trail
-    /// whose end was cut off or that was written anew is found as well. Ends with a code other than 0 where the trail is broken.
+    /// Each entry carries the hash of the one before. Keep the printed head somewhere else: with `--head`, a trail that was
+    /// cut off at its end or rewritten is found, too. The exit code is not 0 where the trail is broken.
     #[command(after_help = "\
 Examples:
   hapax audit verify
@@ -110,26 +110,24 @@ async fn verify(client: &Client, args: &VerifyArgs, globals: &Globals) -> Result
 }
 
 fn text(found: &AuditVerifiedView) -> String {
+    let entries = |count| output::counted(count, "entry", "entries");
     let mut lines = vec![match &found.broken {
-        None => format!("intact: {} entries checked", found.entries),
+        None => format!("intact: {} checked", entries(found.entries)),
         Some(broken) => format!("broken at entry {}: {}", broken.seq, broken.why),
     }];
     if found.deleted > 0 {
-        lines.push(format!(
-            "entries up to {} were deleted by retention",
-            found.deleted
-        ));
+        lines.push(format!("retention has deleted all up to entry {}", found.deleted));
     }
     if found.before > 0 {
         lines.push(format!(
-            "{} older entries are from before there was a chain: nothing proves them",
-            found.before
+            "not proven: {} from before the chain began",
+            entries(found.before)
         ));
     }
     if found.unchained > 0 {
         lines.push(format!(
-            "{} entries are not in the chain: replicas of an earlier version wrote them during an upgrade, or somebody else did",
-            found.unchained
+            "not proven: {} outside the chain, written by an earlier version during an upgrade, or by a stranger",
+            entries(found.unchained)
         ));
     }
     if let Some(head) = &found.head {
@@ -159,8 +157,8 @@ mod tests {
         };
         insta::assert_snapshot!(text(&found), @r"
         broken at entry 5: it is missing
-        entries up to 2 were deleted by retention
-        1 entries are not in the chain: replicas of an earlier version wrote them during an upgrade, or somebody else did
+        retention has deleted all up to entry 2
+        not proven: 1 entry outside the chain, written by an earlier version during an upgrade, or by a stranger
         head 7:00ff
         ");
     }

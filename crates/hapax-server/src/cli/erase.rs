@@ -10,23 +10,24 @@ use super::filter::EventFilter;
 use crate::client::{Client, Error};
 use crate::exit::{CliError, Exit};
 use crate::http::admin::views::{CoverageView, ErasureView, EventPageView};
-use crate::output;
+use crate::output::{self, counted};
 
 /// Erase the headers, bodies and conflicts of events, and what destinations answered.
 ///
-/// It cannot be undone. The ledger remembers the events, so that a further delivery of one is still a duplicate. Events
-/// with unfinished deliveries are left alone, unless they are to be discarded. Running it again changes nothing, and goes
-/// on where an earlier run was stopped. See docs/guides/data-protection.md for what stays on disk, and for how long.
+/// This cannot be undone. The ledger remembers the events, so that a further delivery of one is still a duplicate. Events
+/// with unfinished deliveries are erased only if you say that those deliveries are to be discarded. Running it again is
+/// safe, and goes on where an earlier run stopped. docs/guides/data-protection.md says what stays on disk, and for how long.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   hapax erase -q 'source:stripe body:/data/object/customer=cus_123'
   hapax erase -q 'source:shop until:2026-01-01T00:00:00Z' --discard-unfinished --yes")]
 pub struct Args {
+    /// Which events.
     #[command(flatten)]
     pub filter: EventFilter,
 
-    /// Discard the deliveries of these events that are not finished
+    /// Discard unfinished deliveries of these events
     #[arg(long)]
     pub discard_unfinished: bool,
 
@@ -42,8 +43,25 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     if !args.yes {
         confirm(&client, &query, args.discard_unfinished).await?;
     }
+    let mut done = erase(&client, &query, args.discard_unfinished).await?;
+    if done.unfinished > 0 && !args.yes {
+        let left = counted(done.unfinished, "event has", "events have");
+        if is_confirmed(&format!(
+            "{left} unfinished deliveries. Discard those, and erase?"
+        ))? {
+            let rest = erase(&client, &query, true).await?;
+            done.erased += rest.erased;
+            done.discarded += rest.discarded;
+            done.unfinished = rest.unfinished;
+        }
+    }
+    report(&done, globals)
+}
+
+/// Erases page by page, to the end.
+async fn erase(client: &Client, query: &str, discard_unfinished: bool) -> Result<ErasureView, CliError> {
     let mut done = ErasureView::default();
-    let mut body = json!({ "query": query, "discard_unfinished": args.discard_unfinished });
+    let mut body = json!({ "query": query, "discard_unfinished": discard_unfinished });
     loop {
         let page: ErasureView = client.post("erasures", &body).await.map_err(Error::into_cli)?;
         done.erased += page.erased;
@@ -51,41 +69,43 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
         done.before += page.before;
         done.unfinished += page.unfinished;
         done.coverage = page.coverage;
-        let Some(next) = page.next else { break };
-        body["cursor"] = json!(next);
+        match page.next {
+            Some(next) => body["cursor"] = json!(next),
+            None => return Ok(done),
+        }
     }
-    report(&done, globals)
 }
 
-/// Asks somebody who is there; nothing else counts as an answer.
+/// Asks whoever is there; nothing else counts as an answer.
 async fn confirm(client: &Client, query: &str, discard: bool) -> Result<(), CliError> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(CliError::usage(
-            "erasing cannot be undone: without a terminal to ask on, add `--yes`",
+            "erasing cannot be undone, and there is no terminal to ask on: add `--yes`",
         ));
     }
     let path = format!("events?limit=200&q={}", crate::client::segment(query));
     let page: EventPageView = client.get(&path).await.map_err(Error::into_cli)?;
-    let count = page.events.len();
-    let count = if page.next.is_some() {
-        format!("more than {count}")
-    } else {
-        count.to_string()
-    };
+    let more = if page.next.is_some() { "more than " } else { "" };
+    let events = counted(page.events.len() as u64, "event", "events");
     let work = if discard {
-        ", and discard their unfinished deliveries"
+        ", and discard unfinished deliveries"
     } else {
         ""
     };
+    if is_confirmed(&format!("Erase {more}{events} for good{work}?"))? {
+        Ok(())
+    } else {
+        Err(CliError::failed("not confirmed: nothing was erased"))
+    }
+}
+
+fn is_confirmed(question: &str) -> Result<bool, CliError> {
     let mut stderr = std::io::stderr();
-    write!(stderr, "erase {count} events for good{work}? [y/N] ")?;
+    write!(stderr, "{question} [y/N] ")?;
     stderr.flush()?;
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
-    match answer.trim() {
-        "y" | "Y" | "yes" => Ok(()),
-        _ => Err(CliError::failed("not confirmed: nothing was erased")),
-    }
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 fn report(done: &ErasureView, globals: &Globals) -> Result<(), CliError> {
@@ -93,8 +113,10 @@ fn report(done: &ErasureView, globals: &Globals) -> Result<(), CliError> {
         output::json(done)?;
     } else {
         output::line(format_args!(
-            "{} events erased, {} deliveries discarded, {} erased before",
-            done.erased, done.discarded, done.before
+            "{} erased, {} discarded, {} already erased",
+            counted(done.erased, "event", "events"),
+            counted(done.discarded, "delivery", "deliveries"),
+            done.before
         ))?;
         if let Some(words) = looked_at(done.coverage) {
             output::note(words);
@@ -102,14 +124,14 @@ fn report(done: &ErasureView, globals: &Globals) -> Result<(), CliError> {
     }
     if done.unfinished > 0 {
         output::note(format_args!(
-            "{} events were left alone: work is unfinished. Wait for it, or add `--discard-unfinished`",
-            done.unfinished
+            "not erased: {} with unfinished deliveries. Wait until they are done, or add `--discard-unfinished`",
+            counted(done.unfinished, "event", "events")
         ));
         return Err(CliError::silent(Exit::Failed));
     }
     match done.coverage {
         CoverageView::Newest { is_cut: true, .. } => Err(CliError::failed(
-            "not every event was looked at: run it for parts of the time with `--since` and `--until`",
+            "not every event was looked at: run it for one part of the time after another, with `--since` and `--until`",
         )),
         CoverageView::Newest { .. } | CoverageView::Everything | CoverageView::Indexed { .. } => Ok(()),
     }

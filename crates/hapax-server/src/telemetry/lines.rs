@@ -106,7 +106,7 @@ pub(super) fn write(observation: &Observation<'_>) {
             "wall clock and monotonic clock disagree; nothing is deleted until they agree or the service restarts"
         ),
         Observation::AuditHead { head } => {
-            info!(%head, "the audit trail has grown; keep its head");
+            info!(%head, "audit entry written");
         }
         Observation::DuplicatesUncounted { copies } => {
             warn!(

@@ -31,7 +31,7 @@ async fn erased_events_are_gone_from_the_disk_and_still_duplicates() {
     let unasked = service.hapax(&["erase", "-q", &query]).await;
     unasked.assert_code(2);
     assert!(unasked.stderr.contains("--yes"), "{}", unasked.stderr);
-    for erased in ["1 events erased", "0 events erased"] {
+    for erased in ["1 event erased", "0 events erased"] {
         let outcome = service.hapax(&["erase", "-q", &query, "--yes"]).await;
         outcome.assert_code(0);
         assert!(outcome.stdout.contains(erased), "{}", outcome.stdout);

@@ -1,21 +1,27 @@
 //! The audit trail as a chain: what was written is there, in one line, whoever wrote it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use hapax_core::store::{AuditBreak, AuditCheck, AuditEntry, AuditHead, AuditVerified};
+use hapax_core::Timestamp;
+use hapax_core::store::{
+    AuditBreak, AuditCheck, AuditEntry, AuditHead, AuditNumbered, AuditRecord, AuditVerified, PurgeOrder,
+    Record,
+};
 
-use crate::bench::{Bench, Must};
+use crate::bench::copy::{handed_over, take_in};
+use crate::bench::{ALL, Bench, Must};
 
 /// Each entry hangs on the one before, and the chain ends where the store says.
 pub async fn audit_entries_are_a_chain(bench: &mut Bench) {
-    let mut head = bench.store.audit_chain().await.must().head;
+    let mut head = bench.store.audit_head().await.must();
     assert_eq!(head, AuditHead::default());
     for number in 1..=5 {
         let link = bench.store.record(entry(number)).await.must();
         assert_eq!((link.before(), link.head.seq), (head, number));
         head = link.head;
     }
-    assert_eq!(bench.store.audit_chain().await.must().head, head);
+    assert_eq!(bench.store.audit_head().await.must(), head);
     let found = verified(bench, Some(head)).await;
     assert_eq!((found.entries, found.unchained, found.broken), (5, 0, None));
     assert_eq!(found.head, head);
@@ -52,21 +58,21 @@ pub async fn the_audit_chain_is_transferred(bench: &mut Bench) {
     for number in 1..=3 {
         bench.store.record(entry(number)).await.must();
     }
-    let chain = bench.store.audit_chain().await.must();
+    let head = bench.store.audit_head().await.must();
     bench.copied().await;
-    assert_eq!(bench.store.audit_chain().await.must(), chain);
+    assert_eq!(bench.store.audit_head().await.must(), head);
     let link = bench.store.record(entry(4)).await.must();
-    assert_eq!(link.before(), chain.head);
-    let found = verified(bench, Some(chain.head)).await;
+    assert_eq!(link.before(), head);
+    let found = verified(bench, Some(head)).await;
     assert_eq!((found.entries, found.broken), (4, None));
 }
 
-/// A head that was kept is missed where the trail ends before it, and where another entry is in its place.
+/// A kept head is missed where the trail ends before it, and where another entry is in its place.
 pub async fn an_audit_trail_that_is_not_the_one_of_before_is_found(bench: &mut Bench) {
     for number in 1..=3 {
         bench.store.record(entry(number)).await.must();
     }
-    let head = bench.store.audit_chain().await.must().head;
+    let head = bench.store.audit_head().await.must();
     let elsewhere = head.followed_by(bench.now().await, &entry(4));
     let cut_off = verified(bench, Some(elsewhere.head)).await;
     assert_eq!(cut_off.broken.map(|AuditBreak { seq, .. }| seq), Some(4));
@@ -78,8 +84,46 @@ pub async fn an_audit_trail_that_is_not_the_one_of_before_is_found(bench: &mut B
     assert_eq!(anew.broken.map(|AuditBreak { seq, .. }| seq), Some(2));
 }
 
+/// Of entries that are too old, the last stays: it proves that those before it were old, too.
+pub async fn retention_keeps_the_last_old_audit_entry(bench: &mut Bench) {
+    let now = bench.now().await;
+    let days = |days: u64| Duration::from_secs(days * 86_400);
+    let mut head = AuditHead::default();
+    let mut records = Vec::new();
+    for (number, age) in (1..).zip([days(480), days(440), days(401), days(399), days(1)]) {
+        let (at, entry) = (now.minus(age), entry(number));
+        let link = head.followed_by(at, &entry);
+        head = link.head;
+        let record = AuditRecord {
+            at,
+            entry,
+            link: Some(link),
+        };
+        records.push(Record::Audit(AuditNumbered { number, record }));
+    }
+    let (mark, mut pages) = handed_over(&*bench.store, ALL).await;
+    pages.last_mut().must().0.extend(records);
+    take_in(&*bench.store, &mark, pages).await;
+    for _ in 0..2 {
+        bench.purge(&nothing()).await;
+        let found = verified(bench, Some(head)).await;
+        assert_eq!((found.deleted, found.entries, found.broken), (2, 3, None));
+    }
+    let link = bench.store.record(entry(6)).await.must();
+    assert_eq!(link.before(), head);
+}
+
+/// An order by which no event goes.
+fn nothing() -> PurgeOrder {
+    PurgeOrder {
+        windows: Vec::new(),
+        ledger_before: Timestamp::default(),
+        limit: 100,
+    }
+}
+
 async fn verified(bench: &Bench, kept: Option<AuditHead>) -> AuditVerified {
-    let mut check = AuditCheck::new(bench.store.audit_chain().await.must(), kept);
+    let mut check = AuditCheck::new(bench.store.audit_head().await.must(), kept);
     let mut after = None;
     loop {
         let (records, next) = bench.store.audit(after, 2).await.must();
@@ -88,7 +132,7 @@ async fn verified(bench: &Bench, kept: Option<AuditHead>) -> AuditVerified {
         }
         match next {
             Some(next) => after = Some(next),
-            None => return check.finish(bench.store.audit_chain().await.must()),
+            None => return check.finish(bench.store.audit_head().await.must(), bench.now().await),
         }
     }
 }

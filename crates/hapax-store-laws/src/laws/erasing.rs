@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 use hapax_core::store::{
-    BodyTerm, Claim, Erased, EventQuery, IndexedField, IndexedValue, ReplayMode, Replayed,
+    BodyTerm, Claim, Erased, EventQuery, IndexedField, IndexedValue, ReplayMode, Replayed, Unfinished,
+    Variant, Written,
 };
-use hapax_core::store::{Unfinished, Variant, Written};
-use hapax_core::{BodyHash, DeliveryState, EventId, EventStatus, Headers, NewEvent, OnDead, Verdict};
+use hapax_core::{Attempt, BodyHash, DeliveryState, EventId, EventStatus, Headers, OnDead, Verdict};
 
 use crate::Bench;
-use crate::bench::{Must, again};
+use crate::bench::{ALL, LONG, Must, again, dead};
 use crate::clock::START;
 
 const BODY: &str = r#"{"email":"ada@example.com"}"#;
@@ -20,13 +20,11 @@ pub async fn what_an_erased_event_brought_is_gone(bench: &mut Bench) {
         pointer: "/email".to_owned(),
     };
     bench.store.declare_indexes(vec![field]).await.must();
-    let event = indexed(bench, "evt_1").build();
-    let id = event.id;
-    let conflict = variant(&event);
-    let request = hapax_core::store::AcceptRequest { events: vec![event] };
-    bench.store.accept(vec![request]).await.pop().must().must();
+    let values = IndexedValue::of_body(BODY.as_bytes(), [&"/email".to_owned()]);
+    let draft = bench.event("evt_1").body(BODY).to("billing");
+    let id = bench.stored(draft.with(|event| event.indexed = values)).await;
     bench.run("billing", Verdict::Completed).await;
-    bench.quarantine(vec![conflict.clone()]).await;
+    let conflict = conflict(bench, id).await;
     let attempts = bench.record(id).await.attempts.len();
     assert_eq!(found(bench).await, [id]);
 
@@ -38,15 +36,18 @@ pub async fn what_an_erased_event_brought_is_gone(bench: &mut Bench) {
         let record = bench.record(id).await;
         assert!(record.event.headers.is_erased() && record.event.body.is_empty());
         assert!(record.conflicts.is_empty());
-        assert!(bench.store.conflict(id, conflict.raw_hash).await.must().is_none());
+        assert!(bench.store.conflict(id, conflict).await.must().is_none());
         assert_eq!(record.attempts.len(), attempts);
-        let is_silent =
-            |attempt: &hapax_core::Attempt| attempt.excerpt.is_empty() && attempt.message.is_none();
+        let is_silent = |attempt: &Attempt| attempt.excerpt.is_empty() && attempt.message.is_none();
         assert!(record.attempts.iter().all(|view| is_silent(&view.attempt)));
         assert_eq!(record.status, EventStatus::Completed);
         assert!(found(bench).await.is_empty(), "nobody finds it by what was in it");
         bench.reopen().await;
     }
+    bench.copied().await;
+    let copy = bench.record(id).await;
+    assert!(copy.event.headers.is_erased() && copy.event.body.is_empty());
+    assert_eq!(bench.replay(id, ReplayMode::All).await, Replayed::NotFound);
 }
 
 /// The ledger's entry stays.
@@ -66,13 +67,25 @@ pub async fn a_copy_of_an_erased_event_is_a_duplicate(bench: &mut Bench) {
 pub async fn erasing_twice_changes_nothing(bench: &mut Bench) {
     let id = bench.completed("evt_1", "billing").await;
     let other = bench.id();
-    let ids = vec![id, id, other];
-    let said = bench.store.erase(ids, Unfinished::Discard).await.must();
-    assert_eq!(
-        said,
-        [Erased::Now { discarded: 0 }, Erased::Before, Erased::NotFound]
-    );
-    assert_eq!(erase(bench, id, Unfinished::Discard).await, Erased::Before);
+    for expected in [Erased::Now { discarded: 0 }, Erased::Before] {
+        let said = bench
+            .store
+            .erase(vec![other, id], Unfinished::Discard)
+            .await
+            .must();
+        assert_eq!(said, [Erased::NotFound, expected]);
+    }
+}
+
+/// Another body that comes later under its id is kept like any other, and goes when the event is erased again.
+pub async fn a_conflict_that_comes_after_an_erasure_can_be_erased(bench: &mut Bench) {
+    let id = bench.stored(bench.event("evt_1").body(BODY)).await;
+    erase(bench, id, Unfinished::Keep).await;
+    let conflict = conflict(bench, id).await;
+    assert_eq!(bench.record(id).await.conflicts.len(), 1);
+    assert_eq!(erase(bench, id, Unfinished::Keep).await, Erased::Before);
+    assert!(bench.record(id).await.conflicts.is_empty());
+    assert!(bench.store.conflict(id, conflict).await.must().is_none());
 }
 
 /// Work is only ended on purpose: then it is discarded, and whoever runs it has lost the lease.
@@ -90,10 +103,7 @@ pub async fn unfinished_deliveries_of_an_erased_event_are_discarded_on_purpose(b
         erase(bench, id, Unfinished::Discard).await,
         Erased::Now { discarded: 3 }
     );
-    assert_eq!(
-        bench.extend(&running.hold(), crate::bench::LONG).await,
-        Written::LeaseLost
-    );
+    assert_eq!(bench.extend(&running.hold(), LONG).await, Written::LeaseLost);
     assert_eq!(
         bench.finish(&running.hold(), Verdict::Completed).await,
         Written::LeaseLost
@@ -172,7 +182,7 @@ pub async fn a_lane_goes_on_without_an_erased_event(bench: &mut Bench) {
     );
     let third = bench.lease("billing").await.must();
     assert_eq!(third.event.id, ids[2]);
-    bench.finished(&third, crate::bench::dead()).await;
+    bench.finished(&third, dead()).await;
     assert!(
         bench.lease("billing").await.is_none(),
         "a dead head holds its lane"
@@ -191,12 +201,6 @@ async fn erase(bench: &Bench, id: EventId, unfinished: Unfinished) -> Erased {
     said.pop().must()
 }
 
-fn indexed(bench: &Bench, event_id: &str) -> crate::bench::Draft {
-    let values = IndexedValue::of_body(BODY.as_bytes(), [&"/email".to_owned()]);
-    let draft = bench.event(event_id).body(BODY).to("billing");
-    draft.with(|event| event.indexed = values)
-}
-
 async fn found(bench: &Bench) -> Vec<EventId> {
     let mut query = EventQuery {
         source: Some("shop".into()),
@@ -206,22 +210,26 @@ async fn found(bench: &Bench) -> Vec<EventId> {
         }],
         ..EventQuery::default()
     };
-    let read = bench.list(&query, crate::bench::ALL).await;
+    let read = bench.list(&query, ALL).await;
     query.by_index = Some(0);
-    let indexed = bench.list(&query, crate::bench::ALL).await;
+    let indexed = bench.list(&query, ALL).await;
     assert_eq!(read, indexed);
     indexed.into_iter().map(|event| event.id).collect()
 }
 
-fn variant(first: &NewEvent) -> Variant {
+/// Keeps another body under the id of an event; its hash.
+async fn conflict(bench: &Bench, first: EventId) -> BodyHash {
     let body = r#"{"email":"ada@example.org"}"#;
-    Variant {
-        key: first.identity.key(),
-        first: first.id,
-        source: first.source.clone(),
+    let event = bench.record(first).await.event;
+    let variant = Variant {
+        key: event.identity.key(),
+        first,
+        source: event.source,
         raw_hash: BodyHash::of(body.as_bytes()),
         received_at: START,
         headers: Headers::default(),
         body: Bytes::from_static(body.as_bytes()),
-    }
+    };
+    bench.quarantine(vec![variant]).await;
+    BodyHash::of(body.as_bytes())
 }

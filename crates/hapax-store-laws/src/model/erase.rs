@@ -11,12 +11,10 @@ impl State {
         let Some(row) = self.events.get_mut(&event) else {
             return Erased::NotFound;
         };
-        if row.event.headers.is_erased() {
-            return Erased::Before;
-        }
         if is_unfinished && unfinished == Unfinished::Keep {
             return Erased::Unfinished;
         }
+        let is_erased = row.event.headers.is_erased();
         row.event.headers = Headers::erased();
         row.event.body = bytes::Bytes::new();
         row.indexed.clear();
@@ -35,6 +33,9 @@ impl State {
             .collect();
         for destination in &ending {
             self.discard(now, event, destination);
+        }
+        if is_erased {
+            return Erased::Before;
         }
         Erased::Now {
             discarded: u32::try_from(ending.len()).unwrap_or(u32::MAX),

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    ALERTS_MAX, AlertState, AuditChain, AuditEntry, AuditLink, AuditRecord, Binding, BodyNote, Cursor,
+    ALERTS_MAX, AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, Cursor,
     DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error,
     IndexedField, Pause, ReplayJob, ReplayJobId, ReplayJobState, SAVED_VIEWS_MAX, SavedView, SourceState,
     Span, TrafficRow, Unfinished, Variant,
@@ -69,8 +69,7 @@ impl Operations for MemoryStore {
 
     async fn record(&self, entry: AuditEntry) -> Result<AuditLink, Error> {
         Ok(self.step(|state, now| {
-            let link = state.audit_chain.head.followed_by(now, &entry);
-            state.audit_chain.head = link.head;
+            let link = state.audit_head().followed_by(now, &entry);
             state.audit.push(AuditRecord {
                 at: now,
                 entry,
@@ -80,8 +79,8 @@ impl Operations for MemoryStore {
         }))
     }
 
-    async fn audit_chain(&self) -> Result<AuditChain, Error> {
-        Ok(self.step(|state, _| state.audit_chain))
+    async fn audit_head(&self) -> Result<AuditHead, Error> {
+        Ok(self.step(|state, _| state.audit_head()))
     }
 
     async fn audit(

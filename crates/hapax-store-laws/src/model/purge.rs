@@ -39,6 +39,7 @@ impl State {
             rows.retain(|row| row.until >= now);
             !rows.is_empty()
         });
+        self.purge_audit(now);
         purged
     }
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use hapax_core::store::{
-    Alive, AttemptView, AuditChain, AuditRecord, DeliveryView, DuplicateTally, ImportMark, IndexedField,
-    IndexedValue, JobHold, LedgerEntry, Origin, Pause, ReplayJob, ReplayJobId, SavedView, SourceState, Span,
-    Subject, Traffic, Variant,
+    Alive, AttemptView, AuditRecord, DeliveryView, DuplicateTally, ImportMark, IndexedField, IndexedValue,
+    JobHold, LedgerEntry, Origin, Pause, ReplayJob, ReplayJobId, SavedView, SourceState, Span, Subject,
+    Traffic, Variant,
 };
 use hapax_core::{
     DeliveryState, DestinationId, ErrorClass, EventId, EventStatus, Generation, Hold, IdempotencyKey,
@@ -31,7 +31,6 @@ pub(super) struct State {
     /// Since when each field is indexed.
     pub(super) indexes: BTreeMap<IndexedField, Timestamp>,
     pub(super) audit: Vec<AuditRecord>,
-    pub(super) audit_chain: AuditChain,
     pub(super) jobs: BTreeMap<ReplayJobId, ReplayJob>,
     pub(super) origin: Option<Origin>,
     /// Of an unfinished copy.

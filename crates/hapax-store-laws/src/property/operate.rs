@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hapax_core::store::{
     Disposal, DuplicateNote, Pause, PurgeOrder, PurgeWindow, Purged, ReplayMode, ReplayOrder, ReplayTarget,
-    Variant,
+    Unfinished, Variant,
 };
 use hapax_core::{BodyHash, EventId, Headers, Operations, Store, Timestamp};
 use proptest::sample::Index;
@@ -62,6 +62,14 @@ impl Driver {
         let which = vec![(id, destination.into())];
         let found = self.bench.store.dispose(which.clone(), disposal).await.must();
         assert_eq!(found, self.model.dispose(which, disposal).await.must());
+    }
+
+    pub(super) async fn erase(&mut self, event: Index, unfinished: Unfinished) {
+        let Some((id, _)) = pick(&self.events, event).copied() else {
+            return;
+        };
+        let found = self.bench.store.erase(vec![id], unfinished).await.must();
+        assert_eq!(found, self.model.erase(vec![id], unfinished).await.must());
     }
 
     pub(super) async fn purge(&mut self, payload: Sweep, dead: Sweep, ledger: Sweep, limit: u32) {

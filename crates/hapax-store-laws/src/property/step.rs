@@ -1,6 +1,6 @@
 //! The steps, and how they are drawn: few identities and lanes, so that steps meet.
 
-use hapax_core::store::{Disposal, ReplayMode};
+use hapax_core::store::{Disposal, ReplayMode, Unfinished};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
@@ -37,6 +37,10 @@ pub(super) enum Step {
         event: Index,
         destination: &'static str,
         disposal: Disposal,
+    },
+    Erase {
+        event: Index,
+        unfinished: Unfinished,
     },
     Purge {
         payload: Sweep,
@@ -124,6 +128,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..IDENTITIES).prop_map(|identity| Step::Forget { identity }),
         2 => (any::<Index>(), destination(), select(vec![Disposal::Discard, Disposal::Discard, Disposal::Restore]))
             .prop_map(|(event, destination, disposal)| Step::Dispose { event, destination, disposal }),
+        1 => (any::<Index>(), select(vec![Unfinished::Keep, Unfinished::Discard]))
+            .prop_map(|(event, unfinished)| Step::Erase { event, unfinished }),
         2 => (sweep(), sweep(), sweep(), 1..5_u32)
             .prop_map(|(payload, dead, ledger, limit)| Step::Purge { payload, dead, ledger, limit }),
         1 => destination().prop_map(|destination| Step::Pause { destination }),

@@ -42,6 +42,7 @@ impl Driver {
                 destination,
                 disposal,
             } => self.dispose(*event, destination, *disposal).await,
+            Step::Erase { event, unfinished } => self.erase(*event, *unfinished).await,
             Step::Purge {
                 payload,
                 dead,

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AcceptRequest, AlertState, AliveReport, AuditChain, AuditEntry, AuditLink, AuditRecord, Binding,
-    BodyNote, Census, Claim, Counts, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal, Driver,
-    DuplicateNote, DuplicateTally, Erased, Error, EventPage, EventQuery, EventRecord, Forgotten, ImportBegun,
-    ImportMark, IndexedField, LeaseBatch, LeaseOrder, LedgerEntry, Origin, Pause, PurgeOrder, Purged,
-    Quarantined, Record, ReplayJob, ReplayJobId, ReplayOrder, Replayed, Report, Rescued, SavedView,
-    SourceState, Span, TrafficRow, TransferCursor, TransferPage, Unfinished, Variant, Written,
+    AcceptRequest, AlertState, AliveReport, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote,
+    Census, Claim, Counts, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote,
+    DuplicateTally, Erased, Error, EventPage, EventQuery, EventRecord, Forgotten, ImportBegun, ImportMark,
+    IndexedField, LeaseBatch, LeaseOrder, LedgerEntry, Origin, Pause, PurgeOrder, Purged, Quarantined,
+    Record, ReplayJob, ReplayJobId, ReplayOrder, Replayed, Report, Rescued, SavedView, SourceState, Span,
+    TrafficRow, TransferCursor, TransferPage, Unfinished, Variant, Written,
 };
 use hapax_core::{
     Backend, BodyHash, DeliveryState, DestinationId, EventId, Generation, Hold, Identity, Key, Operations,
@@ -82,6 +82,12 @@ pub(crate) enum Fault {
     KeepsEveryAlert,
     /// Binds a name to whatever body comes.
     BindsToAnything,
+    /// Forgets where the audit trail ends.
+    LosesTheAuditHead,
+    /// Says that it erased, and keeps everything.
+    ErasesNothing,
+    /// Erases events whose work is unfinished without being told to.
+    ErasesUnfinishedWork,
 }
 
 pub(crate) struct BrokenSubject {
@@ -369,8 +375,11 @@ impl Operations for Broken {
         self.inner.record(entry).await
     }
 
-    async fn audit_chain(&self) -> Result<AuditChain, Error> {
-        self.inner.audit_chain().await
+    async fn audit_head(&self) -> Result<AuditHead, Error> {
+        match self.fault {
+            Fault::LosesTheAuditHead => Ok(AuditHead::default()),
+            _ => self.inner.audit_head().await,
+        }
     }
 
     async fn audit(
@@ -420,7 +429,11 @@ impl Operations for Broken {
     }
 
     async fn erase(&self, events: Vec<EventId>, unfinished: Unfinished) -> Result<Vec<Erased>, Error> {
-        self.inner.erase(events, unfinished).await
+        match self.fault {
+            Fault::ErasesNothing => Ok(vec![Erased::Now { discarded: 0 }; events.len()]),
+            Fault::ErasesUnfinishedWork => self.inner.erase(events, Unfinished::Discard).await,
+            _ => self.inner.erase(events, unfinished).await,
+        }
     }
 
     async fn create_replay(&self, job: ReplayJob) -> Result<(), Error> {

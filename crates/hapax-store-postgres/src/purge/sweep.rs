@@ -44,7 +44,6 @@ const DELETE_LANES: &str = "
     USING {n} WHERE l.bucket = {bucket} AND l.destination = n.destination AND l.lane = n.lane";
 
 struct Terms {
-    audit_keep: Duration,
     replay_keep: Duration,
     rows: i64,
     from: LanePosition,
@@ -64,7 +63,6 @@ pub(super) async fn sweep(
     limit: u32,
 ) -> Result<bool, Failure> {
     let terms = Terms {
-        audit_keep: options.audit_keep,
         replay_keep: options.replay_keep,
         rows: i64::from(limit.min(CHUNK)),
         from: lanes.take().unwrap_or((-1, String::new(), String::new())),
@@ -78,7 +76,7 @@ pub(super) async fn sweep(
 
 async fn run(session: &Session, terms: &Terms) -> Result<Swept, Failure> {
     let now = session.begin_at().await?;
-    let audit = audit::purge(session, now.minus(terms.audit_keep), terms.rows).await?;
+    let audit = audit::purge(session, now, terms.rows).await?;
     let replays = session
         .rows(
             REPLAYS,
@@ -89,7 +87,7 @@ async fn run(session: &Session, terms: &Terms) -> Result<Swept, Failure> {
     session.commit().await?;
     let rows = terms.rows as usize;
     Ok(Swept {
-        more: audit == rows || replays.len() == rows || (lanes.is_some() && unused > 0),
+        more: audit || replays.len() == rows || (lanes.is_some() && unused > 0),
         lanes,
     })
 }

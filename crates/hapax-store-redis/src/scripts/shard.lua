@@ -23,7 +23,7 @@
 --   B<scope>\0<first byte> hash  bodies whose id is not signed -> the first event, and until when;  X: by that time
 --   K<scope>\0<first byte> hash  those of them that were claimed -> the identity's key
 -- Only in the first shard:
---   P A E      pauses by destination; the audit trail by number, and the ends of its chain
+--   P A E      pauses by destination; the audit trail by number, and the last entry of its chain
 --   J N U      bulk replays by id; in the order in which they were created; those that are not over
 --   S V I F    values of sources; saved views; indexed fields; what is known of alerts
 --   T<span>\0<slot> hash traffic of one slot, by subject and process

@@ -1,8 +1,8 @@
 -- How an entry hangs in the chain: its number, its hash and the hash of the one before. Earlier programs write none.
 ALTER TABLE audit ADD COLUMN link BLOB;
 
--- The ends of the chain: `head`, the last entry, and `cut`, the last one that was deleted because of its age.
-CREATE TABLE audit_ends (
-    name  TEXT PRIMARY KEY,
+-- The last entry of the chain: its number and its hash. One row.
+CREATE TABLE audit_head (
+    only  INTEGER PRIMARY KEY CHECK (only = 1),
     place BLOB NOT NULL
-) STRICT, WITHOUT ROWID;
+) STRICT;

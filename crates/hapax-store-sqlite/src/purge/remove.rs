@@ -48,7 +48,7 @@ pub(super) fn remove(desk: &mut Desk<'_>, seq: i64) -> Result<bool, Failure> {
     let id = id?;
     let scope = desk.state.names.named(desk.connection, scope)?.scope.clone();
     let key = Identity::new(scope, event_id).key();
-    let held = lanes::held_by(desk, seq)?;
+    let held = held_lanes(desk, seq)?;
     for sql in [
         "DELETE FROM outcomes WHERE seq = ?1",
         "DELETE FROM attempts WHERE seq = ?1",
@@ -156,4 +156,12 @@ fn orphan(desk: &Desk<'_>, key: Key) -> Result<Option<Orphan>, Failure> {
     let id: EventId = id?;
     let stored = has_earlier || find_event(desk.connection, id)?.is_some();
     Ok((!stored).then_some(orphan))
+}
+
+fn held_lanes(desk: &Desk<'_>, seq: i64) -> Result<Vec<(i64, String)>, Failure> {
+    let mut select = desk.connection.prepare_cached(
+        "SELECT destination, lane FROM outcomes WHERE seq = ?1 AND holds = 1 AND lane IS NOT NULL",
+    )?;
+    let rows = select.query_map([seq], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }

@@ -7,10 +7,11 @@ use hapax_core::NewEvent;
 use hapax_core::store::{EventContents, IdentityRecord, Record, TransferCursor};
 use rusqlite::params;
 
-use self::beside::{audit_entry, body, conflict, duplicates, job};
+use self::beside::{audit_entry, conflict, duplicates, job};
 use self::deliveries::{attempts, outcome, work};
 use super::mark;
 use crate::accept;
+use crate::bodies;
 use crate::desk::Desk;
 use crate::failure::Failure;
 use crate::noted::{self, Noted};
@@ -24,7 +25,9 @@ pub(super) fn take_in(
     for record in records {
         match record {
             Record::Identity(record) => identity(desk, record)?,
-            Record::Body(note) => body(desk, note)?,
+            Record::Body(note) => {
+                bodies::keep(desk, note)?;
+            }
             Record::Pause(pause) => {
                 let destination = desk.intern(pause.destination.as_str())?;
                 desk.connection

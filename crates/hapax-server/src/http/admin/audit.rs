@@ -41,15 +41,15 @@ pub(super) async fn list(
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct VerifyParameters {
-    /// A `head` that an earlier call answered, or that the log shows: whether the trail still goes through it.
+    /// A `head` from an earlier answer or from the log: the trail must still go through it.
     #[param(pattern = "^[0-9]+:[0-9a-f]{64}$")]
     pub(super) head: Option<String>,
 }
 
 /// Checks that nobody has changed the audit trail.
 ///
-/// Each entry carries the hash of the one before. Keep the `head` of an answer somewhere else: only against it are a trail
-/// whose end was cut off, and one that was written anew, found for certain.
+/// Each entry carries the hash of the one before. Keep the `head` of an answer somewhere else: only with it is a trail that
+/// was cut off at its end or rewritten found for certain.
 #[utoipa::path(get, path = "/audit/verify", operation_id = "verifyAudit", tag = "audit",
     params(VerifyParameters),
     responses((status = 200, description = "What was found.", body = AuditVerifiedView)),
@@ -69,7 +69,7 @@ pub(super) async fn verify(
         intact: found.broken.is_none(),
         head: (found.head.seq > 0).then(|| found.head.to_string()),
         entries: found.entries,
-        deleted: found.cut.seq,
+        deleted: found.deleted,
         unchained: found.unchained,
         before: found.before,
         broken: found.broken.map(|broken| AuditBreakView {

@@ -16,7 +16,7 @@ use super::views::ErasureView;
 use crate::query;
 
 /// Which events.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Erase {
     /// Which events, in the query language.

@@ -79,7 +79,7 @@ fn summary(view: &EventView, now: Timestamp) -> Markup {
             }
         }
         @if view.is_erased {
-            p class="notice" { "This event was erased: its headers, its body, other bodies under its id and what destinations answered are gone. A further delivery of it is still a duplicate." }
+            p class="notice" { "This event was erased: its headers, its body, its conflicts and what destinations answered are gone. A further delivery of it is still a duplicate." }
         }
         dl class="kv card" {
             dt { "Status" } dd { (status::status(view.status)) " " span class="muted" { (meaning(view.status)) } }

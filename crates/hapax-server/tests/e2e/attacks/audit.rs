@@ -18,7 +18,7 @@ struct Tampering {
     broken_at: Option<u64>,
 }
 
-const TAMPERINGS: [Tampering; 8] = [
+const TAMPERINGS: [Tampering; 9] = [
     Tampering {
         what: "changed",
         sql: "UPDATE audit SET who = 'somebody else' WHERE no = 3",
@@ -40,6 +40,11 @@ const TAMPERINGS: [Tampering; 8] = [
         broken_at: Some(1),
     },
     Tampering {
+        what: "beginning cut off",
+        sql: "DELETE FROM audit WHERE no <= 3",
+        broken_at: Some(3),
+    },
+    Tampering {
         what: "inserted",
         sql: "INSERT INTO audit (at, who, action, subject, detail, link)
               SELECT at, 'mallory', action, subject, detail, link FROM audit WHERE no = 6",
@@ -58,7 +63,7 @@ const TAMPERINGS: [Tampering; 8] = [
     Tampering {
         what: "end cut off, with the head",
         sql: "DELETE FROM audit WHERE no > 4;
-              UPDATE audit_ends SET place = (SELECT substr(link, 1, 40) FROM audit WHERE no = 4) WHERE name = 'head'",
+              UPDATE audit_head SET place = (SELECT substr(link, 1, 40) FROM audit WHERE no = 4)",
         broken_at: None,
     },
 ];

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AlertState, AuditChain, AuditEntry, AuditLink, AuditRecord, Binding, BodyNote, Census, Cursor, DeadGroup,
+    AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, Census, Cursor, DeadGroup,
     DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error, ImportBegun,
     ImportMark, IndexedField, Origin, Pause, Record, ReplayJob, ReplayJobId, SavedView, SourceState, Span,
     TrafficRow, TransferCursor, TransferPage, Unfinished, Variant,
@@ -66,9 +66,9 @@ impl Operations for Link {
         self.call(async move { model.record(entry).await }).await
     }
 
-    async fn audit_chain(&self) -> Result<AuditChain, Error> {
+    async fn audit_head(&self) -> Result<AuditHead, Error> {
         let model = self.vault.model.clone();
-        self.call(async move { model.audit_chain().await }).await
+        self.call(async move { model.audit_head().await }).await
     }
 
     async fn audit(

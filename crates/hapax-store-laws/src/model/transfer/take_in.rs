@@ -1,8 +1,6 @@
 //! Taking in: what is there already stays as it is.
 
-use hapax_core::store::{
-    AuditChain, ConflictRecord, EventContents, IdentityRecord, OutcomeRecord, Record, WorkRecord,
-};
+use hapax_core::store::{ConflictRecord, EventContents, IdentityRecord, OutcomeRecord, Record, WorkRecord};
 use hapax_core::{DeliveryState, Key, Timestamp};
 
 use crate::model::state::{Conflict, Delivery, EventRow, Forgotten, InLane, LedgerRow, State};
@@ -20,12 +18,6 @@ impl State {
             }
             Record::Audit(entry) => {
                 if entry.number > self.audit.len() as u64 {
-                    if let Some(link) = entry.record.link {
-                        if self.audit_chain == AuditChain::default() {
-                            self.audit_chain.cut = link.before();
-                        }
-                        self.audit_chain.head = link.head;
-                    }
                     self.audit.push(entry.record);
                 }
             }

@@ -1,7 +1,7 @@
-//! Taking in what is kept beside events: copies, other bodies, jobs and the audit trail.
+//! Taking in what is kept beside events: copies, conflicts, jobs and the audit trail.
 
 use hapax_core::Key;
-use hapax_core::store::{AuditLink, AuditNumbered, BodyNote, ConflictRecord, DuplicateTally, JobRecord};
+use hapax_core::store::{AuditLink, AuditNumbered, ConflictRecord, DuplicateTally, JobRecord};
 use rusqlite::params;
 
 use crate::audit;
@@ -43,19 +43,6 @@ pub(super) fn conflict(desk: &mut Desk<'_>, conflict: &ConflictRecord) -> Result
             variant.headers.as_bytes(),
             &variant.body[..],
         ])?;
-    Ok(())
-}
-
-pub(super) fn body(desk: &mut Desk<'_>, note: &BodyNote) -> Result<(), Failure> {
-    let scope = desk.intern(note.scope.as_str())?;
-    desk.connection
-        .prepare_cached("INSERT OR IGNORE INTO bodies (scope, raw_hash, id, until) VALUES (?1, ?2, ?3, ?4)")?
-        .execute((
-            scope,
-            note.raw_hash.as_bytes(),
-            note.id.as_bytes(),
-            note.until.as_micros(),
-        ))?;
     Ok(())
 }
 

@@ -182,14 +182,14 @@ pub struct ReleasedView {
 pub struct AuditVerifiedView {
     /// Whether every entry of the chain is there and unchanged.
     pub intact: bool,
-    /// Where the chain ends, as `SEQ:HASH`: keep it, and pass it as `head` later. Null while there is no entry.
+    /// The last entry, as `SEQ:HASH`. Keep it, and pass it as `head` later. Null while there is no entry.
     pub head: Option<String>,
     /// How many entries were checked.
     pub entries: u64,
     /// The number of the last entry that retention has deleted; 0 where it has deleted none.
     pub deleted: u64,
-    /// Entries that are not in the chain though it had begun: replicas of an earlier version write such ones during an
-    /// upgrade. At any other time somebody else did.
+    /// Entries outside the chain though it had begun. Replicas of an earlier version write them during an upgrade; at any
+    /// other time, a stranger did.
     pub unchained: u64,
     /// Entries from before the upgrade with which the chain began; nothing proves them.
     pub before: u64,
