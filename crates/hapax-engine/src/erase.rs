@@ -2,7 +2,7 @@
 //! again at any time: what was erased stays erased.
 
 use hapax_core::EventId;
-use hapax_core::store::{Erased, Error, EventQuery, Unfinished};
+use hapax_core::store::{Actor, Erased, Error, EventQuery, Unfinished};
 
 use crate::engine::Engine;
 use crate::search::{Coverage, SearchCursor};
@@ -38,7 +38,7 @@ impl Engine {
         (query, named): (&EventQuery, &str),
         after: Option<SearchCursor>,
         unfinished: Unfinished,
-        who: &str,
+        who: &Actor,
     ) -> Result<Erasure, Error> {
         let found = self.search(query, after, PAGE).await?;
         let mut erasure = Erasure {

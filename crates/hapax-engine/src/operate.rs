@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::store::{Disposal, Error, Forgotten, Pause};
+use hapax_core::store::{Actor, Disposal, Error, Forgotten, Pause};
 use hapax_core::{BodyHash, DestinationId, EventId, Identity};
 
 use crate::accept::{Accepted, Arrival, Refusal};

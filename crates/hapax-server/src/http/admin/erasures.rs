@@ -1,17 +1,15 @@
 //! `POST erasures`: removes what events brought, at once.
 
 use axum::Json;
-use axum::extract::State;
 use hapax_core::store::{EventQuery, Unfinished};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::access::Actor;
+use super::access::{Caller, Narrowed};
 use super::extract::Sent;
 use super::fault::{Answer, Fault};
 use super::filter::{self, search_cursor, search_cursor_text};
 use super::show;
-use super::state::AdminState;
 use super::views::ErasureView;
 use crate::query;
 
@@ -40,8 +38,8 @@ pub(super) struct Erase {
     extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large"])))
 )]
 pub(super) async fn erase(
-    State(state): State<AdminState>,
-    Actor(who): Actor,
+    Narrowed(state): Narrowed,
+    caller: Caller,
     Sent(asked): Sent<Erase>,
 ) -> Answer<Json<ErasureView>> {
     let query = filter::read(&state.settings.load(), &asked.query)?;
@@ -50,6 +48,7 @@ pub(super) async fn erase(
             "`query` is empty, which means every event ever; name at least one term, such as source:stripe",
         ));
     }
+    let query = state.visible.narrow_to_one(query)?;
     let after = search_cursor(asked.cursor.as_deref())?;
     let unfinished = if asked.discard_unfinished {
         Unfinished::Discard
@@ -59,7 +58,7 @@ pub(super) async fn erase(
     let named = without_values(query.clone());
     let erasure = state
         .engine
-        .erase((&query, &named), after, unfinished, &who)
+        .erase((&query, &named), after, unfinished, &caller.actor)
         .await?;
     Ok(Json(ErasureView {
         erased: erasure.erased,

@@ -34,7 +34,7 @@ const fn right(role: Role, reach: Reach) -> Right {
 }
 
 /// Method, path, what it takes. Paths of the API begin after `/api/v1`.
-const RIGHTS: [(&str, &str, Right); 28] = [
+const RIGHTS: [(&str, &str, Right); 29] = [
     // What operators did is not kept by source.
     ("GET", "/audit", right(Role::Read, Reach::Whole)),
     ("GET", "/audit/verify", right(Role::Read, Reach::Whole)),
@@ -66,6 +66,8 @@ const RIGHTS: [(&str, &str, Right); 28] = [
     ("DELETE", "/ledger/{source}/{*event_id}", ADMIN),
     ("POST", "/ledger/forget", ADMIN),
     ("POST", "/sources/{name}/registration", ADMIN),
+    // What cannot be undone.
+    ("POST", "/erasures", ADMIN),
 ];
 
 /// What this request takes.
