@@ -2,12 +2,17 @@
 
 use hapax_core::Secret;
 use hapax_server::client::{Client, Error, Target};
+use hapax_server::config::Role;
 use hapax_server::http::admin::Phase;
 
-use super::site::{Site, TOKEN};
+use super::site::{Site, TOKEN, token};
 
 fn client(site: &Site) -> Client {
-    let target = Target::at(&format!("http://{}", site.address), Some(Secret::new(TOKEN)));
+    client_with(site, TOKEN)
+}
+
+fn client_with(site: &Site, token: &str) -> Client {
+    let target = Target::at(&format!("http://{}", site.address), Some(Secret::new(token)));
     Client::new(target.unwrap_or_else(|error| panic!("{error:?}"))).unwrap()
 }
 
@@ -72,4 +77,29 @@ async fn a_reader_that_lags_is_told_how_much_it_missed() {
         }
     };
     assert!(lagged.data.starts_with("{\"missed\":"), "{}", lagged.data);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_shows_only_the_sources_of_its_token_and_ends_with_it() {
+    let site = Site::start().await;
+    let limited = "limited-0123456789abcdef";
+    let sees =
+        |sources: Option<&[&str]>| site.admit(TOKEN, vec![token("limited", limited, Role::Read, sources)]);
+    sees(Some(&["backup"]));
+    let client = client_with(&site, limited);
+    let mut messages = client.stream("events/stream").await.unwrap();
+    for _ in 0..2 {
+        site.accept("evt_hidden").await;
+        site.accept_as("backup", "evt_theirs", "{}").await;
+    }
+    for status in ["accepted", "duplicate"] {
+        let message = messages.next().await.unwrap().unwrap();
+        assert!(message.data.contains("\"evt_theirs\""), "{}", message.data);
+        assert!(message.data.contains(status), "{}", message.data);
+    }
+    sees(Some(&["payments"]));
+    assert_eq!(messages.next().await.unwrap(), None, "it sees other sources now");
+    let mut messages = client.stream("events/stream").await.unwrap();
+    site.admit(TOKEN, Vec::new());
+    assert_eq!(messages.next().await.unwrap(), None, "the token is gone");
 }

@@ -1,6 +1,7 @@
 //! Replicas: several processes on one Postgres share the work, take over from each other, and fence a zombie.
 
 mod draining;
+mod sessions;
 
 use std::time::{Duration, Instant};
 
@@ -27,15 +28,15 @@ struct Replicas {
 
 impl Replicas {
     async fn start(count: usize, sink: &Sink, destination: &str) -> Self {
+        Self::start_with(count, || Setup::stripe_to_with(sink, destination)).await
+    }
+
+    async fn start_with(count: usize, setup: impl Fn() -> Setup) -> Self {
         let server = Server::shared().unwrap();
         let database = server.database().await.unwrap();
         // All at once: they migrate the same empty database.
         let mut services: Vec<Service> = (0..count)
-            .map(|_| {
-                Setup::stripe_to_with(sink, destination)
-                    .database(&database.url())
-                    .spawn()
-            })
+            .map(|_| setup().database(&database.url()).spawn())
             .collect();
         for service in &mut services {
             service.until_ready().await;

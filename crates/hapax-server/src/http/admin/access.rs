@@ -17,6 +17,7 @@ mod gate;
 mod origin;
 mod rights;
 mod session;
+mod still;
 mod token;
 mod visible;
 
@@ -39,6 +40,7 @@ pub(in crate::http) use gate::Gate;
 pub(in crate::http) use origin::{check_origin, is_from_https};
 pub(in crate::http) use rights::{Right, right_for};
 pub(in crate::http) use session::{COOKIE_NAME, SESSION_LIFE, Session, cookie};
+pub(in crate::http) use still::StillAdmitted;
 pub(in crate::http) use visible::{Narrowed, VisibleSources};
 
 /// The header in which a client says something of whoever acts. It proves nothing, and is shown as a note.

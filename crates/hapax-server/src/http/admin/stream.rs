@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt as _};
 use hapax_core::store::EventQuery;
 use hapax_engine::Notice;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
 use utoipa::IntoParams;
 
-use super::access::{Narrowed, VisibleSources};
+use super::access::{Narrowed, StillAdmitted, VisibleSources};
 use super::extract::Asked;
 use super::fault::{Answer, Fault};
 use super::filter;
@@ -48,7 +48,8 @@ pub(super) struct TailParameters {
 /// Streams arrivals as they happen (server-sent events).
 ///
 /// Each `arrival` holds `id`, `source`, `event_id`, `type`, `received_at` and `status` (accepted, duplicate or conflict).
-/// A reader that is too slow gets `lagged` with the number it missed. 64 may be open.
+/// A reader that is too slow gets `lagged` with the number it missed. 64 may be open. It ends two seconds after its caller
+/// would not be let in any more.
 #[utoipa::path(get, path = "/events/stream", operation_id = "streamEvents", tag = "events",
     params(TailParameters),
     responses((status = 200, description = "Arrivals, without an end.", content_type = "text/event-stream", body = String)),
@@ -56,6 +57,7 @@ pub(super) struct TailParameters {
 )]
 pub(super) async fn tail(
     Narrowed(state): Narrowed,
+    admitted: StillAdmitted,
     Asked(wanted): Asked<TailParameters>,
 ) -> Answer<Sse<impl Stream<Item = Result<Event, Infallible>>>> {
     let permit = permit(&state)?;
@@ -70,6 +72,7 @@ pub(super) async fn tail(
         let event = tail.next().await?;
         Some((Ok(event), tail))
     });
+    let stream = stream.take_until(admitted.ends());
     Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::extract::Query;
 use axum::response::sse::{Event, KeepAlive, Sse};
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt as _};
 use hapax_core::store::EventQuery;
 use hapax_engine::Notice;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use tokio::sync::broadcast::error::TryRecvError;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::viewer::Viewer;
-use crate::http::admin::access::{Narrowed, VisibleSources};
+use crate::http::admin::access::{Narrowed, StillAdmitted, VisibleSources};
 use crate::http::admin::fault::{Answer, Fault};
 use crate::http::admin::filter;
 use crate::http::admin::readiness::Readiness;
@@ -35,10 +35,11 @@ pub(super) struct Asked {
     q: String,
 }
 
-/// The stream. A viewer who has signed out keeps what is open until it ends, and cannot open another.
+/// The stream; it ends soon after its viewer has signed out, wherever that was.
 pub(super) async fn tail(
     _: Viewer,
     Narrowed(state): Narrowed,
+    admitted: StillAdmitted,
     Query(asked): Query<Asked>,
 ) -> Answer<Sse<impl Stream<Item = Result<Event, Infallible>>>> {
     let wanted = state
@@ -61,6 +62,7 @@ pub(super) async fn tail(
         let event = tail.next().await?;
         Some((Ok(event), tail))
     });
+    let stream = stream.take_until(admitted.ends());
     Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
 }
 

@@ -6,6 +6,7 @@ use http::request::Parts;
 use http::{HeaderMap, Method};
 
 use super::rights::{Reach, right_for};
+use super::still::Credential;
 use super::visible::VisibleSources;
 use super::{NOTE_BYTES_MAX, NOTE_HEADER};
 use crate::config::{Role, Token};
@@ -24,6 +25,8 @@ pub(in crate::http) struct Caller {
     pub(in crate::http) role: Role,
     /// Which sources they see.
     pub(in crate::http) visible: VisibleSources,
+    /// What let them in.
+    pub(super) credential: Credential,
 }
 
 impl Caller {
@@ -34,6 +37,7 @@ impl Caller {
             actor: Actor { name, note },
             role: token.role,
             visible: token.sources.clone().into(),
+            credential: Credential::Token(token.token.clone()),
         }
     }
 
@@ -44,6 +48,7 @@ impl Caller {
             actor: Actor { name, note },
             role: Role::Admin,
             visible: VisibleSources::All,
+            credential: Credential::None,
         }
     }
 

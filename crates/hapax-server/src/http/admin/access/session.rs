@@ -10,11 +10,12 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::hmac;
 use hapax_core::store::SourceState;
-use hapax_core::{Backend, SourceName, Timestamp};
+use hapax_core::{Backend, Secret, SourceName, Timestamp};
 use http::HeaderMap;
 use http::header::COOKIE;
 use serde::{Deserialize, Serialize};
 
+use super::still::Credential;
 use super::{Access, Caller};
 use crate::config::Token;
 use crate::http::admin::fault::Answer;
@@ -37,7 +38,7 @@ const TOKEN_USE: &[u8] = b"hapax session 2";
 
 /// What the store keeps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Kept {
+pub(super) struct Kept {
     /// The name of the token that opened it.
     token: String,
     /// The token's value under a key made of the cookie: a token that is changed ends its sessions, and who reads the
@@ -90,25 +91,17 @@ pub(super) async fn open(
     Ok(store.put_source_state(kept.state(&key(cookie))).await?)
 }
 
-/// The session of a cookie, unless it is over, or its token is not what it was.
+/// The session of a cookie, unless it is over, or its token is not what it was. It is in use now.
 pub(super) async fn find(
     access: &Access,
     store: &dyn Backend,
     cookie: &str,
     now: Timestamp,
 ) -> Answer<Option<Opened>> {
+    let Some((mut kept, caller)) = look(access, store, cookie, now).await? else {
+        return Ok(None);
+    };
     let key = key(cookie);
-    let state = store.source_state(&kept_as(), &key).await?;
-    let Some(mut kept) = state
-        .and_then(|state| Kept::read(&state))
-        .filter(|kept| kept.is_open(now))
-    else {
-        return Ok(None);
-    };
-    let token = access.token_named(&kept.token);
-    let Some(token) = token.filter(|token| kept.is_of(token, cookie)) else {
-        return Ok(None);
-    };
     if now.since(kept.seen_at) >= SEEN_EVERY {
         kept.seen_at = now;
         // Taken and put in one step: who signs out at this moment stays out.
@@ -120,12 +113,32 @@ pub(super) async fn find(
         }
     }
     Ok(Some(Opened {
-        caller: Caller::of(token, kept.note),
+        caller,
         csrf: form_token(&hmac::Key::new(hmac::HMAC_SHA256, cookie.as_bytes()), b"session"),
         session: Session {
             key,
             token: kept.token,
         },
+    }))
+}
+
+/// The same without a word about its use: a page that is left open keeps nobody signed in.
+pub(super) async fn look(
+    access: &Access,
+    store: &dyn Backend,
+    cookie: &str,
+    now: Timestamp,
+) -> Answer<Option<(Kept, Caller)>> {
+    let state = store.source_state(&kept_as(), &key(cookie)).await?;
+    let kept = state.and_then(|state| Kept::read(&state));
+    let Some(kept) = kept.filter(|kept| kept.is_open(now)) else {
+        return Ok(None);
+    };
+    let token = access.token_named(&kept.token);
+    Ok(token.filter(|token| kept.is_of(token, cookie)).map(|token| {
+        let mut caller = Caller::of(token, kept.note.clone());
+        caller.credential = Credential::Session(Secret::new(cookie));
+        (kept, caller)
     }))
 }
 
