@@ -126,7 +126,7 @@ async fn a_limited_token_gets_nothing_of_another_source_from_any_operation() {
     let mut refused = BTreeSet::new();
     let mut count = 0;
     for (method, path, operation) in mixed.operations().await {
-        // Probes need no token; the stream has no end and is below.
+        // Probes need no token; the stream has no end and is tested in `stream`.
         if !path.starts_with("/api/") || path.ends_with("/stream") {
             continue;
         }
@@ -186,6 +186,15 @@ async fn a_limited_token_sees_its_own_source_and_works_on_it() {
         .ask("POST", "/api/v1/replays", r#"{"query":"source:stripe"}"#)
         .await;
     assert_eq!(one.status, 202, "{one:?}");
+    // Whether a page goes on would tell what is in events of others.
+    for query in ["event_id=evt_payments", "type=invoice.paid", "q=body:/payments=1"] {
+        mixed
+            .ask("GET", &format!("/api/v1/events?{query}"), "")
+            .await
+            .is_problem(403, "sources_limited");
+        let named = format!("/api/v1/events?{query}&source=stripe");
+        mixed.ask("GET", &named, "").await.ok();
+    }
     let replays = mixed.ask("GET", "/api/v1/replays", "").await.ok();
     assert_eq!(replays["replays"].as_array().unwrap().len(), 1);
     let other = format!(

@@ -103,7 +103,12 @@ pub(super) async fn search(
     after: Option<SearchCursor>,
     limit: u32,
 ) -> Answer<Found> {
-    let query = state.visible.narrow(query.clone())?;
+    // That there is another page would tell what is in events of sources that the caller does not see.
+    let asks_of_content = query.event_id.is_some() || query.event_type.is_some() || !query.body.is_empty();
+    let query = match asks_of_content {
+        true => state.visible.narrow_to_one(query.clone())?,
+        false => state.visible.narrow(query.clone())?,
+    };
     let mut found = state.engine.search(&query, after, limit).await?;
     let is_visible = |event: &EventSummary| state.visible.sees(event.source.as_str());
     found.events.retain(is_visible);

@@ -67,7 +67,7 @@ impl VisibleSources {
         Ok(query)
     }
 
-    /// Narrows a query for a job, which others drive: it has to name one source.
+    /// Narrows a query that has to name one source: for a job, which others drive, or a search by what is in events.
     pub(in crate::http) fn narrow_to_one(&self, query: EventQuery) -> Answer<EventQuery> {
         let query = self.narrow(query)?;
         if self.is_all() || query.source.is_some() {
