@@ -40,7 +40,7 @@ mod written;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 
 use super::admin::AdminState;
 
@@ -52,60 +52,47 @@ pub(super) fn router(state: &AdminState) -> Router<AdminState> {
         .merge(Router::new().route("/assets/{name}", get(assets::serve)))
 }
 
-/// Every path that takes a form, and those pages that are in the table of rights.
-#[cfg(test)]
-pub(in crate::http) const FORMS: [&str; 17] = [
-    "/events/{id}/replay",
-    "/events/{id}/conflicts/{hash}/release",
-    "/ledger/forget",
-    "/dead/replay",
-    "/dead/replay/start",
-    "/dead/discard",
-    "/dead/restore",
-    "/replays/{id}/cancel",
-    "/sources/{name}/registration",
-    "/outbox/{name}/rows/{id}/retry",
-    "/destinations/{name}/pause",
-    "/destinations/{name}/resume",
-    "/views",
-    "/views/delete",
-    "/login",
-    "/logout",
-    "/theme",
-];
-
 fn pages() -> Router<AdminState> {
-    Router::new()
+    let pages = Router::new()
         .route("/events", get(events::page))
         .route("/events/live", get(live::tail))
         .route("/", get(overview::page))
         .route("/events/{id}", get(event::page))
         .route("/events/{id}/payload", get(event::payload_text))
         .route("/events/{id}/copy", get(event::copy))
-        .route("/events/{id}/replay", post(event::replay))
-        .route("/events/{id}/conflicts/{hash}/release", post(event::release))
-        .route("/ledger/forget", post(event::forget))
         .route("/dead", get(dead::page))
-        .route("/dead/replay", post(dead::ask))
-        .route("/dead/replay/start", post(dead::start))
-        .route("/dead/discard", post(dead::discard))
-        .route("/dead/restore", post(dead::restore))
         .route("/replays", get(replays::page))
         .route("/replays/{id}", get(replays::one))
-        .route("/replays/{id}/cancel", post(replays::cancel))
         .route("/sources", get(sources::page))
         .route("/duplicates", get(duplicates::page))
-        .route("/sources/{name}/registration", post(sources::register))
         .route("/outbox", get(outbox::page))
-        .route("/outbox/{name}/rows/{id}/retry", post(outbox::retry))
         .route("/destinations", get(destinations::page))
-        .route("/destinations/{name}/pause", post(destinations::pause))
-        .route("/destinations/{name}/resume", post(destinations::resume))
         .route("/audit", get(audit::page))
-        .route("/views", post(views::save))
-        .route("/views/delete", post(views::delete))
-        .route("/login", get(login::page).post(login::sign_in))
-        .route("/api", get(api::page))
-        .route("/logout", post(logout::sign_out))
-        .route("/theme", post(theme::choose))
+        .route("/login", get(login::page))
+        .route("/api", get(api::page));
+    let forms = forms().into_iter();
+    forms.fold(pages, |pages, (path, form)| pages.route(path, form))
+}
+
+/// Every path that takes a form. Each has a line in the table of rights.
+pub(in crate::http) fn forms() -> [(&'static str, MethodRouter<AdminState>); 17] {
+    [
+        ("/events/{id}/replay", post(event::replay)),
+        ("/events/{id}/conflicts/{hash}/release", post(event::release)),
+        ("/ledger/forget", post(event::forget)),
+        ("/dead/replay", post(dead::ask)),
+        ("/dead/replay/start", post(dead::start)),
+        ("/dead/discard", post(dead::discard)),
+        ("/dead/restore", post(dead::restore)),
+        ("/replays/{id}/cancel", post(replays::cancel)),
+        ("/sources/{name}/registration", post(sources::register)),
+        ("/outbox/{name}/rows/{id}/retry", post(outbox::retry)),
+        ("/destinations/{name}/pause", post(destinations::pause)),
+        ("/destinations/{name}/resume", post(destinations::resume)),
+        ("/views", post(views::save)),
+        ("/views/delete", post(views::delete)),
+        ("/logout", post(logout::sign_out)),
+        ("/theme", post(theme::choose)),
+        ("/login", post(login::sign_in)),
+    ]
 }

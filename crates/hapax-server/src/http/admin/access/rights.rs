@@ -131,16 +131,35 @@ mod tests {
     }
 
     #[test]
+    fn every_change_has_a_line() {
+        let document = crate::http::admin::openapi::document();
+        let described = document["paths"].as_object().unwrap().iter();
+        let of_api = described.flat_map(|(path, item)| {
+            let methods = item.as_object().unwrap().keys();
+            methods.map(move |method| (method.to_ascii_uppercase(), path.replace("/api/v1", "")))
+        });
+        let of_forms = crate::http::dashboard::forms().map(|(path, _)| ("POST".to_owned(), path.to_owned()));
+        let changes = of_api.chain(of_forms).filter(|(method, _)| method != "GET");
+        for (method, path) in changes {
+            let is_path = |pattern: &str| pattern.replace("{*", "{") == path;
+            let found = RIGHTS
+                .iter()
+                .any(|(name, pattern, _)| *name == method && is_path(pattern));
+            assert!(found, "{method} {path}");
+        }
+    }
+
+    #[test]
     fn every_line_is_of_an_operation_that_there_is() {
         let document = crate::http::admin::openapi::document();
         let described = document["paths"].as_object().unwrap();
-        let pages = crate::http::dashboard::FORMS;
+        let forms = crate::http::dashboard::forms().map(|(path, _)| path);
         for (method, pattern, _) in RIGHTS {
             let api = format!("/api/v1{}", pattern.replace("{*", "{"));
             let is_described = described
                 .get(&api)
                 .is_some_and(|item| item.get(method.to_ascii_lowercase()).is_some());
-            assert!(is_described || pages.contains(&pattern), "{method} {pattern}");
+            assert!(is_described || forms.contains(&pattern), "{method} {pattern}");
         }
     }
 }
