@@ -105,9 +105,10 @@ pub(super) async fn search(
 ) -> Answer<Found> {
     // That there is another page would tell what is in events of sources that the caller does not see.
     let asks_of_content = query.event_id.is_some() || query.event_type.is_some() || !query.body.is_empty();
-    let query = match asks_of_content {
-        true => state.visible.narrow_to_one(query.clone())?,
-        false => state.visible.narrow(query.clone())?,
+    let query = if asks_of_content {
+        state.visible.narrow_to_one(query.clone())?
+    } else {
+        state.visible.narrow(query.clone())?
     };
     let mut found = state.engine.search(&query, after, limit).await?;
     let is_visible = |event: &EventSummary| state.visible.sees(event.source.as_str());

@@ -116,7 +116,7 @@ impl Attacker {
         attacker.cookie = cookie.split(';').next().unwrap().to_owned();
         let page = attacker.call("GET", "/destinations", "").await.text();
         let (_, rest) = page.split_once("name=\"csrf\" value=\"").unwrap();
-        attacker.csrf = rest.split('"').next().unwrap().to_owned();
+        rest.split('"').next().unwrap().clone_into(&mut attacker.csrf);
         attacker
     }
 
