@@ -106,6 +106,15 @@ pub struct Globals {
           value_parser = secret)]
     pub token: Option<Secret>,
 
+    /// The authorities whose certificates are believed on an admin port with TLS, in PEM form [default: the certificate
+    /// that the configuration names, or the public authorities]
+    #[arg(long, global = true, env = "HAPAX_ADMIN_CA", value_name = "FILE")]
+    pub cacert: Option<PathBuf>,
+
+    /// Our certificate and its key in one file, in PEM form, for an admin port with `client_ca`
+    #[arg(long, global = true, env = "HAPAX_ADMIN_CERT", value_name = "FILE")]
+    pub client_cert: Option<PathBuf>,
+
     /// Print data as JSON
     #[arg(long, global = true)]
     pub json: bool,

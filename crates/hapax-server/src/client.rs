@@ -10,6 +10,7 @@ pub mod spark;
 pub mod sse;
 pub mod table;
 mod target;
+mod tls;
 
 use std::time::Duration;
 
@@ -28,6 +29,7 @@ pub use error::Error;
 pub use pages::Page;
 pub use path::{Parameters, segment};
 pub use target::Target;
+pub use tls::{Tls, Trust};
 
 use crate::cli::Globals;
 use crate::exit::CliError;
@@ -55,11 +57,12 @@ impl Client {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        let tls = target
+            .tls()
+            .config()
+            .map_err(|message| Error::Setup { message })?;
         let https = HttpsConnectorBuilder::new()
-            .with_provider_and_webpki_roots(rustls::crypto::aws_lc_rs::default_provider())
-            .map_err(|error| Error::Setup {
-                message: error.to_string(),
-            })?
+            .with_tls_config(tls)
             .https_or_http()
             .enable_http1()
             .wrap_connector(tcp);

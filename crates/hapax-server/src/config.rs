@@ -37,6 +37,7 @@ mod size;
 mod source;
 mod sql;
 mod store_url;
+mod tls;
 mod tokens;
 mod traces;
 
@@ -59,6 +60,7 @@ pub use limits::Limits;
 pub use loader::Loader;
 pub use name::is_valid_name;
 pub use nearest::nearest;
+pub use network::{Network, NetworkError};
 pub use outbox::Outbox;
 pub use problem::{ConfigError, Place, Problem};
 pub use rate::{NotARate, Rate};
@@ -72,6 +74,7 @@ pub(crate) use source::ledger_window_min;
 pub use source::{Ack, Source};
 pub use sql::{Param, ParamType, Sql, SqlUrl, Statement, StatementError, Value};
 pub use store_url::{StoreUrl, StoreUrlError};
+pub use tls::Tls;
 pub use tokens::{Role, Token};
 pub use traces::Traces;
 

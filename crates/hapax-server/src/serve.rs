@@ -15,6 +15,7 @@ mod secrets;
 pub(crate) mod signals;
 mod store;
 mod supervisor;
+mod tls;
 mod traffic;
 mod tuning;
 
@@ -45,6 +46,7 @@ use crate::telemetry::{Metrics, Tracer, Watch};
 use listener::Listener;
 pub use run::run;
 pub use store::{OpenStore, StoreError};
+use tls::Fronts;
 pub use tuning::Tuning;
 
 /// How long attempts may take to end when the service stops; what has not ended by then is given back untried.
@@ -70,9 +72,12 @@ pub enum StartError {
     /// The store cannot be read.
     #[error("the store was opened and then failed")]
     Engine(#[from] hapax_core::store::Error),
-    /// No TLS.
+    /// No TLS to others.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// A certificate, key or authority of a listener cannot be used.
+    #[error(transparent)]
+    ListenerTls(#[from] listen::TlsError),
     /// A destination cannot be set up.
     #[error(transparent)]
     Destination(#[from] SetupError),
@@ -107,6 +112,9 @@ pub struct Server {
     config: Mutex<Config>,
     ingest_listener: Listener,
     admin_listener: Listener,
+    fronts: Fronts,
+    /// Looks for new certificates as long as it is held.
+    _certificates: tls::Watching,
 }
 
 impl Server {
@@ -122,6 +130,7 @@ impl Server {
         }
         let metrics = Arc::new(Metrics::new(Arc::clone(&clock)));
         know(&metrics, &config);
+        let fronts = Fronts::new(&config.server, &metrics)?;
         let keys = KeyFetcher::new(
             &tuning.lookup,
             config.server.key_server.clone(),
@@ -198,19 +207,13 @@ impl Server {
         };
         let admin_service = TowerToHyperService::new(admin::router(state));
         let admin_listener = Listener::start(admin_socket, |socket, stop| {
-            let service = move |peer| listen::WithPeer {
-                service: admin_service.clone(),
-                peer,
-            };
-            tokio::spawn(listen::serve_each(socket, admin_limits, service, stop))
+            let front = fronts.admin.clone();
+            tokio::spawn(listen::serve(socket, admin_limits, front, admin_service, stop))
         })?;
         let ingest_service = ingest.service();
         let ingest_listener = Listener::start(ingest_socket, |socket, stop| {
-            let service = move |peer| listen::WithPeer {
-                service: ingest_service.clone(),
-                peer,
-            };
-            tokio::spawn(listen::serve_each(socket, ingest_limits, service, stop))
+            let front = fronts.ingest.clone();
+            tokio::spawn(listen::serve(socket, ingest_limits, front, ingest_service, stop))
         })?;
         outboxes.reconfigure(&config);
         let traffic = traffic::Writer::start(store.backend(), Arc::clone(&metrics));
@@ -235,6 +238,8 @@ impl Server {
             config: Mutex::new(config),
             ingest_listener,
             admin_listener,
+            _certificates: fronts.watch(),
+            fronts,
         })
     }
 

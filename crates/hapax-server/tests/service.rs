@@ -17,6 +17,7 @@ mod service {
     mod earlier_ids;
     mod handover;
     mod handshakes;
+    mod http2;
     mod http_destination;
     mod ids;
     mod keys;

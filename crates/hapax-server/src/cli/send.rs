@@ -73,7 +73,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let sender = Sender::find(&args, globals)?;
     let body = args.body.as_deref().map(body::read).transpose()?;
     let delivery = Delivery::new(&sender, body.as_ref(), args.id.as_deref())?;
-    let post = Post::new(&sender.url)?;
+    let post = Post::new(&sender.url, &sender.tls)?;
     let mut summary = Summary::new(&sender, &delivery);
     let mut copies = start(delivery, post, args.times, args.concurrency);
     while let Some(answer) = copies.next().await? {

@@ -12,7 +12,7 @@ type Source = Box<dyn std::error::Error + Send + Sync>;
 pub enum Error {
     /// Nobody listens.
     #[error(
-        "cannot connect to the admin API at {url}; is `hapax serve` running there? (--admin or HAPAX_ADMIN_URL names another address)"
+        "cannot connect to the admin API at {url}; is `hapax serve` running there, and with TLS as that URL says? (--admin or HAPAX_ADMIN_URL names another address, --cacert the authority of its certificate)"
     )]
     Connect {
         /// Where.

@@ -1,7 +1,7 @@
 //! Which service to talk to, and as whom.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hapax_core::Secret;
 use http::Uri;
@@ -9,6 +9,8 @@ use http::Uri;
 use crate::cli::Globals;
 use crate::config::{self, ConfigError, Environment, Flag, Server};
 use crate::exit::CliError;
+
+use super::tls::{Tls, Trust};
 
 /// The admin port where no configuration names another.
 const ADMIN_PORT_DEFAULT: u16 = 8081;
@@ -20,6 +22,7 @@ pub struct Target {
     base: String,
     token: Option<Secret>,
     note: String,
+    tls: Tls,
 }
 
 impl Target {
@@ -30,13 +33,22 @@ impl Target {
     pub fn from_globals(globals: &Globals) -> Result<Self, CliError> {
         let environment = Environment::beside(&globals.config)?;
         let server = server_section(&globals.config, &environment, globals.token.as_ref());
+        let tls = Tls {
+            trust: globals.cacert.clone().map_or(Trust::Public, Trust::Authorities),
+            identity: globals.client_cert.clone(),
+        };
         if let Some(url) = &globals.admin {
             // A configuration that cannot be read does not matter to who names everything else.
             let configured = || server.ok().flatten().and_then(|server| server.admin_token);
-            return Self::at(url, globals.token.clone().or_else(configured));
+            let target = Self::at(url, globals.token.clone().or_else(configured))?;
+            return Ok(Self { tls, ..target });
         }
         if let Some(server) = server? {
-            return Ok(Self::listening_on(server.admin_listen, server.admin_token));
+            let target = Self::listening_on(server.admin_listen, server.admin_token);
+            return Ok(match server.admin_tls {
+                Some(files) => target.by_tls(tls, files.cert),
+                None => target,
+            });
         }
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, ADMIN_PORT_DEFAULT));
         Ok(Self::listening_on(address, globals.token.clone()))
@@ -66,6 +78,7 @@ impl Target {
             base: url.trim_end_matches('/').to_owned(),
             token,
             note: note(),
+            tls: Tls::default(),
         })
     }
 
@@ -80,6 +93,20 @@ impl Target {
             base: format!("http://{}", SocketAddr::new(ip, address.port())),
             token,
             note: note(),
+            tls: Tls::default(),
+        }
+    }
+
+    /// The same by TLS, believing the certificate that the service reads unless an authority is named.
+    fn by_tls(self, tls: Tls, cert: PathBuf) -> Self {
+        let trust = match tls.trust {
+            Trust::Public => Trust::Exactly(cert),
+            named => named,
+        };
+        Self {
+            base: self.base.replacen("http://", "https://", 1),
+            tls: Tls { trust, ..tls },
+            ..self
         }
     }
 
@@ -94,6 +121,10 @@ impl Target {
 
     pub(super) fn root(&self, path: &str) -> String {
         format!("{}/{path}", self.base)
+    }
+
+    pub(super) const fn tls(&self) -> &Tls {
+        &self.tls
     }
 
     pub(super) const fn token(&self) -> Option<&Secret> {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use super::address::normal;
 use super::network::{Network, NetworkError};
 use super::section::Section;
 
@@ -29,7 +30,7 @@ impl AllowedTargets {
     pub(crate) fn allow(&self, host: &str, ip: IpAddr) -> bool {
         let host = host.strip_suffix('.').unwrap_or(host);
         self.0.iter().any(|allowed| match allowed {
-            AllowedTarget::Network(network) => network.contains(ip),
+            AllowedTarget::Network(network) => network.contains(normal(ip)),
             AllowedTarget::Host(name) => name.eq_ignore_ascii_case(host),
         })
     }

@@ -141,6 +141,19 @@ pub static SERVER: Table = Table {
             "`{}`",
             "What a stranger may use up; see `[server.limits]`.",
         ),
+        key("tls", "table", NONE, "TLS on both ports; see `[server.tls]`."),
+        key(
+            "admin_tls",
+            "table, or `false`",
+            "`server.tls`",
+            "TLS on the admin port, where it differs from `[server.tls]`: a table with the same keys, or `false` for plain text on a loopback address.",
+        ),
+        key(
+            "trusted_proxies",
+            "networks",
+            NONE,
+            "The proxies in front, such as `[\"10.0.0.0/8\"]`; up to 64. Only where a connection comes from one of them is the client's address taken from `X-Forwarded-For` or `Forwarded`.",
+        ),
     ],
 };
 
@@ -697,11 +710,49 @@ pub static TRACES: Table = Table {
     ],
 };
 
+/// The keys of `[server.tls]` and `[server.admin_tls]`.
+const TLS_KEYS: &[Key] = &[
+    key(
+        "cert",
+        "path",
+        REQUIRED,
+        "The certificate in PEM form, followed by those that lead to its authority. Read again within seconds when it changes, like the other two.",
+    ),
+    key(
+        "key",
+        "path",
+        REQUIRED,
+        "The certificate's private key in PEM form.",
+    ),
+    key(
+        "client_ca",
+        "path",
+        NONE,
+        "Authorities in PEM form (mutual TLS): only clients with a certificate of theirs are let in.",
+    ),
+];
+
+/// `[server.tls]`.
+pub static TLS: Table = Table {
+    header: "[server.tls]",
+    help: "TLS with HTTP/1.1 and HTTP/2 on both ports, TLS 1.2 or newer.",
+    keys: TLS_KEYS,
+};
+
+/// `[server.admin_tls]`.
+pub static ADMIN_TLS: Table = Table {
+    header: "[server.admin_tls]",
+    help: "TLS on the admin port, instead of `[server.tls]`; for example with a `client_ca` of its own.",
+    keys: TLS_KEYS,
+};
+
 /// Every table, in the order of the reference page.
-pub static ALL: [&Table; 14] = [
+pub static ALL: [&Table; 16] = [
     &SERVER,
     &LIMITS,
     &TOKEN,
+    &TLS,
+    &ADMIN_TLS,
     &STORE,
     &SOURCE,
     &VERIFY,

@@ -4,18 +4,18 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
-use super::address::normal;
+use super::section::Section;
 
-/// A range of addresses. An IPv4 range holds the same addresses written as IPv6, too.
+/// A range of addresses. An IPv4 range holds the same addresses written as IPv6 (`::ffff:10.1.0.1`), too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Network {
+pub struct Network {
     address: IpAddr,
     prefix: u8,
 }
 
 /// Why a text is no range.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum NetworkError {
+pub enum NetworkError {
     /// Nothing like it.
     #[error("this is not a range of addresses; write it like \"10.1.0.0/16\" or \"fd00::/8\"")]
     NotANetwork,
@@ -26,8 +26,8 @@ pub(super) enum NetworkError {
 
 impl Network {
     /// Whether the address is in it.
-    pub(super) fn contains(&self, ip: IpAddr) -> bool {
-        first_of(normal(ip), self.prefix) == Some(self.address)
+    pub fn contains(&self, ip: IpAddr) -> bool {
+        first_of(ip.to_canonical(), self.prefix) == Some(self.address)
     }
 }
 
@@ -40,11 +40,15 @@ impl FromStr for Network {
         let bits = bits(address);
         let prefix = match prefix {
             "" if !text.contains('/') => bits,
-            _ => prefix.parse().map_err(|_| NetworkError::NotANetwork)?,
+            // `+8` would be taken for a number.
+            digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+                digits.parse().map_err(|_| NetworkError::NotANetwork)?
+            }
+            _ => return Err(NetworkError::NotANetwork),
         };
         let first = first_of(address, prefix).ok_or(NetworkError::NotANetwork)?;
-        // Addresses are compared as what they mean: IPv4 in the clothes of IPv6 would match nothing.
-        if normal(first) != first {
+        // Addresses are compared as what they mean: IPv4 written as IPv6 would match nothing.
+        if first.to_canonical() != first {
             return Err(NetworkError::NotANetwork);
         }
         let network = Self {
@@ -65,6 +69,22 @@ impl fmt::Display for Network {
         }
         write!(formatter, "{}/{}", self.address, self.prefix)
     }
+}
+
+/// Reads a list of at most `max` ranges.
+pub(super) fn read(section: &mut Section<'_, '_, '_>, name: &str, max: usize) -> Vec<Network> {
+    let texts = section.texts(name).unwrap_or_default();
+    if texts.len() > max {
+        section.problem(name, format_args!("at most {max} ranges of addresses"));
+    }
+    let mut networks = Vec::new();
+    for (path, text) in texts {
+        match text.parse::<Network>() {
+            Ok(network) => networks.push(network),
+            Err(error) => section.report.problem(&path, error),
+        }
+    }
+    networks
 }
 
 const fn bits(address: IpAddr) -> u8 {
@@ -120,6 +140,7 @@ mod tests {
             "",
             "10.1.0.0/",
             "10.1.0.0/33",
+            "10.0.0.0/+8",
             "::/129",
             "10.1/16",
             "example.com",

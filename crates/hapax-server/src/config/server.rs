@@ -7,9 +7,11 @@ use std::time::Duration;
 use hapax_core::Secret;
 
 use super::limits::{self, Limits};
+use super::network::{self, Network};
 use super::section::Section;
 use super::size::{format_size, parse_size};
 use super::store_url::StoreUrl;
+use super::tls::{self, Tls};
 use super::tokens::{self, Token};
 use crate::http::ingest::keys::KeyServer;
 use crate::http::listen;
@@ -50,10 +52,19 @@ pub struct Server {
     pub key_server: Option<KeyServer>,
     /// What a stranger may use up.
     pub limits: Limits,
+    /// TLS where webhooks arrive.
+    pub tls: Option<Tls>,
+    /// TLS of the admin API.
+    pub admin_tls: Option<Tls>,
+    /// Proxies that are believed when they say whom they speak for.
+    pub trusted_proxies: Vec<Network>,
 }
 
 /// A shorter token can be guessed.
 pub const ADMIN_TOKEN_BYTES_MIN: usize = 16;
+
+/// Most networks of proxies: each is compared with where every request comes from.
+const TRUSTED_PROXIES_MAX: usize = 64;
 
 /// A shorter key can be guessed.
 const STATE_KEY_BYTES_MIN: usize = 32;
@@ -90,6 +101,8 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
     let secret_refresh = section.duration("secret_refresh", SECRET_REFRESH, &SECRET_REFRESH_RANGE);
     let key_server = section.parsed("key_server", str::parse::<KeyServer>);
     let limits = limits::read(&mut section);
+    let (tls, admin_tls) = tls::read(&mut section, admin_listen);
+    let trusted_proxies = network::read(&mut section, "trusted_proxies", TRUSTED_PROXIES_MAX);
     if same_socket(listen, admin_listen) {
         section.problem(
             "admin_listen",
@@ -111,6 +124,9 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
         secret_refresh,
         key_server,
         limits,
+        tls,
+        admin_tls,
+        trusted_proxies,
     }
 }
 

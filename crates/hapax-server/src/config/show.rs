@@ -11,8 +11,8 @@ use super::duration::format_duration;
 use super::http_url::shown_url;
 use super::size::format_size;
 use super::{
-    Ack, Config, Destination, Events, Kind, Outbox, Receiver, ReceiverKind, Source, Sql, Statement, Token,
-    Traces,
+    Ack, Config, Destination, Events, Kind, Network, Outbox, Receiver, ReceiverKind, Source, Sql, Statement,
+    Tls, Token, Traces,
 };
 use crate::alerts::{Rule, Unit};
 
@@ -126,6 +126,17 @@ impl Config {
         values.push(("secret_refresh", format_duration(server.secret_refresh).into()));
         if let Some(server) = &server.key_server {
             values.push(("key_server", server.as_str().into()));
+        }
+        if let Some(tls) = &server.tls {
+            values.push(("tls", tls_value(tls)));
+        }
+        if server.admin_tls != server.tls {
+            let off = Value::Boolean(false);
+            values.push(("admin_tls", server.admin_tls.as_ref().map_or(off, tls_value)));
+        }
+        if !server.trusted_proxies.is_empty() {
+            let networks: Vec<String> = server.trusted_proxies.iter().map(Network::to_string).collect();
+            values.push(("trusted_proxies", networks.into()));
         }
         Shown {
             path: "server".to_owned(),
@@ -390,6 +401,18 @@ fn sql_values(sql: &Sql) -> Vec<(&'static str, Value)> {
         ("connections", i64::from(sql.connections).into()),
         ("inbox_retention", format_duration(sql.inbox_retention).into()),
     ]
+}
+
+fn tls_value(tls: &Tls) -> Value {
+    let files = [
+        ("cert", Some(&tls.cert)),
+        ("key", Some(&tls.key)),
+        ("client_ca", tls.client_ca.as_ref()),
+    ];
+    let shown = files
+        .into_iter()
+        .filter_map(|(name, file)| Some((name.to_owned(), file?.display().to_string().into())));
+    Value::Table(shown.collect())
 }
 
 fn id_rule(rule: &hapax_verify::IdRule) -> Value {

@@ -8,6 +8,7 @@ mod overlay;
 mod reading;
 mod secrets;
 mod sources;
+mod tls;
 mod traces;
 
 use std::path::Path;
@@ -127,6 +128,15 @@ name = "ci"
 token = "env:CI_TOKEN"
 role = "operate"
 sources = ["stripe"]
+
+[server.tls]
+cert = "/etc/hapax/tls.crt"
+key = "/etc/hapax/tls.key"
+
+[server.admin_tls]
+cert = "/etc/hapax/admin.crt"
+key = "/etc/hapax/admin.key"
+client_ca = "/etc/hapax/clients.crt"
 "#;
 
 fn environment() -> Environment {

@@ -1,56 +1,64 @@
-//! The loop that both listeners run: accept, serve HTTP/1.1, cut off who is too slow, drain at the end. An answer that
-//! comes before the end of its request closes the connection, and still reaches its client.
+//! The loop that both listeners run: accept, TLS where it is configured, serve HTTP/1.1 or HTTP/2, cut off who is too
+//! slow, drain at the end. By HTTP/1.1, an answer that comes before the end of its request closes the connection, and
+//! still reaches its client.
 //!
 //! Everything a stranger can use up is bounded here by [`Limits`]; what bounds a body is in `ingest`.
 
 mod activity;
 mod census;
+mod conversation;
+mod http2;
 mod linger;
 mod peer;
 mod refuse;
 mod request_body;
+mod stream;
+mod tls;
+mod trusted_proxies;
 mod watched;
 
 use std::collections::HashMap;
 use std::error::Error as StdError;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Buf;
-use http::header::{CONNECTION, HeaderValue};
+use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::{Service, service_fn};
-use hyper_util::rt::TokioIo;
+use hyper::service::Service;
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::{Id, JoinSet};
-use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use activity::Activity;
 use census::Census;
+use conversation::{Ended, converse};
 pub use linger::Linger;
 use linger::Lingering;
-pub use peer::{Peer, WithPeer};
+pub use peer::{Encrypted, Peer};
 pub use request_body::RequestBody;
-use watched::Watched;
+use stream::Stream;
+pub use tls::{Refreshed, Tls, TlsError};
+pub use trusted_proxies::TrustedProxies;
 
 /// After a failed accept (no file descriptor left, most often) the loop rests this long instead of spinning.
 const ACCEPT_REST: Duration = Duration::from_millis(50);
+/// How long the end of a TLS connection may take to be said.
+const GOODBYE: Duration = Duration::from_secs(1);
 
 /// What one listener grants to whoever connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Connections at once; one more is answered 503 and closed.
     pub connections_max: usize,
-    /// Connections of one peer at once; one more is answered 503 and closed. Never all of them.
+    /// Connections of one peer at once; one more is answered 503 and closed. Never all of them. The same number bounds
+    /// its requests at once by HTTP/2 and through a trusted proxy, whose own connections count among all only.
     pub peer_connections_max: usize,
-    /// A connection that sends nothing for this long after it was opened is closed. A head that is not complete this
+    /// A connection that sends nothing for this long after it was opened, or has not ended its TLS handshake, is closed. A head that is not complete this
     /// long after it began, or up to twice as long on a connection that was used before, is answered 408: one timer for
     /// each connection looks at it now and then.
     pub head_timeout: Duration,
@@ -97,53 +105,89 @@ pub async fn bind(address: SocketAddr, key: &'static str) -> Result<TcpListener,
         .map_err(|source| BindError { address, key, source })
 }
 
-/// Serves until `stop`, then drains. Returns once every connection is gone.
-pub async fn serve<S, B>(listener: TcpListener, limits: Limits, service: S, stop: CancellationToken)
-where
-    S: Service<Request<RequestBody>, Response = Response<B>> + Clone + Send + Sync + 'static,
-    S::Future: Send,
-    S::Error: Into<Box<dyn StdError + Send + Sync>>,
-    B: Body + Send + Unpin + 'static,
-    B::Data: Buf + Send,
-    B::Error: Into<Box<dyn StdError + Send + Sync>>,
-{
-    serve_each(listener, limits, |_| service.clone(), stop).await;
+/// What stands between a client and HTTP.
+#[derive(Clone, Debug, Default)]
+pub struct Front {
+    /// Plain text without it.
+    pub tls: Option<Tls>,
+    /// Whose word about a client's address counts.
+    pub proxies: TrustedProxies,
 }
 
-/// The same, with a service made for each connection from who is at its other end.
-pub async fn serve_each<S, B>(
+/// What a listener serves.
+pub trait HttpService<B>:
+    Service<
+        Request<RequestBody>,
+        Response = Response<B>,
+        Future: Send + 'static,
+        Error: Into<Box<dyn StdError + Send + Sync>>,
+    > + Clone
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<B, S> HttpService<B> for S where
+    S: Service<
+            Request<RequestBody>,
+            Response = Response<B>,
+            Future: Send + 'static,
+            Error: Into<Box<dyn StdError + Send + Sync>>,
+        > + Clone
+        + Send
+        + Sync
+        + 'static
+{
+}
+
+/// What it answers with.
+pub trait HttpBody:
+    Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + From<Bytes> + Send + Unpin + 'static
+{
+}
+
+impl<B> HttpBody for B where
+    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + From<Bytes> + Send + Unpin + 'static
+{
+}
+
+/// Serves until `stop`, then drains. Returns once every connection is gone. Every request carries its [`Peer`].
+pub async fn serve<B: HttpBody>(
     listener: TcpListener,
     limits: Limits,
-    service: impl Fn(Peer) -> S,
+    front: Front,
+    service: impl HttpService<B>,
     stop: CancellationToken,
-) where
-    S: Service<Request<RequestBody>, Response = Response<B>> + Send + Sync + 'static,
-    S::Future: Send,
-    S::Error: Into<Box<dyn StdError + Send + Sync>>,
-    B: Body + Send + Unpin + 'static,
-    B::Data: Buf + Send,
-    B::Error: Into<Box<dyn StdError + Send + Sync>>,
-{
+) {
+    let census = Census::new(limits.connections_max, limits.peer_connections_max);
+    let shared = Arc::new(Shared {
+        limits,
+        front,
+        requests: Census::new(limits.connections_max, limits.peer_connections_max),
+        lingering: Arc::new(Lingering::new(limits.linger)),
+    });
     let mut connections = JoinSet::new();
-    let mut census = Census::new(limits.connections_max, limits.peer_connections_max);
-    let mut drains: HashMap<Id, (Peer, oneshot::Sender<()>)> = HashMap::new();
+    let mut drains: HashMap<Id, oneshot::Sender<()>> = HashMap::new();
     let mut refusals = JoinSet::new();
-    let lingering = Arc::new(Lingering::new(limits.linger));
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, from)) => {
-                    let peer = Peer(from.ip());
-                    match census.enter(peer) {
-                        Ok(()) => {
-                            let (drain, draining) = oneshot::channel();
-                            let lingering = Arc::clone(&lingering);
-                            let task = connections.spawn(connection(stream, limits, service(peer), draining, lingering));
-                            drains.insert(task.id(), (peer, drain));
-                        }
-                        Err(full) => refuse::refuse(&mut refusals, stream, full, &lingering),
+                Ok((stream, from)) => match census.enter(shared.front.proxies.counted(Peer(from.ip()))) {
+                    Ok(place) => {
+                        let (drain, draining) = oneshot::channel();
+                        let client = Client { address: from.ip(), shared: Arc::clone(&shared) };
+                        let served = connection(stream, client, service.clone(), draining);
+                        let task = connections.spawn(async move {
+                            let _place = place;
+                            served.await;
+                        });
+                        drains.insert(task.id(), drain);
                     }
-                }
+                    // By TLS a refusal would take a handshake, which is what there is no room for.
+                    Err(_) if shared.front.tls.is_some() => {}
+                    Err(full) => refuse::refuse(&mut refusals, stream, full, &shared.lingering),
+                },
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted; if this stays, raise the limit of open files");
                     tokio::time::sleep(ACCEPT_REST).await;
@@ -154,9 +198,7 @@ pub async fn serve_each<S, B>(
                     Ok((id, ())) => id,
                     Err(error) => error.id(),
                 };
-                if let Some((peer, _)) = drains.remove(&id) {
-                    census.leave(peer);
-                }
+                drains.remove(&id);
             }
             Some(_) = refusals.join_next(), if !refusals.is_empty() => {}
             () = stop.cancelled() => break,
@@ -178,35 +220,76 @@ pub async fn serve_each<S, B>(
     }
 }
 
-async fn connection<S, B>(
-    mut stream: TcpStream,
+/// What all connections of a listener have in common.
+struct Shared {
     limits: Limits,
-    service: S,
-    mut draining: oneshot::Receiver<()>,
+    front: Front,
+    /// Requests at one time, where a connection may bring many or those of many.
+    requests: Arc<Census>,
     lingering: Arc<Lingering>,
-) where
-    S: Service<Request<RequestBody>, Response = Response<B>> + Send + Sync + 'static,
-    S::Future: Send,
-    S::Error: Into<Box<dyn StdError + Send + Sync>>,
-    B: Body + Send + Unpin + 'static,
-    B::Data: Buf + Send,
-    B::Error: Into<Box<dyn StdError + Send + Sync>>,
-{
+}
+
+/// Who has connected.
+struct Client {
+    address: IpAddr,
+    shared: Arc<Shared>,
+}
+
+async fn connection<B: HttpBody>(
+    socket: TcpStream,
+    client: Client,
+    service: impl HttpService<B>,
+    mut draining: oneshot::Receiver<()>,
+) {
     // An answer is one small write: waiting to fill a segment would only delay it. Without it, all still works.
-    let _ = stream.set_nodelay(true);
-    let first_tick = Instant::now() + limits.head_timeout;
+    let _ = socket.set_nodelay(true);
+    let first_tick = Instant::now() + client.shared.limits.head_timeout;
     // A connection that never says anything costs a socket and a small task, and no buffer. Only a look at the first
     // byte tells: a fresh socket is taken for readable until somebody has tried.
     let mut first_byte = [0];
     tokio::select! {
-        looked = timeout_at(first_tick, stream.peek(&mut first_byte)) => match looked {
+        looked = timeout_at(first_tick, socket.peek(&mut first_byte)) => match looked {
             Ok(Ok(1..)) => {}
             Ok(Ok(0) | Err(_)) | Err(_) => return,
         },
         _ = &mut draining => return,
     }
-    // In a box of its own: the state of a conversation is several kilobytes, which idle connections must not hold.
-    let ended = Box::pin(converse(&mut stream, limits, service, &mut draining, first_tick)).await;
+    // In a box: all that follows needs several kilobytes, which idle connections must not hold.
+    Box::pin(speak(socket, first_byte, &client, service, draining, first_tick)).await;
+}
+
+async fn speak<B: HttpBody>(
+    socket: TcpStream,
+    first_byte: [u8; 1],
+    client: &Client,
+    service: impl HttpService<B>,
+    mut draining: oneshot::Receiver<()>,
+    first_tick: Instant,
+) {
+    let Shared {
+        limits,
+        front,
+        lingering,
+        ..
+    } = &*client.shared;
+    let (mut stream, retired) = match &front.tls {
+        None => (Stream::Plain(socket), CancellationToken::new()),
+        Some(_) if first_byte != [tls::FIRST_BYTE] => {
+            return refuse::refuse_plain(socket, lingering).await;
+        }
+        Some(tls) => match Box::pin(tls.accept(socket, first_tick)).await {
+            Some(accepted) => accepted,
+            None => return,
+        },
+    };
+    let ending = async {
+        tokio::select! {
+            _ = &mut draining => {}
+            () = retired.cancelled() => {}
+        }
+    };
+    // In a box of its own, which is gone before the rest of a request is waited for.
+    let ended = Box::pin(converse(&mut stream, client, service, ending, first_tick)).await;
     let is_answered = match ended {
         Ended::Whole => false,
         Ended::MidRequest => true,
@@ -216,114 +299,12 @@ async fn connection<S, B>(
     };
     if is_answered {
         tokio::select! {
-            () = lingering.linger(&stream) => {}
+            () = lingering.linger(stream.socket()) => {}
             _ = &mut draining => {}
         }
-    }
-}
-
-/// How a conversation ended.
-enum Ended {
-    /// Nothing more is expected, or nobody waits for an answer.
-    Whole,
-    /// With an answer, while the client may still be sending.
-    MidRequest,
-    /// Without an answer, since the head of a request does not come to its end.
-    InHead,
-}
-
-async fn converse<S, B>(
-    stream: &mut TcpStream,
-    limits: Limits,
-    service: S,
-    draining: &mut oneshot::Receiver<()>,
-    first_tick: Instant,
-) -> Ended
-where
-    S: Service<Request<RequestBody>, Response = Response<B>> + Send + Sync + 'static,
-    S::Future: Send,
-    S::Error: Into<Box<dyn StdError + Send + Sync>>,
-    B: Body + Send + Unpin + 'static,
-    B::Data: Buf + Send,
-    B::Error: Into<Box<dyn StdError + Send + Sync>>,
-{
-    let activity = Activity::default();
-    // The first byte was seen already.
-    activity.note_bytes();
-    let watched = service_fn(|request: Request<Incoming>| {
-        let busy = activity.begin();
-        let answer = service.call(request.map(|body| RequestBody::new(body, &activity)));
-        async move {
-            let mut response = answer.await?;
-            if busy.has_unread() {
-                response
-                    .headers_mut()
-                    .insert(CONNECTION, HeaderValue::from_static("close"));
-            }
-            Ok::<_, S::Error>(response.map(|body| busy.until_sent(body)))
-        }
-    });
-    let serving = http1::Builder::new()
-        .max_buf_size(limits.head_bytes_max)
-        .max_header_size(limits.head_bytes_max)
-        // Answers are short: one copy into one buffer costs less than gathering two.
-        .writev(false)
-        .serve_connection(
-            TokioIo::new(Watched {
-                stream,
-                activity: activity.clone(),
-            }),
-            watched,
-        );
-    tokio::pin!(serving);
-    let mut ticks = interval_at(first_tick, limits.head_timeout.min(limits.keep_alive));
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut is_draining = false;
-    let mut look = Look::at(&activity, Instant::now());
-    loop {
-        tokio::select! {
-            biased;
-            // A hang-up is no error of ours. What is no HTTP was answered 400 or 431.
-            ended = serving.as_mut() => {
-                let is_answered = activity.has_unread() || ended.is_err_and(|error| error.is_parse());
-                return if is_answered && !is_draining { Ended::MidRequest } else { Ended::Whole };
-            }
-            _ = &mut *draining, if !is_draining => {
-                is_draining = true;
-                serving.as_mut().graceful_shutdown();
-            }
-            now = ticks.tick() => {
-                let last = std::mem::replace(&mut look, Look::at(&activity, now));
-                if last.stamp != look.stamp || !look.stamp.is_idle() {
-                    continue;
-                }
-                if last.is_in_head {
-                    return Ended::InHead;
-                }
-                look.since = last.since;
-                if now.duration_since(look.since) >= limits.keep_alive {
-                    return Ended::Whole;
-                }
-            }
-        }
-    }
-}
-
-/// What a connection was doing at one moment.
-struct Look {
-    stamp: activity::Stamp,
-    is_in_head: bool,
-    /// Since when nothing has changed.
-    since: Instant,
-}
-
-impl Look {
-    fn at(activity: &Activity, now: Instant) -> Self {
-        Self {
-            stamp: activity.stamp(),
-            is_in_head: activity.is_in_head(),
-            since: now,
-        }
+    } else if stream.is_encrypted() {
+        // That nothing was cut off at the end is part of what TLS promises. Who does not listen need not be told.
+        let _ = timeout(GOODBYE, stream.shutdown()).await;
     }
 }
 
@@ -351,11 +332,21 @@ mod tests {
         let listener = bind(([127, 0, 0, 1], 0).into(), "server.listen").await.unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (_drain, draining) = oneshot::channel();
-        let service = service_fn(|_| async {
-            Ok::<_, std::convert::Infallible>(Response::new(http_body_util::Full::new(bytes::Bytes::new())))
+        let service = hyper::service::service_fn(|_| async {
+            Ok::<_, std::convert::Infallible>(Response::new(http_body_util::Full::new(Bytes::new())))
         });
-        let lingering = Arc::new(Lingering::new(Linger::default()));
-        let task = connection(stream, Limits::default(), service, draining, lingering);
+        let limits = Limits::default();
+        let shared = Shared {
+            limits,
+            front: Front::default(),
+            requests: Census::new(1, 1),
+            lingering: Arc::new(Lingering::new(limits.linger)),
+        };
+        let client = Client {
+            address: stream.peer_addr().unwrap().ip(),
+            shared: Arc::new(shared),
+        };
+        let task = connection::<http_body_util::Full<Bytes>>(stream, client, service, draining);
         assert!(size_of_val(&task) < 1024, "{} bytes", size_of_val(&task));
     }
 

@@ -33,6 +33,7 @@ impl Server {
             tracing::warn!("{warning}");
         }
         let earlier_ids = self.earlier_ids(&config).await;
+        self.fronts.reconfigure(&config.server).await;
         let mut current = self.config.lock().unwrap_or_else(PoisonError::into_inner);
         for key in needs_restart(&current, &config) {
             tracing::warn!(
@@ -57,6 +58,8 @@ impl Server {
                 listen: current.server.listen,
                 admin_listen: current.server.admin_listen,
                 keep_alive: current.server.keep_alive,
+                tls: current.server.tls.clone(),
+                admin_tls: current.server.admin_tls.clone(),
                 ..config.server
             },
             store: current.store.clone(),
@@ -96,6 +99,8 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
             old.server.keep_alive != new.server.keep_alive,
         ),
         ("server.limits", old.server.limits != new.server.limits),
+        ("server.tls", old.server.tls != new.server.tls),
+        ("server.admin_tls", old.server.admin_tls != new.server.admin_tls),
         ("store.url", old.store.url != new.store.url),
         ("traces", old.traces != new.traces),
     ];

@@ -27,8 +27,10 @@ pub async fn run(config: Config, loader: Loader) -> Result<(), StartError> {
         admin = %server.admin_address(),
         version = env!("CARGO_PKG_VERSION"),
         ready_after_ms = started.elapsed().as_millis() as u64,
-        "ready: webhooks at http://{}/in/<source>, admin at http://{}",
+        "ready: webhooks at {}://{}/in/<source>, admin at {}://{}",
+        scheme(server.fronts.ingest.tls.is_some()),
         server.ingest_address(),
+        scheme(server.fronts.admin.tls.is_some()),
         server.admin_address(),
     );
     supervisor::ready();
@@ -76,4 +78,9 @@ async fn reload(server: &Server, loader: &Arc<Loader>, read: fn(&Loader) -> Resu
         Err(error) => tracing::error!(%error, "the configuration was not reloaded; the old one stays in use"),
     }
     supervisor::ready();
+}
+
+/// How a port is called.
+const fn scheme(is_encrypted: bool) -> &'static str {
+    if is_encrypted { "https" } else { "http" }
 }

@@ -208,6 +208,18 @@ pub const METRICS: &[Described] = &[
         ..gauge("hapax_secret_age_seconds", &["secret"])
     },
     Described {
+        help: "Connections whose TLS handshake failed",
+        meaning: "`listener` is `ingest` or `admin`. A client that does not trust the certificate, or has none where \
+                  `client_ca` asks for one; the log has the reason. Stays at 0 unless `[server.tls]` is configured.",
+        ..counter("hapax_tls_handshake_failures_total", &["listener"])
+    },
+    Described {
+        help: "Changed certificates and keys, by whether they could be used",
+        meaning: "`result` is `loaded` or `failed`. After a failure the old ones are still served, until they expire: look at \
+                  the log, which has the reason.",
+        ..counter("hapax_tls_reloads_total", &["listener", "result"])
+    },
+    Described {
         help: "Spans of traces, by what became of them",
         meaning: "`result` is `exported`, `dropped` (there was no room: telemetry never slows accepts) or `failed` (the \
                   receiver did not take them). All stay at 0 unless `[traces]` is configured.",

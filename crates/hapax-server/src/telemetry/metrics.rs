@@ -31,6 +31,7 @@ use super::refusals::{Refusal, Refusals};
 use super::secrets::SecretMeter;
 use super::source::SourceMeter;
 use super::ten_minutes::TenMinutes;
+use super::tls::TlsMeters;
 use super::traces::SpanCounts;
 use super::traffic::{Tally, TrafficBook};
 use super::window::Window;
@@ -49,6 +50,7 @@ pub struct Metrics {
     gauges: Gauges,
     traffic: TrafficBook,
     spans: SpanCounts,
+    tls: TlsMeters,
     strangers: Refusals,
     store_batch_size: Histogram,
     store_write_seconds: Histogram,
@@ -83,6 +85,7 @@ impl Metrics {
             Info::new([("version", env!("CARGO_PKG_VERSION"))]),
         );
         let spans = SpanCounts::register(&mut registry);
+        let tls = TlsMeters::register(&mut registry);
         let owner = Owner(SystemRandom::new().next_u64());
         Self {
             traffic: TrafficBook::new(Arc::clone(&clock), owner),
@@ -94,6 +97,7 @@ impl Metrics {
             families,
             gauges,
             spans,
+            tls,
             strangers: Refusals::default(),
             store_batch_size: Histogram::new(SIZES),
             store_write_seconds: Histogram::new(SECONDS),
@@ -164,6 +168,11 @@ impl Metrics {
     /// What became of spans.
     pub const fn spans(&self) -> &SpanCounts {
         &self.spans
+    }
+
+    /// What becomes of TLS.
+    pub(crate) const fn tls(&self) -> &TlsMeters {
+        &self.tls
     }
 
     /// What the charts are drawn from.

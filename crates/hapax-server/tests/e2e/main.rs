@@ -33,3 +33,4 @@ mod redis;
 mod replicas;
 mod shutdown;
 mod store_trouble;
+mod tls;

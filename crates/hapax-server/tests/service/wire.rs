@@ -208,6 +208,7 @@ impl Sink {
         tokio::spawn(listen::serve(
             listener,
             listen::Limits::default(),
+            listen::Front::default(),
             service,
             stop.clone(),
         ));

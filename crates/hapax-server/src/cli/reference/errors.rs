@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::exit::Exit;
 
 /// What the ingest port answers besides 2xx: code, status, meaning.
-const INGEST: [(&str, u16, &str); 24] = [
+const INGEST: [(&str, u16, &str); 25] = [
     ("signature_missing", 401, "The request has no signature."),
     (
         "signature_invalid",
@@ -21,6 +21,11 @@ const INGEST: [(&str, u16, &str); 24] = [
         "transmission_reused",
         401,
         "The sender does not sign the body, and this transmission came with another one before.",
+    ),
+    (
+        "tls_required",
+        400,
+        "The port speaks TLS, and the request came in plain text.",
     ),
     (
         "handshake_refused",

@@ -13,6 +13,7 @@ use hyper_util::rt::TokioExecutor;
 use serde::Serialize;
 
 use super::delivery::Signed;
+use crate::client::Tls;
 
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 const ANSWER_BYTES_MAX: usize = 1024 * 1024;
@@ -41,9 +42,9 @@ pub(super) struct Answer {
 
 impl Post {
     /// A client for this URL.
-    pub(super) fn new(url: &Uri) -> anyhow::Result<Self> {
+    pub(super) fn new(url: &Uri, tls: &Tls) -> anyhow::Result<Self> {
         let connector = HttpsConnectorBuilder::new()
-            .with_provider_and_webpki_roots(rustls::crypto::aws_lc_rs::default_provider())?
+            .with_tls_config(tls.config().map_err(anyhow::Error::msg)?)
             .https_or_http()
             .enable_http1()
             .build();
@@ -174,7 +175,7 @@ mod tests {
             .parse()
             .unwrap();
         tokio::spawn(async move { axum::serve(listener, router).await });
-        let post = Post::new(&url).unwrap();
+        let post = Post::new(&url, &Tls::default()).unwrap();
         let signed = Signed {
             query: String::new(),
             headers: vec![("x-one".to_owned(), "1".to_owned())],
@@ -193,7 +194,7 @@ mod tests {
             .parse()
             .unwrap();
         drop(listener);
-        let answer = Post::new(&url)
+        let answer = Post::new(&url, &Tls::default())
             .unwrap()
             .send(&Signed {
                 query: String::new(),

@@ -14,6 +14,7 @@ use http::Uri;
 use super::Args;
 use crate::cli::dev::folder::{FOLDER_DEFAULT, signing_secret};
 use crate::cli::{Globals, option};
+use crate::client::{Tls, Trust};
 use crate::config::{self, Config, ConfigError, Environment, Source, nearest, resolve_secret};
 use crate::exit::CliError;
 use crate::output;
@@ -26,6 +27,7 @@ pub(super) struct Sender {
     pub(super) options: Options,
     pub(super) secret: Secret,
     pub(super) url: Uri,
+    pub(super) tls: Tls,
     /// What senders that sign the URL sign.
     pub(super) signed_url: String,
     provider: Option<&'static catalogue::Provider>,
@@ -72,7 +74,17 @@ impl Sender {
         let listen = config
             .as_ref()
             .map_or(LISTEN_DEFAULT, |config| config.server.listen);
-        let url = url(args.to.as_deref(), listen, name)?;
+        let files = config.as_ref().and_then(|config| config.server.tls.as_ref());
+        let scheme = if files.is_some() { "https" } else { "http" };
+        let url = url(args.to.as_deref(), scheme, listen, name)?;
+        let own = files
+            .filter(|_| args.to.is_none())
+            .map(|files| Trust::Exactly(files.cert.clone()));
+        let named = globals.cacert.clone().map(Trust::Authorities);
+        let tls = Tls {
+            trust: named.or(own).unwrap_or_default(),
+            identity: globals.client_cert.clone(),
+        };
         let public = config
             .as_ref()
             .map(|config| config.public_url_of(name))
@@ -87,6 +99,7 @@ impl Sender {
             options,
             secret,
             url,
+            tls,
             signed_url,
             provider,
         })
@@ -155,9 +168,9 @@ fn no_secret(args: &Args, globals: &Globals) -> CliError {
     ))
 }
 
-fn url(to: Option<&str>, listen: SocketAddr, source: &str) -> Result<Uri, CliError> {
+fn url(to: Option<&str>, scheme: &str, listen: SocketAddr, source: &str) -> Result<Uri, CliError> {
     let text = to.map_or_else(
-        || format!("http://{}/in/{source}", reachable(listen)),
+        || format!("{scheme}://{}/in/{source}", reachable(listen)),
         str::to_owned,
     );
     let wrong = |why: &str| {
@@ -194,20 +207,20 @@ mod tests {
     fn the_default_url_is_the_sources_path_where_the_service_listens() {
         let listen = "0.0.0.0:9000".parse().unwrap();
         assert_eq!(
-            url(None, listen, "stripe").unwrap().to_string(),
+            url(None, "http", listen, "stripe").unwrap().to_string(),
             "http://127.0.0.1:9000/in/stripe"
         );
         let listen = "[::]:9000".parse().unwrap();
         assert_eq!(
-            url(None, listen, "stripe").unwrap().to_string(),
-            "http://[::1]:9000/in/stripe"
+            url(None, "https", listen, "stripe").unwrap().to_string(),
+            "https://[::1]:9000/in/stripe"
         );
     }
 
     #[test]
     fn what_is_no_url_is_refused_with_the_way_to_write_one() {
         for text in ["127.0.0.1:8080/in/x", "ftp://host/in/x", "/in/x", ""] {
-            let error = url(Some(text), LISTEN_DEFAULT, "x").unwrap_err();
+            let error = url(Some(text), "http", LISTEN_DEFAULT, "x").unwrap_err();
             assert!(
                 error
                     .error

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::config::keys::{
-    ALERTS, ALL, BACKOFF, DESTINATION, LIMITS, OUTBOX, PARAM, RECEIVER, REDIS, SERVER, SOURCE, STORE, TOKEN,
-    TRACES,
+    ADMIN_TLS, ALERTS, ALL, BACKOFF, DESTINATION, LIMITS, OUTBOX, PARAM, RECEIVER, REDIS, SERVER, SOURCE,
+    STORE, TLS, TOKEN, TRACES,
 };
 
 #[test]
@@ -180,6 +180,8 @@ fn the_reader_asks_for_exactly_the_keys_of_the_table() {
         &SERVER,
         &LIMITS,
         &TOKEN,
+        &TLS,
+        &ADMIN_TLS,
         &STORE,
         &SOURCE,
         &REDIS,
@@ -196,7 +198,7 @@ fn the_reader_asks_for_exactly_the_keys_of_the_table() {
     }
     assert_eq!(
         ALL.len(),
-        14,
+        16,
         "`verify` is read by the verifier, and compared with its keys elsewhere"
     );
 }

@@ -53,7 +53,14 @@ fn facts(config: &Config, source: &Source) -> SourceFacts {
 /// What to enter at the sender, or, without a public URL, what works on this machine.
 fn url(config: &Config, source: &str) -> String {
     match config.public_url_of(source) {
-        url if url.is_empty() => format!("http://{}/in/{source}", reachable(config.server.listen)),
+        url if url.is_empty() => {
+            let scheme = if config.server.tls.is_some() {
+                "https"
+            } else {
+                "http"
+            };
+            format!("{scheme}://{}/in/{source}", reachable(config.server.listen))
+        }
         url => url,
     }
 }

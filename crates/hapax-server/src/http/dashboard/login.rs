@@ -18,6 +18,7 @@ use crate::http::admin::access::{
     COOKIE_NAME, NOTE_BYTES_MAX, SESSION_LIFE, check_origin, checked_note, is_from_https, peer,
 };
 use crate::http::admin::fault::Answer;
+use crate::http::listen::Encrypted;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -71,7 +72,8 @@ pub(super) async fn sign_in(
         }
         Err(fault) => return Err(fault),
     };
-    let secure = if is_from_https(&headers) { "; Secure" } else { "" };
+    let is_encrypted = extensions.get::<Encrypted>().is_some() || is_from_https(&headers);
+    let secure = if is_encrypted { "; Secure" } else { "" };
     let cookie = format!(
         "{COOKIE_NAME}={value}; Path=/; Max-Age={}; HttpOnly; SameSite=Strict{secure}",
         SESSION_LIFE.as_secs()

@@ -1,14 +1,16 @@
-//! Whether a connection is in a request or in its head, whether anything has happened since the last look, and whether a
+//! Whether a connection is in requests or in the head of one, whether anything has happened since the last look, and whether a
 //! body was left unread.
 //!
 //! One timer for each connection looks at this now and then; a timer for each request would cost every request.
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use http_body::{Body, Frame, SizeHint};
+
+use super::census::Place;
 
 /// The state of one connection.
 #[derive(Clone, Debug, Default)]
@@ -16,8 +18,10 @@ pub(super) struct Activity(Arc<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Odd while a request is in hand, and never the same twice.
-    stamp: AtomicU64,
+    /// Requests in hand: HTTP/1.1 has one at a time, HTTP/2 many.
+    in_hand: AtomicUsize,
+    /// Requests that have begun.
+    begun: AtomicU64,
     /// Whether bytes have come since the last request ended.
     in_head: AtomicBool,
     has_unread: AtomicBool,
@@ -25,24 +29,31 @@ struct State {
 
 /// A state at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stamp(u64);
+pub(super) struct Stamp {
+    in_hand: usize,
+    begun: u64,
+}
 
 impl Stamp {
     pub(super) const fn is_idle(self) -> bool {
-        self.0.is_multiple_of(2)
+        self.in_hand == 0
     }
 }
 
 impl Activity {
-    /// A request begins; it ends when the guard goes. HTTP/1.1 has one at a time.
+    /// A request begins; it ends when the guard goes.
     pub(super) fn begin(&self) -> Busy {
-        self.0.stamp.fetch_add(1, Ordering::Relaxed);
+        self.0.in_hand.fetch_add(1, Ordering::Relaxed);
+        self.0.begun.fetch_add(1, Ordering::Relaxed);
         self.0.in_head.store(false, Ordering::Relaxed);
         Busy(self.clone())
     }
 
     pub(super) fn stamp(&self) -> Stamp {
-        Stamp(self.0.stamp.load(Ordering::Relaxed))
+        Stamp {
+            in_hand: self.0.in_hand.load(Ordering::Relaxed),
+            begun: self.0.begun.load(Ordering::Relaxed),
+        }
     }
 
     /// Bytes have come: outside a request, they are the beginning of one.
@@ -76,15 +87,19 @@ impl Busy {
         self.0.has_unread()
     }
 
-    /// Lasts until the body was handed over: a stream of events is no idle connection.
-    pub(super) const fn until_sent<B>(self, body: B) -> Sending<B> {
-        Sending { body, _busy: self }
+    /// Lasts until the body was handed over: a stream of events is no idle connection, and keeps its place.
+    pub(super) const fn until_sent<B>(self, body: B, place: Option<Place>) -> Sending<B> {
+        Sending {
+            body,
+            _busy: self,
+            _place: place,
+        }
     }
 }
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        self.0.0.stamp.fetch_add(1, Ordering::Relaxed);
+        self.0.0.in_hand.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -93,6 +108,7 @@ impl Drop for Busy {
 pub(super) struct Sending<B> {
     body: B,
     _busy: Busy,
+    _place: Option<Place>,
 }
 
 impl<B: Body + Unpin> Body for Sending<B> {
@@ -120,12 +136,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_connection_with_several_requests_is_busy_until_the_last_has_ended() {
+        let activity = Activity::default();
+        let (first, second) = (activity.begin(), activity.begin());
+        drop(second);
+        assert!(!activity.stamp().is_idle());
+        drop(first);
+        assert!(activity.stamp().is_idle());
+    }
+
+    #[test]
     fn a_connection_is_idle_before_and_after_a_request_and_the_two_differ() {
         let activity = Activity::default();
         let before = activity.stamp();
         let busy = activity.begin();
         assert!(!activity.stamp().is_idle());
-        drop(busy.until_sent(http_body_util::Full::new(bytes::Bytes::new())));
+        drop(busy.until_sent(http_body_util::Full::new(bytes::Bytes::new()), None));
         let after = activity.stamp();
         assert!(before.is_idle() && after.is_idle() && before != after);
     }

@@ -1,16 +1,22 @@
-//! How many connections each peer has, so that one of them never takes those of the others.
+//! How many connections, or requests at one time, each peer has, so that one of them never takes those of the others.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::peer::Peer;
 
-/// The connections of one listener.
+/// What one listener has at one time.
 #[derive(Debug)]
 pub(super) struct Census {
-    connections_max: usize,
-    peer_connections_max: usize,
-    open: usize,
+    max: usize,
+    peer_max: usize,
+    counts: Mutex<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    all: usize,
     /// Only of peers that have any.
     by_peer: HashMap<IpAddr, usize>,
 }
@@ -24,39 +30,53 @@ pub(super) enum Full {
     Peer(usize),
 }
 
+/// One that is counted, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    census: Arc<Census>,
+    peer: Option<IpAddr>,
+}
+
 impl Census {
-    /// An eighth of all connections is never one peer's, however much it is granted.
-    pub(super) fn new(connections_max: usize, peer_connections_max: usize) -> Self {
-        let others = connections_max / 8;
-        Self {
-            connections_max,
-            peer_connections_max: peer_connections_max.min(connections_max - others),
-            open: 0,
-            by_peer: HashMap::new(),
-        }
+    /// An eighth of all is never one peer's, however much it is granted.
+    pub(super) fn new(max: usize, peer_max: usize) -> Arc<Self> {
+        Arc::new(Self {
+            max,
+            peer_max: peer_max.min(max - max / 8),
+            counts: Mutex::default(),
+        })
     }
 
-    /// Counts one more, if there is room for it.
-    pub(super) fn enter(&mut self, peer: Peer) -> Result<(), Full> {
-        let count = self.by_peer.get(&peer.network()).copied().unwrap_or(0);
-        if self.open >= self.connections_max {
-            return Err(Full::All(self.connections_max));
+    /// Counts one more, if there is room for it. Without a peer it counts among all only.
+    pub(super) fn enter(self: &Arc<Self>, peer: Option<Peer>) -> Result<Place, Full> {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        if counts.all >= self.max {
+            return Err(Full::All(self.max));
         }
-        if count >= self.peer_connections_max {
-            return Err(Full::Peer(self.peer_connections_max));
+        let peer = peer.map(Peer::network);
+        if let Some(peer) = peer {
+            // Not by `entry`: whoever is refused must not be remembered.
+            let count = counts.by_peer.get(&peer).copied().unwrap_or(0);
+            if count >= self.peer_max {
+                return Err(Full::Peer(self.peer_max));
+            }
+            counts.by_peer.insert(peer, count + 1);
         }
-        self.open += 1;
-        self.by_peer.insert(peer.network(), count + 1);
-        Ok(())
+        counts.all += 1;
+        let census = Arc::clone(self);
+        Ok(Place { census, peer })
     }
+}
 
-    /// One that was counted is gone.
-    pub(super) fn leave(&mut self, peer: Peer) {
-        self.open = self.open.saturating_sub(1);
-        if let Some(count) = self.by_peer.get_mut(&peer.network()) {
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut counts = self.census.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.all = counts.all.saturating_sub(1);
+        let Some(peer) = self.peer else { return };
+        if let Some(count) = counts.by_peer.get_mut(&peer) {
             *count -= 1;
             if *count == 0 {
-                self.by_peer.remove(&peer.network());
+                counts.by_peer.remove(&peer);
             }
         }
     }
@@ -66,34 +86,40 @@ impl Census {
 mod tests {
     use super::*;
 
-    fn peer(text: &str) -> Peer {
-        Peer(text.parse().unwrap())
+    fn enter(census: &Arc<Census>, peer: &str) -> Result<Place, Full> {
+        census.enter(Some(Peer(peer.parse().unwrap())))
     }
 
     #[test]
     fn one_peer_has_its_share_and_leaves_the_rest_to_others() {
-        let mut census = Census::new(16, 100);
-        for _ in 0..14 {
-            census.enter(peer("192.0.2.1")).unwrap();
-        }
-        assert_eq!(census.enter(peer("192.0.2.1")), Err(Full::Peer(14)));
+        let census = Census::new(16, 100);
+        let mut places: Vec<Place> = (0..14).map(|_| enter(&census, "192.0.2.1").unwrap()).collect();
+        assert_eq!(enter(&census, "192.0.2.1").unwrap_err(), Full::Peer(14));
         // The same peer in another notation.
-        assert_eq!(census.enter(peer("::ffff:192.0.2.1")), Err(Full::Peer(14)));
-        census.enter(peer("2001:db8::1")).unwrap();
-        census.enter(peer("2001:db8::2")).unwrap();
-        assert_eq!(census.enter(peer("192.0.2.9")), Err(Full::All(16)));
-        census.leave(peer("192.0.2.1"));
-        census.enter(peer("192.0.2.9")).unwrap();
+        assert_eq!(enter(&census, "::ffff:192.0.2.1").unwrap_err(), Full::Peer(14));
+        places.push(enter(&census, "2001:db8::1").unwrap());
+        places.push(enter(&census, "2001:db8::2").unwrap());
+        assert_eq!(enter(&census, "192.0.2.9").unwrap_err(), Full::All(16));
+        places.remove(0);
+        enter(&census, "192.0.2.9").unwrap();
+    }
+
+    #[test]
+    fn a_proxy_counts_among_all_only() {
+        let census = Census::new(16, 1);
+        let places: Vec<Place> = (0..16).map(|_| census.enter(None).unwrap()).collect();
+        assert_eq!(census.enter(None).unwrap_err(), Full::All(16));
+        drop(places);
+        enter(&census, "192.0.2.1").unwrap();
     }
 
     #[test]
     fn nobody_is_remembered_who_left() {
-        let mut census = Census::new(8, 8);
+        let census = Census::new(8, 8);
         for last in 1..=100 {
-            let peer = peer(&format!("192.0.2.{last}"));
-            census.enter(peer).unwrap();
-            census.leave(peer);
+            enter(&census, &format!("192.0.2.{last}")).unwrap();
         }
-        assert!(census.by_peer.is_empty() && census.open == 0);
+        let counts = census.counts.lock().unwrap();
+        assert!(counts.by_peer.is_empty() && counts.all == 0);
     }
 }

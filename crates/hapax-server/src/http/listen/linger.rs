@@ -8,6 +8,9 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
@@ -72,6 +75,29 @@ impl Lingering {
         }
     }
 
+    /// The same for the body of one request of many on a connection: some clients that are told to stop sending before they
+    /// have sent it all do not look whether an answer came first.
+    pub(super) async fn linger_body(&self, mut body: Incoming) {
+        let Ok(_room) = self.room.try_acquire() else {
+            return;
+        };
+        let mut left = self.limits.bytes_max;
+        let discarded = timeout(self.limits.within, async {
+            while left > 0 {
+                match timeout(self.limits.silence_max, body.frame()).await {
+                    Ok(Some(Ok(frame))) => {
+                        let bytes = frame.data_ref().map_or(0, Bytes::len);
+                        left = left.saturating_sub(bytes);
+                        self.pay_for(bytes).await;
+                    }
+                    Ok(Some(Err(_)) | None) | Err(_) => return,
+                }
+            }
+        });
+        // However it ends, what is left of the stream is reset next.
+        let _ = discarded.await;
+    }
+
     async fn discard(&self, stream: &TcpStream) {
         let mut left = self.limits.bytes_max;
         while left > 0 {
@@ -84,10 +110,7 @@ impl Lingering {
                 Ok(0) => return,
                 Ok(bytes) => {
                     left = left.saturating_sub(bytes);
-                    let owed = self.owed_after(bytes);
-                    if owed >= PAUSE_MIN {
-                        sleep(owed).await;
-                    }
+                    self.pay_for(bytes).await;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(_) => return,
@@ -95,7 +118,14 @@ impl Lingering {
         }
     }
 
-    /// Charges bytes that were thrown away, and says how long nothing more may be.
+    /// Charges bytes that were thrown away, and waits until more may be.
+    async fn pay_for(&self, bytes: usize) {
+        let owed = self.owed_after(bytes);
+        if owed >= PAUSE_MIN {
+            sleep(owed).await;
+        }
+    }
+
     fn owed_after(&self, bytes: usize) -> Duration {
         let cost = Duration::from_secs(bytes as u64) / self.limits.bytes_per_second_max;
         let now = Instant::now();

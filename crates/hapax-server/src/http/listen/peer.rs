@@ -1,13 +1,17 @@
-//! Tells a service who is at the other end of its connection.
+//! What a request says of the other end of its connection.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use http::{Extensions, Request};
-use hyper::service::Service;
+use http::Extensions;
 
-/// The address that a request came from: of the client, or of the last proxy before us.
+/// The address that a request came from: of the client, or of the last proxy before us. Requests carry it as an
+/// extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer(pub IpAddr);
+
+/// A request that carries this as an extension came over TLS.
+#[derive(Clone, Copy, Debug)]
+pub struct Encrypted;
 
 impl Peer {
     /// Who sent the request that has these extensions. Without one, all requests have the same.
@@ -26,25 +30,5 @@ impl Peer {
                 IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
             }
         }
-    }
-}
-
-/// A service whose requests carry their [`Peer`].
-#[derive(Clone, Debug)]
-pub struct WithPeer<S> {
-    /// The service.
-    pub service: S,
-    /// Who is at the other end.
-    pub peer: Peer,
-}
-
-impl<S: Service<Request<B>>, B> Service<Request<B>> for WithPeer<S> {
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = S::Future;
-
-    fn call(&self, mut request: Request<B>) -> S::Future {
-        request.extensions_mut().insert(self.peer);
-        self.service.call(request)
     }
 }

@@ -1,5 +1,5 @@
 //! What a connection gets that HTTP has not answered: one over the limit, 503 and the door; one whose head does not come
-//! to its end, 408.
+//! to its end, 408; one in plain text where TLS is spoken, 400.
 
 use std::fmt::Write as _;
 use std::io;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -42,25 +42,37 @@ pub(super) fn refuse(
 async fn answer(stream: &mut TcpStream, full: Full) -> io::Result<()> {
     // Not before the request begins: many clients take an answer to nothing for a broken connection.
     stream.peek(&mut [0]).await?;
-    say(stream, &overloaded(full)).await
+    say(stream, &overloaded(full, "connections")).await
 }
 
 /// Answers a head that did not come to its end in time. Whether that still arrives is not our concern.
-pub(super) async fn cut_off(stream: &mut TcpStream, within: Duration) -> io::Result<()> {
-    let answered = timeout(REFUSAL_TIMEOUT, say(stream, &head_timeout(within))).await;
+pub(super) async fn cut_off(stream: &mut (impl AsyncWrite + Unpin), within: Duration) -> io::Result<()> {
+    say_in_time(stream, &head_timeout(within)).await
+}
+
+/// Answers a client that speaks plain HTTP to a port that speaks TLS.
+pub(super) async fn refuse_plain(mut stream: TcpStream, lingering: &Lingering) {
+    if say_in_time(&mut stream, &tls_required()).await.is_ok() {
+        lingering.linger(&stream).await;
+    }
+}
+
+async fn say_in_time(stream: &mut (impl AsyncWrite + Unpin), problem: &Problem) -> io::Result<()> {
+    let answered = timeout(REFUSAL_TIMEOUT, say(stream, problem)).await;
     answered.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-async fn say(stream: &mut TcpStream, problem: &Problem) -> io::Result<()> {
+async fn say(stream: &mut (impl AsyncWrite + Unpin), problem: &Problem) -> io::Result<()> {
     stream.write_all(text(problem).as_bytes()).await?;
     stream.shutdown().await
 }
 
-fn overloaded(full: Full) -> Problem {
+/// There is no room for one more of `what`: connections, or requests.
+pub(super) fn overloaded(full: Full, what: &str) -> Problem {
     let detail = match full {
-        Full::All(count) => format!("{count} connections are open already; try again later"),
+        Full::All(count) => format!("{count} {what} are open already; try again later"),
         Full::Peer(count) => format!(
-            "{count} connections from this address are open already; close some, or raise \
+            "{count} {what} from this address are open already; wait for some to end, or raise \
              `connections_per_peer` in [server.limits]"
         ),
     };
@@ -69,6 +81,16 @@ fn overloaded(full: Full) -> Problem {
         "overloaded",
         "Overloaded",
         detail,
+    )
+    .retry_after(Duration::from_secs(1))
+}
+
+fn tls_required() -> Problem {
+    Problem::new(
+        StatusCode::BAD_REQUEST,
+        "tls_required",
+        "TLS required",
+        "this port speaks TLS, and the request came in plain text; call it by https://",
     )
 }
 

@@ -1,6 +1,7 @@
 //! A request's body, which tells its connection if it is dropped before its end.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -8,22 +9,27 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
 use super::activity::Activity;
+use super::linger::Lingering;
 
 /// The body as a service gets it.
 #[derive(Debug)]
 pub struct RequestBody {
-    incoming: Incoming,
+    /// There until it is dropped.
+    incoming: Option<Incoming>,
     /// A body without a length knows its end only once it was read.
     has_ended: bool,
     activity: Activity,
+    /// Where the connection goes on after a body that nobody wanted.
+    lingering: Option<Arc<Lingering>>,
 }
 
 impl RequestBody {
-    pub(super) fn new(incoming: Incoming, activity: &Activity) -> Self {
+    pub(super) fn new(incoming: Incoming, activity: &Activity, lingering: Option<Arc<Lingering>>) -> Self {
         Self {
-            incoming,
+            incoming: Some(incoming),
             has_ended: false,
             activity: activity.clone(),
+            lingering,
         }
     }
 }
@@ -36,24 +42,31 @@ impl Body for RequestBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let polled = Pin::new(&mut self.incoming).poll_frame(context);
+        let Some(incoming) = &mut self.incoming else {
+            return Poll::Ready(None);
+        };
+        let polled = Pin::new(incoming).poll_frame(context);
         self.has_ended = matches!(polled, Poll::Ready(None));
         polled
     }
 
     fn is_end_stream(&self) -> bool {
-        self.has_ended || self.incoming.is_end_stream()
+        self.has_ended || self.incoming.as_ref().is_none_or(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.incoming.size_hint()
+        self.incoming.as_ref().map(Body::size_hint).unwrap_or_default()
     }
 }
 
 impl Drop for RequestBody {
     fn drop(&mut self) {
-        if !self.is_end_stream() {
-            self.activity.leave_unread();
+        if self.is_end_stream() {
+            return;
+        }
+        self.activity.leave_unread();
+        if let (Some(lingering), Some(incoming)) = (self.lingering.take(), self.incoming.take()) {
+            tokio::spawn(async move { lingering.linger_body(incoming).await });
         }
     }
 }

@@ -13,10 +13,12 @@ use super::within;
 const COMMAND_LIMIT: Duration = Duration::from_secs(90);
 
 /// Variables that would change what the binary does.
-const FOREIGN_VARIABLES: [&str; 5] = [
+const FOREIGN_VARIABLES: [&str; 7] = [
     "HAPAX_CONFIG",
     "HAPAX_ADMIN_URL",
     "HAPAX_ADMIN_TOKEN",
+    "HAPAX_ADMIN_CA",
+    "HAPAX_ADMIN_CERT",
     "NO_COLOR",
     "RUST_LOG",
 ];

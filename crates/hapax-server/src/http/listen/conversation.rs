@@ -1,0 +1,196 @@
+//! HTTP over one connection, from its first request to its last.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use http::Request;
+use http::header::{CONNECTION, HeaderValue};
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2 as hyper_http2};
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio_util::sync::CancellationToken;
+
+use super::activity::{self, Activity};
+use super::census::{Full, Place};
+use super::peer::{Encrypted, Peer};
+use super::request_body::RequestBody;
+use super::stream::Stream;
+use super::watched::Watched;
+use super::{Client, HttpBody, HttpService, Limits, Shared, http2, refuse};
+
+/// How a conversation ended.
+pub(super) enum Ended {
+    /// Nothing more is expected, or nobody waits for an answer.
+    Whole,
+    /// With an answer, while the client may still be sending.
+    MidRequest,
+    /// Without an answer, since the head of a request does not come to its end.
+    InHead,
+}
+
+/// Serves one connection until its client, its idleness or `ending` ends it.
+pub(super) async fn converse<B: HttpBody, S: HttpService<B>>(
+    stream: &mut Stream,
+    client: &Client,
+    service: S,
+    ending: impl Future<Output = ()>,
+    first_tick: Instant,
+) -> Ended {
+    let activity = Activity::default();
+    // The first byte was seen already.
+    activity.note_bytes();
+    let (is_encrypted, is_http2) = (stream.is_encrypted(), stream.speaks_http2());
+    let Shared {
+        limits, lingering, ..
+    } = &*client.shared;
+    let watched = service_fn(|mut request: Request<Incoming>| {
+        let busy = activity.begin();
+        let peer = client
+            .shared
+            .front
+            .proxies
+            .client(client.address, request.headers());
+        request.extensions_mut().insert(peer);
+        if is_encrypted {
+            request.extensions_mut().insert(Encrypted);
+        }
+        if is_http2 {
+            http2::as_http1(&mut request);
+        }
+        let lingering = is_http2.then(|| Arc::clone(lingering));
+        let request = request.map(|body| RequestBody::new(body, &activity, lingering));
+        let (place, answer) = match client.admit(peer, is_http2) {
+            Ok(place) => (place, Ok(service.call(request))),
+            Err(full) => (None, Err(full)),
+        };
+        async move {
+            let mut response = match answer {
+                Ok(answer) => answer.await?,
+                Err(full) => refuse::overloaded(full, "requests").into_response(),
+            };
+            // HTTP/2 goes on with other streams; this one is reset if its client does not stop sending.
+            if busy.has_unread() && !is_http2 {
+                response
+                    .headers_mut()
+                    .insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok::<_, S::Error>(response.map(|body| busy.until_sent(body, place)))
+        }
+    });
+    let watch = Watch {
+        activity: &activity,
+        ending,
+        first_tick,
+        limits,
+    };
+    if is_http2 {
+        let connection = CancellationToken::new();
+        let _ends_requests = connection.clone().drop_guard();
+        let serving = http2::builder(limits, connection).serve_connection(TokioIo::new(stream), watched);
+        watch
+            .until_end(serving, hyper_http2::Connection::graceful_shutdown)
+            .await;
+        // There is no answer without a request, and each body has lingered by itself.
+        return Ended::Whole;
+    }
+    let stream = Watched {
+        stream,
+        activity: activity.clone(),
+    };
+    let serving = http1::Builder::new()
+        .max_buf_size(limits.head_bytes_max)
+        .max_header_size(limits.head_bytes_max)
+        // Answers are short: one copy into one buffer costs less than gathering two.
+        .writev(false)
+        .serve_connection(TokioIo::new(stream), watched);
+    watch
+        .until_end(serving, http1::Connection::graceful_shutdown)
+        .await
+}
+
+impl Client {
+    /// Counts a request where the connection does not: it may be one of many, or of somebody else.
+    fn admit(&self, peer: Peer, is_http2: bool) -> Result<Option<Place>, Full> {
+        let Shared { front, requests, .. } = &*self.shared;
+        let is_proxied = || front.proxies.counted(Peer(self.address)).is_none();
+        if is_http2 || is_proxied() {
+            return requests.enter(front.proxies.counted(peer)).map(Some);
+        }
+        Ok(None)
+    }
+}
+
+/// What ends a conversation from our side.
+struct Watch<'a, E> {
+    activity: &'a Activity,
+    ending: E,
+    first_tick: Instant,
+    limits: &'a Limits,
+}
+
+impl<E: Future<Output = ()>> Watch<'_, E> {
+    /// Drives a conversation; `graceful_shutdown` tells it to end after the requests it is in.
+    async fn until_end<C>(self, serving: C, graceful_shutdown: fn(Pin<&mut C>)) -> Ended
+    where
+        C: Future<Output = hyper::Result<()>>,
+    {
+        let Self {
+            activity,
+            ending,
+            first_tick,
+            limits,
+        } = self;
+        tokio::pin!(serving, ending);
+        let mut ticks = interval_at(first_tick, limits.head_timeout.min(limits.keep_alive));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut is_ending = false;
+        let mut look = Look::at(activity, Instant::now());
+        loop {
+            tokio::select! {
+                biased;
+                // A hang-up is no error of ours. What is no HTTP was answered 400 or 431.
+                ended = serving.as_mut() => {
+                    let is_answered = activity.has_unread() || ended.is_err_and(|error| error.is_parse());
+                    return if is_answered && !is_ending { Ended::MidRequest } else { Ended::Whole };
+                }
+                () = &mut ending, if !is_ending => {
+                    is_ending = true;
+                    graceful_shutdown(serving.as_mut());
+                }
+                now = ticks.tick() => {
+                    let last = std::mem::replace(&mut look, Look::at(activity, now));
+                    if last.stamp != look.stamp || !look.stamp.is_idle() {
+                        continue;
+                    }
+                    if last.is_in_head {
+                        return if is_ending { Ended::Whole } else { Ended::InHead };
+                    }
+                    look.since = last.since;
+                    if now.duration_since(look.since) >= limits.keep_alive {
+                        return Ended::Whole;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a connection was doing at one moment.
+struct Look {
+    stamp: activity::Stamp,
+    is_in_head: bool,
+    /// Since when nothing has changed.
+    since: Instant,
+}
+
+impl Look {
+    fn at(activity: &Activity, now: Instant) -> Self {
+        Self {
+            stamp: activity.stamp(),
+            is_in_head: activity.is_in_head(),
+            since: now,
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! HTTP/2 by TLS keeps the same limits: several requests share a connection, and none can hold it for ever.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hapax_server::client::{Tls, Trust};
+use hapax_server::http::{ingest, listen};
+use hapax_server::serve::Tuning;
+use http::{Request, Response, StatusCode};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper::client::conn::http2::SendRequest;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use super::site::{Site, stripe_headers};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const SHORT: Duration = Duration::from_millis(200);
+
+type Body = BoxBody<Bytes, std::io::Error>;
+
+/// A certificate that is its own authority.
+struct Files(tempfile::TempDir);
+
+impl Files {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let made = Command::new("openssl")
+            .args([
+                "req",
+                "-x509",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:P-256",
+                "-nodes",
+                "-days",
+                "2",
+            ])
+            .args(["-subj", "/CN=localhost", "-keyout", "tls.key", "-out", "tls.crt"])
+            .current_dir(folder.path())
+            .output()
+            .expect("openssl is needed: apt-get install openssl");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        Self(folder)
+    }
+
+    fn cert(&self) -> PathBuf {
+        self.0.path().join("tls.crt")
+    }
+
+    async fn serve(&self, tuning: Tuning) -> Site {
+        let folder = self.0.path().display();
+        Site::tuned(
+            &format!("[server.tls]\ncert = \"{folder}/tls.crt\"\nkey = \"{folder}/tls.key\"\n"),
+            tuning,
+        )
+        .await
+    }
+
+    /// A connection, and the task that ends with it.
+    async fn connect(&self, site: &Site) -> (SendRequest<Body>, JoinHandle<hyper::Result<()>>) {
+        let tls = Tls {
+            trust: Trust::Exactly(self.cert()),
+            identity: None,
+        };
+        let mut config = tls.config().unwrap();
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        let socket = TcpStream::connect(site.server.ingest_address()).await.unwrap();
+        let name = "localhost".try_into().unwrap();
+        let stream = TlsConnector::from(Arc::new(config))
+            .connect(name, socket)
+            .await
+            .unwrap();
+        assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+        let (sender, connection) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .handshake(TokioIo::new(stream))
+            .await
+            .unwrap();
+        (sender, tokio::spawn(connection))
+    }
+}
+
+fn delivery(id: &str) -> Request<Body> {
+    let body = format!(r#"{{"id":"{id}","type":"invoice.paid"}}"#);
+    let mut request = Request::post("https://localhost/in/stripe");
+    for (name, value) in stripe_headers(body.as_bytes()) {
+        request = request.header(name, value);
+    }
+    let body = Full::new(Bytes::from(body)).map_err(|never| match never {});
+    request.body(body.boxed()).unwrap()
+}
+
+async fn status_of(response: Response<Incoming>) -> String {
+    let document = response.into_body().collect().await.unwrap().to_bytes();
+    let document: Value = serde_json::from_slice(&document).unwrap();
+    document["status"].as_str().unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn copies_that_share_a_connection_are_one_event() {
+    let files = Files::new();
+    let site = files.serve(Tuning::default()).await;
+    let (sender, _connection) = files.connect(&site).await;
+    let copies = (0..50).map(|_| {
+        let mut sender = sender.clone();
+        tokio::spawn(async move { status_of(sender.send_request(delivery("evt_1")).await.unwrap()).await })
+    });
+    let mut accepted = 0;
+    for copy in copies.collect::<Vec<_>>() {
+        accepted += usize::from(timeout(PATIENCE, copy).await.unwrap().unwrap() == "accepted");
+    }
+    assert_eq!(accepted, 1);
+}
+
+#[tokio::test]
+async fn a_body_that_stalls_is_refused_alone_and_the_connection_goes_on() {
+    let files = Files::new();
+    let tuning = Tuning::default();
+    let ingest = ingest::Limits {
+        body_timeout: SHORT,
+        ..tuning.ingest
+    };
+    let site = files.serve(Tuning { ingest, ..tuning }).await;
+    let (mut sender, _connection) = files.connect(&site).await;
+    let first = futures_util::stream::once(async { Ok(Frame::data(Bytes::from_static(b"{"))) });
+    let never = futures_util::stream::pending();
+    let body = StreamBody::new(futures_util::StreamExt::chain(first, never));
+    let stalled = delivery("evt_1").map(|_| body.boxed());
+    let refused = sender.clone().send_request(stalled);
+    let accepted = async {
+        let first = status_of(sender.send_request(delivery("evt_1")).await.unwrap()).await;
+        (
+            first,
+            status_of(sender.send_request(delivery("evt_1")).await.unwrap()).await,
+        )
+    };
+    let (refused, accepted) = timeout(PATIENCE, async { tokio::join!(refused, accepted) })
+        .await
+        .unwrap();
+    assert_eq!(refused.unwrap().status(), StatusCode::REQUEST_TIMEOUT);
+    assert_eq!(accepted, ("accepted".to_owned(), "duplicate".to_owned()));
+    assert_eq!(
+        status_of(sender.send_request(delivery("evt_1")).await.unwrap()).await,
+        "duplicate"
+    );
+}
+
+#[tokio::test]
+async fn a_connection_without_requests_or_without_a_handshake_is_closed() {
+    let files = Files::new();
+    let tuning = Tuning::default();
+    let listen = listen::Limits {
+        head_timeout: SHORT,
+        ..tuning.listen
+    };
+    let site = files.serve(Tuning { listen, ..tuning }).await;
+    let (_sender, connection) = files.connect(&site).await;
+    let mut silent = TcpStream::connect(site.server.ingest_address()).await.unwrap();
+    let mut half = TcpStream::connect(site.server.ingest_address()).await.unwrap();
+    // The head of a record that never comes.
+    half.write_all(&[0x16, 0x03, 0x01, 0x02, 0x00]).await.unwrap();
+    let closed = async {
+        let _ = connection.await.unwrap();
+        assert_eq!(silent.read(&mut [0]).await.unwrap_or(0), 0);
+        assert_eq!(half.read(&mut [0]).await.unwrap_or(0), 0);
+    };
+    timeout(PATIENCE, closed).await.unwrap();
+    let (mut sender, _connection) = files.connect(&site).await;
+    for status in ["accepted", "duplicate"] {
+        assert_eq!(
+            status_of(sender.send_request(delivery("evt_1")).await.unwrap()).await,
+            status
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_stops_ends_connections_after_their_requests() {
+    let files = Files::new();
+    let site = files.serve(Tuning::default()).await;
+    let (mut sender, connection) = files.connect(&site).await;
+    for status in ["accepted", "duplicate"] {
+        assert_eq!(
+            status_of(sender.send_request(delivery("evt_1")).await.unwrap()).await,
+            status
+        );
+    }
+    timeout(PATIENCE, site.server.stop()).await.unwrap();
+    let ended = timeout(PATIENCE, connection).await.unwrap().unwrap();
+    assert!(ended.is_ok(), "{ended:?}");
+}
