@@ -71,7 +71,7 @@ pub use secret::{
 pub use server::{ADMIN_TOKEN_BYTES_MIN, Server, Store};
 pub use size::{NotASize, format_size, parse_size};
 pub(crate) use source::ledger_window_min;
-pub use source::{Ack, Source};
+pub use source::{Ack, AllowFrom, Source};
 pub use sql::{Param, ParamType, Sql, SqlUrl, Statement, StatementError, Value};
 pub use store_url::{StoreUrl, StoreUrlError};
 pub use tls::Tls;

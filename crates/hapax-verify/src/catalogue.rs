@@ -141,10 +141,25 @@ pub struct Provider {
     pub answer: AnswerRule,
     /// How it delivers.
     pub delivery: Delivery,
+    /// Where its requests come from, where it publishes that and says when it changes.
+    #[serde(default)]
+    pub addresses: Option<Addresses>,
     /// How well each part of this is known.
     pub confidence: Confidence,
     /// A delivery to try.
     pub sample: SampleTemplate,
+}
+
+/// The networks that a provider sends from. They grow old: nobody has to use them.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Addresses {
+    /// Addresses and networks, as `203.0.113.7` and `203.0.113.0/24`.
+    pub networks: Vec<String>,
+    /// Where the provider publishes them.
+    pub published: String,
+    /// The month of the list that this is a copy of.
+    pub as_of: String,
 }
 
 /// A decision that another receiver may take otherwise.

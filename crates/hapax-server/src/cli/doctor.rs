@@ -7,6 +7,7 @@ mod configuration;
 mod destinations;
 mod disk;
 mod limits;
+mod network;
 mod outboxes;
 mod ports;
 mod redis;
@@ -70,6 +71,7 @@ async fn examine(globals: &Globals) -> Vec<Check> {
     let service = Service::ask(globals).await;
     checks.extend(configuration::accepted(&config));
     checks.extend(signatures::check(&config));
+    checks.extend(network::check(&config));
     checks.push(clock::check(Some(&config.store.url)));
     checks.push(limits::files());
     checks.extend(store::check(&config.store.url, &service).await);

@@ -226,6 +226,12 @@ pub static SOURCE: Table = Table {
             "Where its events go. Without any they are stored and ignored.",
         ),
         key(
+            "allow_from",
+            "networks",
+            "everybody",
+            "The networks that requests may come from, such as `[\"203.0.113.0/24\", \"provider\"]`; all others are answered 403 before their bodies are read. `provider` stands for the networks that the preset's provider publishes, as `hapax providers NAME` shows them. Behind a proxy, set `server.trusted_proxies`.",
+        ),
+        key(
             "public_url",
             "URL",
             "`server.public_url` and `/in/NAME`",

@@ -177,6 +177,9 @@ impl Config {
         if let Some(url) = &source.public_url {
             values.push(("public_url", url.clone().into()));
         }
+        if let Some(allowed) = &source.allow_from {
+            values.push(("allow_from", allowed.written.clone().into()));
+        }
         values.push(("body_limit", format_size(source.body_limit).into()));
         values.push(("deliver_to", source.deliver_to.clone().into()));
         values.push(("event_id", id_rule(&source.recipe.identity.event_id)));

@@ -1,5 +1,6 @@
 //! `[sources.NAME]`.
 
+mod allow_from;
 mod options;
 mod redact;
 mod same_body;
@@ -27,6 +28,7 @@ use super::rate::Rate;
 use super::section::Section;
 use super::server::{Server, parse_body_limit, parse_public_url};
 use crate::redact::Redaction;
+pub use allow_from::AllowFrom;
 
 const DAY: Duration = Duration::from_secs(86_400);
 /// How long a sender is taken to deliver again where nobody knows: three days, as many do.
@@ -92,6 +94,8 @@ pub struct Source {
     pub redis_wait: u8,
     /// What a known body under a new id is.
     pub same_body: SameBody,
+    /// Where its requests may come from; anywhere without it.
+    pub allow_from: Option<AllowFrom>,
 }
 
 impl Source {
@@ -134,6 +138,7 @@ pub(super) fn read(name: &str, server: &Server, mut section: Section<'_, '_, '_>
     let ack = read_ack(&mut section, provider);
     let options = options::read(&mut section, provider);
     let redis_wait = read_redis_wait(&mut section);
+    let allow_from = allow_from::read(&mut section, provider);
     let on_conflict = read_on_conflict(&mut section);
     let custom = read_verify(&mut section);
     let (mut recipe, verify) = match (provider, custom) {
@@ -200,6 +205,7 @@ pub(super) fn read(name: &str, server: &Server, mut section: Section<'_, '_, '_>
         redact,
         redis_wait,
         same_body,
+        allow_from,
     })
 }
 

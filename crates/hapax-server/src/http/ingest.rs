@@ -275,6 +275,7 @@ impl Inner {
         share: &mut Share,
     ) -> Result<Judged, Problem> {
         let (head, incoming) = request.into_parts();
+        source.check_peer(peer)?;
         judge::check_method(&head.method)?;
         let reading = Reading {
             limit: source.body_limit,

@@ -7,6 +7,7 @@ mod border;
 mod certificate;
 mod commands;
 mod files;
+mod forged_address;
 mod keys;
 mod outbox_targets;
 mod postgres_tls;

@@ -28,6 +28,11 @@ pub(super) fn of(provider: &Provider) -> Value {
         "retry_policy": provider.delivery.retry_policy,
         "timeout_seconds": provider.delivery.timeout_seconds,
         "body_bytes_max": provider.delivery.body_bytes_max,
+        "addresses": provider.addresses.as_ref().map(|addresses| json!({
+            "networks": addresses.networks,
+            "published": addresses.published,
+            "as_of": addresses.as_of,
+        })),
         "handshake": provider.handshake,
         "secrets": match provider.secrets {
             SecretNeed::Required => "required",

@@ -1,6 +1,6 @@
 //! A preset as a page for people.
 
-use hapax_verify::catalogue::{Choice, Provider};
+use hapax_verify::catalogue::{Addresses, Choice, Provider};
 use hapax_verify::{OptionSpec, SecretNeed};
 
 use super::{document, words};
@@ -95,6 +95,18 @@ fn delivery(page: &mut Page, provider: &Provider) {
     }
     if let Some(bytes) = provider.delivery.body_bytes_max {
         page.field("body limit", format!("{} unless configured", format_size(bytes)));
+    }
+    if let Some(addresses) = &provider.addresses {
+        let Addresses {
+            networks,
+            published,
+            as_of,
+        } = addresses;
+        page.field("addresses", networks.join(", "));
+        page.field(
+            "",
+            format!("published at {published}, as of {as_of}; only checked with `allow_from`"),
+        );
     }
     page.field("handshake", provider.handshake.as_deref().unwrap_or("none"));
 }

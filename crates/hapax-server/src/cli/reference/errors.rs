@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::exit::Exit;
 
 /// What the ingest port answers besides 2xx: code, status, meaning.
-const INGEST: [(&str, u16, &str); 25] = [
+const INGEST: [(&str, u16, &str); 26] = [
     ("signature_missing", 401, "The request has no signature."),
     (
         "signature_invalid",
@@ -21,6 +21,11 @@ const INGEST: [(&str, u16, &str); 25] = [
         "transmission_reused",
         401,
         "The sender does not sign the body, and this transmission came with another one before.",
+    ),
+    (
+        "address_not_allowed",
+        403,
+        "The request comes from an address that the source's `allow_from` does not name.",
     ),
     (
         "tls_required",

@@ -1,4 +1,4 @@
-//! `[server.tls]`, `[server.admin_tls]` and `trusted_proxies`.
+//! `[server.tls]`, `[server.admin_tls]`, `trusted_proxies` and `allow_from`.
 
 use super::*;
 
@@ -58,4 +58,23 @@ fn a_trusted_proxy_is_a_network() {
         "{name}"
     );
     assert!(bits.contains("\"10.0.0.0/8\""), "{bits}");
+}
+
+fn allow_from(provider: &str, list: &str) -> Vec<String> {
+    problems(&with_source(&format!(
+        "provider = \"{provider}\"\nsecrets = [\"env:STRIPE_NEW\"]\nallow_from = {list}\n"
+    )))
+}
+
+#[test]
+fn an_allow_list_names_networks_or_those_of_the_provider() {
+    assert_eq!(allow_from("stripe", "[\"provider\", \"2001:db8::/32\"]"), [""; 0]);
+    for (provider, list, words) in [
+        ("stripe", "[]", "would refuse everybody"),
+        ("stripe", "[\"stripe\"]", "not a range of addresses"),
+        ("shopify", "[\"provider\"]", "Shopify publishes no stable list"),
+    ] {
+        let found = allow_from(provider, list).join("\n");
+        assert!(found.contains(words), "{found}");
+    }
 }

@@ -1,5 +1,6 @@
 //! From a refusal to its problem document: the only place where the ingest port's error codes are made.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use hapax::answer::{HANDLER_FAILED, IN_FLIGHT, Kind, STORE_UNAVAILABLE};
@@ -42,6 +43,19 @@ pub(super) fn unknown_source(name: &str) -> Problem {
         format!(
             "no source is named `{}`; add [sources.<name>] to the configuration, or correct the URL at the sender",
             shortened(name)
+        ),
+    )
+}
+
+/// Somebody whose address the source's `allow_from` does not name.
+pub(super) fn address_not_allowed(from: IpAddr) -> Problem {
+    Problem::new(
+        StatusCode::FORBIDDEN,
+        "address_not_allowed",
+        "Address not allowed",
+        format!(
+            "the request comes from {from}, which is not in the source's `allow_from`; if that is a proxy of yours, name it in \
+             `server.trusted_proxies`"
         ),
     )
 }

@@ -12,7 +12,11 @@ use http::{StatusCode, Uri};
 use crate::config::{self, Ack, Config};
 use crate::earlier_ids::EarlierIds;
 use crate::handover::HandedSecrets;
+use crate::http::listen::Peer;
+use crate::http::problem::Problem;
 use crate::telemetry::{Metrics, SourceMeter};
+
+use super::refused;
 
 /// How long the store may keep a sender waiting: few wait longer for an answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
@@ -42,8 +46,20 @@ pub struct Source {
     pub(crate) earlier_ids_until: Option<Timestamp>,
     /// Where its sender sees us.
     pub public_url: PublicUrl,
+    /// Where its requests may come from; anywhere without it.
+    pub allow_from: Option<config::AllowFrom>,
     /// Counts.
     pub meter: Arc<SourceMeter>,
+}
+
+impl Source {
+    /// Refuses whoever may not send.
+    pub(super) fn check_peer(&self, peer: Peer) -> Result<(), Problem> {
+        match &self.allow_from {
+            Some(allowed) if !allowed.allows(peer.0) => Err(refused::address_not_allowed(peer.0)),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Where a sender sees us. Only what is configured counts: a `Host` header is the sender's own word.
@@ -97,6 +113,7 @@ impl Sources {
                 (None, Some(base)) => PublicUrl::Service(base.clone()),
                 (None, None) => PublicUrl::Unknown,
             },
+            allow_from: source.allow_from.clone(),
             meter: metrics.source(&source.name),
         });
         sources.collect()
