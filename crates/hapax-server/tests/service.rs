@@ -11,10 +11,13 @@ mod service {
     mod batches;
     mod by_get;
     mod certificate;
+    mod certified;
     mod command_destination;
     mod day;
     mod delivery;
     mod earlier_ids;
+    mod encrypted;
+    mod frames;
     mod handover;
     mod handshakes;
     mod http2;
@@ -25,6 +28,7 @@ mod service {
     mod limits;
     mod pages;
     mod paypal;
+    mod proxied;
     mod reload;
     mod site;
     mod sql_destination;

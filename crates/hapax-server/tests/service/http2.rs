@@ -1,12 +1,8 @@
 //! HTTP/2 by TLS keeps the same limits: several requests share a connection, and none can hold it for ever.
 
-use std::path::PathBuf;
-use std::process::Command;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hapax_server::client::{Tls, Trust};
 use hapax_server::http::{ingest, listen};
 use hapax_server::serve::Tuning;
 use http::{Request, Response, StatusCode};
@@ -20,8 +16,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_rustls::TlsConnector;
 
+use super::certified::Files;
 use super::site::{Site, stripe_headers};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -29,67 +25,15 @@ const SHORT: Duration = Duration::from_millis(200);
 
 type Body = BoxBody<Bytes, std::io::Error>;
 
-/// A certificate that is its own authority.
-struct Files(tempfile::TempDir);
-
-impl Files {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let made = Command::new("openssl")
-            .args([
-                "req",
-                "-x509",
-                "-newkey",
-                "ec",
-                "-pkeyopt",
-                "ec_paramgen_curve:P-256",
-                "-nodes",
-                "-days",
-                "2",
-            ])
-            .args(["-subj", "/CN=localhost", "-keyout", "tls.key", "-out", "tls.crt"])
-            .current_dir(folder.path())
-            .output()
-            .expect("openssl is needed: apt-get install openssl");
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        Self(folder)
-    }
-
-    fn cert(&self) -> PathBuf {
-        self.0.path().join("tls.crt")
-    }
-
-    async fn serve(&self, tuning: Tuning) -> Site {
-        let folder = self.0.path().display();
-        Site::tuned(
-            &format!("[server.tls]\ncert = \"{folder}/tls.crt\"\nkey = \"{folder}/tls.key\"\n"),
-            tuning,
-        )
+/// A connection, and the task that ends with it.
+async fn connect(files: &Files, site: &Site) -> (SendRequest<Body>, JoinHandle<hyper::Result<()>>) {
+    let stream = files.connect(site, "127.0.0.1", "h2").await;
+    let (sender, connection) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .handshake(TokioIo::new(stream))
         .await
-    }
-
-    /// A connection, and the task that ends with it.
-    async fn connect(&self, site: &Site) -> (SendRequest<Body>, JoinHandle<hyper::Result<()>>) {
-        let tls = Tls {
-            trust: Trust::Exactly(self.cert()),
-            identity: None,
-        };
-        let mut config = tls.config().unwrap();
-        config.alpn_protocols = vec![b"h2".to_vec()];
-        let socket = TcpStream::connect(site.server.ingest_address()).await.unwrap();
-        let name = "localhost".try_into().unwrap();
-        let stream = TlsConnector::from(Arc::new(config))
-            .connect(name, socket)
-            .await
-            .unwrap();
-        assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
-        let (sender, connection) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .handshake(TokioIo::new(stream))
-            .await
-            .unwrap();
-        (sender, tokio::spawn(connection))
-    }
+        .unwrap();
+    (sender, tokio::spawn(connection))
 }
 
 fn delivery(id: &str) -> Request<Body> {
@@ -112,7 +56,7 @@ async fn status_of(response: Response<Incoming>) -> String {
 async fn copies_that_share_a_connection_are_one_event() {
     let files = Files::new();
     let site = files.serve(Tuning::default()).await;
-    let (sender, _connection) = files.connect(&site).await;
+    let (sender, _connection) = connect(&files, &site).await;
     let copies = (0..50).map(|_| {
         let mut sender = sender.clone();
         tokio::spawn(async move { status_of(sender.send_request(delivery("evt_1")).await.unwrap()).await })
@@ -133,7 +77,7 @@ async fn a_body_that_stalls_is_refused_alone_and_the_connection_goes_on() {
         ..tuning.ingest
     };
     let site = files.serve(Tuning { ingest, ..tuning }).await;
-    let (mut sender, _connection) = files.connect(&site).await;
+    let (mut sender, _connection) = connect(&files, &site).await;
     let first = futures_util::stream::once(async { Ok(Frame::data(Bytes::from_static(b"{"))) });
     let never = futures_util::stream::pending();
     let body = StreamBody::new(futures_util::StreamExt::chain(first, never));
@@ -166,7 +110,7 @@ async fn a_connection_without_requests_or_without_a_handshake_is_closed() {
         ..tuning.listen
     };
     let site = files.serve(Tuning { listen, ..tuning }).await;
-    let (_sender, connection) = files.connect(&site).await;
+    let (_sender, connection) = connect(&files, &site).await;
     let mut silent = TcpStream::connect(site.server.ingest_address()).await.unwrap();
     let mut half = TcpStream::connect(site.server.ingest_address()).await.unwrap();
     // The head of a record that never comes.
@@ -177,7 +121,7 @@ async fn a_connection_without_requests_or_without_a_handshake_is_closed() {
         assert_eq!(half.read(&mut [0]).await.unwrap_or(0), 0);
     };
     timeout(PATIENCE, closed).await.unwrap();
-    let (mut sender, _connection) = files.connect(&site).await;
+    let (mut sender, _connection) = connect(&files, &site).await;
     for status in ["accepted", "duplicate"] {
         assert_eq!(
             status_of(sender.send_request(delivery("evt_1")).await.unwrap()).await,
@@ -190,7 +134,7 @@ async fn a_connection_without_requests_or_without_a_handshake_is_closed() {
 async fn a_service_that_stops_ends_connections_after_their_requests() {
     let files = Files::new();
     let site = files.serve(Tuning::default()).await;
-    let (mut sender, connection) = files.connect(&site).await;
+    let (mut sender, connection) = connect(&files, &site).await;
     for status in ["accepted", "duplicate"] {
         assert_eq!(
             status_of(sender.send_request(delivery("evt_1")).await.unwrap()).await,

@@ -9,9 +9,9 @@ use super::site::{STRIPE, Site, configuration, stripe_headers};
 use super::wire::{PATIENCE, Wire, post, request};
 
 const BODY: &[u8] = br#"{"id":"evt_1"}"#;
-const SHORT: Duration = Duration::from_millis(150);
+pub(super) const SHORT: Duration = Duration::from_millis(150);
 
-fn impatient() -> Tuning {
+pub(super) fn impatient() -> Tuning {
     let tuning = Tuning::default();
     Tuning {
         listen: listen::Limits {
@@ -27,7 +27,7 @@ fn impatient() -> Tuning {
 }
 
 /// A beginning that only its body could complete.
-const UNPROVEN: &str = "POST /in/stripe HTTP/1.1\r\nhost: t\r\nstripe-signature: t=1,v1=00\r\n";
+pub(super) const UNPROVEN: &str = "POST /in/stripe HTTP/1.1\r\nhost: t\r\nstripe-signature: t=1,v1=00\r\n";
 
 async fn still_works(site: &Site) {
     assert_eq!(site.stripe("evt_after").await.json()["status"], "accepted");

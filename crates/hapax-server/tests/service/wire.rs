@@ -10,7 +10,7 @@ use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use hyper::service::service_fn;
 use serde_json::Value;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -63,22 +63,30 @@ impl Reply {
 }
 
 /// A connection that stays open.
-pub(super) struct Wire(TcpStream);
+pub(super) struct Wire(Box<dyn Duplex>);
+
+pub(super) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
 impl Wire {
     pub(super) async fn open(address: SocketAddr) -> Self {
-        Self(TcpStream::connect(address).await.unwrap())
+        Self::over(TcpStream::connect(address).await.unwrap())
+    }
+
+    pub(super) fn over(stream: impl Duplex + 'static) -> Self {
+        Self(Box::new(stream))
     }
 
     /// From another address of this machine, such as 127.0.0.2.
     pub(super) async fn open_from(from: &str, address: SocketAddr) -> Self {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind(format!("{from}:0").parse().unwrap()).unwrap();
-        Self(socket.connect(address).await.unwrap())
+        Self::over(socket.connect(address).await.unwrap())
     }
 
     pub(super) async fn say(&mut self, bytes: &[u8]) {
         self.0.write_all(bytes).await.unwrap();
+        self.0.flush().await.unwrap();
     }
 
     /// Says it again and again, until the other side has had enough.

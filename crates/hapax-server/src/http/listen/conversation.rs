@@ -116,7 +116,7 @@ impl Client {
         let Shared { front, requests, .. } = &*self.shared;
         let is_proxied = || front.proxies.counted(Peer(self.address)).is_none();
         if is_http2 || is_proxied() {
-            return requests.enter(front.proxies.counted(peer)).map(Some);
+            return requests.enter(Some(peer)).map(Some);
         }
         Ok(None)
     }

@@ -31,7 +31,7 @@ impl TrustedProxies {
         self.0.store(Arc::new(networks));
     }
 
-    /// Whose limits count: nobody's where it is a proxy, which speaks for many.
+    /// Whose connection it is: nobody's where it is a proxy's, which speaks for many.
     pub(super) fn counted(&self, peer: Peer) -> Option<Peer> {
         (!is_among(&self.0.load(), peer.0)).then_some(peer)
     }
