@@ -8,6 +8,7 @@ mod certificate;
 mod commands;
 mod files;
 mod forged_address;
+mod http2;
 mod keys;
 mod outbox_targets;
 mod postgres_tls;

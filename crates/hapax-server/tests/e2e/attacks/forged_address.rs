@@ -77,7 +77,7 @@ async fn an_address_in_a_header_counts_only_from_a_trusted_proxy() {
         }
     }
     report::write(
-        "forged address",
+        "forged-address",
         &format!("{} ways to claim an allowed address, twice each", forged.len()),
         &format!("{let_in} let in"),
     );
