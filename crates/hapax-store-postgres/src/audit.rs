@@ -22,7 +22,10 @@ const SELECT: &str = "
 
 const HEAD: &str = "SELECT place FROM hapax.audit_head";
 
-const LOCK_HEAD: &str = "SELECT place FROM hapax.audit_head FOR UPDATE";
+// Makes the row where it is not there, and locks it.
+const LOCK_HEAD: &str = "
+    INSERT INTO hapax.audit_head (one, place) VALUES (true, ''::bytea)
+    ON CONFLICT (one) DO UPDATE SET one = excluded.one RETURNING place";
 
 const PUT_HEAD: &str = "UPDATE hapax.audit_head SET place = $1::bytea";
 

@@ -2,5 +2,4 @@
 ALTER TABLE hapax.audit ADD COLUMN link bytea;
 
 -- The last entry of the chain: its number and its hash. One row, which is locked by whoever adds an entry.
-CREATE TABLE hapax.audit_head (place bytea NOT NULL);
-INSERT INTO hapax.audit_head (place) VALUES ('');
+CREATE TABLE hapax.audit_head (one boolean PRIMARY KEY CHECK (one), place bytea NOT NULL);
