@@ -11,6 +11,7 @@ use crate::bench::{Maker, accept, open};
 const BACK: &str = "
     DROP TABLE hapax.views, hapax.traffic, hapax.indexed_fields, hapax.noted, hapax.indexed, hapax.alerts, hapax.owners;
     DROP INDEX hapax.places_turn;
+    DROP TABLE hapax.audit_head; ALTER TABLE hapax.audit DROP COLUMN link;
     UPDATE hapax.meta SET value = 2 WHERE key = 'schema_version';";
 
 #[tokio::test(flavor = "multi_thread")]

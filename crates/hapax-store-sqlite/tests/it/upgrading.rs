@@ -12,6 +12,7 @@ const BACK: &str = "
     DROP INDEX outcomes_why; DROP INDEX events_kind;
     DROP TABLE views; DROP TABLE traffic; DROP TABLE indexed_fields; DROP TABLE noted; DROP TABLE indexed;
     DROP TABLE alerts; DROP INDEX work_turn; ALTER TABLE events DROP COLUMN no;
+    DROP TABLE audit_head; ALTER TABLE audit DROP COLUMN link;
     PRAGMA user_version = 2;";
 
 #[tokio::test]
