@@ -35,10 +35,10 @@ async fn a_client_that_holds_requests_open_takes_only_its_own_share() {
     let mut held = Vec::new();
     for _ in 0..CLIENTS_MAX {
         let mut wire = Wire::open(site.server.ingest_address()).await;
-        let head = format!(
+        let beginning = format!(
             "{UNPROVEN}x-forwarded-for: 203.0.113.7\r\nexpect: 100-continue\r\ncontent-length: 100\r\n\r\n"
         );
-        wire.say(head.as_bytes()).await;
+        wire.say(beginning.as_bytes()).await;
         // Its body is waited for, so it is counted.
         assert_eq!(wire.hear().await.status, 100);
         held.push(wire);
