@@ -35,7 +35,7 @@ use crate::destination::http::Lookup;
 use crate::destination::http::client::{Client, TlsError};
 use crate::destination::{Destinations, SetupError, routing, targets};
 use crate::earlier_ids::EarlierIds;
-use crate::http::admin::{self, AdminState, Phase, Readiness, Settings};
+use crate::http::admin::{self, AdminState, IdentityProvider, Phase, Readiness, Settings};
 use crate::http::ingest::keys::KeyFetcher;
 use crate::http::ingest::{self, Ingest, Sources};
 use crate::http::listen::{self, BindError};
@@ -194,7 +194,8 @@ impl Server {
             started_at,
         )
         .with_outboxes(Arc::clone(&outboxes))
-        .with_alerts(Arc::clone(&alerts));
+        .with_alerts(Arc::clone(&alerts))
+        .with_identity_provider(IdentityProvider::new(client.clone()));
         let ingest_limits = listen::Limits {
             keep_alive: config.server.keep_alive,
             ..tuning.listen

@@ -1,8 +1,10 @@
 //! Every key of `hapax.toml`, in one table: what the reader accepts is what the reference page shows.
 
 mod limits;
+mod oidc;
 
 pub use limits::LIMITS;
+pub use oidc::OIDC;
 
 /// One key.
 #[derive(Debug)]
@@ -153,6 +155,12 @@ pub static SERVER: Table = Table {
             "networks",
             NONE,
             "The proxies in front, such as `[\"10.0.0.0/8\"]`; up to 64. Only where a connection comes from one of them is the client's address taken from `X-Forwarded-For` or `Forwarded`.",
+        ),
+        key(
+            "oidc",
+            "table",
+            NONE,
+            "Sign-in to the dashboard at an identity provider; see `[server.oidc]`.",
         ),
     ],
 };
@@ -753,12 +761,13 @@ pub static ADMIN_TLS: Table = Table {
 };
 
 /// Every table, in the order of the reference page.
-pub static ALL: [&Table; 16] = [
+pub static ALL: [&Table; 17] = [
     &SERVER,
     &LIMITS,
     &TOKEN,
     &TLS,
     &ADMIN_TLS,
+    &OIDC,
     &STORE,
     &SOURCE,
     &VERIFY,

@@ -253,19 +253,26 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
 
     /// A table of secrets, by name.
     pub(super) fn secrets_by_name(&mut self, name: &str) -> Vec<(String, Secret)> {
+        let references = self.texts_by_name(name).into_iter();
+        references
+            .filter_map(|(path, key, reference)| Some((key, self.report.secret(&path, &reference)?)))
+            .collect()
+    }
+
+    /// A table of texts: the path, the name and the text of each.
+    pub(super) fn texts_by_name(&mut self, name: &str) -> Vec<(String, String, String)> {
         let table = self.table(name).and_then(|value| value.get_ref().as_table());
         let path = self.path(name);
-        let mut secrets = Vec::new();
+        let mut texts = Vec::new();
         for (key, value) in table.into_iter().flatten() {
             let key: &str = key.get_ref();
             let full = join(&path, key);
             let place = self.report.place_of(&value.span());
             self.report.locate(&full, place);
-            let reference = self.text_of(&full, value);
-            let secret = reference.and_then(|reference| self.report.secret(&full, &reference));
-            secrets.extend(secret.map(|secret| (key.to_owned(), secret)));
+            let text = self.text_of(&full, value);
+            texts.extend(text.map(|text| (full, key.to_owned(), text)));
         }
-        secrets
+        texts
     }
 
     /// A share of all: a number from 0 to 1.

@@ -8,6 +8,7 @@ use hapax_core::Secret;
 
 use super::limits::{self, Limits};
 use super::network::{self, Network};
+use super::oidc::{self, Oidc};
 use super::section::Section;
 use super::size::{format_size, parse_size};
 use super::store_url::StoreUrl;
@@ -58,6 +59,8 @@ pub struct Server {
     pub admin_tls: Option<Tls>,
     /// Proxies that are believed when they say whom they speak for.
     pub trusted_proxies: Vec<Network>,
+    /// How people sign in to the dashboard without a token.
+    pub oidc: Option<Oidc>,
 }
 
 /// A shorter token can be guessed.
@@ -103,6 +106,7 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
     let limits = limits::read(&mut section);
     let (tls, admin_tls) = tls::read(&mut section, admin_listen);
     let trusted_proxies = network::read(&mut section, "trusted_proxies", TRUSTED_PROXIES_MAX);
+    let oidc = oidc::read(&mut section);
     if same_socket(listen, admin_listen) {
         section.problem(
             "admin_listen",
@@ -127,6 +131,7 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
         tls,
         admin_tls,
         trusted_proxies,
+        oidc,
     }
 }
 

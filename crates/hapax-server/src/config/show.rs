@@ -11,8 +11,8 @@ use super::duration::format_duration;
 use super::http_url::shown_url;
 use super::size::format_size;
 use super::{
-    Ack, Config, Destination, Events, Kind, Network, Outbox, Receiver, ReceiverKind, Source, Sql, Statement,
-    Tls, Token, Traces,
+    Ack, Config, Destination, Events, Kind, Network, Oidc, Outbox, Receiver, ReceiverKind, Source, Sql,
+    Statement, Tls, Token, Traces,
 };
 use crate::alerts::{Rule, Unit};
 
@@ -82,6 +82,7 @@ impl Config {
             path: "server.limits".to_owned(),
             values: self.server.limits.shown(),
         });
+        sections.extend(self.server.oidc.iter().map(|oidc| self.oidc_values(oidc)));
         sections.push(Shown {
             path: "store".to_owned(),
             values: vec![("url", self.store.url.to_string().into())],
@@ -157,6 +158,15 @@ impl Config {
             values.insert("sources".to_owned(), Value::Array(names.collect()));
         }
         Value::Table(values)
+    }
+
+    fn oidc_values(&self, oidc: &Oidc) -> Shown {
+        let path = "server.oidc".to_owned();
+        let mut values = oidc.shown();
+        if oidc.client_secret.is_some() {
+            values.push(("client_secret", self.hidden(&format!("{path}.client_secret"))));
+        }
+        Shown { path, values }
     }
 
     fn source_values(&self, name: &str, source: &Source) -> Shown {

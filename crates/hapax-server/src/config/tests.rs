@@ -4,6 +4,7 @@ mod alerts;
 mod checks;
 mod destinations;
 mod limits;
+mod oidc;
 mod overlay;
 mod reading;
 mod secrets;
@@ -137,6 +138,18 @@ key = "/etc/hapax/tls.key"
 cert = "/etc/hapax/admin.crt"
 key = "/etc/hapax/admin.key"
 client_ca = "/etc/hapax/clients.crt"
+
+[server.oidc]
+issuer = "https://login.example.com/"
+discovery_url = "https://login.internal/.well-known/openid-configuration"
+ca = "company.pem"
+client_id = "hapax"
+client_secret = "env:SIGNING"
+dashboard_url = "https://hapax.example.com/"
+scopes = ["groups"]
+role_claim = "/resource_access/hapax/roles"
+roles = { platform = "admin", "on call" = "operate", staff = "read" }
+sources_claim = "hapax_sources"
 "#;
 
 fn environment() -> Environment {

@@ -15,7 +15,8 @@ const TOKENS_MAX: usize = 64;
 const TAKEN: [&str; 2] = ["admin", "local"];
 
 /// What a caller may do; each role may do what those before it may.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Look.
     Read,

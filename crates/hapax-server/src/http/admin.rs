@@ -57,7 +57,7 @@ use http::header::CONTENT_TYPE;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub use access::{Access, NOTE_HEADER};
+pub use access::{Access, IdentityProvider, NOTE_HEADER};
 pub use meter::{Arrivals, Meter};
 pub use readiness::{CheckView, ChecksView, Phase, Readiness, ReadyView};
 pub use state::{AdminState, DestinationSettings, Settings};

@@ -23,6 +23,7 @@ mod logout;
 pub(in crate::http) mod moment;
 pub(in crate::http) mod next;
 pub(in crate::http) mod number;
+mod oidc;
 mod outbox;
 mod overview;
 mod prose;
@@ -69,13 +70,15 @@ fn pages() -> Router<AdminState> {
         .route("/destinations", get(destinations::page))
         .route("/audit", get(audit::page))
         .route("/login", get(login::page))
+        .route("/login/oidc", get(oidc::begin))
+        .route("/login/oidc/callback", get(oidc::callback))
         .route("/api", get(api::page));
     let forms = forms().into_iter();
     forms.fold(pages, |pages, (path, form)| pages.route(path, form))
 }
 
 /// Every path that takes a form. Each has a line in the table of rights.
-pub(in crate::http) fn forms() -> [(&'static str, MethodRouter<AdminState>); 17] {
+pub(in crate::http) fn forms() -> [(&'static str, MethodRouter<AdminState>); 18] {
     [
         ("/events/{id}/replay", post(event::replay)),
         ("/events/{id}/conflicts/{hash}/release", post(event::release)),
@@ -92,6 +95,7 @@ pub(in crate::http) fn forms() -> [(&'static str, MethodRouter<AdminState>); 17]
         ("/views", post(views::save)),
         ("/views/delete", post(views::delete)),
         ("/logout", post(logout::sign_out)),
+        ("/logout/oidc", post(oidc::log_out)),
         ("/theme", post(theme::choose)),
         ("/login", post(login::sign_in)),
     ]

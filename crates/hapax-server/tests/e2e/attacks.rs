@@ -14,4 +14,5 @@ mod outbox_targets;
 mod postgres_tls;
 mod report;
 mod same_body;
+mod sign_in;
 mod stored_secrets;

@@ -9,5 +9,6 @@ mod outbox;
 mod pictures;
 mod plain;
 mod safe;
+mod sign_in;
 mod site;
 mod tail;

@@ -32,5 +32,6 @@ mod redaction;
 mod redis;
 mod replicas;
 mod shutdown;
+mod sign_in;
 mod store_trouble;
 mod tls;

@@ -115,7 +115,7 @@ const INGEST: [(&str, u16, &str); 26] = [
 ];
 
 /// What the admin API answers besides 2xx and the codes above.
-const ADMIN: [(&str, u16, &str); 26] = [
+const ADMIN: [(&str, u16, &str); 30] = [
     (
         "unauthorized",
         401,
@@ -141,6 +141,26 @@ const ADMIN: [(&str, u16, &str); 26] = [
         "stale_form",
         403,
         "A form of the dashboard was not made by a page of this session.",
+    ),
+    (
+        "sign_in_stale",
+        400,
+        "A sign-in at the identity provider came back too late, or to another browser.",
+    ),
+    (
+        "sign_in_refused",
+        403,
+        "The identity provider ended the sign-in, or its answer is not believed.",
+    ),
+    (
+        "no_role",
+        403,
+        "The identity provider knows the user, and no claim of theirs gives access.",
+    ),
+    (
+        "identity_provider_unavailable",
+        503,
+        "The identity provider does not answer, or not as `[server.oidc]` says.",
     ),
     (
         "too_many_attempts",

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::config::keys::{
-    ADMIN_TLS, ALERTS, ALL, BACKOFF, DESTINATION, LIMITS, OUTBOX, PARAM, RECEIVER, REDIS, SERVER, SOURCE,
-    STORE, TLS, TOKEN, TRACES,
+    ADMIN_TLS, ALERTS, ALL, BACKOFF, DESTINATION, LIMITS, OIDC, OUTBOX, PARAM, RECEIVER, REDIS, SERVER,
+    SOURCE, STORE, TLS, TOKEN, TRACES,
 };
 
 #[test]
@@ -182,6 +182,7 @@ fn the_reader_asks_for_exactly_the_keys_of_the_table() {
         &TOKEN,
         &TLS,
         &ADMIN_TLS,
+        &OIDC,
         &STORE,
         &SOURCE,
         &REDIS,
@@ -198,7 +199,7 @@ fn the_reader_asks_for_exactly_the_keys_of_the_table() {
     }
     assert_eq!(
         ALL.len(),
-        16,
+        17,
         "`verify` is read by the verifier, and compared with its keys elsewhere"
     );
 }

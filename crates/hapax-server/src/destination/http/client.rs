@@ -12,6 +12,7 @@ use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, RootCertStore};
 
 use super::connector::GuardedConnector;
@@ -61,6 +62,15 @@ impl Client {
     /// A client for TLS alone, that believes these authorities and no others.
     pub(crate) fn with_roots(lookup: Lookup, roots: RootCertStore) -> Result<Self, TlsError> {
         Self::trusting(roots, lookup, Schemes::HttpsOnly)
+    }
+
+    /// The same with more authorities, and connections of its own.
+    pub(crate) fn trusting_also(&self, authorities: Vec<CertificateDer<'static>>) -> Result<Self, TlsError> {
+        let mut roots: RootCertStore = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
+        for authority in authorities {
+            roots.add(authority)?;
+        }
+        Self::trusting(roots, self.lookup.clone(), self.schemes)
     }
 
     fn trusting(roots: RootCertStore, lookup: Lookup, schemes: Schemes) -> Result<Self, TlsError> {

@@ -1,4 +1,5 @@
-//! Who may use the admin port: whoever has a token, or a session that one opened; without one, only this machine.
+//! Who may use the admin port: whoever has a token, or a session that one or an identity provider opened; without a
+//! token, only this machine.
 //!
 //! [`guard`] stands before the API, `dashboard::wrap` before the pages; both put a [`Caller`] into the request, whose
 //! role is looked up in the one table of `rights`, and whose sources [`Narrowed`] narrows the service to.
@@ -14,6 +15,7 @@
 mod backoff;
 mod caller;
 mod gate;
+mod oidc;
 mod origin;
 mod rights;
 mod session;
@@ -22,6 +24,7 @@ mod token;
 mod visible;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::middleware::Next;
@@ -32,11 +35,13 @@ use http::{Extensions, HeaderMap, Method};
 
 use super::fault::{Answer, Fault};
 use super::state::AdminState;
-use crate::config::{Role, Token};
+use crate::config::{Oidc, Role, Token};
 use crate::http::listen::Peer;
 
 pub(in crate::http) use caller::{Caller, checked_note};
 pub(in crate::http) use gate::Gate;
+pub use oidc::IdentityProvider;
+pub(in crate::http) use oidc::{ATTEMPT_LIFE_SECONDS, Attempt, Returned};
 pub(in crate::http) use origin::{check_origin, is_from_https};
 pub(in crate::http) use rights::{Right, right_for};
 pub(in crate::http) use session::{COOKIE_NAME, SESSION_LIFE, Session, cookie};
@@ -57,6 +62,8 @@ pub struct Access {
     tokens: Vec<Token>,
     /// The admin address.
     pub(crate) listen: SocketAddr,
+    /// How people sign in without a token.
+    oidc: Option<Arc<Oidc>>,
 }
 
 /// The middleware in front of every path under `/api/v1`.
@@ -108,7 +115,20 @@ impl Access {
         Self {
             tokens: admin.into_iter().chain(tokens).collect(),
             listen,
+            oidc: None,
         }
+    }
+
+    /// With an identity provider, where people may sign in.
+    #[must_use]
+    pub fn with_oidc(mut self, oidc: Option<Oidc>) -> Self {
+        self.oidc = oidc.map(Arc::new);
+        self
+    }
+
+    /// How people sign in without a token, if they can.
+    pub(in crate::http) const fn oidc(&self) -> Option<&Arc<Oidc>> {
+        self.oidc.as_ref()
     }
 
     /// Whether nobody on this machine needs a token.
@@ -152,8 +172,6 @@ impl Access {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use hapax_core::SystemClock;
     use hapax_store_sqlite::{Options, SqliteStore};
 

@@ -93,6 +93,49 @@ impl Fault {
         ))
     }
 
+    /// Somebody who came back from the identity provider with nothing to come back to.
+    pub(in crate::http) fn sign_in_stale() -> Self {
+        Self(Problem::new(
+            StatusCode::BAD_REQUEST,
+            "sign_in_stale",
+            "This sign-in is over",
+            "it was begun more than ten minutes ago, in another browser, or another one was begun in this browser since; \
+             go to /login and sign in again",
+        ))
+    }
+
+    /// An answer of the identity provider that is not believed.
+    pub(in crate::http) fn sign_in_refused(detail: impl Into<String>) -> Self {
+        Self(Problem::new(
+            StatusCode::FORBIDDEN,
+            "sign_in_refused",
+            "You were not signed in",
+            detail,
+        ))
+    }
+
+    /// Somebody whom the identity provider knows, and who may do nothing here.
+    pub(in crate::http) fn no_role(who: &str, claim: &str, values: &str, missing: &str) -> Self {
+        let detail = format!(
+            "you are `{who}`, and nothing in your claim `{claim}` {missing}; it has {values}. Ask whoever runs this \
+             service, or your identity provider, to give you access, and sign in again"
+        );
+        let status = StatusCode::FORBIDDEN;
+        Self(Problem::new(status, "no_role", "You have no access here", detail))
+    }
+
+    /// The identity provider does not answer, or not as it should.
+    pub(in crate::http) fn provider_unavailable(detail: impl Into<String>) -> Self {
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        let problem = Problem::new(
+            status,
+            "identity_provider_unavailable",
+            "The identity provider cannot be used",
+            detail,
+        );
+        Self(problem.retry_after(RETRY_AFTER))
+    }
+
     /// A form without the proof that it came from a page of ours.
     pub(in crate::http) fn stale_form() -> Self {
         Self(Problem::new(

@@ -16,7 +16,8 @@ impl From<&Config> for Settings {
                 config.server.admin_token.clone(),
                 config.server.tokens.clone(),
                 config.server.admin_listen,
-            ),
+            )
+            .with_oidc(config.server.oidc.clone()),
             sources: config
                 .sources
                 .values()

@@ -10,7 +10,7 @@ use hapax_verify::catalogue::Provider;
 use hapax_verify::{Options, Recipe};
 use tokio::sync::Semaphore;
 
-use super::access::{Access, Gate, VisibleSources};
+use super::access::{Access, Gate, IdentityProvider, VisibleSources};
 use super::fault::{Fault, Missing};
 use super::meter::{Meter, StoreCounts};
 use super::readiness::Readiness;
@@ -45,6 +45,8 @@ pub struct AdminState {
     pub(in crate::http) outboxes: Option<Arc<Outboxes>>,
     /// What is alerted on.
     pub(in crate::http) alerts: Option<Arc<Alerts>>,
+    /// Where people sign in without a token, if anywhere.
+    pub(in crate::http) identity_provider: Option<Arc<IdentityProvider>>,
 }
 
 impl AdminState {
@@ -59,6 +61,13 @@ impl AdminState {
     #[must_use]
     pub(crate) fn with_alerts(mut self, alerts: Arc<Alerts>) -> Self {
         self.alerts = Some(alerts);
+        self
+    }
+
+    /// With a way to ask the identity provider.
+    #[must_use]
+    pub fn with_identity_provider(mut self, provider: IdentityProvider) -> Self {
+        self.identity_provider = Some(Arc::new(provider));
         self
     }
 
@@ -83,6 +92,7 @@ impl AdminState {
             visible: VisibleSources::All,
             outboxes: None,
             alerts: None,
+            identity_provider: None,
         }
     }
 }

@@ -1,7 +1,8 @@
-//! `/login`: a token for a session.
+//! `/login`: a token for a session, or the way to the identity provider.
 
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
+use form_urlencoded::byte_serialize;
 use http::header::SET_COOKIE;
 use http::{Extensions, HeaderMap, StatusCode};
 use maud::html;
@@ -29,6 +30,7 @@ pub(super) struct Asked {
 
 /// The form. Who is signed in already goes on.
 pub(super) async fn page(
+    State(state): State<AdminState>,
     viewer: Result<Viewer, Response>,
     headers: HeaderMap,
     Query(asked): Query<Asked>,
@@ -37,11 +39,8 @@ pub(super) async fn page(
         return Redirect::to(local(&asked.next)).into_response();
     }
     let said = Done::of(Some(&format!("done={}", asked.done)));
-    show(
-        Theme::of(&headers),
-        &asked.next,
-        said.map_or(Said::Nothing, |done| Said::Done(done.words())),
-    )
+    let said = said.map_or(Said::Nothing, |done| Said::Done(done.words()));
+    show(&state, Theme::of(&headers), &asked.next, said)
 }
 
 /// Takes the token. A wrong one shows the form again and says so.
@@ -67,18 +66,21 @@ pub(super) async fn sign_in(
     let value = match signed_in {
         Ok(value) => value,
         Err(fault) if fault.status() == StatusCode::UNAUTHORIZED => {
-            let again = show(Theme::of(&headers), next, Said::WrongToken);
+            let again = show(&state, Theme::of(&headers), next, Said::WrongToken);
             return Ok((StatusCode::UNAUTHORIZED, again).into_response());
         }
         Err(fault) => return Err(fault),
     };
     let is_encrypted = extensions.get::<Encrypted>().is_some() || is_from_https(&headers);
     let secure = if is_encrypted { "; Secure" } else { "" };
-    let cookie = format!(
-        "{COOKIE_NAME}={value}; Path=/; Max-Age={}; HttpOnly; SameSite=Strict{secure}",
-        SESSION_LIFE.as_secs()
-    );
+    let cookie = session_cookie(&value, secure);
     Ok(([(SET_COOKIE, cookie)], Redirect::to(next)).into_response())
+}
+
+/// The cookie of a session; `secure` is `; Secure` where the dashboard is opened over TLS.
+pub(super) fn session_cookie(value: &str, secure: &str) -> String {
+    let life_seconds = SESSION_LIFE.as_secs();
+    format!("{COOKIE_NAME}={value}; Path=/; Max-Age={life_seconds}; HttpOnly; SameSite=Strict{secure}")
 }
 
 /// What the form says above its fields.
@@ -89,7 +91,9 @@ enum Said {
     WrongToken,
 }
 
-fn show(theme: Theme, next: &str, said: Said) -> Response {
+fn show(state: &AdminState, theme: Theme, next: &str, said: Said) -> Response {
+    let has_provider = state.settings.load().access.oidc().is_some();
+    let provider: String = byte_serialize(local(next).as_bytes()).collect();
     let content = html! {
         @match said {
             Said::Nothing => {},
@@ -98,6 +102,11 @@ fn show(theme: Theme, next: &str, said: Said) -> Response {
                 "This is not a token of this service. The admin token is " code { "server.admin_token" }
                 " in its configuration; the others are in " code { "[[server.tokens]]" } "."
             },
+        }
+        @if has_provider {
+            p class="card" {
+                a class="button primary" href={ "/login/oidc?next=" (provider) } { "Sign in with single sign-on" }
+            }
         }
         form class="card stack" method="post" action="/login" {
             input type="hidden" name="next" value=(local(next));

@@ -5,6 +5,7 @@ use hapax_core::store::Actor;
 use http::request::Parts;
 use http::{HeaderMap, Method};
 
+use super::oidc::User;
 use super::rights::{Reach, right_for};
 use super::still::Credential;
 use super::visible::VisibleSources;
@@ -15,6 +16,8 @@ use crate::http::admin::state::AdminState;
 
 /// What the audit trail calls whoever needs no token.
 const LOCAL: &str = "local";
+/// What stands before the id of somebody from the identity provider: no token has a name with it.
+const OIDC_PREFIX: &str = "oidc:";
 
 /// Somebody who was let in.
 #[derive(Clone, Debug)]
@@ -38,6 +41,19 @@ impl Caller {
             role: token.role,
             visible: token.sources.clone().into(),
             credential: Credential::Token(token.token.clone()),
+        }
+    }
+
+    /// Somebody who signed in at the identity provider.
+    pub(super) fn of_user(user: &User, credential: Credential) -> Self {
+        Self {
+            actor: Actor {
+                name: format!("{OIDC_PREFIX}{}", user.subject),
+                note: user.note.clone(),
+            },
+            role: user.role,
+            visible: user.sources.clone().into(),
+            credential,
         }
     }
 

@@ -9,8 +9,9 @@ use tokio::time::Instant;
 
 use super::Access;
 use super::backoff::{Backoff, Refused};
+use super::oidc::{LoggedOut, User};
 use super::session::{self, COOKIE_NAME, Opened, cookie, form_token};
-use crate::config::Token;
+use crate::config::{Oidc, Token};
 use crate::http::admin::fault::{Answer, Fault};
 
 /// The memory of the door. It is this process's own: another replica does not know of it.
@@ -54,6 +55,28 @@ impl Gate {
         Ok(cookie)
     }
 
+    /// A new session for whoever the identity provider says this is; its cookie's value.
+    pub(in crate::http) async fn admit_user(
+        &self,
+        oidc: &Oidc,
+        store: &dyn Backend,
+        user: User,
+    ) -> Answer<String> {
+        let cookie = hex::encode(random());
+        session::open_for(store, &cookie, oidc, user, SystemClock::default().now()).await?;
+        Ok(cookie)
+    }
+
+    /// Ends the sessions that the identity provider has ended.
+    pub(in crate::http) async fn end_sessions(
+        &self,
+        oidc: &Oidc,
+        store: &dyn Backend,
+        logged_out: &LoggedOut,
+    ) -> Answer<()> {
+        session::end_of(store, oidc, logged_out).await
+    }
+
     /// The session of a request.
     pub(in crate::http) async fn session(
         &self,
@@ -73,7 +96,7 @@ impl Gate {
     }
 }
 
-fn random() -> [u8; 32] {
+pub(super) fn random() -> [u8; 32] {
     let mut bytes = [0; 32];
     // The library's generator does not fail once the process runs; zeroes here would be guessed, so nothing goes on.
     if rand::fill(&mut bytes).is_err() {

@@ -34,12 +34,13 @@ const fn right(role: Role, reach: Reach) -> Right {
 }
 
 /// Method, path, what it takes. Paths of the API begin after `/api/v1`.
-const RIGHTS: [(&str, &str, Right); 29] = [
+const RIGHTS: [(&str, &str, Right); 30] = [
     // What operators did is not kept by source.
     ("GET", "/audit", right(Role::Read, Reach::Whole)),
     ("GET", "/audit/verify", right(Role::Read, Reach::Whole)),
     ("POST", "/login", READ),
     ("POST", "/logout", READ),
+    ("POST", "/logout/oidc", READ),
     ("POST", "/theme", READ),
     ("POST", "/events/{id}/replay", OPERATE),
     ("POST", "/events/{id}/conflicts/{hash}/release", OPERATE),

@@ -15,9 +15,10 @@ use http::HeaderMap;
 use http::header::COOKIE;
 use serde::{Deserialize, Serialize};
 
+use super::oidc::{LoggedOut, User};
 use super::still::Credential;
 use super::{Access, Caller};
-use crate::config::Token;
+use crate::config::{Oidc, Token};
 use crate::http::admin::fault::Answer;
 
 /// The cookie.
@@ -39,17 +40,37 @@ const TOKEN_USE: &[u8] = b"hapax session 2";
 /// What the store keeps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Kept {
-    /// The name of the token that opened it.
-    token: String,
-    /// The token's value under a key made of the cookie: a token that is changed ends its sessions, and who reads the
-    /// store can guess neither.
-    proof: String,
-    /// What was typed at the login.
-    note: String,
+    /// Who opened it.
+    opener: Opener,
     /// When it was last seen, to the minute.
     seen_at: Timestamp,
     /// When it ends, whatever happens.
     expires_at: Timestamp,
+}
+
+/// Who opened a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Opener {
+    /// Somebody with a token.
+    Token {
+        /// Its name.
+        name: String,
+        /// Its value under a key made of the cookie: a token that is changed ends its sessions, and who reads the store
+        /// can guess neither.
+        proof: String,
+        /// What was typed at the login.
+        note: String,
+    },
+    /// Somebody who signed in at the identity provider.
+    User {
+        /// The provider.
+        issuer: String,
+        /// What `[server.oidc]` was like: other settings may give another role, and end the session.
+        fingerprint: String,
+        /// Who, and what the provider said of them at that moment.
+        user: User,
+    },
 }
 
 /// Names one session.
@@ -58,7 +79,7 @@ pub(in crate::http) struct Session {
     /// The SHA-256 of its cookie.
     key: String,
     /// Whose it is.
-    token: String,
+    opener: Opener,
 }
 
 /// A session that is valid.
@@ -80,18 +101,41 @@ pub(super) async fn open(
     note: String,
     now: Timestamp,
 ) -> Answer<()> {
-    make_room(store, now).await?;
-    let kept = Kept {
-        token: token.name.clone(),
+    let opener = Opener::Token {
+        name: token.name.clone(),
         proof: hex::encode(proof(cookie, token)),
         note,
+    };
+    keep(store, cookie, opener, now).await
+}
+
+/// Keeps a new session for whoever signed in at the identity provider.
+pub(super) async fn open_for(
+    store: &dyn Backend,
+    cookie: &str,
+    oidc: &Oidc,
+    user: User,
+    now: Timestamp,
+) -> Answer<()> {
+    let opener = Opener::User {
+        issuer: oidc.issuer.clone(),
+        fingerprint: oidc.fingerprint(),
+        user,
+    };
+    keep(store, cookie, opener, now).await
+}
+
+async fn keep(store: &dyn Backend, cookie: &str, opener: Opener, now: Timestamp) -> Answer<()> {
+    make_room(store, now).await?;
+    let kept = Kept {
+        opener,
         seen_at: now,
         expires_at: now.plus(SESSION_LIFE),
     };
     Ok(store.put_source_state(kept.state(&key(cookie))).await?)
 }
 
-/// The session of a cookie, unless it is over, or its token is not what it was. It is in use now.
+/// The session of a cookie, unless it is over, or what opened it is not what it was. It is in use now.
 pub(super) async fn find(
     access: &Access,
     store: &dyn Backend,
@@ -117,7 +161,7 @@ pub(super) async fn find(
         csrf: form_token(&hmac::Key::new(hmac::HMAC_SHA256, cookie.as_bytes()), b"session"),
         session: Session {
             key,
-            token: kept.token,
+            opener: kept.opener,
         },
     }))
 }
@@ -134,12 +178,8 @@ pub(super) async fn look(
     let Some(kept) = kept.filter(|kept| kept.is_open(now)) else {
         return Ok(None);
     };
-    let token = access.token_named(&kept.token);
-    Ok(token.filter(|token| kept.is_of(token, cookie)).map(|token| {
-        let mut caller = Caller::of(token, kept.note.clone());
-        caller.credential = Credential::Session(Secret::new(cookie));
-        (kept, caller)
-    }))
+    let caller = kept.opener.caller(access, cookie);
+    Ok(caller.map(|caller| (kept, caller)))
 }
 
 impl Session {
@@ -149,25 +189,75 @@ impl Session {
         Ok(())
     }
 
-    /// Ends every session of the token that opened this one.
+    /// Ends every session of the token, or of the user, that opened this one.
     pub(in crate::http) async fn end_all(&self, store: &dyn Backend) -> Answer<()> {
-        for (key, kept) in all(store).await? {
-            if kept.token == self.token {
-                store.take_source_state(&kept_as(), &key, None).await?;
+        end_where(store, |opener| opener.is_same(&self.opener)).await
+    }
+}
+
+/// Ends the sessions that the identity provider has ended: one of its own, or all of a user.
+pub(super) async fn end_of(store: &dyn Backend, oidc: &Oidc, logged_out: &LoggedOut) -> Answer<()> {
+    end_where(store, |opener| match opener {
+        Opener::Token { .. } => false,
+        Opener::User { issuer, user, .. } => *issuer == oidc.issuer && user.is_logged_out(logged_out),
+    })
+    .await
+}
+
+async fn end_where(store: &dyn Backend, ends: impl Fn(&Opener) -> bool) -> Answer<()> {
+    for (key, kept) in all(store).await? {
+        if ends(&kept.opener) {
+            store.take_source_state(&kept_as(), &key, None).await?;
+        }
+    }
+    Ok(())
+}
+
+impl Opener {
+    /// Who that is now; none if the token, or what `[server.oidc]` says, has changed since.
+    fn caller(&self, access: &Access, cookie: &str) -> Option<Caller> {
+        let credential = Credential::Session(Secret::new(cookie));
+        match self {
+            Self::Token { name, proof, note } => {
+                let known = hex::decode(proof).unwrap_or_default();
+                let is_same = |token: &&Token| {
+                    verify_slices_are_equal(self::proof(cookie, token).as_ref(), &known).is_ok()
+                };
+                let token = access.token_named(name).filter(is_same)?;
+                Some(Caller {
+                    credential,
+                    ..Caller::of(token, note.clone())
+                })
+            }
+            Self::User {
+                fingerprint, user, ..
+            } => {
+                access.oidc().filter(|oidc| oidc.fingerprint() == *fingerprint)?;
+                Some(Caller::of_user(user, credential))
             }
         }
-        Ok(())
+    }
+
+    /// Whether both are the same token, or the same user.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Token { name: one, .. }, Self::Token { name: other, .. }) => one == other,
+            (
+                Self::User { issuer, user, .. },
+                Self::User {
+                    issuer: at,
+                    user: other,
+                    ..
+                },
+            ) => issuer == at && user.subject == other.subject,
+            (Self::Token { .. } | Self::User { .. }, _) => false,
+        }
     }
 }
 
 impl Kept {
     fn is_open(&self, now: Timestamp) -> bool {
         now < self.expires_at && now < self.seen_at.plus(IDLE_LIFE)
-    }
-
-    fn is_of(&self, token: &Token, cookie: &str) -> bool {
-        let known = hex::decode(&self.proof).unwrap_or_default();
-        verify_slices_are_equal(proof(cookie, token).as_ref(), &known).is_ok()
     }
 
     fn state(&self, key: &str) -> SourceState {
@@ -319,6 +409,84 @@ mod tests {
         first.session.end_all(&store).await.unwrap();
         assert_eq!(who(&store, &access, "b", NOON).await, None);
         assert!(who(&store, &access, "c", NOON).await.is_some());
+    }
+
+    fn oidc(role: Role) -> Oidc {
+        let text = format!(
+            "[server]\nadmin_token = \"0123456789abcdef\"\n[server.oidc]\nissuer = \"https://login.example.com\"\n\
+             client_id = \"hapax\"\ndashboard_url = \"https://hapax.example.com\"\nrole_claim = \"groups\"\n\
+             roles = {{ staff = \"{}\" }}\n",
+            role.as_str()
+        );
+        let path = std::path::Path::new("hapax.toml");
+        let config = crate::config::parse(&text, path, &crate::config::Environment::with([]), &[]);
+        config.unwrap().server.oidc.unwrap()
+    }
+
+    fn user(subject: &str, sid: &str) -> User {
+        User {
+            subject: subject.to_owned(),
+            sid: Some(sid.to_owned()),
+            note: "ada@example.com".to_owned(),
+            role: Role::Operate,
+            sources: Some([SourceName::from("stripe")].into()),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_user_has_what_the_provider_said_until_the_settings_change() {
+        let (_folder, store) = store();
+        let settings = oidc(Role::Operate);
+        open_for(&store, "a", &settings, user("ada", "1"), NOON)
+            .await
+            .unwrap();
+        let access = access("secret").with_oidc(Some(settings));
+        let caller = find(&access, &store, "a", NOON).await.unwrap().unwrap().caller;
+        assert_eq!(
+            (caller.actor.name.as_str(), caller.actor.note.as_str()),
+            ("oidc:ada", "ada@example.com")
+        );
+        assert_eq!(caller.role, Role::Operate);
+        assert!(caller.visible.sees("stripe") && !caller.visible.sees("github"));
+        for other in [None, Some(oidc(Role::Read))] {
+            assert_eq!(
+                who(&store, &access.clone().with_oidc(other), "a", NOON).await,
+                None
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_logout_of_the_provider_ends_the_session_that_it_names_or_all_of_the_user() {
+        let settings = oidc(Role::Operate);
+        let of = |sid: Option<&str>, subject: Option<&str>| LoggedOut {
+            sid: sid.map(str::to_owned),
+            subject: subject.map(str::to_owned),
+        };
+        for (logged_out, left) in [
+            (of(Some("1"), Some("ada")), "bc"),
+            (of(Some("1"), None), "bc"),
+            (of(Some("1"), Some("bob")), "abc"),
+            (of(Some("9"), Some("ada")), "abc"),
+            (of(None, Some("ada")), "c"),
+            (of(None, None), "abc"),
+        ] {
+            let (_folder, store) = store();
+            for (cookie, subject, sid) in [("a", "ada", "1"), ("b", "ada", "2"), ("c", "bob", "3")] {
+                open_for(&store, cookie, &settings, user(subject, sid), NOON)
+                    .await
+                    .unwrap();
+            }
+            end_of(&store, &settings, &logged_out).await.unwrap();
+            let access = access("secret").with_oidc(Some(settings.clone()));
+            let mut open = String::new();
+            for cookie in ["a", "b", "c"] {
+                if who(&store, &access, cookie, NOON).await.is_some() {
+                    open.push_str(cookie);
+                }
+            }
+            assert_eq!(open, left, "{logged_out:?}");
+        }
     }
 
     #[tokio::test]
