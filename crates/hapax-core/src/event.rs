@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::identity::is_set_aside;
-use crate::store::IndexedValue;
+use crate::store::{BodyNote, IndexedValue};
 use crate::{
-    BodyHash, ContentHash, ErrorClass, Headers, Identity, Key, NewDelivery, Random, SourceName, Timestamp,
+    BodyHash, ContentHash, ErrorClass, Headers, Identity, Key, NewDelivery, Random, Scope, SourceName,
+    Timestamp,
 };
 
 /// Hapax's own id of an accepted event: a version 7 UUID.
@@ -174,8 +175,22 @@ pub struct NewEvent {
     pub indexed: Vec<IndexedValue>,
     /// The work it makes, one for each destination that wants it.
     pub deliveries: Vec<NewDelivery>,
-    /// Whether its work is held where its body came before under another id ([`crate::store::Store::accept`]).
-    pub holds_same_body: bool,
+    /// The body that it claims, by scope and hash: its work is held where that came before under another id
+    /// ([`crate::store::Store::accept`]).
+    pub claimed_body: Option<(Scope, BodyHash)>,
+}
+
+impl NewEvent {
+    /// What is to be remembered of the body that it claims.
+    pub fn body_claim(&self) -> Option<BodyNote> {
+        let (scope, raw_hash) = self.claimed_body.clone()?;
+        Some(BodyNote {
+            scope,
+            raw_hash,
+            id: self.id,
+            until: self.ledger_until,
+        })
+    }
 }
 
 /// An event as the store keeps it.

@@ -16,6 +16,8 @@ mod body_term;
 mod erase;
 mod error;
 mod query;
+mod reseal;
+mod sealed;
 mod traffic;
 mod transfer;
 
@@ -39,6 +41,10 @@ pub use error::Error;
 pub use query::{
     AttemptView, Backlog, ConflictView, Copies, Counts, Cursor, DeadGroup, DeliveryView, DuplicateTally,
     EventPage, EventQuery, EventRecord, EventSummary, Has, LedgerCount, ListOrder,
+};
+pub use reseal::Resealed;
+pub use sealed::{
+    KEYRING_NAME, ReadStored, SEALED_EXTRA_BYTES, SEALED_MARK, StoredBodies, is_sealed, plain_body_bytes,
 };
 pub use traffic::{Durations, NotASpan, Redelivered, Span, Subject, Traffic, TrafficRow};
 pub use transfer::{
@@ -70,7 +76,7 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// A delivery with `hand_over` is stored running, with a token, its first attempt counted.
     ///
-    /// An event with `holds_same_body` claims its body, too. Where the body is another identity's in its scope, the event
+    /// An event with `claimed_body` claims its body, too. Where the body is another identity's in its scope, the event
     /// is new but held: it is flagged as the same body as that one, and each of its deliveries is dead with
     /// [`crate::ErrorClass::SameBody`] from the start, in no lane's way, until [`ReplayMode::Held`] releases it. Of any
     /// number of concurrent `accept`s of one body under several identities, one at most is not held. The claim lasts as

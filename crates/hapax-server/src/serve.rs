@@ -7,6 +7,7 @@
 //! ```
 
 mod alerts;
+mod encryption;
 mod files;
 mod listener;
 mod reload;
@@ -45,7 +46,7 @@ use crate::telemetry::{Metrics, Tracer, Watch};
 
 use listener::Listener;
 pub use run::run;
-pub use store::{OpenStore, StoreError};
+pub use store::{Kind, OpenStore, StoreError};
 use tls::Fronts;
 pub use tuning::Tuning;
 
@@ -105,6 +106,7 @@ pub struct Server {
     readiness: Readiness,
     clock: Arc<dyn Clock>,
     traffic: traffic::Writer,
+    reencryption: Option<encryption::Reencryption>,
     alerts: Arc<Alerts>,
     judge: alerts::Judge,
     tracer: Tracer,
@@ -195,7 +197,8 @@ impl Server {
         )
         .with_outboxes(Arc::clone(&outboxes))
         .with_alerts(Arc::clone(&alerts))
-        .with_identity_provider(IdentityProvider::new(client.clone()));
+        .with_identity_provider(IdentityProvider::new(client.clone()))
+        .with_encryption(store.sealed().cloned());
         let ingest_limits = listen::Limits {
             keep_alive: config.server.keep_alive,
             ..tuning.listen
@@ -218,6 +221,9 @@ impl Server {
         })?;
         outboxes.reconfigure(&config);
         let traffic = traffic::Writer::start(store.backend(), Arc::clone(&metrics));
+        let reencryption = store.sealed().map(|sealed| {
+            encryption::Reencryption::start(Arc::clone(sealed), Arc::clone(&metrics), Arc::clone(&clock))
+        });
         let judge = alerts::Judge::start(Arc::clone(&alerts));
         readiness.enter(Phase::Serving);
         Ok(Self {
@@ -232,6 +238,7 @@ impl Server {
             readiness,
             clock,
             traffic,
+            reencryption,
             alerts,
             judge,
             tracer,
@@ -283,6 +290,9 @@ impl Server {
         self.judge.stop().await;
         self.admin_listener.stop().await;
         self.traffic.stop().await;
+        if let Some(reencryption) = self.reencryption {
+            reencryption.stop().await;
+        }
         if let Some(exporting) = self.exporting {
             exporting.stop().await;
         }

@@ -3,6 +3,7 @@
 mod alerts;
 mod bodies;
 pub mod catalogue;
+mod encryption;
 mod exemplar;
 mod exposition;
 mod families;

@@ -115,7 +115,7 @@ impl Bench {
             ledger_until: now.plus(3_600 * SECOND),
             indexed: Vec::new(),
             deliveries: vec![NewDelivery::to("http")],
-            holds_same_body: false,
+            claimed_body: None,
         }
     }
 }

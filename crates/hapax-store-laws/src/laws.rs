@@ -32,6 +32,7 @@ pub mod replay;
 pub mod replay_reach;
 pub mod requests;
 pub mod rescue;
+pub mod resealing;
 pub mod same_body;
 pub mod searching;
 pub mod source_states;

@@ -37,13 +37,16 @@
 pub mod bench;
 pub mod clock;
 pub mod laws;
+pub mod marks;
 pub mod model;
 pub mod property;
 mod registry;
+mod sealed;
 pub mod subject;
 
 pub use bench::Bench;
 pub use clock::ManualClock;
 pub use model::MemoryStore;
 pub use registry::{CHECKS, LAWS};
+pub use sealed::{SealedSubject, re_encrypt, turn_on_and_rotate};
 pub use subject::{Subject, check};

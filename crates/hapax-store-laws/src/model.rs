@@ -13,6 +13,7 @@ mod look;
 mod operations;
 mod purge;
 mod replay;
+mod reseal;
 mod restart;
 mod state;
 mod store;

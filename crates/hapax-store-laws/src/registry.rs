@@ -346,6 +346,13 @@ registry! {
         an_erased_event_is_never_replayed,
         a_lane_goes_on_without_an_erased_event,
     }
+    resealing {
+        rows_get_another_form_and_nothing_else_changes,
+        a_row_that_has_changed_since_stays_as_it_is,
+        what_is_gone_is_not_resealed,
+        a_renamed_body_is_still_claimed,
+        a_body_that_is_known_by_its_new_name_loses_the_old_one,
+    }
     dead_groups {
         dead_letters_are_grouped_by_destination_and_error,
         only_what_is_dead_now_is_in_a_group,

@@ -139,7 +139,7 @@ fn bodies_of<'e>(
     winners: &[(&'e NewEvent, Generation)],
     fates: &HashMap<Key, Fate>,
 ) -> Vec<(&'e NewEvent, Option<Uuid>)> {
-    let claimed = winners.iter().filter(|(event, _)| event.holds_same_body);
+    let claimed = winners.iter().filter(|(event, _)| event.claimed_body.is_some());
     claimed
         .map(|(event, _)| match fates.get(&event.key) {
             Some(Fate::New { last, .. }) => (*event, *last),

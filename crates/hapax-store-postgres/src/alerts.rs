@@ -1,6 +1,6 @@
 //! What is known of alerts: small values by name, swapped.
 
-use hapax_core::store::{ALERTS_MAX, AlertState};
+use hapax_core::store::{ALERTS_MAX, AlertState, KEYRING_NAME};
 
 use crate::bind::bind;
 use crate::failure::Failure;
@@ -9,7 +9,7 @@ use crate::session::Session;
 // Two replicas that raise alerts at once count one after the other.
 const LOCK: &str = "LOCK TABLE hapax.alerts IN SHARE ROW EXCLUSIVE MODE";
 
-const COUNT: &str = "SELECT count(*) FROM hapax.alerts";
+const COUNT: &str = "SELECT count(*) FROM hapax.alerts WHERE name <> $1::text";
 
 const SELECT_ONE: &str = "SELECT name FROM hapax.alerts WHERE name = $1::text";
 
@@ -63,7 +63,7 @@ pub(crate) async fn list(session: &Session) -> Result<Vec<AlertState>, Failure> 
 
 async fn insert(session: &Session, name: &str, value: &[u8]) -> Result<bool, Failure> {
     session.execute(LOCK, &[]).await?;
-    let kept: i64 = session.one(COUNT, &[]).await?.try_get(0)?;
+    let kept: i64 = session.one(COUNT, bind![KEYRING_NAME]).await?.try_get(0)?;
     if kept >= ALERTS_MAX as i64 {
         return Ok(false);
     }

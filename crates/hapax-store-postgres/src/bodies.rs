@@ -4,20 +4,25 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use hapax_core::store::{Binding, BodyNote};
-use hapax_core::{Key, NewEvent};
+use hapax_core::{BodyHash, Key, NewEvent, Scope};
 use uuid::Uuid;
 
 use crate::batch::Batch;
 use crate::failure::Failure;
-use crate::rows::{bucket_by, bucket_of, uuid_of};
+use crate::rows::{bucket_by, bucket_of, hash_at, id_at, time_at, uuid_of};
 use crate::session::Session;
 
 const INSERT: &str = "
     INSERT INTO hapax.bodies {sorted rows} ON CONFLICT (bucket, scope, raw_hash) DO NOTHING";
 
 const FIRST: &str = "
-    SELECT b.scope, b.raw_hash, b.id
+    SELECT b.scope, b.raw_hash, b.id, b.until
     FROM {n} JOIN hapax.bodies b ON b.bucket = {bucket} AND b.scope = n.scope AND b.raw_hash = n.raw_hash";
+
+const FORGET: &str = "
+    DELETE FROM hapax.bodies AS b USING {n}
+    WHERE b.bucket = {bucket} AND b.scope = n.scope AND b.raw_hash = n.raw_hash AND b.id = n.id
+    RETURNING b.scope, b.raw_hash";
 
 const STORED: &str = "SELECT e.id FROM {n} JOIN hapax.events e ON e.bucket = {bucket} AND e.id = n.id";
 
@@ -62,9 +67,11 @@ pub(crate) async fn claim(
     session: &Session,
     events: &[(&NewEvent, Option<Uuid>)],
 ) -> Result<HashSet<Key>, Failure> {
-    let notes: Vec<BodyNote> = events.iter().map(|(event, _)| BodyNote::of(event)).collect();
+    let claims = events.iter();
+    let claims = claims.filter_map(|(event, last)| Some((event.key, *last, event.body_claim()?)));
+    let claims: Vec<(Key, Option<Uuid>, BodyNote)> = claims.collect();
     let mut firsts: BTreeMap<Name<'_>, &BodyNote> = BTreeMap::new();
-    for note in &notes {
+    for (.., note) in &claims {
         firsts.entry(name(note)).or_insert(note);
     }
     if firsts.is_empty() {
@@ -72,7 +79,7 @@ pub(crate) async fn claim(
     }
     let known = keep(session, &firsts).await?;
     let (mut held, mut flags, mut passed) = (HashSet::new(), BTreeMap::new(), BTreeMap::new());
-    for ((event, last), note) in events.iter().zip(&notes) {
+    for (key, last, note) in &claims {
         let (_, scope, hash) = name(note);
         // One that is neither kept nor found was purged just now: the whole is tried again.
         let first = known
@@ -80,9 +87,9 @@ pub(crate) async fn claim(
             .ok_or(Failure::Moved)?;
         if Some(*first) == *last {
             passed.insert(name(note), note);
-        } else if *first != uuid_of(event.id) {
-            flags.insert((bucket_of(event.id), uuid_of(event.id)), *first);
-            held.insert(event.key);
+        } else if *first != uuid_of(note.id) {
+            flags.insert((bucket_of(note.id), uuid_of(note.id)), *first);
+            held.insert(*key);
         }
     }
     session.write(PASS_ON, &bodies(&passed)).await?;
@@ -97,6 +104,46 @@ pub(crate) async fn bind(session: &Session, binding: &Binding) -> Result<bool, F
     let known = keep(session, &BTreeMap::from([(name(&note), &note)])).await?;
     session.commit().await?;
     Ok(known.into_values().next() == Some(uuid_of(note.id)))
+}
+
+/// Those of these bodies that are remembered.
+pub(crate) async fn remembered(
+    session: &Session,
+    bodies: &[(Scope, BodyHash)],
+) -> Result<Vec<BodyNote>, Failure> {
+    let named = || bodies.iter().map(|(scope, hash)| bucket(scope, hash));
+    let batch = Batch::in_buckets(named().map(|(bucket, ..)| bucket))
+        .column("scope", named().map(|(_, scope, _)| scope))
+        .column("raw_hash", named().map(|(.., hash)| hash));
+    let rows = session.over(FIRST, &batch).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(BodyNote {
+                scope: row.try_get::<_, &str>(0)?.into(),
+                raw_hash: hash_at(row, 1)?,
+                id: id_at(row, 2)?,
+                until: time_at(row, 3)?,
+            })
+        })
+        .collect()
+}
+
+/// Gives notes other names, in a transaction: those that are still the same event's. Where a new name is known already, the
+/// old one goes.
+pub(crate) async fn rename(session: &Session, notes: &[(&BodyNote, &BodyNote)]) -> Result<(), Failure> {
+    let before: BTreeMap<Name<'_>, &BodyNote> =
+        notes.iter().map(|(before, _)| (name(before), *before)).collect();
+    let rows = session.over(FORGET, &bodies(&before)).await?;
+    let mut gone = HashSet::new();
+    for row in &rows {
+        gone.insert((row.try_get::<_, String>(0)?, row.try_get::<_, Vec<u8>>(1)?));
+    }
+    let after = notes.iter().filter(|(before, _)| {
+        let (_, scope, hash) = name(before);
+        gone.contains(&(scope.to_owned(), hash.to_vec()))
+    });
+    let after: BTreeMap<Name<'_>, &BodyNote> = after.map(|(_, after)| (name(after), *after)).collect();
+    session.write(INSERT, &bodies(&after)).await
 }
 
 /// Keeps the notes of bodies that are not known yet; for each body the id that is kept.
@@ -147,6 +194,10 @@ fn ids(flags: &BTreeMap<(i16, Uuid), Uuid>) -> Batch<'static> {
 type Name<'n> = (i16, &'n str, &'n [u8]);
 
 fn name(note: &BodyNote) -> Name<'_> {
-    let (scope, hash) = (note.scope.as_str(), &note.raw_hash.as_bytes()[..]);
+    bucket(&note.scope, &note.raw_hash)
+}
+
+fn bucket<'n>(scope: &'n Scope, hash: &'n BodyHash) -> Name<'n> {
+    let (scope, hash) = (scope.as_str(), &hash.as_bytes()[..]);
     (bucket_by(&[scope.as_bytes(), hash]), scope, hash)
 }

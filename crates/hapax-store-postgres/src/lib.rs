@@ -52,6 +52,7 @@ mod probe;
 mod purge;
 mod replay;
 mod rescue;
+mod reseal;
 mod rows;
 mod schema;
 mod session;

@@ -5,13 +5,13 @@ use futures_util::FutureExt;
 use hapax_core::store::{
     AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, Cursor, DeadGroup,
     DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error, IndexedField,
-    Pause, ReplayJob, ReplayJobId, SavedView, SourceState, Span, TrafficRow, Unfinished, Variant,
+    Pause, ReplayJob, ReplayJobId, Resealed, SavedView, SourceState, Span, TrafficRow, Unfinished, Variant,
 };
-use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, SourceName, Timestamp};
+use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, Scope, SourceName, Timestamp};
 
 use crate::{
     PostgresStore, alerts, audit, bodies, conflicts, dead, duplicates, erase, indexed, jobs, pauses, probe,
-    source_state, traffic, views,
+    reseal, source_state, traffic, views,
 };
 
 #[async_trait]
@@ -244,6 +244,13 @@ impl Operations for PostgresStore {
             .await
     }
 
+    async fn remembered(&self, bodies: Vec<(Scope, BodyHash)>) -> Result<Vec<BodyNote>, Error> {
+        self.search(bodies, |session, bodies| {
+            bodies::remembered(session, bodies).boxed()
+        })
+        .await
+    }
+
     async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {
         self.search((first, raw_hash), |session, name| {
             conflicts::conflict(session, name).boxed()
@@ -256,5 +263,10 @@ impl Operations for PostgresStore {
             conflicts::mark_released(session, input).boxed()
         })
         .await
+    }
+
+    async fn reseal(&self, rows: Vec<Resealed>) -> Result<(), Error> {
+        self.keep_up(rows, |session, rows| reseal::reseal(session, rows).boxed())
+            .await
     }
 }

@@ -40,6 +40,8 @@ mod refusals;
 mod replaying;
 #[path = "it/replicas.rs"]
 mod replicas;
+#[path = "it/sealed.rs"]
+mod sealed;
 #[path = "it/upgrading.rs"]
 mod upgrading;
 #[path = "it/vacuuming.rs"]

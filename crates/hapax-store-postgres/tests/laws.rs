@@ -15,3 +15,17 @@ use subject::{Layout, PostgresSubject};
 hapax_store_laws::laws!(PostgresSubject::new(Layout::Plain(Arc::new(
     Server::shared().unwrap()
 ))));
+
+/// The same behind keys.
+mod sealed {
+    use std::sync::Arc;
+
+    use hapax_store_laws::SealedSubject;
+    use hapax_test_postgres::Server;
+
+    use super::subject::{Layout, PostgresSubject};
+
+    hapax_store_laws::laws!(SealedSubject::new(PostgresSubject::new(Layout::Plain(Arc::new(
+        Server::shared().unwrap()
+    )))));
+}

@@ -38,14 +38,14 @@ pub(crate) async fn accept(
         .map(|request| request.events.iter().map(|_| None).collect())
         .collect();
     let events = requests.iter().flat_map(|request| &request.events);
-    let claiming = events.filter(|event| event.holds_same_body).collect();
-    let bodies = bodies::claim(link, claiming).await;
+    let claims = events.filter_map(|event| Some((event.key, event.body_claim()?)));
+    let bodies = bodies::claim(link, claims.collect()).await;
     let mut by_shard: BTreeMap<Shard, Vec<(Seat, Candidate)>> = BTreeMap::new();
     for (place, request) in requests.into_iter().enumerate() {
         for (number, event) in request.events.into_iter().enumerate() {
             let body = match &bodies {
                 Ok(bodies) => bodies.get(&event.id),
-                Err(failure) if event.holds_same_body => {
+                Err(failure) if event.claimed_body.is_some() => {
                     answers[place][number] = Some(Err(shared(failure)));
                     continue;
                 }
@@ -74,7 +74,7 @@ pub(crate) async fn accept(
         if let (Outcome::Claimed(new, claimed), Ok(bodies)) = (&outcome, &bodies)
             && let Some(id) = claimed.stored_as(new.event.id)
         {
-            bodies::name_claim(link, bodies.get(&new.event.id), &new.event, id).await;
+            bodies::name_claim(link, bodies.get(&new.event.id), id).await;
         }
         answers[seat.0][seat.1] = Some(settle(link, outcome).await);
     }

@@ -1,6 +1,6 @@
 //! What is known of alerts: small values by name, swapped, in the first shard.
 
-use hapax_core::store::{ALERTS_MAX, AlertState};
+use hapax_core::store::{ALERTS_MAX, AlertState, KEYRING_NAME};
 
 use crate::failure::{Failure, damaged};
 use crate::link::Link;
@@ -26,11 +26,12 @@ pub(crate) async fn swap(
         let commands = vec![
             Command::new("HGET", ALERTS).arg(name),
             Command::new("HLEN", ALERTS),
+            Command::new("HEXISTS", ALERTS).arg(KEYRING_NAME),
             Command::new("HGET", VERSION.0).arg(VERSION.1),
         ];
         let mut snapshot = link.read_and_take(HOME, commands, 1).await?;
         let found = reply::optional_bytes(snapshot.next()?)?;
-        let kept = reply::number(snapshot.next()?)?;
+        let kept = reply::number(snapshot.next()?)? - reply::number(snapshot.next()?)?;
         let version = reply::optional_bytes(snapshot.next()?)?.unwrap_or_default();
         let is_new = before.is_none() && after.is_some();
         if found != before || is_new && kept >= ALERTS_MAX as u64 {

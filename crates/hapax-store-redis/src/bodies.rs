@@ -20,7 +20,7 @@ use crate::shards::Shard;
 use crate::snapshot::{Change, Command, Made, Room};
 use crate::spread::by_shard;
 
-pub(crate) use claim::{BodyClaim, claim, name as name_claim};
+pub(crate) use claim::{BodyClaim, claim, name as name_claim, rename};
 
 /// Bodies by the time when they may be forgotten.
 const EXPIRING: &str = "X";
@@ -110,6 +110,26 @@ async fn first(link: &Link, shard: Shard, note: &BodyNote) -> Result<Option<Even
     };
     let first = read(&note.scope, note.raw_hash.as_bytes(), &value)?.id;
     Ok(Some(first).filter(|first| *first != note.id))
+}
+
+/// Those of these bodies that are remembered.
+pub(crate) async fn remembered(
+    link: &Link,
+    bodies: Vec<(Scope, BodyHash)>,
+) -> Result<Vec<BodyNote>, Failure> {
+    let mut notes = Vec::new();
+    for (shard, bodies) in by_shard(bodies, |(_, hash)| shard_of(link, *hash)) {
+        let commands = bodies
+            .iter()
+            .map(|(_, (scope, hash))| Command::new("HGET", key(scope, *hash)).arg(*hash.as_bytes()));
+        let mut snapshot = link.read(shard, commands.collect()).await?;
+        for (_, (scope, hash)) in bodies {
+            if let Some(value) = reply::optional_bytes(snapshot.next()?)? {
+                notes.push(read(&scope, hash.as_bytes(), &value)?);
+            }
+        }
+    }
+    Ok(notes)
 }
 
 /// Flags an event that is still stored, once.

@@ -240,7 +240,8 @@ pub(crate) fn conflict_field(hash: BodyHash) -> Vec<u8> {
     [b"c", &hash.as_bytes()[..]].concat()
 }
 
-fn attempt(name: &[u8], value: &[u8]) -> Result<AttemptView, Failure> {
+/// An attempt from its field, without the letter of its kind.
+pub(crate) fn attempt(name: &[u8], value: &[u8]) -> Result<AttemptView, Failure> {
     let (token, rest) = split(name)?;
     let (to, generation) = split(rest)?;
     let attempt: Attempt = serde_json::from_slice(value).map_err(|_| damaged("an attempt"))?;

@@ -51,6 +51,7 @@ mod purge;
 mod replay;
 mod reply;
 mod rescue;
+mod reseal;
 mod script;
 mod shards;
 mod snapshot;

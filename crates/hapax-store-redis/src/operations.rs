@@ -4,13 +4,13 @@ use async_trait::async_trait;
 use hapax_core::store::{
     AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, Cursor, DeadGroup,
     DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error, IndexedField,
-    Pause, ReplayJob, ReplayJobId, SavedView, SourceState, Span, TrafficRow, Unfinished, Variant,
+    Pause, ReplayJob, ReplayJobId, Resealed, SavedView, SourceState, Span, TrafficRow, Unfinished, Variant,
 };
-use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, SourceName, Timestamp};
+use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, Scope, SourceName, Timestamp};
 
 use crate::{
     RedisStore, alerts, audit, bodies, conflicts, dead, duplicates, erase, indexed, jobs, pauses, probe,
-    source_state, traffic, views,
+    reseal, source_state, traffic, views,
 };
 
 #[async_trait]
@@ -221,6 +221,11 @@ impl Operations for RedisStore {
             .await
     }
 
+    async fn remembered(&self, bodies: Vec<(Scope, BodyHash)>) -> Result<Vec<BodyNote>, Error> {
+        self.run_aside(|link, _| async move { bodies::remembered(&link, bodies).await })
+            .await
+    }
+
     async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {
         self.run_aside(|link, _| async move { conflicts::conflict(&link, first, raw_hash).await })
             .await
@@ -228,6 +233,11 @@ impl Operations for RedisStore {
 
     async fn mark_released(&self, first: EventId, raw_hash: BodyHash, event: EventId) -> Result<(), Error> {
         self.run_aside(|link, _| async move { conflicts::mark_released(&link, first, raw_hash, event).await })
+            .await
+    }
+
+    async fn reseal(&self, rows: Vec<Resealed>) -> Result<(), Error> {
+        self.run_aside(|link, _| async move { reseal::reseal(&link, rows).await })
             .await
     }
 }

@@ -28,3 +28,5 @@ mod purging;
 mod replicas;
 #[path = "it/reserved.rs"]
 mod reserved;
+#[path = "it/sealed.rs"]
+mod sealed;

@@ -10,3 +10,12 @@ mod subject;
 use subject::RedisSubject;
 
 hapax_store_laws::laws!(RedisSubject::one_server());
+
+/// The same behind keys.
+mod sealed {
+    use hapax_store_laws::SealedSubject;
+
+    use super::subject::RedisSubject;
+
+    hapax_store_laws::laws!(SealedSubject::new(RedisSubject::one_server()));
+}

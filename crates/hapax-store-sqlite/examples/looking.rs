@@ -67,7 +67,7 @@ impl Maker {
             batch: None,
             ledger_until: now.plus(Duration::from_secs(30 * 86_400)),
             deliveries: to.map(NewDelivery::to).into_iter().collect(),
-            holds_same_body: false,
+            claimed_body: None,
         }
     }
 }

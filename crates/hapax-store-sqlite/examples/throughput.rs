@@ -62,7 +62,7 @@ impl Maker {
                 Work::None => Vec::new(),
                 Work::OneDelivery => vec![NewDelivery::to("sink")],
             },
-            holds_same_body: false,
+            claimed_body: None,
         }
     }
 }

@@ -132,7 +132,10 @@ fn store(
 ) -> Result<Claim, Failure> {
     let no = desk.number()?;
     let seq = append(desk, event, scope, generation, now, Some(no))?;
-    let is_held = event.holds_same_body && bodies::claim(desk, event, last)?;
+    let is_held = match event.body_claim() {
+        Some(note) => bodies::claim(desk, &note, last)?,
+        None => false,
+    };
     let mut tokens = Vec::with_capacity(event.deliveries.len());
     for delivery in &event.deliveries {
         tokens.push(if is_held {

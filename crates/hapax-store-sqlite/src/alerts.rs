@@ -1,6 +1,6 @@
 //! What is known of alerts: small values by name, swapped.
 
-use hapax_core::store::{ALERTS_MAX, AlertState};
+use hapax_core::store::{ALERTS_MAX, AlertState, KEYRING_NAME};
 use rusqlite::OptionalExtension;
 
 use crate::desk::Desk;
@@ -53,7 +53,7 @@ pub(crate) fn list(desk: &mut ReadDesk) -> Result<Vec<AlertState>, Failure> {
 fn is_full(desk: &Desk<'_>) -> Result<bool, Failure> {
     let kept: i64 = desk
         .connection
-        .prepare_cached("SELECT count(*) FROM alerts")?
-        .query_row([], |row| row.get(0))?;
+        .prepare_cached("SELECT count(*) FROM alerts WHERE name <> ?1")?
+        .query_row([KEYRING_NAME], |row| row.get(0))?;
     Ok(kept >= ALERTS_MAX as i64)
 }

@@ -2,12 +2,13 @@
 //! brings it. Names that are bound to a body are kept with them.
 
 use hapax_core::store::{Binding, BodyNote};
-use hapax_core::{EventId, NewEvent};
+use hapax_core::{BodyHash, EventId, Scope};
 use rusqlite::OptionalExtension;
 
 use crate::desk::{Desk, find_event};
 use crate::failure::Failure;
-use crate::rows::id_at;
+use crate::reader::ReadDesk;
+use crate::rows::{id_at, time_at};
 
 /// Remembers the first event of each body and flags the later ones.
 pub(crate) fn note_bodies(desk: &mut Desk<'_>, notes: &[BodyNote]) -> Result<(), Failure> {
@@ -22,14 +23,13 @@ pub(crate) fn note_bodies(desk: &mut Desk<'_>, notes: &[BodyNote]) -> Result<(),
 
 /// Claims the body of a new event, or flags the event as the same body as another; whether it is that.
 /// `last` is the event that had the identity before, whose claim passes on.
-pub(crate) fn claim(desk: &mut Desk<'_>, event: &NewEvent, last: Option<EventId>) -> Result<bool, Failure> {
-    let note = BodyNote::of(event);
-    let first = keep(desk, &note)?;
-    if first == event.id {
+pub(crate) fn claim(desk: &mut Desk<'_>, note: &BodyNote, last: Option<EventId>) -> Result<bool, Failure> {
+    let first = keep(desk, note)?;
+    if first == note.id {
         return Ok(false);
     }
     if Some(first) != last {
-        flag(desk, event.id, first)?;
+        flag(desk, note.id, first)?;
         return Ok(true);
     }
     let scope = desk.intern(note.scope.as_str())?;
@@ -55,6 +55,42 @@ fn flag(desk: &Desk<'_>, id: EventId, earlier: EventId) -> Result<(), Failure> {
 pub(crate) fn bind(desk: &mut Desk<'_>, binding: &Binding) -> Result<bool, Failure> {
     let note = binding.note();
     Ok(keep(desk, &note)? == note.id)
+}
+
+/// Those of these bodies that are remembered.
+pub(crate) fn remembered(
+    desk: &mut ReadDesk,
+    bodies: &[(Scope, BodyHash)],
+) -> Result<Vec<BodyNote>, Failure> {
+    let mut select = desk.connection.prepare_cached(
+        "SELECT b.id, b.until FROM names n JOIN bodies b ON b.scope = n.no WHERE n.name = ?1 AND b.raw_hash = ?2",
+    )?;
+    let mut notes = Vec::new();
+    for (scope, raw_hash) in bodies {
+        let mut rows = select.query((scope.as_str(), raw_hash.as_bytes()))?;
+        if let Some(row) = rows.next()? {
+            notes.push(BodyNote {
+                scope: scope.clone(),
+                raw_hash: *raw_hash,
+                id: id_at(row, 0)?,
+                until: time_at(row, 1)?,
+            });
+        }
+    }
+    Ok(notes)
+}
+
+/// Gives a note another name, if it is still the same event's. Where the new name is known already, the old one goes.
+pub(crate) fn rename(desk: &mut Desk<'_>, before: &BodyNote, after: &BodyNote) -> Result<(), Failure> {
+    let scope = desk.intern(before.scope.as_str())?;
+    let gone = desk
+        .connection
+        .prepare_cached("DELETE FROM bodies WHERE scope = ?1 AND raw_hash = ?2 AND id = ?3")?
+        .execute((scope, before.raw_hash.as_bytes(), before.id.as_bytes()))?;
+    if gone > 0 {
+        keep(desk, after)?;
+    }
+    Ok(())
 }
 
 /// Keeps a note unless there is one already; the id that is kept.

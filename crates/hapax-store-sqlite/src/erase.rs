@@ -23,7 +23,7 @@ pub(crate) fn erase(
 }
 
 /// Has SQLite write zeroes over what is deleted, which costs too much to be done always.
-fn overwrite(desk: &Desk<'_>, is_on: bool) -> Result<(), Failure> {
+pub(crate) fn overwrite(desk: &Desk<'_>, is_on: bool) -> Result<(), Failure> {
     desk.connection.pragma_update(None, "secure_delete", is_on)?;
     Ok(())
 }

@@ -50,6 +50,7 @@ mod queue;
 mod reader;
 mod replay;
 mod rescue;
+mod reseal;
 mod rows;
 mod schema;
 mod source_state;

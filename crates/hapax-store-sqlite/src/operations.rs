@@ -4,13 +4,13 @@ use async_trait::async_trait;
 use hapax_core::store::{
     AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, Cursor, DeadGroup,
     DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error, IndexedField,
-    Pause, ReplayJob, ReplayJobId, SavedView, SourceState, Span, TrafficRow, Unfinished, Variant,
+    Pause, ReplayJob, ReplayJobId, Resealed, SavedView, SourceState, Span, TrafficRow, Unfinished, Variant,
 };
-use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, SourceName, Timestamp};
+use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, Scope, SourceName, Timestamp};
 
 use crate::{
     SqliteStore, alerts, audit, bodies, conflicts, dead, duplicates, erase, indexed, jobs, pauses, probe,
-    source_state, traffic, views,
+    reseal, source_state, traffic, views,
 };
 
 #[async_trait]
@@ -200,6 +200,10 @@ impl Operations for SqliteStore {
         self.write(binding, 1, 0, bodies::bind).await
     }
 
+    async fn remembered(&self, bodies: Vec<(Scope, BodyHash)>) -> Result<Vec<BodyNote>, Error> {
+        self.read(move |desk| bodies::remembered(desk, &bodies)).await
+    }
+
     async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {
         self.read(move |desk| conflicts::conflict(desk, first, raw_hash))
             .await
@@ -208,5 +212,11 @@ impl Operations for SqliteStore {
     async fn mark_released(&self, first: EventId, raw_hash: BodyHash, event: EventId) -> Result<(), Error> {
         self.write((first, raw_hash, event), 1, 0, conflicts::mark_released)
             .await
+    }
+
+    async fn reseal(&self, rows: Vec<Resealed>) -> Result<(), Error> {
+        let bytes = rows.iter().map(Resealed::payload_bytes).sum();
+        let items = rows.len();
+        self.write(rows, items, bytes, reseal::reseal).await
     }
 }

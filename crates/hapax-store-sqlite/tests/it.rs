@@ -20,5 +20,7 @@ mod limits;
 mod log;
 #[path = "it/opening.rs"]
 mod opening;
+#[path = "it/sealed.rs"]
+mod sealed;
 #[path = "it/upgrading.rs"]
 mod upgrading;

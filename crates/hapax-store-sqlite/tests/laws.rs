@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hapax_core::{Backend, Clock, Timestamp};
-use hapax_store_laws::{ManualClock, Subject};
+use hapax_store_laws::{ManualClock, SealedSubject, Subject};
 use hapax_store_sqlite::{Options, SqliteStore};
 use tempfile::TempDir;
 
@@ -60,3 +60,10 @@ impl Subject for SqliteSubject {
 }
 
 hapax_store_laws::laws!(SqliteSubject::new());
+
+/// The same behind keys.
+mod sealed {
+    use super::{SealedSubject, SqliteSubject};
+
+    hapax_store_laws::laws!(SealedSubject::new(SqliteSubject::new()));
+}

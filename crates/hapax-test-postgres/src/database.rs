@@ -3,6 +3,7 @@
 use tokio_postgres::{Client, NoTls};
 
 use crate::ServerError;
+use crate::program::{command, printed, programs};
 
 /// A database. It is dropped with this value.
 #[derive(Debug)]
@@ -35,6 +36,13 @@ impl Database {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// All of it, as `pg_dump` writes it.
+    pub fn dump(&self) -> Result<Vec<u8>, ServerError> {
+        let mut dump = command(&programs()?.join("pg_dump"));
+        dump.arg("--dbname").arg(self.url());
+        printed(&mut dump, "dumping the database")
     }
 
     /// A connection to it, for a test to look and to meddle with.

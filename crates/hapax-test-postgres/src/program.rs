@@ -76,13 +76,18 @@ pub(crate) fn command(program: &Path) -> Command {
 
 /// Runs a command to its end; what it printed is part of the error.
 pub(crate) fn run(command: &mut Command, what: &'static str) -> Result<(), ServerError> {
+    printed(command, what).map(|_| ())
+}
+
+/// The same; what it printed.
+pub(crate) fn printed(command: &mut Command, what: &'static str) -> Result<Vec<u8>, ServerError> {
     let output = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .output()
         .map_err(|source| ServerError::Io { what, source })?;
     if output.status.success() {
-        return Ok(());
+        return Ok(output.stdout);
     }
     let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
     said.push_str(&String::from_utf8_lossy(&output.stderr));

@@ -12,7 +12,7 @@ use crate::{
 
 use super::{
     AuditHead, AuditLink, Cursor, DeadGroup, DeliveryView, DuplicateTally, Erased, Error, EventQuery,
-    ReplayMode, Span, TrafficRow, Unfinished, Variant,
+    ReplayMode, Resealed, Span, TrafficRow, Unfinished, Variant,
 };
 
 /// Pauses, the audit trail, stored jobs, dead letters, and tallies.
@@ -169,11 +169,18 @@ pub trait Operations: Send + Sync + 'static {
     /// answers: of several that bind one name to different bodies, one succeeds.
     async fn bind(&self, binding: Binding) -> Result<bool, Error>;
 
+    /// Those of these bodies that are remembered, by scope and hash, in any order.
+    async fn remembered(&self, bodies: Vec<(Scope, BodyHash)>) -> Result<Vec<BodyNote>, Error>;
+
     /// A quarantined body, to look at or to release.
     async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error>;
 
     /// Marks a quarantined body as released as `event`.
     async fn mark_released(&self, first: EventId, raw_hash: BodyHash, event: EventId) -> Result<(), Error>;
+
+    /// Gives rows another stored form, each by itself, and only where it is still as it was: what has changed since, or
+    /// is gone, stays so. What the rows were is overwritten where the store can do that.
+    async fn reseal(&self, rows: Vec<Resealed>) -> Result<(), Error>;
 }
 
 /// A destination that gets nothing until it is resumed.
@@ -484,6 +491,11 @@ pub struct BodyNote {
 }
 
 impl BodyNote {
+    /// What ends the scope of notes that are names bound to bodies. No source can have such a scope.
+    pub const BINDINGS: &str = " bindings";
+    /// What ends the scope of notes whose hashes are keyed digests.
+    pub const SEALED: &str = " sealed";
+
     /// What is remembered of an event's body.
     pub fn of(event: &NewEvent) -> Self {
         Self {
@@ -515,7 +527,7 @@ impl Binding {
         let mut half = [0; 16];
         half.copy_from_slice(&self.raw_hash.as_bytes()[..16]);
         BodyNote {
-            scope: Scope::from(format!("{} bindings", self.scope)),
+            scope: Scope::from(format!("{}{}", self.scope, BodyNote::BINDINGS)),
             raw_hash: BodyHash::of(self.name.as_bytes()),
             id: EventId::from_bytes(half),
             until: self.until,

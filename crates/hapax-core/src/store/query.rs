@@ -7,7 +7,7 @@ use crate::{
     IdempotencyKey, Scope, SourceName, StoredEvent, Timestamp, Token,
 };
 
-use super::{BodyTerm, ReplayJobId};
+use super::{BodyTerm, IndexedValue, ReplayJobId, StoredBodies};
 
 /// Which events to list. Everything given must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +41,9 @@ pub struct EventQuery {
     /// only events that were accepted with that field indexed.
     #[serde(skip)]
     pub by_index: Option<usize>,
+    /// How stored bodies and indexes are read.
+    #[serde(skip)]
+    pub stored: StoredBodies,
     /// Received at or after.
     pub since: Option<Timestamp>,
     /// Received before.
@@ -86,9 +89,16 @@ pub enum Has {
 }
 
 impl EventQuery {
-    /// Whether a body fits every term.
-    pub fn fits_body(&self, body: &[u8]) -> bool {
-        self.body.iter().all(|term| term.fits(body))
+    /// Whether the body of an event, as it is stored, fits every term.
+    pub fn fits_body(&self, event: EventId, stored: &[u8]) -> bool {
+        let fits = |body: &[u8]| self.body.iter().all(|term| term.fits(body));
+        self.body.is_empty() || self.stored.body(event, stored).is_some_and(|body| fits(&body))
+    }
+
+    /// What to look up in the index, where one is used.
+    pub fn indexed_value(&self) -> Option<IndexedValue> {
+        let term = self.body.get(self.by_index?)?;
+        Some(self.stored.indexed(term))
     }
 
     /// Whether a type fits the query's pattern.

@@ -109,6 +109,8 @@ impl Inner {
         } = keyed;
         let (deliveries, permits) = planned.into_iter().unzip();
         let indexed = IndexedValue::of_body(&arrival.body, &source.route.indexed);
+        let holds = !source.route.id_is_signed && source.route.same_body == SameBody::Hold;
+        let scope = identity.scope.clone();
         let event = NewEvent {
             id: self.ids.next(arrival.received_at, key, &*self.parts.random),
             key,
@@ -126,7 +128,7 @@ impl Inner {
             ledger_until: arrival.received_at.plus(source.route.ledger_window),
             indexed,
             deliveries,
-            holds_same_body: !source.route.id_is_signed && source.route.same_body == SameBody::Hold,
+            claimed_body: holds.then_some((scope, raw_hash)),
         };
         Prepared {
             event,

@@ -107,7 +107,7 @@ impl Inner {
             source,
             permits,
         } = prepared;
-        if !source.route.id_is_signed && !event.holds_same_body {
+        if !source.route.id_is_signed && event.claimed_body.is_none() {
             self.gather.body(BodyNote::of(&event));
         }
         let entry = LedgerEntry {

@@ -245,7 +245,7 @@ async fn left_by_a_dead_process(world: &World, count: u32) {
                 lane: None,
                 hand_over,
             }],
-            holds_same_body: false,
+            claimed_body: None,
         };
         let answers = world
             .store

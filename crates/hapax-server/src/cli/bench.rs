@@ -29,6 +29,7 @@ Examples:
   hapax bench --quick --dashboard
   hapax bench --quick --telemetry
   hapax bench --quick --hostile
+  hapax bench --quick --encryption
   hapax bench --retention --seconds 120
   hapax bench --dir /var/tmp --json > bench.json
   hapax bench --store postgres://localhost/bench --quick
@@ -63,6 +64,10 @@ pub struct Args {
     #[arg(long, conflicts_with = "dashboard")]
     pub telemetry: bool,
 
+    /// Measure encryption instead: new events with and without keys; exit 5 if they keep less than 0.9 of their rate
+    #[arg(long, conflicts_with_all = ["dashboard", "telemetry", "retention"])]
+    pub encryption: bool,
+
     /// Measure retention instead: accepts without purging, and with windows of seconds, so that events expire as fast as they come; exit 5 if purging does not keep pace
     #[arg(long, conflicts_with_all = ["dashboard", "telemetry"])]
     pub retention: bool,
@@ -87,9 +92,12 @@ pub struct Args {
 /// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     refuse_used(args.store.as_ref()).await?;
-    let (dashboard, telemetry, retention, hostile) =
-        (args.dashboard, args.telemetry, args.retention, args.hostile);
+    let (dashboard, telemetry, retention) = (args.dashboard, args.telemetry, args.retention);
+    let (hostile, encryption) = (args.hostile, args.encryption);
     let plan = plan(args)?;
+    if encryption {
+        return measure_encryption(&plan, globals).await;
+    }
     if retention {
         return measure_retention(&plan, globals).await;
     }
@@ -144,6 +152,20 @@ async fn measure_hostile(plan: &bench::Plan, globals: &Globals) -> Result<(), Cl
     match results.standing() {
         bench::hostile::Standing::Kept => Ok(()),
         bench::hostile::Standing::Lost => Err(CliError::silent(Exit::ProblemFound)),
+    }
+}
+
+async fn measure_encryption(plan: &bench::Plan, globals: &Globals) -> Result<(), CliError> {
+    let results = interrupt::guard(bench::encryption::run(plan)).await?;
+    if globals.json {
+        output::json(&results)?;
+    } else {
+        bench::encryption::print(&results)?;
+    }
+    if results.is_reached() {
+        Ok(())
+    } else {
+        Err(CliError::silent(Exit::ProblemFound))
     }
 }
 
@@ -231,6 +253,7 @@ mod tests {
             quick: true,
             dashboard: None,
             telemetry: false,
+            encryption: false,
             retention: false,
             hostile: false,
             preload: None,

@@ -74,7 +74,7 @@ async fn examine(globals: &Globals) -> Vec<Check> {
     checks.extend(network::check(&config));
     checks.push(clock::check(Some(&config.store.url)));
     checks.push(limits::files());
-    checks.extend(store::check(&config.store.url, &service).await);
+    checks.extend(store::check(&config.store, &service, globals).await);
     checks.extend(citus::check(&config.store.url).await);
     checks.extend(redis::check(&config).await);
     checks.extend(disk::check(&config.store.url));

@@ -120,7 +120,7 @@ fn head(providers: &[&Provider]) -> String {
     }
     let hands_over = |provider: &&Provider| provider.handshakes.contains(&Handshake::AsanaSecret);
     if providers.iter().any(hands_over) {
-        head = head.replace("# state_key", "state_key");
+        head = head.replace("# encryption_keys", "encryption_keys");
     }
     head
 }
@@ -166,10 +166,10 @@ admin_listen = "127.0.0.1:8081"        # admin API, /metrics, /healthz, /readyz
 # admin_token = "env:HAPAX_ADMIN_TOKEN"  # needed where admin_listen is not a loopback address
 # body_limit = "5MiB"
 # public_url = "https://hooks.example.com"  # for senders that sign the URL
-# state_key = "env:HAPAX_STATE_KEY"      # for senders that hand their secret over; `openssl rand -hex 32` prints one
 
 [store]
 url = "sqlite:hapax.db"
+# encryption_keys = ["env:HAPAX_ENCRYPTION_KEY"]  # encrypts payloads and secrets; `openssl rand -hex 32` prints one
 "#;
 
 const SOURCE_EXAMPLE: &str = r#"
@@ -240,12 +240,12 @@ mod tests {
                 )
             })
             .collect();
-        let state_key = ("HAPAX_STATE_KEY", "0123456789abcdef0123456789abcdef");
+        let encryption_key = ("HAPAX_ENCRYPTION_KEY", "0123456789abcdef0123456789abcdef");
         let environment = Environment::with(
             secrets
                 .iter()
                 .map(|(name, value)| (name.as_str(), value.as_str()))
-                .chain([state_key]),
+                .chain([encryption_key]),
         );
         for providers in [&all[..], &[]] {
             let config = config::parse(&text(providers), Path::new("hapax.toml"), &environment, &[]).unwrap();

@@ -85,11 +85,11 @@ fn never_on_a_cluster(config: &Config, report: &mut Report<'_>) {
 /// A secret that a sender hands over is stored, and never as it is.
 fn handed_over(config: &Config, report: &mut Report<'_>) {
     for (name, source) in &config.sources {
-        if source.hands_secrets_over() && config.server.state_key.is_none() {
+        if source.hands_secrets_over() && config.store.encryption.is_none() {
             report.problem(
                 &format!("sources.{name}.provider"),
-                "this sender hands its secret over, and the store keeps it encrypted; set `server.state_key`, such as \
-                 \"env:HAPAX_STATE_KEY\" (`openssl rand -hex 32` prints a good one)",
+                "this sender hands its secret over, and the store keeps it encrypted; set `store.encryption_keys`, \
+                 such as [\"env:HAPAX_ENCRYPTION_KEY\"] (`openssl rand -hex 32` prints a good one)",
             );
         }
     }

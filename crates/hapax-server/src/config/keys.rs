@@ -52,6 +52,14 @@ const COMMAND_ENV: Key = key(
     "`command`: which variables of the environment the program is given; it has no others but those that tell it what happened (`HAPAX_…`, `TRACEPARENT`). Variables that this file reads as secrets are refused.",
 );
 
+/// Keys of earlier releases: the table, the key, and what to write instead.
+pub(super) static GONE: [(&str, &str, &str); 1] = [(
+    "[server]",
+    "state_key",
+    "the whole store is encrypted now: write the same secret under `[store]`, as `encryption_keys = \
+     [\"env:HAPAX_STATE_KEY\"]`, and what it has sealed stays readable",
+)];
+
 /// The tables that may stand at the top.
 pub static TOP: Table = Table {
     header: "hapax.toml",
@@ -100,12 +108,6 @@ pub static SERVER: Table = Table {
             "tables",
             NONE,
             "Tokens beside `admin_token`, one `[[server.tokens]]` each; up to 64. Needs `admin_token`.",
-        ),
-        key(
-            "state_key",
-            SECRET,
-            NONE,
-            "What secrets are encrypted with that senders hand over (Asana), before they are stored. The same on every replica, at least 32 characters. Required for such a source.",
         ),
         key(
             "body_limit",
@@ -196,12 +198,20 @@ pub static TOKEN: Table = Table {
 pub static STORE: Table = Table {
     header: "[store]",
     help: "Where events are kept.",
-    keys: &[key(
-        "url",
-        "URL",
-        "`sqlite:hapax.db`",
-        "`sqlite:PATH`, where a relative path begins at the working directory; or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, for any number of replicas, over TLS with a verified certificate unless the host is this machine or `?sslmode=` says otherwise; or `redis://USER:PASSWORD@HOST:PORT/DATABASE` or `redis-cluster://HOST:PORT,HOST:PORT`, or either with `rediss` for TLS, with `?prefix=` and `shards=`, for very high volume. `env:NAME` and `file:PATH` keep its password out of the file.",
-    )],
+    keys: &[
+        key(
+            "url",
+            "URL",
+            "`sqlite:hapax.db`",
+            "`sqlite:PATH`, where a relative path begins at the working directory; or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, for any number of replicas, over TLS with a verified certificate unless the host is this machine or `?sslmode=` says otherwise; or `redis://USER:PASSWORD@HOST:PORT/DATABASE` or `redis-cluster://HOST:PORT,HOST:PORT`, or either with `rediss` for TLS, with `?prefix=` and `shards=`, for very high volume. `env:NAME` and `file:PATH` keep its password out of the file.",
+        ),
+        key(
+            "encryption_keys",
+            "list of secrets",
+            NONE,
+            "What payloads, headers, conflicts, excerpts of answers and handed-over secrets are encrypted with in the store: the first key writes, all of them read; at least 32 characters each. `\"plain\"` in the first place encrypts nothing new yet. Required for a source that hands its secret over (Asana). See `docs/guides/encryption.md`.",
+        ),
+    ],
 };
 
 /// `[sources.NAME]`.

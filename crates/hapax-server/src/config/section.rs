@@ -13,7 +13,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::duration::{format_duration, parse_duration};
-use super::keys::Table;
+use super::keys::{GONE, Table};
 use super::nearest::suggestion;
 use super::problem::Place;
 use super::report::Report;
@@ -56,7 +56,13 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
                 } else {
                     format!("[{path}]")
                 };
-                let meant = suggestion(name, known.names());
+                let mut gone = GONE
+                    .iter()
+                    .filter(|(table, key, _)| (*table, *key) == (known.header, name));
+                let meant = match gone.next() {
+                    Some((_, _, instead)) => format!(" any more; {instead}"),
+                    None => suggestion(name, known.names()),
+                };
                 report.problem_at(place, format!("{inside} has no key `{name}`{meant}"));
             }
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hapax_core::Secret;
 
+use super::encryption::{self, Encryption};
 use super::limits::{self, Limits};
 use super::network::{self, Network};
 use super::oidc::{self, Oidc};
@@ -39,8 +40,6 @@ pub struct Server {
     pub admin_token: Option<Secret>,
     /// Tokens with a name and a role.
     pub tokens: Vec<Token>,
-    /// What secrets are encrypted with that senders hand over, before they are stored.
-    pub state_key: Option<Secret>,
     /// The largest body taken, in bytes, unless a source says otherwise.
     pub body_limit: u64,
     /// How long a connection is kept open for its next request.
@@ -69,14 +68,13 @@ pub const ADMIN_TOKEN_BYTES_MIN: usize = 16;
 /// Most networks of proxies: each is compared with where every request comes from.
 const TRUSTED_PROXIES_MAX: usize = 64;
 
-/// A shorter key can be guessed.
-const STATE_KEY_BYTES_MIN: usize = 32;
-
 /// Where events are kept.
 #[derive(Clone, Debug)]
 pub struct Store {
     /// Its address.
     pub url: StoreUrl,
+    /// What it is encrypted with, if it is.
+    pub encryption: Option<Encryption>,
 }
 
 pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
@@ -84,19 +82,6 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
     let admin_listen = address(&mut section, "admin_listen", 8081);
     let admin_token = section.secret("admin_token");
     let tokens = tokens::read(&mut section, admin_token.as_ref());
-    let state_key = section.secret("state_key");
-    if state_key
-        .as_ref()
-        .is_some_and(|key| key.expose().len() < STATE_KEY_BYTES_MIN)
-    {
-        section.problem(
-            "state_key",
-            format_args!(
-                "a key of fewer than {STATE_KEY_BYTES_MIN} characters can be guessed; `openssl rand -hex 32` prints a \
-                 good one"
-            ),
-        );
-    }
     let body_limit = section.parsed("body_limit", parse_body_limit);
     let keep_alive = section.duration("keep_alive", listen::Limits::default().keep_alive, &KEEP_ALIVE);
     let public_url = section.parsed("public_url", parse_public_url);
@@ -121,7 +106,6 @@ pub(super) fn read_server(mut section: Section<'_, '_, '_>) -> Server {
         admin_listen,
         admin_token,
         tokens,
-        state_key,
         body_limit: body_limit.unwrap_or(5 * 1024 * 1024),
         keep_alive,
         public_url,
@@ -164,6 +148,7 @@ pub(super) fn read_store(mut section: Section<'_, '_, '_>) -> Store {
         read.map_err(|error| section.problem("url", error)).ok()
     });
     Store {
+        encryption: encryption::read(&mut section),
         url: url.unwrap_or_else(|| StoreUrl::Sqlite(PathBuf::from("hapax.db"))),
     }
 }

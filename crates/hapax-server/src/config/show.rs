@@ -85,7 +85,7 @@ impl Config {
         sections.extend(self.server.oidc.iter().map(|oidc| self.oidc_values(oidc)));
         sections.push(Shown {
             path: "store".to_owned(),
-            values: vec![("url", self.store.url.to_string().into())],
+            values: self.store_values(),
         });
         sections.extend(
             self.sources
@@ -102,6 +102,21 @@ impl Config {
         sections
     }
 
+    fn store_values(&self) -> Vec<(&'static str, Value)> {
+        let mut values = vec![("url", self.store.url.to_string().into())];
+        if let Some(encryption) = &self.store.encryption {
+            let plain = encryption.writes_plain().then(|| Value::from("plain"));
+            let behind = usize::from(plain.is_some());
+            let keys = (0..encryption.len())
+                .map(|index| self.hidden(&format!("store.encryption_keys.{}", index + behind)));
+            values.push((
+                "encryption_keys",
+                Value::Array(plain.into_iter().chain(keys).collect()),
+            ));
+        }
+        values
+    }
+
     fn server_values(&self) -> Shown {
         let server = &self.server;
         let mut values: Vec<(&'static str, Value)> = vec![
@@ -115,9 +130,6 @@ impl Config {
             let tokens = server.tokens.iter().enumerate();
             let tokens = tokens.map(|(index, token)| self.token_values(index, token));
             values.push(("tokens", Value::Array(tokens.collect())));
-        }
-        if server.state_key.is_some() {
-            values.push(("state_key", self.hidden("server.state_key")));
         }
         values.push(("body_limit", format_size(server.body_limit).into()));
         values.push(("keep_alive", format_duration(server.keep_alive).into()));

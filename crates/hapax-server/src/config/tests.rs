@@ -22,12 +22,12 @@ const FULL: &str = r#"
 listen = "127.0.0.1:8080"
 admin_listen = "127.0.0.1:8081"
 admin_token = "env:TOKEN"
-state_key = "env:STATE_KEY"
 body_limit = "5MiB"
 public_url = "https://hooks.example.com/"
 
 [store]
 url = "sqlite:hapax.db"
+encryption_keys = ["env:STATE_KEY"]
 
 [sources.stripe]
 provider = "stripe"

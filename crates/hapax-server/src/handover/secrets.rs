@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use hapax_core::store::{Error, SourceState};
-use hapax_core::{Backend, Clock, Secret, SourceName, Timestamp};
+use hapax_core::{Backend, Clock, SourceName, Timestamp};
 use hapax_verify::Verifier;
 use hapax_verify::limits::SECRETS_MAX;
 use tokio::sync::{Mutex, Semaphore};
 
-use super::seal::Seal;
 use super::{REGISTRATION, SECRET_PREFIX, open_until};
 use crate::config::Source;
 
@@ -24,7 +23,6 @@ const WAITING_MAX: usize = 8;
 /// The secrets that a source was handed, as far as this replica knows.
 pub(crate) struct HandedSecrets {
     source: Source,
-    seal: Seal,
     verifier: ArcSwap<Verifier>,
     waiting: Semaphore,
     /// Held while somebody looks, so that the others wait.
@@ -43,19 +41,15 @@ pub(crate) enum NotTaken {
     /// It could not be stored.
     #[error("the secret could not be stored")]
     Store(#[from] Error),
-    /// It could not be encrypted.
-    #[error("the secret could not be encrypted")]
-    Seal,
 }
 
 impl HandedSecrets {
-    /// Of this source, which begins with the secrets that are configured. `None` where it has no key to keep any.
-    pub(crate) fn new(source: &Source, state_key: Option<&Secret>) -> Option<Self> {
+    /// Of this source, which begins with the secrets that are configured. `None` where its sender hands none over.
+    pub(crate) fn new(source: &Source) -> Option<Self> {
         if !source.hands_secrets_over() {
             return None;
         }
         Some(Self {
-            seal: Seal::new(state_key?)?,
             verifier: ArcSwap::new(Arc::clone(&source.verifier)),
             source: source.clone(),
             waiting: Semaphore::new(WAITING_MAX),
@@ -80,7 +74,7 @@ impl HandedSecrets {
         open_until(&states, name)
             .filter(|until| now < *until)
             .ok_or(NotTaken::NoRegistration)?;
-        let state = self.sealed(secret, now).ok_or(NotTaken::Seal)?;
+        let state = self.state(secret, now);
         // Of two senders at once, one takes the registration.
         if !store.take_source_state(name, REGISTRATION, Some(state)).await? {
             return Err(NotTaken::NoRegistration);
@@ -121,7 +115,8 @@ impl HandedSecrets {
             .secrets
             .iter()
             .map(|secret| secret.expose().to_owned());
-        let handed = secrets_of(&states, &self.source.name).filter_map(|state| self.opened(state));
+        let handed = secrets_of(&states, &self.source.name)
+            .filter_map(|state| String::from_utf8(state.value.clone()).ok());
         let secrets: Vec<String> = configured.chain(handed).take(SECRETS_MAX).collect();
         match Verifier::new(&self.source.recipe, &secrets, &self.source.options) {
             Ok(verifier) => self.verifier.store(Arc::new(verifier)),
@@ -132,24 +127,13 @@ impl HandedSecrets {
         Ok(self.verifier())
     }
 
-    fn sealed(&self, secret: &str, now: Timestamp) -> Option<SourceState> {
-        let source = self.source.name.clone();
-        // Zero-padded, so that names are in the order of time.
-        let name = format!("{SECRET_PREFIX}{:020}", now.as_micros());
-        let value = self.seal.seal(&source, &name, secret)?;
-        Some(SourceState { source, name, value })
-    }
-
-    fn opened(&self, state: &SourceState) -> Option<String> {
-        let opened = self.seal.open(&state.source, &state.name, &state.value);
-        if opened.is_none() {
-            tracing::error!(
-                source = %state.source,
-                "a handed-over secret was encrypted with another `server.state_key`, or was changed; use that key \
-                 again, or register anew"
-            );
+    fn state(&self, secret: &str, now: Timestamp) -> SourceState {
+        SourceState {
+            source: self.source.name.clone(),
+            // Zero-padded, so that names are in the order of time.
+            name: format!("{SECRET_PREFIX}{:020}", now.as_micros()),
+            value: secret.as_bytes().to_vec(),
         }
-        opened
     }
 }
 

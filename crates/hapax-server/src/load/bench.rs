@@ -6,6 +6,7 @@
 
 mod backlog;
 pub(crate) mod dashboard;
+pub(crate) mod encryption;
 mod figure;
 pub(crate) mod hostile;
 mod ledger;

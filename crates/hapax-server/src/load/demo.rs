@@ -114,6 +114,7 @@ pub(super) fn site(
     let own = format!("sqlite:{}", folder.join(STORE_FILE).display());
     let settings = Settings {
         store_url: store.map_or(own, str::to_owned),
+        encryption_key: None,
         sources: vec![(SOURCE, vec!["sink", "book"])],
         secret: secret.to_owned(),
         destinations: format!(

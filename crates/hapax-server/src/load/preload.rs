@@ -127,7 +127,7 @@ impl Maker {
                 .into_iter()
                 .collect(),
             identity,
-            holds_same_body: false,
+            claimed_body: None,
         }
     }
 }

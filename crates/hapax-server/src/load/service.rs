@@ -23,6 +23,8 @@ const LOG_LINES_SHOWN: usize = 15;
 pub(crate) struct Settings {
     /// The store.
     pub(crate) store_url: String,
+    /// What it is encrypted with, if it is.
+    pub(crate) encryption_key: Option<String>,
     /// Sources, all of Stripe, each with where it delivers to.
     pub(crate) sources: Vec<(&'static str, Vec<&'static str>)>,
     /// The secret of every source.
@@ -152,6 +154,9 @@ impl Site {
             quoted(&self.token),
             quoted(&settings.store_url),
         );
+        if let Some(key) = &settings.encryption_key {
+            writeln!(text, "encryption_keys = [{}]", quoted(key))?;
+        }
         for (source, deliver_to) in &settings.sources {
             let names: Vec<String> = deliver_to.iter().map(|name| quoted(name)).collect();
             write!(
@@ -204,6 +209,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let settings = Settings {
             store_url: "sqlite:/a \"b\"\\c.db".to_owned(),
+            encryption_key: None,
             sources: vec![("one", vec![]), ("two", vec!["sink"])],
             secret: "whsec_x".to_owned(),
             destinations: "\n[destinations.sink]\nkind = \"http\"\n".to_owned(),

@@ -102,6 +102,10 @@ fn needs_restart(old: &Config, new: &Config) -> Vec<&'static str> {
         ("server.tls", old.server.tls != new.server.tls),
         ("server.admin_tls", old.server.admin_tls != new.server.admin_tls),
         ("store.url", old.store.url != new.store.url),
+        (
+            "store.encryption_keys",
+            old.store.encryption != new.store.encryption,
+        ),
         ("traces", old.traces != new.traces),
     ];
     compared

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use hapax_core::store::Purpose;
 use hapax_core::{Backend, Clock, SourceName};
+use hapax_seal::Sealed;
 use hapax_store_postgres::PostgresStore;
 use hapax_store_redis::RedisStore;
 use hapax_store_sqlite::SqliteStore;
 
-use crate::config::{Config, StoreUrl};
+use crate::config::{Config, Encryption, StoreUrl};
 
 /// Batches of accepts under way at once on a store that many connections write to.
 const ACCEPTS_IN_FLIGHT: usize = 4;
@@ -47,6 +48,14 @@ pub enum StoreError {
         /// Why.
         source: hapax_store_redis::OpenError,
     },
+    /// Its keys are not the configured ones.
+    #[error("the store {place} cannot be opened")]
+    Encryption {
+        /// Where it is, without its password.
+        place: String,
+        /// Why.
+        source: hapax_seal::OpenError,
+    },
     /// The thread that opens it is gone.
     #[error("the store {} was not opened: its thread ended", path.display())]
     Aborted {
@@ -55,9 +64,16 @@ pub enum StoreError {
     },
 }
 
-/// An open store of any kind.
+/// An open store of any kind, behind its keys if it is encrypted.
 #[derive(Clone, Debug)]
-pub enum OpenStore {
+pub struct OpenStore {
+    kind: Kind,
+    sealed: Option<Arc<Sealed>>,
+}
+
+/// A store without its keys.
+#[derive(Clone, Debug)]
+pub enum Kind {
     /// A file of this process.
     Sqlite(Arc<SqliteStore>),
     /// A database for many.
@@ -68,7 +84,113 @@ pub enum OpenStore {
 
 impl OpenStore {
     /// Opens it. What is not there yet is created.
-    pub async fn open(url: &StoreUrl, clock: &Arc<dyn Clock>) -> Result<Self, StoreError> {
+    pub async fn open(
+        url: &StoreUrl,
+        encryption: Option<&Encryption>,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Self, StoreError> {
+        let kind = Kind::open(url, clock).await?;
+        Self::behind_keys(kind, url, encryption).await
+    }
+
+    /// Opens it with what its configuration asks of it.
+    pub(super) async fn open_to_serve(config: &Config, clock: &Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let url = &config.store.url;
+        let kind = match url {
+            StoreUrl::Redis(secret) => {
+                let mut options = hapax_store_redis::Options::new(secret.expose());
+                options.wait = waits(config);
+                redis(url, options).await?
+            }
+            StoreUrl::Sqlite(_) | StoreUrl::Postgres(_) => Kind::open(url, clock).await?,
+        };
+        Self::behind_keys(kind, url, config.store.encryption.as_ref()).await
+    }
+
+    /// Opens it to copy from it or into it: with time to count everything, and few connections.
+    pub async fn open_to_copy(
+        url: &StoreUrl,
+        encryption: Option<&Encryption>,
+        clock: &Arc<dyn Clock>,
+        purpose: Purpose,
+    ) -> Result<Self, StoreError> {
+        let kind = Kind::open_to_copy(url, clock, purpose).await?;
+        Self::behind_keys(kind, url, encryption).await
+    }
+
+    /// An encrypted store needs its keys, and only it.
+    async fn behind_keys(
+        kind: Kind,
+        url: &StoreUrl,
+        encryption: Option<&Encryption>,
+    ) -> Result<Self, StoreError> {
+        let backend = kind.backend();
+        let sealed = match encryption.and_then(Encryption::keys) {
+            Some(keys) => Sealed::open(backend, keys)
+                .await
+                .map(|sealed| Some(Arc::new(sealed))),
+            None => Sealed::refuse_encrypted(&*backend).await.map(|()| None),
+        };
+        match sealed {
+            Ok(sealed) => Ok(Self { kind, sealed }),
+            Err(source) => {
+                kind.close().await;
+                let place = url.to_string();
+                Err(StoreError::Encryption { place, source })
+            }
+        }
+    }
+
+    /// What the engine works on.
+    pub fn backend(&self) -> Arc<dyn Backend> {
+        match &self.sealed {
+            Some(sealed) => Arc::clone(sealed) as Arc<dyn Backend>,
+            None => self.kind.backend(),
+        }
+    }
+
+    /// Its keys' side, if it is encrypted.
+    pub const fn sealed(&self) -> Option<&Arc<Sealed>> {
+        self.sealed.as_ref()
+    }
+
+    /// The store without its keys.
+    pub const fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// Takes over what another configuration asks of the store.
+    pub(super) fn reconfigure(&self, config: &Config) {
+        match &self.kind {
+            Kind::Sqlite(_) | Kind::Postgres(_) => {}
+            Kind::Redis(store) => store.set_wait(waits(config)),
+        }
+    }
+
+    /// What works, and promises less than it could: said once, at the start.
+    pub fn warnings(&self) -> Vec<String> {
+        match &self.kind {
+            Kind::Sqlite(_) | Kind::Postgres(_) => Vec::new(),
+            Kind::Redis(store) => store.warnings().iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// How many batches of accepts it takes at once.
+    pub(crate) const fn accepts_in_flight(&self) -> usize {
+        match &self.kind {
+            Kind::Sqlite(_) => 1,
+            Kind::Postgres(_) | Kind::Redis(_) => ACCEPTS_IN_FLIGHT,
+        }
+    }
+
+    /// Writes down what is left and lets go of it.
+    pub async fn close(&self) {
+        self.kind.close().await;
+    }
+}
+
+impl Kind {
+    async fn open(url: &StoreUrl, clock: &Arc<dyn Clock>) -> Result<Self, StoreError> {
         match url {
             StoreUrl::Sqlite(path) => sqlite(path.clone(), clock, Purpose::Serve)
                 .await
@@ -90,19 +212,7 @@ impl OpenStore {
         }
     }
 
-    /// Opens it with what its configuration asks of it.
-    pub(super) async fn open_to_serve(config: &Config, clock: &Arc<dyn Clock>) -> Result<Self, StoreError> {
-        let url = &config.store.url;
-        let StoreUrl::Redis(secret) = url else {
-            return Self::open(url, clock).await;
-        };
-        let mut options = hapax_store_redis::Options::new(secret.expose());
-        options.wait = waits(config);
-        redis(url, options).await
-    }
-
-    /// Opens it to copy from it or into it: with time to count everything, and few connections.
-    pub async fn open_to_copy(
+    async fn open_to_copy(
         url: &StoreUrl,
         clock: &Arc<dyn Clock>,
         purpose: Purpose,
@@ -129,8 +239,7 @@ impl OpenStore {
         }
     }
 
-    /// What the engine works on.
-    pub fn backend(&self) -> Arc<dyn Backend> {
+    fn backend(&self) -> Arc<dyn Backend> {
         match self {
             Self::Sqlite(store) => Arc::clone(store) as Arc<dyn Backend>,
             Self::Postgres(store) => Arc::clone(store) as Arc<dyn Backend>,
@@ -138,32 +247,7 @@ impl OpenStore {
         }
     }
 
-    /// Takes over what another configuration asks of the store.
-    pub(super) fn reconfigure(&self, config: &Config) {
-        match self {
-            Self::Sqlite(_) | Self::Postgres(_) => {}
-            Self::Redis(store) => store.set_wait(waits(config)),
-        }
-    }
-
-    /// What works, and promises less than it could: said once, at the start.
-    pub fn warnings(&self) -> Vec<String> {
-        match self {
-            Self::Sqlite(_) | Self::Postgres(_) => Vec::new(),
-            Self::Redis(store) => store.warnings().iter().map(ToString::to_string).collect(),
-        }
-    }
-
-    /// How many batches of accepts it takes at once.
-    pub(crate) const fn accepts_in_flight(&self) -> usize {
-        match self {
-            Self::Sqlite(_) => 1,
-            Self::Postgres(_) | Self::Redis(_) => ACCEPTS_IN_FLIGHT,
-        }
-    }
-
-    /// Writes down what is left and lets go of it.
-    pub async fn close(&self) {
+    async fn close(&self) {
         match self {
             Self::Sqlite(store) => store.close().await,
             // Every answered step is committed; its connections end with the process.
@@ -172,9 +256,9 @@ impl OpenStore {
     }
 }
 
-async fn redis(url: &StoreUrl, options: hapax_store_redis::Options) -> Result<OpenStore, StoreError> {
+async fn redis(url: &StoreUrl, options: hapax_store_redis::Options) -> Result<Kind, StoreError> {
     match RedisStore::open(options).await {
-        Ok(store) => Ok(OpenStore::Redis(Arc::new(store))),
+        Ok(store) => Ok(Kind::Redis(Arc::new(store))),
         Err(source) => Err(StoreError::Redis {
             place: url.to_string(),
             source,

@@ -220,6 +220,18 @@ pub const METRICS: &[Described] = &[
         ..counter("hapax_tls_reloads_total", &["listener", "result"])
     },
     Described {
+        help: "Values that are encrypted, by key",
+        meaning: "As the last walk over all rows found them, before it brought them under the first key of \
+                  `store.encryption_keys`; `plain` are those that were not encrypted. A key without values may go. Of the \
+                  whole store, so every replica says the same.",
+        ..gauge("hapax_encrypted_values", &["key"])
+    },
+    Described {
+        help: "Values that this process has brought under the first key",
+        meaning: "It grows after encryption is turned on and after a key was rotated.",
+        ..counter("hapax_reencrypted_values_total", &[])
+    },
+    Described {
         help: "Spans of traces, by what became of them",
         meaning: "`result` is `exported`, `dropped` (there was no room: telemetry never slows accepts) or `failed` (the \
                   receiver did not take them). All stay at 0 unless `[traces]` is configured.",

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 const LEVELS: [&str; 5] = ["trace", "debug", "info", "warn", "error"];
 /// Crates that run inside `hapax serve`.
-const CRATES: [&str; 5] = [
+const CRATES: [&str; 6] = [
     "hapax-server",
     "hapax-engine",
+    "hapax-seal",
     "hapax-store-sqlite",
     "hapax-store-postgres",
     "hapax-store-redis",

@@ -21,6 +21,7 @@ use crate::http::admin::{Arrivals, Meter};
 
 use super::alerts::AlertMeter;
 use super::catalogue::help;
+use super::encryption::EncryptionMeter;
 use super::exposition;
 use super::families::{Attempted, DestinationMeter, Families, ReasonLabel, ReceivedLabels, RejectedLabels};
 use super::format::Format;
@@ -58,6 +59,7 @@ pub struct Metrics {
     pub(super) alerts: AlertMeter,
     pub(super) outboxes: OutboxMeter,
     pub(super) secrets: SecretMeter,
+    pub(super) encryption: EncryptionMeter,
     purged_events: AtomicU64,
     purged_ledger: AtomicU64,
 }
@@ -78,6 +80,7 @@ impl Metrics {
         let alerts = AlertMeter::register(&mut registry);
         let outboxes = OutboxMeter::register(&mut registry);
         let secrets = SecretMeter::register(&mut registry);
+        let encryption = EncryptionMeter::register(&mut registry);
         let gauges = Gauges::register(&mut registry);
         registry.register(
             "build",
@@ -105,6 +108,7 @@ impl Metrics {
             alerts,
             outboxes,
             secrets,
+            encryption,
             purged_events: AtomicU64::new(0),
             purged_ledger: AtomicU64::new(0),
         }

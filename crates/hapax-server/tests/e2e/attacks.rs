@@ -6,6 +6,7 @@ mod border;
 #[path = "../service/certificate.rs"]
 mod certificate;
 mod commands;
+mod copied_store;
 mod files;
 mod forged_address;
 mod http2;

@@ -1,6 +1,7 @@
 //! Replicas: several processes on one Postgres share the work, take over from each other, and fence a zombie.
 
 mod draining;
+mod rotation;
 mod sessions;
 
 use std::time::{Duration, Instant};

@@ -75,7 +75,7 @@ pub(super) fn configuration(dir: &Path, text: &str) -> Config {
 pub(super) fn configuration_at(store: &str, text: &str) -> Config {
     let text = format!(
         "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\nbody_limit = \"64KiB\"\n\
-         state_key = \"env:STATE_KEY\"\n[store]\nurl = \"{store}\"\n{text}",
+         [store]\nurl = \"{store}\"\nencryption_keys = [\"env:STATE_KEY\"]\n{text}",
     );
     let environment = Environment::with([
         ("SECRET", SECRET),

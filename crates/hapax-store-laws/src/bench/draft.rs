@@ -50,7 +50,7 @@ impl Draft {
                 ledger_until: START.plus(Duration::from_secs(LEDGER_DAYS * 86_400)),
                 indexed: Vec::new(),
                 deliveries: Vec::new(),
-                holds_same_body: false,
+                claimed_body: None,
             },
         }
     }
@@ -108,7 +108,9 @@ impl Draft {
     /// From a source that holds a body which came before under another id.
     #[must_use]
     pub fn holding_same_body(self) -> Self {
-        self.with(|event| event.holds_same_body = true)
+        self.with(|event| {
+            event.claimed_body = Some((event.identity.scope.clone(), event.raw_hash));
+        })
     }
 
     /// For one more destination.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hapax_core::store::{
     Backlog, ConflictView, Counts, Cursor, DeadGroup, DeadQuery, DeliveryView, EventPage, EventQuery,
-    EventRecord, EventSummary, Has, IndexedValue, LedgerCount, ListOrder,
+    EventRecord, EventSummary, Has, LedgerCount, ListOrder, plain_body_bytes,
 };
 use hapax_core::{DeliveryState, DestinationId, ErrorClass, EventId, Scope, Timestamp};
 
@@ -58,7 +58,7 @@ impl State {
             if query.by_index.is_none() && !query.body.is_empty() {
                 page.bodies_read += 1;
             }
-            if query.fits_body(&row.event.body) {
+            if query.fits_body(row.event.id, &row.event.body) {
                 page.events.push(self.summary(row));
             }
             last = Some(Cursor(row.sequence));
@@ -112,7 +112,7 @@ impl State {
             event_type: event.event_type.clone(),
             received_at: event.received_at,
             status: self.status(event.id),
-            body_bytes: event.body.len() as u64,
+            body_bytes: plain_body_bytes(event.headers.as_bytes(), event.body.len() as u64),
             copies: self.copies(row),
         }
     }
@@ -227,6 +227,7 @@ const fn is_after(order: ListOrder, sequence: u64, cursor: u64) -> bool {
 
 /// Whether the value that is looked up in an index was put there when the event came.
 fn fits_index(query: &EventQuery, row: &EventRow) -> bool {
-    let term = query.by_index.and_then(|place| query.body.get(place));
-    term.is_none_or(|term| row.indexed.contains(&IndexedValue::of_term(term)))
+    query
+        .indexed_value()
+        .is_none_or(|value| row.indexed.contains(&value))
 }

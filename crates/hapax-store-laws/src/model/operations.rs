@@ -4,11 +4,11 @@ use async_trait::async_trait;
 use hapax_core::store::{
     ALERTS_MAX, AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, Cursor,
     DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error,
-    IndexedField, Pause, ReplayJob, ReplayJobId, ReplayJobState, SAVED_VIEWS_MAX, SavedView, SourceState,
-    Span, TrafficRow, Unfinished, Variant,
+    IndexedField, KEYRING_NAME, Pause, ReplayJob, ReplayJobId, ReplayJobState, Resealed, SAVED_VIEWS_MAX,
+    SavedView, SourceState, Span, TrafficRow, Unfinished, Variant,
 };
 use hapax_core::{
-    BodyHash, DeliveryState, DestinationId, EventId, Identity, Operations, SourceName, Timestamp,
+    BodyHash, DeliveryState, DestinationId, EventId, Identity, Operations, Scope, SourceName, Timestamp,
 };
 
 use super::MemoryStore;
@@ -309,6 +309,10 @@ impl Operations for MemoryStore {
         Ok(self.step(|state, _| state.bind(binding.note())))
     }
 
+    async fn remembered(&self, bodies: Vec<(Scope, BodyHash)>) -> Result<Vec<BodyNote>, Error> {
+        Ok(self.step(|state, _| state.remembered(&bodies)))
+    }
+
     async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {
         Ok(self.step(|state, _| {
             state
@@ -325,11 +329,16 @@ impl Operations for MemoryStore {
         });
         Ok(())
     }
+
+    async fn reseal(&self, rows: Vec<Resealed>) -> Result<(), Error> {
+        self.step(|state, _| rows.into_iter().for_each(|row| state.reseal(row)));
+        Ok(())
+    }
 }
 
 impl State {
     fn swap_alert(&mut self, name: &str, before: Option<&Vec<u8>>, after: Option<Vec<u8>>) -> bool {
-        let is_full = self.alerts.len() >= ALERTS_MAX;
+        let is_full = self.alerts.keys().filter(|name| *name != KEYRING_NAME).count() >= ALERTS_MAX;
         if self.alerts.get(name) != before || before.is_none() && after.is_some() && is_full {
             return false;
         }

@@ -10,12 +10,12 @@ use hapax_core::store::{
     Census, Claim, Counts, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote,
     DuplicateTally, Erased, Error, EventPage, EventQuery, EventRecord, Forgotten, ImportBegun, ImportMark,
     IndexedField, LeaseBatch, LeaseOrder, LedgerEntry, Origin, Pause, PurgeOrder, Purged, Quarantined,
-    Record, ReplayJob, ReplayJobId, ReplayOrder, Replayed, Report, Rescued, SavedView, SourceState, Span,
-    TrafficRow, TransferCursor, TransferPage, Unfinished, Variant, Written,
+    Record, ReplayJob, ReplayJobId, ReplayOrder, Replayed, Report, Rescued, Resealed, SavedView, SourceState,
+    Span, TrafficRow, TransferCursor, TransferPage, Unfinished, Variant, Written,
 };
 use hapax_core::{
     Backend, BodyHash, DeliveryState, DestinationId, EventId, Generation, Hold, Identity, Key, Operations,
-    Owner, SourceName, Store, Timestamp, Token, Transfer, Verdict,
+    Owner, Scope, SourceName, Store, Timestamp, Token, Transfer, Verdict,
 };
 use hapax_store_laws::bench::Must;
 use hapax_store_laws::model::{MemorySubject, Restart};
@@ -550,12 +550,20 @@ impl Operations for Broken {
         Ok(self.inner.bind(binding).await? || self.has(Fault::BindsToAnything))
     }
 
+    async fn remembered(&self, bodies: Vec<(Scope, BodyHash)>) -> Result<Vec<BodyNote>, Error> {
+        self.inner.remembered(bodies).await
+    }
+
     async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {
         self.inner.conflict(first, raw_hash).await
     }
 
     async fn mark_released(&self, first: EventId, raw_hash: BodyHash, event: EventId) -> Result<(), Error> {
         self.inner.mark_released(first, raw_hash, event).await
+    }
+
+    async fn reseal(&self, rows: Vec<Resealed>) -> Result<(), Error> {
+        self.inner.reseal(rows).await
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use hapax_core::EventId;
 use hapax_core::store::EventQuery;
 use uuid::Uuid;
 
@@ -70,8 +71,9 @@ pub(super) async fn fitting(
         let body: &[u8] = row.try_get(1)?;
         reading.bodies += 1;
         reading.bytes += body.len() as u64;
-        if query.fits_body(body) {
-            fitting.insert(row.try_get(0)?);
+        let id: Uuid = row.try_get(0)?;
+        if query.fits_body(EventId::from_bytes(id.into_bytes()), body) {
+            fitting.insert(id);
         }
     }
     group.retain(|one| fitting.contains(&one.row.id));

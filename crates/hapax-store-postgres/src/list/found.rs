@@ -1,6 +1,6 @@
 //! Events as lists find them.
 
-use hapax_core::store::{EventQuery, EventSummary};
+use hapax_core::store::{EventQuery, EventSummary, plain_body_bytes};
 use hapax_core::{EventId, EventStatus, SourceName, Timestamp};
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -13,7 +13,7 @@ macro_rules! found_columns {
     () => {
         "e.no, e.bucket, e.id, e.source, e.event_id, e.type, e.received_at, octet_length(e.body)::int8,
          coalesce(($5::text IS NULL OR e.source = $5::text) AND ($6::text IS NULL OR e.type = $6::text)
-                  AND ($7::text IS NULL OR starts_with(e.type, $7::text)), false), e.key"
+                  AND ($7::text IS NULL OR starts_with(e.type, $7::text)), false), e.key, substring(e.headers FOR 5)"
     };
 }
 pub(super) use found_columns;
@@ -69,7 +69,7 @@ impl Found {
             event_id: row.try_get(4)?,
             event_type: row.try_get(5)?,
             received_at: time_at(row, 6)?,
-            body_bytes: row.try_get::<_, i64>(7)? as u64,
+            body_bytes: plain_body_bytes(row.try_get(10)?, row.try_get::<_, i64>(7)? as u64),
             fits: row.try_get(8)?,
             key: row.try_get(9)?,
         })

@@ -134,8 +134,8 @@ pub(super) enum Way {
 impl Way {
     pub(super) async fn choose(session: &Session, page: &Page) -> Result<Self, Failure> {
         let query = &page.query;
-        if let Some(term) = query.by_index.and_then(|place| query.body.get(place)) {
-            return Ok(Self::Indexed(IndexedValue::of_term(term)));
+        if let Some(value) = query.indexed_value() {
+            return Ok(Self::Indexed(value));
         }
         if query.error.is_some() {
             return Ok(Self::Dead(query.to.clone(), query.error));

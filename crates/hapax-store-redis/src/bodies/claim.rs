@@ -8,14 +8,14 @@
 use std::collections::HashMap;
 
 use hapax_core::store::BodyNote;
-use hapax_core::{BodyHash, EventId, NewEvent, Scope};
+use hapax_core::{BodyHash, EventId, Key, Scope};
 
-use super::{keep, key, read, shard_of, value};
+use super::{EXPIRING, keep, key, read, shard_of, value};
 use crate::failure::Failure;
 use crate::link::Link;
 use crate::reply;
 use crate::shards::Shard;
-use crate::snapshot::{Command, Made, Room};
+use crate::snapshot::{Change, Command, Made, Room};
 use crate::spread::by_shard;
 
 /// What became of the claims, by the ids that the events would have.
@@ -29,42 +29,46 @@ pub(crate) enum BodyClaim {
     Other(EventId),
 }
 
-/// Claims the bodies of events, the first of a call before the others.
-pub(crate) async fn claim(link: &Link, events: Vec<&NewEvent>) -> Result<Claims, Failure> {
-    let calls = by_shard(events, |event| shard_of(link, event.raw_hash));
+/// Claims bodies, each for an identity, the first of a call before the others.
+pub(crate) async fn claim(link: &Link, bodies: Vec<(Key, BodyNote)>) -> Result<Claims, Failure> {
+    let calls = by_shard(bodies, |(_, note)| shard_of(link, note.raw_hash));
     let calls = calls
         .into_iter()
-        .map(|(shard, events)| claim_some(link, shard, events));
+        .map(|(shard, bodies)| claim_some(link, shard, bodies));
     let claims = futures_util::future::try_join_all(calls).await?;
     Ok(claims.into_iter().flatten().collect())
 }
 
-async fn claim_some(link: &Link, shard: Shard, events: Vec<(usize, &NewEvent)>) -> Result<Claims, Failure> {
-    let changes = events.iter().map(|(_, event)| {
-        let mut change = keep(&BodyNote::of(event));
+async fn claim_some(
+    link: &Link,
+    shard: Shard,
+    bodies: Vec<(usize, (Key, BodyNote))>,
+) -> Result<Claims, Failure> {
+    let changes = bodies.iter().map(|(_, (identity, note))| {
+        let mut change = keep(note);
         change.then(
-            Command::new("HSET", claimants(&event.identity.scope, event.raw_hash))
-                .arg(*event.raw_hash.as_bytes())
-                .arg(*event.key.as_bytes()),
+            Command::new("HSET", claimants(&note.scope, note.raw_hash))
+                .arg(*note.raw_hash.as_bytes())
+                .arg(*identity.as_bytes()),
         );
         change
     });
     let changes: Vec<_> = changes.collect();
     let made = link.apply(shard, &changes, Room::Needed).await?;
     let mut claims = Claims::new();
-    for ((_, event), made) in events.into_iter().zip(made) {
+    for ((_, (identity, note)), made) in bodies.into_iter().zip(made) {
         let claim = match made {
-            Made::Yes => BodyClaim::Own(BodyNote::of(event)),
-            Made::No => known(link, shard, event).await?,
+            Made::Yes => BodyClaim::Own(note.clone()),
+            Made::No => known(link, shard, identity, &note).await?,
         };
-        claims.insert(event.id, claim);
+        claims.insert(note.id, claim);
     }
     Ok(claims)
 }
 
 /// Whose a body is that was claimed or noted before.
-async fn known(link: &Link, shard: Shard, event: &NewEvent) -> Result<BodyClaim, Failure> {
-    let (scope, hash) = (&event.identity.scope, event.raw_hash);
+async fn known(link: &Link, shard: Shard, identity: Key, claimed: &BodyNote) -> Result<BodyClaim, Failure> {
+    let (scope, hash) = (&claimed.scope, claimed.raw_hash);
     let commands = vec![
         Command::new("HGET", key(scope, hash)).arg(*hash.as_bytes()),
         Command::new("HGET", claimants(scope, hash)).arg(*hash.as_bytes()),
@@ -76,7 +80,7 @@ async fn known(link: &Link, shard: Shard, event: &NewEvent) -> Result<BodyClaim,
     };
     let note = read(scope, hash.as_bytes(), &value)?;
     let claimant = reply::optional_bytes(snapshot.next()?)?;
-    let is_own = note.id == event.id || claimant.is_some_and(|claimant| claimant == event.key.as_bytes());
+    let is_own = note.id == claimed.id || claimant.is_some_and(|claimant| claimant == identity.as_bytes());
     Ok(if is_own {
         BodyClaim::Own(note)
     } else {
@@ -86,14 +90,14 @@ async fn known(link: &Link, shard: Shard, event: &NewEvent) -> Result<BodyClaim,
 
 /// Notes which event has a body that its identity has claimed, where that is another than was thought: two copies came at
 /// once, or one came again after its first accept had failed. If this fails, a held event names an id that is not stored.
-pub(crate) async fn name(link: &Link, claim: Option<&BodyClaim>, event: &NewEvent, id: EventId) {
+pub(crate) async fn name(link: &Link, claim: Option<&BodyClaim>, id: EventId) {
     let Some(BodyClaim::Own(note)) = claim else { return };
     if note.id == id {
         return;
     }
-    let (scope, hash) = (&event.identity.scope, event.raw_hash);
+    let (scope, hash) = (&note.scope, note.raw_hash);
     let named = BodyNote { id, ..note.clone() };
-    let mut change = crate::snapshot::Change::default().when(key(scope, hash), *hash.as_bytes(), value(note));
+    let mut change = Change::default().when(key(scope, hash), *hash.as_bytes(), value(note));
     change.then(
         Command::new("HSET", key(scope, hash))
             .arg(*hash.as_bytes())
@@ -102,6 +106,36 @@ pub(crate) async fn name(link: &Link, claim: Option<&BodyClaim>, event: &NewEven
     if let Err(failure) = link.apply_one(shard_of(link, hash), change).await {
         tracing::debug!(%failure, "the event that has a body was not noted");
     }
+}
+
+/// Gives a note another name, if it is still the same event's, and with it the claim of its identity. Where the new name
+/// is known already, the old one goes.
+pub(crate) async fn rename(link: &Link, before: &BodyNote, after: &BodyNote) -> Result<(), Failure> {
+    let (shard, hash) = (shard_of(link, before.raw_hash), *before.raw_hash.as_bytes());
+    let places = [key, claimants].map(|place| place(&before.scope, before.raw_hash));
+    let commands = places.clone().map(|place| Command::new("HGET", place).arg(hash));
+    let mut snapshot = link.read(shard, commands.into()).await?;
+    let stored = reply::optional_bytes(snapshot.next()?)?;
+    let claimant = reply::optional_bytes(snapshot.next()?)?;
+    let Some(stored) = stored else { return Ok(()) };
+    if read(&before.scope, &hash, &stored)?.id != before.id {
+        return Ok(());
+    }
+    let mut change = keep(after);
+    if let Some(claimant) = claimant {
+        let command = Command::new("HSET", claimants(&after.scope, after.raw_hash));
+        change.then(command.arg(*after.raw_hash.as_bytes()).arg(claimant));
+    }
+    link.apply(shard_of(link, after.raw_hash), &[change], Room::Needed)
+        .await?;
+    let [noted, _] = &places;
+    let mut change = Change::default().when(noted.clone(), hash, stored);
+    for place in places.clone() {
+        change.then(Command::new("HDEL", place).arg(hash));
+    }
+    change.then(Command::new("ZREM", EXPIRING).arg(super::name(before)));
+    link.apply_one(shard, change).await?;
+    Ok(())
 }
 
 /// The hash with the keys of the identities that have claimed bodies.

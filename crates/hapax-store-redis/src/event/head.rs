@@ -1,6 +1,7 @@
 //! What an event's sender gave: the head, which lists read, and headers with the body, which they do not.
 
 use bytes::Bytes;
+use hapax_core::store::plain_body_bytes;
 use hapax_core::{BodyHash, EventId, Headers, Identity, NewEvent, StoredEvent, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_bytes::{ByteArray, ByteBuf};
@@ -56,7 +57,7 @@ impl Head {
             batch: event
                 .batch
                 .map(|(id, index)| (ByteBuf::from(id.as_bytes()), index)),
-            body_bytes: event.body.len() as u64,
+            body_bytes: plain_body_bytes(event.headers.as_bytes(), event.body.len() as u64),
             erased: None,
         }
     }
@@ -74,7 +75,7 @@ impl Head {
             batch: event
                 .batch
                 .map(|(id, index)| (ByteBuf::from(id.as_bytes()), index)),
-            body_bytes: event.body.len() as u64,
+            body_bytes: plain_body_bytes(event.headers.as_bytes(), event.body.len() as u64),
             erased: event.headers.is_erased().then_some(true),
         }
     }

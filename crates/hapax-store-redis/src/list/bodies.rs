@@ -76,7 +76,7 @@ pub(super) async fn fitting(
         let (_, body) = unpack_body(body)?;
         reading.bodies += 1;
         reading.bytes += body.len() as u64;
-        if query.fits_body(&body) {
+        if query.fits_body(id, &body) {
             fitting.insert(id);
         }
     }

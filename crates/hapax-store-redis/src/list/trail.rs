@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hapax_core::store::{Cursor, EventQuery, IndexedValue, ListOrder};
+use hapax_core::store::{Cursor, EventQuery, ListOrder};
 use hapax_core::{EventId, EventStatus};
 
 use super::range::Range;
@@ -45,9 +45,8 @@ impl Trail {
             }
             return Ok(Self::Past(ids));
         }
-        let indexed = query.by_index.and_then(|place| query.body.get(place));
-        let set = match indexed {
-            Some(term) => format!("i{}", index_name(&IndexedValue::of_term(term))).into_bytes(),
+        let set = match query.indexed_value() {
+            Some(value) => format!("i{}", index_name(&value)).into_bytes(),
             None => b"t".to_vec(),
         };
         let order = query.order;

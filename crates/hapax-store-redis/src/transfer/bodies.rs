@@ -16,11 +16,18 @@ use crate::snapshot::{Command, Room};
 /// How many are remembered.
 pub(super) async fn count(link: &Arc<Link>) -> Result<u64, Failure> {
     let mut count = 0;
-    for scope in scopes::all(link).await? {
+    for scope in scopes_of_bodies(link).await? {
         let sizes = sizes(link, &scope.as_str().into()).await?;
         count += sizes.iter().map(|(_, size)| size).sum::<u64>();
     }
     Ok(count)
+}
+
+/// The ledger's scopes, each with those that go with it.
+async fn scopes_of_bodies(link: &Arc<Link>) -> Result<BTreeSet<String>, Failure> {
+    let own = scopes::all(link).await?;
+    let with = |scope: &String| ["", BodyNote::BINDINGS, BodyNote::SEALED].map(|end| format!("{scope}{end}"));
+    Ok(own.iter().flat_map(with).collect())
 }
 
 /// The page after a body.
@@ -30,7 +37,7 @@ pub(super) async fn page(
     limit: usize,
 ) -> Result<TransferPage, Failure> {
     let mut notes: Vec<BodyNote> = Vec::new();
-    for scope in scopes::all(link).await? {
+    for scope in scopes_of_bodies(link).await? {
         let scope: Scope = scope.as_str().into();
         if notes.len() < limit && after.is_none_or(|(reached, _)| scope >= *reached) {
             let after = after.filter(|(reached, _)| scope == *reached);

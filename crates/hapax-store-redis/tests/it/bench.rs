@@ -59,7 +59,7 @@ impl Maker {
             ledger_until: now.plus(Duration::from_secs(86_400)),
             indexed: Vec::new(),
             deliveries: vec![NewDelivery::to("billing"), NewDelivery::to("orders")],
-            holds_same_body: false,
+            claimed_body: None,
         }
     }
 

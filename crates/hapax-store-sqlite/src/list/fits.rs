@@ -1,6 +1,6 @@
 //! Whether an event is one of those that are asked for: what costs least is asked first, its body last.
 
-use hapax_core::store::{EventQuery, EventSummary, Has};
+use hapax_core::store::{EventQuery, EventSummary, Has, plain_body_bytes};
 use hapax_core::{EventId, Identity, Scope, SourceName, Timestamp};
 
 use crate::duplicates;
@@ -49,7 +49,7 @@ pub(super) fn fitting(
     }
     let fits = fits_delivery(desk, query, seq)?
         && fits_conflict(desk, query, row.id)?
-        && fits_body(desk, query, seq, reading)?;
+        && fits_body(desk, query, (row.id, seq), reading)?;
     if !fits {
         return Ok(None);
     }
@@ -79,7 +79,8 @@ struct EventRow {
 /// The row, if what it says fits.
 fn read(desk: &mut ReadDesk, query: &EventQuery, seq: i64) -> Result<Option<EventRow>, Failure> {
     let mut select = desk.connection.prepare_cached(
-        "SELECT id, source, event_id, type, received_at, length(body), scope FROM events WHERE seq = ?1",
+        "SELECT id, source, event_id, type, received_at, length(body), scope, substr(headers, 1, 5)
+         FROM events WHERE seq = ?1",
     )?;
     let mut rows = select.query([seq])?;
     let Some(row) = rows.next()? else {
@@ -102,7 +103,7 @@ fn read(desk: &mut ReadDesk, query: &EventQuery, seq: i64) -> Result<Option<Even
         event_id: row.get(2)?,
         event_type,
         received_at,
-        body_bytes: row.get::<_, i64>(5)? as u64,
+        body_bytes: plain_body_bytes(&row.get::<_, Vec<u8>>(7)?, row.get::<_, i64>(5)? as u64),
     }))
 }
 
@@ -144,7 +145,12 @@ fn fits_conflict(desk: &ReadDesk, query: &EventQuery, event: EventId) -> Result<
     }
 }
 
-fn fits_body(desk: &ReadDesk, query: &EventQuery, seq: i64, reading: &mut Reading) -> Result<bool, Failure> {
+fn fits_body(
+    desk: &ReadDesk,
+    query: &EventQuery,
+    (id, seq): (EventId, i64),
+    reading: &mut Reading,
+) -> Result<bool, Failure> {
     if query.body.is_empty() {
         return Ok(true);
     }
@@ -161,5 +167,5 @@ fn fits_body(desk: &ReadDesk, query: &EventQuery, seq: i64, reading: &mut Readin
         .map_err(|error| Failure::Unreadable(format!("a payload: {error}")))?;
     reading.bodies += 1;
     reading.bytes += body.len() as u64;
-    Ok(query.fits_body(body))
+    Ok(query.fits_body(id, body))
 }

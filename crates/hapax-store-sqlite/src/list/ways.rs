@@ -1,6 +1,6 @@
 //! Which way a list goes: along whatever is likely to have the fewest events besides those that are asked for.
 
-use hapax_core::store::{BodyTerm, EventQuery, Has, IndexedValue};
+use hapax_core::store::{EventQuery, Has, IndexedValue};
 use hapax_core::{DestinationId, ErrorClass, EventId, EventStatus, Identity};
 use rusqlite::OptionalExtension;
 use rusqlite::types::Value;
@@ -50,8 +50,8 @@ pub(super) fn choose(desk: &mut ReadDesk, query: &EventQuery, range: Range) -> R
     if let Some(event_id) = &query.event_id {
         return Ok(Trails::of_rows(range, query.order, named(desk, event_id)?));
     }
-    let trails = match query.by_index.and_then(|place| query.body.get(place)) {
-        Some(term) => indexed(desk, term)?,
+    let trails = match query.indexed_value() {
+        Some(value) => indexed(desk, &value)?,
         None => beside(desk, query)?,
     };
     Ok(Trails::through(range, query.order, trails))
@@ -89,8 +89,7 @@ fn noted(what: Noted) -> Trail {
     Trail::new(NOTED, vec![Value::Integer(what.code())])
 }
 
-fn indexed(desk: &mut ReadDesk, term: &BodyTerm) -> Result<Vec<Trail>, Failure> {
-    let value = IndexedValue::of_term(term);
+fn indexed(desk: &mut ReadDesk, value: &IndexedValue) -> Result<Vec<Trail>, Failure> {
     let pointer = desk.names.find(&desk.connection, &value.pointer)?;
     let trail = |pointer| {
         Trail::new(

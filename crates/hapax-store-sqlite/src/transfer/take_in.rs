@@ -149,6 +149,6 @@ fn as_new(record: &IdentityRecord, contents: &EventContents) -> NewEvent {
         ledger_until: record.entry.expires_at,
         indexed: contents.indexed.clone(),
         deliveries: Vec::new(),
-        holds_same_body: false,
+        claimed_body: None,
     }
 }

@@ -176,11 +176,11 @@ impl Folder {
         let store = format!("sqlite:{}", self.path.join(STORE_FILE).display());
         let mut text = format!(
             "[server]\nlisten = \"127.0.0.1:{port}\"\nadmin_listen = \"127.0.0.1:{admin_port}\"\npublic_url = {}\n\
-             state_key = \"env:{}\"\n\n[store]\nurl = {}\n",
+             \n[store]\nurl = {}\nencryption_keys = [\"env:{}\"]\n",
             // Senders that sign the URL sign the one that they were given.
             quoted(public_url.unwrap_or(&format!("http://127.0.0.1:{port}"))),
-            variable(STATE_KEY),
-            quoted(&store)
+            quoted(&store),
+            variable(STATE_KEY)
         );
         let deliver_to = if forward.is_some() {
             format!("[\"{FORWARD}\"]")

@@ -10,7 +10,7 @@ use hapax_store_redis::{Condition, Flushed, RedisStore};
 use super::check::Check;
 use crate::client::moment;
 use crate::config::{Config, StoreUrl};
-use crate::serve::OpenStore;
+use crate::serve::{Kind, OpenStore};
 
 /// Writes measured.
 const WRITES: usize = 21;
@@ -27,7 +27,11 @@ pub(super) async fn check(config: &Config) -> Vec<Check> {
         return Vec::new();
     };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let Ok(OpenStore::Redis(store)) = OpenStore::open(&config.store.url, &clock).await else {
+    let encryption = config.store.encryption.as_ref();
+    let Ok(opened) = OpenStore::open(&config.store.url, encryption, &clock).await else {
+        return Vec::new();
+    };
+    let Kind::Redis(store) = opened.kind() else {
         return Vec::new();
     };
     let mut checks = Vec::new();
@@ -40,8 +44,8 @@ pub(super) async fn check(config: &Config) -> Vec<Check> {
         }
         Err(error) => checks.push(Check::fail("redis server", error.to_string(), "start it again")),
     }
-    checks.push(shards(&store));
-    checks.push(write(&store).await);
+    checks.push(shards(store));
+    checks.push(write(store).await);
     checks.push(failover(config));
     checks
 }

@@ -6,19 +6,26 @@ use hapax_core::{Clock, SystemClock};
 
 use super::check::Check;
 use super::service::Service;
-use crate::config::StoreUrl;
+use crate::cli::Globals;
+use crate::client::Client;
+use crate::config::{Store, StoreUrl};
 use crate::http::admin::ReadyView;
-use crate::serve::OpenStore;
+use crate::http::admin::views::{EncryptionView, StatsView};
+use crate::serve::{OpenStore, StoreError};
 
 const NAME: &str = "store";
 
-pub(super) async fn check(store: &StoreUrl, service: &Service) -> Vec<Check> {
-    let check = match (service, store) {
-        (Service::Running(view), _) => held(store, view),
-        (_, StoreUrl::Sqlite(path)) if !path.exists() => Check::ok(
+pub(super) async fn check(store: &Store, service: &Service, globals: &Globals) -> Vec<Check> {
+    let url = &store.url;
+    match (service, url) {
+        (Service::Running(view), _) => {
+            let keys = asked(globals).await.map(|keys| encryption(&keys));
+            std::iter::once(held(url, view)).chain(keys).collect()
+        }
+        (_, StoreUrl::Sqlite(path)) if !path.exists() => vec![Check::ok(
             NAME,
-            format!("{store} does not exist yet; the first `hapax serve` makes it"),
-        ),
+            format!("{url} does not exist yet; the first `hapax serve` makes it"),
+        )],
         (_, StoreUrl::Sqlite(_)) => {
             let fix = "stop the other process, or restore a backup if the file is damaged; keep a copy of the file first";
             open(store, fix).await
@@ -27,8 +34,7 @@ pub(super) async fn check(store: &StoreUrl, service: &Service) -> Vec<Check> {
             let fix = "start the database, or correct `store.url`; what is missing is in the message";
             open(store, fix).await
         }
-    };
-    vec![check]
+    }
 }
 
 fn held(store: &StoreUrl, view: &ReadyView) -> Check {
@@ -49,16 +55,38 @@ fn held(store: &StoreUrl, view: &ReadyView) -> Check {
     }
 }
 
-async fn open(store: &StoreUrl, fix: &'static str) -> Check {
+async fn open(store: &Store, fix: &'static str) -> Vec<Check> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let opened = match OpenStore::open(store, &clock).await {
+    let url = &store.url;
+    let opened = match OpenStore::open(url, store.encryption.as_ref(), &clock).await {
         Ok(opened) => opened,
-        Err(error) => return Check::fail(NAME, format!("{:#}", anyhow::Error::new(error)), fix),
+        Err(error @ StoreError::Encryption { .. }) => {
+            let fix = "correct `store.encryption_keys`; what is missing is in the message, and nothing in the store is lost";
+            return vec![Check::fail(NAME, format!("{:#}", anyhow::Error::new(error)), fix)];
+        }
+        Err(error) => return vec![Check::fail(NAME, format!("{:#}", anyhow::Error::new(error)), fix)],
     };
     let probed = opened.backend().probe().await;
-    opened.close().await;
-    match probed {
-        Ok(()) => Check::ok(NAME, format!("{store} opens and can be written")),
-        Err(error) => Check::fail(NAME, format!("{store}: {error}"), fix),
+    let mut checks = vec![match probed {
+        Ok(()) => Check::ok(NAME, format!("{url} opens and can be written")),
+        Err(error) => Check::fail(NAME, format!("{url}: {error}"), fix),
+    }];
+    if let Some(sealed) = opened.sealed() {
+        let counted = sealed.counted().await.ok().flatten();
+        checks.push(encryption(&EncryptionView::of(sealed, counted)));
     }
+    opened.close().await;
+    checks
+}
+
+/// What the running service says of the store's keys; nothing where it may not be asked.
+async fn asked(globals: &Globals) -> Option<EncryptionView> {
+    let client = Client::from_globals(globals).ok()?;
+    let stats: StatsView = client.get("stats").await.ok()?;
+    stats.store.encryption
+}
+
+/// Which keys are needed, and what is under each.
+fn encryption(keys: &EncryptionView) -> Check {
+    Check::ok("encryption", keys.to_string())
 }

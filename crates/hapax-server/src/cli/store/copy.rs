@@ -24,7 +24,7 @@ use crate::output;
 /// Ledger, events, unfinished work, outcomes and the audit trail arrive as they are: what was accepted before is a
 /// duplicate there, and what was not done is done there. Stop the service first; the target must be empty. A copy that
 /// was stopped goes on when it is started again, and is not served before it is whole. At the end both stores are read
-/// and compared; ends with 5 if they differ.
+/// and compared; ends with 5 if they differ. Each store is read and written with its own encryption keys.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -40,6 +40,14 @@ pub struct Args {
     /// The store to read [default: `store.url` of the configuration]
     #[arg(long, value_name = "URL", env = "HAPAX_COPY_FROM", hide_env_values = true)]
     pub from: Option<StoreUrl>,
+
+    /// The keys of the store to fill, such as env:NEW,env:OLD; `plain` for none [default: `store.encryption_keys` of the configuration]
+    #[arg(long, value_name = "KEYS", value_delimiter = ',')]
+    pub to_keys: Option<Vec<String>>,
+
+    /// The keys of the store to read, in the same way
+    #[arg(long, value_name = "KEYS", value_delimiter = ',')]
+    pub from_keys: Option<Vec<String>>,
 
     /// How many records to move at a time
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=10_000))]

@@ -297,15 +297,46 @@ fn a_sender_that_hands_its_secret_over_needs_a_key_and_no_secret() {
         problems(&asana),
         [
             "hapax.toml:2:1: sources.stripe.provider: this sender hands its secret over, and the store keeps it encrypted; set \
-             `server.state_key`, such as \"env:HAPAX_STATE_KEY\" (`openssl rand -hex 32` prints a good one)"
+             `store.encryption_keys`, such as [\"env:HAPAX_ENCRYPTION_KEY\"] (`openssl rand -hex 32` prints a good one)"
         ]
     );
-    assert!(problems(&format!("[server]\nstate_key = \"env:STATE_KEY\"\n{asana}")).is_empty());
+    assert!(
+        problems(&format!(
+            "[store]\nencryption_keys = [\"env:STATE_KEY\"]\n{asana}"
+        ))
+        .is_empty()
+    );
+}
+
+#[test]
+fn keys_of_the_store_are_long_and_each_is_named_once() {
+    let of = |keys: &str| problems(&format!("[store]\nencryption_keys = [{keys}]"));
+    for keys in ["\"env:STATE_KEY\"", "\"plain\", \"env:STATE_KEY\""] {
+        assert_eq!(of(keys), [""; 0], "{keys}");
+    }
     assert_eq!(
-        problems(&format!("[server]\nstate_key = \"env:TOKEN\"\n{asana}")),
+        of("\"env:TOKEN\""),
         [
-            "hapax.toml:2:1: server.state_key: a key of fewer than 32 characters can be guessed; `openssl rand -hex 32` prints \
-             a good one"
+            "hapax.toml:2:20: store.encryption_keys.0: a key of fewer than 32 characters can be guessed; `openssl rand -hex 32` \
+          prints a good one"
+        ]
+    );
+    assert_eq!(
+        of("\"env:STATE_KEY\", \"env:STATE_KEY\""),
+        ["hapax.toml:2:37: store.encryption_keys.1: this key is in the list already; name each key once"]
+    );
+    assert_eq!(
+        of("\"plain\""),
+        [
+            "hapax.toml:2:1: store.encryption_keys: \"plain\" stands before keys that are not used yet, or no longer; name them \
+          behind it, or remove the line"
+        ]
+    );
+    assert_eq!(
+        problems("[server]\nstate_key = \"env:STATE_KEY\""),
+        [
+            "hapax.toml:2:1: [server] has no key `state_key` any more; the whole store is encrypted now: write the same secret \
+          under `[store]`, as `encryption_keys = [\"env:HAPAX_STATE_KEY\"]`, and what it has sealed stays readable"
         ]
     );
 }

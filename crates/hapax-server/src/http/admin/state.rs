@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use hapax_core::{DestinationId, Secret, Timestamp};
 use hapax_engine::Engine;
+use hapax_seal::Sealed;
 use hapax_verify::catalogue::Provider;
 use hapax_verify::{Options, Recipe};
 use tokio::sync::Semaphore;
@@ -47,6 +48,8 @@ pub struct AdminState {
     pub(in crate::http) alerts: Option<Arc<Alerts>>,
     /// Where people sign in without a token, if anywhere.
     pub(in crate::http) identity_provider: Option<Arc<IdentityProvider>>,
+    /// The store's keys.
+    pub(in crate::http) encryption: Option<Arc<Sealed>>,
 }
 
 impl AdminState {
@@ -68,6 +71,13 @@ impl AdminState {
     #[must_use]
     pub fn with_identity_provider(mut self, provider: IdentityProvider) -> Self {
         self.identity_provider = Some(Arc::new(provider));
+        self
+    }
+
+    /// With the keys of the store, if it is encrypted.
+    #[must_use]
+    pub(crate) fn with_encryption(mut self, encryption: Option<Arc<Sealed>>) -> Self {
+        self.encryption = encryption;
         self
     }
 
@@ -93,6 +103,7 @@ impl AdminState {
             outboxes: None,
             alerts: None,
             identity_provider: None,
+            encryption: None,
         }
     }
 }

@@ -12,7 +12,9 @@ use super::extract::Asked;
 use super::fault::Answer;
 use super::meter::Arrivals;
 use super::state::{AdminState, Settings};
-use super::views::{DestinationStatsView, DestinationView, SourceStatsView, StatsView, StoreView};
+use super::views::{
+    DestinationStatsView, DestinationView, EncryptionView, SourceStatsView, StatsView, StoreView,
+};
 use super::{ten_minutes, traffic};
 
 /// How far to look back.
@@ -52,7 +54,7 @@ pub(in crate::http) async fn now(state: &AdminState, over: Option<Span>) -> Answ
     arrivals.retain(|one| state.visible.sees(&one.source));
     // These are not kept by source.
     let (store, retention) = if state.visible.is_all() {
-        (Some(held(&counts)), Some(state.meter.purged()))
+        (Some(held(state, &counts).await), Some(state.meter.purged()))
     } else {
         (None, None)
     };
@@ -72,12 +74,20 @@ pub(in crate::http) async fn now(state: &AdminState, over: Option<Span>) -> Answ
     })
 }
 
-fn held(counts: &Counts) -> StoreView {
+async fn held(state: &AdminState, counts: &Counts) -> StoreView {
     StoreView {
         events: counts.events,
         ledger_entries: counts.ledger.iter().map(|count| count.entries).sum(),
         bytes: counts.store_bytes,
+        encryption: encryption(state).await,
     }
+}
+
+/// What is known of the store's keys.
+async fn encryption(state: &AdminState) -> Option<EncryptionView> {
+    let store = state.encryption.as_ref()?;
+    let counted = store.counted().await.ok().flatten();
+    Some(EncryptionView::of(store, counted))
 }
 
 /// Every configured source, and every other that something came from.

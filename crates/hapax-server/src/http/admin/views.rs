@@ -6,6 +6,7 @@
 mod alert;
 mod delivery;
 mod duplicates;
+mod encryption;
 mod event;
 mod fact;
 mod operation;
@@ -28,6 +29,7 @@ pub use duplicates::{
     DuplicateStatsView, FindingKind, FindingView, GapClassView, RedeliveredView, SourceDuplicatesView,
     WindowAdvice, WindowView,
 };
+pub use encryption::EncryptionView;
 pub use event::{
     BatchView, ConflictView, CoverageView, DuplicatesView, EventPageView, EventSummaryView, EventView,
     HeaderView,

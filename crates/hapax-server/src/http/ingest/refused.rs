@@ -160,7 +160,7 @@ pub(super) fn not_taken(error: &NotTaken) -> Problem {
             "Handshake refused",
             error.to_string(),
         ),
-        NotTaken::Store(_) | NotTaken::Seal => store_unavailable(),
+        NotTaken::Store(_) => store_unavailable(),
     }
 }
 

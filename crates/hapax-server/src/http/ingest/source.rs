@@ -95,7 +95,7 @@ impl Sources {
             name: source.name.clone(),
             scope: source.scope.clone(),
             verifier: Arc::clone(&source.verifier),
-            handed: HandedSecrets::new(source, config.server.state_key.as_ref()),
+            handed: HandedSecrets::new(source),
             answer: source
                 .provider
                 .map(|provider| provider.answer.clone())

@@ -56,7 +56,7 @@ pub(super) async fn run(plan: &Plan, deliveries: u64, parent: &Path) -> anyhow::
     let own = format!("sqlite:{}", workspace.path().join("hapax.db").display());
     let url: StoreUrl = plan.store.clone().unwrap_or(own).parse()?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let store = OpenStore::open(&url, &clock).await?;
+    let store = OpenStore::open(&url, None, &clock).await?;
     let backend = store.backend();
     let mut backlog = Backlog {
         deliveries,

@@ -54,12 +54,13 @@ pub(crate) async fn run(plan: &Plan, events: u64) -> anyhow::Result<Results> {
     let own = format!("sqlite:{}", workspace.path().join("hapax.db").display());
     let url: StoreUrl = plan.store.clone().unwrap_or(own).parse()?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let store = OpenStore::open(&url, &clock).await?;
+    let store = OpenStore::open(&url, None, &clock).await?;
     let landmarks = fill::run(&*store.backend(), events).await?;
     store.close().await;
     let sources = SOURCES.iter().map(|source| (*source, vec![])).collect();
     let settings = Settings {
         store_url: plan.store.clone().unwrap_or_else(|| url.to_string()),
+        encryption_key: None,
         sources,
         secret: secret.clone(),
         destinations: format!(

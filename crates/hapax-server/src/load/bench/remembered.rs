@@ -62,7 +62,7 @@ async fn measure(url: &str, entries: u64) -> anyhow::Result<Remembered> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let mut redis = Redis::connect(&Secret::new(url)).await?;
     let store_url: StoreUrl = url.parse()?;
-    let store = OpenStore::open(&store_url, &clock).await?;
+    let store = OpenStore::open(&store_url, None, &clock).await?;
     let backend = store.backend();
     let empty_bytes = redis.used_memory().await?;
     preload::remember(&*backend, STORED, entries).await?;

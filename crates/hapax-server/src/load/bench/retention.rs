@@ -186,7 +186,7 @@ async fn measure(plan: &Plan, purging: Purging, parent: &Path) -> anyhow::Result
     let own = format!("sqlite:{}", workspace.path().join("hapax.db").display());
     let url: StoreUrl = plan.store.clone().unwrap_or(own).parse()?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let store = OpenStore::open(&url, &clock).await?;
+    let store = OpenStore::open(&url, None, &clock).await?;
     let counted = Arc::new(Counted::default());
     let parts = Parts {
         store: store.backend(),

@@ -109,6 +109,7 @@ pub(super) fn create(
         folder,
         &Settings {
             store_url,
+            encryption_key: None,
             sources,
             secret: secret.to_owned(),
             destinations,

@@ -196,6 +196,7 @@ fn create(plan: &Plan, side: Side, receiver: &Hanging, secret: &str, folder: &Pa
         folder,
         &Settings {
             store_url: plan.store.clone().unwrap_or(own),
+            encryption_key: None,
             sources: vec![(STORED, vec![])],
             secret: secret.to_owned(),
             destinations: telemetry,

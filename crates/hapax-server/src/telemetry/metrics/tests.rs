@@ -55,6 +55,11 @@ fn full() -> Metrics {
     let loader = crate::config::Loader::new(&path, Vec::new());
     loader.load().unwrap();
     metrics.watch_secrets(loader.kept());
+    metrics.reencrypted(1);
+    metrics.encrypted_values(&hapax_seal::Counted {
+        values: [("plain".to_owned(), 1)].into(),
+        at: 0,
+    });
     metrics.outbox_row("app", "relayed");
     metrics.outboxes(&[Health {
         name: "app".to_owned(),

@@ -29,9 +29,7 @@ fn secrets(provider: &Provider) -> SecretPair {
 async fn service() -> Service {
     let setup = Setup::new();
     let public_url = format!("public_url = \"http://{}\"", setup.listen);
-    let setup = setup
-        .server(&public_url)
-        .server(&format!("state_key = \"{STATE_KEY}\""));
+    let setup = setup.server(&public_url).encrypted(&[STATE_KEY]);
     let with_source = |setup: Setup, provider: &Provider| {
         let (name, secret) = (&provider.name, secrets(provider).verifying);
         setup.table(&format!(

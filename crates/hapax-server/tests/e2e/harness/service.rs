@@ -150,6 +150,16 @@ impl Service {
         self.start_again().await;
     }
 
+    /// Stops it, changes the configuration, and starts it again.
+    pub(crate) async fn restart_with(&mut self, change: impl FnOnce(Setup) -> Setup) {
+        self.stop().await;
+        let unused = Setup::new();
+        let setup = std::mem::replace(&mut self.setup, unused);
+        self.setup = change(setup);
+        self.setup.write();
+        self.start_again().await;
+    }
+
     /// Changes the configuration and sends SIGHUP; does not wait.
     pub(crate) fn reload(&mut self, change: impl FnOnce(Setup) -> Setup) {
         let unused = Setup::new();

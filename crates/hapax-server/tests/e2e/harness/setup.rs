@@ -18,6 +18,8 @@ pub(crate) struct Setup {
     store: PathBuf,
     /// The store's URL, where it is no file.
     database: Option<String>,
+    /// The keys that the store is encrypted with.
+    keys: Vec<String>,
     tables: String,
     /// A whole configuration, instead of all that.
     whole: Option<String>,
@@ -35,6 +37,7 @@ impl Setup {
             server: String::new(),
             store: PathBuf::from("hapax.db"),
             database: None,
+            keys: Vec::new(),
             tables: String::new(),
             whole: None,
             before: None,
@@ -77,6 +80,12 @@ impl Setup {
     /// Keeps the store in a database.
     pub(crate) fn database(mut self, url: &str) -> Self {
         self.database = Some(url.to_owned());
+        self
+    }
+
+    /// Encrypts the store: the first key writes.
+    pub(crate) fn encrypted(mut self, keys: &[&str]) -> Self {
+        self.keys = keys.iter().map(ToString::to_string).collect();
         self
     }
 
@@ -143,11 +152,12 @@ impl Setup {
         }
         let file = || format!("sqlite:{}", self.store.display());
         format!(
-            "[server]\nlisten = \"{}\"\nadmin_listen = \"{}\"\n{}\n[store]\nurl = \"{}\"\n\n{}",
+            "[server]\nlisten = \"{}\"\nadmin_listen = \"{}\"\n{}\n[store]\nurl = \"{}\"\nencryption_keys = {:?}\n\n{}",
             self.listen,
             self.admin,
             self.server,
             self.database.clone().unwrap_or_else(file),
+            self.keys,
             self.tables
         )
     }

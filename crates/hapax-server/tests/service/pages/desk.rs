@@ -179,8 +179,8 @@ fn text(folder: &Path, url: &str, door: Door) -> String {
         }
     };
     format!(
-        "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\nstate_key = \"env:STATE_KEY\"\n{tokens}\
-         [store]\nurl = \"sqlite:{}\"\n\
+        "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\n{tokens}\
+         [store]\nurl = \"sqlite:{}\"\nencryption_keys = [\"env:STATE_KEY\"]\n\
          [sources.shop]\nprovider = \"stripe\"\nsecrets = [\"env:SECRET\"]\ndeliver_to = [\"app\"]\n\
          [sources.quiet]\nprovider = \"stripe\"\nsecrets = [\"env:OTHER_SECRET\"]\ndeliver_to = []\n\
          [destinations.app]\nkind = \"http\"\nurl = \"{url}\"\nmax_attempts = 1\n",

@@ -4,10 +4,12 @@ use async_trait::async_trait;
 use hapax_core::store::{
     AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, Census, Cursor, DeadGroup,
     DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error, ImportBegun,
-    ImportMark, IndexedField, Origin, Pause, Record, ReplayJob, ReplayJobId, SavedView, SourceState, Span,
-    TrafficRow, TransferCursor, TransferPage, Unfinished, Variant,
+    ImportMark, IndexedField, Origin, Pause, Record, ReplayJob, ReplayJobId, Resealed, SavedView,
+    SourceState, Span, TrafficRow, TransferCursor, TransferPage, Unfinished, Variant,
 };
-use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, SourceName, Timestamp, Transfer};
+use hapax_core::{
+    BodyHash, DestinationId, EventId, Identity, Operations, Scope, SourceName, Timestamp, Transfer,
+};
 
 use super::Link;
 
@@ -224,6 +226,11 @@ impl Operations for Link {
         self.call(async move { model.bind(binding).await }).await
     }
 
+    async fn remembered(&self, bodies: Vec<(Scope, BodyHash)>) -> Result<Vec<BodyNote>, Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.remembered(bodies).await }).await
+    }
+
     async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {
         let model = self.vault.model.clone();
         self.call(async move { model.conflict(first, raw_hash).await })
@@ -234,6 +241,11 @@ impl Operations for Link {
         let model = self.vault.model.clone();
         self.call(async move { model.mark_released(first, raw_hash, event).await })
             .await
+    }
+
+    async fn reseal(&self, rows: Vec<Resealed>) -> Result<(), Error> {
+        let model = self.vault.model.clone();
+        self.call(async move { model.reseal(rows).await }).await
     }
 }
 

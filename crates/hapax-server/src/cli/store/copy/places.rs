@@ -7,7 +7,7 @@ use hapax_core::{Backend, Clock, DeliveryState};
 
 use super::Args;
 use crate::cli::Globals;
-use crate::config::{self, Environment, StoreUrl};
+use crate::config::{self, Encryption, Environment, StoreUrl};
 use crate::exit::CliError;
 use crate::serve::OpenStore;
 
@@ -36,12 +36,25 @@ impl Places {
         globals: &Globals,
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, CliError> {
-        let from = if let Some(from) = &args.from {
-            from.clone()
-        } else {
-            let environment = Environment::beside(&globals.config)?;
-            config::load(&globals.config, &environment, &[])?.store.url
+        let environment = Environment::beside(&globals.config)?;
+        let configured = match &args.from {
+            // The configuration may be another machine's.
+            Some(_) if !globals.config.exists() => None,
+            Some(_) | None => Some(config::load(&globals.config, &environment, &[])?.store),
         };
+        let from = match (&args.from, &configured) {
+            (Some(from), _) => from.clone(),
+            (None, Some(store)) => store.url.clone(),
+            (None, None) => return Err(CliError::usage("--from names the store to copy")),
+        };
+        let configured = configured.and_then(|store| store.encryption);
+        let keys = |given: &Option<Vec<String>>| match given {
+            Some(references) => {
+                Encryption::from_references(references, &environment).map_err(CliError::usage)
+            }
+            None => Ok(configured.clone()),
+        };
+        let (from_keys, to_keys) = (keys(&args.from_keys)?, keys(&args.to_keys)?);
         if from == args.to {
             return Err(CliError::usage(
                 "--to names the store that is to be copied: name another one",
@@ -55,8 +68,8 @@ impl Places {
                 "there is no store at {from}: nothing to copy"
             )));
         }
-        let source = OpenStore::open_to_copy(&from, clock, Purpose::Serve).await?;
-        let target = match OpenStore::open_to_copy(&args.to, clock, Purpose::Import).await {
+        let source = OpenStore::open_to_copy(&from, from_keys.as_ref(), clock, Purpose::Serve).await?;
+        let target = match OpenStore::open_to_copy(&args.to, to_keys.as_ref(), clock, Purpose::Import).await {
             Ok(target) => target,
             Err(error) => {
                 source.close().await;

@@ -4,7 +4,7 @@ use hapax_core::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{PauseView, TenMinutesView, TrafficView};
+use super::{EncryptionView, PauseView, TenMinutesView, TrafficView};
 
 /// The whole of it.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -92,6 +92,9 @@ pub struct StoreView {
     pub ledger_entries: u64,
     /// Bytes on disk or in the database.
     pub bytes: u64,
+    /// Its keys; null where it is not encrypted.
+    #[serde(default)]
+    pub encryption: Option<EncryptionView>,
 }
 
 /// What retention deleted.

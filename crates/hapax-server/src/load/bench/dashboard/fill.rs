@@ -171,7 +171,7 @@ impl Maker {
             indexed: Vec::new(),
             deliveries: deliveries(number),
             identity,
-            holds_same_body: false,
+            claimed_body: None,
         }
     }
 

@@ -1,0 +1,354 @@
+//! The configured keys, and values that are sealed under them.
+//!
+//! Every subject (an event, a conflict, a value of a source) has a key of its own, derived from the configured one: a
+//! nonce is drawn at random only among the few values of one subject, so that no key ever sees two billion of them.
+
+use std::fmt;
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use aws_lc_rs::digest::{Context, SHA256};
+use aws_lc_rs::hmac;
+use hapax_core::store::{Error, SEALED_EXTRA_BYTES, SEALED_MARK};
+use hapax_core::{Secret, SourceName};
+
+/// A shorter key can be guessed.
+pub const KEY_BYTES_MIN: usize = 32;
+
+const ID_AT: usize = SEALED_MARK.len();
+const NONCE_AT: usize = ID_AT + 4;
+const TEXT_AT: usize = NONCE_AT + NONCE_LEN;
+
+/// Tells keys apart without telling anything about them: eight hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyId([u8; 4]);
+
+impl KeyId {
+    pub(crate) fn from_text(text: &str) -> Option<Self> {
+        let mut id = [0; 4];
+        hex::decode_to_slice(text, &mut id).ok()?;
+        Some(Self(id))
+    }
+
+    /// The key of a sealed value.
+    pub(crate) fn of_value(value: &[u8]) -> Option<Self> {
+        value.get(ID_AT..NONCE_AT)?.try_into().ok().map(Self)
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+impl fmt::Debug for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What new values of events are written with. All keys read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writes {
+    /// The first key.
+    Sealed,
+    /// No key yet, or no longer: while keys are handed to replicas, or taken away.
+    Plain,
+}
+
+/// The configured keys.
+#[derive(Debug)]
+pub struct Keys {
+    writes: Writes,
+    first: MasterKey,
+    others: Vec<MasterKey>,
+}
+
+impl Keys {
+    /// Of these texts, each long and random. None where there is none.
+    pub fn new(writes: Writes, texts: &[Secret]) -> Option<Self> {
+        let mut keys = texts.iter().map(MasterKey::new);
+        Some(Self {
+            writes,
+            first: keys.next()?,
+            others: keys.collect(),
+        })
+    }
+
+    pub(crate) const fn writes(&self) -> Writes {
+        self.writes
+    }
+
+    /// The id of the key that writes, or would.
+    pub const fn first_id(&self) -> KeyId {
+        self.first.id
+    }
+
+    /// The key that writes, or would.
+    pub(crate) const fn first(&self) -> &MasterKey {
+        &self.first
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &MasterKey> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    pub(crate) fn get(&self, id: KeyId) -> Option<&MasterKey> {
+        self.all().find(|key| key.id == id)
+    }
+
+    /// What opens the values of one subject.
+    pub(crate) const fn opener<'k>(&'k self, subject: Subject<'k>) -> Opener<'k> {
+        Opener {
+            keys: self,
+            subject,
+            last: None,
+        }
+    }
+}
+
+/// Whose values share a derived key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Subject<'s> {
+    pub(crate) kind: &'static str,
+    pub(crate) name: &'s [u8],
+}
+
+impl<'s> Subject<'s> {
+    pub(crate) const fn new(kind: &'static str, name: &'s [u8]) -> Self {
+        Self { kind, name }
+    }
+}
+
+/// Why a value was not opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unopened {
+    /// It was sealed with a key that is not configured here.
+    MissingKey(KeyId),
+    /// It was changed, or belongs to another place.
+    Refused,
+}
+
+impl Unopened {
+    /// As the store says it: of which event or value.
+    pub(crate) fn to_error(self, of: &dyn fmt::Display) -> Error {
+        match self {
+            Self::MissingKey(id) => Error::Unsupported {
+                message: format!(
+                    "{of} is encrypted under the key {id}, which is not among the `store.encryption_keys` of this \
+                     process; add that key again, behind the first"
+                ),
+            },
+            Self::Refused => Error::Damaged {
+                message: format!(
+                    "{of} cannot be decrypted: its stored bytes were changed, or moved there from another row; restore \
+                     that row from a backup"
+                ),
+                source: None,
+            },
+        }
+    }
+}
+
+/// One configured key.
+pub(crate) struct MasterKey {
+    id: KeyId,
+    root: hmac::Key,
+    /// Opens what `server.state_key` sealed, if it was this text.
+    state: Option<RandomizedNonceKey>,
+}
+
+impl MasterKey {
+    fn new(text: &Secret) -> Self {
+        let master = hmac::Key::new(hmac::HMAC_SHA256, &hashed(b"hapax-encryption-key:v1\n", text));
+        let mut id = [0; 4];
+        id.copy_from_slice(&hmac::sign(&master, b"id").as_ref()[..4]);
+        let root = hmac::sign(&master, b"root");
+        Self {
+            id: KeyId(id),
+            root: hmac::Key::new(hmac::HMAC_SHA256, root.as_ref()),
+            state: RandomizedNonceKey::new(&AES_256_GCM, &hashed(b"hapax-state-key:v1\n", text)).ok(),
+        }
+    }
+
+    pub(crate) const fn id(&self) -> KeyId {
+        self.id
+    }
+
+    /// What seals the values of one subject.
+    pub(crate) fn sealer<'s>(&self, subject: Subject<'s>) -> Result<Sealer<'s>, Error> {
+        Ok(Sealer {
+            id: self.id,
+            key: self.derived(subject).ok_or_else(not_sealed)?,
+            subject,
+        })
+    }
+
+    fn derived(&self, subject: Subject<'_>) -> Option<RandomizedNonceKey> {
+        let mut context = hmac::Context::with_key(&self.root);
+        context.update(&[subject.kind.len() as u8]);
+        context.update(subject.kind.as_bytes());
+        context.update(subject.name);
+        RandomizedNonceKey::new(&AES_256_GCM, context.sign().as_ref()).ok()
+    }
+
+    /// A secret that `server.state_key` sealed.
+    pub(crate) fn open_state(&self, source: &SourceName, name: &str, value: &[u8]) -> Option<Vec<u8>> {
+        let (nonce, sealed) = value.split_at_checked(NONCE_LEN)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let place = Aad::from(format!("{source}\n{name}").into_bytes());
+        let mut sealed = sealed.to_vec();
+        let opened = self.state.as_ref()?.open_in_place(nonce, place, &mut sealed);
+        opened.ok().map(|opened| opened.to_vec())
+    }
+}
+
+impl fmt::Debug for MasterKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("MasterKey").field(&self.id).finish()
+    }
+}
+
+/// The text is long and random, so that its hash is a key.
+fn hashed(domain: &[u8], text: &Secret) -> Vec<u8> {
+    let mut context = Context::new(&SHA256);
+    context.update(domain);
+    context.update(text.expose().as_bytes());
+    context.finish().as_ref().to_vec()
+}
+
+/// Seals the values of one subject.
+pub(crate) struct Sealer<'s> {
+    id: KeyId,
+    key: RandomizedNonceKey,
+    subject: Subject<'s>,
+}
+
+impl Sealer<'_> {
+    /// The value, to be opened as this column of the subject, and as nothing else.
+    pub(crate) fn seal(&self, column: &[u8], plain: &[u8]) -> Result<Vec<u8>, Error> {
+        let mut value = Vec::with_capacity(plain.len() + SEALED_EXTRA_BYTES as usize);
+        value.extend(SEALED_MARK);
+        value.extend(self.id.0);
+        value.extend([0; NONCE_LEN]);
+        value.extend(plain);
+        let place = place(self.id, self.subject, column);
+        let sealed = self.key.seal_in_place_separate_tag(place, &mut value[TEXT_AT..]);
+        let (nonce, tag) = sealed.map_err(|_| not_sealed())?;
+        value[NONCE_AT..TEXT_AT].copy_from_slice(nonce.as_ref());
+        value.extend(tag.as_ref());
+        Ok(value)
+    }
+}
+
+/// Opens the values of one subject. Those that share a key cost one derivation.
+pub(crate) struct Opener<'k> {
+    keys: &'k Keys,
+    subject: Subject<'k>,
+    last: Option<(KeyId, RandomizedNonceKey)>,
+}
+
+impl Opener<'_> {
+    /// What was sealed as this column.
+    pub(crate) fn open(&mut self, column: &[u8], value: &[u8]) -> Result<Vec<u8>, Unopened> {
+        let id = KeyId::of_value(value).ok_or(Unopened::Refused)?;
+        let nonce = value.get(NONCE_AT..TEXT_AT).ok_or(Unopened::Refused)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| Unopened::Refused)?;
+        if self.last.as_ref().is_none_or(|(last, _)| *last != id) {
+            let key = self.keys.get(id).ok_or(Unopened::MissingKey(id))?;
+            self.last = Some((id, key.derived(self.subject).ok_or(Unopened::Refused)?));
+        }
+        let (_, key) = self.last.as_ref().ok_or(Unopened::Refused)?;
+        let mut text = value[TEXT_AT..].to_vec();
+        let plain = key.open_in_place(nonce, place(id, self.subject, column), &mut text);
+        let plain_bytes = plain.map_err(|_| Unopened::Refused)?.len();
+        text.truncate(plain_bytes);
+        Ok(text)
+    }
+}
+
+/// Where a value belongs: a row's value is refused in any other.
+fn place(id: KeyId, subject: Subject<'_>, column: &[u8]) -> Aad<Vec<u8>> {
+    let mut place = Vec::with_capacity(96);
+    place.extend(SEALED_MARK);
+    place.extend(id.0);
+    for part in [subject.kind.as_bytes(), subject.name, column] {
+        place.extend((part.len() as u32).to_be_bytes());
+        place.extend(part);
+    }
+    Aad::from(place)
+}
+
+fn not_sealed() -> Error {
+    Error::Unavailable {
+        message: "a value could not be encrypted: the cryptographic library refused it".to_owned(),
+        source: None,
+    }
+}
+
+#[cfg(test)]
+#[expect(
+    clippy::unwrap_used,
+    reason = "what the tests stand on must work, or they fail"
+)]
+mod tests {
+    use super::*;
+
+    const EVENT: Subject<'static> = Subject::new("event", b"0123456789abcdef");
+
+    fn keys(texts: &[&str]) -> Keys {
+        let texts: Vec<Secret> = texts.iter().map(|text| Secret::new(text.repeat(32))).collect();
+        Keys::new(Writes::Sealed, &texts).unwrap()
+    }
+
+    #[test]
+    fn a_value_opens_at_its_place_with_its_key_and_nowhere_else() {
+        let one = keys(&["a"]);
+        let value = one
+            .first()
+            .sealer(EVENT)
+            .unwrap()
+            .seal(b"body", b"hunter2")
+            .unwrap();
+        assert_eq!(value.len() as u64, 7 + SEALED_EXTRA_BYTES);
+        assert!(!value.windows(7).any(|window| window == b"hunter2"));
+        assert_eq!(one.opener(EVENT).open(b"body", &value).unwrap(), b"hunter2");
+        let both = keys(&["b", "a"]);
+        assert_eq!(both.opener(EVENT).open(b"body", &value).unwrap(), b"hunter2");
+        assert_eq!(one.opener(EVENT).open(b"headers", &value), Err(Unopened::Refused));
+        for other in [
+            Subject::new("event", b"another"),
+            Subject::new("conflict", EVENT.name),
+        ] {
+            assert_eq!(one.opener(other).open(b"body", &value), Err(Unopened::Refused));
+        }
+        let missing = Unopened::MissingKey(one.first().id());
+        assert_eq!(keys(&["b"]).opener(EVENT).open(b"body", &value), Err(missing));
+        for at in 0..value.len() {
+            let mut changed = value.clone();
+            changed[at] ^= 1;
+            if at >= SEALED_MARK.len() {
+                assert!(one.opener(EVENT).open(b"body", &changed).is_err(), "byte {at}");
+            }
+        }
+        for length in 0..value.len() {
+            assert!(one.opener(EVENT).open(b"body", &value[..length]).is_err());
+        }
+    }
+
+    #[test]
+    fn the_same_value_is_never_sealed_to_the_same_bytes() {
+        let keys = keys(&["a"]);
+        let sealer = keys.first().sealer(EVENT).unwrap();
+        assert_ne!(
+            sealer.seal(b"body", b"x").unwrap(),
+            sealer.seal(b"body", b"x").unwrap()
+        );
+    }
+
+    #[test]
+    fn nothing_prints_a_key() {
+        let keys = keys(&["secret"]);
+        assert!(!format!("{keys:?}").contains("secret"));
+    }
+}

@@ -1,0 +1,88 @@
+//! A store behind its keys: what goes in is sealed, what comes out is opened, and the store knows nothing of it.
+
+mod operations;
+mod reencrypt;
+mod rewrite;
+mod store;
+mod transfer;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hapax_core::Backend;
+use hapax_core::store::BodyNote;
+
+use crate::contents::Contents;
+use crate::keyring::{self, OpenError, Rows};
+use crate::keys::Keys;
+use reencrypt::Walk;
+
+pub use reencrypt::Reencrypted;
+
+/// A store whose contents are encrypted.
+pub struct Sealed {
+    inner: Arc<dyn Backend>,
+    contents: Arc<Contents>,
+    /// As they were when the keyring was read last.
+    rows: Mutex<Rows>,
+    /// The walk over all rows that is under way here.
+    walk: Mutex<Option<Walk>>,
+    /// Tells this process from others that walk.
+    walker: u64,
+    /// The remembered bodies of an export that is under way, in order.
+    exported: Mutex<Arc<Vec<BodyNote>>>,
+}
+
+impl Sealed {
+    /// Opens a store with keys. What it remembers of them is made where it is missing.
+    pub async fn open(inner: Arc<dyn Backend>, keys: Keys) -> Result<Self, OpenError> {
+        let ring = keyring::open(&*inner, &keys).await?;
+        let sealed = Self {
+            inner,
+            contents: Arc::new(Contents {
+                keys,
+                digests: ring.digests,
+            }),
+            rows: Mutex::new(ring.rows),
+            walk: Mutex::default(),
+            walker: reencrypt::walker(),
+            exported: Mutex::default(),
+        };
+        sealed.reseal_states().await?;
+        Ok(sealed)
+    }
+
+    /// Refuses a store that is encrypted: for a process that has no keys.
+    pub async fn refuse_encrypted(store: &dyn Backend) -> Result<(), OpenError> {
+        keyring::refuse_encrypted(store).await
+    }
+
+    /// Which rows there may be: of which keys, and whether in plain.
+    pub fn rows(&self) -> Rows {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Values of sources are few: all are brought under the first key when the store is opened.
+    async fn reseal_states(&self) -> Result<(), OpenError> {
+        for state in self.inner.source_states().await? {
+            if self.contents.is_current(&state.value) {
+                continue;
+            }
+            let (source, name) = (state.source.clone(), state.name.clone());
+            let opened = self.contents.open_state(state);
+            let opened =
+                opened.map_err(|unopened| unopened.to_error(&format_args!("`{name}` of source {source}")))?;
+            let sealed = self.contents.seal_state(opened)?;
+            // Somebody may have taken it meanwhile: then it stays away.
+            self.inner.take_source_state(&source, &name, Some(sealed)).await?;
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Sealed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sealed")
+            .field("keys", &self.contents.keys)
+            .finish_non_exhaustive()
+    }
+}
