@@ -47,6 +47,16 @@ impl Operations for Sealed {
         self.inner.take_source_state(source, name, put).await
     }
 
+    async fn source_state(&self, source: &SourceName, name: &str) -> Result<Option<SourceState>, Error> {
+        let Some(state) = self.inner.source_state(source, name).await? else {
+            return Ok(None);
+        };
+        let opened = self.contents.open_state(state);
+        opened
+            .map(Some)
+            .map_err(|unopened| unopened.to_error(&format!("`{name}` of source {source}")))
+    }
+
     /// Those that can be opened: one source's must not hide another's.
     async fn source_states(&self) -> Result<Vec<SourceState>, Error> {
         let mut opened = Vec::new();

@@ -83,7 +83,7 @@ async fn open(store: &Store, fix: &'static str) -> Vec<Check> {
 async fn asked(globals: &Globals) -> Option<EncryptionView> {
     let client = Client::from_globals(globals).ok()?;
     let stats: StatsView = client.get("stats").await.ok()?;
-    stats.store.encryption
+    stats.store?.encryption
 }
 
 /// Which keys are needed, and what is under each.
