@@ -49,7 +49,7 @@ impl Digests {
     /// One round changes one half by a function of the other, and undoes itself.
     fn mix<const N: usize>(&self, kind: Kind, tweak: &[u8], round: u8, bytes: &mut [u8; N]) {
         let (left, right) = bytes.split_at_mut(N / 2);
-        let (changed, read) = if round % 2 == 0 {
+        let (changed, read) = if round.is_multiple_of(2) {
             (left, right)
         } else {
             (right, left)

@@ -3,6 +3,7 @@
 //! It has the key of the digests, wrapped under every configured key, which is the proof that a key is the right one;
 //! and which keys rows may still be sealed with, so that a key that is needed is missed at the start and not later.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -347,10 +348,9 @@ fn settle(cell: &mut Cell, keys: &Keys, is_new: bool) -> Result<Vec<u8>, OpenErr
     cell.digests
         .retain(|id, _| KeyId::from_text(id).is_some_and(|id| keys.get(id).is_some()));
     for master in keys.all() {
-        let id = master.id().to_string();
-        if !cell.digests.contains_key(&id) {
+        if let Entry::Vacant(missing) = cell.digests.entry(master.id().to_string()) {
             let wrapped = master.sealer(SUBJECT)?.seal(COLUMN, &key)?;
-            cell.digests.insert(id, hex::encode(wrapped));
+            missing.insert(hex::encode(wrapped));
         }
     }
     // What sources keep is sealed in any case.

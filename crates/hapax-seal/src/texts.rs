@@ -26,8 +26,7 @@ pub(crate) fn seal_attempt(
     (to, token): (&DestinationId, Token),
     attempt: Attempt,
 ) -> Result<Attempt, Error> {
-    let says_nothing = attempt.excerpt.is_empty() && attempt.message.is_none();
-    if keys.writes() == Writes::Plain || says_nothing {
+    if keys.writes() == Writes::Plain || says_nothing(&attempt) {
         return Ok(attempt);
     }
     let sealer = keys.first().sealer(Subject::new("attempt", event.as_bytes()))?;
@@ -55,13 +54,17 @@ pub(crate) fn open_attempts(keys: &Keys, event: EventId, views: &mut [AttemptVie
     Ok(())
 }
 
-/// The key of what was said in an attempt: none for plain text, and none at all where nothing was said. Of two keys, the
-/// message's.
-pub(crate) fn key_of(attempt: &Attempt) -> Option<Option<KeyId>> {
+/// The key of what was said in an attempt; none for plain text.
+pub(crate) fn key_of(attempt: &Attempt) -> Option<KeyId> {
     let message = attempt.message.as_deref().unwrap_or_default();
     let said = [attempt.excerpt.as_str(), message];
-    let said = said.into_iter().filter(|text| !text.is_empty());
-    said.map(|text| KeyId::of_value(&sealed_value(text)?)).next_back()
+    let value = said.into_iter().find_map(sealed_value)?;
+    KeyId::of_value(&value)
+}
+
+/// Whether nothing was said in an attempt.
+pub(crate) fn says_nothing(attempt: &Attempt) -> bool {
+    attempt.excerpt.is_empty() && attempt.message.as_deref().unwrap_or_default().is_empty()
 }
 
 /// What was said in an attempt, under the first key.

@@ -91,9 +91,10 @@ impl Sealed {
             });
         }
         for before in attempts {
-            let Some(key) = texts::key_of(&before.attempt) else {
+            if texts::says_nothing(&before.attempt) {
                 continue;
-            };
+            }
+            let key = texts::key_of(&before.attempt);
             counted.add(key);
             if key != Some(self.first()) {
                 let after = texts::reseal_attempt(&self.contents.keys, id, before.clone());
