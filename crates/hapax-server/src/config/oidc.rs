@@ -183,17 +183,14 @@ fn read_roles(section: &mut Section<'_, '_, '_>) -> BTreeMap<String, Role> {
     }
     let mut roles = BTreeMap::new();
     for (path, value, name) in written {
-        match Role::named(&name) {
-            Some(role) => {
-                roles.insert(value, role);
-            }
-            None => {
-                let meant = suggestion(&name, Role::NAMES.iter().copied());
-                let known = Role::NAMES.join("\", \"");
-                let message = format!("\"{name}\" is not one of \"{known}\"{meant}");
-                section.report.problem(&path, message);
-            }
+        if let Some(role) = Role::named(&name) {
+            roles.insert(value, role);
+            continue;
         }
+        let meant = suggestion(&name, Role::NAMES.iter().copied());
+        let known = Role::NAMES.join("\", \"");
+        let message = format!("\"{name}\" is not one of \"{known}\"{meant}");
+        section.report.problem(&path, message);
     }
     roles
 }

@@ -223,7 +223,7 @@ async fn other_roles_in_the_settings_end_the_sessions_that_the_old_ones_gave() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_of_the_companys_own_is_believed_where_the_settings_name_its_authority() {
+async fn a_private_authority_is_believed_where_the_settings_name_it() {
     let folder = tempfile::tempdir().unwrap();
     let authority = certify(
         folder.path(),

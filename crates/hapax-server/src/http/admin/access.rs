@@ -16,6 +16,7 @@ mod backoff;
 mod caller;
 mod gate;
 mod oidc;
+mod opener;
 mod origin;
 mod rights;
 mod session;

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::Access;
 use super::backoff::{Backoff, Refused};
 use super::oidc::{LoggedOut, User};
+use super::opener::Opener;
 use super::session::{self, COOKIE_NAME, Opened, cookie, form_token};
 use crate::config::{Oidc, Token};
 use crate::http::admin::fault::{Answer, Fault};
@@ -51,7 +52,8 @@ impl Gate {
     ) -> Answer<String> {
         let token = self.try_token(access, given.as_bytes(), from)?;
         let cookie = hex::encode(random());
-        session::open(store, &cookie, token, note, SystemClock::default().now()).await?;
+        let opener = Opener::token(token, &cookie, note);
+        session::open(store, &cookie, opener, SystemClock::default().now()).await?;
         Ok(cookie)
     }
 
@@ -63,7 +65,8 @@ impl Gate {
         user: User,
     ) -> Answer<String> {
         let cookie = hex::encode(random());
-        session::open_for(store, &cookie, oidc, user, SystemClock::default().now()).await?;
+        let opener = Opener::user(oidc, user);
+        session::open(store, &cookie, opener, SystemClock::default().now()).await?;
         Ok(cookie)
     }
 
@@ -74,7 +77,7 @@ impl Gate {
         store: &dyn Backend,
         logged_out: &LoggedOut,
     ) -> Answer<()> {
-        session::end_of(store, oidc, logged_out).await
+        session::end_where(store, |opener| opener.is_logged_out(oidc, logged_out)).await
     }
 
     /// The session of a request.

@@ -6,19 +6,16 @@
 
 use std::time::Duration;
 
-use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::hmac;
 use hapax_core::store::SourceState;
-use hapax_core::{Backend, Secret, SourceName, Timestamp};
+use hapax_core::{Backend, SourceName, Timestamp};
 use http::HeaderMap;
 use http::header::COOKIE;
 use serde::{Deserialize, Serialize};
 
-use super::oidc::{LoggedOut, User};
-use super::still::Credential;
+use super::opener::Opener;
 use super::{Access, Caller};
-use crate::config::{Oidc, Token};
 use crate::http::admin::fault::Answer;
 
 /// The cookie.
@@ -35,7 +32,6 @@ const SESSIONS_MAX: usize = 10_000;
 const KEPT_AS: &str = "hapax sessions";
 
 const FORM_USE: &[u8] = b"hapax form 2";
-const TOKEN_USE: &[u8] = b"hapax session 2";
 
 /// What the store keeps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,31 +42,6 @@ pub(super) struct Kept {
     seen_at: Timestamp,
     /// When it ends, whatever happens.
     expires_at: Timestamp,
-}
-
-/// Who opened a session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Opener {
-    /// Somebody with a token.
-    Token {
-        /// Its name.
-        name: String,
-        /// Its value under a key made of the cookie: a token that is changed ends its sessions, and who reads the store
-        /// can guess neither.
-        proof: String,
-        /// What was typed at the login.
-        note: String,
-    },
-    /// Somebody who signed in at the identity provider.
-    User {
-        /// The provider.
-        issuer: String,
-        /// What `[server.oidc]` was like: other settings may give another role, and end the session.
-        fingerprint: String,
-        /// Who, and what the provider said of them at that moment.
-        user: User,
-    },
 }
 
 /// Names one session.
@@ -93,39 +64,8 @@ pub(in crate::http) struct Opened {
     pub(in crate::http) session: Session,
 }
 
-/// Keeps a new session for whoever has a token.
-pub(super) async fn open(
-    store: &dyn Backend,
-    cookie: &str,
-    token: &Token,
-    note: String,
-    now: Timestamp,
-) -> Answer<()> {
-    let opener = Opener::Token {
-        name: token.name.clone(),
-        proof: hex::encode(proof(cookie, token)),
-        note,
-    };
-    keep(store, cookie, opener, now).await
-}
-
-/// Keeps a new session for whoever signed in at the identity provider.
-pub(super) async fn open_for(
-    store: &dyn Backend,
-    cookie: &str,
-    oidc: &Oidc,
-    user: User,
-    now: Timestamp,
-) -> Answer<()> {
-    let opener = Opener::User {
-        issuer: oidc.issuer.clone(),
-        fingerprint: oidc.fingerprint(),
-        user,
-    };
-    keep(store, cookie, opener, now).await
-}
-
-async fn keep(store: &dyn Backend, cookie: &str, opener: Opener, now: Timestamp) -> Answer<()> {
+/// Keeps a new session.
+pub(super) async fn open(store: &dyn Backend, cookie: &str, opener: Opener, now: Timestamp) -> Answer<()> {
     make_room(store, now).await?;
     let kept = Kept {
         opener,
@@ -195,64 +135,14 @@ impl Session {
     }
 }
 
-/// Ends the sessions that the identity provider has ended: one of its own, or all of a user.
-pub(super) async fn end_of(store: &dyn Backend, oidc: &Oidc, logged_out: &LoggedOut) -> Answer<()> {
-    end_where(store, |opener| match opener {
-        Opener::Token { .. } => false,
-        Opener::User { issuer, user, .. } => *issuer == oidc.issuer && user.is_logged_out(logged_out),
-    })
-    .await
-}
-
-async fn end_where(store: &dyn Backend, ends: impl Fn(&Opener) -> bool) -> Answer<()> {
+/// Ends every session whose opener this is true of.
+pub(super) async fn end_where(store: &dyn Backend, ends: impl Fn(&Opener) -> bool) -> Answer<()> {
     for (key, kept) in all(store).await? {
         if ends(&kept.opener) {
             store.take_source_state(&kept_as(), &key, None).await?;
         }
     }
     Ok(())
-}
-
-impl Opener {
-    /// Who that is now; none if the token, or what `[server.oidc]` says, has changed since.
-    fn caller(&self, access: &Access, cookie: &str) -> Option<Caller> {
-        let credential = Credential::Session(Secret::new(cookie));
-        match self {
-            Self::Token { name, proof, note } => {
-                let known = hex::decode(proof).unwrap_or_default();
-                let is_same = |token: &&Token| {
-                    verify_slices_are_equal(self::proof(cookie, token).as_ref(), &known).is_ok()
-                };
-                let token = access.token_named(name).filter(is_same)?;
-                Some(Caller {
-                    credential,
-                    ..Caller::of(token, note.clone())
-                })
-            }
-            Self::User {
-                fingerprint, user, ..
-            } => {
-                access.oidc().filter(|oidc| oidc.fingerprint() == *fingerprint)?;
-                Some(Caller::of_user(user, credential))
-            }
-        }
-    }
-
-    /// Whether both are the same token, or the same user.
-    fn is_same(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Token { name: one, .. }, Self::Token { name: other, .. }) => one == other,
-            (
-                Self::User { issuer, user, .. },
-                Self::User {
-                    issuer: at,
-                    user: other,
-                    ..
-                },
-            ) => issuer == at && user.subject == other.subject,
-            (Self::Token { .. } | Self::User { .. }, _) => false,
-        }
-    }
 }
 
 impl Kept {
@@ -303,14 +193,6 @@ fn key(cookie: &str) -> String {
     hex::encode(digest(&SHA256, cookie.as_bytes()))
 }
 
-fn proof(cookie: &str, token: &Token) -> hmac::Tag {
-    let key = hmac::Key::new(hmac::HMAC_SHA256, cookie.as_bytes());
-    let mut context = hmac::Context::with_key(&key);
-    context.update(TOKEN_USE);
-    context.update(token.token.expose().as_bytes());
-    context.sign()
-}
-
 /// What a form must carry, for a session or for whoever is let in without one.
 pub(super) fn form_token(key: &hmac::Key, whose: &[u8]) -> String {
     let mut context = hmac::Context::with_key(key);
@@ -336,7 +218,8 @@ mod tests {
     use hapax_store_sqlite::{Options, SqliteStore};
 
     use super::*;
-    use crate::config::Role;
+    use crate::config::{Oidc, Role, Token};
+    use crate::http::admin::access::oidc::{LoggedOut, User};
 
     const NOON: Timestamp = Timestamp::from_seconds(1_767_225_600);
 
@@ -364,7 +247,8 @@ mod tests {
     async fn sign_in(store: &dyn Backend, cookie: &str, name: &str) {
         let access = access("secret");
         let token = access.token_named(name).unwrap();
-        open(store, cookie, token, "Ada".to_owned(), NOON).await.unwrap();
+        let opener = Opener::token(token, cookie, "Ada".to_owned());
+        open(store, cookie, opener, NOON).await.unwrap();
     }
 
     async fn who(store: &dyn Backend, access: &Access, cookie: &str, at: Timestamp) -> Option<String> {
@@ -437,7 +321,7 @@ mod tests {
     async fn a_user_has_what_the_provider_said_until_the_settings_change() {
         let (_folder, store) = store();
         let settings = oidc(Role::Operate);
-        open_for(&store, "a", &settings, user("ada", "1"), NOON)
+        open(&store, "a", Opener::user(&settings, user("ada", "1")), NOON)
             .await
             .unwrap();
         let access = access("secret").with_oidc(Some(settings));
@@ -473,11 +357,13 @@ mod tests {
         ] {
             let (_folder, store) = store();
             for (cookie, subject, sid) in [("a", "ada", "1"), ("b", "ada", "2"), ("c", "bob", "3")] {
-                open_for(&store, cookie, &settings, user(subject, sid), NOON)
+                open(&store, cookie, Opener::user(&settings, user(subject, sid)), NOON)
                     .await
                     .unwrap();
             }
-            end_of(&store, &settings, &logged_out).await.unwrap();
+            end_where(&store, |opener| opener.is_logged_out(&settings, &logged_out))
+                .await
+                .unwrap();
             let access = access("secret").with_oidc(Some(settings.clone()));
             let mut open = String::new();
             for cookie in ["a", "b", "c"] {
@@ -496,7 +382,8 @@ mod tests {
         let access = access("secret");
         let token = access.token_named("ci").unwrap();
         let later = NOON.plus(SESSION_LIFE);
-        open(&store, "new", token, String::new(), later).await.unwrap();
+        let opener = Opener::token(token, "new", String::new());
+        open(&store, "new", opener, later).await.unwrap();
         let kept = store.source_states().await.unwrap();
         assert_eq!(kept.len(), 1);
         let text = String::from_utf8(kept[0].value.clone()).unwrap();

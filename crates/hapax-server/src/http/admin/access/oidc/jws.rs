@@ -127,6 +127,8 @@ impl Jwk {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use aws_lc_rs::rand::SystemRandom;
     use aws_lc_rs::rsa::KeySize;
     use aws_lc_rs::signature::{
@@ -181,7 +183,7 @@ mod tests {
         let header = json!({"alg": algorithm});
         let good = token(&header, &sign);
         assert_eq!(
-            verify(&good, &keys(&[key.clone()])).unwrap()["sub"],
+            verify(&good, &keys(from_ref(key))).unwrap()["sub"],
             "ada",
             "{algorithm}"
         );
@@ -191,7 +193,7 @@ mod tests {
             signature
         });
         assert_eq!(
-            verify(&bad, &keys(&[key.clone()])),
+            verify(&bad, &keys(from_ref(key))),
             Err(Error::Signature),
             "{algorithm}"
         );
