@@ -140,12 +140,17 @@ async fn a_limited_token_gets_nothing_of_another_source_from_any_operation() {
         assert!(!is_one || answer.status >= 400, "{method} {path}: {answer:?}");
     }
     assert!(count > 30, "{count}");
-    let whole = ["deleteView", "listAudit", "saveView", "testAlerts"];
+    let whole = ["deleteView", "listAudit", "saveView", "testAlerts", "verifyAudit"];
     assert_eq!(
         refused,
         whole.map(str::to_owned).into(),
         "what cannot be narrowed"
     );
+    for query in ["source:payments", "status:dead"] {
+        let body = format!("{{\"query\":\"{query}\",\"discard_unfinished\":true}}");
+        let erased = mixed.ask("POST", "/api/v1/erasures", &body).await;
+        assert_eq!(erased.status, 403, "{query}: {erased:?}");
+    }
     for path in [
         "events?source=payments",
         "events?q=source:payments",

@@ -18,11 +18,12 @@ const FORGED: &str = "root";
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Everything that is written to the audit trail by a caller of this site.
-const AUDITED: [&str; 14] = [
+const AUDITED: [&str; 15] = [
     "alerts.test",
     "conflict.release",
     "dead.discard",
     "dead.restore",
+    "erase",
     "forget",
     "outbox retry",
     "pause",
@@ -46,7 +47,7 @@ async fn no_caller_chooses_the_name_that_the_audit_trail_keeps() {
     let sink = Sink::that(|_| Reply::Status(410)).await;
     let setup = Setup::stripe_to_with(&sink, "max_attempts = 1")
         .server("admin_token = \"0123456789abcdef0123456789abcdef\"")
-        .server("state_key = \"0123456789abcdef0123456789abcdef\"")
+        .encrypted(&["0123456789abcdef0123456789abcdef"])
         .server(&format!(
             "tokens = [{{ name = \"ops\", token = \"{TOKEN}\", role = \"admin\" }}]"
         ))
@@ -189,7 +190,10 @@ impl Attacker {
         self.service_is_idle(&id).await;
         let forgotten = self.call("DELETE", "/api/v1/ledger/stripe/evt_api", "").await;
         assert_eq!(forgotten.status, 200, "{}", forgotten.text());
-        count + 5
+        let one = "{\"query\":\"id:evt_api\"}";
+        let erased = self.call("POST", "/api/v1/erasures", one).await;
+        assert_eq!(erased.status, 200, "{}", erased.text());
+        count + 6
     }
 
     async fn service_is_idle(&self, id: &str) {

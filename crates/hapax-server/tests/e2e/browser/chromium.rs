@@ -100,6 +100,12 @@ impl Browser {
 
     /// Presses keys as a keyboard does: they go to whatever has the focus, shown or not.
     pub(crate) async fn press(&self, keys: &str) {
+        // Chromium drops keys that come before a page is painted for the first time.
+        self.until(
+            "the page is painted",
+            "performance.getEntriesByType('paint').length > 0",
+        )
+        .await;
         let strokes = keys
             .chars()
             .fold(KeyActions::new("keyboard".to_owned()), |strokes, value| {

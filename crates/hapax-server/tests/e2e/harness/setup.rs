@@ -151,13 +151,18 @@ impl Setup {
             return text.clone();
         }
         let file = || format!("sqlite:{}", self.store.display());
+        // An older release does not know the key, and starts if it is not there.
+        let keys = if self.keys.is_empty() {
+            String::new()
+        } else {
+            format!("encryption_keys = {:?}\n", self.keys)
+        };
         format!(
-            "[server]\nlisten = \"{}\"\nadmin_listen = \"{}\"\n{}\n[store]\nurl = \"{}\"\nencryption_keys = {:?}\n\n{}",
+            "[server]\nlisten = \"{}\"\nadmin_listen = \"{}\"\n{}\n[store]\nurl = \"{}\"\n{keys}\n{}",
             self.listen,
             self.admin,
             self.server,
             self.database.clone().unwrap_or_else(file),
-            self.keys,
             self.tables
         )
     }
