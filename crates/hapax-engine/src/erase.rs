@@ -53,6 +53,13 @@ impl Engine {
         if events.is_empty() {
             return Ok(erasure);
         }
+        // Before it happens: it cannot be undone, and must not happen unseen if the process ends in between.
+        let rest = match unfinished {
+            Unfinished::Keep => "those with unfinished deliveries are left alone",
+            Unfinished::Discard => "unfinished deliveries are discarded",
+        };
+        let detail = format!("{} events found; {rest}", events.len());
+        self.0.audit(who, "erase", named.to_owned(), detail).await?;
         for answer in self.store().erase(events, unfinished).await? {
             match answer {
                 Erased::Now { discarded } => {
@@ -63,13 +70,6 @@ impl Engine {
                 Erased::Unfinished => erasure.unfinished += 1,
                 Erased::NotFound => {}
             }
-        }
-        if erasure.erased > 0 {
-            let detail = format!(
-                "{} events erased, {} deliveries discarded",
-                erasure.erased, erasure.discarded
-            );
-            self.0.audit(who, "erase", named.to_owned(), detail).await?;
         }
         Ok(erasure)
     }

@@ -5,6 +5,7 @@ SELECT create_reference_table('hapax.meta');
 SELECT create_reference_table('hapax.pauses');
 SELECT create_reference_table('hapax.replays');
 SELECT create_reference_table('hapax.audit');
+SELECT create_reference_table('hapax.audit_head');
 SELECT create_reference_table('hapax.source_states');
 SELECT create_reference_table('hapax.views');
 SELECT create_reference_table('hapax.traffic');
