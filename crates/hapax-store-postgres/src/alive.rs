@@ -15,8 +15,11 @@ const UPSERT: &str = "
     INSERT INTO hapax.owners (owner, since, reported_at) VALUES ($1::int8, $2::int8, $3::int8)
     ON CONFLICT (owner) DO UPDATE SET since = excluded.since, reported_at = excluded.reported_at";
 
-// It may have woken up since it was found dead.
-const DELETE: &str = "DELETE FROM hapax.owners WHERE owner = $1::int8 AND reported_at = $2::int8";
+// It may have woken up since it was found dead. A row that is locked belongs to somebody who reports at this moment: two of
+// them that took each other for dead would wait for each other.
+const DELETE: &str = "
+    DELETE FROM hapax.owners WHERE owner = (
+        SELECT owner FROM hapax.owners WHERE owner = $1::int8 AND reported_at = $2::int8 FOR UPDATE SKIP LOCKED)";
 
 /// Notes that an owner lives, and takes back what dead ones hold.
 pub(crate) async fn report(session: &Session, report: AliveReport) -> Result<Vec<Rescued>, Failure> {
