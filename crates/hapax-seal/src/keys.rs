@@ -287,10 +287,6 @@ fn not_sealed() -> Error {
 }
 
 #[cfg(test)]
-#[expect(
-    clippy::unwrap_used,
-    reason = "what the tests stand on must work, or they fail"
-)]
 mod tests {
     use super::*;
 

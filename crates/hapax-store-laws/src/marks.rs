@@ -105,7 +105,10 @@ impl Marks {
         assert_eq!(record.conflicts[0].raw_hash, self.variant.raw_hash);
         let conflict = store.conflict(event.id, self.variant.raw_hash).await.must();
         assert_eq!(conflict.as_ref(), Some(&self.variant));
-        assert_eq!(store.source_states().await.must(), [self.state.clone()]);
+        assert_eq!(
+            store.source_states().await.must(),
+            std::slice::from_ref(&self.state)
+        );
         self.find(store, None).await;
         let request = AcceptRequest {
             events: vec![event.clone()],
@@ -165,8 +168,7 @@ pub fn traces() -> Vec<Vec<u8>> {
 /// Whether bytes that a store keeps show any of it, as it is or in hexadecimal.
 pub fn is_shown(kept: &[u8]) -> bool {
     let shows = |wanted: &[u8]| kept.windows(wanted.len()).any(|window| window == wanted);
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     traces()
         .iter()
-        .any(|trace| shows(trace) || shows(hex(trace).as_bytes()))
+        .any(|trace| shows(trace) || shows(hex::encode(trace).as_bytes()))
 }

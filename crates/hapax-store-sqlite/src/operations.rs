@@ -217,6 +217,7 @@ impl Operations for SqliteStore {
     async fn reseal(&self, rows: Vec<Resealed>) -> Result<(), Error> {
         let bytes = rows.iter().map(Resealed::payload_bytes).sum();
         let items = rows.len();
-        self.write(rows, items, bytes, reseal::reseal).await
+        self.write(rows, items, bytes, |desk, rows| reseal::reseal(desk, rows))
+            .await
     }
 }

@@ -10,7 +10,7 @@ use crate::erase::overwrite;
 use crate::failure::Failure;
 
 /// Rewrites rows, and overwrites what they were.
-pub(crate) fn reseal(desk: &mut Desk<'_>, rows: &Vec<Resealed>) -> Result<(), Failure> {
+pub(crate) fn reseal(desk: &mut Desk<'_>, rows: &[Resealed]) -> Result<(), Failure> {
     overwrite(desk, true)?;
     let resealed = rows.iter().try_for_each(|row| reseal_one(desk, row));
     overwrite(desk, false)?;

@@ -92,7 +92,10 @@ pub async fn a_renamed_body_is_still_claimed(bench: &mut Bench) {
     let names: Vec<(Scope, BodyHash)> = [&note, &after]
         .map(|note| (note.scope.clone(), note.raw_hash))
         .into();
-    assert_eq!(bench.store.remembered(names.clone()).await.must(), [note.clone()]);
+    assert_eq!(
+        bench.store.remembered(names.clone()).await.must(),
+        std::slice::from_ref(&note)
+    );
     let row = Resealed::Body {
         before: note,
         after: after.clone(),
@@ -213,7 +216,7 @@ fn change(identity: &mut IdentityRecord) {
             value.digest ^= 1;
         }
         for view in &mut contents.attempts {
-            view.attempt.excerpt = "another answer".to_owned();
+            "another answer".clone_into(&mut view.attempt.excerpt);
             view.attempt.message = Some("another message".to_owned());
         }
     }

@@ -27,7 +27,7 @@ async fn a_copy_of_an_encrypted_store_shows_no_payload_and_confirms_no_guess() {
             let shown: Vec<String> = traces()
                 .into_iter()
                 .filter(|trace| holds(&copy, trace))
-                .map(named)
+                .map(|trace| named(&trace))
                 .collect();
             if keys.is_empty() {
                 assert!(
@@ -72,7 +72,7 @@ async fn a_store_that_was_in_plain_shows_nothing_once_its_rows_are_encrypted() {
     let shown: Vec<String> = traces()
         .into_iter()
         .filter(|trace| holds(&copy, trace))
-        .map(named)
+        .map(|trace| named(&trace))
         .collect();
     report::write(
         "plain_rows_encrypted",
@@ -190,10 +190,9 @@ fn traces() -> Vec<Vec<u8>> {
 
 /// As it is, in hexadecimal, or in Base64.
 fn holds(copy: &[u8], trace: &[u8]) -> bool {
-    let hex: String = trace.iter().map(|byte| format!("{byte:02x}")).collect();
     let forms = [
         trace.to_vec(),
-        hex.into_bytes(),
+        hex::encode(trace).into_bytes(),
         STANDARD_NO_PAD.encode(trace).into_bytes(),
     ];
     forms
@@ -201,6 +200,6 @@ fn holds(copy: &[u8], trace: &[u8]) -> bool {
         .any(|form| copy.windows(form.len()).any(|window| window == form))
 }
 
-fn named(trace: Vec<u8>) -> String {
-    String::from_utf8_lossy(&trace).into_owned()
+fn named(trace: &[u8]) -> String {
+    String::from_utf8_lossy(trace).into_owned()
 }
