@@ -7,7 +7,7 @@
 //! | everything else: ids, types, times, sources, statuses, keys of lanes, the audit trail | in plain |
 //!
 //! A stored value is `version | key id | nonce | ciphertext | tag`. Rows from before are read as they are. What the store
-//! must remember of all this is one small cell, the [keyring](mod@keyring): the key of the digests, wrapped, and which keys
+//! must remember of all this is one small cell, the `keyring`: the key of the digests, wrapped, and which keys
 //! may still be in use.
 
 mod contents;
