@@ -42,7 +42,7 @@ pub(super) async fn list(
 #[into_params(parameter_in = Query)]
 pub(super) struct VerifyParameters {
     /// A `head` from an earlier answer or from the log: the trail must still go through it.
-    #[param(pattern = "^[0-9]+:[0-9a-f]{64}$")]
+    #[param(pattern = "^[1-9][0-9]{0,17}:[0-9a-f]{64}$")]
     pub(super) head: Option<String>,
 }
 

@@ -18,7 +18,7 @@ use crate::query;
 #[serde(deny_unknown_fields)]
 pub(super) struct Erase {
     /// Which events, in the query language.
-    #[schema(max_length = 4096)]
+    #[schema(schema_with = super::schemas::query_text)]
     query: String,
     /// Discard deliveries that are not finished; without it, their events are left as they are.
     #[serde(default)]
