@@ -101,7 +101,8 @@ pub async fn retention_keeps_the_last_old_audit_entry(bench: &mut Bench) {
         };
         records.push(Record::Audit(AuditNumbered { number, record }));
     }
-    let (mark, mut pages) = handed_over(&*bench.store, ALL).await;
+    let (mut mark, mut pages) = handed_over(&*bench.store, ALL).await;
+    mark.census.numbers_below = mark.census.numbers_below.max(100);
     pages.last_mut().must().0.extend(records);
     take_in(&*bench.store, &mark, pages).await;
     for _ in 0..2 {
@@ -109,6 +110,10 @@ pub async fn retention_keeps_the_last_old_audit_entry(bench: &mut Bench) {
         let found = verified(bench, Some(head)).await;
         assert_eq!((found.deleted, found.entries, found.broken), (2, 3, None));
     }
+    let next = bench.store.record(entry(6)).await.must();
+    assert_eq!(next.before(), head);
+    let found = verified(bench, Some(head)).await;
+    assert_eq!((found.deleted, found.entries, found.broken), (2, 4, None));
 }
 
 /// An order by which no event goes.
