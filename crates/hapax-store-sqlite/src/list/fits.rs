@@ -103,7 +103,11 @@ fn read(desk: &mut ReadDesk, query: &EventQuery, seq: i64) -> Result<Option<Even
         event_id: row.get(2)?,
         event_type,
         received_at,
-        body_bytes: plain_body_bytes(&row.get::<_, Vec<u8>>(7)?, row.get::<_, i64>(5)? as u64),
+        // SQLite makes NULL of the beginning of an empty value: there were no headers.
+        body_bytes: plain_body_bytes(
+            &row.get::<_, Option<Vec<u8>>>(7)?.unwrap_or_default(),
+            row.get::<_, i64>(5)? as u64,
+        ),
     }))
 }
 
