@@ -108,6 +108,16 @@ impl SqlTarget {
     }
 }
 
+/// Events that came while others were tried: they go before one that is slow gets all of its time.
+fn waiting(desk: &Desk) -> Vec<Job> {
+    let Ok(mut queue) = desk.try_lock() else {
+        return Vec::new();
+    };
+    std::iter::from_fn(|| queue.try_recv().ok())
+        .take(pace::TOGETHER_MAX)
+        .collect()
+}
+
 /// Whether no event waits for a worker.
 fn is_idle(desk: &Desk) -> bool {
     // Another worker has the lock only while it waits for an event.

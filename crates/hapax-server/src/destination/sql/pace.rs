@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Events in one transaction at most.
-const TOGETHER_MAX: usize = 64;
+pub(super) const TOGETHER_MAX: usize = 64;
 /// How long a transaction should take: its locks are held that long.
 const TRANSACTION: Duration = Duration::from_millis(25);
 

@@ -49,6 +49,12 @@ impl<T> Parts<T> {
         self.0.push(part);
     }
 
+    /// Puts others before one that is known to be slow.
+    pub(super) fn put_before(&mut self, slow: Part<T>, others: Vec<T>) {
+        self.put_back(slow);
+        self.add(others, Patience::Short);
+    }
+
     /// What follows where a part has failed: it is tried again in smaller parts, or with more patience. An event that
     /// had a transaction and all the time for itself is given back: the failure is its own.
     pub(super) fn failed(&mut self, part: Part<T>, broken: &Broken) -> Option<Vec<T>> {

@@ -16,7 +16,7 @@ use hapax_store_postgres::Connector;
 use super::failure::{Broken, Failure, Kind};
 use super::outcome::{Outcome, tell, tell_all};
 use super::parts::{Part, Parts, Patience};
-use super::{Desk, Job, Plan};
+use super::{Desk, Job, Plan, waiting};
 use link::Link;
 use purge::Purge;
 
@@ -74,16 +74,21 @@ async fn work(target: Arc<Target>, desk: Desk) {
         if taken == 0 {
             return;
         }
-        apply_all(&target, &mut place, jobs).await;
+        apply_all(&target, &mut place, (jobs, &desk)).await;
         purge::purge(&target, &mut place, &desk).await;
     }
 }
 
 /// Applies events: together if that goes well, and otherwise in parts, so that one that fails harms none of the others.
-async fn apply_all(target: &Target, place: &mut Option<Link>, jobs: Vec<Job>) {
+async fn apply_all(target: &Target, place: &mut Option<Link>, (jobs, desk): (Vec<Job>, &Desk)) {
     let mut parts = Parts::new(jobs);
-    let mut is_whole = true;
+    let (mut is_whole, mut has_looked) = (true, false);
     while let Some(Part { jobs, patience }) = parts.next(Job::is_waited_for) {
+        // Once, so that the slow one has its turn.
+        if patience == Patience::Full && !is_whole && !std::mem::replace(&mut has_looked, true) {
+            parts.put_before(Part { jobs, patience }, waiting(desk));
+            continue;
+        }
         let link = match place.take().filter(Link::is_usable) {
             Some(link) => link,
             None => match Link::open(target).await {

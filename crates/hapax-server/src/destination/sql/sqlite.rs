@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags, Savepoint, Transaction, TransactionBehavio
 use super::failure::{Broken, Failure, Kind};
 use super::outcome::{Outcome, tell, tell_all};
 use super::parts::{Part, Parts, Patience};
-use super::{Desk, Job, PURGE_AGAIN, PURGE_EVERY, PURGE_ROWS, Plan, is_idle};
+use super::{Desk, Job, PURGE_AGAIN, PURGE_EVERY, PURGE_ROWS, Plan, is_idle, waiting};
 use crate::config::{Sql, Value};
 
 /// Steps of the virtual machine between two looks at the clock.
@@ -53,7 +53,7 @@ fn work(path: &Path, plan: &Plan, desk: &Desk) {
         {
             return;
         }
-        apply_all(path, plan, &mut place, jobs);
+        apply_all(path, plan, &mut place, (jobs, desk));
         if let Some(link) = &place {
             purge(plan, link, desk, &mut purge_due);
         }
@@ -61,10 +61,15 @@ fn work(path: &Path, plan: &Plan, desk: &Desk) {
 }
 
 /// Applies events: together if that goes well, and otherwise in parts, so that one that fails harms none of the others.
-fn apply_all(path: &Path, plan: &Plan, place: &mut Option<Link>, jobs: Vec<Job>) {
+fn apply_all(path: &Path, plan: &Plan, place: &mut Option<Link>, (jobs, desk): (Vec<Job>, &Desk)) {
     let mut parts = Parts::new(jobs);
-    let mut is_whole = true;
+    let (mut is_whole, mut has_looked) = (true, false);
     while let Some(Part { jobs, patience }) = parts.next(Job::is_waited_for) {
+        // Once, so that the slow one has its turn.
+        if patience == Patience::Full && !is_whole && !std::mem::replace(&mut has_looked, true) {
+            parts.put_before(Part { jobs, patience }, waiting(desk));
+            continue;
+        }
         let started = Instant::now();
         let applied = begin(path, plan, place, patience).map(|transaction| apply(plan, transaction, &jobs));
         // What a failure leaves behind is small, and says nothing about the next.
