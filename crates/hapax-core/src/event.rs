@@ -321,7 +321,7 @@ impl std::str::FromStr for EventStatus {
 
 /// A text that names no status.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is no status: it is one of pending, failed, dead, held, completed, ignored, quarantined")]
+#[error("`{0}` is not a status; use pending, failed, dead, held, completed, ignored or quarantined")]
 pub struct NotAStatus(String);
 
 #[cfg(test)]

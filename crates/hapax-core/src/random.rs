@@ -10,7 +10,7 @@ pub trait Random: Send + Sync + 'static {
     /// A number in `0..=bound`, evenly spread.
     fn up_to(&self, bound: u64) -> u64 {
         // 128-bit multiplication maps the 64 random bits onto the range; the bias is below 2^-32
-        // for every bound used here (back-off delays in milliseconds).
+        // for every bound used here (backoff delays in milliseconds).
         ((u128::from(self.next_u64()) * (u128::from(bound) + 1)) >> 64) as u64
     }
 }

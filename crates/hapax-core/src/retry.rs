@@ -1,10 +1,10 @@
-//! When to try again: exponential back-off with full jitter and a cap.
+//! When to try again: exponential backoff with full jitter and a cap.
 
 use std::time::Duration;
 
 use crate::Random;
 
-/// The back-off of a destination.
+/// The backoff of a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
     /// The longest wait before the second attempt.

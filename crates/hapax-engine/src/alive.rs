@@ -1,6 +1,6 @@
 //! Alive: this process tells each shard of the store once a second that it lives, and takes back there what others had
 //! leased that live no more. Where it cannot tell for ten seconds, others are about to take over: it gives back what
-//! it has from there, and goes on under another owner's name, so that leases which it does not know of are nobody's.
+//! it has from there, and goes on under another owner's name, so that leases which it does not know of are no one's.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -50,7 +50,7 @@ impl Owners {
         }
     }
 
-    /// The name under which to lease now. None while the store has not heard of it lately: nobody would notice the
+    /// The name under which to lease now. None while the store has not heard of it lately: no one would notice the
     /// death of such an owner before its leases end.
     pub(crate) fn current(&self, now: Duration) -> Option<Owner> {
         let owner = Owner(self.current.load(Ordering::Acquire));
@@ -105,7 +105,7 @@ impl Owners {
                 last.replaced = Some(now);
             }
             let next = Known::new(shards, random, now);
-            // In this order: nobody may take the new name for one that the store has heard of.
+            // In this order: no one may take the new name for one that the store has heard of.
             self.reported.store(0, Ordering::Release);
             self.current.store(next.owner.0, Ordering::Release);
             known.push(next);

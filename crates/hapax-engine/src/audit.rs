@@ -5,11 +5,11 @@ use hapax_core::store::{Actor, AuditCheck, AuditEntry, AuditHead, AuditVerified,
 use crate::engine::{Engine, Inner};
 use crate::observe::Observation;
 
-/// Entries that are read at one time.
+/// Entries that are read at the same time.
 const PAGE: u32 = 1_000;
 
 impl Engine {
-    /// Walks the whole audit trail, against a head that somebody kept, if one is given.
+    /// Walks the whole audit trail, against a head that someone kept, if one is given.
     ///
     /// # Errors
     /// When the store fails.
@@ -29,7 +29,7 @@ impl Engine {
         }
     }
 
-    /// Writes down what somebody did.
+    /// Writes down what someone did.
     ///
     /// # Errors
     /// When the store fails.

@@ -52,7 +52,7 @@ impl Breaker {
         match &self.open {
             None => Gate::Closed,
             Some(open) if now >= open.until && !open.probing => Gate::Probe,
-            // While a probe runs, its result is what everybody waits for.
+            // While a probe runs, its result is what everyone waits for.
             Some(open) => Gate::Open(open.until.saturating_sub(now).max(Duration::from_millis(50))),
         }
     }

@@ -52,7 +52,7 @@ pub struct Limits {
     pub accept_queue: usize,
     /// Requests written together.
     pub accept_batch: usize,
-    /// Batches under way at once. One, where the store has one writer.
+    /// Batches in progress at once. One, where the store has one writer.
     pub accept_in_flight: usize,
     /// Requests with a conflict that may wait for its body to be kept; further ones are refused with `Overloaded`.
     pub conflict_queue: usize,
@@ -60,7 +60,7 @@ pub struct Limits {
     pub seen_entries: usize,
     /// How long the seen-cache answers for the store. `forget` waits this long.
     pub seen_for: Duration,
-    /// Deliveries leased at one time for one destination.
+    /// Deliveries leased at the same time for one destination.
     pub lease_batch: u32,
     /// Reports that may wait to be written; attempts wait when it is full.
     pub finish_queue: usize,
@@ -74,7 +74,7 @@ pub struct Limits {
     pub rescue_every: Duration,
     /// How often to report to the store that this process lives.
     pub report_every: Duration,
-    /// After so long without a report, attempts are given back: less than the silence that others allow.
+    /// After this long without a report, attempts are given back: less than the silence that others allow.
     pub silent_max: Duration,
     /// How long other replicas may be silent before what they have leased is taken back.
     pub patience: Patience,
@@ -135,7 +135,7 @@ pub(crate) struct Inner {
     /// Whether the fields that are indexed may have changed.
     pub(crate) declare: Notify,
     pub(crate) tail: broadcast::Sender<Notice>,
-    /// Whether a delivery whose lease was lost before is under way: only one at a time.
+    /// Whether a delivery whose lease was lost before is in progress: only one at a time.
     pub(crate) suspects: AtomicBool,
     /// Whether more of them may wait.
     pub(crate) suspects_wait: AtomicBool,
@@ -145,7 +145,7 @@ pub(crate) struct Inner {
     door: TaskTracker,
     /// Ends the other loops.
     pub(crate) stop: CancellationToken,
-    /// Attempts under way.
+    /// Attempts in progress.
     pub(crate) attempts: TaskTracker,
     /// Deliveries given back instead of finished.
     pub(crate) released: AtomicUsize,
@@ -244,7 +244,7 @@ impl Engine {
         Ok(Self(inner))
     }
 
-    /// Takes a new routing. What is under way ends under the old one; work of a destination that
+    /// Takes a new routing. What is in progress ends under the old one; work of a destination that
     /// is gone is held in the store until it comes back.
     pub fn reconfigure(&self, routing: Routing) {
         let old = self.0.plan.load();

@@ -14,7 +14,7 @@ use crate::engine::Inner;
 use crate::observe::Observation;
 use crate::seen::KeyHasher;
 
-/// Ids whose copies are gathered at one time.
+/// Ids whose copies are gathered at the same time.
 const KEYS_MAX: usize = 65_536;
 /// Bodies that wait to be noted.
 const BODIES_MAX: usize = 8_192;

@@ -1,5 +1,5 @@
 //! Heartbeats: attempts that last have their leases renewed at a third of the lease; one whose
-//! lease is lost is aborted, since somebody else may run it by now.
+//! lease is lost is aborted, since someone else may run it by now.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const TICK_MAX: Duration = Duration::from_secs(5);
 /// Leases renewed in one write.
 const EXTEND_MAX: usize = 1_000;
 
-/// Attempts under way.
+/// Attempts in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Flights(Mutex<HashMap<(EventId, DestinationId), Flight>>);
 

@@ -17,9 +17,9 @@ pub struct DestinationStatus {
     pub paused: Option<Pause>,
     /// How long its breaker stays open.
     pub breaker_open_for: Option<Duration>,
-    /// Attempts under way.
+    /// Attempts in progress.
     pub running: u32,
-    /// At most so many at once.
+    /// At most this many at once.
     pub concurrency: u32,
 }
 

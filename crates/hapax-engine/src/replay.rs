@@ -24,7 +24,7 @@ use crate::search::{BODIES_MAX, Coverage};
 const PORTION: u32 = 100;
 /// Events of a preview that are shown.
 const SAMPLES: usize = 5;
-/// A job whose driver has said nothing for so long is taken over. A portion takes about a second.
+/// A job whose driver has said nothing for this long is taken over. A portion takes about a second.
 const DRIVE_LEASE: Duration = Duration::from_secs(30);
 /// The pause before a failed portion is tried again.
 const FAILURE_PAUSE: Duration = Duration::from_secs(1);
@@ -152,7 +152,7 @@ impl Engine {
 }
 
 impl Inner {
-    /// Drives stored replays, the oldest first, one portion after the other. Those that another replica
+    /// Drives stored replays, oldest first, one portion after the other. Those that another replica
     /// drives are left to it; from time to time it is seen whether one was left alone.
     pub(crate) async fn replay_loop(self: Arc<Self>) {
         loop {
@@ -183,7 +183,7 @@ impl Inner {
         }
     }
 
-    /// The oldest job that nobody else drives.
+    /// The oldest job that no one else drives.
     async fn claim_replay(&self) -> Result<Option<ReplayJob>, Error> {
         for job in self.parts.store.unfinished_replays().await? {
             let claimed = self

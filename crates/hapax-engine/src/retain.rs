@@ -18,7 +18,7 @@ const DISAGREEMENT_MAX: Duration = Duration::from_secs(3600);
 const PORTION: Duration = Duration::from_millis(200);
 /// Rows of a portion, however quick the store is or seems to be.
 const ROWS_MAX: u32 = 10_000;
-/// Whoever has been behind for so long makes no pauses any more.
+/// Whoever has been behind for this long makes no pauses any more.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The least pause between two portions: others get their turn.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
@@ -75,7 +75,7 @@ impl Inner {
     }
 }
 
-/// How much to delete at one time, and how long to leave the store to others in between: measured, not guessed.
+/// How much to delete at the same time, and how long to leave the store to others in between: measured, not guessed.
 #[derive(Debug)]
 struct Pace {
     rows: u32,

@@ -97,7 +97,7 @@ struct Cell {
     /// When a process last said that it writes with a key, in microseconds; `plain` for those that do not encrypt.
     #[serde(default)]
     writers: BTreeMap<String, i64>,
-    /// The walk over all rows that is under way.
+    /// The walk over all rows that is in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pass: Option<Pass>,
     /// What the last one found that came to the end.
@@ -253,7 +253,7 @@ pub(crate) async fn keep_pass(
     Ok(kept.await?.is_some())
 }
 
-/// Ends the walk. If it has found nothing but values under its key, and nobody wrote otherwise since it began, no other
+/// Ends the walk. If it has found nothing but values under its key, and no one wrote otherwise since it began, no other
 /// key is needed any more. The rows that there may be, if the walk was still this process's.
 pub(crate) async fn end_pass(
     store: &dyn Backend,

@@ -24,11 +24,11 @@ pub struct Sealed {
     contents: Arc<Contents>,
     /// As they were when the keyring was read last.
     rows: Mutex<Rows>,
-    /// The walk over all rows that is under way here.
+    /// The walk over all rows that is in progress here.
     walk: Mutex<Option<Walk>>,
     /// Tells this process from others that walk.
     walker: u64,
-    /// The remembered bodies of an export that is under way, in order.
+    /// The remembered bodies of an export that is in progress, in order.
     exported: Mutex<Arc<Vec<BodyNote>>>,
 }
 
@@ -72,7 +72,7 @@ impl Sealed {
             let opened =
                 opened.map_err(|unopened| unopened.to_error(&format_args!("`{name}` of source {source}")))?;
             let sealed = self.contents.seal_state(opened)?;
-            // Somebody may have taken it meanwhile: then it stays away.
+            // Someone may have taken it meanwhile: then it stays away.
             self.inner.take_source_state(&source, &name, Some(sealed)).await?;
         }
         Ok(())

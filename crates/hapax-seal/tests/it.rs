@@ -157,7 +157,7 @@ async fn a_value_from_another_row_is_refused_by_name() {
         bench.event("evt_2").to("billing").build(),
     );
     accept(&store, &one).await;
-    // Somebody who can write to the store gives the second event the first one's payload.
+    // Someone who can write to the store gives the second event the first one's payload.
     let stolen = inner.get(one.id).await.unwrap().unwrap().event;
     let forged = NewEvent {
         headers: stolen.headers,

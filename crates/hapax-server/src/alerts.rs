@@ -5,7 +5,7 @@
 //! ```
 //!
 //! What is known of an alert is in the store, and whoever swaps it does what follows: it fires once and resolves once,
-//! over restarts and over replicas. All of it is beside the way of events, and every call in it has a limit in time.
+//! across restarts and across replicas. All of it is beside the way of events, and every call in it has a limit in time.
 
 mod facts;
 mod judge;
@@ -114,7 +114,7 @@ impl Alerts {
         let _one_at_a_time = self.stepping.lock().await;
         let plan = self.plan.load_full();
         let facts = self.gatherer.gather(&plan).await;
-        // Without the store nothing is known, and nobody could be told once.
+        // Without the store nothing is known, and no one could be told once.
         let Ok(kept) = self.shelf.all().await else {
             return;
         };

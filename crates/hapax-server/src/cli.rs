@@ -59,8 +59,8 @@ use crate::output::{self, Color};
 
 /// Every webhook takes effect exactly once.
 ///
-/// Hapax receives webhooks, checks their signatures, stores each event once however often it is
-/// delivered, and hands it to your handlers until they succeed.
+/// Hapax receives webhooks, verifies their signatures, stores each event once no matter how often it arrives, and
+/// delivers it to your handlers until they succeed.
 #[derive(Debug, Parser)]
 #[command(name = "hapax", version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = EXAMPLES)]
@@ -106,12 +106,12 @@ pub struct Globals {
           value_parser = secret)]
     pub token: Option<Secret>,
 
-    /// The authorities whose certificates are believed on an admin port with TLS, in PEM form [default: the certificate
-    /// that the configuration names, or the public authorities]
+    /// CA certificates to trust when the admin port uses TLS, as a PEM file [default: the configured certificate, or
+    /// the public CAs]
     #[arg(long, global = true, env = "HAPAX_ADMIN_CA", value_name = "FILE")]
     pub cacert: Option<PathBuf>,
 
-    /// Our certificate and its key in one file, in PEM form, for an admin port with `client_ca`
+    /// Client certificate and key in one PEM file, for an admin port with `client_ca`
     #[arg(long, global = true, env = "HAPAX_ADMIN_CERT", value_name = "FILE")]
     pub client_cert: Option<PathBuf>,
 

@@ -94,7 +94,7 @@ impl CliError {
 impl<E: Into<anyhow::Error>> From<E> for CliError {
     fn from(error: E) -> Self {
         let error = error.into();
-        // A reader that has seen enough (`hapax events list | head`) is no failure.
+        // A reader that has seen enough (`hapax events list | head`) is not a failure.
         let broken_pipe = error
             .chain()
             .filter_map(|cause| cause.downcast_ref::<std::io::Error>())

@@ -1,4 +1,4 @@
-//! The outbox relay: rows of `hapax_outbox`, written in somebody's business transaction, become events of the store.
+//! The outbox relay: rows of `hapax_outbox`, written in someone's business transaction, become events of the store.
 //!
 //! ```text
 //! claim a batch (committed) ──► accept each as an event ──► mark it relayed, if the claim still holds

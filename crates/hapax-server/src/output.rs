@@ -63,7 +63,7 @@ pub fn json_line(data: &impl Serialize) -> io::Result<()> {
     raw(text.as_bytes())
 }
 
-/// Talk: progress, hints and results for people. A closed stderr is nobody's loss.
+/// Talk: progress, hints and results for people. A closed stderr is no one's loss.
 pub fn note(text: impl Display) {
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }

@@ -300,7 +300,7 @@ impl Server {
     }
 }
 
-/// What the admin port shows of a configuration: with the address that was really bound, for whoever copies a request.
+/// What the admin port shows of a configuration: with the address that was really bound, for anyone who copies a request.
 fn shown(config: &Config, listen: SocketAddr) -> Settings {
     let mut config = config.clone();
     config.server.listen = listen;

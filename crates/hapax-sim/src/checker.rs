@@ -37,7 +37,7 @@ pub enum Rule {
     BacklogStands,
     /// Only the holder of the current lease records the end of an attempt.
     StaleWrite,
-    /// Nobody is given a lease that somebody else still has.
+    /// No one is given a lease that someone else still has.
     TwoHolders,
     /// Every lease has a token greater than all before.
     TokenReused,

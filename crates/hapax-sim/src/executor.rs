@@ -1,7 +1,7 @@
 //! The executor: one thread, virtual time, and a seeded choice of who goes next.
 //!
-//! Tasks belong to a *process*. A process can be paused, so that its tasks are not polled while time and everybody
-//! else go on, and killed, so that all its tasks are dropped at whatever await they had reached. When nobody can go
+//! Tasks belong to a *process*. A process can be paused, so that its tasks are not polled while time and everyone
+//! else go on, and killed, so that all its tasks are dropped at whatever await they had reached. When no one can go
 //! on, time jumps to the next timer. Which task goes next depends on the seed and on nothing else: not on the order of
 //! wakes, not on addresses, not on the host's clock.
 
@@ -58,7 +58,7 @@ pub enum Stop {
     Done,
     /// It has not ended within this many polls.
     TooManySteps,
-    /// Nobody can ever go on.
+    /// No one can ever go on.
     Stuck,
 }
 

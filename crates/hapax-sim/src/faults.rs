@@ -15,7 +15,7 @@ const AWAY_MAX: Duration = Duration::from_secs(3);
 const DOWN_MAX: Duration = Duration::from_secs(4);
 /// The same where leases are long: longer than a process may fail to report that it lives.
 const DOWN_LONG_MAX: Duration = Duration::from_secs(25);
-/// How long a replica stands still where leases are long: noticed by nobody, by itself, by others, by everybody.
+/// How long a replica stands still where leases are long: noticed by no one, by itself, by others, by everyone.
 const PAUSES: [Duration; 4] = [
     Duration::from_secs(5),
     Duration::from_secs(12),
@@ -46,9 +46,9 @@ enum Kind {
     Kill(usize),
     /// Tell it to stop, and start another later.
     ShutDown(usize),
-    /// Let it stand still for so long.
+    /// Let it stand still for this long.
     Pause(usize, Duration),
-    /// Cut off the store for so long.
+    /// Cut off the store for this long.
     StoreDown(Duration),
     /// Cut it off from the replica at this place.
     CutOff(usize, Duration),
@@ -60,7 +60,7 @@ enum Kind {
     Replay(usize),
     /// Have everything done once more.
     Force(usize),
-    /// Have a destination paused for so long.
+    /// Have a destination paused for this long.
     Hold(usize, Duration),
 }
 

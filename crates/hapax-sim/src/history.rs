@@ -13,7 +13,7 @@ use hapax_core::{DestinationId, EventId, Generation, IdempotencyKey, Token};
 
 use crate::executor::{Executor, Process, lock};
 
-/// Where everybody writes. Clones share it.
+/// Where everyone writes. Clones share it.
 #[derive(Clone)]
 pub struct History {
     executor: Executor,
@@ -83,13 +83,13 @@ pub enum Fault {
     CutOff(Process),
     /// They hear each other again.
     Reconnected(Process),
-    /// The store answers nobody.
+    /// The store answers no one.
     StoreDown,
     /// It answers again.
     StoreUp,
-    /// The store's clock was set, by so many milliseconds.
+    /// The store's clock was set, by this many milliseconds.
     StoreClockStepped(i64),
-    /// The clock of a process was set, by so many milliseconds.
+    /// The clock of a process was set, by this many milliseconds.
     ClockStepped(Process, i64),
 }
 
@@ -158,9 +158,9 @@ pub enum Fact {
         /// The token that was shown.
         token: Token,
     },
-    /// An operator asked somebody for something.
+    /// An operator asked someone for something.
     Asked(String),
-    /// An operator asked somebody to let every event take effect once more.
+    /// An operator asked someone to let every event take effect once more.
     Forced(Process),
     /// An operator put a dead delivery back to work.
     Replayed(EventId),

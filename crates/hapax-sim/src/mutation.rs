@@ -26,11 +26,11 @@ pub enum Mutation {
     EffectThenMark,
     /// The handler notes that it took effect, and then does.
     MarkThenEffect,
-    /// Nobody takes back what a dead process had leased.
+    /// No one takes back what a dead process had leased.
     NoRescue,
     /// Leases are taken back before they end.
     EarlyRescue,
-    /// Nobody notices that an owner is dead; its leases must end first.
+    /// No one notices that an owner is dead; its leases must end first.
     NoTakeOver,
     /// Whoever reports finds the silent dead, however long the store could be reached.
     HastyJudge,

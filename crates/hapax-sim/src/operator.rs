@@ -48,7 +48,7 @@ pub fn force(world: &Arc<World>, place: usize, dice: &Dice) {
     };
     world.history.note(Fact::Forced(replica.process));
     world.executor.spawn(replica.process, async move {
-        // Where it fails, there is no job, or one that nobody was told of.
+        // Where it fails, there is no job, or one that no one was told of.
         let _ = engine.start_replay(request).await;
     });
 }

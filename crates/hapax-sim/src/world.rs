@@ -44,7 +44,7 @@ pub struct World {
     pub history: History,
     /// What the seed decided about this run.
     pub settings: Settings,
-    /// Between everybody and everybody.
+    /// Between everyone and everyone.
     pub network: Network,
     /// The store.
     pub vault: Arc<Vault>,

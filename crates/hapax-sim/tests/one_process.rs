@@ -35,7 +35,7 @@ impl Transport for Always {
     }
 }
 
-/// One process and the store, with events in it that nobody has leased yet.
+/// One process and the store, with events in it that no one has leased yet.
 struct Bench {
     executor: Executor,
     vault: Arc<Vault>,

@@ -4,7 +4,7 @@ use hapax_sim::{Mutation, Rule, Run, Until, search, simulate};
 
 /// As many as `./test sim` runs: each mutation must be caught within them.
 const SEEDS: std::ops::Range<u64> = 0..300;
-/// For everybody who runs only the tests.
+/// For everyone who runs only the tests.
 const SOME_SEEDS: std::ops::Range<u64> = 0..100;
 
 #[test]

@@ -16,7 +16,7 @@
 //!
 //! # How the contract is read
 //! Where the contract's sentences leave room, the laws read them like this:
-//! - **A lease holds until it is taken back.** An expired lease that nobody rescued may still be
+//! - **A lease holds until it is taken back.** An expired lease that no one rescued may still be
 //!   extended and finished: the row is running under that very token.
 //! - **A crash is a lost lease**, whether the store voids leases when it is opened or lets them
 //!   expire: `lost + 1`, so that a payload that kills the process is dead after three.

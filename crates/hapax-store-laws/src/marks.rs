@@ -124,7 +124,7 @@ impl Marks {
         assert_eq!(remembered.must()[0].id, event.id);
     }
 
-    /// Finds the event by its index, which begins anew when encryption is turned on.
+    /// Finds the event by its index, which begins again when encryption is turned on.
     pub async fn find_by_index(&self, store: &dyn Backend) {
         self.find(store, Some(0)).await;
     }

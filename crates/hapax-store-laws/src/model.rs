@@ -102,7 +102,7 @@ impl fmt::Debug for MemoryStore {
     }
 }
 
-/// An empty store that nobody uses, to stand where a crashed one stood.
+/// An empty store that no one uses, to stand where a crashed one stood.
 pub(crate) fn placeholder() -> Arc<dyn Backend> {
     Arc::new(MemoryStore::new(Arc::new(ManualClock::new())))
 }

@@ -88,7 +88,7 @@ async fn write(session: &Session, requests: &[AcceptRequest]) -> Result<Vec<Vec<
             .is_some_and(|found| std::ptr::eq(*found, *event))
     };
     let mut candidates: Vec<&NewEvent> = events().filter(is_candidate).collect();
-    // In one order for everybody: opposite orders in two batches would wait for each other.
+    // In one order for everyone: opposite orders in two batches would wait for each other.
     candidates.sort_unstable_by_key(|event| (event.key.bucket(), event.key));
 
     let now = session.begin_at().await?;

@@ -15,7 +15,7 @@ const UPSERT: &str = "
     INSERT INTO hapax.owners (owner, since, reported_at) VALUES ($1::int8, $2::int8, $3::int8)
     ON CONFLICT (owner) DO UPDATE SET since = excluded.since, reported_at = excluded.reported_at";
 
-// It may have woken up since it was found dead. A row that is locked belongs to somebody who reports at this moment: two of
+// It may have woken up since it was found dead. A row that is locked belongs to someone who reports at this moment: two of
 // them that took each other for dead would wait for each other.
 const DELETE: &str = "
     DELETE FROM hapax.owners WHERE owner = (

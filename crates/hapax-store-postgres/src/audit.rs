@@ -64,7 +64,7 @@ pub(crate) async fn head(session: &Session) -> Result<AuditHead, Failure> {
     read_head(session, HEAD).await
 }
 
-/// A head that somebody damaged stops nobody from working: the chain begins again, and is found broken there.
+/// A head that someone damaged stops no one from working: the chain begins again, and is found broken there.
 async fn read_head(session: &Session, sql: &'static str) -> Result<AuditHead, Failure> {
     let rows = session.rows(sql, &[]).await?;
     let place: Option<&[u8]> = rows.first().map(|row| row.try_get(0)).transpose()?;

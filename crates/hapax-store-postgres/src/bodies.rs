@@ -37,7 +37,7 @@ pub(crate) async fn note_bodies(session: &Session, notes: &[BodyNote]) -> Result
     if notes.is_empty() {
         return Ok(());
     }
-    // Of two in one call, the first is the earlier. In one order for everybody.
+    // Of two in one call, the first is the earlier. In one order for everyone.
     let mut firsts: BTreeMap<Name<'_>, &BodyNote> = BTreeMap::new();
     for note in notes {
         firsts.entry(name(note)).or_insert(note);

@@ -31,7 +31,7 @@ const ADD: &str = "
 const SELECT: &str = "
     SELECT copies, last_at, gaps FROM hapax.duplicates WHERE bucket = $1::int2 AND key = $2::uuid";
 
-/// The tally of an identity, for whoever looks.
+/// The tally of an identity, for anyone who looks.
 pub(crate) async fn copies(
     session: &Session,
     identity: &Identity,

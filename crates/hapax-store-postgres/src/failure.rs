@@ -78,7 +78,7 @@ pub(crate) fn describe(error: &tokio_postgres::Error) -> String {
 pub(crate) enum Remedy {
     /// The same step again may succeed at once.
     Again,
-    /// A prepared statement is not there, or somebody else's is: the same step again, without.
+    /// A prepared statement is not there, or someone else's is: the same step again, without.
     Unprepared,
     /// A prepared statement does not fit its tables any more: the same step again, on a connection without any.
     Afresh,
@@ -145,7 +145,7 @@ impl Failure {
         self.state() == Some("25P02")
     }
 
-    /// Marks a failure of the commit: without an answer of the server nobody knows.
+    /// Marks a failure of the commit: without an answer of the server no one knows.
     pub(crate) fn at_commit(self) -> Self {
         match self {
             Self::Sql(refused)

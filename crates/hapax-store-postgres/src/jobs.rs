@@ -31,7 +31,7 @@ const DRIVE: &str = "UPDATE hapax.replays SET owner = $2::int8, until = $3::int8
 const UNFINISHED: &str = "
     SELECT job FROM hapax.replays WHERE state = $1::text ORDER BY id LIMIT $2::int8";
 
-// In one order for everybody: whoever takes a job knows who has the others.
+// In one order for everyone: whoever takes a job knows who has the others.
 const LOCK_UNFINISHED: &str = "
     SELECT job, owner, until FROM hapax.replays WHERE state = $1::text ORDER BY id LIMIT $2::int8 FOR UPDATE";
 
@@ -151,7 +151,7 @@ async fn write(session: &Session, job: &ReplayJob) -> Result<(), Failure> {
         .await
 }
 
-/// A job that nobody else changes until the transaction ends, and who drives it.
+/// A job that no one else changes until the transaction ends, and who drives it.
 async fn lock(session: &Session, id: ReplayJobId) -> Result<Option<(ReplayJob, Option<JobHold>)>, Failure> {
     let row = session.optional(LOCK, bind![uuid_of(id.0)]).await?;
     row.as_ref().map(read).transpose()

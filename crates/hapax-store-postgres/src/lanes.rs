@@ -26,7 +26,7 @@ pub(crate) use places::{Place, Standing, join, leave, stand};
 /// A lane's name: destination and key.
 pub(crate) type LaneName = (String, String);
 
-// In one order for everybody: two that lock the same lanes never wait for each other in a ring.
+// In one order for everyone: two that lock the same lanes never wait for each other in a ring.
 const LOCK: &str = "
     INSERT INTO hapax.lanes {sorted rows}
     ON CONFLICT (bucket, destination, lane) DO UPDATE SET used_at = excluded.used_at";

@@ -28,7 +28,7 @@ const SELECT: &str = concat!(
 pub(crate) enum Holder {
     /// An event.
     Event(LedgerEntry),
-    /// Nobody any more: it was forgotten, and the next event takes it.
+    /// No one any more: it was forgotten, and the next event takes it.
     Forgotten {
         /// The event that had it.
         last: EventId,

@@ -43,7 +43,7 @@ pub(crate) async fn note(session: &Session, what: Noted, events: &[(i16, Uuid)])
     for row in &session.over(STORED, &named("id", events)).await? {
         stored.push((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?));
     }
-    // In one order for everybody: two that note the same events do not wait for each other.
+    // In one order for everyone: two that note the same events do not wait for each other.
     stored.sort_unstable();
     let batch = Batch::in_buckets(stored.iter().map(|(bucket, ..)| *bucket))
         .column("id", stored.iter().map(|(_, id, _)| *id))

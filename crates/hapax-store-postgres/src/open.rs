@@ -54,7 +54,7 @@ pub enum OpenError {
         /// Ours.
         supported: u32,
     },
-    /// There is a schema of this name, and it is not ours.
+    /// There is a schema with this name, and it is not ours.
     #[error("the schema `hapax` in the database belongs to another program and was left alone")]
     NotOurs,
     /// The database is a copy that was not finished.

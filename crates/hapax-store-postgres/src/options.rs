@@ -50,7 +50,7 @@ pub struct Options {
 }
 
 /// Whether statements are prepared. Behind a pooler that shares connections they may not be: what was
-/// prepared on one connection would be asked for on another, where somebody else's has its name.
+/// prepared on one connection would be asked for on another, where someone else's has its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preparing {
     /// Where nothing is between us and the database.

@@ -1,5 +1,5 @@
 //! A pool of connections. Our own, and small, since it must do what pools leave open: bound those
-//! that wait, throw away a connection after certain errors, and say when one had to be made anew.
+//! that wait, throw away a connection after certain errors, and say when one had to be made again.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI16, AtomicU64, AtomicUsize, Ordering};

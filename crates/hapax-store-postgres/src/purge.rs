@@ -1,8 +1,8 @@
 //! Deleting what has outlived its window, some rows in each transaction, as fast as events come in.
 //!
 //! A *part* is what one transaction works on: some of the buckets, or, where tables are spread, one of them, so that every
-//! statement goes to one server and the commit is that server's own. A transaction waits for nobody: rows that somebody
-//! holds are left to whoever holds them, another replica's purge for one, or to the next pass.
+//! statement goes to one server and the commit is that server's own. A transaction waits for no one: rows that someone
+//! holds are left to anyone who holds them, another replica's purge for one, or to the next pass.
 
 mod pass;
 mod remove;
@@ -61,7 +61,7 @@ impl Budget {
         self.events == 0 || self.ledger == 0 || self.looks == 0
     }
 
-    /// What each of so many may do.
+    /// What each of this many may do.
     fn share(&self, among: usize) -> Self {
         let rows = u32::try_from(among).unwrap_or(u32::MAX);
         Self {

@@ -133,7 +133,7 @@ fn ids<'o>(orders: impl Iterator<Item = &'o ReplayOrder> + Clone) -> Batch<'o> {
         .column("id", orders.map(|order| uuid_of(order.event)))
 }
 
-/// Locks everything that the orders may touch, in the order of everybody.
+/// Locks everything that the orders may touch, in the order of everyone.
 async fn lock(session: &Session, orders: &[ReplayOrder], now: Timestamp) -> Result<Found, Failure> {
     let mut found = Found::default();
     for row in &session.over(LOCK_EVENTS, &ids(orders.iter())).await? {
@@ -237,7 +237,7 @@ impl Found {
         }
     }
 
-    /// A generation of the identity that nobody had. A tombstone's is promised to the next event in
+    /// A generation of the identity that no one had. A tombstone's is promised to the next event in
     /// number only: it moves on.
     fn next_generation(&mut self, subject: &Subject, again: &mut Again) -> Generation {
         let key = crate::rows::key_uuid(subject.identity.key());

@@ -188,7 +188,7 @@ pub(crate) fn error_at(row: &Row, column: usize) -> Result<Option<ErrorClass>, F
     let text: Option<&str> = row.try_get(column)?;
     text.map(|text| {
         ErrorClass::from_name(text)
-            .ok_or_else(|| Failure::Unreadable(format!("`{text}` is no class of errors")))
+            .ok_or_else(|| Failure::Unreadable(format!("`{text}` is not a class of errors")))
     })
     .transpose()
 }

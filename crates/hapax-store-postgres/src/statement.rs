@@ -1,4 +1,4 @@
-//! Names of statements, for whoever reads the log: what is bound to one is never said.
+//! Names of statements, for anyone who reads the log: what is bound to one is never said.
 
 use std::panic::Location;
 

@@ -79,7 +79,7 @@ impl PostgresStore {
         run(&self.runner, input, step).await
     }
 
-    /// Writes so many items that events wait for, each of which has an answer of its own.
+    /// Writes this many items that events wait for, each of which has an answer of its own.
     async fn run_each<T, F>(&self, asked: usize, write: impl FnOnce(Runner) -> F) -> Vec<Result<T, Error>>
     where
         T: Send + 'static,
@@ -122,7 +122,7 @@ impl PostgresStore {
     }
 }
 
-/// Runs a step in a task of its own: it comes to its end even if nobody waits for it any more.
+/// Runs a step in a task of its own: it comes to its end even if no one waits for it any more.
 async fn run<I, O>(runner: &Runner, input: I, step: Step<I, O>) -> Result<O, Error>
 where
     I: Send + Sync + 'static,

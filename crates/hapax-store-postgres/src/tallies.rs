@@ -1,4 +1,4 @@
-//! Counts of ledger entries and events, kept as sums, so that nobody ever counts rows. Each
+//! Counts of ledger entries and events, kept as sums, so that no one ever counts rows. Each
 //! connection has rows of its own: one row for all would make every accept wait for the last.
 
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ impl Tallies {
         *self.changes.entry((LEDGER, scope.to_owned())).or_default() += change;
     }
 
-    /// Writes the sums, as the transaction's last step: nobody waits long for their rows.
+    /// Writes the sums, as the transaction's last step: no one waits long for their rows.
     pub(crate) async fn flush(&self, session: &Session) -> Result<(), Failure> {
         self.flush_in(session, session.slot()).await
     }

@@ -22,7 +22,7 @@ use tokio_postgres::types::Type;
 use crate::Spread;
 
 /// Equal to the row's bucket, said so that the planner cannot merge by it: the index by key, read from end to end in
-/// its order, then helps nobody. Where a table is believed to be empty that would cost no more than a lookup.
+/// its order, then helps no one. Where a table is believed to be empty that would cost no more than a lookup.
 const BUCKET_OF_ROW: &str = "ANY (ARRAY[n.bucket])";
 
 /// The bucket where a statement is for one.

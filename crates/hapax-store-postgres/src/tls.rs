@@ -103,7 +103,7 @@ impl ServerCertVerifier for Unchecked {
         Ok(ServerCertVerified::assertion())
     }
 
-    // Whoever presents a certificate that nobody checks can sign with its key, so the signature proves nothing; and
+    // Whoever presents a certificate that no one checks can sign with its key, so the signature proves nothing; and
     // checking it means reading the certificate, which fails for one of X.509's first version.
     fn verify_tls12_signature(
         &self,

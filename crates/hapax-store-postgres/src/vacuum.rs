@@ -13,10 +13,10 @@ use crate::failure::Failure;
 use crate::session::Session;
 use crate::step::Runner;
 
-// It blocks nobody, gives no pages back to the system, which would, and does nothing while another replica is at it.
+// It blocks no one, gives no pages back to the system, which would, and does nothing while another replica is at it.
 const VACUUM: &str = "VACUUM (SKIP_LOCKED, TRUNCATE false) hapax.work";
 
-/// With a long backlog it reads much to remove little: then it rests for so many times as long as it took.
+/// With a long backlog it reads much to remove little: then it rests for this many times as long as it took.
 const REST: u32 = 10;
 
 /// How much was finished since the last time.

@@ -176,7 +176,7 @@ async fn settle(link: &Link, outcome: Outcome) -> Answer {
     })
 }
 
-/// What was handed over with an event that is not answered runs nowhere: it is given back, so that somebody leases it.
+/// What was handed over with an event that is not answered runs nowhere: it is given back, so that someone leases it.
 async fn give_back(link: &Link, event: &NewEvent, claimed: Claimed) {
     let Claimed::New(_, tokens) = claimed else {
         return;
@@ -215,7 +215,7 @@ fn another_events(id: EventId) -> Error {
     }
 }
 
-/// One failure, told to everybody whom it hit.
+/// One failure, told to everyone whom it hit.
 pub(crate) fn shared(failure: &Failure) -> Error {
     match failure {
         Failure::TooMany => Error::Overloaded,

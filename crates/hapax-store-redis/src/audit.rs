@@ -53,7 +53,7 @@ fn get_head() -> Command {
     Command::new("HGET", CHAIN).arg(HEAD)
 }
 
-/// The head, and the bytes that were read. One that somebody damaged stops nobody from working: the chain begins again, and
+/// The head, and the bytes that were read. One that someone damaged stops no one from working: the chain begins again, and
 /// is found broken there.
 fn read_head(snapshot: &mut Snapshot) -> Result<(AuditHead, Vec<u8>), Failure> {
     let bytes = reply::optional_bytes(snapshot.next()?)?.unwrap_or_default();

@@ -21,7 +21,7 @@ pub struct Condition {
     pub flushed: Flushed,
     /// Replicas that follow it.
     pub replicas: u64,
-    /// Without so many it takes no writes; none where it does not say.
+    /// Without this many it takes no writes; none where it does not say.
     pub replicas_required: Option<u64>,
     /// Bytes in use.
     pub memory_used: u64,

@@ -27,7 +27,7 @@ struct Group {
     variants: Vec<(usize, Variant)>,
 }
 
-/// What becomes of the variants of one event, if nobody is faster.
+/// What becomes of the variants of one event, if no one is faster.
 struct Plan {
     change: Change,
     answers: Vec<Quarantined>,
@@ -80,7 +80,7 @@ fn by_event(variants: impl Iterator<Item = (usize, Variant)>) -> Vec<Group> {
     groups
 }
 
-/// Keeps the variants of one shard: two calls for all of them, and again for those where somebody was faster.
+/// Keeps the variants of one shard: two calls for all of them, and again for those where someone was faster.
 async fn keep_all(
     link: &Link,
     options: &Options,
@@ -106,7 +106,7 @@ async fn keep_all(
     answers
 }
 
-/// Reads, decides and writes. Those groups stay where somebody was faster.
+/// Reads, decides and writes. Those groups stay where someone was faster.
 async fn keep_once(
     link: &Link,
     options: &Options,

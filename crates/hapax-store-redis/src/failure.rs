@@ -12,19 +12,19 @@ use crate::url::Node;
 pub(crate) enum Failure {
     /// It never began: nothing was sent, or the server refused it at the door.
     NotBegun(Cause),
-    /// Nobody knows whether it ran.
+    /// No one knows whether it ran.
     Unknown(Cause),
     /// The server has no room, and wrote nothing.
     NoRoom(RedisError),
     /// Fewer replicas than asked for have it; the master does.
     FewReplicas { asked: u8, have: u8 },
-    /// More calls are under way than there may be.
+    /// More calls are in progress than there may be.
     TooMany,
     /// What is stored, or what a script answered, cannot be read.
     Damaged(String),
     /// It may not be done.
     Rejected(String),
-    /// Somebody else changed what was to be changed, again and again.
+    /// Someone else changed what was to be changed, again and again.
     Contended,
 }
 

@@ -96,7 +96,7 @@ pub(crate) async fn claim(
         if !driver.may_take(id, &unfinished, now) {
             return Ok(None);
         }
-        // If nobody took another of them meanwhile.
+        // If no one took another of them meanwhile.
         let mut change = Change::default();
         let mut taken = None;
         for (bytes, kept) in known {

@@ -2,7 +2,7 @@
 //!
 //! A lane is in one shard, the events in it are in others, and no script reaches both. So a delivery joins and leaves in
 //! steps that may be repeated: the shard of the event writes the step down with the change that makes it necessary, the
-//! lane takes it, and its head is told. Whoever finds a step that nobody finished takes it again.
+//! lane takes it, and its head is told. Whoever finds a step that no one finished takes it again.
 //!
 //! A lane names each of its members by event and *ticket*, which is another for every stay. A head whose ticket the event
 //! does not know any more is taken out.
@@ -25,7 +25,7 @@ use crate::script::{LANE, PROMOTE};
 use crate::shards::Shard;
 use crate::snapshot::{Change, Command};
 
-/// A step that is older than this was left by somebody who died.
+/// A step that is older than this was left by someone who died.
 const LEFT_AFTER: Duration = Duration::from_secs(10);
 /// Steps of one shard that are taken in one go.
 const STEPS_MAX: u32 = 100;
@@ -151,7 +151,7 @@ fn kind_of(name: &[u8]) -> Result<Kind, Failure> {
 struct Now {
     /// Of whoever changed it.
     place: u64,
-    /// Its first member, and who has the turn under which number; none where nobody is in it.
+    /// Its first member, and who has the turn under which number; none where no one is in it.
     head_and_turn: Option<(Vec<u8>, Turn)>,
     /// A number that is greater than the turn's.
     greater: u64,
@@ -299,13 +299,13 @@ async fn tell(
     }
 }
 
-/// Takes the steps of a shard that somebody has left.
+/// Takes the steps of a shard that someone has left.
 pub(crate) async fn take_left(link: &Link, shard: Shard) -> Result<(), Failure> {
     take_some(link, shard, LEFT_AFTER).await?;
     Ok(())
 }
 
-/// Takes every step of a shard, of a store that nobody serves.
+/// Takes every step of a shard, of a store that no one serves.
 pub(crate) async fn take_all(link: &Link, shard: Shard) -> Result<(), Failure> {
     while take_some(link, shard, Duration::ZERO).await? > 0 {}
     Ok(())

@@ -35,7 +35,7 @@ async fn take(link: &Link, order: &LeaseOrder, chosen: &Chosen) -> Result<LeaseB
         .shards
         .iter()
         .map(|(shard, limit)| lease_some(link, *shard, order, *limit));
-    // What one shard gave is not dropped because another failed: it would be nobody's until its lease ends.
+    // What one shard gave is not dropped because another failed: it would be no one's until its lease ends.
     for part in some_of(join_all(calls).await)? {
         leased.extend(part.leased);
         next_due = earlier(next_due, part.next_due);

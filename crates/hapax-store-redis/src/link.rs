@@ -26,7 +26,7 @@ use routes::Routes;
 /// Between two tries of a call that has not begun.
 const PAUSE: Duration = Duration::from_millis(20);
 /// A further try gets this part of a call's time, or is not begun: one that is cut off may have run, and what it leased
-/// would be nobody's until the lease ends.
+/// would be no one's until the lease ends.
 const TRIES: u32 = 10;
 
 /// The way to every shard.
@@ -132,7 +132,7 @@ impl Link {
             .value)
     }
 
-    /// Runs a script on a shard, and then waits until so many replicas have all that its master had by then, or until
+    /// Runs a script on a shard, and then waits until this many replicas have all that its master had by then, or until
     /// it has waited long enough.
     pub(crate) async fn call_and_wait(
         &self,

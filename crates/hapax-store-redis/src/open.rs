@@ -124,7 +124,7 @@ pub(crate) struct Opened {
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Opens the store. A cluster in which somebody answers may be in a failover: it is waited for.
+/// Opens the store. A cluster in which someone answers may be in a failover: it is waited for.
 pub(crate) async fn open(options: &Options) -> Result<Opened, OpenError> {
     let place = Place::parse(options.url.expose())?;
     let first_look = Link::new(&place, Shards::first_look(&place.prefix), options);

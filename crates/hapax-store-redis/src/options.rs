@@ -20,7 +20,7 @@ pub struct Options {
     pub wait: BTreeMap<SourceName, u8>,
     /// How long replicas may take for that.
     pub wait_timeout: Duration,
-    /// Calls that may be under way; more are refused as overloaded. As many more for searches and upkeep, which no event
+    /// Calls that may be in progress; more are refused as overloaded. As many more for searches and upkeep, which no event
     /// waits for.
     pub calls_max: usize,
     /// Connections to each server; as many more for searches and upkeep.

@@ -2,7 +2,7 @@
 //!
 //! No step changes several shards at once. So whoever changes a pause brings the shards in line afterwards, and looks
 //! again whether what it wrote is still what is said: of two that change one pause at the same time, the last to look
-//! leaves all shards as they should be. What somebody left half done is finished when a store is opened.
+//! leaves all shards as they should be. What someone left half done is finished when a store is opened.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

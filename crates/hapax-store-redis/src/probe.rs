@@ -7,7 +7,7 @@ use crate::link::{Link, on_each};
 use crate::shards::Shard;
 use crate::snapshot::{Change, Command, Room};
 
-/// Writes to every shard what nobody reads: a server that is gone, or full, fails it.
+/// Writes to every shard what no one reads: a server that is gone, or full, fails it.
 pub(crate) async fn probe(link: &Arc<Link>) -> Result<(), Failure> {
     on_each(link, write).await?;
     Ok(())

@@ -23,9 +23,9 @@ use crate::link::Link;
 use crate::shards::Shard;
 use crate::{Options, audit, bodies, jobs};
 
-/// Rows of a walk that are under way at once.
+/// Rows of a walk that are in progress at once.
 const PAGE: usize = 1_000;
-/// Rows in one call of the server: nobody else is served meanwhile.
+/// Rows in one call of the server: no one else is served meanwhile.
 const AT_ONCE: usize = 100;
 /// How often small things are looked through while there is always something else to delete.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);

@@ -11,7 +11,7 @@ pub(crate) fn list(value: Value) -> Result<Vec<Value>, Failure> {
     }
 }
 
-/// A list of so many.
+/// A list of this many.
 pub(crate) fn exactly<const N: usize>(value: Value) -> Result<[Value; N], Failure> {
     list(value)?.try_into().map_err(|_| damaged("a short list"))
 }

@@ -1,4 +1,4 @@
-//! Rescue: takes expired leases back, and steps between shards that somebody has left.
+//! Rescue: takes expired leases back, and steps between shards that someone has left.
 
 use std::sync::Arc;
 

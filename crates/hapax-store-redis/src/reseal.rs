@@ -14,7 +14,7 @@ use crate::link::Link;
 use crate::snapshot::{Change, Command, Room};
 use crate::{bodies, json, packed, reply};
 
-/// Rewrites rows. One that somebody else changes at this moment is left for the next time.
+/// Rewrites rows. One that someone else changes at this moment is left for the next time.
 pub(crate) async fn reseal(link: &Link, rows: Vec<Resealed>) -> Result<(), Failure> {
     for row in rows {
         match row {
@@ -60,7 +60,7 @@ async fn event(link: &Link, before: &StoredEvent, after: &StoredEvent) -> Result
     if unpack_body(body)?.0 != before.headers {
         return Ok(());
     }
-    // The version changes too: so nobody else rewrites it in between.
+    // The version changes too: so no one else rewrites it in between.
     let mut change =
         Change::default()
             .when(key.clone(), "h", head)

@@ -1,7 +1,7 @@
-//! The scripts: Lua that a server runs whole, undisturbed by anybody else. Each is sent once on each connection and then
+//! The scripts: Lua that a server runs whole, undisturbed by anyone else. Each is sent once on each connection and then
 //! called by its hash.
 //!
-//! A script gets two keys, its *door*: `m` of its shard, which every store has, and `-`, which nobody ever writes. A
+//! A script gets two keys, its *door*: `m` of its shard, which every store has, and `-`, which no one ever writes. A
 //! cluster that is moving the shard's slot has one of the two and not the other, and so refuses the call before it
 //! begins. Without the second, a script would run into keys that have moved already and stop half way.
 
@@ -20,7 +20,7 @@ struct Loaded {
     sha: String,
 }
 
-/// Whether a call may be sent again when nobody knows whether the first one ran.
+/// Whether a call may be sent again when no one knows whether the first one ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repeat {
     /// It does the same again, or nothing.

@@ -1,6 +1,6 @@
 //! Reading several things of a shard at one moment, and writing if they are still so.
 //!
-//! What is rare is decided here and not in a script: read, decide, apply; and again, if somebody was faster.
+//! What is rare is decided here and not in a script: read, decide, apply; and again, if someone was faster.
 
 use hapax_core::Timestamp;
 use redis::Value;
@@ -11,7 +11,7 @@ use crate::reply;
 use crate::script::{APPLY, READ};
 use crate::shards::Shard;
 
-/// How often a step is begun again because somebody was faster.
+/// How often a step is begun again because someone was faster.
 pub(crate) const ROUNDS_MAX: u32 = 20;
 
 /// A command: its name, its key without the shard's tag, its arguments.
@@ -111,7 +111,7 @@ pub(crate) enum Room {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Made {
     Yes,
-    /// Somebody was faster.
+    /// Someone was faster.
     No,
 }
 
@@ -121,7 +121,7 @@ impl Link {
         self.read_and_take(shard, commands, 0).await
     }
 
-    /// The same, and takes so many numbers.
+    /// The same, and takes this many numbers.
     pub(crate) async fn read_and_take(
         &self,
         shard: Shard,
@@ -154,7 +154,7 @@ impl Link {
         Ok(made)
     }
 
-    /// The same, and then waits for so many replicas to have them; how many do.
+    /// The same, and then waits for this many replicas to have them; how many do.
     pub(crate) async fn apply_and_wait(
         &self,
         shard: Shard,

@@ -74,7 +74,7 @@ impl RedisStore {
         &self.warnings
     }
 
-    /// From now on each source waits for so many replicas; those that are not named wait for none.
+    /// From now on each source waits for this many replicas; those that are not named wait for none.
     pub fn set_wait(&self, wait: BTreeMap<SourceName, u8>) {
         let mut options = Options::clone(&self.options.load());
         options.wait = wait;
@@ -90,7 +90,7 @@ impl RedisStore {
         self.run_on(&self.link, step).await
     }
 
-    /// Runs a step over so many items that events wait for, each of which has an answer of its own.
+    /// Runs a step over this many items that events wait for, each of which has an answer of its own.
     async fn run_each<T, F>(
         &self,
         asked: usize,
@@ -129,7 +129,7 @@ impl RedisStore {
         self.run_on(&self.aside, step).await
     }
 
-    /// Runs a step in a task of its own: it comes to its end even if nobody waits for it any more.
+    /// Runs a step in a task of its own: it comes to its end even if no one waits for it any more.
     async fn run_on<T, F>(
         &self,
         link: &Arc<Link>,

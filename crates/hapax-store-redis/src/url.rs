@@ -67,7 +67,7 @@ pub enum UrlError {
     /// Several hosts, but no cluster.
     #[error("one server has one address; for a cluster write \"redis-cluster://\" before its addresses")]
     SeveralHosts,
-    /// A path that is no number.
+    /// A path that is not a number.
     #[error("the database behind the `/` is a number, such as \"redis://host:6379/0\"")]
     Database,
     /// A cluster has one database.
@@ -106,7 +106,7 @@ impl Place {
             _ => return Err(UrlError::Scheme),
         };
         let (rest, options) = rest.split_once('?').unwrap_or((rest, ""));
-        // A password may hold an `@` that somebody forgot to escape: the last one counts.
+        // A password may hold an `@` that someone forgot to escape: the last one counts.
         let (login, rest) = match rest.rsplit_once('@') {
             Some((login, rest)) => (Some(login), rest),
             None => (None, rest),

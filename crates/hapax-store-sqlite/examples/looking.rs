@@ -23,7 +23,7 @@ const BATCH: u64 = 512;
 const PAGE: u32 = 50;
 /// Looks of which the slowest is told.
 const TURNS: usize = 5;
-/// One in so many events is rare, has copies, or has a conflict.
+/// One in this many events is rare, has copies, or has a conflict.
 const RARE: u64 = 50_000;
 
 struct Maker {

@@ -1,5 +1,5 @@
 //! Who lives, and what the dead had leased. There is one process; but it goes on under another name when it could not
-//! write for a while, and then nobody holds what it had.
+//! write for a while, and then no one holds what it had.
 
 use hapax_core::Owner;
 use hapax_core::store::{Alive, AliveReport, Rescued};

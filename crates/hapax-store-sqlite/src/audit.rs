@@ -32,7 +32,7 @@ pub(crate) fn record(desk: &mut Desk<'_>, entry: &AuditEntry) -> Result<AuditLin
     Ok(link)
 }
 
-/// The last entry of the chain. A head that somebody damaged stops nobody from working: the chain begins again, and is
+/// The last entry of the chain. A head that someone damaged stops no one from working: the chain begins again, and is
 /// found broken there.
 pub(crate) fn head(connection: &Connection) -> Result<AuditHead, Failure> {
     let place: Option<Vec<u8>> = connection

@@ -123,7 +123,7 @@ impl Checkpointer {
     }
 }
 
-/// Copies as much of the log as can be copied without waiting for anybody; how much is copied in all.
+/// Copies as much of the log as can be copied without waiting for anyone; how much is copied in all.
 fn checkpoint(connection: &Connection) -> rusqlite::Result<u64> {
     let copied: i64 = connection
         .prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?

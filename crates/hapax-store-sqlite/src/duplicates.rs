@@ -47,7 +47,7 @@ pub(crate) fn note_duplicates(desk: &mut Desk<'_>, notes: &[DuplicateNote]) -> R
     Ok(())
 }
 
-/// The tally of an identity, for whoever looks.
+/// The tally of an identity, for anyone who looks.
 pub(crate) fn copies(desk: &mut ReadDesk, identity: &Identity) -> Result<Option<DuplicateTally>, Failure> {
     read_tally(&desk.connection, identity.key())
 }

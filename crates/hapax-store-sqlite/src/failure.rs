@@ -1,4 +1,4 @@
-//! What can go wrong inside a step, and who has to hear of it: the step alone, or everybody in
+//! What can go wrong inside a step, and who has to hear of it: the step alone, or everyone in
 //! its transaction.
 
 use std::fmt;

@@ -45,7 +45,7 @@ pub(crate) fn promote(desk: &mut Desk<'_>, destination: i64, lane: &str) -> Resu
     change(desk, (seq, destination), Class::due(lost))
 }
 
-/// Takes the turn from whoever has it; not if it runs or is to be tried again.
+/// Takes the turn from anyone who has it; not if it runs or is to be tried again.
 fn gives_way(desk: &mut Desk<'_>, destination: i64, lane: &str) -> Result<bool, Failure> {
     let turn: Option<(i64, i64)> = desk
         .connection

@@ -14,7 +14,7 @@ use crate::rows::{hash_at, id_at, optional_bytes_at, time_at};
 pub(crate) enum Holder {
     /// An event.
     Event(LedgerEntry),
-    /// Nobody any more: it was forgotten, and the next event takes it.
+    /// No one any more: it was forgotten, and the next event takes it.
     Forgotten {
         /// The event that had it.
         last: EventId,

@@ -76,7 +76,7 @@ impl Names {
             .transpose()
     }
 
-    /// Forgets everything: after a rollback, numbers may belong to nobody.
+    /// Forgets everything: after a rollback, numbers may belong to no one.
     pub(crate) fn clear(&mut self) {
         self.by_text.clear();
         self.by_number.clear();

@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::lock::beside;
 
 const OWNER_ONLY: u32 = 0o600;
-/// What is of nobody's business but the owner's.
+/// What is of no one's business but the owner's.
 const OTHERS: u32 = 0o077;
 
 /// How a file of the store is created.
@@ -22,7 +22,7 @@ pub(crate) fn creating() -> OpenOptions {
 
 /// Makes the database's file where it is missing, and takes it and those beside it away from others.
 pub(crate) fn prepare(path: &Path) -> io::Result<()> {
-    // SQLite would make it by the umask. Closing a file ends the process's locks on it; nobody here has any yet.
+    // SQLite would make it by the umask. Closing a file ends the process's locks on it; no one here has any yet.
     drop(creating().open(path)?);
     for suffix in ["", "-wal", "-shm", "-journal", ".lock"] {
         tighten(&beside(path, suffix));
@@ -30,7 +30,7 @@ pub(crate) fn prepare(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A file of somebody else that we may use but not change stays as it is: that is the operator's choice.
+/// A file of someone else that we may use but not change stays as it is: that is the operator's choice.
 fn tighten(path: &Path) {
     let Ok(mode) = std::fs::metadata(path).map(|data| data.permissions().mode()) else {
         return;

@@ -3,7 +3,7 @@
 use crate::desk::Desk;
 use crate::failure::Failure;
 
-/// Writes the time, which nobody reads; the commit is the proof.
+/// Writes the time, which no one reads; the commit is the proof.
 pub(crate) fn probe(desk: &mut Desk<'_>) -> Result<(), Failure> {
     let now = desk.now();
     desk.connection

@@ -51,7 +51,7 @@ pub(crate) fn look<O: Send + 'static>(
             }
             Err(failure) => (Err(failure.to_error()), Health::Lost),
         };
-        // Nobody waits any more if the caller dropped its future.
+        // No one waits any more if the caller dropped its future.
         drop(reply.send(answer));
         health
     });

@@ -155,7 +155,7 @@ fn fitting(
     Ok(found)
 }
 
-/// A generation of the identity that nobody had. A tombstone's is promised to the next event in
+/// A generation of the identity that no one had. A tombstone's is promised to the next event in
 /// number only: it moves on.
 fn next_generation(desk: &Desk<'_>, subject: &Subject) -> Result<Generation, Failure> {
     let key = subject.identity.key();

@@ -133,7 +133,7 @@ pub(crate) fn error_at(row: &Row<'_>, column: usize) -> Result<Option<ErrorClass
     let text: Option<String> = row.get(column)?;
     text.map(|text| {
         ErrorClass::from_name(&text)
-            .ok_or_else(|| Failure::Unreadable(format!("`{text}` is no class of errors")))
+            .ok_or_else(|| Failure::Unreadable(format!("`{text}` is not a class of errors")))
     })
     .transpose()
 }

@@ -299,7 +299,7 @@ impl Store for SqliteStore {
     }
 }
 
-/// One error for each of so many items.
+/// One error for each of this many items.
 fn for_each<T>(asked: usize, error: Error) -> Vec<Result<T, Error>> {
     let mut answers: Vec<_> = (1..asked).map(|_| Err(again(&error))).collect();
     if asked > 0 {

@@ -1,5 +1,5 @@
 //! Counts of ledger entries and events, kept as sums: written once for each transaction, so that
-//! nobody ever counts rows.
+//! no one ever counts rows.
 
 use rusqlite::Connection;
 

@@ -32,7 +32,7 @@ pub(crate) trait Call: Send {
     fn answer(self: Box<Self>, undone: Option<&Failure>);
 }
 
-/// A step with its input and the place where somebody waits for the answer.
+/// A step with its input and the place where someone waits for the answer.
 pub(crate) struct Job<I, O> {
     input: I,
     items: usize,
@@ -78,7 +78,7 @@ impl<I: Send, O: Send> Call for Job<I, O> {
             (None, Some(Ok(output))) => Ok(output),
             (None, None) => Err(crate::queue::closed()),
         };
-        // Nobody waits any more if the caller dropped its future: the step has happened all the same.
+        // No one waits any more if the caller dropped its future: the step has happened all the same.
         drop(self.reply.send(answer));
     }
 }

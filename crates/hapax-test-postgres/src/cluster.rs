@@ -1,4 +1,4 @@
-//! A Citus cluster that somebody has started for tests: a machine rarely has one.
+//! A Citus cluster that someone has started for tests: a machine rarely has one.
 
 use tokio_postgres::Client;
 

@@ -20,7 +20,7 @@ pub(crate) fn programs() -> Result<PathBuf, ServerError> {
     }
 }
 
-/// The folder that somebody wants the programs to be from.
+/// The folder that someone wants the programs to be from.
 pub(crate) fn named() -> Option<PathBuf> {
     std::env::var_os(NAMED).map(PathBuf::from)
 }

@@ -34,7 +34,7 @@ pub enum ServerError {
         "HAPAX_TEST_CITUS_URL names no cluster: start one by crates/hapax-store-postgres/tests/citus/cluster"
     )]
     NoCluster,
-    /// The database on the cluster may be somebody's.
+    /// The database on the cluster may be someone's.
     #[error(
         "HAPAX_TEST_CITUS_URL names the database `{database}`, which tests would empty: name one with `test` in it"
     )]
@@ -134,7 +134,7 @@ impl Server {
         Self::with_certificate(certificate::make)
     }
 
-    /// The same with a certificate of X.509's first version, which nobody has signed.
+    /// The same with a certificate of X.509's first version, which no one has signed.
     pub fn encrypted_with_version_1() -> Result<Self, ServerError> {
         Self::with_certificate(certificate::make_version_1)
     }
@@ -343,7 +343,7 @@ pub(crate) fn start(folder: &Path) -> Result<u16, ServerError> {
     let mut outcome = Ok(0);
     for _ in 0..PORTS_MAX {
         let port = free_port()?;
-        // Somebody else may take the port between our looking and the server's.
+        // Someone else may take the port between our looking and the server's.
         outcome = launch(folder, port).map(|()| port);
         if outcome.is_ok() {
             break;

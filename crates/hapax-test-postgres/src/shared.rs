@@ -1,7 +1,7 @@
 //! The server that all test processes of a run share.
 //!
 //! Three files in its folder: `lock` is held by whoever starts or stops the server; `users` is held,
-//! shared, by every process that uses it; `port` says where it is. A small shell waits until nobody
+//! shared, by every process that uses it; `port` says where it is. A small shell waits until no one
 //! holds `users` any more, and then stops the server and removes its data.
 //!
 //! The data is in memory where there is room: hundreds of tests make and drop databases of their own, which flushes a disk
@@ -86,7 +86,7 @@ fn running(folder: &Path) -> Option<u16> {
         .trim()
         .parse()
         .ok()?;
-    // After a crash of the machine the port may be somebody else's.
+    // After a crash of the machine the port may be someone else's.
     let pid = std::fs::read_to_string(folder.join("server/data/postmaster.pid")).ok()?;
     let is_alive = Path::new("/proc").join(pid.lines().next()?).exists();
     TcpStream::connect(("127.0.0.1", port)).ok()?;
@@ -112,7 +112,7 @@ fn make_room(folder: &Path) -> std::io::Result<PathBuf> {
     Ok(server)
 }
 
-/// The watchdog locks as we do: first `lock`, then `users`, so that nobody joins a server that ends.
+/// The watchdog locks as we do: first `lock`, then `users`, so that no one joins a server that ends.
 const WATCHDOG: &str = r#"
     folder=$1; pg_ctl=$2; linger=$3; shift 3
     exec 8<>"$folder/lock" 9<>"$folder/users"

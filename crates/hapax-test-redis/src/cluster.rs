@@ -178,7 +178,7 @@ impl Cluster {
     }
 }
 
-/// Keys moved by one command where nobody looks on.
+/// Keys moved by one command where no one looks on.
 const KEYS_AT_ONCE: usize = 100;
 
 /// A replica begins to follow at once, instead of five seconds later; and none moves to another master by itself.

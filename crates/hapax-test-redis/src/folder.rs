@@ -32,7 +32,7 @@ pub(crate) fn private() -> Result<PathBuf, ServerError> {
     Ok(folder)
 }
 
-/// A port that nobody listens on. Somebody may take it before the server does, so starting is tried on several.
+/// A port that no one listens on. Someone may take it before the server does, so starting is tried on several.
 pub(crate) fn free_port() -> Result<u16, ServerError> {
     for _ in 0..PORTS_TRIED_MAX {
         let port = fastrand::u16(PORTS);

@@ -67,7 +67,7 @@ impl Node {
         Ok(Self::joined(folder.to_path_buf(), port))
     }
 
-    /// A server that somebody else has started.
+    /// A server that someone else has started.
     pub(crate) const fn joined(folder: PathBuf, port: u16) -> Self {
         Self {
             folder,
@@ -197,7 +197,7 @@ fn on_a_free_port<T>(launch: impl Fn(u16) -> Result<T, ServerError>) -> Result<(
         tries += 1;
         match launch(port) {
             Ok(launched) => return Ok((port, launched)),
-            // Somebody else may take the port between our looking and the server's.
+            // Someone else may take the port between our looking and the server's.
             Err(_) if tries < PORTS_MAX => {}
             Err(error) => return Err(error),
         }
@@ -261,7 +261,7 @@ fn wait_until_ready(folder: &Path, port: u16, mut lives: impl FnMut() -> bool) -
 }
 
 /// Whether the server on this port is the one of this folder, with its data read. After a crash of the machine the port
-/// may be somebody else's. One with a password says nothing to us: that it wants the password is enough.
+/// may be someone else's. One with a password says nothing to us: that it wants the password is enough.
 pub(crate) fn answers(folder: &Path, port: u16) -> bool {
     let asked = Connection::open(port).and_then(|mut connection| {
         let ping = connection.ask(&["PING"])?;

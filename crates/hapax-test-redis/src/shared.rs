@@ -1,7 +1,7 @@
 //! Servers that all test processes of a run share.
 //!
 //! Three files in their folder: `lock` is held by whoever starts or stops them; `users` is held, shared, by every
-//! process that uses them; `ports` says where they are. A small shell waits until nobody holds `users` any more, and
+//! process that uses them; `ports` says where they are. A small shell waits until no one holds `users` any more, and
 //! then ends the servers and removes their data.
 
 use std::collections::BTreeMap;
@@ -71,7 +71,7 @@ fn place(folder: &Path, index: usize) -> PathBuf {
     folder.join(format!("node-{index}"))
 }
 
-/// The watchdog locks as we do: first `lock`, then `users`, so that nobody joins servers that end.
+/// The watchdog locks as we do: first `lock`, then `users`, so that no one joins servers that end.
 const WATCHDOG: &str = r#"
     folder=$1; linger=$2
     exec 8<>"$folder/lock" 9<>"$folder/users"

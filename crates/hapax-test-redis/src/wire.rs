@@ -35,7 +35,7 @@ impl Reply {
         }
     }
 
-    /// The answers in a list; none where it is no list.
+    /// The answers in a list; none where it is not a list.
     pub fn list(&self) -> &[Reply] {
         match self {
             Self::List(replies) => replies,
@@ -140,5 +140,5 @@ impl Connection {
 
 fn number(text: &str) -> std::io::Result<i64> {
     text.parse()
-        .map_err(|_| Error::new(ErrorKind::InvalidData, "a length is no number"))
+        .map_err(|_| Error::new(ErrorKind::InvalidData, "a length is not a number"))
 }

@@ -152,7 +152,7 @@ impl Event {
         headers
     }
 
-    /// Gives an event an id that nobody has used before, and returns it. One in a header is the caller's to write.
+    /// Gives an event an id that no one has used before, and returns it. One in a header is the caller's to write.
     fn fresh_id(&self, place: Option<&Place>, event: &mut Value) -> String {
         match place {
             Some(Place::Header(name)) => {

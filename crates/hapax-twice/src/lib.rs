@@ -1,4 +1,4 @@
-//! The duplicate-delivery test for webhook handlers: anybody's, in any language, over HTTP.
+//! The duplicate-delivery test for webhook handlers: anyone's, in any language, over HTTP.
 //!
 //! Senders deliver at least once, so the same event comes again: right away, at the same moment, while the first is
 //! still being worked on, after a crash. [`Twice`] delivers signed events in these ways, looks at the application's state

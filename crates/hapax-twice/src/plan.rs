@@ -24,7 +24,7 @@ pub enum Plan {
     HangUp,
     /// A copy arrives while the first is still being worked on.
     Slow,
-    /// A copy arrives after so many other events.
+    /// A copy arrives after this many other events.
     Late(u32),
     /// An older event arrives after a newer one.
     OutOfOrder,

@@ -1,4 +1,4 @@
-//! A proxy that stands in front of a handler while somebody else's tests run, and delivers every POST several times.
+//! A proxy that stands in front of a handler while someone else's tests run, and delivers every POST several times.
 //!
 //! The caller gets the first answer and notices nothing. Where the copies are answered otherwise, the watcher is told:
 //! a sender would take a copy that is not answered 2xx for a failure.

@@ -162,7 +162,7 @@ impl Runner {
             },
             Err(Stop::Error(error)) => return Err(*error),
             Err(Stop::Finding(finding)) => {
-                // What the fault left under way must not be taken for the next plan's doing.
+                // What the fault left in progress must not be taken for the next plan's doing.
                 self.state = self.snapshot.settled(self.settle).await?;
                 Verdict::Failed(*finding)
             }

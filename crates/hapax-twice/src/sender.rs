@@ -88,7 +88,7 @@ impl Sender {
         }
     }
 
-    /// Reads a delivery as a receiver does, so that a test does not begin with events that nobody would take.
+    /// Reads a delivery as a receiver does, so that a test does not begin with events that no one would take.
     pub(crate) fn check(&self, delivery: &Delivery) -> Result<(), EventProblem> {
         let rejection = self.rejection(&self.sign(delivery));
         rejection.map_or(Ok(()), |reason| Err(EventProblem::Refused(reason)))

@@ -150,7 +150,7 @@ pub struct Provider {
     pub sample: SampleTemplate,
 }
 
-/// The networks that a provider sends from. They grow old: nobody has to use them.
+/// The networks that a provider sends from. They grow old: no one has to use them.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Addresses {
@@ -186,7 +186,7 @@ impl Provider {
         }
     }
 
-    /// The options of a source that nobody has configured, for samples.
+    /// The options of a source that no one has configured, for samples.
     pub fn sample_options(&self) -> Options {
         let sample = |option: &OptionSpec| {
             let text = option.sample.clone()?;
@@ -266,7 +266,7 @@ pub struct SampleTemplate {
     pub body: String,
 }
 
-/// The provider of this name.
+/// The provider with this name.
 pub fn get(name: &str) -> Option<&'static Provider> {
     all().iter().find(|provider| provider.name == name)
 }

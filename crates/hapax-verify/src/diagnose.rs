@@ -18,7 +18,7 @@ pub use mistake::{BodyChange, Mistake};
 use crate::limits::DIAGNOSIS_BODY_BYTES_MAX;
 use crate::{Rejection, Request, Verifier};
 
-/// Somebody whose secrets the delivery may have been signed with by mistake.
+/// Someone whose secrets the delivery may have been signed with by mistake.
 #[derive(Debug, Clone, Copy)]
 pub struct Suspect<'a> {
     /// Who that is.
@@ -30,7 +30,7 @@ pub struct Suspect<'a> {
 /// Who else has secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder<'a> {
-    /// Another source of this name.
+    /// Another source with this name.
     Source(&'a str),
     /// This source had them before.
     Older,

@@ -1,6 +1,6 @@
 //! What senders want answered before they deliver anything: one file for each handshake.
 //!
-//! A handshake that is signed is answered once it is verified. One that nobody can verify is answered only where the
+//! A handshake that is signed is answered once it is verified. One that no one can verify is answered only where the
 //! answer is a mere echo: nothing is stored and nothing is called.
 
 mod asana;

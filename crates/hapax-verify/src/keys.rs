@@ -46,7 +46,7 @@ pub struct KeyRequest {
 /// What a sender is asked for. This decides how long it counts, and who can have us ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyKind {
-    /// A key that the sender publishes. The request that names it is not proven yet, so anybody can have us ask.
+    /// A key that the sender publishes. The request that names it is not proven yet, so anyone can have us ask.
     Published,
     /// A token to ask the sender with. It is needed only for requests that passed every check that needs none.
     Token,

@@ -47,7 +47,7 @@ pub enum OptionKind {
     Text,
     /// A text that is never shown, and may be `env:NAME` or `file:PATH`.
     Secret,
-    /// A list of texts.
+    /// A list of strings.
     List,
     /// A table of texts that are never shown, each of which may be `env:NAME` or `file:PATH`.
     Table,

@@ -77,7 +77,7 @@ pub(crate) trait Prove: Send + Sync {
         false
     }
 
-    /// Whether nobody can change what is at this place under a genuine proof.
+    /// Whether no one can change what is at this place under a genuine proof.
     fn covers(&self, place: &Place) -> bool;
 
     /// Whether the first of these headers that is present is covered.

@@ -34,7 +34,7 @@ pub enum Rejection {
         /// What is wrong with it.
         problem: SignatureProblem,
     },
-    /// The signature is right, but for another time than now.
+    /// The signature is valid, but its timestamp is too old or in the future.
     #[error("{}", timestamp_message(*.signed_at, *.received_at, *.tolerance_seconds))]
     TimestampOutOfRange {
         /// The signed time in unix seconds; `None` if it is not a number.

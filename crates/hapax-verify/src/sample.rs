@@ -67,7 +67,7 @@ impl IdShape {
         }
     }
 
-    /// An id of this shape that nobody has used, from the caller's randomness.
+    /// An id of this shape that no one has used, from the caller's randomness.
     pub fn fresh(self, random: u128) -> String {
         match self {
             IdShape::Text => format!("evt_{random:032x}"),

@@ -207,7 +207,7 @@ pub enum SecretProblem {
     /// It is not a user name and a password.
     #[error("it is not `user:password`; write both with a colon between them, as the sender has them")]
     NotUserAndPassword,
-    /// It has the right length and is no key all the same.
+    /// It has the right length and is not a key all the same.
     #[error("it is not an Ed25519 key")]
     NotAKey,
 }

@@ -1,4 +1,4 @@
-//! What a verifier saw on its way, for whoever asks why; nothing at all where nobody does.
+//! What a verifier saw on its way, for anyone who asks why; nothing at all where no one does.
 
 use crate::Rejection;
 

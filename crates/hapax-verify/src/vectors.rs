@@ -265,7 +265,7 @@ impl Vector {
         result: &Result<Verdict, Rejection>,
     ) -> Result<(), String> {
         match (choice, result) {
-            // Somebody else's question: what we do is right by definition.
+            // Someone else's question: what we do is right by definition.
             (None, _) => Ok(()),
             (Some(choice), Ok(_)) => equal("accepted", &choice.accept, &true),
             (Some(choice), Err(rejection)) => {

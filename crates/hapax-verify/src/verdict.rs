@@ -12,7 +12,7 @@ pub enum Verdict {
     Events(Vec<Envelope>),
     /// The sender wants to see an answer before it delivers anything; nothing is stored.
     Handshake(HandshakeAnswer),
-    /// The sender hands over the secret that it will sign with. Anybody could: it counts only for a registration that
+    /// The sender hands over the secret that it will sign with. Anyone could: it counts only for a registration that
     /// the operator opened, and only once it is durable may the answer be given.
     Registration(Registration),
     /// The sender is confirmed by calling a URL of its own before the answer is given.

@@ -1,6 +1,6 @@
 //! The verifier: a recipe and secrets, compiled once and used for every request.
 //!
-//! The order is fixed: handshakes that nobody can verify, the proof over the raw bytes, handshakes that are proven, and
+//! The order is fixed: handshakes that no one can verify, the proof over the raw bytes, handshakes that are proven, and
 //! only then the events in the body.
 
 use crate::handshake::Knowledge;

@@ -135,7 +135,7 @@ fn a_token_never_chooses_how_it_is_checked() {
         "hs256_token",
         "rs256_token",
         "unsigned_token",
-        // Signed with the text of the public key, which everybody may know.
+        // Signed with the text of the public key, which everyone may know.
         "hs256_token_by_the_public_key",
     ] {
         let refused = judge(&es256, &bearer(elsewhere(name)), BODY, NOW);

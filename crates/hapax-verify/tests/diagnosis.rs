@@ -1,4 +1,4 @@
-//! Diagnoses: a delivery that somebody got wrong in a known way is refused, and the mistake is named.
+//! Diagnoses: a delivery that someone got wrong in a known way is refused, and the mistake is named.
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 

@@ -1,4 +1,4 @@
-//! Requests that somebody made out of genuine ones: another body, another id or another time under a signature that is
+//! Requests that someone made out of genuine ones: another body, another id or another time under a signature that is
 //! still right. None of them may become an event of its own.
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
@@ -115,7 +115,7 @@ fn a_certificate_of_paypal_is_asked_for_only_where_its_certificates_are() {
     }
 }
 
-/// The same values in lists instead of objects have the same signature, and nobody finds an id in them.
+/// The same values in lists instead of objects have the same signature, and no one finds an id in them.
 #[test]
 fn an_item_of_adyen_has_one_id_however_its_json_is_written() {
     let adyen = Sender::new("adyen");
@@ -262,7 +262,7 @@ fn what_braintree_has_signed_as_a_challenge_is_no_delivery() {
         let code = braintree.verify_at(&forged, NOW).unwrap_err().code();
         assert_eq!(code, "signature_invalid");
     }
-    // A payload is not signed for whoever asks.
+    // A payload is not signed for anyone who asks.
     let genuine = braintree.sample();
     let payload = form_urlencoded::parse(&genuine.body).find(|(name, _)| name == "bt_payload");
     let (_, payload) = payload.unwrap();

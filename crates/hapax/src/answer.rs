@@ -30,7 +30,7 @@ pub struct Kind {
     pub title: &'static str,
 }
 
-/// The work is under way; whether it succeeds is not known yet.
+/// The work is in progress; whether it succeeds is not known yet.
 pub const IN_FLIGHT: Kind = Kind {
     status: 503,
     code: "in_flight",
@@ -113,7 +113,7 @@ impl Answer {
         Self::ok(&body)
     }
 
-    /// The answer for a run without an outcome. What went wrong is for the log, not for whoever sends.
+    /// The answer for a run without an outcome. What went wrong is for the log, not for anyone who sends.
     pub fn of_error<E>(error: &RunError<E>) -> Self {
         match error {
             RunError::Handler(_) | RunError::Broken(_) => Self::handler_failed(),

@@ -1,4 +1,4 @@
-//! What can go wrong, and whether it is worth another try. A duplicate is no error: see [`crate::Outcome`].
+//! What can go wrong, and whether it is worth another try. A duplicate is not an error: see [`crate::Outcome`].
 
 use std::error::Error as StdError;
 
@@ -126,7 +126,7 @@ pub enum RunError<E> {
     /// The database failed before the commit. Nothing was written.
     #[error("nothing was written: {0}")]
     Database(#[source] DatabaseError),
-    /// The connection broke during the commit: nobody knows on this side whether it took effect.
+    /// The connection broke during the commit: no one knows on this side whether it took effect.
     #[error(
         "it is unknown whether the commit took effect: {0}; deliver the event again, the inbox will tell"
     )]

@@ -27,7 +27,7 @@ pub struct Event {
 pub(crate) enum Arrival {
     /// From its sender.
     Delivered,
-    /// Because somebody replayed it: it may be replayed again, so its row stays longer.
+    /// Because someone replayed it: it may be replayed again, so its row stays longer.
     Replayed,
 }
 

@@ -31,7 +31,7 @@ use crate::tables::INBOX_RETENTION;
 ///
 /// A copy in another transaction that is still open is waited for: if that one commits, the answer is
 /// `false`; if it rolls back, `true`. How long is up to the connection's `lock_timeout` (PostgreSQL) or busy
-/// time-out (SQLite). The transaction must be `READ COMMITTED`, PostgreSQL's default; on SQLite it must have
+/// timeout (SQLite). The transaction must be `READ COMMITTED`, PostgreSQL's default; on SQLite it must have
 /// begun `IMMEDIATE`.
 ///
 /// Never commit after a statement of yours has failed: PostgreSQL would answer such a COMMIT with a silent
@@ -123,8 +123,8 @@ impl Inbox {
     }
 
     /// How long `Inbox::run` waits for another transaction with the same claim before it says
-    /// [`Outcome::InFlight`]. Keep it well below the sender's time-out. On SQLite it is the connection's own
-    /// busy time-out that counts.
+    /// [`Outcome::InFlight`]. Keep it well below the sender's timeout. On SQLite it is the connection's own
+    /// busy timeout that counts.
     #[must_use]
     pub const fn wait(mut self, wait: Duration) -> Self {
         self.wait = wait;

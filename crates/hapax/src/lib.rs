@@ -1,6 +1,6 @@
 //! Makes every webhook take effect exactly once, inside your own service and your own transaction.
 //!
-//! A sender delivers an event at least once: time-outs, lost answers and retries bring it again, often at
+//! A sender delivers an event at least once: timeouts, lost answers and retries bring it again, often at
 //! the same moment. This crate notes what was applied in a table `hapax_inbox`, **in the same database and
 //! the same transaction as the effect**. Both commit, or neither does; so the second delivery finds the note
 //! and does nothing.

@@ -80,7 +80,7 @@ pub(crate) enum Failure {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        // The cause is for our log, not for whoever sends.
+        // The cause is for our log, not for anyone who sends.
         eprintln!(
             "an event was not applied: {self}: {:?}",
             std::error::Error::source(&self)

@@ -71,7 +71,7 @@ async fn stripe(State(shop): State<Shop>, webhook: Webhook) -> Answer {
     match applied {
         Ok(Ok(outcome)) => Answer::of_outcome(&outcome, &event_id),
         Ok(Err(error)) => {
-            // The cause is for our log, not for whoever sends.
+            // The cause is for our log, not for anyone who sends.
             eprintln!("{event_id} was not applied: {error}");
             Answer::of_error(&error)
         }

@@ -71,7 +71,7 @@ pub trait Operations: Send + Sync + 'static {
         limit: u32,
     ) -> Result<(Vec<DeliveryView>, Option<Cursor>), Error>;
 
-    /// Dead deliveries by destination and error, the most first, at most `limit` groups.
+    /// Dead deliveries by destination and error, largest first, at most `limit` groups.
     async fn dead_groups(&self, limit: u32) -> Result<Vec<DeadGroup>, Error>;
 
     /// Turns dead deliveries into discarded ones ([`Disposal::Discard`]), which lets their lane go
@@ -105,14 +105,14 @@ pub trait Operations: Send + Sync + 'static {
     /// Bulk replays that are not over, oldest first.
     async fn unfinished_replays(&self) -> Result<Vec<ReplayJob>, Error>;
 
-    /// Takes a job that is not over, to drive it, or keeps it for longer: granted unless somebody else has
+    /// Takes a job that is not over, to drive it, or keeps it for longer: granted unless someone else has
     /// it and has said something within the time given then, by the store's own clock. The job as it is.
     ///
     /// Jobs that share a destination run one after another: a job waits while an older one of them is not
-    /// over, and while a newer one is in somebody's hands.
+    /// over, and while a newer one is in someone's hands.
     async fn claim_replay(&self, id: ReplayJobId, driver: Driver) -> Result<Option<ReplayJob>, Error>;
 
-    /// Writes progress and keeps the job for longer, unless it was cancelled or somebody else has taken it
+    /// Writes progress and keeps the job for longer, unless it was cancelled or someone else has taken it
     /// meanwhile; whether it was written.
     async fn advance_replay(&self, job: &ReplayJob, driver: Driver) -> Result<bool, Error>;
 
@@ -245,7 +245,7 @@ pub struct IndexedField {
     pub pointer: String,
 }
 
-/// Who acts: a name that somebody vouches for, such as a token's in the configuration, and what they say of themselves,
+/// Who acts: a name that someone vouches for, such as a token's in the configuration, and what they say of themselves,
 /// which proves nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Actor {
@@ -348,7 +348,7 @@ impl std::fmt::Display for ReplayJobId {
 pub struct Driver {
     /// Its process.
     pub owner: Owner,
-    /// After so long without a word, another may take over.
+    /// After this long without a word, another may take over.
     pub lease_for: Duration,
 }
 
@@ -363,7 +363,7 @@ pub struct JobHold {
 
 impl Driver {
     /// Whether it may take one of the jobs that are not over, each with who has or had it. Jobs that share a
-    /// destination run one after another, the oldest first; one that is under way is not interrupted.
+    /// destination run one after another, oldest first; one that is in progress is not interrupted.
     pub fn may_take(
         self,
         id: ReplayJobId,
@@ -383,7 +383,7 @@ impl Driver {
         }
     }
 
-    /// Whether what it writes counts: also after its time, unless somebody else has taken the job.
+    /// Whether what it writes counts: also after its time, unless someone else has taken the job.
     pub fn may_write(self, held: Option<JobHold>) -> bool {
         held.is_none_or(|held| held.owner == self.owner)
     }
@@ -444,7 +444,7 @@ pub enum ReplayJobState {
     Running,
     /// At its end.
     Done,
-    /// Stopped by somebody.
+    /// Stopped by someone.
     Cancelled,
 }
 
@@ -459,7 +459,7 @@ pub struct ReplayTally {
     pub unfinished: u64,
     /// Events where nothing fitted the mode, or that were gone.
     pub skipped: u64,
-    /// Bodies read because the query asks for values in them: a walk ends after so many.
+    /// Bodies read because the query asks for values in them: a walk ends after this many.
     #[serde(default)]
     pub bodies_read: u64,
 }

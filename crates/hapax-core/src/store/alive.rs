@@ -12,7 +12,7 @@ pub struct Patience {
     pub gap: Duration,
     /// An owner that was silent for longer is dead.
     pub silence: Duration,
-    /// Only an owner that has reported for so long without a gap finds others dead: so long the store could be
+    /// Only an owner that has reported for this long without a gap finds others dead: this long the store could be
     /// reached, by them as well.
     pub reachable: Duration,
 }

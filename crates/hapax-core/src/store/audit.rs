@@ -238,7 +238,7 @@ pub struct AuditVerified {
 }
 
 impl AuditCheck {
-    /// A check of the chain that ends at what was read as its head *before* its entries, and against a head that somebody
+    /// A check of the chain that ends at what was read as its head *before* its entries, and against a head that someone
     /// kept.
     pub const fn new(head: AuditHead, kept: Option<AuditHead>) -> Self {
         Self {
@@ -346,7 +346,7 @@ mod tests {
         Timestamp::default().plus(DAY * u32::try_from(number).unwrap())
     }
 
-    /// A chain of so many entries, newest first, and its head.
+    /// A chain of this many entries, newest first, and its head.
     fn trail(entries: u64) -> (Vec<AuditRecord>, AuditHead) {
         let mut head = AuditHead::default();
         let mut records = Vec::new();

@@ -52,7 +52,7 @@ impl Error {
         }
     }
 
-    /// Whether the same call may succeed later, if only after somebody has set the store up as it should be.
+    /// Whether the same call may succeed later, if only after someone has set the store up as it should be.
     pub const fn is_retryable(&self) -> bool {
         match self {
             Self::Unavailable { .. } | Self::Overloaded | Self::Unsupported { .. } => true,

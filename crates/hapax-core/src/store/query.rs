@@ -1,4 +1,4 @@
-//! What stores answer when somebody looks: events, deliveries, attempts, counts.
+//! What stores answer when someone looks: events, deliveries, attempts, counts.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ pub struct EventQuery {
     /// With a dead delivery that was given up for this; together with `to`: the delivery to that destination.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorClass>,
-    /// With so many copies, as far as they were flushed.
+    /// With this many copies, as far as they were flushed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copies: Option<Copies>,
     /// With something besides.
@@ -56,7 +56,7 @@ pub struct EventQuery {
 /// In which order events are listed. Both are the order of acceptance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ListOrder {
-    /// As somebody looks at them.
+    /// As someone looks at them.
     #[default]
     NewestFirst,
     /// As they are put back to work.

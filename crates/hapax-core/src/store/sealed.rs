@@ -42,7 +42,7 @@ pub trait ReadStored: Send + Sync {
     fn indexed(&self, term: &BodyTerm) -> IndexedValue;
 }
 
-/// How a query reads stored bodies: as they are, unless somebody who knows the keys says otherwise. It is no part of
+/// How a query reads stored bodies: as they are, unless someone who knows the keys says otherwise. It is no part of
 /// what is asked for: two queries that differ in it alone are equal.
 #[derive(Clone, Default)]
 pub struct StoredBodies(Option<Arc<dyn ReadStored>>);

@@ -19,9 +19,9 @@ use crate::engine::{Inner, Source};
 use crate::observe::Observation;
 use crate::routing::OnConflict;
 
-/// Requests whose ids are looked up at one time: accepts need the store, too.
+/// Requests whose ids are looked up at the same time: accepts need the store, too.
 const REQUESTS_MAX: usize = 16;
-/// Events of one request that are looked up at one time.
+/// Events of one request that are looked up at the same time.
 const EVENTS_MAX: usize = 4;
 
 /// A request that waits until the ledger was asked about it.

@@ -1,5 +1,5 @@
 //! Bodies that came under a known id: they are kept aside, or taken as events of their own where their source says so,
-//! many in one write, and beside the accepts. A sender that changes its bodies on retries holds up nobody else.
+//! many in one write, and beside the accepts. A sender that changes its bodies on retries holds up no one else.
 
 use std::sync::Arc;
 

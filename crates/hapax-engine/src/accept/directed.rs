@@ -68,7 +68,7 @@ impl Engine {
         let source = plan.sources.get(&arrival.source).ok_or(Refusal::UnknownSource)?;
         let port = source.ports.iter().find(|port| port.id() == to);
         let port = port.ok_or_else(|| Refusal::Rejected {
-            message: format!("`{to}` is no destination of this configuration"),
+            message: format!("`{to}` is not a destination of this configuration"),
         })?;
         let keyed = source.keyed(arrival);
         let mut answers = inner.answer_from_cache(std::slice::from_ref(&keyed), now);

@@ -43,7 +43,7 @@ impl Inner {
     /// Prepares an event for the destinations of its source that want it.
     pub(super) fn prepare(&self, source: &Arc<Source>, keyed: Keyed, now: Duration) -> Prepared {
         let arrival = &keyed.arrival;
-        // What has no id of its own waits for an operator: nobody can tell a copy of it from another event.
+        // What has no id of its own waits for an operator: no one can tell a copy of it from another event.
         let set_aside = is_set_aside(&keyed.identity.event_id);
         let wanted = source.ports.iter().filter(|port| {
             !set_aside && port.with_settings(|destination| destination.wants(arrival.event_type.as_deref()))

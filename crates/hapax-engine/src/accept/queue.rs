@@ -63,7 +63,7 @@ impl Inner {
                 }
             };
             if count == 0 {
-                // Every batch under way holds a slot: wait for them all.
+                // Every batch in progress holds a slot: wait for them all.
                 drop(slot);
                 let _ = slots.acquire_many(in_flight as u32).await;
                 return;

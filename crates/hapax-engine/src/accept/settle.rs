@@ -204,7 +204,7 @@ impl Inner {
                 received_at: came.received_at,
                 status: answer.status(),
             };
-            // Nobody listening any more is no error.
+            // No one listening any more is not an error.
             let _ = self.tail.send(notice);
         }
     }

@@ -48,7 +48,7 @@ async fn new_events_do_not_overtake_what_a_replica_left() {
     while world.sink.ids().len() == before {
         tokio::time::sleep(EACH).await;
     }
-    // After the first batch: a slot that nobody fills would take the newcomer at once.
+    // After the first batch: a slot that no one fills would take the newcomer at once.
     tokio::time::sleep(EACH * 3 / 2).await;
     world.send_twice(&stays, "new").await;
     world.until_count(EventStatus::Completed, EVENTS + 1).await;

@@ -125,7 +125,7 @@ async fn ten_in_one_lane(world: &World, engine: &Engine) -> Vec<String> {
     ids
 }
 
-/// Waits until the destination has seen so many attempts.
+/// Waits until the destination has seen this many attempts.
 async fn until_seen(world: &World, count: usize) {
     let reached = async {
         while world.sink.ids().len() < count {

@@ -100,5 +100,5 @@ async fn a_field_that_is_indexed_no_more_is_not_relied_on_from_that_moment() {
     let Coverage::IndexedSince(again) = search(&engine, "x").await.coverage else {
         panic!("it is indexed");
     };
-    assert!(again > first, "the interruption begins it anew");
+    assert!(again > first, "the interruption begins it again");
 }

@@ -23,7 +23,7 @@ const NOTED_EVERY: Duration = Duration::from_secs(5);
 pub enum Reencrypted {
     /// Nothing is left to do: all rows are under the first key, or another replica is at it, or new rows are plain here.
     Nothing,
-    /// Some rows were looked at, and so many values were to be rewritten.
+    /// Some rows were looked at, and this many values were to be rewritten.
     Some {
         /// How many.
         values: u64,
@@ -63,7 +63,7 @@ impl Sealed {
         })
     }
 
-    /// Leaves a walk that is under way to other replicas: this one stops.
+    /// Leaves a walk that is in progress to other replicas: this one stops.
     pub async fn leave(&self) -> Result<(), OpenError> {
         let walk = self.walk.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(walk) = walk {

@@ -15,7 +15,7 @@ use super::row::{Excess, Row, State};
 use super::rule::Rule;
 use super::rules::{self, Judgement, Rest};
 
-/// An alert that stays true is written anew once in this share of `resolve_after`.
+/// An alert that stays true is written again once in this share of `resolve_after`.
 const BEATS: u32 = 4;
 
 /// When this process last saw each alert change. Of its own clock: no two clocks are compared.
@@ -124,7 +124,7 @@ impl Alerts {
         }
     }
 
-    /// Whether nobody has found it true for long, as far as this process can see.
+    /// Whether no one has found it true for long, as far as this process can see.
     fn stands_still(&self, plan: &Plan, kept: &Kept) -> bool {
         self.seen(&kept.name, |seen, now| {
             now.saturating_sub(seen.at.max(seen.true_at)) >= plan.resolve_after
@@ -157,7 +157,7 @@ impl Alerts {
             alert = kept.row.rule.as_str(),
             subject = kept.row.subject,
             dropped,
-            "alert messages given up: nobody took them in time"
+            "alert messages dropped: no receiver accepted them in time"
         );
         changed
     }

@@ -14,7 +14,7 @@ use crate::client::moment::span;
 const RED: &str = "#c0392b";
 const GREEN: &str = "#2e7d32";
 const GREY: &str = "#607d8b";
-/// Characters of an id: a hash is cut to what nobody will see twice.
+/// Characters of an id: a hash is cut to what no one will see twice.
 const ID_CHARACTERS: usize = 32;
 
 /// One message.
@@ -34,7 +34,7 @@ pub(super) struct Message {
 pub(super) enum Said {
     Firing,
     Resolved,
-    /// Nothing: somebody tries the receiver.
+    /// Nothing: someone tries the receiver.
     Test,
 }
 
@@ -89,7 +89,7 @@ impl Message {
             }
             Said::Firing => wrong(self.rule, &self.subject, self.value, self.limit),
             Said::Resolved => format!(
-                "{}: over after {}; {}.",
+                "{}: resolved after {}; {}.",
                 whose(self.rule, &self.subject),
                 span(self.at.since(self.since)),
                 fine(self.rule, self.limit)
@@ -154,10 +154,10 @@ pub(super) fn wrong(rule: Rule, subject: &str, value: f64, limit: f64) -> String
     let (value, limit) = (figure(rule.unit(), value), figure(rule.unit(), limit));
     match rule {
         Rule::DedupeRate => format!(
-            "{whose}: {value} of what comes are copies (the 95th percentile over ten minutes), more than the limit of {limit}."
+            "{whose}: duplicate rate {value} (95th percentile over ten minutes) is above the limit of {limit}."
         ),
         Rule::HandlerP95 => format!(
-            "{whose}: attempts take {value} (the 95th percentile over ten minutes), longer than the limit of {limit}."
+            "{whose}: handler latency {value} (95th percentile over ten minutes) is above the limit of {limit}."
         ),
         Rule::OldestPending => {
             format!(

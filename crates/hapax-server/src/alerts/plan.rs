@@ -15,7 +15,7 @@ use crate::outbox::full_name;
 
 /// The longest from one judgement to the next.
 const JUDGE_EVERY: Duration = Duration::from_secs(10);
-/// A rule that stays true is judged at least so often before it could be taken for over.
+/// A rule that stays true is judged at least this often before it could be taken for over.
 const JUDGEMENTS_BEFORE_RESOLVED: u32 = 3;
 
 /// Limits, receivers and names.

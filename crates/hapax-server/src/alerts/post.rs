@@ -1,5 +1,5 @@
 //! Sends what is owed: for each receiver one message after the other, and all receivers beside each other, so that one
-//! that hangs delays nobody else.
+//! that hangs delays no one else.
 //!
 //! ```text
 //! claim (in the store) ──► tell ──► settle (in the store)
@@ -29,7 +29,7 @@ const BACKOFF: Backoff = Backoff {
 const CLAIM_GRACE: Duration = Duration::from_secs(10);
 /// Messages that one receiver is sent in one go.
 const MESSAGES_MAX: usize = 50;
-/// How often settling is begun again because somebody else changed the alert meanwhile.
+/// How often settling is begun again because someone else changed the alert meanwhile.
 const ROUNDS_MAX: u32 = 20;
 /// How long sending is waited for; what takes longer goes on by itself.
 const WAIT_MAX: Duration = Duration::from_secs(2);
@@ -109,7 +109,7 @@ impl Post {
         let Some(message) = claimed.next_for(name).map(|owed| owed.message(&claimed)) else {
             return true;
         };
-        // Somebody else was faster, or the alert has changed: that is for the next step.
+        // Someone else was faster, or the alert has changed: that is for the next step.
         let Some(Some(kept)) = self.shelf.change(&kept, Some(claimed)).await else {
             return true;
         };

@@ -16,7 +16,7 @@ use crate::config::{self, CommandEnv, ReceiverKind};
 use crate::destination::http::client::Client;
 use crate::destination::{SetupError, signer};
 
-/// Somebody who is told.
+/// Someone who is told.
 pub(super) struct Receiver {
     kind: Kind,
     pub(super) timeout: Duration,
@@ -43,7 +43,7 @@ impl Receiver {
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, SetupError> {
         let endpoint = |url: &hapax_core::Secret| Endpoint {
-            // The configuration was checked: what is no URL does not get here.
+            // The configuration was checked: what is not a URL does not get here.
             url: url.expose().parse().unwrap_or_default(),
             client: client.clone(),
             clock: Arc::clone(clock),

@@ -2,7 +2,7 @@
 //! swaps the old value for the new one does what follows.
 //!
 //! Messages are owed to each receiver in order. A message that was never tried, or whose try surely failed, can be taken
-//! back: an alert that fires again before anybody heard that it was over just goes on.
+//! back: an alert that fires again before anyone heard that it was over just goes on.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use super::rule::Rule;
 pub(super) const MESSAGE_LIFE: Duration = Duration::from_secs(24 * 3600);
 /// How long a message waits for a receiver that this process does not know: another replica may know it already.
 pub(super) const STRANGER_LIFE: Duration = Duration::from_secs(600);
-/// The longest that somebody holds a message to send it; the longest wait for the next try, too. What lies further ahead
+/// The longest that someone holds a message to send it; the longest wait for the next try, too. What lies further ahead
 /// was written by a clock that was set.
 pub(super) const AHEAD_MAX: Duration = Duration::from_secs(600);
 
@@ -34,7 +34,7 @@ pub(super) struct Row {
     pub(super) resolved_at: Option<Timestamp>,
     pub(super) value: f64,
     pub(super) limit: f64,
-    /// Goes up whenever somebody found it true: it is over when this stands still. No two clocks are compared.
+    /// Goes up whenever someone found it true: it is over when this stands still. No two clocks are compared.
     pub(super) beat: u64,
     /// Who is told, or was.
     pub(super) told: Vec<String>,
@@ -64,7 +64,7 @@ pub(super) struct Owed {
     pub(super) limit: f64,
     pub(super) tries: u32,
     pub(super) next_at: Timestamp,
-    /// Whether the receiver may have it already: it was sent, and nobody knows what came of it.
+    /// Whether the receiver may have it already: it was sent, and no one knows what came of it.
     pub(super) in_doubt: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) claim: Option<Claim>,
@@ -72,7 +72,7 @@ pub(super) struct Owed {
     pub(super) error: Option<String>,
 }
 
-/// Somebody is sending it.
+/// Someone is sending it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Claim {
     pub(super) owner: u64,
@@ -126,7 +126,7 @@ impl Row {
         row
     }
 
-    /// It is true again, before everybody has heard that it was over.
+    /// It is true again, before everyone has heard that it was over.
     pub(super) fn raised_again(&self, excess: Excess, now: Timestamp, receivers: &BTreeSet<&String>) -> Self {
         let takes_back = |owed: &Owed| owed.state == State::Resolved && !owed.in_doubt;
         let unaware: BTreeSet<&String> = self
@@ -163,7 +163,7 @@ impl Row {
         row
     }
 
-    /// It is still true; or nobody can say, and then the figure stays.
+    /// It is still true; or no one can say, and then the figure stays.
     pub(super) fn still(&self, excess: Option<Excess>) -> Self {
         Self {
             beat: self.beat + 1,
@@ -173,7 +173,7 @@ impl Row {
         }
     }
 
-    /// It is over; nothing is left of it where nobody is told.
+    /// It is over; nothing is left of it where no one is told.
     pub(super) fn resolved(&self, now: Timestamp) -> Option<Self> {
         let mut row = Self {
             state: State::Resolved,
@@ -190,7 +190,7 @@ impl Row {
         self.owed.iter().find(|owed| owed.receiver == receiver)
     }
 
-    /// With the next message of a receiver in somebody's hands.
+    /// With the next message of a receiver in someone's hands.
     pub(super) fn claimed(&self, receiver: &str, claim: Claim) -> Self {
         let mut row = self.clone();
         if let Some(owed) = row.owed.iter_mut().find(|owed| owed.receiver == receiver) {
@@ -201,7 +201,7 @@ impl Row {
         row
     }
 
-    /// After a try by this owner; as it is, if somebody else has taken the message over meanwhile.
+    /// After a try by this owner; as it is, if someone else has taken the message over meanwhile.
     pub(super) fn settled(
         &self,
         receiver: &str,
@@ -227,7 +227,7 @@ impl Row {
         row.or_nothing()
     }
 
-    /// Without messages that are too old, or for receivers that nobody has known for long; how many that were.
+    /// Without messages that are too old, or for receivers that no one has known for long; how many that were.
     pub(super) fn tidied(&self, now: Timestamp, known: &BTreeSet<&String>) -> (usize, Option<Self>) {
         let keeps = |owed: &Owed| {
             let life = if known.contains(&owed.receiver) {

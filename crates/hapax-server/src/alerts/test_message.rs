@@ -20,7 +20,7 @@ pub struct Tested {
     pub took: Duration,
 }
 
-/// There is no receiver of this name.
+/// There is no receiver with this name.
 #[derive(Debug, thiserror::Error)]
 #[error("there is no [alerts.receivers.{name}]; {known}")]
 pub struct UnknownReceiver {

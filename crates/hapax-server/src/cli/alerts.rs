@@ -11,9 +11,9 @@ use crate::exit::{CliError, Exit};
 use crate::http::admin::views::{AlertTestView, AlertView, AlertsView};
 use crate::output;
 
-/// Show the alerts that fire, each with what to run.
+/// Show firing alerts, each with the command to run.
 ///
-/// Ends with exit code 5 while something fires. `[alerts]` of hapax.toml sets the limits and who is told.
+/// Exits with 5 while an alert is firing. `[alerts]` in hapax.toml sets the limits and the receivers.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -31,14 +31,14 @@ pub struct Args {
 pub enum Command {
     /// List what fires (the default)
     List,
-    /// Send a message that means nothing, to see that it arrives
+    /// Send a test message to check that a receiver works
     Test(TestArgs),
 }
 
 /// The flags of `alerts test`.
 #[derive(Debug, clap::Args)]
 pub struct TestArgs {
-    /// The receiver to try; all of them unless said
+    /// The receiver to test [default: all]
     #[arg(value_name = "RECEIVER")]
     pub receiver: Option<String>,
 }
@@ -64,7 +64,7 @@ async fn list(client: &Client, globals: &Globals) -> Result<(), CliError> {
         }
     }
     if view.receivers.is_empty() {
-        output::note("nobody is told: add [alerts.receivers.NAME] to hapax.toml");
+        output::note("no alert receiver is configured; add [alerts.receivers.NAME] to hapax.toml");
     }
     let fires = view.alerts.iter().any(|alert| alert.resolved_at.is_none());
     if fires {
@@ -102,7 +102,7 @@ async fn test(client: &Client, args: &TestArgs, globals: &Globals) -> Result<(),
     if globals.json {
         output::json(&view)?;
     } else if view.results.is_empty() {
-        output::note("nobody is told: add [alerts.receivers.NAME] to hapax.toml");
+        output::note("no alert receiver is configured; add [alerts.receivers.NAME] to hapax.toml");
     } else {
         let mut table = Table::new(["receiver", "kind", "result", "took"]);
         for one in &view.results {

@@ -9,7 +9,7 @@ use crate::exit::CliError;
 use crate::http::admin::views::{AuditPageView, AuditVerifiedView};
 use crate::output;
 
-/// List what operators did, the newest first.
+/// List operator actions, newest first.
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub limit: u32,
 
-    /// Go on where an earlier page ended
+    /// Continue where an earlier page ended
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
 }
@@ -36,7 +36,7 @@ pub struct Args {
 /// What else to do with the trail.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Check that nobody has changed the audit trail
+    /// Check that no one has changed the audit trail
     ///
     /// Each entry carries the hash of the one before. Keep the printed head somewhere else: with `--head`, a trail that was
     /// cut off at its end or rewritten is found, too. The exit code is not 0 where the trail is broken.
@@ -73,7 +73,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
         return Ok(());
     }
     let reader = Reader::of_stdout();
-    let mut table = Table::new(["when", "who", "what", "to what", "besides"]);
+    let mut table = Table::new(["when", "who", "what", "target", "details"]);
     for entry in &page.audit {
         table.row([
             reader.moments().show(entry.at),

@@ -55,12 +55,13 @@ pub struct Args {
     #[arg(long)]
     pub quick: bool,
 
-    /// Measure the dashboard instead: with so many events stored, how long each page takes and what a live tail costs
+    /// Measure the dashboard instead: page times and the cost of a live tail with this many stored events
     #[arg(long, value_name = "EVENTS", num_args = 0..=1, default_missing_value = "1000000",
           value_parser = clap::value_parser!(u64).range(1_000..=bench::dashboard::EVENTS_MAX))]
     pub dashboard: Option<u64>,
 
-    /// Measure telemetry instead: accepts without it, and with traces whose receiver never answers and an alert that cannot be told; exit 5 if they keep less than 0.97 of their rate
+    /// Measure telemetry instead: accepts without it, and with traces whose receiver never answers and an alert that
+    /// cannot be delivered; exit 5 if they keep less than 0.97 of their rate
     #[arg(long, conflicts_with = "dashboard")]
     pub telemetry: bool,
 
@@ -216,7 +217,7 @@ fn plan(args: Args) -> Result<bench::Plan, CliError> {
     })
 }
 
-/// Whether a database has a store or an inbox, empty or not: each round drops both and makes them anew.
+/// Whether a database has a store or an inbox, empty or not: each round drops both and makes them again.
 async fn has_tables(url: &Secret) -> anyhow::Result<bool> {
     let connector = Connector::new(url, CONNECT_TIMEOUT, CONNECT_TIMEOUT)
         .map_err(|why| anyhow::anyhow!("the store's URL cannot be used: {why}"))?;
@@ -225,7 +226,7 @@ async fn has_tables(url: &Secret) -> anyhow::Result<bool> {
     Ok(client.query_one(there, &[]).await?.try_get(0)?)
 }
 
-/// The benchmark leaves a million events behind: never in a store that somebody uses.
+/// The benchmark leaves a million events behind: never in a store that someone uses.
 async fn refuse_used(store: Option<&StoreUrl>) -> Result<(), CliError> {
     let used = match store {
         None => false,

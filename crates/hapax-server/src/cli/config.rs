@@ -23,7 +23,7 @@ pub struct Args {
 /// What to do with the configuration.
 #[derive(Clone, Copy, Debug, clap::Subcommand)]
 pub enum Command {
-    /// Say whether `serve` would accept it; ends with 3 if not
+    /// Check the configuration as `serve` would; exits with 3 if it is invalid
     Check,
     /// Print the effective values and where each came from; secrets are hidden
     Show,

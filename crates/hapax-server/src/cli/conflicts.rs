@@ -9,7 +9,7 @@ use crate::exit::CliError;
 use crate::http::admin::views::{DiffKind, DiffSide, DiffView, EventPageView, ReleasedView};
 use crate::output;
 
-/// Look at bodies that differ from the first one under their id, compare them, or let one in.
+/// List conflicts (a known id with a different body), compare them, or release one.
 ///
 /// `hapax events show ID` lists the other bodies of an event with their hashes.
 #[derive(Debug, clap::Args)]
@@ -27,13 +27,13 @@ pub struct Args {
 /// What to do with conflicts.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// List events under whose id another body came
+    /// List events that have conflicts
     List(ListArgs),
     /// Compare another body with the first one, line by line
     Diff(BodyArgs),
     /// Write another body to stdout, byte for byte
     Payload(BodyArgs),
-    /// Make an event of its own of another body; doing it twice makes one event
+    /// Release a conflicting body as a new event. Repeating the command has no further effect
     Release(BodyArgs),
 }
 
@@ -44,7 +44,7 @@ pub struct ListArgs {
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub limit: u32,
 
-    /// Go on where an earlier page ended
+    /// Continue where an earlier page ended
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
 }

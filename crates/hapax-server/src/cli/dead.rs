@@ -12,7 +12,7 @@ use crate::exit::CliError;
 use crate::http::admin::views::{DeliveriesView, DisposedView};
 use crate::output;
 
-/// Look at deliveries that were given up, discard them, or take that back.
+/// List dead deliveries, discard them, or restore discarded ones.
 ///
 /// A dead delivery keeps its payload for `dead_retention`, discarded or not. `hapax replay` delivers it again.
 #[derive(Debug, clap::Args)]
@@ -32,13 +32,13 @@ pub struct Args {
 /// What to do with dead deliveries.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// List dead deliveries, the newest first
+    /// List dead deliveries, newest first
     List(ListArgs),
-    /// Count dead deliveries by destination and error, the most first
+    /// Count dead deliveries by destination and error, largest group first
     Groups,
-    /// Say that they do not matter; a lane that waited for them goes on
+    /// Discard dead deliveries. A lane that was held by one continues
     Discard(ChoiceArgs),
-    /// Take a discard back
+    /// Restore discarded deliveries
     Restore(ChoiceArgs),
 }
 
@@ -61,7 +61,7 @@ pub struct ListArgs {
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub limit: u32,
 
-    /// Go on where an earlier page ended
+    /// Continue where an earlier page ended
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
 }
@@ -81,7 +81,7 @@ pub struct ChoiceArgs {
     #[arg(long)]
     pub all: bool,
 
-    /// Only at this destination [default: wherever the event is dead]
+    /// Only for this destination [default: every destination where the event is dead]
     #[arg(long, value_name = "DESTINATION")]
     pub destination: Option<String>,
 }

@@ -12,7 +12,7 @@ use crate::output;
 /// Starts the service on a temporary store, and a real sink that refuses, fails and hangs up now and then. Sends N
 /// signed events several times each, concurrently and in random order, kills (SIGKILL) and restarts the service in the
 /// middle, and prints sent, accepted, duplicates, attempts, effects, lost and doubled. An effect is what the sink
-/// applied, once per `Idempotency-Key`; a `sql` destination counts too, in a table that would take every event twice. Ends with 1 unless lost and doubled are both 0 and no event showed two keys.
+/// applied, once per `Idempotency-Key`; a `sql` destination counts too, in a table that would take every event twice. Exits with 1 unless lost and doubled are both 0 and no event showed two keys.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

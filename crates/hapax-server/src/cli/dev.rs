@@ -83,7 +83,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The configuration that somebody would have written.
+/// The configuration that someone would have written.
 fn configuration(args: &Args, folder: &Folder) -> Result<Config, CliError> {
     let text = folder.configuration(
         args.port,

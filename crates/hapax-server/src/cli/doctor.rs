@@ -25,7 +25,7 @@ use service::Service;
 
 /// Check configuration, store, clock, ports, destinations and outboxes, and say what to do.
 ///
-/// Works beside a running service and before the first start. Ends with 5 if a check found a problem.
+/// Works beside a running service and before the first start. Exits with 5 if a check found a problem.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:

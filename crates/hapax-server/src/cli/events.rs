@@ -32,7 +32,7 @@ pub struct Args {
 /// What to look at.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// List events, the newest first
+    /// List events, newest first
     List(ListArgs),
     /// Show one event: its deliveries, attempts, duplicates and conflicts
     Show(IdArgs),
@@ -40,7 +40,7 @@ pub enum Command {
     Tail(TailArgs),
     /// Write the body of one event to stdout, byte for byte
     Payload(IdArgs),
-    /// Make a re-signed request or a regression test of one event
+    /// Export one event as a freshly signed request or as a regression test
     Copy(CopyArgs),
 }
 
@@ -90,7 +90,7 @@ pub struct ListArgs {
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub limit: u32,
 
-    /// Go on where an earlier page ended
+    /// Continue where an earlier page ended
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
 }
@@ -119,7 +119,7 @@ pub struct TailArgs {
     #[arg(long = "type", value_name = "TYPE")]
     pub event_type: Option<String>,
 
-    /// Only with this id of the sender
+    /// Only with this event id of the provider
     #[arg(long, value_name = "ID")]
     pub event_id: Option<String>,
 }

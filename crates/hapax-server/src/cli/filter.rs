@@ -34,7 +34,7 @@ pub struct EventFilter {
     #[arg(long = "type", value_name = "TYPE")]
     pub event_type: Option<String>,
 
-    /// Only with this id of the sender
+    /// Only with this event id of the provider
     #[arg(long, value_name = "ID")]
     pub event_id: Option<String>,
 

@@ -8,8 +8,8 @@ use crate::output;
 
 /// Forget an event id, so that its next delivery takes effect again.
 ///
-/// Refused while work for the event is unfinished. What was stored stays; the next delivery gets new
-/// idempotency keys. Takes about ten seconds: it returns when no cache can answer for the old one any more.
+/// Refused while deliveries of the event are unfinished. Stored data stays; the next delivery gets new idempotency
+/// keys. Takes about ten seconds, until no cache holds the old entry.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:

@@ -45,7 +45,7 @@ pub fn run(args: &Args, globals: &Globals) -> Result<(), CliError> {
     if args.force {
         options.create(true).truncate(true);
     } else {
-        // Created only if absent, in one step: nobody's file is lost between a look and a write.
+        // Created only if absent, in one step: no one's file is lost between a look and a write.
         options.create_new(true);
     }
     let mut file = options.open(path).map_err(|error| match error.kind() {

@@ -9,9 +9,10 @@ use crate::exit::CliError;
 use crate::http::admin::views::LedgerView;
 use crate::output;
 
-/// Say what is remembered of a sender's id: when it came first, how often since, and for how long it is known.
+/// Show what the ledger knows about a provider's event id: when it first arrived, how many duplicates followed, and
+/// when it expires.
 ///
-/// Ends with 4 if the ledger does not know the id. `hapax forget` takes one out.
+/// Exits with 4 if the ledger does not know the id. `hapax forget` takes one out.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -55,7 +55,7 @@ pub struct Args {
     #[arg(long)]
     pub repeat: bool,
 
-    /// At most so many requests a second, evenly [default: as fast as they are answered]
+    /// At most this many requests a second, evenly [default: as fast as they are answered]
     #[arg(long)]
     pub rate: Option<u32>,
 }

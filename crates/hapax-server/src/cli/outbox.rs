@@ -27,7 +27,7 @@ pub struct Args {
 pub enum Command {
     /// Rows of each state, and those that were refused with the reason
     List,
-    /// Relay a refused row after all, once what was wrong with it is right
+    /// Retry a refused row after you have fixed it
     Retry(RetryArgs),
 }
 

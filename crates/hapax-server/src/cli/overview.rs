@@ -10,7 +10,7 @@ use crate::exit::CliError;
 use crate::http::admin::views::OverviewView;
 use crate::output;
 
-/// Show the whole at a glance: what needs attention, and what came and went.
+/// Show what needs attention, and recent traffic.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -8,7 +8,7 @@ use crate::output;
 
 /// Stop delivering to a destination; events are still accepted.
 ///
-/// What runs finishes; what waits keeps waiting, and nothing is lost. It lasts over restarts.
+/// In-flight attempts finish; queued ones wait, and nothing is lost. A pause survives restarts.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:

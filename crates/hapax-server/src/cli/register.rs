@@ -7,10 +7,11 @@ use crate::exit::CliError;
 use crate::http::admin::views::RegistrationView;
 use crate::output;
 
-/// Let a sender such as Asana hand over the secret that it will sign with.
+/// Accept the signing secret that a provider such as Asana sends when a webhook is created.
 ///
-/// Such a sender sends its secret once, in the first request of a new webhook. Anybody could send one, so it is
-/// taken only while a registration is open, and only the first. It is kept encrypted, and every replica uses it.
+/// The provider sends the secret once, in the first request of a new webhook. Anyone could send such a request, so
+/// Hapax accepts one only while a registration is open, and only the first. The secret is stored encrypted and shared
+/// by all replicas.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:

@@ -26,8 +26,8 @@ const FILTERS: [&str; 8] = [
 
 /// Deliver events again.
 ///
-/// Names events, or describes them by filters. A replay keeps the idempotency key, so that a handler that has
-/// seen the event can tell; only `--mode force` takes a new one. Events with unfinished work are left alone.
+/// Takes event ids, or filters. A replay keeps the idempotency key, so a handler can recognise an event it has already
+/// processed; only `--mode force` uses a new key. Events with unfinished deliveries are skipped.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

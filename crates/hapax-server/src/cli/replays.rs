@@ -9,9 +9,9 @@ use crate::exit::CliError;
 use crate::http::admin::views::{ReplayJobView, ReplaysView};
 use crate::output;
 
-/// Look at bulk replays, and cancel one.
+/// List, show and cancel replay jobs.
 ///
-/// `hapax replay` with filters starts one. It goes on in the service, also after a restart.
+/// `hapax replay` with filters starts a job. It runs in the service and survives restarts.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -27,11 +27,11 @@ pub struct Args {
 /// What to do with bulk replays.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// List bulk replays, the newest first, over or not
+    /// List replay jobs, newest first, finished ones included
     List(ListArgs),
-    /// Show one: how far it is, and what it did
+    /// Show the progress and results of a replay job
     Show(IdArgs),
-    /// End one before its time; what it has put back stays so
+    /// Cancel a running replay. Deliveries that were already requeued stay queued
     Cancel(IdArgs),
 }
 
@@ -42,7 +42,7 @@ pub struct ListArgs {
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub limit: u32,
 
-    /// Go on where an earlier page ended
+    /// Continue where an earlier page ended
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
 }

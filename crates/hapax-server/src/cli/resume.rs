@@ -8,7 +8,7 @@ use crate::output;
 
 /// Deliver to a paused destination again.
 ///
-/// What waited is delivered at the rate that the destination allows.
+/// Queued deliveries resume within the destination's rate limit.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:

@@ -24,8 +24,8 @@ use sender::Sender;
 
 /// Sign a delivery as a provider would, and send it.
 ///
-/// Names a source of the configuration, or a provider. Prints the answer to each copy, and ends with 1 unless every
-/// one is 2xx.
+/// Takes a configured source or a provider. Prints the response to each request, and exits with 1 unless every one is
+/// 2xx.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -132,7 +132,7 @@ fn show(answer: &Answer, globals: &Globals) -> std::io::Result<()> {
     output::line(answer)
 }
 
-/// Copies under way, at most so many at once.
+/// Copies in progress, at most this many at once.
 struct Copies {
     delivery: Arc<Delivery>,
     post: Post,

@@ -11,7 +11,7 @@ use crate::output;
 
 /// Send events for a while, through kills and stops, to a sink that fails; count, and watch memory and descriptors.
 ///
-/// Ends with 1 where something was lost or doubled, or where memory or descriptors grew.
+/// Exits with 1 where something was lost or doubled, or where memory or descriptors grew.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

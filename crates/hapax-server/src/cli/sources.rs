@@ -10,7 +10,7 @@ use crate::exit::CliError;
 use crate::http::admin::views::{SourceView, SourcesView};
 use crate::output;
 
-/// List the sources of a running service, with the URL for each sender and what was refused lately.
+/// List the sources of a running service with their webhook URLs and recent refusals.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -18,8 +18,8 @@ use crate::output;
 
 /// Show counts, backlogs and duplicates.
 ///
-/// Arrivals are counted since the service started; backlogs, dead letters and the ledger are what the store
-/// holds now. The last ten minutes are those of the process that answers.
+/// Received events are counted since the service started; backlog, dead letters and ledger entries are what the store
+/// holds now. The last ten minutes cover only the process that answers.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -41,7 +41,7 @@ pub struct Args {
 /// What to show instead of counts.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Show how often each sender repeats itself, how late its copies come, and whether its ids can be trusted
+    /// Show the duplicate rate of each source, how late its duplicates arrive, and whether its ids are reliable
     ///
     /// For each source: the dedupe rate, a histogram of the gap between the first and later copies, the largest gap
     /// against the ledger window with a recommendation, the ids with most copies, and what to look into at the sender.

@@ -5,9 +5,9 @@ pub mod copy;
 use super::Globals;
 use crate::exit::CliError;
 
-/// Take the store to another backend.
+/// Migrate the store to another backend.
 ///
-/// The service must not run meanwhile.
+/// Stop the service first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -1,4 +1,4 @@
-//! `hapax twice`: the duplicate-delivery test for anybody's handler.
+//! `hapax twice`: the duplicate-delivery test for anyone's handler.
 
 pub mod proxy;
 pub mod run;
@@ -6,7 +6,7 @@ pub mod run;
 use super::Globals;
 use crate::exit::CliError;
 
-/// Test a webhook handler for duplicates: anybody's, in any language, over HTTP.
+/// Test any webhook handler for duplicate deliveries, in any language, over HTTP.
 ///
 /// Delivers signed events in the ways in which copies arrive in real life, compares what changed in your database with
 /// what one delivery changes, and says what was doubled, lost or should have been refused.

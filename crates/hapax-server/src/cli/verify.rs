@@ -19,10 +19,10 @@ use crate::exit::{CliError, Exit};
 use report::Report;
 use subject::Subject;
 
-/// Say why a delivery verifies or not, and what its event is.
+/// Explain why a delivery verifies or fails, and show its event.
 ///
-/// Names a provider, or a source of the configuration. Ends with 0 if the delivery is valid, and with 5 if not; then it
-/// also names the likely mistake. With `--vectors`, runs files of deliveries and says which are not judged as they should be.
+/// Takes a provider or a configured source. Exits with 0 if the delivery is valid, and with 5 and the likely mistake if
+/// it is not. With `--vectors`, runs files of sample deliveries and lists unexpected results.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

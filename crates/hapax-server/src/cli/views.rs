@@ -9,7 +9,7 @@ use crate::exit::CliError;
 use crate::http::admin::views::{DeletedViewView, SavedViewView, SavedViewsView};
 use crate::output;
 
-/// Keep queries under a name, for everybody who uses this service.
+/// Save searches under a name, for everyone who uses this service.
 ///
 /// `--view NAME` of `hapax events list`, `events tail` and `replay` uses one; so does the dashboard.
 #[derive(Debug, clap::Args)]
@@ -29,7 +29,7 @@ pub struct Args {
 pub enum Command {
     /// List every view
     List,
-    /// Keep a query under a name, instead of what has that name
+    /// Save a query under a name, replacing any saved search with that name
     Save(SaveArgs),
     /// Delete a view
     Remove(NameArgs),

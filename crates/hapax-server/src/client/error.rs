@@ -10,7 +10,7 @@ type Source = Box<dyn std::error::Error + Send + Sync>;
 /// Why the service did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nobody listens.
+    /// No one listens.
     #[error(
         "cannot connect to the admin API at {url}; is `hapax serve` running there, and with TLS as that URL says? (--admin or HAPAX_ADMIN_URL names another address, --cacert the authority of its certificate)"
     )]

@@ -1,4 +1,4 @@
-//! Tables: as wide as the terminal allows, and tab-separated where nobody looks.
+//! Tables: as wide as the terminal allows, and tab-separated where no one looks.
 
 use std::io::IsTerminal as _;
 

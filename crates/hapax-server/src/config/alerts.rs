@@ -26,13 +26,13 @@ const RECEIVERS_MAX: usize = 16;
 pub struct Alerts {
     /// Above which figure a rule fires, in its unit; a rule that is not there is switched off.
     pub limits: BTreeMap<Rule, f64>,
-    /// How long nobody may have found it true before it is over.
+    /// How long no one may have found it true before it is over.
     pub resolve_after: Duration,
     /// Who is told, by name.
     pub receivers: BTreeMap<String, Receiver>,
 }
 
-/// Somebody who is told.
+/// Someone who is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receiver {
     /// How.
@@ -41,7 +41,7 @@ pub struct Receiver {
     pub timeout: Duration,
 }
 
-/// How somebody is told. A URL is a secret: whoever knows it can write to the channel.
+/// How someone is told. A URL is a secret: whoever knows it can write to the channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReceiverKind {
     /// A request in the shape that Slack takes.

@@ -11,7 +11,7 @@ use super::size::format_size;
 use super::{Config, Kind, SqlUrl, StoreUrl};
 use crate::destination::OUTBOX_LEDGER_WINDOW;
 
-/// How much longer than the ledger an inbox remembers, at least: a replay at the window's end may wait so long.
+/// How much longer than the ledger an inbox remembers, at least: a replay at the window's end may wait this long.
 const LATE_REPLAY: Duration = Duration::from_secs(86_400);
 
 /// Reports what does not fit together. `declared` are the names of all destinations, those with problems too.

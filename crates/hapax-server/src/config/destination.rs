@@ -146,7 +146,7 @@ pub(super) fn read(name: &str, mut section: Section<'_, '_, '_>) -> Option<Desti
     })
 }
 
-/// Events of a `sql` destination share transactions: more of them under way means fewer commits.
+/// Events of a `sql` destination share transactions: more of them in progress means fewer commits.
 const fn concurrency_of(kind: Option<&Kind>) -> u32 {
     match kind {
         Some(Kind::Sql(_)) => 128,

@@ -47,7 +47,7 @@ const NONE: &str = "none";
 
 const COMMAND_ENV: Key = key(
     "env",
-    "list of texts",
+    "list of strings",
     "`[\"PATH\", \"HOME\", \"LANG\", \"LC_ALL\", \"TZ\", \"TMPDIR\"]`",
     "`command`: which variables of the environment the program is given; it has no others but those that tell it what happened (`HAPAX_…`, `TRACEPARENT`). Variables that this file reads as secrets are refused.",
 );
@@ -143,7 +143,7 @@ pub static SERVER: Table = Table {
             "limits",
             "table",
             "`{}`",
-            "What a stranger may use up; see `[server.limits]`.",
+            "Limits for unauthenticated clients; see `[server.limits]`.",
         ),
         key("tls", "table", NONE, "TLS on both ports; see `[server.tls]`."),
         key(
@@ -176,7 +176,7 @@ pub static TOKEN: Table = Table {
             "name",
             "name",
             REQUIRED,
-            "What the audit trail calls whoever has the token. Not `admin` and not `local`, which are taken.",
+            "The name that the audit trail shows for this token. `admin` and `local` are reserved.",
         ),
         key("token", SECRET, REQUIRED, "The token, at least 16 characters."),
         key(
@@ -276,8 +276,8 @@ pub static SOURCE: Table = Table {
         key(
             "on_conflict",
             TEXT,
-            "`quarantine`, or the preset's",
-            "What a known event id with another content is: `quarantine` (a conflict; it is kept aside and takes no effect until somebody releases it) or `accept` (an event of its own under `ID%conflict:HASH`, for senders whose ids repeat; each new event costs one more look into the ledger).",
+            "`keep`, or the preset's",
+            "What to do with a known event id and a different body: `keep` (store it as a conflict; it is not delivered until you release it) or `accept` (accept it as a new event under `ID%conflict:HASH`, for providers that reuse ids; costs one more ledger lookup per new event).",
         ),
         key(
             "same_body",
@@ -332,7 +332,7 @@ pub static SOURCE: Table = Table {
             "indexed",
             "list of JSON pointers",
             "`[]`",
-            "Fields of bodies by whose value events are found however many are stored, such as `[\"/data/object/id\"]`; at most 8. Counts for events that arrive from then on.",
+            "Body fields to index, so that events can be searched by value at any store size, such as `[\"/data/object/id\"]`; at most 8. Applies to events received from then on.",
         ),
         key(
             "redact",
@@ -344,7 +344,7 @@ pub static SOURCE: Table = Table {
             "options",
             "table",
             "`{}`",
-            "What a preset needs besides its secrets, such as `{ verify_token = \"env:NAME\" }`; `hapax providers NAME` lists them.",
+            "Options of the preset in addition to its secrets, such as `{ verify_token = \"env:NAME\" }`; `hapax providers NAME` lists them.",
         ),
         key(
             "redis",
@@ -483,14 +483,14 @@ pub static DESTINATION: Table = Table {
         ),
         key(
             "command",
-            "list of texts",
+            "list of strings",
             REQUIRED,
             "`command`: the program and its arguments; no shell. The body is on stdin, exit 0 means done.",
         ),
         COMMAND_ENV,
         key(
             "statements",
-            "list of texts",
+            "list of strings",
             REQUIRED,
             "`sql`: what to run, in this order, in one transaction with a row of `hapax_inbox`. `:name` stands for a parameter.",
         ),
@@ -799,7 +799,7 @@ const LIMIT_DURATION: &str = "duration, or `false`";
 /// `[alerts]`.
 pub static ALERTS: Table = Table {
     header: "[alerts]",
-    help: "What is alerted on: each rule fires above its limit, and `false` switches it off. All of them hold without this table; what fires is then shown by `hapax alerts`, the dashboard, the log and the metrics.",
+    help: "Alert rules. Each fires above its limit; `false` turns it off. All rules are active without this table; firing alerts are then shown by `hapax alerts`, the dashboard, the log and the metrics.",
     keys: &[
         key(
             "dedupe_rate",
@@ -877,13 +877,13 @@ pub static ALERTS: Table = Table {
             "resolve_after",
             DURATION,
             "`1m`",
-            "How long no replica may have found it true before an alert is over.",
+            "How long the condition must be false on every replica before the alert resolves.",
         ),
         key(
             "receivers",
             "tables",
             NONE,
-            "Who is told, one table each, up to 16.",
+            "Where alerts are sent, one table for each receiver, up to 16.",
         ),
     ],
 };
@@ -891,7 +891,7 @@ pub static ALERTS: Table = Table {
 /// `[alerts.receivers.NAME]`.
 pub static RECEIVER: Table = Table {
     header: "[alerts.receivers.NAME]",
-    help: "Somebody who is told when an alert fires and when it is over. `hapax alerts test NAME` tries it.",
+    help: "A receiver of messages when an alert fires and when it resolves. `hapax alerts test NAME` sends a test message.",
     keys: &[
         key(
             "kind",
@@ -922,7 +922,7 @@ pub static RECEIVER: Table = Table {
             "timeout",
             DURATION,
             "`10s`",
-            "How long telling may take, 10ms to 1m.",
+            "How long sending one message may take, 10ms to 1m.",
         ),
     ],
 };
@@ -933,7 +933,7 @@ impl Table {
         self.keys.iter().map(|key| key.name)
     }
 
-    /// Whether it has a key of this name.
+    /// Whether it has a key with this name.
     pub fn has(&self, name: &str) -> bool {
         self.names().any(|known| known == name)
     }

@@ -45,7 +45,7 @@ impl Loader {
         self.parse(read_text(&self.path)?, &environment)
     }
 
-    /// Reads the secrets alone: a change of the file that nobody has asked to take effect does not come with them.
+    /// Reads the secrets alone: a change of the file that no one has asked to take effect does not come with them.
     ///
     /// # Errors
     /// When they make no usable configuration.

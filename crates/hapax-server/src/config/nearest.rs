@@ -1,4 +1,4 @@
-//! The known word that somebody probably meant.
+//! The known word that someone probably meant.
 
 /// The nearest of `known` to `word`, if any is near enough to be meant.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

@@ -43,7 +43,7 @@ pub struct Oidc {
     pub role_claim: Claim,
     /// Which value gives which role.
     pub roles: BTreeMap<String, Role>,
-    /// The claim that names the sources that somebody sees; everybody sees all of them where there is none.
+    /// The claim that names the sources that someone sees; everyone sees all of them where there is none.
     pub sources_claim: Option<Claim>,
 }
 
@@ -202,7 +202,7 @@ fn filled(text: &str) -> Result<String, &'static str> {
     Ok(text.to_owned())
 }
 
-/// A URL that nobody on the way can read or change: with TLS, or on this machine.
+/// A URL that no one on the way can read or change: with TLS, or on this machine.
 pub(crate) fn secure_url(text: &str) -> Result<Uri, String> {
     let uri = http_url(text)?;
     let host = uri.host().unwrap_or_default();

@@ -29,7 +29,7 @@ pub struct Outbox {
     pub poll: Duration,
     /// How long relayed rows stay.
     pub retention: Duration,
-    /// Rows claimed at one time.
+    /// Rows claimed at the same time.
     pub batch: u32,
     /// Which addresses that are not public a row may name.
     pub allow_targets: AllowedTargets,

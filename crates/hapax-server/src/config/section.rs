@@ -34,7 +34,7 @@ pub(super) struct Section<'doc, 'report, 'text> {
 }
 
 impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
-    /// Opens a table, and reports the keys that nobody knows.
+    /// Opens a table, and reports the keys that no one knows.
     pub(super) fn open(
         path: impl Into<String>,
         known: &'static Table,
@@ -207,7 +207,7 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         default
     }
 
-    /// A list of texts, with the path of each; `None` if any of them is none, after reporting every one.
+    /// A list of strings, with the path of each; `None` if any of them is none, after reporting every one.
     pub(super) fn texts(&mut self, name: &str) -> Option<Vec<(String, String)>> {
         self.ask(name);
         let value = *self.entries.get(name)?;
@@ -215,7 +215,7 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         let DeValue::Array(array) = value.get_ref() else {
             self.report.problem(
                 &path,
-                format_args!("expected a list of texts, found {}", article(value.get_ref())),
+                format_args!("expected an array of strings, found {}", article(value.get_ref())),
             );
             return None;
         };
@@ -350,7 +350,7 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
         // The value is not printed: it might be meant as a secret.
         self.report.problem(
             path,
-            format_args!("expected a text in quotes, found {}", article(value.get_ref())),
+            format_args!("expected a string in quotes, found {}", article(value.get_ref())),
         );
         None
     }
@@ -373,12 +373,12 @@ pub(super) fn join(path: &str, name: &str) -> String {
 
 pub(super) fn article(value: &DeValue<'_>) -> &'static str {
     match value {
-        DeValue::String(_) => "a text",
+        DeValue::String(_) => "a string",
         DeValue::Integer(_) => "a whole number",
         DeValue::Float(_) => "a number with a point",
         DeValue::Boolean(_) => "true or false",
         DeValue::Datetime(_) => "a date",
-        DeValue::Array(_) => "a list",
+        DeValue::Array(_) => "an array",
         DeValue::Table(_) => "a table",
     }
 }

@@ -18,7 +18,7 @@ use crate::alerts::{Rule, Unit};
 
 /// What a secret looks like.
 const HIDDEN: &str = "***";
-/// Keys whose values may hold credentials that nobody marked as secret: they stay off the admin port.
+/// Keys whose values may hold credentials that no one marked as secret: they stay off the admin port.
 const LOCAL_KEYS: [&str; 2] = ["command", "url"];
 
 struct Shown {

@@ -31,7 +31,7 @@ use crate::redact::Redaction;
 pub use allow_from::AllowFrom;
 
 const DAY: Duration = Duration::from_secs(86_400);
-/// How long a sender is taken to deliver again where nobody knows: three days, as many do.
+/// How long a sender is taken to deliver again where no one knows: three days, as many do.
 const RETRY_WINDOW_UNKNOWN: Duration = Duration::from_secs(72 * 3600);
 const LEDGER_DEFAULT: Duration = Duration::from_secs(30 * 86_400);
 const PAYLOAD_DEFAULT: Duration = Duration::from_secs(14 * 86_400);
@@ -88,7 +88,7 @@ pub struct Source {
     pub rate_limit: Option<Rate>,
     /// JSON pointers into bodies whose values are indexed.
     pub indexed: Vec<String>,
-    /// Fields of bodies that nobody is shown.
+    /// Fields of bodies that no one is shown.
     pub redact: Redaction,
     /// On a store on Redis: how many replicas must have an event before it is answered.
     pub redis_wait: u8,
@@ -270,7 +270,7 @@ fn read_indexed(section: &mut Section<'_, '_, '_>) -> Vec<String> {
         if !is_pointer(&pointer) {
             section.report.problem(
                 &path,
-                format_args!("`{pointer}` is no JSON pointer; write it like \"/data/object/id\""),
+                format_args!("`{pointer}` is not a JSON pointer; write it like \"/data/object/id\""),
             );
         } else if pointers.contains(&pointer) {
             section

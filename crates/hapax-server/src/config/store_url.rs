@@ -135,7 +135,7 @@ fn prefix(url: &str) -> Option<&str> {
 fn place(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let rest = rest.split_once('?').map_or(rest, |(place, _)| place);
-    // A password may hold an `@` that somebody forgot to escape: the last one counts.
+    // A password may hold an `@` that someone forgot to escape: the last one counts.
     rest.rsplit_once('@').map_or(rest, |(_, place)| place)
 }
 

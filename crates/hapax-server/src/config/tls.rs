@@ -14,7 +14,7 @@ pub struct Tls {
     pub cert: PathBuf,
     /// The key of the certificate.
     pub key: PathBuf,
-    /// The authorities of clients; where it is set, nobody gets in without a certificate of theirs.
+    /// The authorities of clients; where it is set, no one gets in without a certificate of theirs.
     pub client_ca: Option<PathBuf>,
 }
 

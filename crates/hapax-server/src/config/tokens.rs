@@ -39,7 +39,7 @@ impl Role {
         }
     }
 
-    /// The role of this name.
+    /// The role with this name.
     pub fn named(name: &str) -> Option<Self> {
         [Self::Read, Self::Operate, Self::Admin]
             .into_iter()
@@ -103,7 +103,7 @@ fn read_one(
     if name.as_ref().is_some_and(is_taken) {
         section.problem(
             "name",
-            "somebody has this name already; the audit trail tells tokens apart by it",
+            "another token already has this name, and the audit trail shows only the name; choose a different one",
         );
     }
     let token = section.secret("token");
@@ -132,7 +132,7 @@ fn read_one(
     })
 }
 
-/// The sources that somebody sees. A name that no source has is no mistake: its events may be older than the file.
+/// The sources that someone sees. A name that no source has is no mistake: its events may be older than the file.
 pub(super) fn read_sources(section: &mut Section<'_, '_, '_>) -> Option<BTreeSet<SourceName>> {
     let names = section.texts("sources")?;
     if names.is_empty() {

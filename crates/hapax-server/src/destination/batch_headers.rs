@@ -14,7 +14,7 @@ const OVER_BODY: [&str; 6] = [
     "signature-input",
 ];
 
-/// The headers of a source that hold for a batch and for none of its events, and those that are for nobody but us.
+/// The headers of a source that hold for a batch and for none of its events, and those that are for no one but us.
 #[derive(Clone, Debug, Default)]
 pub struct BatchHeaders {
     /// The sender's signature, in lower case.

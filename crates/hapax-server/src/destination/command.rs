@@ -154,7 +154,7 @@ async fn run(child: &mut Child, payload: &[u8], output: &Mutex<Tail>) -> std::io
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let feed = async {
         if let Some(mut stdin) = stdin {
-            // A command may ignore its input: a closed pipe is no failure, its exit code decides.
+            // A command may ignore its input: a closed pipe is not a failure, its exit code decides.
             let _ = stdin.write_all(payload).await;
         }
     };

@@ -109,7 +109,7 @@ impl HttpTarget {
         };
         let failed = Answer::failed(class, words(error));
         match (&self.url, class) {
-            // Somebody has to change the row or the configuration; asking again changes nothing.
+            // Someone has to change the row or the configuration; asking again changes nothing.
             (Address::OfEvent, ErrorClass::Blocked) => Answer {
                 reply: Reply::Refused {
                     class,

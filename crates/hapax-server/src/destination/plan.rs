@@ -22,7 +22,7 @@ use crate::telemetry::traces::context::Propagation;
 
 /// The scheme by which outgoing requests are signed.
 const SIGNING_PROVIDER: &str = "standard-webhooks";
-/// How much longer than its time-out an attempt may live before the engine drops it: time to say what happened.
+/// How much longer than its timeout an attempt may live before the engine drops it: time to say what happened.
 const DEADLINE_GRACE: Duration = Duration::from_secs(1);
 
 /// A destination that cannot be set up.

@@ -25,7 +25,7 @@ pub fn listen() {
     }
 }
 
-/// Whether the order names this point, reached so often since it was given.
+/// Whether the order names this point, reached this often since it was given.
 fn is_due(order: &Path, name: &str, times: &AtomicU32) -> bool {
     let Ok(text) = std::fs::read_to_string(order) else {
         return false;

@@ -16,7 +16,7 @@ use crate::config::Source;
 /// How long a source is not looked up again in the store: whoever sends wrong signatures must not make it work.
 const LOOK_UP_PAUSE: Duration = Duration::from_secs(1);
 
-/// How many requests wait for that: each keeps its body so long, and anybody can send a wrong signature. More are judged
+/// How many requests wait for that: each keeps its body this long, and anyone can send a wrong signature. More are judged
 /// by what is known, and a sender that is refused so delivers again.
 const WAITING_MAX: usize = 8;
 
@@ -25,14 +25,14 @@ pub(crate) struct HandedSecrets {
     source: Source,
     verifier: ArcSwap<Verifier>,
     waiting: Semaphore,
-    /// Held while somebody looks, so that the others wait.
+    /// Held while someone looks, so that the others wait.
     looked_up_at: Mutex<Option<Duration>>,
 }
 
 /// Why a secret was not taken.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotTaken {
-    /// Nobody asked for one.
+    /// No one asked for one.
     #[error(
         "no registration is open for this source, and anybody could hand over a secret; open one with `hapax register` \
          and create the webhook while it is open"
@@ -137,7 +137,7 @@ impl HandedSecrets {
     }
 }
 
-/// The secrets of a source, the newest first.
+/// The secrets of a source, newest first.
 fn secrets_of<'a>(
     states: &'a [SourceState],
     source: &'a SourceName,

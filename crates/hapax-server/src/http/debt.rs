@@ -1,4 +1,4 @@
-//! Work that somebody has caused, paid off at a steady pace.
+//! Work that someone has caused, paid off at a steady pace.
 //!
 //! Every border of the service that slows strangers down keeps one of these: what is charged is the time in which the
 //! work may be done at most, and who comes before it is paid off waits.

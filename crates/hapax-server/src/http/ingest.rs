@@ -160,7 +160,7 @@ struct Judged {
 }
 
 impl Judged {
-    /// Whether somebody proved who they are. A handshake may come from anybody.
+    /// Whether someone proved who they are. A handshake may come from anyone.
     const fn is_proven(&self) -> bool {
         match self.verdict {
             Verdict::Events(_) | Verdict::Confirmation(_) => true,
@@ -233,7 +233,7 @@ impl Inner {
         answer
     }
 
-    /// How long an answer waits that nobody has proven to deserve.
+    /// How long an answer waits that no one has proven to deserve.
     fn held_back(&self, judged: &Result<Judged, Problem>, peer: Peer, share: &Share) -> Duration {
         let is_strange = match judged {
             Ok(judged) => !judged.is_proven(),

@@ -50,7 +50,7 @@ const ACCEPT_REST: Duration = Duration::from_millis(50);
 /// How long the end of a TLS connection may take to be said.
 const GOODBYE: Duration = Duration::from_secs(1);
 
-/// What one listener grants to whoever connects.
+/// What one listener grants to anyone who connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Connections at once; one more is answered 503 and closed.
@@ -224,7 +224,7 @@ pub async fn serve<B: HttpBody>(
 struct Shared {
     limits: Limits,
     front: Front,
-    /// Requests at one time, where a connection may bring many or those of many.
+    /// Requests at the same time, where a connection may bring many or those of many.
     requests: Arc<Census>,
     lingering: Arc<Lingering>,
 }
@@ -245,7 +245,7 @@ async fn connection<B: HttpBody>(
     let _ = socket.set_nodelay(true);
     let first_tick = Instant::now() + client.shared.limits.head_timeout;
     // A connection that never says anything costs a socket and a small task, and no buffer. Only a look at the first
-    // byte tells: a fresh socket is taken for readable until somebody has tried.
+    // byte tells: a fresh socket is taken for readable until someone has tried.
     let mut first_byte = [0];
     tokio::select! {
         looked = timeout_at(first_tick, socket.peek(&mut first_byte)) => match looked {

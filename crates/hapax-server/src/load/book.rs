@@ -52,7 +52,7 @@ impl Book {
         Ok(book)
     }
 
-    /// A destination of this name that writes to it.
+    /// A destination with this name that writes to it.
     pub(crate) fn destination(&self, name: &str) -> String {
         let url = match &self.place {
             Place::Sqlite(path) => format!("sqlite:{}", path.display()),

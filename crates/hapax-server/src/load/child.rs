@@ -90,13 +90,13 @@ pub(crate) struct Load<'a> {
     pub(crate) seconds: u64,
     /// How many different deliveries.
     pub(crate) distinct: usize,
-    /// Only so many ids, each time with another body.
+    /// Only this many ids, each time with another body.
     pub(crate) conflicting: Option<usize>,
     /// Which ones.
     pub(crate) seed: u64,
     /// `--repeat` or nothing.
     pub(crate) order: super::client::Order,
-    /// At most so many requests a second.
+    /// At most this many requests a second.
     pub(crate) rate: Option<u32>,
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct Plan {
     pub(crate) time_limit: Duration,
     /// What happens at the end of the prepared deliveries.
     pub(crate) order: Order,
-    /// At most so many requests a second, evenly; none: as fast as they are answered.
+    /// At most this many requests a second, evenly; none: as fast as they are answered.
     pub(crate) rate: Option<u32>,
 }
 

@@ -78,7 +78,7 @@ pub(crate) async fn run(plan: &Plan, workspace: &Workspace) -> anyhow::Result<Pr
     let service = service?;
     progress.say("waiting until everything is delivered");
     let acknowledged = senders.acknowledged();
-    // Running out of time is no error here: what is missing is counted as lost.
+    // Running out of time is not an error here: what is missing is counted as lost.
     let _ = tokio::time::timeout(DELIVERED_LIMIT, sink.effects().wait_for_events(acknowledged)).await;
     drained(&site).await?;
     progress.say("sending every event once more");

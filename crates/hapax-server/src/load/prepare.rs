@@ -35,7 +35,7 @@ pub(crate) struct Recipe<'a> {
     pub(crate) count: usize,
     /// The same seed makes the same events, so that a later run can repeat them.
     pub(crate) seed: u64,
-    /// Only the first so many ids are sent, again and again, and each time with a body that was never sent before.
+    /// Only the first this many ids are sent, again and again, and each time with a body that was never sent before.
     pub(crate) conflicting_ids: Option<usize>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Linux counts in hundredths of a second for whoever reads `/proc`, whatever its kernel does inside.
+/// Linux counts in hundredths of a second for anyone who reads `/proc`, whatever its kernel does inside.
 const TICKS_PER_SECOND: u64 = 100;
 /// The places of the times in user and in kernel mode, counted after the name in brackets.
 const USER: usize = 11;

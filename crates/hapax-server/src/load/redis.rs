@@ -23,7 +23,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// Keys that one step looks at.
 const SCAN_COUNT: usize = 1_000;
-/// A server frees memory behind the scenes. It is done when nothing has changed for so long, and it has so much time.
+/// A server frees memory behind the scenes. It is done when nothing has changed for this long, and it has so much time.
 const CALM_FOR: Duration = Duration::from_secs(3);
 const CALM_LIMIT: Duration = Duration::from_secs(120);
 const LOOK_EVERY: Duration = Duration::from_millis(250);

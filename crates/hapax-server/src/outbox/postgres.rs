@@ -48,7 +48,7 @@ macro_rules! due_rows {
     };
 }
 
-/// The first row of an order key that is not relayed: what another has claimed is not relayed yet, so that nobody
+/// The first row of an order key that is not relayed: what another has claimed is not relayed yet, so that no one
 /// overtakes it. It is the first at or after the key in the index of keys, so that no other index will do.
 macro_rules! first_of {
     ($key:literal) => {

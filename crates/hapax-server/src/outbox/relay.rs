@@ -25,14 +25,14 @@ const WAIT_MIN: Duration = Duration::from_millis(10);
 const TROUBLE_WAIT_MAX: Duration = Duration::from_secs(5);
 /// How long to wait before old relayed rows are looked for again, once there are none.
 const PURGE_EVERY: Duration = Duration::from_secs(10);
-/// Rows deleted at one time.
+/// Rows deleted at the same time.
 const PURGE_ROWS: i64 = 1_000;
 /// How often rows are looked for that may come forward.
 const TEND_EVERY: Duration = Duration::from_secs(1);
 /// How often the table is looked at, and how many times as long as a look takes is waited at least.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 const LOOK_PAUSE: u32 = 20;
-/// How long a row waits whose source is not known yet: a reload is under way.
+/// How long a row waits whose source is not known yet: a reload is in progress.
 const UNKNOWN_WAIT: Duration = Duration::from_secs(1);
 
 /// Everything a relay needs.

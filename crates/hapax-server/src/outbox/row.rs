@@ -1,4 +1,4 @@
-//! A row of `hapax_outbox`, as somebody wrote it, and whether it can be relayed.
+//! A row of `hapax_outbox`, as someone wrote it, and whether it can be relayed.
 
 use std::collections::HashMap;
 
@@ -97,7 +97,7 @@ fn check_url(text: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "the target is no URL that is called: write http:// or https://, a host and a path, at most {TARGET_BYTES_MAX} \
+        "the target is not a URL that is called: write http:// or https://, a host and a path, at most {TARGET_BYTES_MAX} \
          bytes, without user name, password or fragment, and to no link-local or metadata address"
     ))
 }

@@ -49,7 +49,7 @@ macro_rules! due_rows {
     };
 }
 
-/// The first row of an order key that is not relayed: what another has claimed is not relayed yet, so that nobody
+/// The first row of an order key that is not relayed: what another has claimed is not relayed yet, so that no one
 /// overtakes it. It is the first at or after the key in the index of keys.
 macro_rules! first_of {
     ($key:literal) => {
@@ -229,7 +229,7 @@ impl Table for SqliteTable {
             if !crowded.query_row([LOOK_MAX], |row| row.get::<_, bool>(0))? {
                 return Ok(0);
             }
-            // One statement is one transaction, so that nobody relays the first of a key meanwhile.
+            // One statement is one transaction, so that no one relays the first of a key meanwhile.
             let mut set_back = connection.prepare_cached(SET_BACK)?;
             Ok(set_back.execute([LOOK_MAX, millis(SET_BACK_FOR)])? as u64)
         })

@@ -7,11 +7,11 @@ use hapax_core::{EventId, Timestamp};
 
 use super::row::Row;
 
-/// Bytes of bodies claimed at one time, about: a batch may be larger by one row.
+/// Bytes of bodies claimed at the same time, about: a batch may be larger by one row.
 pub(super) const BATCH_BYTES_MAX: i64 = 16 << 20;
 /// Refused rows that are shown.
 pub(super) const SHOWN_MAX: i64 = 50;
-/// Rows of a state are counted up to this many: the database is somebody else's, and has other things to do.
+/// Rows of a state are counted up to this many: the database is someone else's, and has other things to do.
 pub(crate) const COUNT_MAX: i64 = 1_000_000;
 /// Due rows that are looked at for a claim, from either end. If there are more, those that wait behind another of their
 /// order key are set back.
@@ -22,9 +22,9 @@ pub(super) const SET_BACK_FOR: Duration = Duration::from_secs(3600);
 /// The table. Time is the database's own.
 ///
 /// Of an order key only the first row that is not relayed can be claimed. Thousands may wait behind one that is refused,
-/// and nobody may have to look at them again and again: they are *set back*, which makes them due much later and their
+/// and no one may have to look at them again and again: they are *set back*, which makes them due much later and their
 /// `token` 0. Who relays the first of a key lets the next one come forward, and whoever sets rows back looks once more
-/// afterwards, so that one of two who do both at the same moment sees the other. [`Self::tend`] finds what nobody
+/// afterwards, so that one of two who do both at the same moment sees the other. [`Self::tend`] finds what no one
 /// let forward: the first row was deleted, or relayed by an earlier version.
 #[async_trait]
 pub(crate) trait Table: Send + Sync {

@@ -114,7 +114,7 @@ fn term(query: &mut EventQuery, token: &Token, now: Timestamp) -> Result<(), Que
         }
         other => {
             return Err(fail(format!(
-                "`{other}:` is no key; there are {}. An id that holds a colon is written id:{other}:{value}",
+                "`{other}:` is not a search key; use one of {}. An id that holds a colon is written id:{other}:{value}",
                 keys::names()
             )));
         }
@@ -164,11 +164,11 @@ fn copies(value: &str) -> Option<Copies> {
 
 fn no_number(value: &str) -> String {
     format!(
-        "`copies:{value}` is no number of copies; write copies:2, copies:>0, copies:>=3, copies:<5 or copies:<=4"
+        "`copies:{value}` is not a number of copies; write copies:2, copies:>0, copies:>=3, copies:<5 or copies:<=4"
     )
 }
 
 fn no_error(value: &str) -> String {
     let names: Vec<&str> = ErrorClass::ALL.iter().map(|class| class.as_str()).collect();
-    format!("`{value}` is no error; there are {}", names.join(", "))
+    format!("`{value}` is not an error; there are {}", names.join(", "))
 }

@@ -62,7 +62,7 @@ fn what_cannot_be_understood_is_refused_with_its_place_and_a_way_out() {
     for (text, says) in [
         ("status:lost", "one of pending"),
         ("source:a  source:b", "at character 11: `source:` is there twice"),
-        ("colour:red", "`colour:` is no key; there are source, type"),
+        ("colour:red", "`colour:` is not a key; there are source, type"),
         ("type:", "`type:` has no value"),
         ("body:/a", "has no `=`"),
         ("body:a=b", "not a JSON pointer"),

@@ -41,7 +41,7 @@ impl Reencryption {
         Self { stop, task }
     }
 
-    /// Ends it after the step that is under way.
+    /// Ends it after the step that is in progress.
     pub(super) async fn stop(self) {
         self.stop.cancel();
         // It fails only if the loop panicked; then there is nothing left to wait for.

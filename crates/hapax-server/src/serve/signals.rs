@@ -37,7 +37,7 @@ impl Signals {
         }
     }
 
-    /// The next one that asks to end: somebody does not want to wait.
+    /// The next one that asks to end: someone does not want to wait.
     pub(crate) async fn second_stop(&mut self) {
         while self.next().await == Signal::Reload {}
     }

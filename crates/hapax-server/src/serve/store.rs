@@ -14,7 +14,7 @@ use hapax_store_sqlite::SqliteStore;
 
 use crate::config::{Config, Encryption, StoreUrl};
 
-/// Batches of accepts under way at once on a store that many connections write to.
+/// Batches of accepts in progress at once on a store that many connections write to.
 const ACCEPTS_IN_FLIGHT: usize = 4;
 /// How long one step of a copy may take: it counts whole tables.
 const COPY_STEP_TIMEOUT: Duration = Duration::from_secs(3_600);

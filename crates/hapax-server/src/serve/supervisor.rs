@@ -1,8 +1,8 @@
 //! What systemd is told: ready, reloading, stopping, a line about how it goes, and that the process lives.
 //!
 //! The sign of life is given by a task of the runtime that serves requests, after it has seen another task run: when
-//! the runtime is stuck, it stops by itself, and systemd starts the process anew. It does not depend on the store. A
-//! store that is down is no fault of this process, which a restart would not mend; `/readyz` tells of it.
+//! the runtime is stuck, it stops by itself, and systemd starts the process again. It does not depend on the store. A
+//! store that is down is no fault of this process, which a restart would not fix; `/readyz` tells of it.
 //!
 //! Without systemd (no `NOTIFY_SOCKET`), nothing is sent.
 

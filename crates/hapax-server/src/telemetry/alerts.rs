@@ -55,7 +55,7 @@ impl AlertMeter {
         }
     }
 
-    /// Breakers of destinations that left the configuration are nobody's.
+    /// Breakers of destinations that left the configuration are no one's.
     pub(super) fn keep_breakers(&self, is_configured: impl Fn(&DestinationId) -> bool) {
         let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
         breakers.retain(|id, _| is_configured(id));
@@ -65,7 +65,7 @@ impl AlertMeter {
 impl Metrics {
     /// These alerts fire, by rule and subject, and no others.
     pub fn alerts_firing(&self, firing: Vec<(&'static str, String)>) {
-        // Nobody may see the family while it is being filled.
+        // No one may see the family while it is being filled.
         let _no_scrape = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         self.alerts.firing.clear();
         for (alert, subject) in firing {

@@ -1,4 +1,4 @@
-//! The newest example of what one bucket of a histogram counted: an event that somebody can look at.
+//! The newest example of what one bucket of a histogram counted: an event that someone can look at.
 //!
 //! The hot path takes no lock that it would have to wait for, and at most one a second for each bucket.
 
@@ -27,7 +27,7 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// Keeps it, unless the one before is fresh or somebody is at it right now.
+    /// Keeps it, unless the one before is fresh or someone is at it right now.
     pub(super) fn offer(&self, exemplar: Exemplar) {
         let now_ms = exemplar.at.as_millis();
         // A clock that was set back makes a difference too, and must not keep an old one for hours.

@@ -1,4 +1,4 @@
-//! In which format `/metrics` answers: OpenMetrics for whoever asks for it, and else what every scraper reads.
+//! In which format `/metrics` answers: OpenMetrics for anyone who asks for it, and else what every scraper reads.
 
 use http::HeaderMap;
 use http::header::ACCEPT;

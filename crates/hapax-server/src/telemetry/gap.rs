@@ -14,7 +14,7 @@ const HOURS: usize = 25;
 pub(super) struct LargestGap(Mutex<[(u64, Duration); HOURS]>);
 
 impl LargestGap {
-    /// A copy came at this moment of the monotonic clock, so long after the first.
+    /// A copy came at this moment of the monotonic clock, this long after the first.
     pub(super) fn observe(&self, now: Duration, gap: Duration) {
         let hour = now.as_secs() / HOUR_SECONDS;
         let mut hours = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! The gauges, which are set anew for each scrape: what left the configuration or the store leaves no old number behind.
+//! The gauges, which are set again for each scrape: what left the configuration or the store leaves no old number behind.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -67,7 +67,7 @@ pub(super) fn write(observation: &Observation<'_>) {
         }
         Observation::Unreported { attempts } => warn!(
             attempts,
-            "the store could not be told for ten seconds that this process lives; attempts under way were given back"
+            "this process could not report to the store for ten seconds that it is alive; in-flight attempts were released"
         ),
         Observation::Rescued { rescued, record } => taken_back(rescued, *record),
         Observation::Breaker {
@@ -111,7 +111,7 @@ pub(super) fn write(observation: &Observation<'_>) {
         Observation::DuplicatesUncounted { copies } => {
             warn!(
                 copies,
-                "copies were answered but not counted: too many ids repeat at once"
+                "duplicates were answered but not counted: too many ids repeat at once"
             );
         }
     }
@@ -146,7 +146,7 @@ fn arrived(source: &SourceName, accepted: &Accepted, headers: &Headers) {
         ),
         Accepted::Quarantined { event_id, .. } => warn!(
             event.id = %id, event.sender_id = event_id, %source, trace_id = %trace_of(headers, id),
-            "event has no id of its own; it is kept aside until somebody sends it on"
+            "event has no id; it is quarantined until you replay it"
         ),
         Accepted::Conflict { event_id, .. } => warn!(
             event.id = %id, event.sender_id = event_id, %source, trace_id = %trace_of(headers, id),

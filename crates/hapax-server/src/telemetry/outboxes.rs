@@ -85,7 +85,7 @@ impl OutboxMeter {
 impl Metrics {
     /// The outboxes are doing like this, and there are no others.
     pub(crate) fn outboxes(&self, all: &[Health]) {
-        // Nobody may see the families while they are being filled.
+        // No one may see the families while they are being filled.
         let _no_scrape = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         let meter = &self.outboxes;
         meter.up.clear();

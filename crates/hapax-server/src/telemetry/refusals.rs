@@ -1,4 +1,4 @@
-//! The last refusals of a source, for whoever looks why nothing arrives. In memory only: strangers can cause them at will.
+//! The last refusals of a source, for anyone who looks why nothing arrives. In memory only: strangers can cause them at will.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -32,7 +32,7 @@ pub struct Refusals(Mutex<Kept>);
 #[derive(Debug, Default)]
 struct Kept {
     last: VecDeque<Refusal>,
-    /// A likely mistake that was found before its refusal got here: both are made at one time.
+    /// A likely mistake that was found before its refusal got here: both are made at the same time.
     early: Option<(Timestamp, String)>,
 }
 

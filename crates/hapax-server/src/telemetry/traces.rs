@@ -39,7 +39,7 @@ use record::{Record, What};
 /// Spans that wait to be sent: 80,000 a second are more than any store here accepts.
 const QUEUE_SPANS_MAX: usize = 16_384;
 
-/// Spans that may be on their way at one time: in the queue, and in one export.
+/// Spans that may be on their way at the same time: in the queue, and in one export.
 pub(crate) const WAITING_SPANS_MAX: u64 = (QUEUE_SPANS_MAX + export::BATCH_SPANS_MAX) as u64;
 
 /// Writes spans down, if there is anywhere to send them. Clones share it.
@@ -142,7 +142,7 @@ impl Inner {
     }
 }
 
-/// A span id that nobody needs to derive.
+/// A span id that no one needs to derive.
 fn fresh_span() -> SpanId {
     SpanId::from_bytes(fastrand::u64(1..).to_be_bytes())
 }

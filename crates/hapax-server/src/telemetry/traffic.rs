@@ -28,7 +28,7 @@ type Key = (Subject, Span, Timestamp);
 struct Slots {
     by_key: BTreeMap<Key, Slot>,
     /// Until when everything was gathered. Slots that ended before and are not here any more are written and closed:
-    /// a row that began anew would take the place of the whole one.
+    /// a row that began again would take the place of the whole one.
     until: Timestamp,
 }
 
@@ -40,7 +40,7 @@ struct Slot {
 }
 
 impl TrafficBook {
-    /// An empty book of a process that nobody else is.
+    /// An empty book of a process that no one else is.
     pub fn new(clock: Arc<dyn Clock>, owner: Owner) -> Self {
         Self {
             clock,
@@ -114,7 +114,7 @@ impl TrafficBook {
         }
     }
 
-    /// The slots with everything that was counted until now, without those that nobody needs any more.
+    /// The slots with everything that was counted until now, without those that no one needs any more.
     fn gathered(&self) -> MutexGuard<'_, Slots> {
         let now = self.clock.now();
         let mut slots = lock(&self.slots);

@@ -106,7 +106,7 @@ impl Window {
         });
     }
 
-    /// Something that ended at this moment took so long.
+    /// Something that ended at this moment took this long.
     pub(super) fn took(&self, at: Duration, took: Duration) {
         self.with(|recent| {
             if let Some(times) = recent.minutes.at(at.as_secs() / MINUTE_SECONDS) {

@@ -1,4 +1,4 @@
-//! Who may use the API, and what it says to everybody else.
+//! Who may use the API, and what it says to everyone else.
 
 use hapax_server::config::Role;
 

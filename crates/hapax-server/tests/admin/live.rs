@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::site::{Site, TOKEN};
 
-/// The client knows only paths below `/api/v1`; a site without a token lets anybody on this machine in.
+/// The client knows only paths below `/api/v1`; a site without a token lets anyone on this machine in.
 async fn messages(site: &Site, query: &str) -> tokio::net::TcpStream {
     use tokio::io::AsyncWriteExt as _;
     let mut stream = tokio::net::TcpStream::connect(site.address).await.unwrap();

@@ -220,7 +220,7 @@ async fn a_wrong_token_and_an_absent_service_say_what_to_do() {
         output.status.code() == Some(1) && stderr.contains("HAPAX_ADMIN_TOKEN"),
         "{stderr}"
     );
-    // A port that was just free: nobody listens there.
+    // A port that was just free: no one listens there.
     let free = tokio::net::TcpListener::bind("127.0.0.1:0")
         .await
         .unwrap()

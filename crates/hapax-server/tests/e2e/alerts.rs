@@ -43,7 +43,7 @@ async fn until_judged(service: &Service, fires: bool) {
     .await;
 }
 
-/// Waits until the store knows that everybody was told.
+/// Waits until the store knows that everyone was told.
 async fn until_noted(service: &Service) {
     eventually("everybody was told", LIMIT, async || {
         let alerts = service.api("alerts").await;

@@ -1,4 +1,4 @@
-//! The bank: `balance + 1` for each event, which nobody may run twice. Replicas are killed and PostgreSQL crashes while
+//! The bank: `balance + 1` for each event, which no one may run twice. Replicas are killed and PostgreSQL crashes while
 //! every event is delivered one to five times, and in the end the balance is the number of events, to the cent.
 
 use std::net::SocketAddr;

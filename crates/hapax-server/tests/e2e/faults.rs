@@ -1,7 +1,7 @@
 //! One world, many faults: senders, a destination over HTTP and one in a database, and whatever breaks between them.
 //!
 //! ```text
-//! load ──► replicas ──► sink, books        each fault is a test: break, mend, settle, and let the checker judge
+//! load ──► replicas ──► sink, books        each fault is a test: break, fix, settle, and let the checker judge
 //!   └─────── history ◄─────┘               the checker reads the history and nothing else
 //! ```
 

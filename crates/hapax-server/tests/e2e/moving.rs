@@ -75,7 +75,7 @@ impl World {
         groups.into_iter().flatten().cloned().collect()
     }
 
-    /// A store in which everything is, with nobody serving it.
+    /// A store in which everything is, with no one serving it.
     async fn filled(&self) -> Setup {
         let mut service = self.setup().start().await;
         self.fill(&service).await;

@@ -56,7 +56,7 @@ impl Site {
         }
     }
 
-    /// Somebody whom the balancer sends to the first replica.
+    /// Someone whom the balancer sends to the first replica.
     fn visitor(&self) -> Visitor {
         Visitor::new(DASHBOARD, self.replicas[0].setup.admin)
     }

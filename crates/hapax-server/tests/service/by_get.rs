@@ -1,4 +1,4 @@
-//! Deliveries by GET: taken from senders that make them, and from nobody else.
+//! Deliveries by GET: taken from senders that make them, and from no one else.
 
 use std::path::Path;
 

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// A certificate of this name for this public key. Its own signature is empty: nobody can check it without the ones above.
+/// A certificate with this name for this public key. Its own signature is empty: no one can check it without the ones above.
 pub(crate) fn certificate_of(name: &str, public_key: &str) -> String {
     let key = STANDARD.decode(public_key).unwrap();
     let name = der(

@@ -140,7 +140,7 @@ async fn a_command_that_takes_too_long_is_killed_with_what_it_started() {
 
 fn is_running(pid: &str) -> bool {
     let status = std::fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
-    // A zombie that nobody has waited for runs no more.
+    // A zombie that no one has waited for runs no more.
     let state = status.rsplit(") ").next().and_then(|rest| rest.chars().next());
     matches!(state, Some(state) if state != 'Z')
 }

@@ -20,7 +20,7 @@ const STEPS: u64 = 24 * 360;
 const STORM: std::ops::Range<u64> = 14 * 360..14 * 360 + 30;
 /// In which an alert has to fire.
 const WINDOW: Duration = Duration::from_secs(600);
-/// Traffic is gathered at least so often, so that no minute is dropped before it is.
+/// Traffic is gathered at least this often, so that no minute is dropped before it is.
 const GATHER_EVERY: u64 = 180;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -97,7 +97,7 @@ async fn retries_of_what_came_before_an_upgrade_are_duplicates_for_one_ledger_wi
     clock.advance(9 * DAY);
     new.reload(config()).await;
     assert_eq!(deliver(&new, "a", "paid").await, told("duplicate", "a"));
-    // The ledger still has the old id, and nobody asks for it any more.
+    // The ledger still has the old id, and no one asks for it any more.
     clock.advance(2 * DAY);
     for status in ["accepted", "duplicate"] {
         assert_eq!(deliver(&new, "a", "paid").await, told(status, "a:paid"));

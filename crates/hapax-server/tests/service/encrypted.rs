@@ -19,7 +19,7 @@ use super::wire::{PATIENCE, Wire};
 
 const BODY: &[u8] = br#"{"id":"evt_1"}"#;
 const HERE: &str = "127.0.0.1";
-/// Requests at one time on one connection.
+/// Requests at the same time on one connection.
 const STREAMS_MAX: u32 = 128;
 
 async fn wire(files: &Files, site: &Site, from: &str) -> Wire {

@@ -41,7 +41,7 @@ async fn a_secret_is_taken_only_while_a_registration_is_open_and_only_once() {
     let taken = hand_over(server, HANDED).await;
     assert_eq!(taken.status, 200);
     assert_eq!(taken.header("x-hook-secret").as_deref(), Some(HANDED));
-    // The next one is somebody else's.
+    // The next one is someone else's.
     hand_over(server, "intruder")
         .await
         .is_problem(403, "handshake_refused");

@@ -1,4 +1,4 @@
-//! Whoever is too slow, too large or too many is cut off, and nobody else notices. Every delivery is made twice.
+//! Whoever is too slow, too large or too many is cut off, and no one else notices. Every delivery is made twice.
 
 use std::time::{Duration, Instant};
 

@@ -72,7 +72,7 @@ impl Paypal {
         Server::start(config, Tuning::default()).await.unwrap()
     }
 
-    /// Signed now, as the transmission of this name.
+    /// Signed now, as the transmission with this name.
     fn sign(&self, transmission: &str, body: &[u8]) -> Delivery {
         let options: Options = [("webhook_id", OptionValue::Text("the-webhook".to_owned()))]
             .into_iter()
@@ -243,7 +243,7 @@ async fn what_paypal_disowns_is_refused_and_what_it_cannot_say_now_is_503() {
     // The token that was not accepted was asked for again, and nothing else.
     let asked: Vec<String> = paypal.asked().into_iter().map(|seen| seen.path).collect();
     assert_eq!(asked, [TOKEN, VERIFICATION]);
-    // Nobody is asked about a signature that is not right.
+    // No one is asked about a signature that is not right.
     let mut wrong = paypal.sign("3", &event("WH-3", "20.00"));
     wrong.body.push(b' ');
     deliver(&server, &wrong)

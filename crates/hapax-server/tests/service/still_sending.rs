@@ -1,4 +1,4 @@
-//! A refusal reaches a client that sends its whole request before it listens, and nobody can make a nuisance of that.
+//! A refusal reaches a client that sends its whole request before it listens, and no one can make a nuisance of that.
 //! Every delivery is made twice.
 
 use std::time::{Duration, Instant};

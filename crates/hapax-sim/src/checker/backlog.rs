@@ -13,7 +13,7 @@ use crate::executor::Process;
 use crate::history::{Delivery, Entry, Fact, Verdict};
 use crate::world::IN_ORDER;
 
-/// How long a delivery may wait that nobody was told of: a process looks for such every second.
+/// How long a delivery may wait that no one was told of: a process looks for such every second.
 const WAIT_MAX: Duration = Duration::from_secs(3);
 
 pub(super) fn check(history: &[Entry]) -> Vec<Violation> {

@@ -122,7 +122,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Notes the trouble of a process, if it lives: one that has stopped judges nobody, whatever becomes of its connection.
+    /// Notes the trouble of a process, if it lives: one that has stopped judges no one, whatever becomes of its connection.
     fn of(&mut self, process: Process, troubled: Duration, change: impl FnOnce(&mut Health)) {
         if let Some(health) = self.living.get_mut(&process) {
             health.troubled = troubled;

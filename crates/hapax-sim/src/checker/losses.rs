@@ -18,18 +18,18 @@ struct Trouble {
     /// Until when a process had trouble.
     of_process: BTreeMap<Process, Duration>,
     store_down: bool,
-    /// Until when everybody had trouble.
+    /// Until when everyone had trouble.
     of_store: Option<Duration>,
     store_down_since: Duration,
-    /// When the store came back after everybody had fallen silent.
+    /// When the store came back after everyone had fallen silent.
     store_up: Option<Duration>,
     leases_last: Duration,
 }
 
-/// After so long without the store, whoever reports again has a gap.
+/// After this long without the store, whoever reports again has a gap.
 const OUTAGE: Duration = Duration::from_secs(8);
 
-/// So long nobody is found dead after the store was away.
+/// So long no one is found dead after the store was away.
 const REACHABLE_FOR: Duration = Duration::from_secs(15);
 /// Leases that last longer do not end while the store is away.
 const LONG_LEASE: Duration = Duration::from_secs(30);

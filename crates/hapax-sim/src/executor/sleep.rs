@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::Executor;
 
 /// Ends when virtual time has come to its end. Dropped earlier, it takes its timer along: time must not jump to a
-/// moment for which nobody waits.
+/// moment for which no one waits.
 pub struct Sleep {
     executor: Executor,
     until: Duration,

@@ -43,7 +43,7 @@ impl Link {
         let (answer, answered) = oneshot::channel();
         let (network, process) = (self.network.clone(), self.process);
         let fate = match network.fate() {
-            // A second copy of a step is not sent by anybody: connections see to that. See `accept`.
+            // A second copy of a step is not sent by anyone: connections see to that. See `accept`.
             Fate::Arrives | Fate::Twice => Fate::Arrives,
             lossy @ (Fate::Lost | Fate::Unanswered) => lossy,
         };

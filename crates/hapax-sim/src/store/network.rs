@@ -68,7 +68,7 @@ impl Network {
         self.0.calm.load(Ordering::Relaxed)
     }
 
-    /// Cuts the store off from everybody.
+    /// Cuts the store off from everyone.
     pub fn take_store_down(&self) {
         self.0.store_down.store(true, Ordering::Relaxed);
         self.0.history.note(Fact::Fault(Fault::StoreDown));

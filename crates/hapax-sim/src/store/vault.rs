@@ -70,7 +70,7 @@ impl Vault {
         }
     }
 
-    /// How often somebody asked for work.
+    /// How often someone asked for work.
     pub fn leases_asked(&self) -> u64 {
         self.leases_asked.load(Ordering::Relaxed)
     }
@@ -172,7 +172,7 @@ impl Vault {
         Ok(rescued)
     }
 
-    /// Notes that somebody lives, and takes back what the dead hold.
+    /// Notes that someone lives, and takes back what the dead hold.
     pub async fn report_alive(&self, mut report: AliveReport) -> Result<Vec<Rescued>, Error> {
         if self.has(Mutation::NoTakeOver) || self.has(Mutation::NoRescue) {
             report.limit = 0;
@@ -231,7 +231,7 @@ impl Vault {
         finished.map(|view| view.destination).collect()
     }
 
-    /// Whether somebody has not found anything for so long that it may look again, where a mutation lets it look seldom.
+    /// Whether someone has not found anything for so long that it may look again, where a mutation lets it look seldom.
     fn may_look(&self, by: Process, order: &LeaseOrder) -> bool {
         let now = self.executor.now();
         let mut rows = lock(&self.rows);

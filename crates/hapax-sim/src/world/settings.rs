@@ -67,7 +67,7 @@ impl Settings {
     /// Draws a run.
     pub fn draw(dice: &Dice) -> Self {
         let replicas = dice.between(1, 4) as usize;
-        // Only a store that one process has can know that the leases in it are nobody's.
+        // Only a store that one process has can know that the leases in it are no one's.
         let leases_at_start = if replicas == 1 && dice.chance(50) {
             Restart::VoidsLeases
         } else {

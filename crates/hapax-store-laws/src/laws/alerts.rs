@@ -5,7 +5,7 @@ use hapax_core::store::{ALERTS_MAX, AlertState};
 use crate::Bench;
 use crate::bench::Must;
 
-/// By name, the last value of each, over restarts; any bytes are a value, also none.
+/// By name, the last value of each, across restarts; any bytes are a value, also none.
 pub async fn alerts_are_kept_by_name_over_a_restart(bench: &mut Bench) {
     assert_eq!(bench.store.alerts().await.must(), []);
     assert!(swap(bench, "b", None, Some(b"old")).await);

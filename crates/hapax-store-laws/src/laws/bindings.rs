@@ -25,7 +25,7 @@ pub async fn a_name_is_bound_to_the_first_body_over_a_restart(bench: &mut Bench)
     assert!(bind(bench, "shop", "name", "first", until).await);
 }
 
-/// Whoever is first, nobody else is.
+/// Whoever is first, no one else is.
 pub async fn of_several_that_bind_one_name_one_succeeds(bench: &mut Bench) {
     let until = bench.now().await.plus(LONG);
     let one = |body| bind(bench, "shop", "name", body, until);

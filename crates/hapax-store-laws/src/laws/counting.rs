@@ -55,7 +55,7 @@ pub async fn an_event_without_an_id_is_quarantined_until_it_is_sent_somewhere(be
     has_status(bench, id, EventStatus::Completed).await;
 }
 
-/// A lease that was lost or merely taken is no failure.
+/// A lease that was lost or merely taken is not a failure.
 pub async fn a_lost_lease_is_not_a_failed_attempt(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     bench.lease_briefly("billing").await;

@@ -1,4 +1,4 @@
-//! Dead letters in groups: by destination and error, the most first.
+//! Dead letters in groups: by destination and error, largest first.
 
 use hapax_core::store::{DeadGroup, Disposal, ReplayMode};
 use hapax_core::{ErrorClass, EventId, Verdict};

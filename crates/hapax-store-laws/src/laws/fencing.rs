@@ -8,7 +8,7 @@ use hapax_core::{DeliveryState, Hold, Token, Verdict};
 use crate::Bench;
 use crate::bench::{LONG, Must, again, dead};
 
-/// A token nobody was given writes nothing.
+/// A token no one was given writes nothing.
 pub async fn a_wrong_token_writes_nothing(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     let leased = bench.lease("billing").await.must();
@@ -69,7 +69,7 @@ pub async fn late_finish_after_lease_expiry_is_refused(bench: &mut Bench) {
     );
 }
 
-/// Nobody took it over, so nothing can be doubled: the work that was done counts.
+/// No one took it over, so nothing can be doubled: the work that was done counts.
 pub async fn an_expired_lease_that_nobody_took_back_still_counts(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     let leased = bench.lease_briefly("billing").await;

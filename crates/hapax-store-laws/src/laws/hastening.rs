@@ -59,7 +59,7 @@ pub async fn only_the_retries_of_that_event_are_hastened(bench: &mut Bench) {
     assert!(bench.delivery(other, "billing").await.due_at.must() > bench.now().await);
 }
 
-/// One that nobody knows.
+/// One that no one knows.
 pub async fn hastening_what_is_not_there_does_nothing(bench: &mut Bench) {
     let id = bench.completed("evt_1", "billing").await;
     assert_eq!(hasten(bench, id).await, 0);

@@ -6,7 +6,7 @@ use hapax_core::store::IndexedField;
 use crate::Bench;
 use crate::bench::Must;
 
-/// A field is indexed since it was declared first, over restarts, as long as it is declared each time.
+/// A field is indexed since it was declared first, across restarts, as long as it is declared each time.
 pub async fn a_field_is_indexed_since_it_was_declared_without_interruption(bench: &mut Bench) {
     let (one, two) = (field("shop", "/id"), field("bank", "/id"));
     let first = declare(bench, &[&one]).await;
@@ -23,7 +23,7 @@ pub async fn a_field_is_indexed_since_it_was_declared_without_interruption(bench
     assert_eq!(declare(bench, &[&two]).await, both[1..]);
     bench.tick().await;
     let again = declare(bench, &[&one]).await;
-    assert!(again[0].1 > both[1].1, "an interruption begins it anew");
+    assert!(again[0].1 > both[1].1, "an interruption begins it again");
     assert_eq!(declare(bench, &[]).await, []);
 }
 

@@ -18,7 +18,7 @@ const ONE: Driver = Driver {
     lease_for: Duration::from_secs(60),
 };
 
-/// A job comes back as it was created, over restarts.
+/// A job comes back as it was created, across restarts.
 pub async fn a_job_is_kept_over_a_restart(bench: &mut Bench) {
     let job = job(bench);
     bench.store.create_replay(job.clone()).await.must();
@@ -28,7 +28,7 @@ pub async fn a_job_is_kept_over_a_restart(bench: &mut Bench) {
     assert_eq!(bench.store.replay_job(ReplayJobId(bench.id())).await.must(), None);
 }
 
-/// Progress is written, over restarts; a job at its end is not unfinished.
+/// Progress is written, across restarts; a job at its end is not unfinished.
 pub async fn a_job_advances_to_its_end(bench: &mut Bench) {
     let mut job = job(bench);
     bench.store.create_replay(job.clone()).await.must();
@@ -78,7 +78,7 @@ pub async fn an_unknown_job_is_not_made_up(bench: &mut Bench) {
 }
 
 /// One drives a job until its time has ended without a word; what it writes after another has taken the
-/// job does not count. A job that is over is nobody's.
+/// job does not count. A job that is over is no one's.
 pub async fn a_job_is_driven_by_one_at_a_time(bench: &mut Bench) {
     let mut job = job(bench);
     bench.store.create_replay(job.clone()).await.must();
@@ -133,7 +133,7 @@ pub async fn a_job_that_is_given_up_is_free(bench: &mut Bench) {
     assert_eq!(bench.store.claim_replay(job.id, other).await.must(), Some(job));
 }
 
-/// Jobs that share a destination run one after another, the oldest first, whoever drives them.
+/// Jobs that share a destination run one after another, oldest first, whoever drives them.
 pub async fn jobs_that_share_a_destination_run_one_after_another(bench: &mut Bench) {
     let early = ReplayJobId(bench.id());
     let mut made = Vec::new();
@@ -169,7 +169,7 @@ pub async fn jobs_that_share_a_destination_run_one_after_another(bench: &mut Ben
     assert!(!claim(3, 3).await);
     assert!(bench.store.advance_replay(&done(2), driver(2)).await.must());
     assert!(claim(3, 3).await);
-    // One that is older, and seen only now, does not begin beside one that is under way.
+    // One that is older, and seen only now, does not begin beside one that is in progress.
     let late = ReplayJob {
         id: early,
         ..job(bench)

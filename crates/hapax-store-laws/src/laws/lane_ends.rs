@@ -7,7 +7,7 @@ use super::lanes::{line, runs_in_order};
 use crate::Bench;
 use crate::bench::{Must, dead};
 
-/// On hold, a dead head stops its lane until somebody decides; a discard lets it go on.
+/// On hold, a dead head stops its lane until someone decides; a discard lets it go on.
 pub async fn a_dead_head_holds_its_lane_until_it_is_discarded(bench: &mut Bench) {
     let ids = line(bench, 2, OnDead::Hold).await;
     assert_eq!(bench.run("orders", dead()).await, ids[0]);

@@ -72,7 +72,7 @@ pub async fn a_head_that_was_tried_keeps_its_turn(bench: &mut Bench) {
     runs_in_order(bench, &[ids[2], ids[0], ids[1], ids[3]]).await;
 }
 
-/// A dead delivery that holds its lane holds up those after it, and nobody before it.
+/// A dead delivery that holds its lane holds up those after it, and no one before it.
 pub async fn a_dead_head_holds_up_only_those_after_it(bench: &mut Bench) {
     let ids = line(bench, 4, OnDead::Hold).await;
     assert_eq!(bench.run("orders", Verdict::Completed).await, ids[0]);
@@ -127,7 +127,7 @@ pub async fn a_replay_to_another_lane_takes_the_place_of_its_acceptance(bench: &
     runs_in_order(bench, &ids).await;
 }
 
-/// While many put back and one works, no lane ever has two running, and nobody is left behind.
+/// While many put back and one works, no lane ever has two running, and no one is left behind.
 pub async fn a_lane_runs_one_at_a_time_while_many_replay(bench: &mut Bench) {
     const LENGTH: usize = 24;
     let ids = line(bench, LENGTH, OnDead::Hold).await;

@@ -118,7 +118,7 @@ pub async fn work_without_a_lane_waits_for_nobody(bench: &mut Bench) {
     );
 }
 
-/// While many accept and many work, no lane ever has two running, and nobody is left behind.
+/// While many accept and many work, no lane ever has two running, and no one is left behind.
 pub async fn a_lane_runs_one_at_a_time_while_many_accept(bench: &mut Bench) {
     const ACCEPTORS: usize = 6;
     const EACH: usize = 8;

@@ -206,7 +206,7 @@ pub async fn of_many_concurrent_leases_each_delivery_goes_to_one(bench: &mut Ben
     );
 }
 
-/// Every token that anybody ever sees is greater than all before it.
+/// Every token that anyone ever sees is greater than all before it.
 pub async fn tokens_increase_over_everything(bench: &mut Bench) {
     let mut seen = vec![Token(0)];
     let handed = bench.event("handed").handed_to("other", bench.short());

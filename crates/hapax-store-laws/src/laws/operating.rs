@@ -42,7 +42,7 @@ pub async fn a_paused_destination_gets_nothing_until_it_is_resumed(bench: &mut B
     assert_eq!(bench.lease_many("billing", 10).await.len(), 1);
 }
 
-/// Who paused what, when and why, over restarts.
+/// Who paused what, when and why, across restarts.
 pub async fn pauses_are_remembered_over_a_restart(bench: &mut Bench) {
     assert_eq!(bench.store.pauses().await.must(), []);
     bench.stored(bench.event("evt_1").to("billing")).await;
@@ -68,7 +68,7 @@ pub async fn a_destination_is_paused_once(bench: &mut Bench) {
     assert_eq!(bench.store.pauses().await.must(), []);
 }
 
-/// What operators did, newest first, at the store's time, in pages, over restarts.
+/// What operators did, newest first, at the store's time, in pages, across restarts.
 pub async fn the_audit_trail_is_kept_newest_first(bench: &mut Bench) {
     let before = bench.now().await;
     for n in 0..5 {

@@ -69,7 +69,7 @@ pub async fn a_delivery_lost_three_times_is_dead(bench: &mut Bench) {
     }
 }
 
-/// A replay of a lost delivery starts anew, with all its chances.
+/// A replay of a lost delivery starts again, with all its chances.
 pub async fn a_lost_delivery_can_be_replayed_with_all_its_chances(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     lose_for_good(bench, id).await;

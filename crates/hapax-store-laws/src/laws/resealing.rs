@@ -31,7 +31,7 @@ pub async fn rows_get_another_form_and_nothing_else_changes(bench: &mut Bench) {
     assert_eq!(copy, Claim::Seen(entry), "it is known as before");
 }
 
-/// Somebody else was faster: their row stays.
+/// Someone else was faster: their row stays.
 pub async fn a_row_that_has_changed_since_stays_as_it_is(bench: &mut Bench) {
     fill(bench).await;
     let stored = bench.records().await;

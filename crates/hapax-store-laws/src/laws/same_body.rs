@@ -19,7 +19,7 @@ const RELEASED: Replayed = Replayed::Again {
     generation: Generation(0),
 };
 
-/// The first runs, the second is held: stored, flagged, shown as held, and leased by nobody.
+/// The first runs, the second is held: stored, flagged, shown as held, and leased by no one.
 pub async fn a_body_under_another_id_is_held(bench: &mut Bench) {
     let first = bench.stored(same(bench, "one").to("billing")).await;
     let second = bench

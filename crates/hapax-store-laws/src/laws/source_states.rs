@@ -5,7 +5,7 @@ use hapax_core::store::SourceState;
 use crate::Bench;
 use crate::bench::Must;
 
-/// By source and name, the last value of each, over restarts.
+/// By source and name, the last value of each, across restarts.
 pub async fn values_of_sources_are_kept_over_a_restart(bench: &mut Bench) {
     assert_eq!(bench.store.source_states().await.must(), []);
     for state in [

@@ -8,7 +8,7 @@ use hapax_core::{Owner, Timestamp};
 use crate::Bench;
 use crate::bench::Must;
 
-/// A row that is written again replaces itself and nothing else, over restarts.
+/// A row that is written again replaces itself and nothing else, across restarts.
 pub async fn a_row_of_traffic_replaces_itself_alone(bench: &mut Bench) {
     let slot = Span::Hour.slot_of(bench.now().await);
     let shop = Subject::Source("shop".into());

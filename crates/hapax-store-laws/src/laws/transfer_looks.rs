@@ -285,7 +285,7 @@ async fn beside(bench: &Bench, events: &[EventId]) -> (EventId, BodyHash) {
     conflict
 }
 
-/// A pause, entries of the audit trail, and a bulk replay that is under way.
+/// A pause, entries of the audit trail, and a bulk replay that is in progress.
 async fn operate(bench: &Bench) -> ReplayJobId {
     let pause = Pause {
         destination: "other".into(),

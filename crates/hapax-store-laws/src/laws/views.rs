@@ -6,7 +6,7 @@ use crate::Bench;
 use crate::bench::Must;
 use crate::clock::START;
 
-/// A view comes back as it was saved, by name, over restarts; one of the same name replaces it.
+/// A view comes back as it was saved, by name, across restarts; one of the same name replaces it.
 pub async fn views_are_kept_by_name_over_a_restart(bench: &mut Bench) {
     for (name, query) in [
         ("zebra", "status:dead"),

@@ -73,7 +73,7 @@ impl State {
             .map(|(destination, _)| destination.clone())
             .collect();
         for destination in destinations {
-            // A dead head that goes must not leave its lane waiting for nobody.
+            // A dead head that goes must not leave its lane waiting for no one.
             self.leave(now, id, &destination);
             self.deliveries.remove(&(id, destination));
         }

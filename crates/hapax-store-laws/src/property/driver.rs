@@ -10,7 +10,7 @@ use super::step::IDENTITIES;
 use crate::bench::{ALL, Must};
 use crate::{Bench, ManualClock, MemoryStore, Subject};
 
-/// Everything is compared after so many steps, and at the end.
+/// Everything is compared after this many steps, and at the end.
 const COMPARE_EVERY: usize = 6;
 
 pub(super) struct Driver {

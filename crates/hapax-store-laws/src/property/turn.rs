@@ -11,7 +11,7 @@ use super::picture;
 use super::step::{Arrival, End, Route, Step};
 use crate::bench::{ALL, LONG, Must, dead, order};
 
-/// Holds older than so many are left alone, but when the store restarts.
+/// Holds older than this many are left alone, but when the store restarts.
 const HOLDS_RECENT: usize = 6;
 
 impl Driver {

@@ -60,7 +60,7 @@ pub(crate) enum Fault {
     CopiesWithoutNumbers,
     /// Takes a copy in on top of what it has.
     CopiesIntoAnything,
-    /// Lets everybody drive a job.
+    /// Lets everyone drive a job.
     SharesJobs,
     /// Forgets the other bodies of the same call when it counts.
     CountsConflictsAlone,
@@ -70,7 +70,7 @@ pub(crate) enum Fault {
     IgnoresFilters,
     /// Takes the rows of all processes for those of one.
     MixesTraffic,
-    /// Begins an index anew with every declaration.
+    /// Begins an index again with every declaration.
     ForgetsIndexes,
     /// Counts what was discarded as dead.
     GroupsDiscarded,

@@ -13,7 +13,7 @@ use crate::rows::{key_at, key_bucket, key_uuid, uuid_of};
 use crate::session::Session;
 use crate::tallies::Tallies;
 
-// Waits for whoever is just inserting one of the keys; if that one rolls back, the insert goes on.
+// Waits for anyone who is just inserting one of the keys; if that one rolls back, the insert goes on.
 const INSERT: &str = "
     INSERT INTO hapax.ledger {sorted rows}
     ON CONFLICT (bucket, key) DO NOTHING

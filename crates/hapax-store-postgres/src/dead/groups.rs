@@ -23,7 +23,7 @@ const LAST: &str = "
     SELECT finished_no, id FROM hapax.outcomes /* every bucket */
     WHERE is_current AND state >= 4 AND state = 4 AND finished_no = ANY ($1::int8[])";
 
-/// The groups, the most first.
+/// The groups, largest first.
 pub(crate) async fn dead_groups(session: &Session, limit: u32) -> Result<Vec<DeadGroup>, Failure> {
     session.begin_reading().await?;
     let rows = session

@@ -76,7 +76,7 @@ pub(crate) async fn stand(session: &Session, places: &[Place], standing: Standin
         .await
 }
 
-/// Gives places up; one that nobody has is none.
+/// Gives places up; one that no one has is none.
 pub(crate) async fn leave(session: &Session, places: &[Place]) -> Result<(), Failure> {
     session.write(DELETE, &batch(places.iter())).await
 }

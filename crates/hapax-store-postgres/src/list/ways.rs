@@ -244,7 +244,7 @@ impl Way {
     }
 }
 
-/// Whether the source that is asked for has so few events that all of them can be looked at.
+/// Whether the source that is asked for has this few events that all of them can be looked at.
 async fn is_rare(session: &Session, query: &EventQuery, scan_max: usize) -> Result<bool, Failure> {
     let Some(source) = &query.source else {
         return Ok(false);

@@ -3,7 +3,7 @@
 //! through all of it again.
 //!
 //! What is old and must stay (unfinished, or a dead letter) is remembered and looked at again in each pass. Now and then
-//! a pass begins at the very beginning, for what came late or was somebody else's.
+//! a pass begins at the very beginning, for what came late or was someone else's.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -71,7 +71,7 @@ impl Part {
         }
     }
 
-    /// Begins a pass, unless one is under way. What a source had when it began is what it goes over, so that one that is
+    /// Begins a pass, unless one is in progress. What a source had when it began is what it goes over, so that one that is
     /// behind does not keep the others waiting.
     pub(super) fn begin_pass(&mut self, order: &PurgeOrder) {
         if self.revisit.is_none() {
@@ -80,7 +80,7 @@ impl Part {
             }
             self.revisit = Some(self.kept.len());
             (self.ledger_is_over, self.bodies_are_over) = (false, false);
-            // Somebody may have held some and not deleted them: whoever has time looks.
+            // Someone may have held some and not deleted them: whoever has time looks.
             if !std::mem::take(&mut self.ledger_went) {
                 self.ledger_from = i64::MIN;
             }

@@ -63,7 +63,7 @@ const DELETES: [&str; 7] = [
 const DELETE_EARLIER: &str = "
     DELETE FROM hapax.earlier AS t USING {n} WHERE t.bucket = {bucket} AND t.key = n.key AND t.id = n.id";
 
-// The ledger rows are locked, so that nobody is just taking one of the identities.
+// The ledger rows are locked, so that no one is just taking one of the identities.
 const ORPHAN: &str = "
     UPDATE hapax.ledger AS l SET stored = false
     FROM {n} WHERE l.bucket = {bucket} AND l.key = n.key AND l.stored
@@ -131,7 +131,7 @@ impl Doomed {
 #[derive(Default)]
 pub(super) struct Gone {
     pub(super) events: u64,
-    /// Those that somebody holds or that must stay after all.
+    /// Those that someone holds or that must stay after all.
     pub(super) held: Vec<Seen>,
     /// The earliest expiry of an entry whose last event went.
     pub(super) orphans_from: Option<i64>,
@@ -206,7 +206,7 @@ pub(super) async fn events(
                 .map_or(expires_at, |least| least.min(expires_at)),
         );
     }
-    // A dead head that goes must not leave its lane waiting for nobody.
+    // A dead head that goes must not leave its lane waiting for no one.
     lanes::leave(session, &places).await?;
     lanes::promote(session, &lanes, now).await?;
     tallies.events(-(keys.len() as i64));

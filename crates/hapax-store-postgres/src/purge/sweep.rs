@@ -1,4 +1,4 @@
-//! Small tables: the audit trail, jobs that are over, and lanes that nobody uses.
+//! Small tables: the audit trail, jobs that are over, and lanes that no one uses.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::session::Session;
 use crate::step::Runner;
 
-/// A lane's lock that was not taken for so long is not kept. Not for long: where every event has a key of its own, there
+/// A lane's lock that was not taken for this long is not kept. Not for long: where every event has a key of its own, there
 /// are as many as events, and each sweep goes through those that are kept.
 const LANE_KEEP: Duration = Duration::from_secs(600);
 

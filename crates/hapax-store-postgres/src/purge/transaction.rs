@@ -18,7 +18,7 @@ use crate::tallies::Tallies;
 pub(super) enum Slice {
     /// This one.
     Bucket(i16),
-    /// Of so many, every one that leaves this rest; they are all on one server.
+    /// Of this many, every one that leaves this rest; they are all on one server.
     Every { of: i16, rest: i16 },
 }
 

@@ -343,7 +343,7 @@ fn text(bytes: &Binary) -> String {
 fn error(name: Option<String>) -> Result<Option<ErrorClass>, Failure> {
     name.map(|name| {
         ErrorClass::from_name(&name)
-            .ok_or_else(|| Failure::Unreadable(format!("`{name}` is no class of errors")))
+            .ok_or_else(|| Failure::Unreadable(format!("`{name}` is not a class of errors")))
     })
     .transpose()
 }

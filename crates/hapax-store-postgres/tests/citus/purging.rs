@@ -41,7 +41,7 @@ fn expired_events_and_ledger_entries_go_in_few_statements() {
         purge(&store).await;
         let purged = statements(&client).await - filled;
         let most = i64::from(EVENTS);
-        // None at all would mean that nobody counts.
+        // None at all would mean that no one counts.
         assert!(
             (1..most).contains(&purged),
             "{purged} statements for {EVENTS} events"

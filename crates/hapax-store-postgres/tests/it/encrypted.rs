@@ -37,7 +37,7 @@ async fn each_mode_trusts_as_it_says() {
     }
 }
 
-/// The library that checks certificates cannot read this one; where nothing is checked, nobody needs it to.
+/// The library that checks certificates cannot read this one; where nothing is checked, no one needs it to.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_certificate_of_version_1_will_do_where_nothing_is_verified() {
     let server = Server::encrypted_with_version_1().unwrap();

@@ -102,7 +102,7 @@ async fn finish(store: &PostgresStore, count: u32) {
     }
 }
 
-/// Takes so many over from a holder whose leases have run out.
+/// Takes this many over from a holder whose leases have run out.
 async fn rescue(store: &PostgresStore, count: u32) {
     let mut left = count as usize;
     while left > 0 {

@@ -66,7 +66,7 @@ async fn an_error_of_the_database_is_told_without_what_was_bound() {
     }
 }
 
-/// A prepared statement whose columns have changed is prepared again, and nobody hears of it.
+/// A prepared statement whose columns have changed is prepared again, and no one hears of it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_column_that_changes_its_type_disturbs_no_running_store() {
     let database = Server::shared().unwrap().database().await.unwrap();

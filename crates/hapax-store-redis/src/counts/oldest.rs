@@ -23,7 +23,7 @@ use crate::{packed, reply};
 const END_MAX: i64 = 1_000;
 /// Deliveries whose state is read in one call.
 const CALL_MAX: usize = 100;
-/// Steps of lanes that nobody has finished, which are looked at.
+/// Steps of lanes that no one has finished, which are looked at.
 const STEPS_MAX: i64 = 1_000;
 
 /// The least id of each kind.
@@ -80,7 +80,7 @@ impl Oldest {
         Ok(())
     }
 
-    /// Reads the states of deliveries, the oldest first, until there is one of each.
+    /// Reads the states of deliveries, oldest first, until there is one of each.
     async fn add_first_of(
         &mut self,
         link: &Link,
@@ -113,7 +113,7 @@ impl Oldest {
     }
 }
 
-/// What is due some time, the oldest first, and some of what waits in lanes, the oldest among them.
+/// What is due some time, oldest first, and some of what waits in lanes, the oldest among them.
 async fn waiting(
     link: &Link,
     shard: Shard,

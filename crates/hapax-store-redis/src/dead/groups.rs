@@ -27,7 +27,7 @@ struct Group {
     last: Ended,
 }
 
-/// The groups, the most first.
+/// The groups, largest first.
 pub(crate) async fn dead_groups(link: &Arc<Link>, limit: u32) -> Result<Vec<DeadGroup>, Failure> {
     let mut all: BTreeMap<Name, Group> = BTreeMap::new();
     for of_shard in on_each(link, gather).await? {

@@ -71,7 +71,7 @@ impl Kept {
     }
 }
 
-/// What keeps a job that nobody drives. Greater numbers are newer.
+/// What keeps a job that no one drives. Greater numbers are newer.
 pub(crate) fn keep(record: JobRecord, number: u64) -> Result<Change, Failure> {
     let created = Command::new("ZADD", CREATED).arg("NX").number(number);
     let mut change = Change::default();
@@ -80,7 +80,7 @@ pub(crate) fn keep(record: JobRecord, number: u64) -> Result<Change, Failure> {
     Ok(change)
 }
 
-/// Changes a job, if `decide` says so, and if nobody was faster; the job as it is then.
+/// Changes a job, if `decide` says so, and if no one was faster; the job as it is then.
 pub(super) async fn change(
     link: &Link,
     id: ReplayJobId,

@@ -87,7 +87,7 @@ impl Scripts {
 
 impl Open {
     /// Whether the server still answers on it. The driver does not say when a connection has ended; a call would find
-    /// out, and then nobody would know whether it ran.
+    /// out, and then no one would know whether it ran.
     async fn is_alive(&self, deadline: Instant) -> bool {
         let (mut connection, ping) = (self.connection.clone(), redis::cmd("PING"));
         matches!(
@@ -261,13 +261,13 @@ impl Lent {
         failure
     }
 
-    /// A connection that does not answer is not used again: what it says later belongs to nobody.
+    /// A connection that does not answer is not used again: what it says later belongs to no one.
     fn silent(&self) -> Failure {
         self.discard();
         Failure::Unknown(Cause::Silent)
     }
 
-    /// Nobody waits for it: whoever is making the next connection keeps the slot for as long as that takes.
+    /// No one waits for it: whoever is making the next connection keeps the slot for as long as that takes.
     fn discard(&self) {
         self.epoch.fetch_add(1, Ordering::SeqCst);
         let number = self.open.number;

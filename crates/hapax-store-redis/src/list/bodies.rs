@@ -1,4 +1,4 @@
-//! Values in bodies: read in groups that fit into memory, at most so many bytes for a page.
+//! Values in bodies: read in groups that fit into memory, at most this many bytes for a page.
 
 use std::collections::HashSet;
 

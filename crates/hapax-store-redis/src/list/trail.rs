@@ -53,7 +53,7 @@ impl Trail {
         Ok(Self::Along { set, range, order })
     }
 
-    /// The next ids: about so many, and all that share an order with one of them; none at the end.
+    /// The next ids: about this many, and all that share an order with one of them; none at the end.
     pub(super) async fn next(&mut self, link: &Arc<Link>, count: usize) -> Result<Vec<EventId>, Failure> {
         match self {
             Self::Past(ids) => {
@@ -95,7 +95,7 @@ async fn named_or_few(
     }
 }
 
-/// How many of the first make up whole orders: at most so many, or the first order.
+/// How many of the first make up whole orders: at most this many, or the first order.
 fn whole_orders(ids: &[EventId], count: usize) -> usize {
     let Some(next) = ids.get(count).map(EventId::order) else {
         return ids.len();

@@ -35,7 +35,7 @@ pub(super) struct Reached {
     since: Option<Instant>,
 }
 
-/// Walks through the events of a shard, the oldest first; how far it came, and how many it deleted.
+/// Walks through the events of a shard, oldest first; how far it came, and how many it deleted.
 pub(super) async fn purge(
     link: &Link,
     shard: Shard,
@@ -164,7 +164,7 @@ fn removal(row: &EventRow) -> Result<Removal, Failure> {
     for (to, _, outcome) in row.last_outcomes() {
         leave_list(&mut change, id, to, outcome)?;
         if let Some(lane) = outcome.stay.lane().filter(|_| outcome.holds_lane()) {
-            // A dead head that goes must not leave its lane waiting for nobody.
+            // A dead head that goes must not leave its lane waiting for no one.
             let step = Step::leave(id, to, &lane.key, outcome.ticket);
             change.then(step.note(outcome.finished_at()));
             steps.push(step);
@@ -178,7 +178,7 @@ pub(crate) fn conflict_key(id: EventId, hash: &[u8]) -> Vec<u8> {
     [b"C", &id.as_bytes()[..], hash].concat()
 }
 
-/// How many were deleted: somebody may have replayed one meanwhile.
+/// How many were deleted: someone may have replayed one meanwhile.
 async fn remove(link: &Link, shard: Shard, leaving: Vec<Removal>) -> Result<u64, Failure> {
     let (changes, steps): (Vec<Change>, Vec<Vec<Step>>) = leaving
         .into_iter()

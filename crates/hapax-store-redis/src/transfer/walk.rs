@@ -46,7 +46,7 @@ impl Walk {
         }
     }
 
-    /// The next identities by key: at least so many, if there are; none at the end.
+    /// The next identities by key: at least this many, if there are; none at the end.
     pub(super) async fn next(&mut self, link: &Arc<Link>, count: usize) -> Result<Vec<Line>, Failure> {
         let mut lines = Vec::new();
         while lines.len() < count && self.next < BUCKETS {
@@ -68,7 +68,7 @@ impl Walk {
     }
 }
 
-/// The first hashes of a run that have so many entries together, or all of it.
+/// The first hashes of a run that have this many entries together, or all of it.
 fn choose(run: &Range<usize>, sizes: &[Vec<u64>], count: usize) -> Range<usize> {
     let mut entries = 0;
     for bucket in run.clone() {

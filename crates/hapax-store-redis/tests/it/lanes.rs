@@ -123,7 +123,7 @@ fn arrive(moving: SlotMove<'_>) {
     moving.finish().unwrap();
 }
 
-/// A step is left to whoever began it for some seconds: makes each older than that.
+/// A step is left to anyone who began it for some seconds: makes each older than that.
 fn forget_how_young_steps_are(cluster: &Cluster, prefix: &str) {
     for (master, steps) in keys_of_cluster(cluster, prefix, "j") {
         let node = &cluster.nodes()[master];

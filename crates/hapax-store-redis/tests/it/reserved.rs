@@ -40,7 +40,7 @@ async fn no_search_and_no_upkeep_takes_the_place_of_an_event() {
         let (store, event) = (Arc::clone(&store), event.clone());
         tokio::spawn(async move { accept_new(&store, &event).await })
     };
-    // Long enough to take a place or to be refused: nobody gives one up before the server goes on.
+    // Long enough to take a place or to be refused: no one gives one up before the server goes on.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }

@@ -10,7 +10,7 @@ use crate::rows::{error_at, event_id_of, time_at};
 /// Groups in one answer at most.
 const GROUPS_MAX: u32 = 1_000;
 
-/// The groups, the most first.
+/// The groups, largest first.
 pub(crate) fn dead_groups(desk: &mut ReadDesk, limit: u32) -> Result<Vec<DeadGroup>, Failure> {
     let mut select = desk.connection.prepare_cached(
         "SELECT destination, error, count, first_at, last_at, last_no

@@ -68,7 +68,7 @@ pub(super) fn remove(desk: &mut Desk<'_>, seq: i64) -> Result<bool, Failure> {
         .prepare_cached("DELETE FROM earlier WHERE key = ?1 AND id = ?2")?
         .execute((key.as_bytes(), id.as_bytes()))?;
     desk.state.tallies.add(tallies::EVENTS, -1);
-    // A dead head that goes must not leave its lane waiting for nobody.
+    // A dead head that goes must not leave its lane waiting for no one.
     for (destination, lane) in held {
         lanes::promote(desk, destination, &lane)?;
     }

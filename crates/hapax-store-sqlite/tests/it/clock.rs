@@ -81,7 +81,7 @@ async fn what_waited_while_the_wall_clock_was_ahead_is_due_after_it_was_put_righ
     while let Some(leased) = lease(&store, "sink", Candidates::Fresh).await {
         names.push(leased.event.identity.event_id.clone());
     }
-    assert_eq!(names, ["first", "second", "new"], "the oldest first");
+    assert_eq!(names, ["first", "second", "new"], "oldest first");
     assert!(lease(&store, "other", Candidates::Suspect).await.is_some());
     let head = lease(&store, "lanes", Candidates::Fresh).await.unwrap();
     assert_eq!(head.event.identity.event_id, "head");
@@ -134,7 +134,7 @@ async fn what_waited_while_the_wall_clock_was_behind_is_due_after_it_was_put_rig
     while let Some(leased) = lease(&store, "sink", Candidates::Fresh).await {
         names.push(leased.event.identity.event_id.clone());
     }
-    assert_eq!(names, ["first", "tried", "new"], "the oldest first");
+    assert_eq!(names, ["first", "tried", "new"], "oldest first");
 }
 
 #[tokio::test]

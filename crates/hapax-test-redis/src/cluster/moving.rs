@@ -31,7 +31,7 @@ impl<'a> SlotMove<'a> {
         Ok(moving)
     }
 
-    /// Moves at most so many keys; how many it were. None: all have been moved.
+    /// Moves at most this many keys; how many it were. None: all have been moved.
     pub fn step(&self, keys_max: usize) -> Result<usize, ServerError> {
         let slot = self.slot.to_string();
         let keys = self
@@ -52,7 +52,7 @@ impl<'a> SlotMove<'a> {
     /// The slot is the other master's from now on, and all servers know.
     pub fn finish(self) -> Result<(), ServerError> {
         let target = id(self.to)?;
-        // First the new master, then the old one: in between both would take the slot for their own, and not for nobody's.
+        // First the new master, then the old one: in between both would take the slot for their own, and not for no one's.
         self.set(self.to, "NODE", &target)?;
         self.set(self.from, "NODE", &target)?;
         let (slot, port) = (self.slot, self.to.port());

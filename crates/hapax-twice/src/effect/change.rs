@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::moment;
 
-/// What the snapshot showed at one time: each line, and how often it stands there. The order says nothing, because a
+/// What the snapshot showed at the same time: each line, and how often it stands there. The order says nothing, because a
 /// query without `order by` has none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct State {

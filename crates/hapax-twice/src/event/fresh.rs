@@ -1,4 +1,4 @@
-//! Ids that nobody has used before, in the form of the one they stand for.
+//! Ids that no one has used before, in the form of the one they stand for.
 
 use hapax_verify::identity::Place;
 

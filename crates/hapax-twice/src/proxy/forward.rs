@@ -13,7 +13,7 @@ use crate::client::{ANSWER_LIMIT, Failure};
 
 const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Headers that belong to a connection and not to what is sent over it; lengths and the host are written anew.
+/// Headers that belong to a connection and not to what is sent over it; lengths and the host are written again.
 const NOT_PASSED_ON: [http::HeaderName; 7] = [
     CONNECTION,
     CONTENT_LENGTH,

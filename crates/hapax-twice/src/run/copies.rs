@@ -50,7 +50,7 @@ impl Runner {
         Ok(None)
     }
 
-    /// A copy after so many other events.
+    /// A copy after this many other events.
     pub(super) async fn late(
         &mut self,
         subject: &Subject,

@@ -35,7 +35,7 @@ fn small_changes(body: &[u8]) -> Vec<(BodyChange, Vec<u8>)> {
     originals
 }
 
-/// What the body may have been before it was read and written anew.
+/// What the body may have been before it was read and written again.
 fn rewritten(body: &[u8]) -> impl Iterator<Item = (BodyChange, Vec<u8>)> {
     let json = json::rewritings(body).map(|text| (BodyChange::JsonRewritten, text));
     let form = form_rewritings(body).into_iter();

@@ -1,7 +1,7 @@
 //! JSON as others write it: the same values with other spacing, order and escapes.
 //!
 //! Numbers and the order of keys are kept as they stand, unless the keys are sorted; that is why the text is laid out
-//! anew piece by piece and not printed from its values.
+//! again piece by piece and not printed from its values.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ enum Layout {
     Compact,
     /// `{"a": 1, "b": 2}`: Python.
     Spaced,
-    /// A line for each entry, indented by so many blanks.
+    /// A line for each entry, indented by this many blanks.
     Lines(usize),
 }
 

@@ -69,9 +69,9 @@ pub enum BodyChange {
     LineEndsLengthened,
     /// A byte order mark was added.
     MarkAdded,
-    /// JSON was read and written anew.
+    /// JSON was read and written again.
     JsonRewritten,
-    /// A form was read and written anew.
+    /// A form was read and written again.
     FormRewritten,
 }
 
@@ -131,9 +131,9 @@ impl std::fmt::Display for BodyChange {
             BodyChange::LineEndsLengthened => "its line ends were LF and are CR LF now",
             BodyChange::MarkAdded => "it begins with a byte order mark that the sender did not send",
             BodyChange::JsonRewritten => {
-                "its JSON was read and written anew, so that spacing, order or escapes differ"
+                "its JSON was read and written again, so that spacing, order or escapes differ"
             }
-            BodyChange::FormRewritten => "its form was read and written anew, so that escapes differ",
+            BodyChange::FormRewritten => "its form was read and written again, so that escapes differ",
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Mistakes about secrets: somebody else's, an older one, one with blanks around it, or one that is read in another way.
+//! Mistakes about secrets: someone else's, an older one, one with blanks around it, or one that is read in another way.
 
 use super::{Holder, Mistake, Suspect};
 use crate::limits::DIAGNOSIS_SECRETS_MAX;

@@ -1,6 +1,6 @@
 //! `multipart/form-data` (RFC 7578): the parts of a body, borrowed from it.
 //!
-//! The reader is strict and bounded: lines end with CR LF, a form has so many parts and a part so long headers, and what
+//! The reader is strict and bounded: lines end with CR LF, a form has this many parts and a part this long headers, and what
 //! is cut off or out of form ends the form there.
 
 use crate::limits::{FORM_FIELDS_MAX, PART_HEADER_BYTES_MAX};
@@ -134,7 +134,7 @@ impl Delimiter {
 struct Parameters<'a>(&'a [u8]);
 
 impl<'a> Parameters<'a> {
-    /// The first of this name: a second one may be a stranger's text, such as a file's name, that nobody escaped.
+    /// The first with this name: a second one may be a stranger's text, such as a file's name, that no one escaped.
     fn named(&self, wanted: &str) -> Option<&'a [u8]> {
         self.clone()
             .find(|(name, _)| name.eq_ignore_ascii_case(wanted.as_bytes()))

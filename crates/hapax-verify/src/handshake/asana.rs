@@ -1,6 +1,6 @@
 //! Asana hands over the secret that it will sign with, in the first request of a new webhook.
 //!
-//! Anybody could send such a request; see [`Verdict::Registration`].
+//! Anyone could send such a request; see [`Verdict::Registration`].
 
 use super::{Answered, refused};
 use crate::limits::HANDED_OVER_SECRET_BYTES_MAX;

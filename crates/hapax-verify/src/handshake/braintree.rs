@@ -11,7 +11,7 @@ use crate::verdict::HandshakeAnswer;
 /// How long Braintree's challenges are.
 const CHALLENGE_BYTES: std::ops::RangeInclusive<usize> = 20..=32;
 
-/// Whether a text has the form of Braintree's challenges. Nothing else is signed for whoever asks, and nothing of this
+/// Whether a text has the form of Braintree's challenges. Nothing else is signed for anyone who asks, and nothing of this
 /// form is taken for a delivery: both are signed with the same key.
 pub(crate) fn is_challenge(text: &str) -> bool {
     let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');

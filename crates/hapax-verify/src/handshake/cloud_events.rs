@@ -23,7 +23,7 @@ pub(super) fn answer(request: &Request<'_>, options: &Options) -> Answered {
     ))
 }
 
-/// Grants what is asked for, to whoever asks.
+/// Grants what is asked for, to anyone who asks.
 pub(super) fn grant(request: &Request<'_>) -> Answered {
     let origin = header_text(request, ORIGIN)?;
     if origin.is_empty() || origin.len() > HANDSHAKE_ECHO_BYTES_MAX {

@@ -1,4 +1,4 @@
-//! Dropbox's `challenge`: nobody can verify it, and it is merely echoed.
+//! Dropbox's `challenge`: no one can verify it, and it is merely echoed.
 
 use super::{Answered, echo};
 use crate::Request;

@@ -1,4 +1,4 @@
-//! Twitch's `webhook_callback_verification`. A revocation is an ordinary event: somebody has to learn of it.
+//! Twitch's `webhook_callback_verification`. A revocation is an ordinary event: someone has to learn of it.
 
 use serde::Deserialize;
 

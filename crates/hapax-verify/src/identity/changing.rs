@@ -12,7 +12,7 @@ use super::Pointer;
 pub enum Changing {
     /// The value at this pointer into the event's own JSON body: `/attempt`.
     Json(Pointer),
-    /// The values of this name in a form body: `form:token`.
+    /// The values with this name in a form body: `form:token`.
     Form(String),
 }
 

@@ -24,11 +24,11 @@ pub struct Field {
 pub enum Place {
     /// The header of this lower-case name.
     Header(String),
-    /// The value of this name in the query.
+    /// The value with this name in the query.
     Query(String),
     /// The value inside the event's own JSON body: of a split request the item's.
     Body(Pointer),
-    /// The first value of this name in a form body, or in the query of a GET. What follows a `#` is a JSON pointer into that value, for senders
+    /// The first value with this name in a form body, or in the query of a GET. What follows a `#` is a JSON pointer into that value, for senders
     /// that put JSON into a form: `form:payload#/trigger_id`.
     Form(String),
     /// The SHA-256 of the event's own body, in hexadecimal; in an id, of what is left of it without the values that
@@ -64,7 +64,7 @@ pub struct FieldList {
 
 /// Which part of a request a place is in.
 pub(crate) enum Origin<'a> {
-    /// The header of this name.
+    /// The header with this name.
     Header(&'a str),
     /// The URL.
     Url,

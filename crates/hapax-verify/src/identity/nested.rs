@@ -1,7 +1,7 @@
 //! Taking a request apart whose events lie in arrays inside arrays.
 //!
 //! Each event is delivered as the request would be if it carried that event alone: the bytes of the body without its
-//! neighbours, so that a handler that was written for such requests keeps working. What holds further events is no event
+//! neighbours, so that a handler that was written for such requests keeps working. What holds further events is not an event
 //! itself; what could hold some and does not is one, so that nothing is lost.
 
 mod tree;

@@ -396,7 +396,7 @@ fn look<'a>(place: &'a CompiledPlace, subject: &Subject<'a, '_>) -> Found<'a> {
         CompiledPlace::Query(name) => owned(query_value(subject.request.query, name)),
         CompiledPlace::Own(slot) => scalar(&subject.own, *slot),
         CompiledPlace::Root(slot) => scalar(subject.root, *slot),
-        // A body that is no form has no such value, and the next place is looked at.
+        // A body that is not a form has no such value, and the next place is looked at.
         CompiledPlace::Form(name) => owned(Form::new(subject.request.headers, subject.body).value(name)),
         CompiledPlace::BodySha256 => owned(Some(hex::encode(subject.content().hash))),
         CompiledPlace::RequestSha256 => owned(Some(text::sha256_hex(subject.request.body))),

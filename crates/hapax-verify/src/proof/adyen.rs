@@ -1,7 +1,7 @@
 //! Adyen: payment notifications carry a keyed hash over eight fields in each item; platform webhooks carry one over the
 //! body in a header.
 //!
-//! The eight fields are joined without escaping. What no honest item has a `:` in must not have one, so that nobody can
+//! The eight fields are joined without escaping. What no honest item has a `:` in must not have one, so that no one can
 //! move a part of one field into its neighbour and so give an old item a new id.
 
 use aws_lc_rs::hmac::HMAC_SHA256;
@@ -41,7 +41,7 @@ struct Wrapper<'a> {
     item: &'a RawValue,
 }
 
-/// What is signed of an item. A field that occurs twice is an error, so that nobody else reads another value of it.
+/// What is signed of an item. A field that occurs twice is an error, so that no one else reads another value of it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Item<'a> {

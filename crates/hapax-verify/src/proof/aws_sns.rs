@@ -163,7 +163,7 @@ impl AwsSnsProof {
 impl Prove for AwsSnsProof {
     fn prove(&self, request: &Request<'_>, trace: &mut Trace<'_>) -> Result<Proven, Stop> {
         let message = trace.step("message", self.read(request.body), |_| "it is JSON".to_owned())?;
-        // Before the signature: nobody has a certificate fetched without the name of a topic that is configured here.
+        // Before the signature: no one has a certificate fetched without the name of a topic that is configured here.
         trace.step("topic", self.check_topic(&message), |()| {
             "it is allowed".to_owned()
         })?;

@@ -163,7 +163,7 @@ fn facts(payload: &str) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// The text of the first element of this name that has nothing but text.
+/// The text of the first element with this name that has nothing but text.
 fn element<'a>(xml: &'a str, name: &str) -> Option<&'a str> {
     let (opening, closing) = (format!("<{name}"), format!("</{name}>"));
     let mut rest = xml;

@@ -1,6 +1,6 @@
 //! Contentful: a keyed hash over the request in a canonical form, with the headers that a header of its own lists.
 //!
-//! The list comes with the request. It must contain the timestamp and itself, or else somebody could drop the timestamp
+//! The list comes with the request. It must contain the timestamp and itself, or else someone could drop the timestamp
 //! from it and choose another.
 
 use std::collections::BTreeMap;
@@ -105,7 +105,7 @@ impl Prove for ContentfulProof {
 
 impl Sign for ContentfulProof {
     fn sign(&self, delivery: &mut Delivery) {
-        // What was signed before is signed anew: a list with itself twice, or with a signature, is refused by the official
+        // What was signed before is signed again: a list with itself twice, or with a signature, is refused by the official
         // library.
         let is_proof = |name: &str| {
             [SIGNATURE, SIGNED_HEADERS]

@@ -1,6 +1,6 @@
 //! HubSpot, version 3: a keyed hash over method, URL, body and a timestamp in milliseconds.
 //!
-//! Versions 1 and 2 hash the secret and the rest without a key, which lets whoever has seen one request extend it; they
+//! Versions 1 and 2 hash the secret and the rest without a key, which lets anyone who has seen one request extend it; they
 //! are not looked at.
 
 use aws_lc_rs::hmac::HMAC_SHA256;

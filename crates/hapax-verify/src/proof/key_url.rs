@@ -1,4 +1,4 @@
-//! URLs that a request names for a key, checked before anybody calls them.
+//! URLs that a request names for a key, checked before anyone calls them.
 //!
 //! Whoever sends a request chooses such a URL. Only one plain form passes: `https`, a host name in lower case, no user, no
 //! port, a path of ordinary characters and nothing after it. What a lenient parser might read otherwise is refused.

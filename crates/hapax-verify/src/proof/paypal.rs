@@ -1,7 +1,7 @@
 //! PayPal: an RSA signature over the transmission's id and time, the webhook's id and the CRC-32 of the body, by a key
 //! whose certificate a header names.
 //!
-//! A checksum is no hash: whoever holds one signed delivery can make another body with the same checksum. So nothing in
+//! A checksum is not a hash: whoever holds one signed delivery can make another body with the same checksum. So nothing in
 //! the body counts as signed here, a transmission is accepted only for as long as PayPal repeats it, and the caller is
 //! told its id to remember the body by.
 

@@ -100,7 +100,7 @@ impl PlaidProof {
         }
         if let Some(bytes) = request.keys.get(key_id) {
             let key = read_jwk(&bytes).filter(|key| key.kid.as_deref().is_none_or(|kid| kid == key_id));
-            let key = key.ok_or_else(|| refused("what was fetched for its id is no key on P-256"))?;
+            let key = key.ok_or_else(|| refused("what was fetched for its id is not a key on P-256"))?;
             return Ok((None, key));
         }
         match &self.account {
@@ -121,7 +121,7 @@ impl PlaidProof {
         if key.expired_at.is_some_and(|at| at <= request.received_at) {
             return Err(refused("it has expired").into());
         }
-        let point = key.point().ok_or_else(|| refused("it is no key on P-256"))?;
+        let point = key.point().ok_or_else(|| refused("it is not a key on P-256"))?;
         let public = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point);
         let mismatch = |_| invalid(HEADER, SignatureProblem::Mismatch);
         public
@@ -178,7 +178,7 @@ fn key_id<'t>(token: &'t Compact<'_>) -> Result<&'t str, Rejection> {
     id.ok_or_else(|| refused(NOT_PLAIDS))
 }
 
-/// Whether Plaid can have a key of this id: its ids are UUIDs.
+/// Whether Plaid can have a key with this id: its ids are UUIDs.
 fn is_plaids(key_id: &str) -> bool {
     let lengths = key_id.split('-').map(str::len);
     lengths.eq([8, 4, 4, 4, 12]) && key_id.split('-').all(is_hex)

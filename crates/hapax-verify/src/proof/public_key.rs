@@ -89,7 +89,7 @@ pub(super) fn fetched_certificate(
     let text = std::str::from_utf8(pem).ok();
     let certificate = text
         .and_then(Certificate::from_pem)
-        .ok_or_else(|| refused("what is at its URL is no certificate"))?;
+        .ok_or_else(|| refused("what is at its URL is not a certificate"))?;
     if !certificate.is_valid_at(now) {
         return Err(refused("its certificate is not valid at this time"));
     }

@@ -220,7 +220,7 @@ struct SchemeSigner {
 }
 
 impl SchemeSigner {
-    /// A sender that puts the time into the body writes it anew for each attempt. A body without it stays as it is.
+    /// A sender that puts the time into the body writes it again for each attempt. A body without it stays as it is.
     fn stamp(&self, delivery: &mut Delivery) -> Option<()> {
         let (pointer, time) = self.signer.time_in_body(delivery.timestamp)?;
         let mut pointers = Pointers::default();

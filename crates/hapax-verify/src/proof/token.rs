@@ -47,7 +47,7 @@ pub enum TokenPlace {
     Bearer,
     /// `Authorization: Basic …`; the secret is `user:password`.
     Basic,
-    /// The value of this name in the query.
+    /// The value with this name in the query.
     Query(String),
 }
 

@@ -1,6 +1,6 @@
 //! Twilio: a keyed hash over the URL as it was called and, of a form, every name and value in a fixed order.
 //!
-//! A body that is no form is covered by its hash, which stands in the URL; a callback by GET has everything in the URL.
+//! A body that is not a form is covered by its hash, which stands in the URL; a callback by GET has everything in the URL.
 
 mod borders;
 
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(text_of(&fields), "A+a9b1b2");
     }
 
-    /// A signature over a URL alone must not cover whatever body somebody puts behind it.
+    /// A signature over a URL alone must not cover whatever body someone puts behind it.
     #[test]
     fn a_body_that_is_no_form_needs_its_hash_in_the_url() {
         let proof = TwilioProof::new(&["s"]).unwrap();

@@ -25,7 +25,7 @@ pub(crate) struct Seed {
     pub(crate) draft: Draft,
     pub(crate) verifier: Verifier,
     pub(crate) secrets: Vec<String>,
-    /// Whether nobody can change the body under a genuine signature.
+    /// Whether no one can change the body under a genuine signature.
     pub(crate) signs_body: bool,
     /// The keys that were fetched for it.
     pub(crate) keys: BTreeMap<String, Vec<u8>>,
@@ -59,7 +59,7 @@ impl Willing {
         }
     }
 
-    /// The draft, signed anew.
+    /// The draft, signed again.
     pub(crate) fn sign(&self, draft: &Draft) -> Delivery {
         let header = |(name, value): &(String, Vec<u8>)| {
             let value = std::str::from_utf8(value).ok()?;

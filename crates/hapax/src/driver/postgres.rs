@@ -31,7 +31,7 @@ pub(crate) const EXTEND: &str = "
     WHERE scope = $1 AND event_id = $2 AND consumer = $3 AND generation = $4
       AND expires_at < now() + make_interval(secs => $5)";
 
-/// Rows that somebody holds, because a replay extends them, are left alone.
+/// Rows that someone holds, because a replay extends them, are left alone.
 pub(crate) const PURGE: &str = "
     DELETE FROM hapax_inbox WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM hapax_inbox WHERE expires_at < now() LIMIT $1 FOR UPDATE SKIP LOCKED))";
@@ -101,7 +101,7 @@ pub(crate) async fn claim<S: Session>(session: &mut S, mark: &Mark) -> Result<Cl
             }
             return Ok(mark.against(stored.as_deref()));
         }
-        // The row was purged between the two statements: it may be claimed anew.
+        // The row was purged between the two statements: it may be claimed again.
     }
     Err(vanished())
 }

@@ -66,7 +66,7 @@ pub(crate) fn claim(transaction: &Connection, mark: &Mark) -> Result<Claim, Data
     if statement.execute(values).map_err(error)? == 1 {
         return Ok(Claim::First);
     }
-    // Nobody else writes meanwhile: the row that was in the way is there.
+    // No one else writes meanwhile: the row that was in the way is there.
     let stored: Option<Option<Vec<u8>>> = transaction
         .query_row(LOOK_UP, key, |row| row.get(0))
         .optional()

@@ -94,7 +94,7 @@ impl Begin for &PgPool {
 
     /// In a task of its own: sqlx 0.9.0 gives a connection back to its pool inside an open transaction when
     /// the future is dropped during BEGIN, and a sender that hangs up drops futures. The task goes on to the
-    /// end of BEGIN, and what nobody takes is rolled back.
+    /// end of BEGIN, and what no one takes is rolled back.
     async fn begin(self) -> Result<Self::Transaction, DatabaseError> {
         let pool = self.clone();
         match tokio::spawn(async move { pool.begin_with(BEGIN).await }).await {

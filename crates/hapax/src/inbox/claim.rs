@@ -9,7 +9,7 @@ use crate::event::{Arrival, Event};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "only the first may be applied"]
 pub enum Claim {
-    /// Nobody had claimed it: it is this transaction's to apply.
+    /// No one had claimed it: it is this transaction's to apply.
     First,
     /// It was applied before.
     Again,

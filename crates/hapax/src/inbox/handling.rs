@@ -16,7 +16,7 @@ use crate::outbox::{Origin, Staged};
 /// | `TokioPostgres` | `tokio_postgres::Transaction` | `tx.execute(…)` |
 /// | `Rusqlite` | `rusqlite::Transaction` | `tx.execute(…)` |
 ///
-/// Do not COMMIT or ROLLBACK in it, and call nobody over the network: stage the call with
+/// Do not COMMIT or ROLLBACK in it, and call no one over the network: stage the call with
 /// [`crate::outbox::stage`], which numbers the calls of a run, so that a run after a rollback stages the same
 /// keys again.
 #[derive(Debug)]

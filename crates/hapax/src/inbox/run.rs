@@ -43,7 +43,7 @@ impl Inbox {
     /// match outcome {
     ///     Outcome::Processed(()) | Outcome::Duplicate => {} // 200
     ///     Outcome::InFlight => {}                           // 503, come again
-    ///     Outcome::Conflict => {}                           // 200, and somebody should look
+    ///     Outcome::Conflict => {}                           // 200, and someone should look
     /// }
     /// # Ok(())
     /// # }

@@ -13,7 +13,7 @@ impl Inbox {
     /// `tokio::task::spawn_blocking`.
     ///
     /// The transaction begins `IMMEDIATE`: one writer at a time, so a copy waits until the first is done, for
-    /// as long as the connection's busy time-out allows (5 s by default), and is [`Outcome::InFlight`] then.
+    /// as long as the connection's busy timeout allows (5 s by default), and is [`Outcome::InFlight`] then.
     ///
     /// ```
     /// use hapax::{Event, Inbox, Outcome};

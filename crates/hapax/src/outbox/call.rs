@@ -28,7 +28,7 @@ impl Call {
         Self::new(Kind::Http, url.into())
     }
 
-    /// A delivery to the destination of this name in `hapax.toml`, with its retries, limits and signature.
+    /// A delivery to the destination with this name in `hapax.toml`, with its retries, limits and signature.
     pub fn destination(name: impl Into<String>) -> Self {
         Self::new(Kind::Destination, name.into())
     }

@@ -23,7 +23,7 @@ use crate::outbox::{Origin, Staged};
 #[derive(Debug)]
 pub struct Tx(OwnedMappedMutexGuard<Option<Work>, Work>);
 
-/// What is under way.
+/// What is in progress.
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) transaction: SqlxTransaction<'static, Postgres>,
@@ -40,7 +40,7 @@ impl Slot {
         Self(Arc::new(Mutex::new(Some(work))))
     }
 
-    /// The transaction, unless somebody still holds it.
+    /// The transaction, unless someone still holds it.
     pub(super) fn take(&self) -> Option<SqlxTransaction<'static, Postgres>> {
         let work = self.0.try_lock().ok()?.take()?;
         Some(work.transaction)

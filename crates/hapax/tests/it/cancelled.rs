@@ -72,7 +72,7 @@ async fn transaction(pool: &PgPool) -> String {
     id.fetch_one(pool).await.unwrap()
 }
 
-/// Polls at most so many times, then drops.
+/// Polls at most this many times, then drops.
 async fn drop_after<F: Future>(polls: usize, future: F) {
     let mut future = pin!(future);
     let mut polled = 0;

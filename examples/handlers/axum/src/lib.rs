@@ -46,7 +46,7 @@ impl FromStr for Version {
     }
 }
 
-/// The handler at `/webhooks`, with its data in this file and a bank that takes so long to answer.
+/// The handler at `/webhooks`, with its data in this file and a bank that takes this long to answer.
 pub fn router(version: Version, file: &Path, secret: &str, bank_takes: Duration) -> anyhow::Result<Router> {
     let shop = Shop::open(file, secret, bank_takes)?;
     Ok(Router::new()

@@ -9,7 +9,7 @@ use hapax_verify::{Options, Request, Verdict, Verifier, catalogue};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use serde::Deserialize;
 
-/// How long a statement waits while somebody else writes.
+/// How long a statement waits while someone else writes.
 const BUSY_LIMIT: Duration = Duration::from_secs(10);
 
 const SCHEMA: &str = "

@@ -13,7 +13,7 @@ use crate::sender::{Sender, checkout};
 const EVENTS: u32 = 2000;
 /// Copies of an event: 1 to this many.
 const COPIES_MAX: u32 = 5;
-/// Events under way at once.
+/// Events in progress at once.
 const CONCURRENT: usize = 24;
 
 #[tokio::test(flavor = "multi_thread")]

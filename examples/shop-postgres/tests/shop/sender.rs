@@ -35,7 +35,7 @@ impl Sender {
         }
     }
 
-    /// One delivery; status and body, or `None` if nobody answered.
+    /// One delivery; status and body, or `None` if no one answered.
     pub(crate) async fn deliver(&self, event: &str) -> Option<(u16, String)> {
         let url = format!("http://{}/webhooks/stripe", *self.shop.borrow());
         let signer = Signer::new(catalogue::get("stripe").unwrap().proof.scheme().unwrap(), SECRET).unwrap();

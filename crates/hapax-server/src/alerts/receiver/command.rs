@@ -27,7 +27,7 @@ pub(super) async fn run(argv: &[String], env: &CommandEnv, message: &Message, li
     let document = message.document().to_string();
     match command::call(program, document.as_bytes(), limit).await.reply {
         Reply::Done => Tried::Delivered,
-        // What was killed may have told somebody before.
+        // What was killed may have told someone before.
         Reply::Failed {
             class: ErrorClass::Timeout,
             message,

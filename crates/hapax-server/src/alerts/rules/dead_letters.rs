@@ -1,4 +1,4 @@
-//! Deliveries were given up, and nobody has replayed or discarded them.
+//! Deliveries were given up, and no one has replayed or discarded them.
 
 use hapax_core::DeliveryState;
 

@@ -1,5 +1,5 @@
 //! A destination's oldest unfinished delivery waits too long, whatever it waits for: a pause, a place in its lane, the
-//! next attempt. What is left out of such an alert is what nobody is told of.
+//! next attempt. What is left out of such an alert is what no one is told of.
 
 use super::super::facts::Facts;
 use super::{Judgement, of_answer};

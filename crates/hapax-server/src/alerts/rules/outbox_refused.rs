@@ -1,4 +1,4 @@
-//! Rows of an outbox were refused, and nobody has corrected or deleted them.
+//! Rows of an outbox were refused, and no one has corrected or deleted them.
 
 use super::super::facts::Facts;
 use super::{Judgement, of_outboxes};

@@ -1,4 +1,4 @@
-//! Requests did not prove who sent them: a secret that was rotated on one side alone, or somebody who tries.
+//! Requests did not prove who sent them: a secret that was rotated on one side alone, or someone who tries.
 
 use super::super::facts::Facts;
 use super::{Judgement, of_ten_minutes};

@@ -113,7 +113,7 @@ impl Folder {
                 )
             })?;
         tighten(path, 0o700)?;
-        // Secrets do not belong into anybody's repository.
+        // Secrets do not belong into anyone's repository.
         write(&path.join(".gitignore"), "*\n")?;
         let file = path.join(SECRETS_FILE);
         let mut secrets = read(&file)?;

@@ -10,7 +10,7 @@ use crate::config::StoreUrl;
 
 /// Below this much room the store cannot go on for long.
 const FREE_BYTES_FAIL: u64 = 64 << 20;
-/// Below this much room somebody should look.
+/// Below this much room someone should look.
 const FREE_BYTES_WARN: u64 = 1 << 30;
 /// A write-ahead log beyond this is not being emptied.
 const WAL_BYTES_WARN: u64 = 1 << 30;

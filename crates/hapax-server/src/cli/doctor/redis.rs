@@ -16,7 +16,7 @@ use crate::serve::{Kind, OpenStore};
 const WRITES: usize = 21;
 /// A write slower than this limits how many events a second can be acknowledged.
 const WRITE_WARN: Duration = Duration::from_millis(20);
-/// Above this share of the memory somebody should look.
+/// Above this share of the memory someone should look.
 const USED_WARN_PERCENT: u64 = 75;
 /// Above this share of the memory the next burst may be refused.
 const USED_FAIL_PERCENT: u64 = 95;

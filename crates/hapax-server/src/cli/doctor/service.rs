@@ -9,7 +9,7 @@ use crate::http::admin::ReadyView;
 pub(super) enum Service {
     /// Hapax, and this is what it says of itself.
     Running(ReadyView),
-    /// Nobody.
+    /// No one.
     Absent,
     /// Something, but not Hapax; or nothing understandable.
     Strange(String),

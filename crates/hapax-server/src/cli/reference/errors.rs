@@ -15,7 +15,7 @@ const INGEST: [(&str, u16, &str); 26] = [
     (
         "timestamp_out_of_range",
         401,
-        "The signature is right, but for another time than now.",
+        "The signature is valid, but its timestamp is too old or in the future.",
     ),
     (
         "transmission_reused",
@@ -53,7 +53,7 @@ const INGEST: [(&str, u16, &str); 26] = [
         "The body cannot be read where the id must be inside it.",
     ),
     ("body_incomplete", 400, "The body ended before it was whole."),
-    ("unknown_source", 404, "There is no source of this name."),
+    ("unknown_source", 404, "There is no source with this name."),
     ("not_found", 404, "There is nothing at this path."),
     (
         "method_not_allowed",
@@ -155,7 +155,7 @@ const ADMIN: [(&str, u16, &str); 30] = [
     (
         "no_role",
         403,
-        "The identity provider knows the user, and no claim of theirs gives access.",
+        "The user signed in at the identity provider, but none of their claims gives access to Hapax.",
     ),
     (
         "identity_provider_unavailable",
@@ -176,27 +176,27 @@ const ADMIN: [(&str, u16, &str); 30] = [
     (
         "event_not_found",
         404,
-        "There is no event of this id, or its body is gone.",
+        "There is no event with this id, or its body is gone.",
     ),
     (
         "unknown_destination",
         404,
-        "There is no destination of this name.",
+        "There is no destination with this name.",
     ),
-    ("unknown_receiver", 404, "Nobody of this name is told of alerts."),
-    ("replay_not_found", 404, "There is no replay of this id."),
+    ("unknown_receiver", 404, "No alert receiver has this name."),
+    ("replay_not_found", 404, "There is no replay with this id."),
     (
         "ledger_entry_not_found",
         404,
         "The ledger does not know this event id.",
     ),
-    ("conflict_not_found", 404, "The event has no such variant."),
-    ("view_not_found", 404, "There is no saved view of this name."),
-    ("too_many_views", 409, "As many views are saved as are kept."),
+    ("conflict_not_found", 404, "The event has no conflict with this hash."),
+    ("view_not_found", 404, "There is no saved view with this name."),
+    ("too_many_views", 409, "The limit of saved searches is reached."),
     (
         "outbox_row_not_found",
         404,
-        "There is no such outbox, or it has no refused row of this id.",
+        "There is no such outbox, or it has no refused row with this id.",
     ),
     (
         "outbox_unavailable",
@@ -213,11 +213,11 @@ const ADMIN: [(&str, u16, &str); 30] = [
         409,
         "No delivery of the event fits the mode.",
     ),
-    ("replay_over", 409, "The replay is over, and cannot be cancelled."),
+    ("replay_over", 409, "The replay has finished and cannot be cancelled."),
     (
         "no_registration",
         409,
-        "The sender of the source hands over no secret.",
+        "The provider of this source does not send its secret, so there is nothing to register.",
     ),
     ("store_rejected", 422, "The store refuses this."),
     ("too_many_streams", 503, "Too many live tails at once."),

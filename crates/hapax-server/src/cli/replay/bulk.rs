@@ -68,7 +68,7 @@ fn show_preview(preview: &ReplayPreviewView, globals: &Globals) -> Result<(), Cl
     Ok(())
 }
 
-/// Asks, where somebody is there to answer; a script has said what it wants.
+/// Asks, where someone is there to answer; a script has said what it wants.
 fn confirmed(preview: &ReplayPreviewView, args: &Args) -> Result<bool, CliError> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Ok(true);

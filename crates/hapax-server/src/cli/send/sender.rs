@@ -135,7 +135,7 @@ impl Sender {
     }
 }
 
-/// The source of this name, or else the first one of the provider of this name.
+/// The source with this name, or else the first one of the provider with this name.
 fn source_named<'a>(config: &'a Config, name: &str) -> Option<&'a Source> {
     let of_provider = |source: &&Source| source.provider.is_some_and(|provider| provider.name == name);
     config

@@ -19,12 +19,13 @@ use crate::exit::{CliError, Exit};
 use crate::load::progress::Progress;
 use crate::output;
 
-/// Take everything the store holds into another one.
+/// Migrate everything in the store to another store.
 ///
-/// Ledger, events, unfinished work, outcomes and the audit trail arrive as they are: what was accepted before is a
-/// duplicate there, and what was not done is done there. Stop the service first; the target must be empty. A copy that
-/// was stopped goes on when it is started again, and is not served before it is whole. At the end both stores are read
-/// and compared; ends with 5 if they differ. Each store is read and written with its own encryption keys.
+/// The ledger, events, unfinished deliveries, outcomes and the audit trail are kept: an event that was accepted before
+/// is still a duplicate, and unfinished deliveries continue in the new store. Stop the service first; the target must
+/// be empty. An interrupted migration resumes when you run it again, and the target cannot be served until it is
+/// complete. At the end both stores are read and compared; exits with 5 if they differ. Each store is read and written
+/// with its own encryption keys.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

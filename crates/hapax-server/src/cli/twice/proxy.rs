@@ -12,8 +12,8 @@ use crate::output;
 
 /// Stand in front of a handler while its own tests run, and deliver every POST twice.
 ///
-/// The tests get the first answer. They fail by themselves where a copy had an effect; besides, each POST whose copies
-/// were answered with different statuses is printed. Stop it with Ctrl-C or SIGTERM: it ends with 5 if there was one.
+/// Your tests get the first response, and fail on their own if a duplicate had an effect. The proxy also prints each
+/// POST whose duplicates got different statuses. Stop it with Ctrl-C or SIGTERM; it exits with 5 if there was one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -17,8 +17,8 @@ use crate::output;
 /// before the answer, and comes again), `slow` (a copy while the first is still being worked on), `late:N` (a copy after N
 /// other events), `out-of-order` (an older event after a newer one), `crash:COMMAND` (the command kills and restarts the
 /// handler in the middle of a delivery), `outage:COMMAND` (the command, run with `down`, breaks what the handler needs
-/// during the first attempt, and mends it with `up`), and what must be refused: `unsigned`, `tampered`, `stale`. `standard` is all of
-/// them but those with a command. Ends with 5 if a plan finds a fault.
+/// during the first attempt, and fixes it with `up`), and what must be refused: `unsigned`, `tampered`, `stale`. `standard` is all of
+/// them but those with a command. Exits with 5 if a plan finds a fault.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -78,7 +78,7 @@ fn read(path: &Path) -> Result<File, CliError> {
     }
     let text = std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
     serde_json::from_slice(&text)
-        .map_err(|error| CliError::usage(format!("{} is no file of vectors: {error}", path.display())))
+        .map_err(|error| CliError::usage(format!("{} is not a file of vectors: {error}", path.display())))
 }
 
 fn print(sum: &Sum) -> std::io::Result<()> {

@@ -5,7 +5,7 @@ use super::{DURATION, Table, key};
 /// `[server.limits]`.
 pub static LIMITS: Table = Table {
     header: "[server.limits]",
-    help: "What a stranger may use up at `listen` before anything is proven. A peer is an IPv4 address or an IPv6 /64. \
+    help: "Limits at `listen` for requests that are not verified yet. A peer is an IPv4 address or an IPv6 /64. \
            `docs/guides/limits.md` says when to change what. A change needs a restart.",
     keys: &[
         key(
@@ -48,7 +48,7 @@ pub static LIMITS: Table = Table {
             "unproven_bytes",
             "size",
             "`128MiB`",
-            "Bytes of bodies in memory that nobody has proven yet, 1MiB to 64GiB; a body that does not fit is answered 503. Half of it belongs to the sources, an equal part to each that no other can take. The first 8 KiB of each body do not count.",
+            "Memory for request bodies that are not verified yet, 1MiB to 64GiB; a body that does not fit is answered 503. Half is reserved for the sources in equal shares. The first 8 KiB of each body do not count.",
         ),
         key(
             "unproven_bytes_per_peer",

@@ -47,7 +47,7 @@ pub static OIDC: Table = Table {
         ),
         key(
             "scopes",
-            "list of texts",
+            "list of strings",
             "`[\"profile\", \"email\"]`",
             "What to ask the provider for beside `openid`; many have the groups of a user under a scope of their own.",
         ),
@@ -61,7 +61,7 @@ pub static OIDC: Table = Table {
             "roles",
             "table",
             REQUIRED,
-            "Which value of the claim gives which role: `{ \"platform-team\" = \"admin\", \"staff\" = \"read\" }`. The highest one counts; whoever has none is not let in.",
+            "Which value of the claim gives which role: `{ \"platform-team\" = \"admin\", \"staff\" = \"read\" }`. The highest role wins; users without one cannot sign in.",
         ),
         key(
             "sources_claim",

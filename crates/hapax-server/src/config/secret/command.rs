@@ -1,7 +1,7 @@
 //! Secrets that a command prints: `exec:vault kv get -field=secret kv/stripe`.
 //!
 //! The command runs without a shell, with a closed stdin, a deadline, and an environment of its own: none of the service's
-//! other secrets is in it. What it writes to stderr is thrown away, since nobody knows what it contains.
+//! other secrets is in it. What it writes to stderr is thrown away, since no one knows what it contains.
 
 use std::io;
 use std::process::Stdio;
@@ -220,7 +220,7 @@ mod tests {
         let child = std::fs::read_to_string(&file).unwrap();
         let began = Instant::now();
         let is_dead = || match std::fs::read_to_string(format!("/proc/{}/stat", child.trim())) {
-            // Nobody may have waited for it.
+            // No one may have waited for it.
             Ok(state) => state.contains(") Z "),
             Err(_) => true,
         };

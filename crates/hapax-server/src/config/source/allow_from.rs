@@ -27,7 +27,7 @@ impl AllowFrom {
     }
 }
 
-/// None where everybody may send.
+/// None where everyone may send.
 pub(super) fn read(section: &mut Section<'_, '_, '_>, provider: Option<&Provider>) -> Option<AllowFrom> {
     let texts = section.texts("allow_from")?;
     let mut networks = Vec::new();

@@ -122,7 +122,7 @@ const fn shape(kind: OptionKind) -> &'static str {
     match kind {
         OptionKind::Text => "a text that is not empty",
         OptionKind::Secret => "a secret (\"env:NAME\", \"file:PATH\", \"exec:COMMAND\" or a literal)",
-        OptionKind::List => "a list of texts",
+        OptionKind::List => "a list of strings",
         OptionKind::Table => "a table of secrets (\"env:NAME\", \"file:PATH\", \"exec:COMMAND\" or literals)",
     }
 }

@@ -117,7 +117,7 @@ fn wrong_types_are_refused_with_what_belongs_there() {
             "hapax.toml:6:1: destinations.b: expected a table, found a whole number",
             "hapax.toml:9:1: destinations.app.url: expected a text in quotes, found a list",
             "hapax.toml:10:1: destinations.app.concurrency: expected a whole number from 1 to 1024, found a text",
-            "hapax.toml:11:1: destinations.app.events: expected a list of texts, found a text",
+            "hapax.toml:11:1: destinations.app.events: expected a list of strings, found a text",
             "hapax.toml:12:1: destinations.app.backoff: expected a table, found true or false",
             "hapax.toml:13:1: destinations.app.timeout: expected a text in quotes, found a date",
         ]

@@ -416,7 +416,7 @@ fn indexed_fields_are_pointers_each_once_and_not_too_many() {
     assert_eq!(
         stripe_with("indexed = [\"data.id\", \"/id\", \"/id\"]"),
         [
-            "hapax.toml:5:12: sources.stripe.indexed.0: `data.id` is no JSON pointer; write it like \"/data/object/id\"",
+            "hapax.toml:5:12: sources.stripe.indexed.0: `data.id` is not a JSON pointer; write it like \"/data/object/id\"",
             "hapax.toml:5:30: sources.stripe.indexed.2: `/id` is listed twice; once is enough",
         ]
     );

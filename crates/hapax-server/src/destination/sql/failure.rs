@@ -56,7 +56,7 @@ impl Failure {
         }
     }
 
-    /// Whether its connection is gone, or in a state that nobody knows.
+    /// Whether its connection is gone, or in a state that no one knows.
     pub(super) const fn loses_the_link(&self) -> bool {
         match self.kind {
             Kind::Connection | Kind::Timeout | Kind::Unprepared => true,

@@ -47,7 +47,7 @@ pub(super) fn tell_all(jobs: impl IntoIterator<Item = Job>, failure: &Failure) {
     }
 }
 
-/// Tells whoever waits; nobody waits any more after a time-out, and the inbox will tell the next attempt.
+/// Tells whoever waits; no one waits any more after a timeout, and the inbox will tell the next attempt.
 pub(super) fn tell(job: Job, answer: Answer) {
     let _ = job.answer.send(answer);
 }

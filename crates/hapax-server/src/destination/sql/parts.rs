@@ -12,7 +12,7 @@ pub(super) struct Part<T> {
     pub(super) patience: Patience,
 }
 
-/// How much of the destination's time-out a statement gets.
+/// How much of the destination's timeout a statement gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Patience {
     /// All of it: the event is alone, and no other waits behind it.
@@ -31,7 +31,7 @@ impl<T> Parts<T> {
         Self(vec![Part { jobs, patience }])
     }
 
-    /// The largest part, without the events that nobody waits for any more. One that is known to fail or to be slow is
+    /// The largest part, without the events that no one waits for any more. One that is known to fail or to be slow is
     /// alone, and comes last.
     pub(super) fn next(&mut self, is_waited_for: impl Fn(&T) -> bool) -> Option<Part<T>> {
         loop {
@@ -87,13 +87,13 @@ impl<T> Parts<T> {
                     self.add(part, Patience::Short);
                 }
             }
-            // A COMMIT that is slow names nobody, and half after half of it would use up everybody's time.
+            // A COMMIT that is slow names no one, and half after half of it would use up everyone's time.
             None if broken.failure.kind == Kind::Timeout => {
                 for job in jobs.into_iter().rev() {
                     self.add(vec![job], Patience::Short);
                 }
             }
-            // A COMMIT that fails names nobody: it is the one half or the other.
+            // A COMMIT that fails names no one: it is the one half or the other.
             None => {
                 let half = jobs.split_off(jobs.len() / 2);
                 for part in [half, jobs] {

@@ -90,7 +90,7 @@ pub(super) async fn guard(State(state): State<AdminState>, mut request: Request,
     }
 }
 
-/// The address that a request comes from; one that nobody has where the listener does not say.
+/// The address that a request comes from; one that no one has where the listener does not say.
 pub(in crate::http) fn peer(extensions: &Extensions) -> IpAddr {
     let unknown = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
     extensions.get::<Peer>().map_or(unknown, |peer| peer.0)
@@ -132,7 +132,7 @@ impl Access {
         self.oidc.as_ref()
     }
 
-    /// Whether nobody on this machine needs a token.
+    /// Whether no one on this machine needs a token.
     pub(in crate::http) const fn is_open(&self) -> bool {
         self.tokens.is_empty()
     }

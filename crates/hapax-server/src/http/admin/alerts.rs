@@ -19,7 +19,7 @@ use crate::outbox::full_name;
 #[serde(default, deny_unknown_fields)]
 #[schema(as = AlertTest)]
 pub(super) struct Wanted {
-    /// The receiver to try; all of them unless said.
+    /// The receiver to test [default: all].
     #[schema(max_length = 64)]
     receiver: Option<String>,
 }

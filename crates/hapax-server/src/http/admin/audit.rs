@@ -23,7 +23,7 @@ pub(super) struct PageParameters {
     pub(super) limit: Option<u32>,
 }
 
-/// Lists what operators did, the newest first.
+/// Lists what operators did, newest first.
 #[utoipa::path(get, path = "/audit", operation_id = "listAudit", tag = "audit",
     params(PageParameters),
     responses((status = 200, description = "A page of the audit trail.", body = AuditPageView)),
@@ -46,7 +46,7 @@ pub(super) struct VerifyParameters {
     pub(super) head: Option<String>,
 }
 
-/// Checks that nobody has changed the audit trail.
+/// Checks that no one has changed the audit trail.
 ///
 /// Each entry carries the hash of the one before. Keep the `head` of an answer somewhere else: only with it is a trail that
 /// was cut off at its end or rewritten found for certain.

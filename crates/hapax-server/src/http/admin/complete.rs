@@ -1,4 +1,4 @@
-//! `GET query/complete`: how the query that somebody is typing may go on.
+//! `GET query/complete`: how the query that someone is typing may go on.
 
 use std::collections::BTreeSet;
 
@@ -86,7 +86,7 @@ fn pointers(settings: &Settings) -> Vec<String> {
     indexed.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
-/// The types of the newest events: what somebody looks for is mostly among them.
+/// The types of the newest events: what someone looks for is mostly among them.
 async fn types(state: &AdminState) -> Answer<Vec<String>> {
     let found = events::search(state, &EventQuery::default(), None, PAGE_MAX).await?;
     let types: BTreeSet<String> = found

@@ -108,6 +108,6 @@ async fn find(state: &AdminState, first: EventId, raw_hash: BodyHash) -> Answer<
 }
 
 fn missing(id: &str, hash: &str) -> Fault {
-    let detail = format!("event {id} has no quarantined body {hash}; `hapax events show {id}` lists them");
+    let detail = format!("event {id} has no conflict with hash {hash}; `hapax events show {id}` lists them");
     Fault::not_found(Missing::Conflict, detail)
 }

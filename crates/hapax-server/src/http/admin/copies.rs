@@ -24,7 +24,7 @@ pub(super) struct CopyParameters {
     copy_as: CopyAs,
 }
 
-/// Makes a request of an event that is signed anew, or a test that delivers it twice.
+/// Makes a request of an event that is signed again, or a test that delivers it twice.
 ///
 /// The body is exact to the byte, but for the fields that its source redacts. The re-signed request holds a signature,
 /// so that it takes the role `operate`. No secret of a source is ever in it.

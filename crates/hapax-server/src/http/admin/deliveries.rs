@@ -97,7 +97,7 @@ struct Query {
     destination: Option<String>,
 }
 
-/// Lists deliveries that are dead, or discarded, the newest first.
+/// Lists deliveries that are dead, or discarded, newest first.
 #[utoipa::path(get, path = "/deliveries", operation_id = "listDeliveries", tag = "deliveries",
     params(ListParameters),
     responses((status = 200, description = "A page of deliveries.", body = DeliveriesView)),
@@ -116,7 +116,7 @@ pub(super) async fn list(
     page(&state, &query, after, limit).await.map(Json)
 }
 
-/// Lists dead deliveries by destination and error, the most first.
+/// Lists dead deliveries by destination and error, largest first.
 ///
 /// The `q` of a group with its `destination` as `to` is what a bulk replay of it takes.
 #[utoipa::path(get, path = "/deliveries/groups", operation_id = "listDeadGroups", tag = "deliveries",

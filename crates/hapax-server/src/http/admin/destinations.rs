@@ -84,7 +84,7 @@ pub(in crate::http) async fn paused(
         .into_iter()
         .find(|pause| pause.destination == id)
         .map(show::pause);
-    // Somebody may have resumed it between the two steps: then this is what was done, just now.
+    // Someone may have resumed it between the two steps: then this is what was done, just now.
     let at = SystemClock::default().now();
     Ok(stored.unwrap_or(PauseView {
         destination_id: id.to_string(),

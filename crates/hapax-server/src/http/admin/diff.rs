@@ -109,7 +109,7 @@ fn readable(first: &[u8], other: &[u8]) -> (DiffKind, Option<(String, String)>) 
     }
 }
 
-/// The beginning of a text that is at most so long, and whether that is less than all.
+/// The beginning of a text that is at most this long, and whether that is less than all.
 pub(in crate::http) fn cut(text: &str, bytes_max: usize) -> (&str, bool) {
     if text.len() <= bytes_max {
         return (text, false);

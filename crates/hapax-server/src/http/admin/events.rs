@@ -23,7 +23,7 @@ use crate::config::Role;
 /// Pages that are looked through for one, where a caller sees several sources and not all.
 const PAGES_MAX: usize = 8;
 
-/// Lists events, the newest first.
+/// Lists events, newest first.
 ///
 /// A value in a body is looked up where the source has that field indexed; otherwise the newest 50,000 bodies are read
 /// over all pages of a search, and `coverage` says so.

@@ -33,7 +33,7 @@ impl Fault {
         ))
     }
 
-    /// A request that a web page of somebody else could have caused.
+    /// A request that a web page of someone else could have caused.
     pub(in crate::http) fn forbidden_origin(detail: impl Into<String>) -> Self {
         Self(Problem::new(
             StatusCode::FORBIDDEN,
@@ -93,7 +93,7 @@ impl Fault {
         ))
     }
 
-    /// Somebody who came back from the identity provider with nothing to come back to.
+    /// Someone who came back from the identity provider with nothing to come back to.
     pub(in crate::http) fn sign_in_stale() -> Self {
         Self(Problem::new(
             StatusCode::BAD_REQUEST,
@@ -114,7 +114,7 @@ impl Fault {
         ))
     }
 
-    /// Somebody whom the identity provider knows, and who may do nothing here.
+    /// Someone whom the identity provider knows, and who may do nothing here.
     pub(in crate::http) fn no_role(who: &str, claim: &str, values: &str, missing: &str) -> Self {
         let detail = format!(
             "you are `{who}`, and nothing in your claim `{claim}` {missing}; it has {values}. Ask whoever runs this \
@@ -269,7 +269,7 @@ impl Fault {
     /// The store did not answer in time.
     pub(in crate::http) fn timeout(limit: Duration) -> Self {
         let detail = format!(
-            "there was no answer within {} s; what was begun may still happen, so look before asking again",
+            "the store did not answer within {} s; the operation may still complete, so check its result before you try again",
             limit.as_secs()
         );
         let status = StatusCode::SERVICE_UNAVAILABLE;
@@ -305,7 +305,7 @@ pub(in crate::http) enum Missing {
     Source,
     /// A destination.
     Destination,
-    /// Somebody who is told of alerts.
+    /// Someone who is told of alerts.
     Receiver,
     /// A bulk replay.
     Replay,
@@ -344,7 +344,7 @@ impl Missing {
             Self::Receiver => "Unknown receiver",
             Self::Replay => "No such replay",
             Self::LedgerEntry => "The ledger does not know this id",
-            Self::Conflict => "No such quarantined body",
+            Self::Conflict => "No such conflict",
             Self::View => "No such view",
             Self::OutboxRow => "No such refused row",
         }

@@ -47,7 +47,7 @@ pub trait Meter: Send + Sync + 'static {
 }
 
 /// The store's counts. Exact where counting is quick; where it takes long (a backlog of a million), pages show those of
-/// a moment ago at once while somebody counts anew.
+/// a moment ago at once while someone counts again.
 #[derive(Clone, Debug, Default)]
 pub(in crate::http) struct StoreCounts {
     known: Arc<std::sync::Mutex<Option<Counted>>>,
@@ -95,7 +95,7 @@ impl StoreCounts {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Counts anew beside whoever asked, unless somebody does already.
+    /// Counts again beside whoever asked, unless someone does already.
     fn refresh(&self, store: &Arc<dyn Backend>) {
         if self.counting.try_lock().is_err() {
             return;
@@ -124,7 +124,7 @@ impl StoreCounts {
 }
 
 impl Counted {
-    /// Whether nobody needs to count anew: little of the time should go into counting.
+    /// Whether no one needs to count again: little of the time should go into counting.
     fn is_good(&self) -> bool {
         let stands_for = (self.took * COUNTS_STAND).min(COUNTS_KEPT);
         self.took > COUNTING_QUICK && self.at.elapsed() < stands_for

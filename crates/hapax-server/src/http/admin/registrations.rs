@@ -18,7 +18,7 @@ use crate::handover;
 
 /// How long a registration is open, unless asked otherwise.
 const SECONDS_DEFAULT: u64 = 600;
-/// The longest that one is open: until then anybody who knows the URL could be first.
+/// The longest that one is open: until then anyone who knows the URL could be first.
 const SECONDS_MAX: u64 = 24 * 3600;
 
 #[derive(Debug, Default, Deserialize, ToSchema)]

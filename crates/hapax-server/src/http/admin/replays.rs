@@ -191,7 +191,7 @@ pub(super) async fn start(
     Ok((StatusCode::ACCEPTED, [(LOCATION, location)], Json(job)).into_response())
 }
 
-/// Lists bulk replays, the newest first, over or not.
+/// Lists bulk replays, newest first, over or not.
 #[utoipa::path(get, path = "/replays", operation_id = "listReplays", tag = "replays",
     params(PageParameters),
     responses((status = 200, description = "A page of replays.", body = ReplaysView)),
@@ -274,7 +274,7 @@ pub(in crate::http) async fn cancelled(
         return find(state, id).await;
     }
     Err(Fault::replay_over(format!(
-        "replay {id} is over; there is nothing to cancel"
+        "replay {id} has finished; there is nothing to cancel"
     )))
 }
 

@@ -1,8 +1,8 @@
-//! What of a stored request somebody may see: the one place that decides it.
+//! What of a stored request someone may see: the one place that decides it.
 //!
-//! Nobody sees what proves a request by itself: it is not stored any more, and what earlier versions stored is hidden. Those
+//! No one sees what proves a request by itself: it is not stored any more, and what earlier versions stored is hidden. Those
 //! who may only read see no signatures either: where a sender does not sign its ids, a body and its signature are enough to
-//! send it again under another id. Fields that a source redacts are hidden from everybody.
+//! send it again under another id. Fields that a source redacts are hidden from everyone.
 
 use std::ops::Deref;
 
@@ -31,13 +31,13 @@ const TELLING: [&str; 9] = [
 ];
 
 impl Role {
-    /// Whether it may have what somebody could send a request with.
+    /// Whether it may have what someone could send a request with.
     pub(in crate::http) fn can_see_proofs(self) -> bool {
         self >= Self::Operate
     }
 }
 
-/// An event as somebody may see it: what is shown is made of this and never of what the store answers.
+/// An event as someone may see it: what is shown is made of this and never of what the store answers.
 #[derive(Clone, Debug)]
 pub(in crate::http) struct VisibleRecord(EventRecord);
 

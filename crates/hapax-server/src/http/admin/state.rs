@@ -137,7 +137,7 @@ pub struct SourceFacts {
     pub secret: Option<Secret>,
     /// Where its webhooks go: by the public URL, or where the service listens.
     pub url: String,
-    /// Fields of its bodies that nobody is shown.
+    /// Fields of its bodies that no one is shown.
     pub redact: Redaction,
 }
 
@@ -162,7 +162,7 @@ pub struct DestinationSettings {
 }
 
 impl Settings {
-    /// The source of this name.
+    /// The source with this name.
     pub(in crate::http) fn source(&self, name: &str) -> Result<&SourceView, Fault> {
         self.sources
             .iter()

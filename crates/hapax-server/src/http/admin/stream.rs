@@ -1,6 +1,6 @@
 //! `GET events/stream`: what arrives, as it arrives, as server-sent events.
 //!
-//! Lossy on purpose: a reader that is slower than the arrivals is told how many it missed, and nobody
+//! Lossy on purpose: a reader that is slower than the arrivals is told how many it missed, and no one
 //! waits for it. A stream ends when the process stops.
 
 use std::convert::Infallible;

@@ -7,7 +7,7 @@ use http::header::{
 use http::{HeaderName, HeaderValue};
 
 /// Scripts, styles and images come from this port alone, none of them inline; nothing else is loaded, and no page of
-/// anybody else frames ours.
+/// anyone else frames ours.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 

@@ -33,7 +33,7 @@ pub(in crate::http) fn bars(label: &str, span: &str, layers: &[Layer<'_>]) -> Ma
         // Beside the picture, so that they keep their size when it shrinks.
         div class="chart-foot muted small" aria-hidden="true" {
             span { (span) " ago" }
-            span { "most at once: " (number::count(top)) }
+            span { "peak: " (number::count(top)) }
             span { "now" }
         }
     }
@@ -61,7 +61,7 @@ fn highest(layers: &[Layer<'_>]) -> u64 {
         .unwrap_or(0)
 }
 
-/// How much the first so many layers have in a slot.
+/// How much the first this many layers have in a slot.
 fn below(layers: &[Layer<'_>], count: usize, slot: usize) -> u64 {
     let counts = layers.iter().take(count).map(|layer| layer.counts.get(slot));
     counts.map(|count| count.copied().unwrap_or(0)).sum()

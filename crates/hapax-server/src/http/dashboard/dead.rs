@@ -92,7 +92,7 @@ fn groups_table(viewer: &Viewer, groups: &[DeadGroupView], now: Timestamp) -> Ma
     html! {
         div class="table" {
             table {
-                caption { "Deliveries that were given up, by destination and error" }
+                caption { "Dead letters by destination and error" }
                 thead {
                     tr {
                         th scope="col" { "Destination" } th scope="col" { "Error" } th scope="col" class="number" { "Count" }

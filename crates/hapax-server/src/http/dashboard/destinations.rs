@@ -88,7 +88,7 @@ fn card(
         dl class="kv" {
             @if place.id != place.name { dt { "Id" } dd { code { (place.id) } } }
             dt { "Kind" } dd { (place.kind.as_deref().unwrap_or("not configured any more; its work waits until it is again")) }
-            @if let Some(target) = &place.target { dt { "Leads to" } dd { code { (target) } } }
+            @if let Some(target) = &place.target { dt { "Target" } dd { code { (target) } } }
             dt { "Running" } dd { (number::count(place.running.into())) " of at most " (number::count(place.concurrency.into())) " in this process" }
             @if let Some(open_ms) = place.breaker_open_ms {
                 dt { "Breaker" } dd { "open for another " (open_ms.div_ceil(1_000)) " s; then one delivery tries whether it works again" }

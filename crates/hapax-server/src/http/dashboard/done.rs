@@ -29,7 +29,7 @@ pub(in crate::http) enum Done {
     RegistrationOpened,
     /// A refused row of an outbox is tried again.
     OutboxRetried,
-    /// Nobody is signed in any more.
+    /// No one is signed in any more.
     SignedOut,
 }
 
@@ -74,14 +74,14 @@ impl Done {
     /// The sentence.
     pub(in crate::http) const fn words(self) -> &'static str {
         match self {
-            Self::Replayed => "The event was put back and is delivered again.",
+            Self::Replayed => "The event was queued for delivery again.",
             Self::ReplayStarted => "The replay has started.",
-            Self::ReplayCancelled => "The replay was cancelled. What it had put back already is delivered.",
+            Self::ReplayCancelled => "The replay was cancelled. Deliveries that were already requeued stay queued.",
             Self::Paused => "The destination is paused. Events are kept for it.",
-            Self::Resumed => "The destination goes on.",
+            Self::Resumed => "The destination was resumed.",
             Self::ViewSaved => "The view was saved.",
             Self::ViewDeleted => "The view was deleted.",
-            Self::Released => "The other body was released as an event of its own.",
+            Self::Released => "The conflicting body was released as a new event.",
             Self::Forgotten => "The id was forgotten. The next event with it counts as new.",
             Self::Discarded => "The dead letter was discarded. It can be restored until its payload expires.",
             Self::Restored => "The delivery is a dead letter again.",

@@ -59,7 +59,7 @@ pub(super) async fn page(
         (summary(&view, now))
         (held::section(&viewer, &view))
         (timeline::section(&view, now))
-        h2 { "Why it is this event" }
+        h2 { "Identity" }
         (identity::section(&view, now))
         (conflicts)
         (payload::section(&view, &record.event.body, asked.shown))
@@ -86,7 +86,7 @@ fn summary(view: &EventView, now: Timestamp) -> Markup {
             dt { "Source" } dd { a href=(link::search(&format!("source:{}", view.source))) { (view.source) } }
             dt { "Type" } dd { (view.event_type.as_deref().unwrap_or("none")) }
             dt { "Received" } dd { (moment(view.received_at, now)) " " span class="muted" { (view.received_at) } }
-            dt { "Id here" } dd { code { (view.id) } }
+            dt { "Hapax id" } dd { code { (view.id) } }
             dt { "Body" } dd { (number::size(view.body_bytes)) ", SHA-256 " code class="wrap" { (view.body_sha256) } }
             @if let Some(batch) = view.batch { dt { "Batch" } dd { "item " (batch.index) " of request " code { (batch.id) } } }
         }
@@ -98,7 +98,7 @@ const fn meaning(status: EventStatus) -> &'static str {
         EventStatus::Completed => "every destination has done its work",
         EventStatus::Pending => "work is under way",
         EventStatus::Failed => "an attempt failed and is made again",
-        EventStatus::Quarantined => "it has no id of its own and is delivered to nobody",
+        EventStatus::Quarantined => "it has no provider id and is not delivered until you replay it",
         EventStatus::Dead => "a destination was given up",
         EventStatus::Held => "nothing is delivered until somebody releases it",
         EventStatus::Ignored => "it is delivered to nobody",

@@ -69,7 +69,7 @@ pub(in crate::http) fn page(viewer: &Viewer, here: Here, title: &str, content: M
     document(viewer.theme, title, &body)
 }
 
-/// A page for somebody who was not let in yet.
+/// A page for someone who was not let in yet.
 pub(super) fn bare(theme: Theme, title: &str, content: &Markup) -> Response {
     let body = html! {
         header class="bar" { a class="brand" href="/" { (mark()) "Hapax" } }

@@ -86,7 +86,7 @@ struct Batch {
     events: Vec<Notice>,
     /// Those that came too and found no room here.
     more: u64,
-    /// Those that were gone before they were looked at; nobody knows whether they fit.
+    /// Those that were gone before they were looked at; no one knows whether they fit.
     missed: u64,
 }
 

@@ -1,5 +1,5 @@
 //! Signing in at an identity provider: `/login/oidc` sends the browser there, `/login/oidc/callback` takes it back, and at
-//! `/logout/oidc` the provider itself says that somebody is signed out.
+//! `/logout/oidc` the provider itself says that someone is signed out.
 
 use std::sync::Arc;
 
@@ -83,7 +83,7 @@ fn configured(state: &AdminState) -> Answer<(Arc<Oidc>, Arc<IdentityProvider>)> 
     })
 }
 
-/// Where there is TLS, no other host of the domain can set a cookie of this name.
+/// Where there is TLS, no other host of the domain can set a cookie with this name.
 fn cookie_name(oidc: &Oidc) -> &'static str {
     match secure(oidc) {
         "" => "hapax_sign_in",

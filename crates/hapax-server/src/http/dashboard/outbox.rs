@@ -75,7 +75,7 @@ fn card(outbox: &OutboxView, now: Timestamp) -> Markup {
         }
         dl class="kv" {
             dt { "Table" } dd { code { "hapax_outbox" } " in " code { (outbox.url) } }
-            dt { "Events" } dd { a href=(link::search(&format!("source:{}", full_name(&outbox.name)))) { "What its rows became" } }
+            dt { "Events" } dd { a href=(link::search(&format!("source:{}", full_name(&outbox.name)))) { "Relayed events" } }
         }
     }
 }

@@ -58,7 +58,7 @@ fn attention(found: &[AttentionView], now: Timestamp) -> Markup {
         section aria-labelledby="attention" {
             h2 id="attention" { "Needs attention" }
             @if found.is_empty() {
-                p class="card" { (badge(Tone::Good, "Nothing")) " No dead letters, open breakers, conflicts, late copies, refused requests or refused rows of an outbox." }
+                p class="card" { (badge(Tone::Good, "Nothing")) " No dead letters, open breakers, conflicts, late duplicates, refused requests or refused outbox rows." }
             } @else {
                 ul class="attention" {
                     @for one in found {
@@ -68,7 +68,7 @@ fn attention(found: &[AttentionView], now: Timestamp) -> Markup {
                                 (prose(&one.sentence))
                                 @if let Some(since) = one.firing_since { " " span class="muted small" { "Alert since " (moment(since, now)) "." } }
                             }
-                            a class="button" href=(one.link) aria-label={ "Look at " (words(one.kind)) " of " (one.subject) } { "Look" }
+                            a class="button" href=(one.link) aria-label={ "View " (words(one.kind)) " of " (one.subject) } { "View" }
                         }
                     }
                 }
@@ -273,6 +273,6 @@ pub(super) fn state_badge(place: &DestinationStatsView) -> Markup {
         (false, _, _) => badge(Tone::Warn, "not configured"),
         (true, Some(_), _) => badge(Tone::Plain, "paused"),
         (true, None, Some(_)) => badge(Tone::Bad, "breaker open"),
-        (true, None, None) => badge(Tone::Good, "takes work"),
+        (true, None, None) => badge(Tone::Good, "active"),
     }
 }

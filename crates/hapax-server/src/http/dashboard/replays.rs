@@ -140,7 +140,7 @@ fn facts(job: &ReplayJobView, to: Option<&str>, now: Timestamp) -> Markup {
             dt { "Started" } dd { (moment(job.as_of, now)) " by " (job.who) }
             @if !job.why.is_empty() { dt { "Why" } dd { (job.why) } }
             dt { "Rate" } dd { "at most " (number::count(job.rate_per_second.into())) " events a second" }
-            dt { "Put back" } dd { (number::count(tally.replayed)) " deliveries" }
+            dt { "Requeued" } dd { (number::count(tally.replayed)) " deliveries" }
             dt { "Refused" } dd { (number::count(tally.unfinished)) " events, because work was unfinished" }
             dt { "Skipped" } dd { (number::count(tally.skipped)) " events, where nothing fitted or that were gone" }
             dt { "Id" } dd { code { (job.id) } }
@@ -155,7 +155,7 @@ fn table(jobs: &[ReplayJobView], now: Timestamp) -> Markup {
                 thead {
                     tr {
                         th scope="col" { "Started" } th scope="col" { "State" } th scope="col" { "Events" } th scope="col" { "Who" }
-                        th scope="col" class="number" { "Looked at" } th scope="col" class="number" { "Put back" } th scope="col" { "Why" }
+                        th scope="col" class="number" { "Looked at" } th scope="col" class="number" { "Requeued" } th scope="col" { "Why" }
                     }
                 }
                 tbody {

@@ -56,8 +56,8 @@ pub(super) async fn page(Narrowed(state): Narrowed, viewer: Viewer) -> Answer<Re
             }
             @if !strangers.is_empty() {
                 section class="card stack" {
-                    h2 { "Names that no source has" }
-                    p { "Somebody sends to an address here that belongs to no source. Correct it at the sender, or configure the source." }
+                    h2 { "Unknown sources" }
+                    p { "Requests arrive for a source that is not configured. Correct the URL at the provider, or add the source." }
                     (refusals::table(&strangers, now))
                 }
             }
@@ -84,7 +84,7 @@ fn card(viewer: &Viewer, source: &SourceView, traffic: Option<&SourceTrafficView
         @if let Some(traffic) = traffic { (health(traffic)) }
         @if source.takes_registrations {
             (form(viewer, &link::under("sources", &source.name, "registration"), html! {
-                p { "Its sender hands over the secret that it signs with. Open a registration, then create the webhook at the sender within ten minutes." }
+                p { "The provider sends its signing secret when the webhook is created. Open a registration, then create the webhook at the provider within ten minutes." }
                 button class="button" type="submit" { "Open a registration" }
             }))
         }

@@ -1,4 +1,4 @@
-//! The badge of a status: a word and a shape, so that nobody needs to tell colours apart.
+//! The badge of a status: a word and a shape, so that no one needs to tell colours apart.
 
 use hapax_core::EventStatus;
 use maud::{Markup, html};
@@ -12,7 +12,7 @@ pub(in crate::http) enum Tone {
     Busy,
     /// Wants a look.
     Warn,
-    /// Wants somebody.
+    /// Wants someone.
     Bad,
     /// Neither.
     Plain,

@@ -1,7 +1,7 @@
 //! Who looks at a page, and whether they may change something.
 //!
 //! [`Viewer`] opens a page: without a session it leads to the login. [`Acting`] opens a form's target: it also wants the
-//! proof that the form is ours. Whether somebody may do what they ask for, `wrap` has looked up before.
+//! proof that the form is ours. Whether someone may do what they ask for, `wrap` has looked up before.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use axum::extract::{FromRequest, FromRequestParts, Request};
@@ -17,7 +17,7 @@ use crate::http::admin::AdminState;
 use crate::http::admin::access::{Caller, Session, check_origin};
 use crate::http::admin::fault::Fault;
 
-/// Somebody who was let in.
+/// Someone who was let in.
 #[derive(Clone, Debug)]
 pub(in crate::http) struct Viewer {
     /// Who they are, what they may do, and which sources they see.
@@ -28,7 +28,7 @@ pub(in crate::http) struct Viewer {
     pub(in crate::http) theme: Theme,
     /// What they have just done.
     pub(in crate::http) done: Option<Done>,
-    /// Their session; none where nobody has to sign in.
+    /// Their session; none where no one has to sign in.
     pub(in crate::http) session: Option<Session>,
 }
 
@@ -78,7 +78,7 @@ impl FromRequestParts<AdminState> for Viewer {
     }
 }
 
-/// Somebody who sends a form of ours, and the form.
+/// Someone who sends a form of ours, and the form.
 pub(in crate::http) struct Acting(pub(in crate::http) Viewer, pub(in crate::http) Fields);
 
 impl FromRequest<AdminState> for Acting {

@@ -17,7 +17,7 @@ pub(super) async fn wrap(State(state): State<AdminState>, request: Request, next
     let (mut parts, body) = request.into_parts();
     let viewer = match Viewer::find(&state, &parts).await {
         Ok(viewer) => viewer,
-        // Somebody else's page asks for a name that is not ours, or the store cannot say who this is.
+        // Someone else's page asks for a name that is not ours, or the store cannot say who this is.
         Err(fault) => return in_words(None, fault.into_response()),
     };
     if let Some(viewer) = &viewer {

@@ -1,4 +1,4 @@
-//! Reading a body: whole, within its limit, within its time, at its least rate, within everybody's budget.
+//! Reading a body: whole, within its limit, within its time, at its least rate, within everyone's budget.
 
 use std::time::Duration;
 
@@ -145,7 +145,7 @@ impl<'a> Pace<'a> {
         }
     }
 
-    /// Waits, at our own wish, which makes nobody slower.
+    /// Waits, at our own wish, which makes no one slower.
     async fn rest(&mut self, wait: Duration) -> Result<(), BodyError> {
         if wait.is_zero() {
             return Ok(());
@@ -217,7 +217,7 @@ mod tests {
         StreamBody::new(futures_util::stream::iter(frames))
     }
 
-    /// `bytes` each time, `every` so often, for ever.
+    /// `bytes` each time, `every` this often, for ever.
     fn drops(bytes: usize, every: Duration) -> impl Body<Data = Bytes, Error = std::io::Error> + Unpin {
         let drops = futures_util::stream::repeat(()).then(move |()| async move {
             sleep(every).await;

@@ -1,8 +1,8 @@
-//! Bytes of bodies in memory: thousands of large bodies at once become 503, never memory, and never somebody else's 503.
+//! Bytes of bodies in memory: thousands of large bodies at once become 503, never memory, and never someone else's 503.
 //!
 //! There are two accounts. What is read and not proven yet is on the first, so that it can only ever be in the way of
 //! what is not proven either; a body that is proven moves to the second, which strangers do not reach. On the first, half
-//! of the room belongs to the sources, to each an equal part that nobody else can take, and all of them share the other
+//! of the room belongs to the sources, to each an equal part that no one else can take, and all of them share the other
 //! half; one peer takes at most so much of either. The beginning of each body is free: it is bounded by the number of
 //! connections, and so an ordinary webhook finds room whatever strangers do.
 

@@ -1,6 +1,6 @@
 //! The likely mistake behind a refusal, for the log and for those who operate the service.
 //!
-//! It is never told to whoever sent the request. Strangers can cause refusals at will, and a diagnosis costs some hundred
+//! It is never told to anyone who sent the request. Strangers can cause refusals at will, and a diagnosis costs some hundred
 //! verifications: it is made after the answer, beside the requests, and once in a while.
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -102,7 +102,7 @@ impl KeyFetcher {
         }
     }
 
-    /// Fetches a key, unless somebody does already; then this waits for what comes of it.
+    /// Fetches a key, unless someone does already; then this waits for what comes of it.
     pub async fn fetch(&self, source: &SourceName, request: KeyRequest) -> Outcome {
         let keys = self.source(source);
         let known = lock(&keys.cache).outcome(&request.key_id, self.0.clock.elapsed());
@@ -118,7 +118,7 @@ impl KeyFetcher {
         }
     }
 
-    /// The call for a key, which may be under way. Nothing if there is no place for one.
+    /// The call for a key, which may be in progress. Nothing if there is no place for one.
     fn call(&self, source: &SourceName, keys: &Arc<SourceKeys>, request: KeyRequest) -> Option<Flight> {
         let lane = keys.lane(&request);
         let key_id = request.key_id.clone();
@@ -198,7 +198,7 @@ impl Keys for KeysAtHand<'_> {
         let keys = self.fetcher.source(self.source);
         let found = lock(&keys.cache).get(key_id, self.fetcher.0.clock.elapsed())?;
         if let Some(request) = found.refresh {
-            // Nobody waits for it.
+            // No one waits for it.
             let _ = self.fetcher.call(self.source, &keys, request);
         }
         lock(&self.used).push(key_id.to_owned());

@@ -13,7 +13,7 @@ pub struct Limits {
     pub body_grace: Duration,
     /// Bytes a second that a body has at least to bring over each `body_grace`; one that brings fewer is cut off.
     pub body_rate_min: u32,
-    /// Bytes of all bodies that nobody has proven yet; a body that would go beyond is answered 503.
+    /// Bytes of all bodies that no one has proven yet; a body that would go beyond is answered 503.
     pub unproven_bytes_max: usize,
     /// The same, of those that one peer sends.
     pub peer_unproven_bytes_max: usize,

@@ -1,7 +1,7 @@
 //! How often strangers are refused: beyond a rate, the answers to one peer are held back, and its large bodies wait.
 //!
 //! A flood of requests without a right signature then costs the attacker a connection for each of them for seconds, and
-//! us next to nothing. Nobody is refused for it: a well-signed delivery from the same address, perhaps that of a proxy, is
+//! us next to nothing. No one is refused for it: a well-signed delivery from the same address, perhaps that of a proxy, is
 //! verified and answered as ever.
 
 use std::collections::HashMap;
@@ -15,9 +15,9 @@ use super::Limits;
 use crate::http::debt::Debt;
 use crate::http::listen::Peer;
 
-/// What may be owed before anybody waits: a sender with a wrong secret is no flood.
+/// What may be owed before anyone waits: a sender with a wrong secret is no flood.
 const CREDIT: Duration = Duration::from_secs(2);
-/// The most that is owed: so long after a flood has ended, its peer is as good as any.
+/// The most that is owed: this long after a flood has ended, its peer is as good as any.
 const OWED_MAX: Duration = Duration::from_secs(60);
 /// How long an answer is held back at most. Few senders wait longer.
 const HELD_BACK_MAX: Duration = Duration::from_secs(2);
@@ -33,7 +33,7 @@ pub(super) struct RefusalRate {
     debts: Mutex<HashMap<IpAddr, Debts>>,
 }
 
-/// What one peer owes. Refusals alone make no large body wait, since somebody else's may come from the same address.
+/// What one peer owes. Refusals alone make no large body wait, since someone else's may come from the same address.
 #[derive(Clone, Copy, Debug, Default)]
 struct Debts {
     refusals: Debt,
@@ -110,7 +110,7 @@ mod tests {
         }
         assert_eq!(rate.charge(peer(1), 0, now), HELD_BACK_MAX);
         assert_eq!(rate.wait(peer(1), now), Duration::ZERO);
-        // Nobody else notices.
+        // No one else notices.
         assert_eq!(rate.charge(peer(2), 0, now), Duration::ZERO);
         let later = now + OWED_MAX;
         assert_eq!(rate.charge(peer(1), 0, later), Duration::ZERO);

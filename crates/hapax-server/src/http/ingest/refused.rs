@@ -47,7 +47,7 @@ pub(super) fn unknown_source(name: &str) -> Problem {
     )
 }
 
-/// Somebody whose address the source's `allow_from` does not name.
+/// Someone whose address the source's `allow_from` does not name.
 pub(super) fn address_not_allowed(from: IpAddr) -> Problem {
     Problem::new(
         StatusCode::FORBIDDEN,
@@ -66,7 +66,7 @@ pub(super) fn method_not_allowed(method: &http::Method) -> Problem {
         "method_not_allowed",
         "Method not allowed",
         format!(
-            "webhooks come by POST; {} is only for a sender's handshake, and this is none",
+            "send webhooks with POST; {} is accepted only for provider handshakes",
             shortened(method.as_str())
         ),
     )
@@ -253,7 +253,7 @@ pub(super) fn refusal(refusal: &Refusal) -> Problem {
             "too many deliveries wait to be written; nothing was kept, deliver it again",
         )
         .retry_after(*retry_after),
-        // What is wrong with the store is for the log, not for whoever sends.
+        // What is wrong with the store is for the log, not for anyone who sends.
         Refusal::Unavailable {
             retry_after,
             message: _,

@@ -65,7 +65,7 @@ impl Source {
 /// Where a sender sees us. Only what is configured counts: a `Host` header is the sender's own word.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PublicUrl {
-    /// Nobody said.
+    /// No one said.
     #[default]
     Unknown,
     /// The service's, without a slash at its end; the path is that of the request, as it was called.
@@ -129,13 +129,13 @@ impl Sources {
         self.0.len()
     }
 
-    /// The source of this name.
+    /// The source with this name.
     pub fn get(&self, name: &str) -> Option<Arc<Source>> {
         self.0.get(name).cloned()
     }
 }
 
-/// In time for the sender to hear it: within four fifths of its own time-out, where that is known. An `ack_timeout` of
+/// In time for the sender to hear it: within four fifths of its own timeout, where that is known. An `ack_timeout` of
 /// the operator's own that is longer is kept.
 fn answer_within(source: &config::Source) -> Duration {
     let senders = source

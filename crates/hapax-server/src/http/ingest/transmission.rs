@@ -1,6 +1,6 @@
 //! Transmissions whose body is not signed, such as PayPal's: the first body that comes with one is the only one.
 //!
-//! The store keeps the binding, so that it holds on every replica and over restarts. It is durable before the events are
+//! The store keeps the binding, so that it holds on every replica and across restarts. It is durable before the events are
 //! accepted: where a process ends in between, the sender repeats the same body, and that fits.
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How many connections, or requests at one time, each peer has, so that one of them never takes those of the others.
+//! How many connections, or requests at the same time, each peer has, so that one of them never takes those of the others.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::peer::Peer;
 
-/// What one listener has at one time.
+/// What one listener has at the same time.
 #[derive(Debug)]
 pub(super) struct Census {
     max: usize,

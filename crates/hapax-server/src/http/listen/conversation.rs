@@ -22,7 +22,7 @@ use super::{Client, HttpBody, HttpService, Limits, Shared, http2, refuse};
 
 /// How a conversation ended.
 pub(super) enum Ended {
-    /// Nothing more is expected, or nobody waits for an answer.
+    /// Nothing more is expected, or no one waits for an answer.
     Whole,
     /// With an answer, while the client may still be sending.
     MidRequest,
@@ -111,7 +111,7 @@ pub(super) async fn converse<B: HttpBody, S: HttpService<B>>(
 }
 
 impl Client {
-    /// Counts a request where the connection does not: it may be one of many, or of somebody else.
+    /// Counts a request where the connection does not: it may be one of many, or of someone else.
     fn admit(&self, peer: Peer, is_http2: bool) -> Result<Option<Place>, Full> {
         let Shared { front, requests, .. } = &*self.shared;
         let is_proxied = || front.proxies.counted(Peer(self.address)).is_none();
@@ -150,7 +150,7 @@ impl<E: Future<Output = ()>> Watch<'_, E> {
         loop {
             tokio::select! {
                 biased;
-                // A hang-up is no error of ours. What is no HTTP was answered 400 or 431.
+                // A hang-up is not an error of ours. What is no HTTP was answered 400 or 431.
                 ended = serving.as_mut() => {
                     let is_answered = activity.has_unread() || ended.is_err_and(|error| error.is_parse());
                     return if is_answered && !is_ending { Ended::MidRequest } else { Ended::Whole };

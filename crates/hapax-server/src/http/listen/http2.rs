@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Limits;
 
-/// Requests at one time on one connection.
+/// Requests at the same time on one connection.
 const STREAMS_MAX: u32 = 128;
 /// Streams that a client opened and reset before we took them up; one more ends the connection.
 const PENDING_RESETS_MAX: usize = 32;

@@ -16,7 +16,7 @@ use super::census::Full;
 use super::linger::Lingering;
 use crate::http::problem::{MEDIA_TYPE, Problem};
 
-/// Refusals under way at once; beyond that a connection is closed without a word.
+/// Refusals in progress at once; beyond that a connection is closed without a word.
 const REFUSALS_MAX: usize = 256;
 /// How long a refused client has to begin its request and take its answer.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);

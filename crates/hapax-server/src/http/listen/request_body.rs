@@ -19,7 +19,7 @@ pub struct RequestBody {
     /// A body without a length knows its end only once it was read.
     has_ended: bool,
     activity: Activity,
-    /// Where the connection goes on after a body that nobody wanted.
+    /// Where the connection goes on after a body that no one wanted.
     lingering: Option<Arc<Lingering>>,
 }
 

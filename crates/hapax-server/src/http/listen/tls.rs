@@ -49,7 +49,7 @@ struct Shared {
     logged: Mutex<Debt>,
 }
 
-/// What the files held at one time, as it is served.
+/// What the files held at the same time, as it is served.
 struct Generation {
     config: Arc<ServerConfig>,
     client_ca: Option<Vec<u8>>,

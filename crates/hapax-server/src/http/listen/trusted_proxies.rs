@@ -1,7 +1,7 @@
 //! Who a request comes from: the other end of its connection, or whoever a trusted proxy there speaks for.
 //!
 //! A proxy keeps its connections and sends requests of many clients over each, so this is found for every request.
-//! Anybody can write `X-Forwarded-For`; so it counts only where the connection comes from a trusted proxy, and is read
+//! Anyone can write `X-Forwarded-For`; so it counts only where the connection comes from a trusted proxy, and is read
 //! from the right: each proxy adds whom it saw at the end, and the first that is no proxy of ours is the client.
 
 use std::net::{IpAddr, SocketAddr};
@@ -31,7 +31,7 @@ impl TrustedProxies {
         self.0.store(Arc::new(networks));
     }
 
-    /// Whose connection it is: nobody's where it is a proxy's, which speaks for many.
+    /// Whose connection it is: no one's where it is a proxy's, which speaks for many.
     pub(super) fn counted(&self, peer: Peer) -> Option<Peer> {
         (!is_among(&self.0.load(), peer.0)).then_some(peer)
     }

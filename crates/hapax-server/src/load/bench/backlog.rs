@@ -24,7 +24,7 @@ use super::plan::Plan;
 const LEASED: u64 = 20_000;
 /// Together longer than what a database does behind the scenes after a million rows were inserted.
 const RUNS: usize = 15;
-/// As the engine does it: so many at a time, so many calls at once.
+/// As the engine does it: this many at a time, this many calls at once.
 const BATCH: u32 = 64;
 const WORKERS: usize = 4;
 const LEASE: Duration = Duration::from_secs(600);

@@ -1,5 +1,5 @@
 //! What encryption costs: new events with and without keys, in turns, each on a fresh service and a fresh store. Every
-//! second pair runs backwards, so that a machine that slows down or speeds up favours nobody.
+//! second pair runs backwards, so that a machine that slows down or speeds up favours no one.
 
 use std::path::Path;
 

@@ -130,7 +130,7 @@ pub(super) async fn run(
     Ok(round)
 }
 
-/// Every second round runs backwards, so that a machine that slows down or speeds up favours nobody.
+/// Every second round runs backwards, so that a machine that slows down or speeds up favours no one.
 fn order(number: usize) -> Vec<Step> {
     let steps = CONNECTIONS.iter().flat_map(|connections| {
         [

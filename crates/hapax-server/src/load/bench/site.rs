@@ -40,7 +40,7 @@ pub(super) async fn empty(plan: &Plan) -> anyhow::Result<()> {
     }
 }
 
-/// Lets the store finish what the last measurement left to do: a Redis that writes its file anew takes a core for seconds,
+/// Lets the store finish what the last measurement left to do: a Redis that writes its file again takes a core for seconds,
 /// also from the ceiling.
 pub(super) async fn rest(plan: &Plan) -> anyhow::Result<()> {
     match (plan.kind(), &plan.store) {

@@ -1,8 +1,8 @@
-//! What telemetry costs when nobody takes it: accepts without it, and with traces whose receiver never answers and an
+//! What telemetry costs when no one takes it: accepts without it, and with traces whose receiver never answers and an
 //! alert whose receiver is gone, in turns.
 //!
 //! Each side of a pair is a fresh service on a fresh store, and every second pair runs backwards, so that a machine that
-//! slows down or speeds up favours nobody. That an alert fires and that spans were made is read from the service's own
+//! slows down or speeds up favours no one. That an alert fires and that spans were made is read from the service's own
 //! metrics.
 
 mod receiver;
@@ -204,7 +204,7 @@ fn create(plan: &Plan, side: Side, receiver: &Hanging, secret: &str, folder: &Pa
     )
 }
 
-/// A request without a signature is more than the rule allows: an alert fires, and cannot be told to anybody.
+/// A request without a signature is more than the rule allows: an alert fires, and cannot be told to anyone.
 async fn until_an_alert_fails(site: &Site) -> anyhow::Result<()> {
     let unsigned = format!("POST /in/{STORED} HTTP/1.1\r\nhost: bench\r\ncontent-length: 2\r\n\r\n{{}}");
     let mut connection = Connection::open(site.ingest()).await?;

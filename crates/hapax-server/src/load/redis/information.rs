@@ -31,7 +31,7 @@ impl Information {
         let text = self
             .field(name)
             .with_context(|| format!("the server does not say `{name}`"))?;
-        text.parse().with_context(|| format!("`{name}` is no number"))
+        text.parse().with_context(|| format!("`{name}` is not a number"))
     }
 
     /// Whether the server is freeing or writing something behind the scenes.

@@ -27,7 +27,7 @@ impl Place {
             "rediss" => ("rediss", false),
             "redis-cluster" => ("redis", true),
             "rediss-cluster" => ("rediss", true),
-            _ => anyhow::bail!("this is no URL of a Redis"),
+            _ => anyhow::bail!("this is not a URL of a Redis"),
         };
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (credentials, rest) = match rest.rfind('@') {

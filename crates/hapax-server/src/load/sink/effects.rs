@@ -1,4 +1,4 @@
-//! What a sink has applied: once for each key, with a record that anybody can check afterwards.
+//! What a sink has applied: once for each key, with a record that anyone can check afterwards.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;

@@ -89,7 +89,7 @@ impl Propagation {
 impl Sampler {
     /// Keeps this share of the traces whose sender has not decided.
     pub fn keeping(share: f64) -> Self {
-        // Exact enough: the last of 2^64 classes is nobody's business.
+        // Exact enough: the last of 2^64 classes is no one's business.
         let most = (share > 0.0).then_some((share * u64::MAX as f64) as u64);
         Self { most }
     }

@@ -57,7 +57,7 @@ impl Post {
 
     async fn exchange(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let (mut head, body) = request.into_parts();
-        // Set here and not in the exporter, which would show them to whoever prints it.
+        // Set here and not in the exporter, which would show them to anyone who prints it.
         head.headers.extend(self.headers.clone());
         let asked = self.client.request(Request::from_parts(head, Full::new(body)));
         let (head, body) = asked.await?.into_parts();

@@ -130,7 +130,7 @@ fn request(
         KeyValue::new("hapax.source", source.to_string()),
         KeyValue::new("hapax.result", code.unwrap_or("answered")),
     ];
-    // What the sender did wrong is no error of this service: so the conventions have it.
+    // What the sender did wrong is not an error of this service: so the conventions have it.
     let span_status = match code {
         Some(code) if status.is_server_error() => {
             attributes.push(KeyValue::new("error.type", code));

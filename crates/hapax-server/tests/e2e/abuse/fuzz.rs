@@ -1,4 +1,4 @@
-//! Bytes that nobody thought of: real requests, damaged at random, on both listeners. Nothing crashes or hangs, nothing
+//! Bytes that no one thought of: real requests, damaged at random, on both listeners. Nothing crashes or hangs, nothing
 //! is stored that was not signed, and real deliveries go on.
 
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! Why a request was refused is for the operator's log, and never for whoever sent it.
+//! Why a request was refused is for the operator's log, and never for anyone who sent it.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Somebody with a token of their own claims to be somebody else, wherever the audit trail takes a name from.
+//! Someone with a token of their own claims to be someone else, wherever the audit trail takes a name from.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Somebody who can write to the database changes the audit trail by hand: `hapax audit verify` finds it.
+//! Someone who can write to the database changes the audit trail by hand: `hapax audit verify` finds it.
 
 use std::path::Path;
 

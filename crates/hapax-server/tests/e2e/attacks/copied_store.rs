@@ -1,4 +1,4 @@
-//! Somebody gets a copy of the store: the files of SQLite, a dump of PostgreSQL, a snapshot of Redis.
+//! Someone gets a copy of the store: the files of SQLite, a dump of PostgreSQL, a snapshot of Redis.
 
 use std::path::Path;
 use std::time::Duration;
@@ -128,7 +128,7 @@ async fn leave(service: &Service) {
     );
 }
 
-/// A store that was used, as somebody finds it who has only that.
+/// A store that was used, as someone finds it who has only that.
 async fn copy_of(store: &str, keys: &[&str]) -> Vec<u8> {
     let sink = answering().await;
     let setup = setup(&sink).encrypted(keys);
@@ -182,7 +182,7 @@ fn files(folder: &Path) -> Vec<u8> {
     of_store.flat_map(|path| std::fs::read(path).unwrap()).collect()
 }
 
-/// What must not be found: the text, and the hashes by which somebody could confirm a guess.
+/// What must not be found: the text, and the hashes by which someone could confirm a guess.
 fn traces() -> Vec<Vec<u8>> {
     let hashes = deliveries().map(|delivery| BodyHash::of(&delivery.body).as_bytes().to_vec());
     std::iter::once(MARK.as_bytes().to_vec()).chain(hashes).collect()

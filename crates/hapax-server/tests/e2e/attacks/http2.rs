@@ -138,7 +138,7 @@ async fn streams_that_stall_cost_what_connections_do_and_are_as_many() {
     let tried =
         format!("{CONNECTIONS} HTTP/2 connections hold {STREAMS} requests each, with heads of 14 KiB");
     report_memory("http2-streams", &tried, grown, count);
-    // All that one address may have at one time: one more is refused.
+    // All that one address may have at the same time: one more is refused.
     let mut more = strange_frames(&service).await;
     more.say(HEADERS, END_HEADERS, 1, &unproven()).await.unwrap();
     let refused = within("one more is refused", LIMIT, async {

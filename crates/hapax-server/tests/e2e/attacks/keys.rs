@@ -29,7 +29,7 @@ provider = \"aws-sns\"
 options = { topic_arns = [\"arn:aws:sns:us-east-1:123456789012:sample\"] }
 ";
 
-/// A server that has the certificate of SNS, and lets everybody wait for any other.
+/// A server that has the certificate of SNS, and lets everyone wait for any other.
 async fn key_server(sns: &SecretPair) -> Sink {
     let certificate = Bytes::from(certificate_of("sns.amazonaws.com", &sns.verifying));
     Sink::that(move |asked| {
@@ -69,7 +69,7 @@ fn notification(pair: &SecretPair, id: &str) -> Delivery {
     delivery("/in/sns", id, delivered.headers, delivered.body)
 }
 
-/// Signed by nobody, with a certificate of this name.
+/// Signed by no one, with a certificate with this name.
 fn forgery(certificate: &str) -> Delivery {
     let headers = [
         ("paypal-transmission-id", "made-up"),

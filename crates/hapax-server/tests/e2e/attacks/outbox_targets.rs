@@ -181,7 +181,7 @@ async fn what_is_allowed_is_called_and_our_own_listeners_never() {
     );
 }
 
-/// The wildcard address is nobody's, and leads to this machine all the same: such a row never becomes an event.
+/// The wildcard address is no one's, and leads to this machine all the same: such a row never becomes an event.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_row_for_an_address_that_nobody_may_call_is_refused_at_once() {
     let victim = Sink::start().await;
@@ -203,7 +203,7 @@ async fn a_row_for_an_address_that_nobody_may_call_is_refused_at_once() {
         (refused == 2 * hosts.len() as u64).then_some(refused)
     })
     .await;
-    // As numbers they are names to everybody but the resolver.
+    // As numbers they are names to everyone but the resolver.
     let numbers = ["0", "2852039166"];
     for host in numbers {
         app.write(&format!("http://{host}:{port}/hook"));

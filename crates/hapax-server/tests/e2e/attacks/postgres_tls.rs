@@ -1,4 +1,4 @@
-//! Somebody between Hapax and its database says that there is no TLS, and asks for the password in plain text.
+//! Someone between Hapax and its database says that there is no TLS, and asks for the password in plain text.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};

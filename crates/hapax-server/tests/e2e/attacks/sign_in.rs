@@ -338,7 +338,7 @@ async fn stolen(site: &Site) -> Vec<(&'static str, bool)> {
     let asked = site.begin(&mut attacker).await;
     let other = site.begin(&mut victim).await;
     let genuine = |nonce: &str| token(site.signer.sign(&site.signer.header(), &site.claims(nonce)));
-    // A link to a sign-in of the attacker's, sent to somebody who is signing in, and to somebody who is not.
+    // A link to a sign-in of the attacker's, sent to someone who is signing in, and to someone who is not.
     for (name, visitor) in [("another browser", &mut victim), ("no browser", &mut bare)] {
         let answer = site
             .come_back(visitor, &asked["state"], &issuer, genuine(&asked["nonce"]))

@@ -157,7 +157,7 @@ async fn a_reader_cannot_send_a_signed_body_again_under_another_id() {
         .find(|(name, _)| name == "x-hub-signature-256");
     let signature = String::from_utf8(signature.unwrap().1.clone()).unwrap();
     assert!(!collected.contains(signature.trim_start_matches("sha256=")));
-    // Somebody who operates the service sees what came.
+    // Someone who operates the service sees what came.
     let whole = as_(&service, ADMIN, &format!("/api/v1/events/{id}")).await.text();
     assert!(whole.contains(&signature), "{whole}");
 }
@@ -211,7 +211,7 @@ fn custom(body: &str) -> Delivery {
     }
 }
 
-/// Everything that somebody with this token can read.
+/// Everything that someone with this token can read.
 async fn readable(service: &Service, token: &str, events: &[String]) -> Vec<u8> {
     let mut paths: Vec<String> = [
         "events",

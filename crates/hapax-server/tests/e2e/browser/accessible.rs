@@ -1,4 +1,4 @@
-//! For everybody: names, landmarks, headers, contrast in light and dark, a focus that is seen, narrow screens.
+//! For everyone: names, landmarks, headers, contrast in light and dark, a focus that is seen, narrow screens.
 
 use serde_json::{Value, json};
 

@@ -30,7 +30,7 @@ async fn an_event_arrives_live_is_opened_shows_its_duplicate_and_is_replayed() {
             .click("main form[action$='/replay'] button[type=submit]")
             .await;
         browser
-            .until_shown("The event was put back and is delivered again.")
+            .until_shown("The event was queued for delivery again.")
             .await;
     })
     .await;
@@ -88,7 +88,7 @@ async fn a_destination_is_paused_and_goes_on() {
         browser
             .click("main form[action='/destinations/app/resume'] button[type=submit]")
             .await;
-        browser.until_shown("The destination goes on.").await;
+        browser.until_shown("The destination was resumed.").await;
     })
     .await;
     site.sink.until_effects(1, PATIENCE).await;

@@ -168,7 +168,7 @@ async fn every_page_has_its_picture_in_light_and_dark() {
         browser
             .click("main form[action='/destinations/app/resume'] button[type=submit]")
             .await;
-        browser.until_shown("The destination goes on.").await;
+        browser.until_shown("The destination was resumed.").await;
         for (name, path) in &pages {
             if *name == "replays" {
                 browser.open("/dead").await;

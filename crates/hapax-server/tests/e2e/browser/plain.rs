@@ -13,7 +13,7 @@ async fn without_a_script_events_are_found_opened_and_replayed_and_the_theme_cha
     browse(&site.url(), Kind::Plain, async |browser| {
         browser.sign_in(TOKEN, "/events").await;
         browser
-            .until_shown("Load the page again to see what is new.")
+            .until_shown("Reload the page to see new events.")
             .await;
         browser.fill("#q", "evt_plain").await;
         browser.click("form[role=search] button").await;

@@ -1,4 +1,4 @@
-//! The live tail: held while somebody reads, and honest about what it cannot know.
+//! The live tail: held while someone reads, and honest about what it cannot know.
 
 use super::chromium::{Kind, browse};
 use super::site::{Site, TOKEN};

@@ -1,4 +1,4 @@
-//! `hapax demo`: the proof that anybody can run.
+//! `hapax demo`: the proof that anyone can run.
 
 use std::time::Duration;
 

@@ -51,7 +51,7 @@ async fn a_secret_that_is_rotated_in_its_file_takes_effect_by_itself() {
     let first = sender("whsec_first");
     service.deliver_twice(&first.event("evt_1")).await;
 
-    // What somebody is writing into the configuration does not come with it.
+    // What someone is writing into the configuration does not come with it.
     std::fs::write(service.setup.path().join("hapax.toml"), "[sources.half").unwrap();
     mount(&mounted, "v2", "whsec_second\n");
     until_accepted(&service, "whsec_second", "evt_2").await;

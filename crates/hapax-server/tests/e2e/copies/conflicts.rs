@@ -65,7 +65,7 @@ async fn once_each(store: impl FnOnce(Setup) -> Setup, more: &str) {
     assert_eq!(sink.applications(), CONTENTS);
 }
 
-/// Sends many copies of each at once, of which so many are new; the ids of all events.
+/// Sends many copies of each at once, of which this many are new; the ids of all events.
 async fn send_all(service: &Service, deliveries: &[Delivery], new: usize) -> BTreeSet<String> {
     let copies = Copies {
         deliveries: deliveries.to_vec(),

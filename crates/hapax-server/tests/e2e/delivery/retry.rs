@@ -45,7 +45,7 @@ async fn retry_after_is_honoured_for_429_and_503() {
         sink.until_effects(1, LIMIT).await;
         let received = sink.received();
         let waited = received[1].at - received[0].at;
-        // The back-off alone would have come again within 50 ms.
+        // The backoff alone would have come again within 50 ms.
         assert!(
             waited >= Duration::from_millis(1900),
             "{status}: came again after {waited:?}"

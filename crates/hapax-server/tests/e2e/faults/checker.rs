@@ -28,7 +28,7 @@ impl Findings {
     }
 }
 
-/// Judges a history that has ended: nothing is under way any more.
+/// Judges a history that has ended: nothing is in progress any more.
 pub(super) fn check(history: &[Seen]) -> Findings {
     Findings {
         lost: lost(history),

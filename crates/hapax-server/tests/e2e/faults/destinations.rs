@@ -1,4 +1,4 @@
-//! Destinations that cannot be trusted: slow beyond the time-out, silent, gone after the effect, and liars.
+//! Destinations that cannot be trusted: slow beyond the timeout, silent, gone after the effect, and liars.
 
 use std::time::Duration;
 

@@ -52,7 +52,7 @@ async fn a_process_that_wakes_past_its_leases_loses_and_doubles_nothing_on_sqlit
         let load = world.load();
         let gate = hold_at(&world, round).await;
         world.replicas[0].service.signal(Signal::STOP);
-        // The fault itself: nobody else is there who could be watched.
+        // The fault itself: no one else is there who could be watched.
         tokio::time::sleep(FROZEN).await;
         world.replicas[0].service.signal(Signal::CONT);
         gate.open();

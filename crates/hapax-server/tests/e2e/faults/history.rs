@@ -24,7 +24,7 @@ impl Place {
 /// One thing that was seen.
 #[derive(Clone, Debug)]
 pub(super) enum Seen {
-    /// Somebody began to send an event that is to take effect at these places. In a lane nobody sends before the event
+    /// Someone began to send an event that is to take effect at these places. In a lane no one sends before the event
     /// before it is answered 2xx.
     Sent {
         event: String,

@@ -14,7 +14,7 @@ use crate::harness::{run, seed, within};
 const KILLS: usize = 50;
 /// How often a point is reached before it kills.
 const REACHED: std::ops::RangeInclusive<u32> = 1..=6;
-/// After how many answers of a round a process dies at a moment of nobody's choice.
+/// After how many answers of a round a process dies at a moment of no one's choice.
 const ANSWERS: std::ops::RangeInclusive<usize> = 10..=120;
 const SIGKILL: i32 = 9;
 /// How the points of each store begin.

@@ -173,7 +173,7 @@ async fn answers(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, shared: &Share
     }
 }
 
-/// What was on a dead wire is gone, and so is the connection when the wire is mended.
+/// What was on a dead wire is gone, and so is the connection when the wire is fixed.
 struct Swallowed;
 
 /// Waits as long as the wire makes everything wait.

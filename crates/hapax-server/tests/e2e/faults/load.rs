@@ -72,7 +72,7 @@ impl Log {
     }
 }
 
-/// Everybody who sends.
+/// Everyone who sends.
 pub(super) struct Load {
     log: Arc<Log>,
     addresses: Arc<[SocketAddr]>,

@@ -24,7 +24,7 @@ async fn a_redis_that_is_killed_loses_and_doubles_nothing_and_is_found_again() {
         world.redis().kill().unwrap();
         refused_in_time(&world, round).await;
         world.redis().restart().unwrap();
-        // Nobody restarts the service: it finds its way back.
+        // No one restarts the service: it finds its way back.
         load.until_answered(40).await;
         load.stop().await;
         world.settle().await;

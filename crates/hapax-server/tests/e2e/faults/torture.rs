@@ -27,7 +27,7 @@ const SLOTS_MOVED: usize = 3;
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// A short lease, so that what a failover took from its worker is soon another's.
 const SHORT: &str = "max_attempts = 100\nlease = \"6s\"\ntimeout = \"5s\"";
-/// A long one: nothing is taken from anybody while a slot moves.
+/// A long one: nothing is taken from anyone while a slot moves.
 const LONG: &str = "max_attempts = 100\nlease = \"120s\"\ntimeout = \"5s\"";
 const STORE: &str = "Redis Cluster, two replicas";
 

@@ -194,7 +194,7 @@ impl World {
         }
     }
 
-    /// Adds a look to the history, whatever is under way.
+    /// Adds a look to the history, whatever is in progress.
     pub(super) async fn glance(&self) {
         let looked = self.look().await;
         self.log.add(looked);

@@ -13,7 +13,7 @@ impl Gate {
         Self(Arc::new(Semaphore::new(0)))
     }
 
-    /// Lets everybody through from now on.
+    /// Lets everyone through from now on.
     pub(crate) fn open(&self) {
         self.0.close();
     }
@@ -23,7 +23,7 @@ impl Gate {
         self.0.add_permits(count);
     }
 
-    /// Waits until let through; a gate that is open refuses nobody.
+    /// Waits until let through; a gate that is open refuses no one.
     pub(crate) async fn pass(&self) {
         if let Ok(permit) = self.0.acquire().await {
             permit.forget();

@@ -28,7 +28,7 @@ pub(crate) struct IdentityProvider {
     pub(crate) address: SocketAddr,
     settings: Value,
     dashboard_url: String,
-    /// With what it prints: it would end if nobody could read that.
+    /// With what it prints: it would end if no one could read that.
     child: Option<(Child, Lines<BufReader<ChildStdout>>)>,
 }
 
@@ -84,7 +84,7 @@ impl IdentityProvider {
         self
     }
 
-    /// Starts it, or starts it again: with another signing key, and nobody signed in.
+    /// Starts it, or starts it again: with another signing key, and no one signed in.
     pub(crate) async fn start(&mut self) {
         if let Some((mut before, _)) = self.child.take() {
             before.kill().await.unwrap();

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 /// the port of a service that is being restarted.
 const PORTS: std::ops::Range<u16> = 12_000..32_000;
 
-/// An address on loopback that nobody listens on.
+/// An address on loopback that no one listens on.
 pub(crate) fn free_address() -> SocketAddr {
     loop {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, fastrand::u16(PORTS)));

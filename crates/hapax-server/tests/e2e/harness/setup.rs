@@ -16,7 +16,7 @@ pub(crate) struct Setup {
     /// Lines of `[server]` besides the addresses.
     server: String,
     store: PathBuf,
-    /// The store's URL, where it is no file.
+    /// The store's URL, where it is not a file.
     database: Option<String>,
     /// The keys that the store is encrypted with.
     keys: Vec<String>,

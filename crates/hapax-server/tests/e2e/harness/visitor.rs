@@ -1,4 +1,4 @@
-//! Somebody with a browser, as far as HTTP goes: cookies, forms, and redirects that are followed one by one.
+//! Someone with a browser, as far as HTTP goes: cookies, forms, and redirects that are followed one by one.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -17,7 +17,7 @@ struct Balancer(Vec<Connection>);
 impl Balancer {
     async fn deliver(&mut self, delivery: &Delivery) -> Answer {
         let mut refusals = Vec::new();
-        // Twice: a connection that a restart closed is opened anew by then.
+        // Twice: a connection that a restart closed is opened again by then.
         for _ in 0..2 {
             for replica in &mut self.0 {
                 match replica.try_deliver(delivery).await {

@@ -1,4 +1,4 @@
-//! Many rows: those that wait behind a refused one are in nobody's way, and old ones go as fast as they come.
+//! Many rows: those that wait behind a refused one are in no one's way, and old ones go as fast as they come.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};

@@ -12,7 +12,7 @@ const EVENTS: usize = 240;
 /// Most of those that are left, and fewer than all: nothing new has come by then, which would wake the replica.
 const MEASURED: usize = 150;
 const EACH: Duration = Duration::from_millis(50);
-/// Four slots. The time-out is longer than it takes to fill the store, during which handlers wait.
+/// Four slots. The timeout is longer than it takes to fill the store, during which handlers wait.
 const DESTINATION: &str = "concurrency = 4\nlease = \"12s\"\ntimeout = \"11s\"";
 /// How far an event may come before its turn: those in the slots may change places.
 const AHEAD_MAX: usize = 8;
@@ -105,7 +105,7 @@ async fn drained(replica: &Service, sink: &Sink, name: &str) -> f64 {
     })
     .await;
     let mut arrived = sink.received().split_off(before);
-    // What somebody had in hand comes again when its lease has ended.
+    // What someone had in hand comes again when its lease has ended.
     arrived.retain(|one| one.nth == 1);
     let mut in_order: Vec<usize> = arrived.iter().map(number).collect();
     in_order.sort_unstable();

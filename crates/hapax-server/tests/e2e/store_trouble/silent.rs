@@ -29,7 +29,7 @@ async fn a_frozen_postgres_is_503_in_time_and_nothing_is_lost_or_doubled() {
     silent(in_database, freeze, |()| server.thaw().unwrap()).await;
 }
 
-/// Before the limit nobody gives up: the accept has its connection, and its statement would wait for a minute.
+/// Before the limit no one gives up: the accept has its connection, and its statement would wait for a minute.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_postgres_that_freezes_in_the_middle_of_an_accept_is_503_after_ten_seconds() {
     let server = Server::private(&[]).unwrap();

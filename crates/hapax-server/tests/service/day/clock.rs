@@ -12,7 +12,7 @@ pub(in crate::service) struct DayClock {
 }
 
 impl DayClock {
-    /// Begins so long before now: what the pages show is of the present when the day is over.
+    /// Begins this long before now: what the pages show is of the present when the day is over.
     pub(in crate::service) fn that_ends_now(length: Duration) -> Self {
         Self {
             began: SystemClock::default().now().minus(length),
@@ -24,7 +24,7 @@ impl DayClock {
         self.passed_us.fetch_add(by.as_micros() as u64, Ordering::SeqCst);
     }
 
-    /// The moment that is so long after the beginning.
+    /// The moment that is this long after the beginning.
     pub(in crate::service) fn at(&self, after: Duration) -> Timestamp {
         self.began.plus(after)
     }

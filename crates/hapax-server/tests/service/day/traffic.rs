@@ -9,9 +9,9 @@ use super::clock::DayClock;
 use crate::service::site::{SECRET, inhouse_headers, stripe_headers_with};
 use crate::service::wire::{Reply, Wire};
 
-/// Each sender has an event so often, in steps.
+/// Each sender has an event this often, in steps.
 const EVENT_EVERY: u64 = 3;
-/// Every so many events come twice, the copy a step later.
+/// Every this many events come twice, the copy a step later.
 const COPY_EVERY: u64 = 50;
 /// How far back the storm reaches, in steps: three hours.
 const STORM_REACH: u64 = 3 * 360;

@@ -1,4 +1,4 @@
-//! Somebody at the dashboard: reads pages and sends their forms.
+//! Someone at the dashboard: reads pages and sends their forms.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub(super) const READER: &str = "fedcba9876543210fedcba9876543210";
 /// How often a condition is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Whether somebody has to sign in.
+/// Whether someone has to sign in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Door {
     Open,

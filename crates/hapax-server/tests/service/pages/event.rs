@@ -137,7 +137,7 @@ async fn another_body_under_the_id_is_compared_and_released() {
     assert_eq!(reply.status, 303, "{reply:?}");
     let page = desk.page(&reply.header("location").unwrap()).await;
     assert!(
-        page.contains("The other body was released as an event of its own."),
+        page.contains("The conflicting body was released as a new event."),
         "{page}"
     );
     assert!(page.contains("Released as <a href=\"/events/"), "{page}");

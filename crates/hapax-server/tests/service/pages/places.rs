@@ -173,7 +173,7 @@ async fn a_request_to_a_name_that_no_source_has_is_shown() {
     let sink = Sink::start().await;
     let desk = Desk::start(&sink.url()).await;
     desk.twice(BODY).await;
-    assert!(!desk.page("/sources").await.contains("Names that no source has"));
+    assert!(!desk.page("/sources").await.contains("Unknown sources"));
     for path in ["/in/shopp", "/in/shopp", "/wp-login.php"] {
         let reply = wire::post(desk.server.ingest_address(), path, &[], b"{}").await;
         assert_eq!(reply.status, 404);

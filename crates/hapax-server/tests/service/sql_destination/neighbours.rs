@@ -19,7 +19,7 @@ statements = ["insert into children values (:event, :parent)"]"#;
 
 const BAD: usize = 13;
 
-/// Thirty events, and one among them whose parent nobody knows.
+/// Thirty events, and one among them whose parent no one knows.
 fn thirty() -> Vec<Leased> {
     (0..30)
         .map(|number| {

@@ -157,7 +157,7 @@ impl Seen {
     }
 }
 
-/// An attribute of a span as text; empty if it has none of this name.
+/// An attribute of a span as text; empty if it has none with this name.
 pub(super) fn text(span: &Span, name: &str) -> String {
     let found = span.attributes.iter().find(|attribute| attribute.key == name);
     found.map(shown).unwrap_or_default()

@@ -66,7 +66,7 @@ async fn an_export_that_hangs_does_not_hold_up_a_stop() {
     let site = Site::start(&traced(&collector, &app.url(), "timeout = \"60s\"\n")).await;
     deliver_twice(&site, "evt_1", &[]).await;
     app.next().await;
-    // It is under way.
+    // It is in progress.
     let _held = hanging.accept().await.unwrap();
     stops_soon(site).await;
 }

@@ -1,6 +1,6 @@
 //! PayPal's own verification, for those who want to ask it about each transmission.
 //!
-//! It is asked once a transmission has passed every check that can be made here, so that nobody else can make us call.
+//! It is asked once a transmission has passed every check that can be made here, so that no one else can make us call.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine as _;
@@ -135,7 +135,7 @@ impl Account {
     }
 }
 
-/// The event goes along as it came: what is read and written anew has another checksum.
+/// The event goes along as it came: what is read and written again has another checksum.
 fn question(request: &Request<'_>, claims: &Claims<'_>, webhook_id: &str) -> Result<Vec<u8>, Rejection> {
     let unreadable = |_| invalid(SIGNATURE, SignatureProblem::Unreadable);
     let asked = Asked {

@@ -1,4 +1,4 @@
-//! Many claims in one statement, for whoever applies events in batches.
+//! Many claims in one statement, for anyone who applies events in batches.
 
 use std::collections::HashMap;
 

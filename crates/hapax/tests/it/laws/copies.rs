@@ -97,7 +97,7 @@ async fn the_low_door_opens_once<S: Subject>() {
     assert!(!subject.once("stripe", "evt_1", "billing").await);
     assert!(subject.once("github", "evt_1", "billing").await);
     assert_eq!(subject.number(BALANCE).await, 2);
-    // It is the same inbox, and what has no hash is no conflict.
+    // It is the same inbox, and what has no hash is not a conflict.
     let outcome = subject.run(&patient(), &event("evt_1"), Step::Add).await.unwrap();
     assert_eq!(outcome, Outcome::Duplicate);
 }

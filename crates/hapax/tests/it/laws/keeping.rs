@@ -60,7 +60,7 @@ async fn a_replay_keeps_the_note_as_long_again_and_a_copy_does_not<S: Subject>()
     assert_eq!(subject.number(BALANCE).await, 2);
 }
 
-/// SQLite's clock ticks in whole seconds here: waits until so many rows are in the past.
+/// SQLite's clock ticks in whole seconds here: waits until this many rows are in the past.
 async fn until_expired<S: Subject>(subject: &S, rows: i64) {
     let postgres = "select count(*) from hapax_inbox where expires_at < now()";
     let sqlite = "select count(*) from hapax_inbox

@@ -9,11 +9,11 @@ use super::super::{Desk, PURGE_AGAIN, PURGE_EVERY, PURGE_ROWS, is_idle};
 use super::Target;
 use super::link::{Inbox, Link};
 
-/// How often the inbox is looked through from its beginning: for rows that somebody held, and for those of a destination
+/// How often the inbox is looked through from its beginning: for rows that someone held, and for those of a destination
 /// with a shorter `inbox_retention`.
 const WHOLE_EVERY: Duration = Duration::from_secs(3600);
 
-/// Rows that somebody holds, because a replay extends them, are left alone. It begins where the last portion ended: the
+/// Rows that someone holds, because a replay extends them, are left alone. It begins where the last portion ended: the
 /// index keeps what was removed before that until the next VACUUM, and would lead through all of it again.
 const PURGE: &str = "
     WITH expired AS MATERIALIZED (

@@ -1,4 +1,4 @@
-//! Back-off: an address that keeps sending wrong tokens waits longer each time.
+//! Backoff: an address that keeps sending wrong tokens waits longer each time.
 //!
 //! While it waits, the right token is refused too: otherwise every guess would still be judged. Sessions that are open
 //! go on. A right token does not wipe the record, so that a guesser gains nothing from others behind its address.

@@ -1,4 +1,4 @@
-//! Somebody who was let in: who they are, what they may do, and which sources they see.
+//! Someone who was let in: who they are, what they may do, and which sources they see.
 
 use axum::extract::FromRequestParts;
 use hapax_core::store::Actor;
@@ -16,10 +16,10 @@ use crate::http::admin::state::AdminState;
 
 /// What the audit trail calls whoever needs no token.
 const LOCAL: &str = "local";
-/// What stands before the id of somebody from the identity provider: no token has a name with it.
+/// What stands before the id of someone from the identity provider: no token has a name with it.
 const OIDC_PREFIX: &str = "oidc:";
 
-/// Somebody who was let in.
+/// Someone who was let in.
 #[derive(Clone, Debug)]
 pub(in crate::http) struct Caller {
     /// What the audit trail calls them, and what they say of themselves.
@@ -44,7 +44,7 @@ impl Caller {
         }
     }
 
-    /// Somebody who signed in at the identity provider.
+    /// Someone who signed in at the identity provider.
     pub(super) fn of_user(user: &User, credential: Credential) -> Self {
         Self {
             actor: Actor {
@@ -57,7 +57,7 @@ impl Caller {
         }
     }
 
-    /// Somebody on this machine, where there is no token.
+    /// Someone on this machine, where there is no token.
     pub(in crate::http) fn local(note: String) -> Self {
         let name = LOCAL.to_owned();
         Self {
@@ -99,7 +99,7 @@ impl FromRequestParts<AdminState> for Caller {
     type Rejection = Fault;
 
     async fn from_request_parts(parts: &mut Parts, _: &AdminState) -> Result<Self, Fault> {
-        // The guard, or `wrap`, let them in; a path outside of both has nobody.
+        // The guard, or `wrap`, let them in; a path outside of both has no one.
         let caller = parts.extensions.get::<Self>().cloned();
         caller.ok_or_else(|| Fault::unauthorized("sign in, or send a token"))
     }

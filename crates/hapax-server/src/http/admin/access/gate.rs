@@ -22,7 +22,7 @@ pub(in crate::http) struct Gate {
 }
 
 impl Gate {
-    /// A gate that knows nobody.
+    /// A gate that knows no one.
     pub(in crate::http) fn new() -> Self {
         Self {
             backoff: Backoff::default(),
@@ -30,7 +30,7 @@ impl Gate {
         }
     }
 
-    /// The token with this value, for somebody at this address.
+    /// The token with this value, for someone at this address.
     pub(super) fn try_token<'a>(&self, access: &'a Access, given: &[u8], from: IpAddr) -> Answer<&'a Token> {
         let check = || access.token_of(given);
         self.backoff
@@ -41,7 +41,7 @@ impl Gate {
             })
     }
 
-    /// A new session for whoever has this token; its cookie's value.
+    /// A new session for anyone who has this token; its cookie's value.
     pub(in crate::http) async fn sign_in(
         &self,
         access: &Access,
@@ -93,7 +93,7 @@ impl Gate {
         }
     }
 
-    /// What forms carry where nobody has to sign in.
+    /// What forms carry where no one has to sign in.
     pub(in crate::http) fn local_form_token(&self) -> String {
         form_token(&self.form_key, b"local")
     }

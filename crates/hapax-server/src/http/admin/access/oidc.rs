@@ -72,7 +72,7 @@ impl IdentityProvider {
         attempt: &Attempt,
         returned: &Returned,
     ) -> Answer<(User, String)> {
-        // First: nothing else of an address that somebody else made up is looked at, or shown.
+        // First: nothing else of an address that someone else made up is looked at, or shown.
         let next = attempt
             .next_of(&returned.state)
             .ok_or_else(Fault::sign_in_stale)?;
@@ -135,7 +135,7 @@ impl Known {
             .map_err(|_| Fault::sign_in_refused("the access token cannot be sent"))?;
         let request = Request::get(endpoint).header(AUTHORIZATION, bearer);
         let told: Value = self.caller.json(call::without_body(request)?).await?;
-        // An access token of somebody else must not lend their roles.
+        // An access token of someone else must not lend their roles.
         if told.get("sub") != id_token.get("sub") {
             return Err(Fault::sign_in_refused(
                 "UserInfo is about somebody else than the ID token",

@@ -16,7 +16,7 @@ const TOKEN_USE: &[u8] = b"hapax session 2";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Opener {
-    /// Somebody with a token.
+    /// Someone with a token.
     Token {
         /// Its name.
         name: String,
@@ -26,7 +26,7 @@ pub(super) enum Opener {
         /// What was typed at the login.
         note: String,
     },
-    /// Somebody who signed in at the identity provider.
+    /// Someone who signed in at the identity provider.
     User {
         /// The provider.
         issuer: String,
@@ -38,7 +38,7 @@ pub(super) enum Opener {
 }
 
 impl Opener {
-    /// Somebody with a token, who gets this cookie.
+    /// Someone with a token, who gets this cookie.
     pub(super) fn token(token: &Token, cookie: &str, note: String) -> Self {
         Self::Token {
             name: token.name.clone(),
@@ -47,7 +47,7 @@ impl Opener {
         }
     }
 
-    /// Somebody who signed in at the identity provider.
+    /// Someone who signed in at the identity provider.
     pub(super) fn user(oidc: &Oidc, user: User) -> Self {
         Self::User {
             issuer: oidc.issuer.clone(),

@@ -16,7 +16,7 @@ pub(in crate::http) enum Reach {
     Whole,
 }
 
-/// What somebody needs.
+/// What someone needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) struct Right {
     pub(in crate::http) role: Role,
@@ -57,7 +57,7 @@ const RIGHTS: [(&str, &str, Right); 30] = [
     ("POST", "/destinations/{name}/resume", OPERATE),
     ("POST", "/outbox/{name}/{id}/retry", OPERATE),
     ("POST", "/outbox/{name}/rows/{id}/retry", OPERATE),
-    // Saved searches are everybody's, under names that are unique for all.
+    // Saved searches are everyone's, under names that are unique for all.
     ("PUT", "/views/{name}", OPERATE_WHOLE),
     ("DELETE", "/views/{name}", OPERATE_WHOLE),
     ("POST", "/views", OPERATE_WHOLE),

@@ -106,7 +106,7 @@ pub(super) async fn find(
     }))
 }
 
-/// The same without a word about its use: a page that is left open keeps nobody signed in.
+/// The same without a word about its use: a page that is left open keeps no one signed in.
 pub(super) async fn look(
     access: &Access,
     store: &dyn Backend,
@@ -193,7 +193,7 @@ fn key(cookie: &str) -> String {
     hex::encode(digest(&SHA256, cookie.as_bytes()))
 }
 
-/// What a form must carry, for a session or for whoever is let in without one.
+/// What a form must carry, for a session or for anyone who is let in without one.
 pub(super) fn form_token(key: &hmac::Key, whose: &[u8]) -> String {
     let mut context = hmac::Context::with_key(key);
     context.update(FORM_USE);

@@ -14,7 +14,7 @@ use crate::http::admin::state::AdminState;
 /// How often it is looked at.
 const CHECK_EVERY: Duration = Duration::from_secs(2);
 
-/// What let somebody in.
+/// What let someone in.
 #[derive(Clone, Debug)]
 pub(super) enum Credential {
     /// Nothing: there is no token, and they are on this machine.
@@ -25,7 +25,7 @@ pub(super) enum Credential {
     Session(Secret),
 }
 
-/// Somebody who may get an answer without an end.
+/// Someone who may get an answer without an end.
 pub(in crate::http) struct StillAdmitted {
     caller: Caller,
     /// Not narrowed: what is narrowed does not hear of a reload.
@@ -42,7 +42,7 @@ impl StillAdmitted {
             let store = &**self.state.engine.store();
             match access.again(store, &self.caller.credential).await {
                 Ok(Some(now)) if now.role == self.caller.role && now.visible == self.caller.visible => {}
-                // A store that cannot be asked lets nobody in, so that nobody stays in either.
+                // A store that cannot be asked lets no one in, so that no one stays in either.
                 Ok(_) | Err(_) => return,
             }
         }
@@ -60,7 +60,7 @@ impl FromRequestParts<AdminState> for StillAdmitted {
 }
 
 impl Access {
-    /// Who somebody would be that came again with the same.
+    /// Who someone would be that came again with the same.
     async fn again(&self, store: &dyn Backend, credential: &Credential) -> Answer<Option<Caller>> {
         match credential {
             Credential::None => Ok(self.is_open().then(|| Caller::local(String::new()))),

@@ -17,7 +17,7 @@ use crate::http::admin::fault::{Answer, Fault};
 use crate::http::admin::state::{AdminState, DestinationSettings, Settings};
 use crate::outbox::is_outbox;
 
-/// The sources that somebody sees.
+/// The sources that someone sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::http) enum VisibleSources {
     /// Every one, and what belongs to none.
@@ -117,7 +117,7 @@ impl AdminState {
 }
 
 impl Settings {
-    /// What the configuration says of these sources. A destination belongs to them if nobody else delivers to it: its
+    /// What the configuration says of these sources. A destination belongs to them if no one else delivers to it: its
     /// figures are not kept by source.
     fn narrowed(&self, visible: &VisibleSources) -> Self {
         let mut settings = self.clone();

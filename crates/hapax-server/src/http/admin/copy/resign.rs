@@ -30,7 +30,7 @@ pub(super) struct Resigned {
 pub(super) fn request(event: &StoredEvent, facts: Option<&SourceFacts>, now: Timestamp) -> Answer<Resigned> {
     let facts = facts.ok_or_else(|| {
         Fault::invalid_parameter(format!(
-            "`{}` is no source of the configuration, so nothing can sign for it; copy it as a test instead",
+            "`{}` is not a source of the configuration, so nothing can sign for it; copy it as a test instead",
             event.source
         ))
     })?;

@@ -16,7 +16,7 @@ const USED_MAX: f64 = 0.8;
 const USED_LITTLE: f64 = 0.05;
 /// So many copies tell how late a sender repeats itself; fewer do not.
 const COPIES_TO_JUDGE: u64 = 100;
-/// A window is worth lowering if so many times a shorter one would do.
+/// A window is worth lowering if this many times a shorter one would do.
 const WORTH_LOWERING: u32 = 2;
 /// Above this share of twins the ids of a sender are not stable.
 const TWINS_SHARE_MAX: f64 = 0.05;

@@ -26,7 +26,7 @@ impl Top {
         }
     }
 
-    /// Those with most copies, the most first.
+    /// Those with most copies, largest first.
     pub(super) fn largest(&self) -> Vec<(String, u64)> {
         let mut all: Vec<_> = self.0.iter().map(|(id, copies)| (id.clone(), *copies)).collect();
         all.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));

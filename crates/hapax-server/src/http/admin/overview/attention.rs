@@ -1,4 +1,4 @@
-//! What somebody should look at, the most pressing first, each with a sentence and the page to go to.
+//! What someone should look at, the most pressing first, each with a sentence and the page to go to.
 
 use std::time::Duration;
 

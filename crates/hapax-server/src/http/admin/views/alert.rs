@@ -74,7 +74,7 @@ pub struct AlertRuleView {
     pub unit: Unit,
 }
 
-/// Somebody who is told.
+/// Someone who is told.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AlertReceiverView {
     /// Its name.

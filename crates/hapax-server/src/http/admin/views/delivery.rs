@@ -15,7 +15,7 @@ pub struct DeliveriesView {
     pub next: Option<String>,
 }
 
-/// Dead deliveries by destination and error, the most first.
+/// Dead deliveries by destination and error, largest first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct DeadGroupsView {
     /// The groups.

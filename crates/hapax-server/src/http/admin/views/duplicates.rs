@@ -118,7 +118,7 @@ pub struct RedeliveredView {
     /// When the last copy came.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub last_at: Option<Timestamp>,
-    /// Milliseconds between these two: the largest gap of this id.
+    /// Milliseconds between these two: the largest gap with this id.
     pub gap_ms_max: Option<u64>,
 }
 

@@ -21,7 +21,7 @@ pub struct ReplayedView {
     pub deliveries: u32,
     /// Of which generation.
     pub generation: u32,
-    /// Destinations that were left alone: they applied the event so long ago that they may have forgotten it.
+    /// Destinations that were left alone: they applied the event this long ago that they may have forgotten it.
     #[serde(default)]
     pub left_alone: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! The whole at a glance, and what needs somebody's attention.
+//! The whole at a glance, and what needs someone's attention.
 
 use hapax_core::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,7 @@ pub struct OutboxHealthView {
     pub problem: Option<String>,
 }
 
-/// Something that somebody should look at.
+/// Something that someone should look at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AttentionView {
     /// What kind of thing.

@@ -96,7 +96,7 @@ fn confirmation(
             }
         }))
         @if !preview.samples.is_empty() {
-            h2 { "Some of them" }
+            h2 { "Sample" }
             div class="table" {
                 table {
                     thead { tr { th scope="col" { "Event" } th scope="col" { "Source" } th scope="col" { "Status" } th scope="col" { "Received" } } }

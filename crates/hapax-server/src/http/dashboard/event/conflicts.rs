@@ -33,7 +33,7 @@ pub(super) async fn section(
         @if !compared.is_empty() {
             section aria-labelledby="conflicts" {
                 h2 id="conflicts" { "Conflicts" }
-                p { "These bodies came under the same id and differ from the first. They took no effect. Release one if it is an event of its own." }
+                p { "These bodies arrived under the same id and differ from the first. They were not delivered. Release one if it is a separate event." }
                 div class="stack" { @for (conflict, diff) in &compared { (card(viewer, view, conflict, diff.as_ref(), now)) } }
             }
         }

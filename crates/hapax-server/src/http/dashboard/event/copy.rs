@@ -44,7 +44,7 @@ pub(in crate::http::dashboard) async fn copy(
     Named(id): Named<String>,
     Asked(asked): Asked<Parameters>,
 ) -> Answer<Response> {
-    // A signature made now lets whoever has it deliver to the source.
+    // A signature made now lets anyone who has it deliver to the source.
     if asked.copy_as == CopyAs::Curl {
         viewer.caller.check_role(Role::Operate)?;
     }

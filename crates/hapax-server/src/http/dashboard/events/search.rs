@@ -8,7 +8,7 @@ use crate::http::dashboard::frame::form as changing;
 use crate::http::dashboard::viewer::Viewer;
 use crate::query::{KEYS, QUERY_BYTES_MAX, QueryError};
 
-/// Views that everybody has.
+/// Views that everyone has.
 const BUILT_IN: [(&str, &str); 6] = [
     ("All", ""),
     ("Failed", "status:failed"),
@@ -141,7 +141,7 @@ fn help() -> Markup {
 fn save(viewer: &Viewer, text: &str) -> Markup {
     html! {
         details {
-            summary { "Save this view" }
+            summary { "Save this search" }
             (changing(viewer, "/views", html! {
                 input type="hidden" name="q" value=(text);
                 div class="row" {

@@ -39,7 +39,7 @@ pub(super) fn bar(text: &str, kind: Kind) -> Markup {
                 Kind::Live => {
                     p data-live={ "/events/live?q=" (query) } {
                         span class="badge plain" data-live-state { "Not live" } " "
-                        span data-live-words { "Load the page again to see what is new." }
+                        span data-live-words { "Reload the page to see new events." }
                     }
                     p class="row" {
                         button class="button" type="button" data-live-new hidden { "Show new events" }
@@ -47,7 +47,7 @@ pub(super) fn bar(text: &str, kind: Kind) -> Markup {
                     }
                     p class="visually-hidden" role="status" data-live-said {}
                 },
-                Kind::Unknowable => p class="muted" { "Not live: " (NOT_LIVE) ". Load the page again to see what is new." },
+                Kind::Unknowable => p class="muted" { "Not live: " (NOT_LIVE) ". Reload the page to see new events." },
                 Kind::Older => p class="muted" { "Not live: these are older events." },
             }
         }

@@ -57,7 +57,7 @@ pub(super) enum Fault {
     Status(StatusCode),
     #[error("the answer broke off, or is longer than {ANSWER_BYTES_MAX} bytes")]
     Answer,
-    #[error("the answer is no key")]
+    #[error("the answer is not a key")]
     NotAKey,
 }
 
@@ -91,7 +91,7 @@ impl Caller {
         })
     }
 
-    /// A key. What is no key is a failure, and not kept: a page of an overloaded server must not stand for one.
+    /// A key. What is not a key is a failure, and not kept: a page of an overloaded server must not stand for one.
     pub(super) async fn key(&self, request: &KeyRequest) -> Result<Vec<u8>, Fault> {
         let bytes = self.call(&request.url, request.question.as_deref()).await?;
         let is_json = || serde_json::from_slice::<serde_json::Value>(&bytes).is_ok();

@@ -8,7 +8,7 @@ use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 use super::{Outcome, lock};
 
-/// Calls that are under way, by the key's id.
+/// Calls that are in progress, by the key's id.
 pub(super) struct Lane {
     flights: Mutex<HashMap<String, Flight>>,
     flights_max: usize,
@@ -19,7 +19,7 @@ pub(super) struct Lane {
 pub(super) type Flight = watch::Receiver<Option<Outcome>>;
 
 impl Lane {
-    /// So many calls at once, for so many keys that may be waited for.
+    /// So many calls at once, for this many keys that may be waited for.
     pub(super) fn new(calls_max: usize, flights_max: usize) -> Self {
         Self {
             flights: Mutex::default(),
@@ -38,7 +38,7 @@ impl Lane {
         self.permits.try_acquire().ok()
     }
 
-    /// The call for a key; a new one where there is none. Nothing if too many are under way or `admits` says no.
+    /// The call for a key; a new one where there is none. Nothing if too many are in progress or `admits` says no.
     pub(super) fn join<F>(
         self: &Arc<Self>,
         key_id: &str,
@@ -63,7 +63,7 @@ impl Lane {
         tokio::spawn(async move {
             let outcome = call.await;
             lock(&lane.flights).remove(&key_id);
-            // Nobody may be waiting any more.
+            // No one may be waiting any more.
             let _ = landing.send(Some(outcome));
         });
         Some(flight)

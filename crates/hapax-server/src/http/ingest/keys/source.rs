@@ -43,7 +43,7 @@ impl SourceKeys {
         }
     }
 
-    /// For another configuration. Calls that are under way end in what was before, and change nothing here.
+    /// For another configuration. Calls that are in progress end in what was before, and change nothing here.
     pub(super) fn after_reload(&self) -> Self {
         Self::with(lock(&self.cache).after_reload())
     }

@@ -1,4 +1,4 @@
-//! Somebody who looks: a session, a connection for pages, and one for the live tail.
+//! Someone who looks: a session, a connection for pages, and one for the live tail.
 
 use anyhow::Context as _;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};

@@ -87,7 +87,7 @@ pub(super) async fn measure(site: &Site, pid: u32, secret: &str, plan: &Plan) ->
                 number + 1,
                 pace.label()
             ));
-            // Every second round runs backwards, so that a machine that slows down or speeds up favours nobody.
+            // Every second round runs backwards, so that a machine that slows down or speeds up favours no one.
             let (without, with) = if number % 2 == 0 {
                 let without = runner.without().await?;
                 (without, runner.with().await?)
@@ -233,7 +233,7 @@ impl Runner<'_> {
         })
     }
 
-    /// The same while somebody looks, as a browser does.
+    /// The same while someone looks, as a browser does.
     async fn with(&self) -> anyhow::Result<(Run, Seen)> {
         let watcher = Watcher::start(self.site).await?;
         let run = self.without().await?;

@@ -37,7 +37,7 @@ impl Hanging {
     }
 }
 
-/// An address where nobody listens: one that was free a moment ago.
+/// An address where no one listens: one that was free a moment ago.
 pub(super) fn closed() -> std::io::Result<SocketAddr> {
     std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()
 }

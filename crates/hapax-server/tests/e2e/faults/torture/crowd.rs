@@ -36,16 +36,16 @@ pub(super) fn delivery(sender: &Sender, number: usize) -> Delivery {
     sender.with_body(&id, body)
 }
 
-/// Everybody who sends.
+/// Everyone who sends.
 pub(super) struct Crowd {
-    /// The numbers of the events that nobody has taken.
+    /// The numbers of the events that no one has taken.
     left: Arc<Mutex<Range<usize>>>,
     tally: Arc<Tally>,
     tasks: JoinSet<()>,
 }
 
 impl Crowd {
-    /// Sends so many events to these replicas.
+    /// Sends this many events to these replicas.
     pub(super) fn start(events: usize, addresses: &[SocketAddr]) -> Self {
         let (tally, left) = (Arc::new(Tally::default()), Arc::new(Mutex::new(0..events)));
         let mut tasks = JoinSet::new();
@@ -65,18 +65,18 @@ impl Crowd {
         Self::start(usize::MAX, addresses)
     }
 
-    /// Nobody takes another event; those that were taken are delivered.
+    /// No one takes another event; those that were taken are delivered.
     pub(super) fn stop(&self) {
         let mut left = self.left.lock().unwrap();
         left.end = left.start;
     }
 
-    /// Waits until all copies of so many events were answered 2xx.
+    /// Waits until all copies of this many events were answered 2xx.
     pub(super) async fn until_durable(&self, events: usize) {
         within("the crowd is answered", LIMIT, self.tally.until(events)).await;
     }
 
-    /// Waits for so many more.
+    /// Waits for this many more.
     pub(super) async fn until_more(&self, events: usize) {
         self.until_durable(self.tally.events() + events).await;
     }

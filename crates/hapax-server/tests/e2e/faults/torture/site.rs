@@ -1,6 +1,6 @@
 //! Two replicas of Hapax on a cluster of their own, and two destinations that write down what took effect.
 //!
-//! `app` works all the time: what was under way when the master died may take effect twice. `later` can be paused: what
+//! `app` works all the time: what was in progress when the master died may take effect twice. `later` can be paused: what
 //! is answered and waits for it is in the store and nowhere else, so that it shows what the store has lost.
 
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use crate::harness::{Copies, Sender, Service, Setup, Sink, deliver_all, eventual
 
 const REPLICAS: usize = 2;
 const SHARDS: u8 = 8;
-/// Nothing takes longer to be worked off. Less than the long lease: what nobody has until that ends is found.
+/// Nothing takes longer to be worked off. Less than the long lease: what no one has until that ends is found.
 const LIMIT: Duration = Duration::from_secs(60);
 /// Copies that are sent at the end.
 const SAMPLE: usize = 500;
@@ -73,12 +73,12 @@ impl Site {
         self.services[1].hapax(&["resume", "later"]).await.assert_code(0);
     }
 
-    /// How many of so many events have not taken effect at `later`.
+    /// How many of this many events have not taken effect at `later`.
     pub(super) fn held(&self, events: usize) -> usize {
         events.saturating_sub(self.later.events_applied().len())
     }
 
-    /// Waits until no work is left; what took effect, of so many events.
+    /// Waits until no work is left; what took effect, of this many events.
     pub(super) async fn until_worked_off(&self, events: usize) -> Effects {
         eventually("the backlog is worked off", LIMIT, async || {
             let stats = self.services[0].api("stats").await;

@@ -13,7 +13,7 @@ const STEPS_APART: usize = 20;
 /// Events that are answered in the middle of a move.
 const EVENTS_APART: usize = 20;
 
-/// Moves so many of the slots that hold the store, each to the next master; how many it were.
+/// Moves this many of the slots that hold the store, each to the next master; how many it were.
 pub(super) async fn move_some(cluster: &Cluster, count: usize, crowd: &Crowd) -> usize {
     let slots: Vec<u16> = used(cluster).into_iter().take(count).collect();
     for slot in &slots {

@@ -10,7 +10,7 @@ use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// How long somebody may take to sign in at the provider.
+/// How long someone may take to sign in at the provider.
 pub(in crate::http) const ATTEMPT_LIFE_SECONDS: u32 = 600;
 /// The longest page that is come back to: it travels in an address.
 const NEXT_BYTES_MAX: usize = 512;

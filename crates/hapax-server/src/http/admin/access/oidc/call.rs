@@ -142,5 +142,5 @@ pub(super) fn without_body(request: http::request::Builder) -> Answer<Request<Fu
 
 fn with_body(request: http::request::Builder, body: String) -> Answer<Request<Full<Bytes>>> {
     let request = request.body(Full::new(Bytes::from(body)));
-    request.map_err(|_| Fault::provider_unavailable("the identity provider names an address that is no URL"))
+    request.map_err(|_| Fault::provider_unavailable("the identity provider names an address that is not a URL"))
 }

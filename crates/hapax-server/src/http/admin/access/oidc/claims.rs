@@ -41,7 +41,7 @@ pub(super) fn check_logout_token(claims: &Value, oidc: &Oidc, now: i64) -> Resul
     if !is_event.is_some_and(Value::is_object) {
         return Err(format!("its `events` do not have `{LOGOUT_EVENT}`"));
     }
-    // An ID token has one: it must not sign anybody out.
+    // An ID token has one: it must not sign anyone out.
     if claims.get("nonce").is_some() {
         return Err("it has a `nonce`".to_owned());
     }

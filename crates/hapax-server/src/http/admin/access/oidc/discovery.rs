@@ -1,6 +1,6 @@
 //! What is known of the identity provider: where its endpoints are, and which keys it signs with.
 //!
-//! It is asked when somebody signs in, never at the start: the service runs without it. What it said counts for ten
+//! It is asked when someone signs in, never at the start: the service runs without it. What it said counts for ten
 //! minutes, so that another description and withdrawn keys are noticed; a key that is not known is looked for at once.
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::http::admin::fault::{Answer, Fault};
 
 /// How long what it said counts.
 const KEPT_FOR: Duration = Duration::from_secs(600);
-/// How often it is asked again because of a key that is not known: anybody can make one up.
+/// How often it is asked again because of a key that is not known: anyone can make one up.
 const NEW_KEYS_EVERY: Duration = Duration::from_secs(30);
 
 /// The other side of every sign-in.

@@ -18,7 +18,7 @@ const QUOTED_MAX: usize = 8;
 /// Where a name for people is, the best first. Any of them may change: none is an identity.
 const NAMES: [&str; 3] = ["preferred_username", "email", "name"];
 
-/// Somebody who signed in at the provider.
+/// Someone who signed in at the provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::http) struct User {
     /// Their id there, which never changes.
