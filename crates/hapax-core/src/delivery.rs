@@ -213,7 +213,7 @@ impl fmt::Display for ErrorClass {
 
 /// What follows from an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum AttemptOutcome {
     /// Done.
     Completed,
     /// Try again, not before this long from now.

@@ -19,7 +19,7 @@ pub mod store;
 
 pub use clock::{Clock, SystemClock, Timestamp};
 pub use delivery::{
-    Attempt, DeliveryState, ErrorClass, Hold, Lane, Leased, NewDelivery, OnDead, Owner, Token, Verdict,
+    Attempt, AttemptOutcome, DeliveryState, ErrorClass, Hold, Lane, Leased, NewDelivery, OnDead, Owner, Token,
 };
 pub use event::{EventId, EventIds, EventStatus, NewEvent, StoredEvent};
 pub use hash::{BodyHash, ContentHash};
@@ -32,4 +32,4 @@ pub use name::{DestinationId, Scope, SourceName};
 pub use random::{Random, SystemRandom};
 pub use retry::Backoff;
 pub use secret::Secret;
-pub use store::{Backend, Operations, Store, Transfer};
+pub use store::{Backend, Operations, Store, StoreMigration};

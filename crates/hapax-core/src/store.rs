@@ -18,8 +18,8 @@ mod error;
 mod query;
 mod reseal;
 mod sealed;
+mod store_migration;
 mod traffic;
-mod transfer;
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ use async_trait::async_trait;
 pub use admin::{
     ALERTS_MAX, Actor, AlertState, AuditEntry, AuditRecord, Binding, BodyNote, DeadQuery, Disposal, Driver,
     DuplicateNote, IndexedField, JobHold, Operations, Pause, ReplayJob, ReplayJobId, ReplayJobState,
-    ReplayTally, SAVED_VIEWS_MAX, SavedView, SourceState,
+    ReplayTally, SAVED_SEARCHES_MAX, SavedSearch, SourceState,
 };
 pub use alive::{Alive, AliveReport, Patience};
 pub use audit::{
@@ -39,23 +39,23 @@ pub use body_term::{BodyTerm, IndexedValue, POINTER_BYTES_MAX, is_pointer, json_
 pub use erase::{Erased, Unfinished};
 pub use error::Error;
 pub use query::{
-    AttemptView, Backlog, ConflictView, Copies, Counts, Cursor, DeadGroup, DeliveryView, DuplicateTally,
-    EventPage, EventQuery, EventRecord, EventSummary, Has, LedgerCount, ListOrder,
+    AttemptView, Backlog, ConflictView, Counts, Cursor, DeadGroup, DeliveryView, DuplicateCount,
+    DuplicateTally, EventPage, EventQuery, EventRecord, EventSummary, Has, LedgerCount, ListOrder,
 };
 pub use reseal::Resealed;
 pub use sealed::{
     KEYRING_NAME, ReadStored, SEALED_EXTRA_BYTES, SEALED_MARK, StoredBodies, is_sealed, plain_body_bytes,
 };
-pub use traffic::{Durations, NotASpan, Redelivered, Span, Subject, Traffic, TrafficRow};
-pub use transfer::{
+pub use store_migration::{
     AuditNumbered, Census, ConflictRecord, EventContents, IdentityRecord, ImportBegun, ImportMark, InLane,
-    JobRecord, NotACursor, Origin, OutcomeRecord, PAGE_BYTES_MAX, Purpose, Record, Transfer, TransferCursor,
-    TransferPage, WorkRecord,
+    JobRecord, MigrationCursor, MigrationPage, NotACursor, Origin, OutcomeRecord, PAGE_BYTES_MAX, Purpose,
+    Record, StoreMigration, WorkRecord,
 };
+pub use traffic::{Durations, NotATimeRange, Redelivered, Subject, TimeRange, Traffic, TrafficRow};
 
 use crate::{
-    Attempt, BodyHash, ContentHash, DeliveryState, DestinationId, ErrorClass, EventId, Generation, Headers,
-    Hold, Identity, Key, Lane, Leased, NewEvent, Owner, SourceName, Timestamp, Token, Verdict,
+    Attempt, AttemptOutcome, BodyHash, ContentHash, DeliveryState, DestinationId, ErrorClass, EventId,
+    Generation, Headers, Hold, Identity, Key, Lane, Leased, NewEvent, Owner, SourceName, Timestamp, Token,
 };
 
 /// A lease that expired this often makes the delivery dead: it takes its worker down.
@@ -86,7 +86,10 @@ pub trait Store: Send + Sync + 'static {
     /// Keeps bodies that came under identities whose first bodies were others. At most [`CONFLICTS_MAX`] different
     /// ones for each identity, those that come first in the call before later ones; the same one again is counted. One
     /// answer for each, in order. A variant fails alone: its neighbours in the call are not affected.
-    async fn quarantine(&self, variants: Vec<Variant>) -> Vec<Result<Quarantined, Error>>;
+    async fn record_conflicts(
+        &self,
+        other_bodies: Vec<ConflictingBody>,
+    ) -> Vec<Result<ConflictRecorded, Error>>;
 
     /// Leases due deliveries of one destination, the longest due first, each with a new token and
     /// its attempt counted. Of a lane, only the head is ever due.
@@ -158,8 +161,8 @@ pub trait Store: Send + Sync + 'static {
 }
 
 /// A store with its other two parts.
-pub trait Backend: Store + Operations + Transfer {}
-impl<T: Store + Operations + Transfer> Backend for T {}
+pub trait Backend: Store + Operations + StoreMigration {}
+impl<T: Store + Operations + StoreMigration> Backend for T {}
 
 /// One request's events. Each is claimed by itself.
 #[derive(Clone, Debug)]
@@ -210,7 +213,7 @@ pub struct LedgerEntry {
 
 /// Another body under a known identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Variant {
+pub struct ConflictingBody {
     /// The identity's key.
     pub key: Key,
     /// The id of the first event.
@@ -227,7 +230,7 @@ pub struct Variant {
     pub body: bytes::Bytes,
 }
 
-impl Variant {
+impl ConflictingBody {
     /// Refuses one whose event cannot be of its identity: the ids of events carry the bucket of their key.
     ///
     /// # Errors
@@ -244,7 +247,7 @@ impl Variant {
 
 /// What became of a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quarantined {
+pub enum ConflictRecorded {
     /// Kept.
     Kept,
     /// The same body was kept before; counted.
@@ -303,7 +306,7 @@ pub struct Report {
     /// What to keep of it; none when it was released untried.
     pub attempt: Option<Attempt>,
     /// What follows.
-    pub verdict: Verdict,
+    pub outcome: AttemptOutcome,
 }
 
 /// A delivery whose lease had expired.

@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 
 use crate::engine::Engine;
 pub(crate) use aliases::Aliased;
-pub use directed::{ADDRESS_HEADER, Parcel};
+pub use directed::{ADDRESS_HEADER, DirectedEvent};
 use prepare::{Keyed, Prepared};
 pub(crate) use queue::Waiting;
 
@@ -30,7 +30,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// An event as the server hands it in: verified and identified.
 #[derive(Clone, Debug)]
-pub struct Arrival {
+pub struct IncomingEvent {
     /// The source that received it.
     pub source: SourceName,
     /// The sender's id, in its one injective form.
@@ -200,7 +200,7 @@ impl Engine {
     ///
     /// # Errors
     /// A [`Refusal`]: then nothing is promised, and the sender must come again.
-    pub async fn accept(&self, arrivals: Vec<Arrival>) -> Result<Vec<Accepted>, Refusal> {
+    pub async fn accept(&self, arrivals: Vec<IncomingEvent>) -> Result<Vec<Accepted>, Refusal> {
         let inner = &self.0;
         if inner.is_stopping() {
             return Err(Refusal::ShuttingDown {
@@ -218,7 +218,7 @@ impl Engine {
         }
         let arrivals: Vec<Keyed> = arrivals
             .into_iter()
-            .map(|arrival| source.keyed(arrival))
+            .map(|incoming| source.keyed(incoming))
             .collect();
         if let Some(answers) = inner.answer_from_cache(&arrivals, now) {
             return Ok(answers);
@@ -235,7 +235,7 @@ impl Engine {
         }
         let events = arrivals
             .into_iter()
-            .map(|arrival| inner.prepare(source, arrival, now))
+            .map(|incoming| inner.prepare(source, incoming, now))
             .collect();
         drop(plan);
         self.write(events).await.map_err(Refusal::from)

@@ -184,11 +184,11 @@ impl Inner {
             let now = self.elapsed();
             for (owner, shard) in self.owners.give_up(&*self.parts.random, now) {
                 let attempts = self
-                    .flights
+                    .held_leases
                     .release(|event, of| of == owner && self.parts.store.shard_of(event) == shard);
                 self.observe(&Observation::Unreported { attempts });
             }
-            self.owners.forget(now, |owner| self.flights.any_of(owner));
+            self.owners.forget(now, |owner| self.held_leases.any_of(owner));
         }
     }
 }

@@ -11,9 +11,9 @@ use std::time::Duration;
 use hapax_core::store::{Candidates, LeaseBatch, LeaseOrder, Rescued};
 use hapax_core::{Owner, Timestamp};
 
+use crate::destination_runtime::{DestinationRuntime, Permit};
 use crate::engine::Inner;
 use crate::observe::Observation;
-use crate::port::{Permit, Port};
 
 /// The shortest wait between two looks at the store when it fails.
 const FAILURE_PAUSE: Duration = Duration::from_millis(200);
@@ -39,16 +39,17 @@ impl Inner {
                 if poll {
                     polled = self.elapsed();
                 }
-                let mut ports: Vec<Arc<Port>> = self.plan.load().ports.values().cloned().collect();
-                ports.sort_by_key(|port| port.id());
-                if !ports.is_empty() {
-                    turn = (turn + 1) % ports.len();
-                    ports.rotate_left(turn);
+                let mut destinations: Vec<Arc<DestinationRuntime>> =
+                    self.plan.load().destinations.values().cloned().collect();
+                destinations.sort_by_key(|runtime| runtime.id());
+                if !destinations.is_empty() {
+                    turn = (turn + 1) % destinations.len();
+                    destinations.rotate_left(turn);
                 }
-                for port in &ports {
-                    wait = wait.min(self.serve_port(port, owner, poll).await);
+                for runtime in &destinations {
+                    wait = wait.min(self.serve_destination(runtime, owner, poll).await);
                 }
-                self.serve_suspects(&ports, owner, poll).await;
+                self.serve_suspects(&destinations, owner, poll).await;
             }
             if wait.is_zero() {
                 // More is due: go on at once, but let others run.
@@ -65,33 +66,38 @@ impl Inner {
     }
 
     /// Leases and starts one batch for one destination; how long until it wants to be looked at again.
-    async fn serve_port(self: &Arc<Self>, port: &Arc<Port>, owner: Owner, poll: bool) -> Duration {
+    async fn serve_destination(
+        self: &Arc<Self>,
+        runtime: &Arc<DestinationRuntime>,
+        owner: Owner,
+        poll: bool,
+    ) -> Duration {
         let now = self.elapsed();
-        let due = port.next_due().is_some_and(|due| due <= now);
+        let due = runtime.next_due().is_some_and(|due| due <= now);
         if poll {
             // Others may have left work there. What comes new waits behind it, until the store says that there is none.
-            port.stir();
+            runtime.mark_dirty();
         }
-        if !(port.has_backlog() || due) {
-            return port
+        if !(runtime.has_backlog() || due) {
+            return runtime
                 .next_due()
                 .map_or(Duration::MAX, |due| due.saturating_sub(now));
         }
-        let permits = match port.permits(self.limits.lease_batch, now) {
+        let permits = match runtime.permits(self.limits.lease_batch, now) {
             Ok(permits) => permits,
             // Without a time, a permit that comes back wakes us.
             Err(wait) => return wait.unwrap_or(Duration::MAX),
         };
-        let stirred = port.stirred();
+        let work_epoch = runtime.work_epoch();
         let wanted = permits.len();
-        match self.lease(port, owner, permits, Candidates::Fresh).await {
+        match self.lease(runtime, owner, permits, Candidates::Fresh).await {
             // More may be due: a permit that comes back, or the next turn, asks for it.
             Some((started, next_due)) if started == wanted || next_due == Some(Duration::ZERO) => {
-                port.stir();
+                runtime.mark_dirty();
                 Duration::ZERO
             }
             Some((_, next_due)) => {
-                port.drained(stirred, next_due.map(|due| self.elapsed() + due));
+                runtime.mark_clean(work_epoch, next_due.map(|due| self.elapsed() + due));
                 next_due.unwrap_or(Duration::MAX)
             }
             None => FAILURE_PAUSE,
@@ -99,17 +105,22 @@ impl Inner {
     }
 
     /// One suspect at a time, whichever destination it is for.
-    async fn serve_suspects(self: &Arc<Self>, ports: &[Arc<Port>], owner: Owner, poll: bool) {
-        for port in ports {
-            if !(poll || port.has_backlog() || self.suspects_wait.load(Ordering::SeqCst)) {
+    async fn serve_suspects(
+        self: &Arc<Self>,
+        destinations: &[Arc<DestinationRuntime>],
+        owner: Owner,
+        poll: bool,
+    ) {
+        for runtime in destinations {
+            if !(poll || runtime.has_backlog() || self.suspects_wait.load(Ordering::SeqCst)) {
                 continue;
             }
             if self.suspects.swap(true, Ordering::SeqCst) {
                 return;
             }
-            let started = match port.permits(1, self.elapsed()) {
+            let started = match runtime.permits(1, self.elapsed()) {
                 Ok(permits) => {
-                    let leased = self.lease(port, owner, permits, Candidates::Suspect).await;
+                    let leased = self.lease(runtime, owner, permits, Candidates::Suspect).await;
                     leased.map_or(0, |(started, _)| started)
                 }
                 Err(_) => 0,
@@ -128,16 +139,16 @@ impl Inner {
     /// in how long the next is due; nothing if the store failed.
     async fn lease(
         self: &Arc<Self>,
-        port: &Arc<Port>,
+        runtime: &Arc<DestinationRuntime>,
         owner: Owner,
         mut permits: Vec<Permit>,
         candidates: Candidates,
     ) -> Option<(usize, Option<Duration>)> {
         let order = LeaseOrder {
             owner,
-            destination: port.id(),
+            destination: runtime.id(),
             limit: permits.len() as u32,
-            lease_for: port.with_settings(|settings| settings.lease),
+            lease_for: runtime.with_settings(|settings| settings.lease),
             candidates,
         };
         let LeaseBatch { leased, next_due } = match self.parts.store.lease(order).await {
@@ -147,8 +158,8 @@ impl Inner {
                     during: "leasing",
                     error: &error,
                 });
-                port.unused(permits.len());
-                port.probe_released();
+                runtime.unused(permits.len());
+                runtime.probe_released();
                 return None;
             }
         };
@@ -159,9 +170,9 @@ impl Inner {
             let Some(permit) = permits.pop() else { break };
             self.start_attempt(owner, leased, permit);
         }
-        port.unused(permits.len());
+        runtime.unused(permits.len());
         if started == 0 {
-            port.probe_released();
+            runtime.probe_released();
         }
         let now = self.parts.clock.now();
         // Nothing was due by the store's clock, and something is by ours, which is ahead: to ask again at once would be
@@ -190,7 +201,11 @@ impl Inner {
             return;
         }
         self.suspects_wait.store(true, Ordering::SeqCst);
-        self.plan.load().ports.values().for_each(|port| port.stir());
+        self.plan
+            .load()
+            .destinations
+            .values()
+            .for_each(|runtime| runtime.mark_dirty());
         self.dispatch.notify_one();
         // By itself: neither the work nor the next report that this process lives waits for the log.
         self.spawn_loop(Self::tell_rescued(Arc::clone(self), rescued));

@@ -15,12 +15,12 @@ use tokio_util::task::TaskTracker;
 
 use crate::accept::{Aliased, Waiting};
 use crate::alive::Owners;
+use crate::destination_runtime::DestinationRuntime;
 use crate::finish::Finished;
 use crate::gather::Gather;
-use crate::heartbeat::Flights;
+use crate::heartbeat::HeldLeases;
 use crate::observe::{Notice, Observation, Observer};
 use crate::pauses::Pauses;
-use crate::port::Port;
 use crate::processed::Watchers;
 use crate::rate::Bucket;
 use crate::routing::{Route, Routing};
@@ -125,7 +125,7 @@ pub(crate) struct Inner {
     pub(crate) indexes: ArcSwap<HashMap<(SourceName, String), Timestamp>>,
     pub(crate) seen: Seen,
     pub(crate) gather: Gather,
-    pub(crate) flights: Flights,
+    pub(crate) held_leases: HeldLeases,
     pub(crate) watchers: Watchers,
     pub(crate) accept_queue: mpsc::Sender<Waiting>,
     pub(crate) alias_queue: mpsc::Sender<Aliased>,
@@ -156,14 +156,14 @@ pub(crate) struct Inner {
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) sources: HashMap<SourceName, Arc<Source>>,
-    pub(crate) ports: HashMap<DestinationId, Arc<Port>>,
+    pub(crate) destinations: HashMap<DestinationId, Arc<DestinationRuntime>>,
 }
 
 /// A source with the ports of its destinations at hand.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) route: Route,
-    pub(crate) ports: Vec<Arc<Port>>,
+    pub(crate) destinations: Vec<Arc<DestinationRuntime>>,
     pub(crate) bucket: Option<Bucket>,
 }
 
@@ -204,7 +204,7 @@ impl Engine {
             indexes: ArcSwap::default(),
             seen: Seen::new(limits.seen_entries, limits.seen_for),
             gather: Gather::default(),
-            flights: Flights::default(),
+            held_leases: HeldLeases::default(),
             watchers: Watchers::default(),
             accept_queue,
             alias_queue,
@@ -276,12 +276,12 @@ impl Engine {
         inner.door.close();
         inner.door.wait().await;
         inner.attempts.close();
-        let (held, released_before) = (inner.flights.len(), inner.released.load(Ordering::Relaxed));
+        let (held, released_before) = (inner.held_leases.len(), inner.released.load(Ordering::Relaxed));
         tokio::select! {
             biased;
             () = inner.attempts.wait() => {}
             () = inner.parts.runtime.sleep(limit) => {
-                inner.flights.release(|_, _| true);
+                inner.held_leases.release(|_, _| true);
                 inner.attempts.wait().await;
             }
         }
@@ -339,17 +339,17 @@ impl Inner {
 impl Plan {
     /// Compiles a routing. Ports that were there before go on with their permits, breaker and pause.
     fn new(routing: Routing, old: &Self, pauses: &Pauses) -> Self {
-        let ports: HashMap<_, _> = routing
+        let destinations: HashMap<_, _> = routing
             .destinations
             .into_iter()
             .map(|(id, destination)| {
-                let port = if let Some(port) = old.ports.get(&id) {
-                    port.reconfigure(destination);
-                    Arc::clone(port)
+                let runtime = if let Some(runtime) = old.destinations.get(&id) {
+                    runtime.reconfigure(destination);
+                    Arc::clone(runtime)
                 } else {
-                    Arc::new(Port::new(destination, pauses.of(&id)))
+                    Arc::new(DestinationRuntime::new(destination, pauses.of(&id)))
                 };
-                (id, port)
+                (id, runtime)
             })
             .collect();
         let sources = routing
@@ -357,10 +357,10 @@ impl Plan {
             .into_iter()
             .map(|(name, route)| {
                 let source = Source {
-                    ports: route
+                    destinations: route
                         .deliver_to
                         .iter()
-                        .filter_map(|id| ports.get(id).cloned())
+                        .filter_map(|id| destinations.get(id).cloned())
                         .collect(),
                     bucket: route.rate.map(Bucket::new),
                     route,
@@ -368,7 +368,10 @@ impl Plan {
                 (name, Arc::new(source))
             })
             .collect();
-        Self { sources, ports }
+        Self {
+            sources,
+            destinations,
+        }
     }
 }
 

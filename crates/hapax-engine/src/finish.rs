@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hapax_core::store::{Report, Written};
-use hapax_core::{Leased, Verdict};
+use hapax_core::{AttemptOutcome, Leased};
 use tokio::sync::mpsc;
 
+use crate::destination_runtime::DestinationRuntime;
 use crate::engine::Inner;
 use crate::observe::Observation;
-use crate::port::Port;
 
 /// The pause before a failed write is tried again.
 const RETRY_EVERY: Duration = Duration::from_millis(200);
@@ -18,15 +18,19 @@ const RETRY_EVERY: Duration = Duration::from_millis(200);
 /// An attempt that is over and must be written down.
 pub(crate) struct Finished {
     report: Report,
-    port: Arc<Port>,
+    runtime: Arc<DestinationRuntime>,
     /// What was tried, without its body: a queue of these must not hold payloads.
     leased: Leased,
 }
 
 impl Finished {
-    pub(crate) fn new(report: Report, mut leased: Leased, port: Arc<Port>) -> Self {
+    pub(crate) fn new(report: Report, mut leased: Leased, runtime: Arc<DestinationRuntime>) -> Self {
         leased.event.body = Bytes::new();
-        Self { report, port, leased }
+        Self {
+            report,
+            runtime,
+            leased,
+        }
     }
 }
 
@@ -97,13 +101,13 @@ impl Inner {
 
     /// Tells the port what may be due now or later; whether the dispatcher should look.
     fn follow_up(&self, finished: &Finished) -> bool {
-        match finished.report.verdict {
-            Verdict::Retry { after } => finished.port.due_at(self.elapsed() + after),
-            Verdict::Completed | Verdict::Dead { .. } if finished.leased.lane.is_some() => {
-                finished.port.stir();
+        match finished.report.outcome {
+            AttemptOutcome::Retry { after } => finished.runtime.due_at(self.elapsed() + after),
+            AttemptOutcome::Completed | AttemptOutcome::Dead { .. } if finished.leased.lane.is_some() => {
+                finished.runtime.mark_dirty();
             }
-            Verdict::Completed | Verdict::Dead { .. } => return false,
-            Verdict::Release => finished.port.stir(),
+            AttemptOutcome::Completed | AttemptOutcome::Dead { .. } => return false,
+            AttemptOutcome::Release => finished.runtime.mark_dirty(),
         }
         true
     }

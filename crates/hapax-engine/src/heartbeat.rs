@@ -22,10 +22,10 @@ const EXTEND_MAX: usize = 1_000;
 
 /// Attempts in progress.
 #[derive(Debug, Default)]
-pub(crate) struct Flights(Mutex<HashMap<(EventId, DestinationId), Flight>>);
+pub(crate) struct HeldLeases(Mutex<HashMap<(EventId, DestinationId), HeldLease>>);
 
 #[derive(Debug)]
-struct Flight {
+struct HeldLease {
     token: Token,
     owner: Owner,
     lease_for: Duration,
@@ -43,26 +43,26 @@ pub(crate) struct Signals {
     pub(crate) release: CancellationToken,
 }
 
-impl Flights {
+impl HeldLeases {
     pub(crate) fn begin(&self, hold: &Hold, owner: Owner, lease_for: Duration, now: Duration) -> Signals {
         let signals = Signals::default();
-        let flight = Flight {
+        let lease = HeldLease {
             token: hold.token,
             owner,
             lease_for,
             renewed: now,
             signals: signals.clone(),
         };
-        lock(&self.0).insert((hold.event, hold.destination.clone()), flight);
+        lock(&self.0).insert((hold.event, hold.destination.clone()), lease);
         signals
     }
 
     pub(crate) fn end(&self, hold: &Hold) {
-        let mut flights = lock(&self.0);
+        let mut held = lock(&self.0);
         let key = (hold.event, hold.destination.clone());
         // A rescued delivery may fly again, under another token, before the first one has landed.
-        if flights.get(&key).is_some_and(|flight| flight.token == hold.token) {
-            flights.remove(&key);
+        if held.get(&key).is_some_and(|lease| lease.token == hold.token) {
+            held.remove(&key);
         }
     }
 
@@ -72,29 +72,29 @@ impl Flights {
 
     /// Tells attempts to give their delivery back, chosen by event and owner; how many those are.
     pub(crate) fn release(&self, which: impl Fn(EventId, Owner) -> bool) -> usize {
-        let flights = lock(&self.0);
-        let chosen = flights
+        let held = lock(&self.0);
+        let chosen = held
             .iter()
-            .filter(|((event, _), flight)| which(*event, flight.owner));
-        chosen.map(|(_, flight)| flight.signals.release.cancel()).count()
+            .filter(|((event, _), lease)| which(*event, lease.owner));
+        chosen.map(|(_, lease)| lease.signals.release.cancel()).count()
     }
 
     /// Whether an owner has any.
     pub(crate) fn any_of(&self, owner: Owner) -> bool {
-        lock(&self.0).values().any(|flight| flight.owner == owner)
+        lock(&self.0).values().any(|lease| lease.owner == owner)
     }
 
     /// Those whose lease is due for renewal, by the length of the lease. In order: the same run asks the same again.
     fn due(&self, now: Duration) -> BTreeMap<Duration, Vec<Hold>> {
         let mut due: BTreeMap<Duration, Vec<Hold>> = BTreeMap::new();
-        for ((event, destination), flight) in lock(&self.0).iter() {
-            if now.saturating_sub(flight.renewed) >= flight.lease_for / 3 {
+        for ((event, destination), lease) in lock(&self.0).iter() {
+            if now.saturating_sub(lease.renewed) >= lease.lease_for / 3 {
                 let hold = Hold {
                     event: *event,
                     destination: destination.clone(),
-                    token: flight.token,
+                    token: lease.token,
                 };
-                due.entry(flight.lease_for).or_default().push(hold);
+                due.entry(lease.lease_for).or_default().push(hold);
             }
         }
         for holds in due.values_mut() {
@@ -104,33 +104,33 @@ impl Flights {
     }
 
     fn renewed(&self, hold: &Hold, asked: Duration) {
-        if let Some(flight) = lock(&self.0).get_mut(&(hold.event, hold.destination.clone()))
-            && flight.token == hold.token
+        if let Some(lease) = lock(&self.0).get_mut(&(hold.event, hold.destination.clone()))
+            && lease.token == hold.token
         {
-            flight.renewed = asked;
+            lease.renewed = asked;
         }
     }
 
     /// Tells an attempt that its lease is lost; it says so itself when it ends.
     fn lost(&self, hold: &Hold) {
-        let flights = lock(&self.0);
-        let flight = flights.get(&(hold.event, hold.destination.clone()));
-        if let Some(flight) = flight.filter(|flight| flight.token == hold.token) {
-            flight.signals.lost.cancel();
+        let held = lock(&self.0);
+        let lease = held.get(&(hold.event, hold.destination.clone()));
+        if let Some(lease) = lease.filter(|lease| lease.token == hold.token) {
+            lease.signals.lost.cancel();
         }
     }
 
     /// Those whose lease must have ended, as far as this process can tell.
     fn overdue(&self, now: Duration) -> Vec<Hold> {
-        let flights = lock(&self.0);
-        let overdue = flights
+        let held = lock(&self.0);
+        let overdue = held
             .iter()
-            .filter(|(_, flight)| now.saturating_sub(flight.renewed) >= flight.lease_for);
+            .filter(|(_, lease)| now.saturating_sub(lease.renewed) >= lease.lease_for);
         overdue
-            .map(|((event, destination), flight)| Hold {
+            .map(|((event, destination), lease)| Hold {
                 event: *event,
                 destination: destination.clone(),
-                token: flight.token,
+                token: lease.token,
             })
             .collect()
     }
@@ -146,23 +146,23 @@ impl Inner {
     fn heartbeat_tick(&self) -> Duration {
         let plan = self.plan.load();
         let shortest = plan
-            .ports
+            .destinations
             .values()
-            .map(|port| port.with_settings(|destination| destination.lease))
+            .map(|runtime| runtime.with_settings(|destination| destination.lease))
             .min();
         shortest.map_or(TICK_MAX, |lease| (lease / 6).clamp(TICK_MIN, TICK_MAX))
     }
 
     async fn beat(&self) {
         let now = self.elapsed();
-        for (lease_for, holds) in self.flights.due(now) {
+        for (lease_for, holds) in self.held_leases.due(now) {
             for holds in holds.chunks(EXTEND_MAX) {
                 match self.parts.store.extend(holds.to_vec(), lease_for).await {
                     Ok(results) => {
                         for (hold, written) in holds.iter().zip(results) {
                             match written {
-                                Written::Applied => self.flights.renewed(hold, now),
-                                Written::LeaseLost => self.flights.lost(hold),
+                                Written::Applied => self.held_leases.renewed(hold, now),
+                                Written::LeaseLost => self.held_leases.lost(hold),
                             }
                         }
                     }
@@ -174,8 +174,8 @@ impl Inner {
             }
         }
         // The store could not be asked for a whole lease: others may have taken over.
-        for hold in self.flights.overdue(self.elapsed()) {
-            self.flights.lost(&hold);
+        for hold in self.held_leases.overdue(self.elapsed()) {
+            self.held_leases.lost(&hold);
         }
     }
 }

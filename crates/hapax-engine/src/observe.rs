@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hapax_core::store::{AuditHead, EventRecord, Purged, Rescued};
 use hapax_core::{
-    Attempt, BodyHash, DestinationId, EventId, Headers, Leased, SourceName, Timestamp, Verdict,
+    Attempt, AttemptOutcome, BodyHash, DestinationId, EventId, Headers, Leased, SourceName, Timestamp,
 };
 use serde::Serialize;
 
@@ -48,7 +48,7 @@ pub enum Observation<'a> {
         /// How long it took.
         took: Duration,
         /// What follows.
-        verdict: Verdict,
+        outcome: AttemptOutcome,
     },
     /// A lease was lost while the attempt ran: the attempt was aborted and nothing was written.
     LeaseLost {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use hapax_core::store::{Actor, Disposal, Error, Forgotten, Pause};
 use hapax_core::{BodyHash, DestinationId, EventId, Identity};
 
-use crate::accept::{Accepted, Arrival, Refusal};
+use crate::accept::{Accepted, IncomingEvent, Refusal};
 use crate::engine::Engine;
 
 /// A destination, as it stands.
@@ -40,14 +40,14 @@ impl Engine {
         let now = self.0.elapsed();
         let plan = self.0.plan.load();
         let mut statuses: Vec<_> = plan
-            .ports
+            .destinations
             .values()
-            .map(|port| DestinationStatus {
-                id: port.id(),
-                paused: port.paused(),
-                breaker_open_for: port.breaker_open_for(now),
-                running: port.running(),
-                concurrency: port.with_settings(|settings| settings.concurrency),
+            .map(|runtime| DestinationStatus {
+                id: runtime.id(),
+                paused: runtime.paused(),
+                breaker_open_for: runtime.breaker_open_for(now),
+                running: runtime.running(),
+                concurrency: runtime.with_settings(|settings| settings.concurrency),
             })
             .collect();
         statuses.sort_by(|a, b| a.id.cmp(&b.id));
@@ -102,7 +102,7 @@ impl Engine {
             .audit(&who.into(), action, subject, format!("{changed} changed"))
             .await?;
         // A discarded head lets its lane go on.
-        inner.stir_all();
+        inner.mark_all_dirty();
         Ok(changed)
     }
 
@@ -118,7 +118,7 @@ impl Engine {
         who: impl Into<Actor>,
     ) -> Result<Option<EventId>, ReleaseError> {
         let inner = &self.0;
-        let Some(variant) = inner.parts.store.conflict(first, raw_hash).await? else {
+        let Some(other_body) = inner.parts.store.conflict(first, raw_hash).await? else {
             return Ok(None);
         };
         let Some(record) = inner.parts.store.get(first).await? else {
@@ -129,20 +129,20 @@ impl Engine {
         if let Some(id) = conflict.and_then(|conflict| conflict.released_as) {
             return Ok(Some(id));
         }
-        let arrival = Arrival {
-            source: variant.source,
+        let incoming = IncomingEvent {
+            source: other_body.source,
             event_id: record.event.identity.of_conflict(&raw_hash).event_id,
             earlier_id: None,
             event_type: record.event.event_type,
             signed_at: None,
             secret_index: None,
-            received_at: variant.received_at,
-            headers: variant.headers,
-            body: variant.body,
+            received_at: other_body.received_at,
+            headers: other_body.headers,
+            body: other_body.body,
             content_hash: None,
             batch: None,
         };
-        let accepted = self.accept(vec![arrival]).await?;
+        let accepted = self.accept(vec![incoming]).await?;
         let Some(id) = accepted.first().map(Accepted::id) else {
             return Ok(None);
         };

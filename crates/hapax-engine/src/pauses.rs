@@ -125,11 +125,11 @@ impl Inner {
     /// Makes every port follow what is known.
     fn apply_pauses(&self) {
         let mut resumed = false;
-        for (id, port) in &self.plan.load().ports {
+        for (id, runtime) in &self.plan.load().destinations {
             let pause = self.pauses.of(id);
-            if port.paused() != pause {
+            if runtime.paused() != pause {
                 resumed |= pause.is_none();
-                port.set_pause(pause);
+                runtime.set_pause(pause);
             }
         }
         if resumed {

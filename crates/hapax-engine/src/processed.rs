@@ -106,11 +106,11 @@ impl Inner {
         if !baseline.is_empty() {
             self.parts.store.hasten(id).await?;
             let plan = self.plan.load();
-            for port in baseline
+            for runtime in baseline
                 .keys()
-                .filter_map(|destination| plan.ports.get(destination))
+                .filter_map(|destination| plan.destinations.get(destination))
             {
-                port.stir();
+                runtime.mark_dirty();
             }
             self.dispatch.notify_one();
         }

@@ -77,7 +77,7 @@ impl Engine {
         inner
             .audit(&who.into(), "replay", event.to_string(), detail)
             .await?;
-        inner.stir_all();
+        inner.mark_all_dirty();
         Ok(replayed)
     }
 
@@ -311,7 +311,7 @@ impl Inner {
             .advance_replay(&next, self.as_driver(DRIVE_LEASE))
             .await?;
         *job = next;
-        self.stir_all();
+        self.mark_all_dirty();
         Ok(going_on.then_some(page.events.len() as u32))
     }
 
@@ -343,9 +343,9 @@ impl Inner {
         to: Option<DestinationId>,
     ) -> Result<Option<ReplayTarget>, Error> {
         let Some(destination) = to else { return Ok(None) };
-        let port = self.plan.load().ports.get(&destination).cloned();
-        let order = port.and_then(|port| {
-            port.with_settings(|settings| settings.order_by.clone().map(|order| (order, settings.on_dead)))
+        let runtime = self.plan.load().destinations.get(&destination).cloned();
+        let order = runtime.and_then(|runtime| {
+            runtime.with_settings(|settings| settings.order_by.clone().map(|order| (order, settings.on_dead)))
         });
         let mut lane = None;
         if let Some((order, on_dead)) = order
@@ -358,8 +358,12 @@ impl Inner {
     }
 
     /// Any destination may have something due.
-    pub(crate) fn stir_all(&self) {
-        self.plan.load().ports.values().for_each(|port| port.stir());
+    pub(crate) fn mark_all_dirty(&self) {
+        self.plan
+            .load()
+            .destinations
+            .values()
+            .for_each(|runtime| runtime.mark_dirty());
         self.dispatch.notify_one();
     }
 }

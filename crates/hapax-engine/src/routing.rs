@@ -40,7 +40,7 @@ pub struct Route {
     pub same_body: SameBody,
     /// JSON pointers into bodies whose values are indexed, so that a search finds them among all events.
     pub indexed: Vec<String>,
-    /// What another content under a known id is.
+    /// What to do with a known id and a different body.
     pub on_conflict: OnConflict,
 }
 
@@ -64,13 +64,13 @@ impl SameBody {
     }
 }
 
-/// What another content under a known id is.
+/// What to do with a known id and a different body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnConflict {
-    /// A conflict: it is kept aside, and takes no effect.
+    /// Store it as a conflict; it takes no effect until an operator releases it.
     #[default]
-    Quarantine,
-    /// An event of its own, under an id made of the known one and its content.
+    Keep,
+    /// Accept it as a new event, under an id made of the known one and its content.
     Accept,
 }
 

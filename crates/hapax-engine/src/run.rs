@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use hapax_core::store::Report;
-use hapax_core::{Attempt, ErrorClass, Leased, Owner, Timestamp, Verdict};
+use hapax_core::{Attempt, AttemptOutcome, ErrorClass, Leased, Owner, Timestamp};
 
 use crate::breaker::Change;
+use crate::destination_runtime::{DestinationRuntime, Permit};
 use crate::engine::Inner;
 use crate::finish::Finished;
 use crate::heartbeat::Signals;
 use crate::observe::Observation;
-use crate::port::{Permit, Port};
-use crate::transport::{Answer, Reply};
+use crate::transport::{AttemptResult, Reply};
 
 /// The longest a destination's `Retry-After` is honoured.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 3600);
@@ -24,14 +24,14 @@ const TEXT_MAX: usize = 1_024;
 
 /// How an attempt ended.
 enum Ending {
-    Answered(Answer),
+    Answered(AttemptResult),
     LeaseLost,
     Released,
 }
 
 /// A leased delivery in the hands of this process: its lease is renewed until it lands.
 #[derive(Debug)]
-pub(crate) struct Boarded {
+pub(crate) struct QueuedAttempt {
     leased: Leased,
     permit: Permit,
     signals: Signals,
@@ -49,19 +49,19 @@ enum Start {
 impl Inner {
     /// Starts an attempt beside everything else, as soon as there is a slot for it.
     pub(crate) fn start_attempt(self: &Arc<Self>, owner: Owner, leased: Leased, permit: Permit) {
-        let port = Arc::clone(permit.port());
-        let lease_for = port.with_settings(|settings| settings.lease);
+        let runtime = Arc::clone(permit.runtime());
+        let lease_for = runtime.with_settings(|settings| settings.lease);
         let signals = self
-            .flights
+            .held_leases
             .begin(&leased.hold(), owner, lease_for, self.elapsed());
-        let boarded = Boarded {
+        let queued = QueuedAttempt {
             leased,
             permit,
             signals,
         };
-        if let Some(first) = port.board(boarded) {
+        if let Some(first) = runtime.enqueue(queued) {
             let inner = Arc::clone(self);
-            let attempts = async move { inner.run_slot(first, &port).await };
+            let attempts = async move { inner.run_slot(first, &runtime).await };
             self.parts
                 .runtime
                 .spawn(Box::pin(self.attempts.track_future(attempts)));
@@ -69,45 +69,45 @@ impl Inner {
     }
 
     /// One slot: attempt after attempt, while deliveries wait for it.
-    async fn run_slot(self: Arc<Self>, first: Boarded, port: &Arc<Port>) {
+    async fn run_slot(self: Arc<Self>, first: QueuedAttempt, runtime: &Arc<DestinationRuntime>) {
         let mut start = Start::Direct;
         let mut next = Some(first);
-        while let Some(boarded) = next {
-            self.attempt(boarded, port, start).await;
+        while let Some(queued) = next {
+            self.attempt(queued, runtime, start).await;
             start = Start::AfterWait;
-            next = port.next_aboard();
+            next = runtime.next_queued();
         }
     }
 
-    async fn attempt(&self, boarded: Boarded, port: &Arc<Port>, start: Start) {
-        let Boarded {
+    async fn attempt(&self, queued: QueuedAttempt, runtime: &Arc<DestinationRuntime>, start: Start) {
+        let QueuedAttempt {
             leased,
             permit,
             signals,
-        } = boarded;
-        let deadline = port.with_settings(|settings| settings.deadline);
+        } = queued;
+        let deadline = runtime.with_settings(|settings| settings.deadline);
         let hold = leased.hold();
         let started = self.elapsed();
         let started_at = self.parts.clock.now();
         fail::fail_point!("run.before_attempt");
-        let ending = if start == Start::AfterWait && (self.is_stopping() || !port.is_open(started)) {
-            port.unused(1);
+        let ending = if start == Start::AfterWait && (self.is_stopping() || !runtime.is_open(started)) {
+            runtime.unused(1);
             Ending::Released
         } else {
             let ending = self.try_once(&leased, &signals, deadline).await;
             if !matches!(ending, Ending::Answered(_)) {
-                port.probe_released();
+                runtime.probe_released();
             }
             ending
         };
         fail::fail_point!("run.after_attempt");
-        self.flights.end(&hold);
+        self.held_leases.end(&hold);
         let took = self.elapsed().saturating_sub(started);
         let was_lost_before = leased.lost > 0;
         let finished = match ending {
             Ending::Answered(answer) => {
-                port.took(took);
-                Some(self.conclude(leased, port, answer, started_at, took))
+                runtime.took(took);
+                Some(self.conclude(leased, runtime, answer, started_at, took))
             }
             Ending::Released => {
                 self.released.fetch_add(1, Ordering::Relaxed);
@@ -115,9 +115,9 @@ impl Inner {
                 let report = Report {
                     hold,
                     attempt: None,
-                    verdict: Verdict::Release,
+                    outcome: AttemptOutcome::Release,
                 };
-                Some(Finished::new(report, leased, Arc::clone(port)))
+                Some(Finished::new(report, leased, Arc::clone(runtime)))
             }
             Ending::LeaseLost => {
                 self.observe(&Observation::LeaseLost { delivery: &leased });
@@ -133,7 +133,7 @@ impl Inner {
             let _ = self.finish_queue.send(finished).await;
         }
         // The permit that came back may serve what waits.
-        if port.has_backlog() || was_lost_before {
+        if runtime.has_backlog() || was_lost_before {
             self.dispatch.notify_one();
         }
     }
@@ -141,7 +141,7 @@ impl Inner {
     async fn try_once(&self, leased: &Leased, signals: &Signals, deadline: Duration) -> Ending {
         let overrun = || {
             let message = format!("no answer within {deadline:?}");
-            Ending::Answered(Answer::failed(ErrorClass::Timeout, message))
+            Ending::Answered(AttemptResult::failed(ErrorClass::Timeout, message))
         };
         // A transport that panics must not take its slot along: the lease runs out, and that counts as lost.
         let answered = AssertUnwindSafe(async {
@@ -164,38 +164,38 @@ impl Inner {
     fn conclude(
         &self,
         leased: Leased,
-        port: &Arc<Port>,
-        answer: Answer,
+        runtime: &Arc<DestinationRuntime>,
+        answer: AttemptResult,
         started_at: Timestamp,
         took: Duration,
     ) -> Finished {
         let now = self.elapsed();
         // A destination that refuses one event for good is healthy: only what is tried again counts.
         let change = match &answer.reply {
-            Reply::Done | Reply::Refused { .. } => port.succeeded(),
-            Reply::Failed { .. } => port.failed(now),
+            Reply::Done | Reply::Refused { .. } => runtime.succeeded(),
+            Reply::Failed { .. } => runtime.failed(now),
         };
-        let (verdict, error, message) = match answer.reply {
-            Reply::Done => (Verdict::Completed, None, None),
+        let (outcome, error, message) = match answer.reply {
+            Reply::Done => (AttemptOutcome::Completed, None, None),
             Reply::Refused { class, message } => {
-                (Verdict::Dead { reason: class }, Some(class), Some(message))
+                (AttemptOutcome::Dead { reason: class }, Some(class), Some(message))
             }
             Reply::Failed {
                 class,
                 message,
                 retry_after,
             } => {
-                let verdict = port.with_settings(|settings| {
+                let outcome = runtime.with_settings(|settings| {
                     if leased.attempt >= settings.attempts_max {
-                        return Verdict::Dead { reason: class };
+                        return AttemptOutcome::Dead { reason: class };
                     }
                     let after = match retry_after {
                         Some(wish) => wish.min(RETRY_AFTER_MAX),
                         None => settings.backoff.delay(leased.attempt, &*self.parts.random),
                     };
-                    Verdict::Retry { after }
+                    AttemptOutcome::Retry { after }
                 });
-                (verdict, Some(class), Some(message))
+                (outcome, Some(class), Some(message))
             }
         };
         match change {
@@ -207,7 +207,7 @@ impl Inner {
                 });
             }
             Change::Closed => {
-                port.stir();
+                runtime.mark_dirty();
                 self.observe(&Observation::Breaker {
                     destination: &leased.destination,
                     open_for: None,
@@ -226,14 +226,14 @@ impl Inner {
             delivery: &leased,
             attempt: &attempt,
             took,
-            verdict,
+            outcome,
         });
         let report = Report {
             hold: leased.hold(),
             attempt: Some(attempt),
-            verdict,
+            outcome,
         };
-        Finished::new(report, leased, Arc::clone(port))
+        Finished::new(report, leased, Arc::clone(runtime))
     }
 }
 

@@ -10,12 +10,12 @@ use hapax_core::{ErrorClass, Leased};
 pub trait Transport: Send + Sync + 'static {
     /// Makes one attempt. The engine drops the future at the destination's deadline, or when the
     /// lease is lost; the attempt must then stop by itself.
-    async fn deliver(&self, delivery: &Leased) -> Answer;
+    async fn deliver(&self, delivery: &Leased) -> AttemptResult;
 }
 
 /// What came of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct AttemptResult {
     /// What it means.
     pub reply: Reply,
     /// The HTTP status or the exit code.
@@ -47,7 +47,7 @@ pub enum Reply {
     },
 }
 
-impl Answer {
+impl AttemptResult {
     /// A success without anything to tell.
     pub const fn done(status: i32) -> Self {
         Self {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use hapax_core::store::{
-    BodyNote, BodyTerm, Error, IndexedValue, LedgerEntry, ReadStored, SourceState, Variant, is_sealed,
+    BodyNote, BodyTerm, ConflictingBody, Error, IndexedValue, LedgerEntry, ReadStored, SourceState, is_sealed,
 };
 use hapax_core::{BodyHash, ContentHash, EventId, Headers, NewEvent, Scope, StoredEvent};
 
@@ -105,40 +105,54 @@ impl Contents {
         })
     }
 
-    pub(crate) fn seal_variant(&self, variant: Variant) -> Result<Variant, Error> {
+    pub(crate) fn seal_conflicting_body(
+        &self,
+        other_body: ConflictingBody,
+    ) -> Result<ConflictingBody, Error> {
         if self.writes_plain() {
-            return Ok(variant);
+            return Ok(other_body);
         }
-        self.seal_with_first(variant)
+        self.seal_with_first(other_body)
     }
 
     /// Sealed even where new rows are plain.
-    pub(crate) fn seal_with_first(&self, variant: Variant) -> Result<Variant, Error> {
-        let name = name_of_variant(variant.first, variant.raw_hash);
-        let (headers, body) =
-            self.seal_payload(Subject::new("conflict", &name), &variant.headers, &variant.body)?;
-        Ok(Variant {
-            raw_hash: self.seal_body_hash(variant.first, variant.raw_hash),
+    pub(crate) fn seal_with_first(&self, other_body: ConflictingBody) -> Result<ConflictingBody, Error> {
+        let name = name_of_conflicting_body(other_body.first, other_body.raw_hash);
+        let (headers, body) = self.seal_payload(
+            Subject::new("conflict", &name),
+            &other_body.headers,
+            &other_body.body,
+        )?;
+        Ok(ConflictingBody {
+            raw_hash: self.seal_body_hash(other_body.first, other_body.raw_hash),
             headers,
             body,
-            ..variant
+            ..other_body
         })
     }
 
-    pub(crate) fn open_variant(&self, variant: Variant) -> Result<Variant, Error> {
-        if !is_sealed(variant.headers.as_bytes()) {
-            return Ok(variant);
+    pub(crate) fn open_conflicting_body(
+        &self,
+        other_body: ConflictingBody,
+    ) -> Result<ConflictingBody, Error> {
+        if !is_sealed(other_body.headers.as_bytes()) {
+            return Ok(other_body);
         }
-        let raw_hash = self.open_body_hash(variant.first, variant.raw_hash);
-        let name = name_of_variant(variant.first, raw_hash);
-        let opened = self.open_payload(Subject::new("conflict", &name), &variant.headers, &variant.body);
-        let (headers, body) = opened
-            .map_err(|unopened| unopened.to_error(&format_args!("a conflict of event {}", variant.first)))?;
-        Ok(Variant {
+        let raw_hash = self.open_body_hash(other_body.first, other_body.raw_hash);
+        let name = name_of_conflicting_body(other_body.first, raw_hash);
+        let opened = self.open_payload(
+            Subject::new("conflict", &name),
+            &other_body.headers,
+            &other_body.body,
+        );
+        let (headers, body) = opened.map_err(|unopened| {
+            unopened.to_error(&format_args!("a conflict of event {}", other_body.first))
+        })?;
+        Ok(ConflictingBody {
             raw_hash,
             headers,
             body,
-            ..variant
+            ..other_body
         })
     }
 
@@ -383,7 +397,7 @@ const fn subject_of_event(id: &EventId) -> Subject<'_> {
 }
 
 /// Conflicts of one event are apart: none can be shown as another.
-fn name_of_variant(first: EventId, raw_hash: BodyHash) -> Vec<u8> {
+fn name_of_conflicting_body(first: EventId, raw_hash: BodyHash) -> Vec<u8> {
     [&first.as_bytes()[..], raw_hash.as_bytes()].concat()
 }
 

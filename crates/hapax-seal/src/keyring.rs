@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use aws_lc_rs::rand;
-use hapax_core::store::{Error, KEYRING_NAME, TransferCursor};
+use hapax_core::store::{Error, KEYRING_NAME, MigrationCursor};
 use hapax_core::{Backend, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -116,7 +116,7 @@ pub(crate) struct Pass {
     /// When it began at the start.
     began: i64,
     /// How far it has come.
-    pub(crate) reached: TransferCursor,
+    pub(crate) reached: MigrationCursor,
     /// What it has found so far.
     pub(crate) found: Counted,
     /// How many values it has rewritten so far.
@@ -223,7 +223,7 @@ pub(crate) async fn take_pass(
             walker,
             until: 0,
             began: now.as_micros(),
-            reached: TransferCursor::START,
+            reached: MigrationCursor::START,
             found: Counted::default(),
             rewritten: 0,
         };

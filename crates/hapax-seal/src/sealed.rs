@@ -4,7 +4,7 @@ mod operations;
 mod reencrypt;
 mod rewrite;
 mod store;
-mod transfer;
+mod store_migration;
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use hapax_core::store::{
-    AcceptRequest, BodyNote, Claim, Error, EventQuery, Quarantined, SourceState, Unfinished, Variant,
+    AcceptRequest, BodyNote, Claim, ConflictRecorded, ConflictingBody, Error, EventQuery, SourceState,
+    Unfinished,
 };
 use hapax_core::{Backend, EventStatus, Headers, NewEvent, Secret, StoredEvent, Timestamp};
 use hapax_seal::{Keys, OpenError, Reencrypted, Sealed, Writes};
@@ -105,11 +106,11 @@ async fn what_came_before_there_were_keys_is_a_duplicate_and_reads_as_it_did() {
     let (bench, inner) = (bench().await, store());
     let event = bench.event("evt_1").content_hash("rule", b"content").build();
     accept(&*inner, &event).await;
-    let variant = variant_of(&event, "another body");
-    let kept = |answers: Vec<Result<Quarantined, Error>>| answers.into_iter().next().unwrap().unwrap();
+    let other_body = conflicting_body_of(&event, "another body");
+    let kept = |answers: Vec<Result<ConflictRecorded, Error>>| answers.into_iter().next().unwrap().unwrap();
     assert_eq!(
-        kept(inner.quarantine(vec![variant.clone()]).await),
-        Quarantined::Kept
+        kept(inner.record_conflicts(vec![other_body.clone()]).await),
+        ConflictRecorded::Kept
     );
     for writes in [Writes::Plain, Writes::Sealed, Writes::Plain] {
         let store = open(&inner, writes, &[NEW]).await.unwrap();
@@ -126,12 +127,16 @@ async fn what_came_before_there_were_keys_is_a_duplicate_and_reads_as_it_did() {
             event.raw_hash
         );
         assert_eq!(
-            kept(store.quarantine(vec![variant.clone()]).await),
-            Quarantined::Again
+            kept(store.record_conflicts(vec![other_body.clone()]).await),
+            ConflictRecorded::Again
         );
         assert_eq!(
-            store.conflict(event.id, variant.raw_hash).await.unwrap().unwrap(),
-            variant
+            store
+                .conflict(event.id, other_body.raw_hash)
+                .await
+                .unwrap()
+                .unwrap(),
+            other_body
         );
         let page = store.list(&EventQuery::default(), None, 10).await.unwrap();
         assert!(
@@ -382,8 +387,8 @@ async fn an_erased_event_stays_erased_and_known_across_turning_on_and_copies() {
     assert!(!store.rows().plain);
 }
 
-fn variant_of(event: &NewEvent, body: &str) -> Variant {
-    Variant {
+fn conflicting_body_of(event: &NewEvent, body: &str) -> ConflictingBody {
+    ConflictingBody {
         key: event.key,
         first: event.id,
         source: event.source.clone(),

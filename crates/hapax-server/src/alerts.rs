@@ -7,8 +7,8 @@
 //! What is known of an alert is in the store, and whoever swaps it does what follows: it fires once and resolves once,
 //! across restarts and across replicas. All of it is beside the way of events, and every call in it has a limit in time.
 
+mod evaluate;
 mod facts;
-mod judge;
 mod kept;
 mod message;
 mod plan;
@@ -38,8 +38,8 @@ use crate::destination::SetupError;
 use crate::destination::http::client::Client;
 use crate::outbox::Outboxes;
 use crate::telemetry::Metrics;
+use evaluate::Memory;
 use facts::Gatherer;
-use judge::Memory;
 use kept::{Kept, Shelf};
 use plan::Plan;
 use post::Post;
@@ -106,7 +106,7 @@ impl Alerts {
 
     /// How long to wait from one step to the next.
     pub fn every(&self) -> Duration {
-        self.plan.load().judge_every()
+        self.plan.load().evaluate_every()
     }
 
     /// Judges every rule once, and sends what is due. It ends within a bounded time, whatever store and receivers do.
@@ -118,7 +118,7 @@ impl Alerts {
         let Ok(kept) = self.shelf.all().await else {
             return;
         };
-        let kept = self.judge(&plan, &facts, kept).await;
+        let kept = self.evaluate(&plan, &facts, kept).await;
         self.show(&kept);
         self.post.send(&plan.receivers, &kept).await;
     }

@@ -33,9 +33,11 @@ pub mod print;
 pub mod providers;
 pub mod reference;
 pub mod register;
+mod renamed;
 pub mod replay;
 pub mod replays;
 pub mod resume;
+pub mod searches;
 pub mod send;
 pub mod serve;
 pub mod sink;
@@ -45,7 +47,6 @@ pub mod stats;
 pub mod store;
 pub mod twice;
 pub mod verify;
-pub mod views;
 pub mod when;
 
 use std::path::PathBuf;
@@ -140,7 +141,7 @@ enum Verb {
     Replays(replays::Args),
     Dead(dead::Args),
     Conflicts(conflicts::Args),
-    Views(views::Args),
+    Searches(searches::Args),
     Outbox(outbox::Args),
     Ledger(ledger::Args),
     Forget(forget::Args),
@@ -182,7 +183,7 @@ enum Verb {
 
 /// Parses the command line, runs the verb and says how the process ends.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| renamed::with_hint(error, std::env::args()).exit());
     cli.globals.color.apply();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -220,7 +221,7 @@ async fn run(cli: Cli) -> Result<(), CliError> {
         Verb::Replay(args) => replay::run(args, globals).await,
         Verb::Replays(args) => replays::run(args, globals).await,
         Verb::Conflicts(args) => conflicts::run(args, globals).await,
-        Verb::Views(args) => views::run(args, globals).await,
+        Verb::Searches(args) => searches::run(args, globals).await,
         Verb::Dead(args) => dead::run(args, globals).await,
         Verb::Outbox(args) => outbox::run(args, globals).await,
         Verb::Ledger(args) => ledger::run(args, globals).await,

@@ -67,7 +67,7 @@ pub use network::{Network, NetworkError};
 pub(crate) use oidc::secure_url;
 pub use oidc::{Claim, Oidc};
 pub use outbox::Outbox;
-pub use problem::{ConfigError, Place, Problem};
+pub use problem::{ConfigError, ConfigLocation, Problem};
 pub use rate::{NotARate, Rate};
 pub use report::Origins;
 pub use secret::{
@@ -198,7 +198,7 @@ fn finish(config: Option<Config>, path: &Path, mut report: Report<'_>) -> Result
 fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Option<Config> {
     if text.len() as u64 > FILE_BYTES_MAX {
         report.problem_at(
-            Place::Nowhere,
+            ConfigLocation::Nowhere,
             format!("the file is larger than {FILE_BYTES_MAX} bytes"),
         );
         return None;
@@ -206,7 +206,9 @@ fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Opt
     let (document, errors) = DeTable::parse_recoverable(text);
     // The parser's own rendering quotes the line, where a secret may stand: take its message only.
     for error in &errors {
-        let place = error.span().map_or(Place::Nowhere, |span| report.place_of(&span));
+        let place = error
+            .span()
+            .map_or(ConfigLocation::Nowhere, |span| report.place_of(&span));
         report.problem_at(place, format!("not TOML: {}", error.message()));
     }
     if !errors.is_empty() {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use hapax_core::{DestinationId, ErrorClass, Leased};
-use hapax_engine::{Answer, Transport};
+use hapax_engine::{AttemptResult, Transport};
 
 pub use batch_headers::BatchHeaders;
 pub use command::CommandTarget;
@@ -62,14 +62,14 @@ impl Destinations {
 
 #[async_trait]
 impl Transport for Destinations {
-    async fn deliver(&self, delivery: &Leased) -> Answer {
+    async fn deliver(&self, delivery: &Leased) -> AttemptResult {
         let target = self.targets.load().get(&delivery.destination).cloned();
         match target.as_deref() {
             Some(Target::Http(target)) => target.deliver(delivery).await,
             Some(Target::Command(target)) => target.deliver(delivery).await,
             Some(Target::Sql(target)) => target.deliver(delivery).await,
             // A reload took it away between the lease and now; the engine stops leasing for it.
-            None => Answer::failed(
+            None => AttemptResult::failed(
                 ErrorClass::Connect,
                 "the destination is not in the configuration any more",
             ),

@@ -19,5 +19,6 @@ mod outbox;
 pub mod output;
 pub mod query;
 mod redact;
+pub mod renamed;
 pub mod serve;
 pub mod telemetry;

@@ -1,8 +1,8 @@
 //! The query language: one text that says which events, in the API's `q`, the search box, the command line, bulk
-//! replays and saved views.
+//! replays and saved searches.
 //!
 //! ```text
-//! source:stripe type:invoice.* status:dead copies:>1 body:/data/object/id=ord_1 since:2h
+//! source:stripe type:invoice.* status:dead duplicates:>1 body:/data/object/id=ord_1 since:2h
 //! ```
 //!
 //! Terms are separated by white space, and every one must match. A word without a key is an event id. Quotes keep
@@ -14,11 +14,13 @@ mod keys;
 mod parse;
 mod print;
 mod token;
+mod translate;
 
 pub use complete::{Known, Suggestion, complete};
 pub use keys::{KEYS, Key};
 pub use parse::{QueryError, parse};
 pub use print::print;
+pub use translate::translate;
 
 /// Longest query that is read.
 pub const QUERY_BYTES_MAX: usize = 2_048;

@@ -41,7 +41,7 @@ use crate::http::ingest::keys::KeyFetcher;
 use crate::http::ingest::{self, Ingest, Sources};
 use crate::http::listen::{self, BindError};
 use crate::outbox::Outboxes;
-use crate::telemetry::traces::{self, Exporting, Place};
+use crate::telemetry::traces::{self, Exporting, SpanTarget};
 use crate::telemetry::{Metrics, Tracer, Watch};
 
 use listener::Listener;
@@ -108,7 +108,7 @@ pub struct Server {
     traffic: traffic::Writer,
     reencryption: Option<encryption::Reencryption>,
     alerts: Arc<Alerts>,
-    judge: alerts::Judge,
+    alert_loop: alerts::AlertLoop,
     tracer: Tracer,
     exporting: Option<Exporting>,
     config: Mutex<Config>,
@@ -224,7 +224,7 @@ impl Server {
         let reencryption = store.sealed().map(|sealed| {
             encryption::Reencryption::start(Arc::clone(sealed), Arc::clone(&metrics), Arc::clone(&clock))
         });
-        let judge = alerts::Judge::start(Arc::clone(&alerts));
+        let alert_loop = alerts::AlertLoop::start(Arc::clone(&alerts));
         readiness.enter(Phase::Serving);
         Ok(Self {
             engine,
@@ -240,7 +240,7 @@ impl Server {
             traffic,
             reencryption,
             alerts,
-            judge,
+            alert_loop,
             tracer,
             exporting,
             config: Mutex::new(config),
@@ -287,7 +287,7 @@ impl Server {
             released = report.released,
             "attempts ended"
         );
-        self.judge.stop().await;
+        self.alert_loop.stop().await;
         self.admin_listener.stop().await;
         self.traffic.stop().await;
         if let Some(reencryption) = self.reencryption {
@@ -335,10 +335,10 @@ fn trace(
 }
 
 /// What each destination is.
-fn places(config: &Config) -> HashMap<DestinationId, Place> {
+fn places(config: &Config) -> HashMap<DestinationId, SpanTarget> {
     let destinations = config.destinations.values();
     destinations
-        .map(|destination| (destination.id.clone(), Place::of(destination)))
+        .map(|destination| (destination.id.clone(), SpanTarget::of(destination)))
         .collect()
 }
 

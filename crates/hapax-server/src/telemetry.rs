@@ -73,10 +73,10 @@ impl Observer for Watch {
             delivery,
             attempt,
             took,
-            verdict,
+            outcome,
         } = observation
         {
-            self.tracer.attempted(delivery, attempt, *took, *verdict);
+            self.tracer.attempted(delivery, attempt, *took, *outcome);
         }
         lines::write(observation);
     }

@@ -55,7 +55,7 @@ pub enum Told {
 
 /// What an attempt came to, as the store was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum AttemptEnd {
     /// Done.
     Completed,
     /// Try again later.
@@ -147,7 +147,7 @@ pub enum Fact {
         /// The token that was shown.
         token: Token,
         /// What it came to.
-        verdict: Verdict,
+        verdict: AttemptEnd,
     },
     /// The store refused to: the lease was lost.
     Late {

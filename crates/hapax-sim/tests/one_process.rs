@@ -12,7 +12,7 @@ use hapax_core::{
     BodyHash, DeliveryState, ErrorClass, EventIds, Headers, Identity, Leased, NewDelivery, NewEvent,
     Store as _,
 };
-use hapax_engine::{Answer, Engine, Parts, Reply, Silent, Transport};
+use hapax_engine::{AttemptResult, Engine, Parts, Reply, Silent, Transport};
 use hapax_sim::clock::SkewedClock;
 use hapax_sim::executor::{Executor, Process, ProcessRuntime, Stop};
 use hapax_sim::history::History;
@@ -26,11 +26,11 @@ const STEPS_MAX: u64 = 1_000_000;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A destination that always answers the same.
-struct Always(Answer);
+struct Always(AttemptResult);
 
 #[async_trait]
 impl Transport for Always {
-    async fn deliver(&self, _: &Leased) -> Answer {
+    async fn deliver(&self, _: &Leased) -> AttemptResult {
         self.0.clone()
     }
 }
@@ -44,7 +44,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(seed: u64, skew_millis: i64, answer: Answer) -> Self {
+    fn new(seed: u64, skew_millis: i64, answer: AttemptResult) -> Self {
         let dice = Dice::new(seed);
         let executor = Executor::new(dice.split());
         let history = History::new(executor.clone());
@@ -136,7 +136,7 @@ fn running(vault: &Vault) -> u64 {
 #[test]
 fn what_was_being_leased_when_a_shutdown_began_is_run_or_given_back() {
     for seed in 0..40 {
-        let bench = Bench::new(seed, 0, Answer::done(200));
+        let bench = Bench::new(seed, 0, AttemptResult::done(200));
         let after = Duration::from_millis(seed * 5);
         let left = bench.run(after, |vault| running(&vault));
         assert_eq!(left, 0, "seed {seed}, after {after:?}");
@@ -145,7 +145,7 @@ fn what_was_being_leased_when_a_shutdown_began_is_run_or_given_back() {
 
 #[test]
 fn a_clock_that_is_ahead_of_the_stores_does_not_ask_for_work_all_the_time() {
-    let mut later = Answer::failed(ErrorClass::Status, "later");
+    let mut later = AttemptResult::failed(ErrorClass::Status, "later");
     later.reply = Reply::Failed {
         class: ErrorClass::Status,
         message: "later".to_owned(),

@@ -1,17 +1,19 @@
 //! The bench a law works on: one store, its clock, and short ways to say common steps.
 
-pub mod copy;
 mod draft;
 mod look;
 mod must;
 mod steps;
+pub mod store_migration;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use hapax_core::store::{Candidates, LeaseOrder};
-use hapax_core::{Backend, ErrorClass, EventId, EventIds, Identity, Owner, SystemRandom, Timestamp, Verdict};
+use hapax_core::{
+    AttemptOutcome, Backend, ErrorClass, EventId, EventIds, Identity, Owner, SystemRandom, Timestamp,
+};
 
 use crate::Subject;
 
@@ -105,15 +107,15 @@ pub fn order(destination: &str, limit: u32, lease_for: Duration, candidates: Can
 }
 
 /// Give up.
-pub fn dead() -> Verdict {
-    Verdict::Dead {
+pub fn dead() -> AttemptOutcome {
+    AttemptOutcome::Dead {
         reason: ErrorClass::Refused,
     }
 }
 
 /// Try again at once.
-pub fn again() -> Verdict {
-    Verdict::Retry {
+pub fn again() -> AttemptOutcome {
+    AttemptOutcome::Retry {
         after: Duration::ZERO,
     }
 }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hapax_core::store::{
-    AcceptRequest, BodyTerm, Candidates, Claim, EventQuery, IndexedValue, Report, SourceState, Variant,
+    AcceptRequest, BodyTerm, Candidates, Claim, ConflictingBody, EventQuery, IndexedValue, Report,
+    SourceState,
 };
 use hapax_core::{
-    Attempt, Backend, BodyHash, ErrorClass, Headers, NewEvent, StoredEvent, Timestamp, Verdict,
+    Attempt, AttemptOutcome, Backend, BodyHash, ErrorClass, Headers, NewEvent, StoredEvent, Timestamp,
 };
 
 use crate::Bench;
@@ -23,7 +24,7 @@ const POINTER: &str = "/name";
 /// Where the text was left.
 pub struct Marks {
     event: NewEvent,
-    variant: Variant,
+    other_body: ConflictingBody,
     attempt: Attempt,
     state: SourceState,
 }
@@ -46,7 +47,7 @@ pub async fn leave_marks(store: &dyn Backend) -> Marks {
         store.accept(vec![request]).await.remove(0).must();
     }
     let other = Bytes::from(format!("another {MARK}"));
-    let variant = Variant {
+    let other_body = ConflictingBody {
         key: event.key,
         first: event.id,
         source: event.source.clone(),
@@ -55,7 +56,11 @@ pub async fn leave_marks(store: &dyn Backend) -> Marks {
         headers,
         body: other,
     };
-    store.quarantine(vec![variant.clone()]).await.remove(0).must();
+    store
+        .record_conflicts(vec![other_body.clone()])
+        .await
+        .remove(0)
+        .must();
     let leased = store
         .lease(order("billing", 1, LONG, Candidates::Fresh))
         .await
@@ -73,7 +78,7 @@ pub async fn leave_marks(store: &dyn Backend) -> Marks {
     let report = Report {
         hold: leased.hold(),
         attempt: Some(attempt.clone()),
-        verdict: Verdict::Dead {
+        outcome: AttemptOutcome::Dead {
             reason: ErrorClass::Status,
         },
     };
@@ -86,7 +91,7 @@ pub async fn leave_marks(store: &dyn Backend) -> Marks {
     store.put_source_state(state.clone()).await.must();
     let marks = Marks {
         event,
-        variant,
+        other_body,
         attempt,
         state,
     };
@@ -102,9 +107,9 @@ impl Marks {
         let record = store.get(event.id).await.must().must();
         assert_eq!(record.event, StoredEvent::from(event.clone()));
         assert_eq!(record.attempts[0].attempt, self.attempt);
-        assert_eq!(record.conflicts[0].raw_hash, self.variant.raw_hash);
-        let conflict = store.conflict(event.id, self.variant.raw_hash).await.must();
-        assert_eq!(conflict.as_ref(), Some(&self.variant));
+        assert_eq!(record.conflicts[0].raw_hash, self.other_body.raw_hash);
+        let conflict = store.conflict(event.id, self.other_body.raw_hash).await.must();
+        assert_eq!(conflict.as_ref(), Some(&self.other_body));
         assert_eq!(
             store.source_states().await.must(),
             std::slice::from_ref(&self.state)

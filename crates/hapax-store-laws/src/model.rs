@@ -17,8 +17,8 @@ mod reseal;
 mod restart;
 mod state;
 mod store;
+mod store_migration;
 mod tally;
-mod transfer;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -69,7 +69,7 @@ impl MemoryStore {
         self
     }
 
-    /// The same store, in which each call of `quarantine` takes this long: for tests of what must not wait for it.
+    /// The same store, in which each call of `record_conflicts` takes this long: for tests of what must not wait for it.
     #[must_use]
     pub fn with_slow_conflicts(mut self, each_call: Duration) -> Self {
         self.conflicts_take = each_call;

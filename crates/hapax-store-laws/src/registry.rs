@@ -86,7 +86,7 @@ registry! {
         a_body_of_a_mebibyte_comes_back_whole,
         headers_come_back_as_they_arrived,
         every_field_of_an_event_comes_back,
-        a_variant_comes_back_byte_for_byte,
+        a_conflicting_body_comes_back_byte_for_byte,
     }
     leasing {
         a_lease_carries_the_event_its_key_and_its_end,
@@ -218,15 +218,15 @@ registry! {
         a_tombstone_survives_a_restart,
         of_copies_after_forgetting_one_is_new,
     }
-    quarantine {
-        a_variant_is_kept_once_and_then_counted,
-        at_most_so_many_variants_are_kept,
-        variants_of_two_identities_are_kept_apart,
-        many_variants_of_one_identity_in_one_call_keep_the_limit,
-        variants_of_many_identities_in_one_call_are_answered_in_order,
-        variants_of_one_identity_that_come_at_once_keep_the_limit,
-        a_variant_that_cannot_be_kept_fails_alone,
-        a_released_variant_is_marked,
+    record_conflicts {
+        a_conflicting_body_is_kept_once_and_then_counted,
+        at_most_so_many_conflicting_bodies_are_kept,
+        conflicting_bodies_of_two_identities_are_kept_apart,
+        many_conflicting_bodies_of_one_identity_in_one_call_keep_the_limit,
+        conflicting_bodies_of_many_identities_in_one_call_are_answered_in_order,
+        conflicting_bodies_of_one_identity_that_come_at_once_keep_the_limit,
+        a_conflicting_body_that_cannot_be_kept_fails_alone,
+        a_released_conflicting_body_is_marked,
     }
     looking {
         a_list_is_newest_first,
@@ -357,7 +357,7 @@ registry! {
         dead_letters_are_grouped_by_destination_and_error,
         only_what_is_dead_now_is_in_a_group,
     }
-    views {
+    saved_searches {
         views_are_kept_by_name_over_a_restart,
         a_view_is_deleted_once,
         at_most_so_many_views_are_kept,
@@ -376,7 +376,7 @@ registry! {
     indexes {
         a_field_is_indexed_since_it_was_declared_without_interruption,
     }
-    transfer {
+    store_migration {
         what_was_copied_looks_the_same,
         a_copy_by_way_of_another_kind_of_store_looks_the_same,
         pages_of_any_size_hand_over_the_same,

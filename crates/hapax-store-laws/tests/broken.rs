@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use hapax_store_laws::laws::{
     alerts, audit_chain, bindings, claims, dead_groups, durability, erasing, fencing, finishing, identities,
-    indexes, jobs, lane_ends, lane_replays, lanes, leasing, owners, purging, purging_ledger, quarantine,
-    rescue, searching, traffic, transfer, views,
+    indexes, jobs, lane_ends, lane_replays, lanes, leasing, owners, purging, purging_ledger,
+    record_conflicts, rescue, searching, store_migration, traffic, views,
 };
 use hapax_store_laws::property::{behaves_like_the_model, behaves_like_the_model_over};
 use hapax_store_laws::{Bench, Subject, check};
@@ -35,11 +35,11 @@ fn a_store_that_looks_before_it_inserts_is_caught() {
 fn a_store_that_keeps_too_many_conflicts_of_one_call_is_caught() {
     is_caught(
         Fault::CountsConflictsAlone,
-        quarantine::many_variants_of_one_identity_in_one_call_keep_the_limit,
+        record_conflicts::many_conflicting_bodies_of_one_identity_in_one_call_keep_the_limit,
     );
     is_caught(
         Fault::CountsConflictsAlone,
-        quarantine::variants_of_one_identity_that_come_at_once_keep_the_limit,
+        record_conflicts::conflicting_bodies_of_one_identity_that_come_at_once_keep_the_limit,
     );
 }
 
@@ -47,7 +47,7 @@ fn a_store_that_keeps_too_many_conflicts_of_one_call_is_caught() {
 fn a_store_that_refuses_the_neighbours_of_a_conflict_is_caught() {
     is_caught(
         Fault::RefusesConflictsTogether,
-        quarantine::a_variant_that_cannot_be_kept_fails_alone,
+        record_conflicts::a_conflicting_body_that_cannot_be_kept_fails_alone,
     );
 }
 
@@ -168,15 +168,15 @@ fn a_store_that_goes_on_with_a_cancelled_job_is_caught() {
 fn a_store_that_copies_badly_is_caught() {
     is_caught(
         Fault::CopiesWithoutWork,
-        transfer::copied_work_is_leased_and_finished,
+        store_migration::copied_work_is_leased_and_finished,
     );
     is_caught(
         Fault::CopiesWithoutNumbers,
-        transfer::tokens_of_a_copy_are_greater_than_all_before,
+        store_migration::tokens_of_a_copy_are_greater_than_all_before,
     );
     is_caught(
         Fault::CopiesIntoAnything,
-        transfer::only_an_empty_store_takes_a_copy,
+        store_migration::only_an_empty_store_takes_a_copy,
     );
 }
 

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use hapax_core::store::{AcceptRequest, Candidates, LeaseOrder, Report};
 use hapax_core::{
-    BodyHash, EventIds, Headers, Identity, NewDelivery, NewEvent, Owner, Store, SystemRandom, Timestamp,
-    Verdict,
+    AttemptOutcome, BodyHash, EventIds, Headers, Identity, NewDelivery, NewEvent, Owner, Store, SystemRandom,
+    Timestamp,
 };
 use hapax_store_postgres::{Options, PostgresStore};
 use hapax_test_postgres::Server;
@@ -137,7 +137,7 @@ async fn work(store: &Arc<PostgresStore>) -> Duration {
                         .map(|leased| Report {
                             hold: leased.hold(),
                             attempt: None,
-                            verdict: Verdict::Completed,
+                            outcome: AttemptOutcome::Completed,
                         })
                         .collect();
                     store.finish(reports).await.unwrap();

@@ -77,7 +77,7 @@ async fn put_head(session: &Session, head: AuditHead) -> Result<(), Failure> {
 }
 
 /// Moves the head to the last of some entries that hang in the chain of another store.
-pub(crate) async fn take_in(session: &Session, links: &[AuditLink]) -> Result<(), Failure> {
+pub(crate) async fn import(session: &Session, links: &[AuditLink]) -> Result<(), Failure> {
     let Some(last) = links.last() else {
         return Ok(());
     };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::{join, join3};
-use hapax_core::store::{CONFLICTS_MAX, Error, Quarantined, Variant};
+use hapax_core::store::{CONFLICTS_MAX, ConflictRecorded, ConflictingBody, Error};
 use hapax_core::{BodyHash, EventId, Headers};
 use uuid::Uuid;
 
@@ -44,14 +44,17 @@ const RELEASE: &str = "
     WHERE bucket = $1::int2 AND first = $2::uuid AND raw_hash = $3::bytea";
 
 /// Keeps variants, each body once. One answer for each, in order.
-pub(crate) async fn quarantine(runner: &Runner, variants: Vec<Variant>) -> Vec<Result<Quarantined, Error>> {
-    let check = |variant: &Variant| variant.check().err().map(Err);
-    let refused = variants.iter().map(check).collect();
-    let parts = Parts::new(variants, refused, |variant| {
-        variant.body.len() + variant.headers.as_bytes().len()
+pub(crate) async fn record_conflicts(
+    runner: &Runner,
+    other_bodies: Vec<ConflictingBody>,
+) -> Vec<Result<ConflictRecorded, Error>> {
+    let check = |other_body: &ConflictingBody| other_body.check().err().map(Err);
+    let refused = other_bodies.iter().map(check).collect();
+    let parts = Parts::new(other_bodies, refused, |other_body| {
+        other_body.body.len() + other_body.headers.as_bytes().len()
     });
     parts
-        .write(|part: Part<Variant>| async move {
+        .write(|part: Part<ConflictingBody>| async move {
             runner
                 .run(&part, |session, part| keep(session, part.items()).boxed())
                 .await
@@ -64,26 +67,26 @@ type Known = HashMap<EventId, HashSet<BodyHash>>;
 
 /// What becomes of variants.
 struct Plan<'v> {
-    answers: Vec<Quarantined>,
+    answers: Vec<ConflictRecorded>,
     /// Those that are new, in the order of arrival, and how often each was seen.
-    new: Vec<(&'v Variant, i64)>,
+    new: Vec<(&'v ConflictingBody, i64)>,
     /// Those that were kept before, and how often each was seen now.
     again: BTreeMap<(i16, Uuid, &'v [u8]), i64>,
 }
 
-async fn keep(session: &Session, variants: &[Variant]) -> Result<Vec<Quarantined>, Failure> {
+async fn keep(session: &Session, other_bodies: &[ConflictingBody]) -> Result<Vec<ConflictRecorded>, Failure> {
     // The first is polled, and so sent, first.
-    let (begun, known) = join(session.begin(), look(session, variants)).await;
+    let (begun, known) = join(session.begin(), look(session, other_bodies)).await;
     begun?;
     let mut known = known?;
-    let mut plan = Plan::new(variants, &known);
+    let mut plan = Plan::new(other_bodies, &known);
     let mut numbers = Numbers::default();
     if !plan.new.is_empty() {
         // Whoever else brings bodies of these events waits; what came before the lock is seen now.
-        let news: Vec<&Variant> = plan.new.iter().map(|(variant, _)| *variant).collect();
+        let news: Vec<&ConflictingBody> = plan.new.iter().map(|(other_body, _)| *other_body).collect();
         let keys: BTreeSet<(i16, Uuid)> = news
             .iter()
-            .map(|variant| (key_bucket(variant.key), key_uuid(variant.key)))
+            .map(|other_body| (key_bucket(other_body.key), key_uuid(other_body.key)))
             .collect();
         let keys = Batch::in_buckets(keys.iter().map(|(bucket, _)| *bucket))
             .column("key", keys.iter().map(|(_, key)| *key));
@@ -91,7 +94,7 @@ async fn keep(session: &Session, variants: &[Variant]) -> Result<Vec<Quarantined
         locked?;
         numbers = drawn?.1;
         known.extend(look(session, news).await?);
-        plan = Plan::new(variants, &known);
+        plan = Plan::new(other_bodies, &known);
     }
     let (counted, kept, noted) = join3(
         plan.count(session),
@@ -107,11 +110,11 @@ async fn keep(session: &Session, variants: &[Variant]) -> Result<Vec<Quarantined
 /// What is kept of the events of these variants.
 async fn look<'v>(
     session: &Session,
-    variants: impl IntoIterator<Item = &'v Variant>,
+    other_bodies: impl IntoIterator<Item = &'v ConflictingBody>,
 ) -> Result<Known, Failure> {
-    let events: BTreeMap<EventId, i16> = variants
+    let events: BTreeMap<EventId, i16> = other_bodies
         .into_iter()
-        .map(|variant| (variant.first, bucket_of(variant.first)))
+        .map(|other_body| (other_body.first, bucket_of(other_body.first)))
         .collect();
     let batch = Batch::in_buckets(events.values().copied())
         .column("first", events.keys().map(|event| uuid_of(*event)));
@@ -125,33 +128,37 @@ async fn look<'v>(
 
 impl<'v> Plan<'v> {
     /// Decides about each variant in turn.
-    fn new(variants: &'v [Variant], known: &Known) -> Self {
+    fn new(other_bodies: &'v [ConflictingBody], known: &Known) -> Self {
         let mut plan = Self {
-            answers: Vec::with_capacity(variants.len()),
+            answers: Vec::with_capacity(other_bodies.len()),
             new: Vec::new(),
             again: BTreeMap::new(),
         };
         let mut places: HashMap<(EventId, BodyHash), usize> = HashMap::new();
         let mut added: HashMap<EventId, usize> = HashMap::new();
-        for variant in variants {
-            let first = variant.first;
+        for other_body in other_bodies {
+            let first = other_body.first;
             let kept = known.get(&first);
             let added = added.entry(first).or_default();
             plan.answers
-                .push(if kept.is_some_and(|kept| kept.contains(&variant.raw_hash)) {
-                    let row = (bucket_of(first), uuid_of(first), &variant.raw_hash.as_bytes()[..]);
+                .push(if kept.is_some_and(|kept| kept.contains(&other_body.raw_hash)) {
+                    let row = (
+                        bucket_of(first),
+                        uuid_of(first),
+                        &other_body.raw_hash.as_bytes()[..],
+                    );
                     *plan.again.entry(row).or_default() += 1;
-                    Quarantined::Again
-                } else if let Some(at) = places.get(&(first, variant.raw_hash)) {
+                    ConflictRecorded::Again
+                } else if let Some(at) = places.get(&(first, other_body.raw_hash)) {
                     plan.new[*at].1 += 1;
-                    Quarantined::Again
+                    ConflictRecorded::Again
                 } else if kept.map_or(0, HashSet::len) + *added >= CONFLICTS_MAX {
-                    Quarantined::Full
+                    ConflictRecorded::Full
                 } else {
                     *added += 1;
-                    places.insert((first, variant.raw_hash), plan.new.len());
-                    plan.new.push((variant, 1));
-                    Quarantined::Kept
+                    places.insert((first, other_body.raw_hash), plan.new.len());
+                    plan.new.push((other_body, 1));
+                    ConflictRecorded::Kept
                 });
         }
         plan
@@ -175,26 +182,29 @@ impl<'v> Plan<'v> {
     async fn keep(&self, session: &Session, numbers: &mut Numbers) -> Result<(), Failure> {
         // More than at the first look: some that were kept were purged just now.
         let numbers = numbers.several(self.new.len()).map_err(|_| Failure::Moved)?;
-        let new = || self.new.iter().map(|(variant, _)| *variant);
-        let batch = Batch::in_buckets(new().map(|variant| bucket_of(variant.first)))
-            .column("first", new().map(|variant| uuid_of(variant.first)))
-            .column("raw_hash", new().map(|variant| &variant.raw_hash.as_bytes()[..]))
+        let new = || self.new.iter().map(|(other_body, _)| *other_body);
+        let batch = Batch::in_buckets(new().map(|other_body| bucket_of(other_body.first)))
+            .column("first", new().map(|other_body| uuid_of(other_body.first)))
+            .column(
+                "raw_hash",
+                new().map(|other_body| &other_body.raw_hash.as_bytes()[..]),
+            )
             .column("no", numbers)
-            .column("key", new().map(|variant| key_uuid(variant.key)))
+            .column("key", new().map(|other_body| key_uuid(other_body.key)))
             .column(
                 "received_at",
-                new().map(|variant| variant.received_at.as_micros()),
+                new().map(|other_body| other_body.received_at.as_micros()),
             )
             .column("seen", self.new.iter().map(|(_, seen)| *seen))
-            .column("source", new().map(|variant| variant.source.as_str()))
-            .column("headers", new().map(|variant| variant.headers.as_bytes()))
-            .column("body", new().map(|variant| &variant.body[..]));
+            .column("source", new().map(|other_body| other_body.source.as_str()))
+            .column("headers", new().map(|other_body| other_body.headers.as_bytes()))
+            .column("body", new().map(|other_body| &other_body.body[..]));
         session.write(INSERT, &batch).await
     }
 
     /// Notes the events of those that are new.
     async fn note(&self, session: &Session) -> Result<(), Failure> {
-        let events = self.new.iter().map(|(variant, _)| variant.first);
+        let events = self.new.iter().map(|(other_body, _)| other_body.first);
         let events: BTreeSet<(i16, Uuid)> = events.map(|event| (bucket_of(event), uuid_of(event))).collect();
         noted::note(session, Noted::Conflict, &Vec::from_iter(events)).await
     }
@@ -204,12 +214,12 @@ impl<'v> Plan<'v> {
 pub(crate) async fn conflict(
     session: &Session,
     (first, raw_hash): &(EventId, BodyHash),
-) -> Result<Option<Variant>, Failure> {
+) -> Result<Option<ConflictingBody>, Failure> {
     let (bucket, id, hash) = (bucket_of(*first), uuid_of(*first), &raw_hash.as_bytes()[..]);
     let Some(row) = session.optional(SELECT, bind![bucket, id, hash]).await? else {
         return Ok(None);
     };
-    Ok(Some(Variant {
+    Ok(Some(ConflictingBody {
         key: key_at(&row, 0)?,
         first: *first,
         source: row.try_get::<_, &str>(1)?.into(),

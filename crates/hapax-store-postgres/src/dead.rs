@@ -10,7 +10,7 @@ use hapax_core::{DeliveryState, DestinationId, EventId};
 use crate::batch::Batch;
 use crate::bind::bind;
 use crate::failure::Failure;
-use crate::lanes::{self, Place};
+use crate::lanes::{self, LanePosition};
 use crate::rows::{bucket_of, outcome_view, outcome_view_columns, state_code, uuid_of};
 use crate::session::Session;
 
@@ -111,7 +111,7 @@ pub(crate) async fn dispose(
     let mut left = Vec::new();
     for row in &changed {
         if row.try_get::<_, Option<&str>>(1)?.is_some() {
-            left.push(Place::read(row)?);
+            left.push(LanePosition::read(row)?);
         }
     }
     lanes::leave(session, &left).await?;

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::batch::Batch;
 use crate::failure::Failure;
-use crate::lanes::{self, LaneName, Place};
+use crate::lanes::{self, LaneName, LanePosition};
 use crate::outcome::{Ending, WorkRow, conclude, work_row};
 use crate::rows::{bucket_of, erased_headers, uuid_of};
 use crate::session::Session;
@@ -137,7 +137,7 @@ async fn bury(
             *count += 1;
         }
         if row.try_get::<_, Option<&str>>(1)?.is_some() {
-            left.push(Place::read(row)?);
+            left.push(LanePosition::read(row)?);
         }
     }
     lanes::leave(session, &left).await?;

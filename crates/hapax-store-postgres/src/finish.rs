@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use futures_util::future::join3;
 use hapax_core::store::{Report, Written};
-use hapax_core::{Attempt, DeliveryState, ErrorClass, Hold, Timestamp, Verdict};
+use hapax_core::{Attempt, AttemptOutcome, DeliveryState, ErrorClass, Hold, Timestamp};
 use uuid::Uuid;
 
 use crate::batch::Batch;
@@ -94,15 +94,15 @@ pub(crate) async fn finish(session: &Session, reports: &[Report]) -> Result<Vec<
         if let Some(attempt) = &report.attempt {
             attempts.push((row.clone(), attempt));
         }
-        match report.verdict {
-            Verdict::Completed => ended.push((row, Ending::Completed)),
-            Verdict::Dead { reason } => ended.push((row, Ending::Dead(reason))),
-            Verdict::Retry { after } => back.push(Back {
+        match report.outcome {
+            AttemptOutcome::Completed => ended.push((row, Ending::Completed)),
+            AttemptOutcome::Dead { reason } => ended.push((row, Ending::Dead(reason))),
+            AttemptOutcome::Retry { after } => back.push(Back {
                 attempts: row.attempts,
                 wake_at: now.plus(after),
                 row,
             }),
-            Verdict::Release => back.push(Back {
+            AttemptOutcome::Release => back.push(Back {
                 attempts: row.attempts.saturating_sub(1),
                 wake_at: Timestamp::from_micros(row.accepted_at).min(now),
                 row,

@@ -9,7 +9,7 @@
 //! Places are in the lane's bucket, whichever the events' are: a lane's lock and its places change in
 //! one commit on one server, so that whoever has the lock knows who is in the lane.
 
-mod places;
+mod positions;
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ use crate::failure::Failure;
 use crate::rows::bucket_by;
 use crate::session::Session;
 
-pub(crate) use places::{Place, Standing, join, leave, stand};
+pub(crate) use positions::{LanePosition, Standing, join, leave, stand};
 
 /// A lane's name: destination and key.
 pub(crate) type LaneName = (String, String);
@@ -87,9 +87,9 @@ pub(crate) async fn promote(
     let mut heads = Vec::new();
     let mut turns = Vec::new();
     for row in &session.over(HEADS, &batch(lanes)).await? {
-        let head = Place::read(row)?;
+        let head = LanePosition::read(row)?;
         if let Some(order) = row.try_get(5)? {
-            turns.push(Place {
+            turns.push(LanePosition {
                 lane: head.lane.clone(),
                 order,
                 event_bucket: row.try_get(6)?,
@@ -110,13 +110,13 @@ pub(crate) async fn promote(
 }
 
 /// Takes the turn from those that have it; the lanes of those that keep it.
-async fn give_way(session: &Session, turns: Vec<Place>) -> Result<BTreeSet<LaneName>, Failure> {
+async fn give_way(session: &Session, turns: Vec<LanePosition>) -> Result<BTreeSet<LaneName>, Failure> {
     let rows = session.over(GIVE_WAY, &work(&turns)).await?;
     let gave_way: BTreeSet<(Uuid, String)> = rows
         .iter()
         .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
         .collect::<Result<_, Failure>>()?;
-    let (waiting, kept): (Vec<Place>, Vec<Place>) = turns
+    let (waiting, kept): (Vec<LanePosition>, Vec<LanePosition>) = turns
         .into_iter()
         .partition(|turn| gave_way.contains(&(turn.event, turn.lane.0.clone())));
     stand(session, &waiting, Standing::Waiting).await?;
@@ -124,7 +124,7 @@ async fn give_way(session: &Session, turns: Vec<Place>) -> Result<BTreeSet<LaneN
 }
 
 /// The work of those who have places.
-fn work(places: &[Place]) -> Batch<'_> {
+fn work(places: &[LanePosition]) -> Batch<'_> {
     Batch::in_buckets(places.iter().map(|place| place.event_bucket))
         .column("id", places.iter().map(|place| place.event))
         .column("destination", places.iter().map(|place| place.lane.0.as_str()))

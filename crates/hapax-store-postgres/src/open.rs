@@ -6,7 +6,7 @@ use hapax_core::store::Purpose;
 use tokio_postgres::Client;
 
 use crate::connect::{ConnectError, Connector};
-use crate::{Options, Spread, schema, transfer};
+use crate::{Options, Spread, schema, store_migration};
 
 /// The oldest server that is served.
 const SERVER_VERSION_MIN: u32 = 140_000;
@@ -60,7 +60,7 @@ pub enum OpenError {
     /// The database is a copy that was not finished.
     #[error(
         "the schema `hapax` in the database is an unfinished copy of another store and is not served: run \
-         `hapax store copy` again, which goes on where it stopped, or drop the schema"
+         `hapax store migrate` again, which goes on where it stopped, or drop the schema"
     )]
     UnfinishedCopy,
     /// Looking or migrating failed.
@@ -134,7 +134,7 @@ async fn find_spread(client: &Client) -> Result<Spread, OpenError> {
 }
 
 async fn refuse_unfinished_copy(client: &Client) -> Result<(), OpenError> {
-    let is_unfinished = transfer::is_unfinished_copy(client).await;
+    let is_unfinished = store_migration::is_unfinished_copy(client).await;
     if is_unfinished.map_err(OpenError::database)? {
         return Err(OpenError::UnfinishedCopy);
     }

@@ -3,15 +3,16 @@
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use hapax_core::store::{
-    AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, Cursor, DeadGroup,
-    DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error, IndexedField,
-    Pause, ReplayJob, ReplayJobId, Resealed, SavedView, SourceState, Span, TrafficRow, Unfinished, Variant,
+    AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, ConflictingBody, Cursor,
+    DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error,
+    IndexedField, Pause, ReplayJob, ReplayJobId, Resealed, SavedSearch, SourceState, TimeRange, TrafficRow,
+    Unfinished,
 };
 use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, Scope, SourceName, Timestamp};
 
 use crate::{
     PostgresStore, alerts, audit, bodies, conflicts, dead, duplicates, erase, indexed, jobs, pauses, probe,
-    reseal, source_state, traffic, views,
+    reseal, saved_searches, source_state, traffic,
 };
 
 #[async_trait]
@@ -194,25 +195,26 @@ impl Operations for PostgresStore {
             .await
     }
 
-    async fn traffic(&self, span: Span) -> Result<Vec<TrafficRow>, Error> {
+    async fn traffic(&self, span: TimeRange) -> Result<Vec<TrafficRow>, Error> {
         self.keep_up(span, |session, span| traffic::list(session, *span).boxed())
             .await
     }
 
-    async fn put_view(&self, view: SavedView) -> Result<bool, Error> {
-        self.keep_up(view, |session, view| views::put(session, view).boxed())
+    async fn put_saved_search(&self, view: SavedSearch) -> Result<bool, Error> {
+        self.keep_up(view, |session, view| saved_searches::put(session, view).boxed())
             .await
     }
 
-    async fn delete_view(&self, name: &str) -> Result<bool, Error> {
+    async fn delete_saved_search(&self, name: &str) -> Result<bool, Error> {
         self.keep_up(name.to_owned(), |session, name| {
-            views::delete(session, name).boxed()
+            saved_searches::delete(session, name).boxed()
         })
         .await
     }
 
-    async fn views(&self) -> Result<Vec<SavedView>, Error> {
-        self.search((), |session, ()| views::list(session).boxed()).await
+    async fn saved_searches(&self) -> Result<Vec<SavedSearch>, Error> {
+        self.search((), |session, ()| saved_searches::list(session).boxed())
+            .await
     }
 
     async fn alerts(&self) -> Result<Vec<AlertState>, Error> {
@@ -251,7 +253,7 @@ impl Operations for PostgresStore {
         .await
     }
 
-    async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {
+    async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<ConflictingBody>, Error> {
         self.search((first, raw_hash), |session, name| {
             conflicts::conflict(session, name).boxed()
         })

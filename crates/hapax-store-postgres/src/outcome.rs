@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::batch::Batch;
 use crate::failure::{self, Failure};
-use crate::lanes::{self, LaneName, Place, Standing};
+use crate::lanes::{self, LaneName, LanePosition, Standing};
 use crate::rows::{count_at, on_dead_code, state_code};
 use crate::session::{Numbers, Session};
 
@@ -71,8 +71,8 @@ impl WorkRow {
     }
 
     /// Its place in its lane.
-    pub(crate) fn place(&self) -> Option<Place> {
-        Some(Place {
+    pub(crate) fn place(&self) -> Option<LanePosition> {
+        Some(LanePosition {
             lane: self.lane_name()?,
             order: self.lane_order?,
             event_bucket: self.bucket,

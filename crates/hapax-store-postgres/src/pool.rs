@@ -48,9 +48,9 @@ pub(crate) struct Connection {
 }
 
 /// A place among those who run or wait for a connection.
-pub(crate) struct Place(Arc<Pool>);
+pub(crate) struct PoolSlot(Arc<Pool>);
 
-impl Drop for Place {
+impl Drop for PoolSlot {
     fn drop(&mut self) {
         self.0.calls.fetch_sub(1, Ordering::AcqRel);
     }
@@ -130,12 +130,12 @@ impl Pool {
     }
 
     /// A place for one call, unless there are too many.
-    pub(crate) fn admit(self: &Arc<Self>) -> Result<Place, Error> {
+    pub(crate) fn admit(self: &Arc<Self>) -> Result<PoolSlot, Error> {
         if self.calls.fetch_add(1, Ordering::AcqRel) >= self.calls_max {
             self.calls.fetch_sub(1, Ordering::AcqRel);
             return Err(Error::Overloaded);
         }
-        Ok(Place(Arc::clone(self)))
+        Ok(PoolSlot(Arc::clone(self)))
     }
 
     /// A connection, as soon as one is free.

@@ -1,7 +1,7 @@
 //! Re-encryption: rows get another stored form, each where it is still as it was read. What PostgreSQL keeps of the
 //! rows that they were goes with its vacuum.
 
-use hapax_core::store::{AttemptView, BodyNote, IndexedValue, LedgerEntry, Resealed, Variant};
+use hapax_core::store::{AttemptView, BodyNote, ConflictingBody, IndexedValue, LedgerEntry, Resealed};
 use hapax_core::{EventId, Key, StoredEvent};
 
 use crate::batch::Batch;
@@ -42,7 +42,7 @@ struct Rows<'r> {
     events: Vec<(&'r StoredEvent, &'r StoredEvent)>,
     indexed: Vec<(EventId, &'r IndexedValue, &'r IndexedValue)>,
     attempts: Vec<(EventId, &'r AttemptView, &'r AttemptView)>,
-    conflicts: Vec<(&'r Variant, &'r Variant)>,
+    conflicts: Vec<(&'r ConflictingBody, &'r ConflictingBody)>,
     bodies: Vec<(&'r BodyNote, &'r BodyNote)>,
 }
 
@@ -138,7 +138,7 @@ fn attempts<'r>(rows: &[(EventId, &'r AttemptView, &'r AttemptView)]) -> Batch<'
         .column("message", rows.iter().map(|(.., after)| message(after)))
 }
 
-fn conflicts<'r>(rows: &[(&'r Variant, &'r Variant)]) -> Batch<'r> {
+fn conflicts<'r>(rows: &[(&'r ConflictingBody, &'r ConflictingBody)]) -> Batch<'r> {
     Batch::in_buckets(rows.iter().map(|(before, _)| bucket_of(before.first)))
         .column("first", rows.iter().map(|(before, _)| uuid_of(before.first)))
         .column(

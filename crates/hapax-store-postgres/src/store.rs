@@ -6,9 +6,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use hapax_core::store::{
-    AcceptRequest, AliveReport, Claim, Counts, Cursor, Error, EventPage, EventQuery, EventRecord, Forgotten,
-    LeaseBatch, LeaseOrder, LedgerEntry, PurgeOrder, Purged, Quarantined, ReplayOrder, Replayed, Report,
-    Rescued, Variant, Written,
+    AcceptRequest, AliveReport, Claim, ConflictRecorded, ConflictingBody, Counts, Cursor, Error, EventPage,
+    EventQuery, EventRecord, Forgotten, LeaseBatch, LeaseOrder, LedgerEntry, PurgeOrder, Purged, ReplayOrder,
+    Replayed, Report, Rescued, Written,
 };
 use hapax_core::{EventId, Hold, Identity, Store};
 
@@ -156,9 +156,12 @@ impl Store for PostgresStore {
         .await
     }
 
-    async fn quarantine(&self, variants: Vec<Variant>) -> Vec<Result<Quarantined, Error>> {
-        self.run_each(variants.len(), |runner| async move {
-            conflicts::quarantine(&runner, variants).await
+    async fn record_conflicts(
+        &self,
+        other_bodies: Vec<ConflictingBody>,
+    ) -> Vec<Result<ConflictRecorded, Error>> {
+        self.run_each(other_bodies.len(), |runner| async move {
+            conflicts::record_conflicts(&runner, other_bodies).await
         })
         .await
     }

@@ -141,10 +141,10 @@ impl ServerCertVerifier for Unnamed {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let verdict = self
+        let outcome = self
             .0
             .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        match verdict {
+        match outcome {
             // The name is looked at last, after the chain has been found good.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },

@@ -1,7 +1,7 @@
 //! Traffic over time: rows of sums, each written whole by the process that it is of.
 
 use hapax_core::Owner;
-use hapax_core::store::{Span, Subject, Traffic, TrafficRow};
+use hapax_core::store::{Subject, TimeRange, Traffic, TrafficRow};
 
 use crate::bind::bind;
 use crate::failure::Failure;
@@ -29,7 +29,7 @@ pub(crate) async fn put(session: &Session, rows: &[TrafficRow]) -> Result<(), Fa
             .execute(UPSERT, bind![span, slot, subject, row.owner.0 as i64, sums])
             .await?;
     }
-    for span in Span::ALL {
+    for span in TimeRange::ALL {
         let oldest = span.oldest(now).as_micros();
         session.execute(DELETE, bind![span.as_str(), oldest]).await?;
     }
@@ -37,7 +37,7 @@ pub(crate) async fn put(session: &Session, rows: &[TrafficRow]) -> Result<(), Fa
 }
 
 /// Every row of a span, by slot.
-pub(crate) async fn list(session: &Session, span: Span) -> Result<Vec<TrafficRow>, Failure> {
+pub(crate) async fn list(session: &Session, span: TimeRange) -> Result<Vec<TrafficRow>, Failure> {
     let rows = session.rows(SELECT, bind![span.as_str()]).await?;
     rows.iter()
         .map(|row| {

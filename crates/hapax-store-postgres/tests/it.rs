@@ -8,8 +8,6 @@
 mod bench;
 #[path = "it/citus.rs"]
 mod citus;
-#[path = "it/copying.rs"]
-mod copying;
 #[path = "it/disaster.rs"]
 mod disaster;
 #[path = "it/duplicates.rs"]
@@ -42,6 +40,8 @@ mod replaying;
 mod replicas;
 #[path = "it/sealed.rs"]
 mod sealed;
+#[path = "it/store_migration.rs"]
+mod store_migration;
 #[path = "it/upgrading.rs"]
 mod upgrading;
 #[path = "it/vacuuming.rs"]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hapax_core::store::{AcceptRequest, Claim, Error, Handed, LedgerEntry, Report};
-use hapax_core::{EventId, Hold, NewEvent, Timestamp, Token, Verdict};
+use hapax_core::{AttemptOutcome, EventId, Hold, NewEvent, Timestamp, Token};
 
 use crate::Options;
 use crate::bodies::{self, BodyClaim};
@@ -25,7 +25,7 @@ pub(crate) use habit::Habit;
 type Seat = (usize, usize);
 
 /// The answer to one event, unless its shard failed.
-type Answer = Result<Claim, Error>;
+type ClaimResult = Result<Claim, Error>;
 
 pub(crate) async fn accept(
     link: &Arc<Link>,
@@ -33,7 +33,7 @@ pub(crate) async fn accept(
     habit: &Habit,
     requests: Vec<AcceptRequest>,
 ) -> Vec<Result<Vec<Claim>, Error>> {
-    let mut answers: Vec<Vec<Option<Answer>>> = requests
+    let mut answers: Vec<Vec<Option<ClaimResult>>> = requests
         .iter()
         .map(|request| request.events.iter().map(|_| None).collect())
         .collect();
@@ -82,7 +82,7 @@ pub(crate) async fn accept(
 }
 
 /// A request's answer: all of its claims, or what went wrong first.
-fn whole(claims: Vec<Option<Answer>>) -> Result<Vec<Claim>, Error> {
+fn whole(claims: Vec<Option<ClaimResult>>) -> Result<Vec<Claim>, Error> {
     let unanswered = || Err(damaged("the answer to an accept").into_error());
     claims
         .into_iter()
@@ -143,7 +143,7 @@ async fn claim(
 }
 
 /// The claim; its deliveries join their lanes first.
-async fn settle(link: &Link, outcome: Outcome) -> Answer {
+async fn settle(link: &Link, outcome: Outcome) -> ClaimResult {
     let (candidate, claimed) = match outcome {
         Outcome::Claimed(candidate, claimed) => (candidate, claimed),
         Outcome::Failed(failure) => return Err(shared(&failure)),
@@ -191,7 +191,7 @@ async fn give_back(link: &Link, event: &NewEvent, claimed: Claimed) {
                 token: Token(token),
             },
             attempt: None,
-            verdict: Verdict::Release,
+            outcome: AttemptOutcome::Release,
         })
         .collect();
     if let Err(failure) = finish::finish(link, reports).await {
@@ -200,7 +200,7 @@ async fn give_back(link: &Link, event: &NewEvent, claimed: Claimed) {
 }
 
 /// A copy is answered once the first has its place in every lane, so that what comes after the answer comes behind it.
-async fn seen(link: &Link, event: &NewEvent, entry: LedgerEntry) -> Answer {
+async fn seen(link: &Link, event: &NewEvent, entry: LedgerEntry) -> ClaimResult {
     if event.deliveries.iter().any(|delivery| delivery.lane.is_some()) {
         lanes::join_all(link, entry.id)
             .await

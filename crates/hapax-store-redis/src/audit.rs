@@ -65,7 +65,7 @@ fn put_head(head: AuditHead) -> Command {
 }
 
 /// Takes an entry in, which may hang in the chain of another store.
-pub(crate) async fn take_in(link: &Link, entry: &AuditNumbered) -> Result<(), Failure> {
+pub(crate) async fn import(link: &Link, entry: &AuditNumbered) -> Result<(), Failure> {
     let mut change = Change::default();
     change.then(keep(entry)?);
     if let Some(chained) = entry.record.link

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use futures_util::future::join_all;
-use hapax_core::store::{CONFLICTS_MAX, ConflictView, Error, Quarantined, Variant};
+use hapax_core::store::{CONFLICTS_MAX, ConflictRecorded, ConflictView, ConflictingBody, Error};
 use hapax_core::{BodyHash, EventId, Key, Timestamp};
 use redis::Value;
 use serde_bytes::ByteBuf;
@@ -24,33 +24,33 @@ const GROUP_MAX: usize = 1_000;
 /// Variants of one event, each with its place in the call.
 struct Group {
     event: EventId,
-    variants: Vec<(usize, Variant)>,
+    other_bodies: Vec<(usize, ConflictingBody)>,
 }
 
 /// What becomes of the variants of one event, if no one is faster.
 struct Plan {
     change: Change,
-    answers: Vec<Quarantined>,
+    answers: Vec<ConflictRecorded>,
 }
 
 /// Keeps variants, each body once. One answer for each, in order.
-pub(crate) async fn quarantine(
+pub(crate) async fn record_conflicts(
     link: &Link,
     options: &Options,
-    variants: Vec<Variant>,
-) -> Vec<Result<Quarantined, Error>> {
-    let mut answers: Vec<Option<Result<Quarantined, Error>>> = variants
+    other_bodies: Vec<ConflictingBody>,
+) -> Vec<Result<ConflictRecorded, Error>> {
+    let mut answers: Vec<Option<Result<ConflictRecorded, Error>>> = other_bodies
         .iter()
-        .map(|variant| variant.check().err().map(Err))
+        .map(|other_body| other_body.check().err().map(Err))
         .collect();
-    let sound = variants.into_iter().enumerate();
+    let sound = other_bodies.into_iter().enumerate();
     let sound = sound.filter(|(place, _)| answers[*place].is_none()).collect();
-    let calls = by_shard(sound, |(_, variant): &(usize, Variant)| {
-        link.shards().of_event(variant.first)
+    let calls = by_shard(sound, |(_, other_body): &(usize, ConflictingBody)| {
+        link.shards().of_event(other_body.first)
     });
-    let calls = calls.into_iter().map(|(shard, variants)| {
-        let variants = variants.into_iter().map(|(_, placed)| placed);
-        keep_all(link, options, shard, by_event(variants))
+    let calls = calls.into_iter().map(|(shard, other_bodies)| {
+        let other_bodies = other_bodies.into_iter().map(|(_, placed)| placed);
+        keep_all(link, options, shard, by_event(other_bodies))
     });
     for (place, answer) in join_all(calls).await.into_iter().flatten() {
         answers[place] = Some(answer);
@@ -60,21 +60,21 @@ pub(crate) async fn quarantine(
     answers.map(|answer| answer.unwrap_or_else(unanswered)).collect()
 }
 
-fn by_event(variants: impl Iterator<Item = (usize, Variant)>) -> Vec<Group> {
+fn by_event(other_bodies: impl Iterator<Item = (usize, ConflictingBody)>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let mut places: HashMap<EventId, usize> = HashMap::new();
-    for (place, variant) in variants {
-        let event = variant.first;
+    for (place, other_body) in other_bodies {
+        let event = other_body.first;
         let known = places.get(&event).and_then(|at| groups.get_mut(*at));
-        if let Some(group) = known.filter(|group| group.variants.len() < GROUP_MAX) {
-            group.variants.push((place, variant));
+        if let Some(group) = known.filter(|group| group.other_bodies.len() < GROUP_MAX) {
+            group.other_bodies.push((place, other_body));
             continue;
         }
         // A further group of the same event is overtaken by the one before it, and tried again.
         places.insert(event, groups.len());
         groups.push(Group {
             event,
-            variants: vec![(place, variant)],
+            other_bodies: vec![(place, other_body)],
         });
     }
     groups
@@ -86,7 +86,7 @@ async fn keep_all(
     options: &Options,
     shard: Shard,
     mut groups: Vec<Group>,
-) -> Vec<(usize, Result<Quarantined, Error>)> {
+) -> Vec<(usize, Result<ConflictRecorded, Error>)> {
     let mut answers = Vec::new();
     let mut failure = Failure::Contended;
     for _ in 0..ROUNDS_MAX {
@@ -101,7 +101,7 @@ async fn keep_all(
             }
         }
     }
-    let left = groups.iter().flat_map(|group| &group.variants);
+    let left = groups.iter().flat_map(|group| &group.other_bodies);
     answers.extend(left.map(|(place, _)| (*place, Err(shared(&failure)))));
     answers
 }
@@ -112,8 +112,8 @@ async fn keep_once(
     options: &Options,
     shard: Shard,
     groups: &mut Vec<Group>,
-) -> Result<Vec<(usize, Result<Quarantined, Error>)>, Failure> {
-    let numbers = groups.iter().map(|group| group.variants.len() as u64).sum();
+) -> Result<Vec<(usize, Result<ConflictRecorded, Error>)>, Failure> {
+    let numbers = groups.iter().map(|group| group.other_bodies.len() as u64).sum();
     let commands = groups.iter().flat_map(Group::look).collect();
     let mut snapshot = link.read_and_take(shard, commands, numbers).await?;
     let mut plans = Vec::with_capacity(groups.len());
@@ -121,11 +121,11 @@ async fn keep_once(
     for group in groups.iter() {
         let (fields, known) = (snapshot.next()?, snapshot.next()?);
         plans.push(group.plan(count(fields)?, reply::list(known)?, number)?);
-        number += group.variants.len() as u64;
+        number += group.other_bodies.len() as u64;
     }
-    let wait = |variant: &Variant| options.wait.get(&variant.source).copied().unwrap_or(0);
-    let sources = groups.iter().flat_map(|group| &group.variants);
-    let asked = sources.map(|(_, variant)| wait(variant)).max().unwrap_or(0);
+    let wait = |other_body: &ConflictingBody| options.wait.get(&other_body.source).copied().unwrap_or(0);
+    let sources = groups.iter().flat_map(|group| &group.other_bodies);
+    let asked = sources.map(|(_, other_body)| wait(other_body)).max().unwrap_or(0);
     let (made, have) = {
         let changes = plans.iter().map(|plan| &plan.change);
         let changes: Vec<&Change> = changes.filter(|change| !change.is_empty()).collect();
@@ -139,10 +139,10 @@ async fn keep_once(
             overtaken.push(group);
             continue;
         }
-        for ((place, variant), answer) in group.variants.into_iter().zip(plan.answers) {
-            let asked = wait(&variant);
+        for ((place, other_body), answer) in group.other_bodies.into_iter().zip(plan.answers) {
+            let asked = wait(&other_body);
             // Of one that is not kept, no replica need have anything.
-            let is_safe = answer == Quarantined::Full || have >= asked;
+            let is_safe = answer == ConflictRecorded::Full || have >= asked;
             let few = || Failure::FewReplicas { asked, have }.into_error();
             answers.push((place, is_safe.then_some(answer).ok_or_else(few)));
         }
@@ -156,8 +156,8 @@ impl Group {
     fn look(&self) -> [Command; 2] {
         let event = event_key(self.event);
         let known = Command::new("HMGET", event.clone()).arg("v");
-        let known = self.variants.iter().fold(known, |command, (_, variant)| {
-            command.arg(conflict_field(variant.raw_hash))
+        let known = self.other_bodies.iter().fold(known, |command, (_, other_body)| {
+            command.arg(conflict_field(other_body.raw_hash))
         });
         [Command::new("HKEYS", event), known]
     }
@@ -167,35 +167,35 @@ impl Group {
         let mut known = known.into_iter().map(reply::optional_bytes);
         let version = known.next().transpose()?.flatten().unwrap_or_default();
         // For each body: what was stored, what is to be, and the variant that brings it.
-        let mut bodies: HashMap<BodyHash, (Option<Vec<u8>>, Conflict, &Variant)> = HashMap::new();
-        let mut answers = Vec::with_capacity(self.variants.len());
-        for (((_, variant), stored), number) in self.variants.iter().zip(known).zip(number..) {
+        let mut bodies: HashMap<BodyHash, (Option<Vec<u8>>, Conflict, &ConflictingBody)> = HashMap::new();
+        let mut answers = Vec::with_capacity(self.other_bodies.len());
+        for (((_, other_body), stored), number) in self.other_bodies.iter().zip(known).zip(number..) {
             let stored = stored?;
-            if let Some((_, conflict, _)) = bodies.get_mut(&variant.raw_hash) {
+            if let Some((_, conflict, _)) = bodies.get_mut(&other_body.raw_hash) {
                 conflict.seen += 1;
-                answers.push(Quarantined::Again);
+                answers.push(ConflictRecorded::Again);
             } else if let Some(stored) = stored {
                 let mut conflict: Conflict = packed::unpack(&stored, "a conflict")?;
                 conflict.seen += 1;
-                bodies.insert(variant.raw_hash, (Some(stored), conflict, variant));
-                answers.push(Quarantined::Again);
+                bodies.insert(other_body.raw_hash, (Some(stored), conflict, other_body));
+                answers.push(ConflictRecorded::Again);
             } else if kept >= CONFLICTS_MAX {
-                answers.push(Quarantined::Full);
+                answers.push(ConflictRecorded::Full);
             } else {
                 kept += 1;
-                bodies.insert(variant.raw_hash, (None, first(variant, number), variant));
-                answers.push(Quarantined::Kept);
+                bodies.insert(other_body.raw_hash, (None, first(other_body, number), other_body));
+                answers.push(ConflictRecorded::Kept);
             }
         }
         let event = event_key(self.event);
         let mut change = Change::default();
-        for (raw_hash, (stored, conflict, variant)) in bodies {
+        for (raw_hash, (stored, conflict, other_body)) in bodies {
             match stored {
                 Some(stored) => replace(&mut change, self.event, raw_hash, stored, &conflict)?,
-                None => add(&mut change, variant, &conflict)?,
+                None => add(&mut change, other_body, &conflict)?,
             }
         }
-        if answers.contains(&Quarantined::Kept) {
+        if answers.contains(&ConflictRecorded::Kept) {
             // The event's version changes too: so neither its end nor another variant comes in between.
             change = change.when(event.clone(), "v", version);
             change.then(Command::new("HSET", event).arg("v").number(number));
@@ -228,24 +228,28 @@ fn replace(
 }
 
 /// What is known of a body that is new.
-fn first(variant: &Variant, number: u64) -> Conflict {
+fn first(other_body: &ConflictingBody, number: u64) -> Conflict {
     Conflict {
         seen: 1,
-        received_at: variant.received_at.as_micros(),
-        source: variant.source.to_string(),
-        body_bytes: variant.body.len() as u64,
+        received_at: other_body.received_at.as_micros(),
+        source: other_body.source.to_string(),
+        body_bytes: other_body.body.len() as u64,
         order: number,
         released_as: None,
     }
 }
 
 /// What keeps a variant.
-pub(crate) fn add(change: &mut Change, variant: &Variant, conflict: &Conflict) -> Result<(), Failure> {
-    let command = Command::new("HSET", event_key(variant.first)).arg(conflict_field(variant.raw_hash));
+pub(crate) fn add(
+    change: &mut Change,
+    other_body: &ConflictingBody,
+    conflict: &Conflict,
+) -> Result<(), Failure> {
+    let command = Command::new("HSET", event_key(other_body.first)).arg(conflict_field(other_body.raw_hash));
     change.then(command.arg(packed::pack(conflict)?));
-    let body = pack_body(&variant.headers, &variant.body);
-    let contents = [&variant.key.as_bytes()[..], &body].concat();
-    change.then(Command::new("SET", contents_key(variant.first, variant.raw_hash)).arg(contents));
+    let body = pack_body(&other_body.headers, &other_body.body);
+    let contents = [&other_body.key.as_bytes()[..], &body].concat();
+    change.then(Command::new("SET", contents_key(other_body.first, other_body.raw_hash)).arg(contents));
     Ok(())
 }
 
@@ -255,17 +259,17 @@ pub(crate) fn contents_key(first: EventId, raw_hash: BodyHash) -> Vec<u8> {
 }
 
 /// A variant from its two parts.
-pub(crate) fn variant(
+pub(crate) fn other_body(
     first: EventId,
     raw_hash: BodyHash,
     conflict: &Conflict,
     contents: &[u8],
-) -> Result<Variant, Failure> {
+) -> Result<ConflictingBody, Failure> {
     let (key, body) = contents
         .split_at_checked(16)
         .ok_or_else(|| damaged("another body"))?;
     let (headers, body) = unpack_body(body.to_vec())?;
-    Ok(Variant {
+    Ok(ConflictingBody {
         key: Key::from_bytes(sixteen(key)?),
         first,
         source: conflict.source.as_str().into(),
@@ -293,7 +297,7 @@ pub(crate) async fn conflict(
     link: &Link,
     id: EventId,
     raw_hash: BodyHash,
-) -> Result<Option<Variant>, Failure> {
+) -> Result<Option<ConflictingBody>, Failure> {
     let commands = vec![
         Command::new("HGET", event_key(id)).arg(conflict_field(raw_hash)),
         Command::new("GET", contents_key(id, raw_hash)),
@@ -305,7 +309,7 @@ pub(crate) async fn conflict(
         return Ok(None);
     };
     let known: Conflict = packed::unpack(&known, "a conflict")?;
-    variant(id, raw_hash, &known, &contents).map(Some)
+    other_body(id, raw_hash, &known, &contents).map(Some)
 }
 
 /// Notes as which event a body was released.

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::identity::rows;
 use crate::link::{Link, on_each};
 use crate::spread::by_shard;
-use ended::{Ended, Place, Walk};
+use ended::{EndPosition, Ended, Walk};
 
 pub(crate) use dispose::dispose;
 pub(crate) use groups::dead_groups;
@@ -36,7 +36,7 @@ pub(crate) async fn deliveries(
         return Ok((Vec::new(), None));
     };
     let limit = limit.min(PAGE_MAX) as usize;
-    let before = after.map(Place::from_cursor);
+    let before = after.map(EndPosition::from_cursor);
     let walks = on_each(link, |link, shard| async move {
         ended::walk(&link, shard, list, query.destination.as_ref(), before, limit + 1).await
     })
@@ -58,7 +58,7 @@ fn merge(walks: Vec<Walk>, limit: usize) -> (Vec<Ended>, Option<Cursor>) {
     } else {
         stopped_at
     };
-    (all, next.map(Place::to_cursor))
+    (all, next.map(EndPosition::to_cursor))
 }
 
 /// As they are now; what is not in the state any more is left out.
@@ -101,7 +101,7 @@ mod tests {
 
     fn ended(cursor: u64) -> Ended {
         Ended {
-            place: Place::from_cursor(Cursor(cursor)),
+            place: EndPosition::from_cursor(Cursor(cursor)),
             id: EventId::from_bytes([0; 16]),
             to: DestinationId::from("billing"),
             error: None,
@@ -111,7 +111,7 @@ mod tests {
     fn walk(found: &[u64], stopped_at: Option<u64>) -> Walk {
         Walk {
             found: found.iter().copied().map(ended).collect(),
-            stopped_at: stopped_at.map(|cursor| Place::from_cursor(Cursor(cursor))),
+            stopped_at: stopped_at.map(|cursor| EndPosition::from_cursor(Cursor(cursor))),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Finish: what became of attempts. A lane whose head is done goes on before the answer.
 
-use hapax_core::Verdict;
+use hapax_core::AttemptOutcome;
 use hapax_core::store::{Report, Written};
 use redis::Value;
 
@@ -40,11 +40,11 @@ async fn finish_some(
 }
 
 fn add(args: &mut Vec<Vec<u8>>, report: &Report) -> Result<(), Failure> {
-    let (verdict, detail) = match report.verdict {
-        Verdict::Completed => ("completed", String::new()),
-        Verdict::Retry { after } => ("retry", micros(after).to_string()),
-        Verdict::Dead { reason } => ("dead", reason.as_str().to_owned()),
-        Verdict::Release => ("release", String::new()),
+    let (outcome, detail) = match report.outcome {
+        AttemptOutcome::Completed => ("completed", String::new()),
+        AttemptOutcome::Retry { after } => ("retry", micros(after).to_string()),
+        AttemptOutcome::Dead { reason } => ("dead", reason.as_str().to_owned()),
+        AttemptOutcome::Release => ("release", String::new()),
     };
     let attempt = match &report.attempt {
         Some(attempt) => serde_json::to_vec(attempt).map_err(|_| damaged("an attempt"))?,
@@ -55,7 +55,7 @@ fn add(args: &mut Vec<Vec<u8>>, report: &Report) -> Result<(), Failure> {
         hold.event.as_bytes().to_vec(),
         hold.destination.as_str().into(),
         hold.token.0.to_string().into(),
-        verdict.into(),
+        outcome.into(),
         detail.into(),
         attempt,
     ]);

@@ -52,16 +52,16 @@ mod replay;
 mod reply;
 mod rescue;
 mod reseal;
+mod saved_searches;
 mod script;
 mod shards;
 mod snapshot;
 mod source_state;
 mod spread;
 mod store;
+mod store_migration;
 mod traffic;
-mod transfer;
 mod url;
-mod views;
 mod work;
 
 pub use condition::{Condition, Flushed};

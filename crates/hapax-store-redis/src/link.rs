@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep};
 use crate::failure::{Cause, Failure, Next};
 use crate::script::{Repeat, Script};
 use crate::shards::{Shard, Shards};
-use crate::url::{Node, Place};
+use crate::url::{Node, StoreAddress};
 use crate::{Options, reply};
 use connections::{Connections, Use};
 use routes::Routes;
@@ -68,7 +68,7 @@ pub(crate) struct Waited {
 }
 
 impl Link {
-    pub(crate) fn new(place: &Place, shards: Shards, options: &Options) -> Self {
+    pub(crate) fn new(place: &StoreAddress, shards: Shards, options: &Options) -> Self {
         Self {
             routes: Arc::new(Routes::new(place)),
             connections: Connections::new(place, options),
@@ -82,7 +82,7 @@ impl Link {
 
     /// A further way to the same shards, with connections and a bound of its own: nothing here waits for what is called
     /// there.
-    pub(crate) fn beside(&self, place: &Place, options: &Options) -> Self {
+    pub(crate) fn beside(&self, place: &StoreAddress, options: &Options) -> Self {
         Self {
             floor: Arc::clone(&self.floor),
             routes: Arc::clone(&self.routes),

@@ -12,7 +12,7 @@ use crate::failure::{Cause, Failure};
 use crate::link::{Link, on_each};
 use crate::shards::{HOME, Shard, Shards};
 use crate::snapshot::{Change, Command, Made, Room};
-use crate::url::{Kind, Place, UrlError};
+use crate::url::{Kind, StoreAddress, UrlError};
 use crate::{Options, import_mark, pauses, reply};
 use hapax_core::store::Purpose;
 
@@ -90,7 +90,7 @@ pub enum OpenError {
     /// The number is fixed when a store is made.
     #[error(
         "the store has {stored} shards and the URL asks for {asked}: the number is fixed; leave `shards` out, or copy \
-         the store into a new one (`hapax store copy`)"
+         the store into a new one (`hapax store migrate`)"
     )]
     OtherShards {
         /// What it has.
@@ -108,7 +108,7 @@ pub enum OpenError {
     },
     /// Half of a ledger is worse than none.
     #[error(
-        "the store is an unfinished copy: finish it with `hapax store copy`, or delete its keys and begin again"
+        "the store is an unfinished copy: finish it with `hapax store migrate`, or delete its keys and begin again"
     )]
     UnfinishedCopy,
     /// It answers, but not with a store.
@@ -126,7 +126,7 @@ pub(crate) struct Opened {
 
 /// Opens the store. A cluster in which someone answers may be in a failover: it is waited for.
 pub(crate) async fn open(options: &Options) -> Result<Opened, OpenError> {
-    let place = Place::parse(options.url.expose())?;
+    let place = StoreAddress::parse(options.url.expose())?;
     let first_look = Link::new(&place, Shards::first_look(&place.prefix), options);
     let node = server::check_kind(&place, &first_look).await?;
     let began = Instant::now();
@@ -154,7 +154,7 @@ pub(crate) async fn open(options: &Options) -> Result<Opened, OpenError> {
     }
 }
 
-async fn open_once(place: &Place, first_look: &Link, options: &Options) -> Result<Opened, OpenError> {
+async fn open_once(place: &StoreAddress, first_look: &Link, options: &Options) -> Result<Opened, OpenError> {
     let failed = |failure| refused(place, &failure);
     let count = shape(place, first_look).await?;
     let link = Arc::new(Link::new(place, Shards::new(&place.prefix, count), options));
@@ -173,7 +173,7 @@ async fn open_once(place: &Place, first_look: &Link, options: &Options) -> Resul
 }
 
 /// The number of shards: the store's own, or a new one's.
-async fn shape(place: &Place, link: &Link) -> Result<u8, OpenError> {
+async fn shape(place: &StoreAddress, link: &Link) -> Result<u8, OpenError> {
     let failed = |failure| refused(place, &failure);
     let new = place.shards_of_a_new_store();
     let mut change = Change::default().when("m", "shards", "");
@@ -210,7 +210,7 @@ async fn make(link: Arc<Link>, shard: Shard) -> Result<(), Failure> {
     Ok(())
 }
 
-fn refused(place: &Place, failure: &Failure) -> OpenError {
+fn refused(place: &StoreAddress, failure: &Failure) -> OpenError {
     let why = failure.to_string();
     let place = place.to_string();
     match failure {

@@ -2,15 +2,16 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, Cursor, DeadGroup,
-    DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error, IndexedField,
-    Pause, ReplayJob, ReplayJobId, Resealed, SavedView, SourceState, Span, TrafficRow, Unfinished, Variant,
+    AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, ConflictingBody, Cursor,
+    DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error,
+    IndexedField, Pause, ReplayJob, ReplayJobId, Resealed, SavedSearch, SourceState, TimeRange, TrafficRow,
+    Unfinished,
 };
 use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, Scope, SourceName, Timestamp};
 
 use crate::{
     RedisStore, alerts, audit, bodies, conflicts, dead, duplicates, erase, indexed, jobs, pauses, probe,
-    reseal, source_state, traffic, views,
+    reseal, saved_searches, source_state, traffic,
 };
 
 #[async_trait]
@@ -174,24 +175,24 @@ impl Operations for RedisStore {
             .await
     }
 
-    async fn traffic(&self, span: Span) -> Result<Vec<TrafficRow>, Error> {
+    async fn traffic(&self, span: TimeRange) -> Result<Vec<TrafficRow>, Error> {
         self.run_aside(|link, _| async move { traffic::list(&link, span).await })
             .await
     }
 
-    async fn put_view(&self, view: SavedView) -> Result<bool, Error> {
-        self.run_aside(|link, _| async move { views::put(&link, &view).await })
+    async fn put_saved_search(&self, view: SavedSearch) -> Result<bool, Error> {
+        self.run_aside(|link, _| async move { saved_searches::put(&link, &view).await })
             .await
     }
 
-    async fn delete_view(&self, name: &str) -> Result<bool, Error> {
+    async fn delete_saved_search(&self, name: &str) -> Result<bool, Error> {
         let name = name.to_owned();
-        self.run_aside(|link, _| async move { views::delete(&link, &name).await })
+        self.run_aside(|link, _| async move { saved_searches::delete(&link, &name).await })
             .await
     }
 
-    async fn views(&self) -> Result<Vec<SavedView>, Error> {
-        self.run_aside(|link, _| async move { views::list(&link).await })
+    async fn saved_searches(&self) -> Result<Vec<SavedSearch>, Error> {
+        self.run_aside(|link, _| async move { saved_searches::list(&link).await })
             .await
     }
 
@@ -226,7 +227,7 @@ impl Operations for RedisStore {
             .await
     }
 
-    async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {
+    async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<ConflictingBody>, Error> {
         self.run_aside(|link, _| async move { conflicts::conflict(&link, first, raw_hash).await })
             .await
     }

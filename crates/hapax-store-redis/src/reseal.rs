@@ -1,11 +1,11 @@
 //! Re-encryption: rows get another stored form, each where it is still as it was read. An append-only file has the rows
 //! that they were until it is rewritten.
 
-use hapax_core::store::{AttemptView, IndexedValue, LedgerEntry, Resealed, Variant};
+use hapax_core::store::{AttemptView, ConflictingBody, IndexedValue, LedgerEntry, Resealed};
 use hapax_core::{EventId, Key, StoredEvent};
 
 use crate::accept::index_name;
-use crate::conflicts::{add, contents_key, variant};
+use crate::conflicts::{add, contents_key, other_body};
 use crate::event::{Conflict, Head, attempt_field, conflict_field, pack_body, unpack_body};
 use crate::failure::Failure;
 use crate::identity::event_key;
@@ -132,7 +132,7 @@ async fn attempt(
     Ok(())
 }
 
-async fn conflict(link: &Link, before: &Variant, after: &Variant) -> Result<(), Failure> {
+async fn conflict(link: &Link, before: &ConflictingBody, after: &ConflictingBody) -> Result<(), Failure> {
     let (shard, key) = (link.shards().of_event(before.first), event_key(before.first));
     let (field, place) = (
         conflict_field(before.raw_hash),
@@ -149,7 +149,7 @@ async fn conflict(link: &Link, before: &Variant, after: &Variant) -> Result<(), 
         return Ok(());
     };
     let known: Conflict = packed::unpack(&stored, "a conflict")?;
-    if variant(before.first, before.raw_hash, &known, &contents)?.headers != before.headers {
+    if other_body(before.first, before.raw_hash, &known, &contents)?.headers != before.headers {
         return Ok(());
     }
     let mut change =

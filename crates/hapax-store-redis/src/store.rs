@@ -7,9 +7,9 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use hapax_core::store::{
-    AcceptRequest, AliveReport, Claim, Counts, Cursor, Error, EventPage, EventQuery, EventRecord, Forgotten,
-    LeaseBatch, LeaseOrder, LedgerEntry, PurgeOrder, Purged, Quarantined, ReplayOrder, Replayed, Report,
-    Rescued, Variant, Written,
+    AcceptRequest, AliveReport, Claim, ConflictRecorded, ConflictingBody, Counts, Cursor, Error, EventPage,
+    EventQuery, EventRecord, Forgotten, LeaseBatch, LeaseOrder, LedgerEntry, PurgeOrder, Purged, ReplayOrder,
+    Replayed, Report, Rescued, Written,
 };
 use hapax_core::{EventId, Hold, Identity, SourceName, Store};
 
@@ -168,9 +168,12 @@ impl Store for RedisStore {
         .await
     }
 
-    async fn quarantine(&self, variants: Vec<Variant>) -> Vec<Result<Quarantined, Error>> {
-        self.run_each(variants.len(), |link, options| async move {
-            conflicts::quarantine(&link, &options, variants).await
+    async fn record_conflicts(
+        &self,
+        other_bodies: Vec<ConflictingBody>,
+    ) -> Vec<Result<ConflictRecorded, Error>> {
+        self.run_each(other_bodies.len(), |link, options| async move {
+            conflicts::record_conflicts(&link, &options, other_bodies).await
         })
         .await
     }

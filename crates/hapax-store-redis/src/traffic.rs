@@ -1,7 +1,7 @@
 //! Traffic over time: rows of sums, each written whole by the process that it is of. In the first shard, one hash for
 //! each slot, which Redis deletes when no chart shows it any more.
 
-use hapax_core::store::{Span, Subject, TrafficRow};
+use hapax_core::store::{Subject, TimeRange, TrafficRow};
 use hapax_core::{Owner, Timestamp};
 
 use crate::event::split;
@@ -32,7 +32,7 @@ pub(crate) async fn put(link: &Link, rows: &[TrafficRow]) -> Result<(), Failure>
 }
 
 /// Every row of a span, by slot.
-pub(crate) async fn list(link: &Link, span: Span) -> Result<Vec<TrafficRow>, Failure> {
+pub(crate) async fn list(link: &Link, span: TimeRange) -> Result<Vec<TrafficRow>, Failure> {
     let now = link.read(HOME, Vec::new()).await?.now;
     let slots: Vec<Timestamp> = (0..span.slots() as u32 + SLOTS_AHEAD)
         .map(|number| span.oldest(now).plus(span.step() * number))
@@ -60,7 +60,7 @@ pub(crate) async fn list(link: &Link, span: Span) -> Result<Vec<TrafficRow>, Fai
     Ok(rows)
 }
 
-fn key(span: Span, slot: Timestamp) -> String {
+fn key(span: TimeRange, slot: Timestamp) -> String {
     format!("T{span}\0{slot}", span = span.as_str(), slot = slot.as_seconds())
 }
 

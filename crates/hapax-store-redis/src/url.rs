@@ -16,7 +16,7 @@ const PREFIX_BYTES_MAX: usize = 64;
 
 /// A store's place.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct StoreAddress {
     pub(crate) kind: Kind,
     pub(crate) encrypted: Encrypted,
     /// One server, or some of a cluster's.
@@ -92,10 +92,10 @@ pub enum UrlError {
 /// # Errors
 /// When it is not, with the reason.
 pub fn check(url: &str) -> Result<(), UrlError> {
-    Place::parse(url).map(drop)
+    StoreAddress::parse(url).map(drop)
 }
 
-impl Place {
+impl StoreAddress {
     pub(crate) fn parse(url: &str) -> Result<Self, UrlError> {
         let (scheme, rest) = url.split_once("://").ok_or(UrlError::Scheme)?;
         let (kind, encrypted) = match scheme {
@@ -161,14 +161,14 @@ impl Place {
 }
 
 /// Without user and password.
-impl fmt::Display for Place {
+impl fmt::Display for StoreAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nodes: Vec<String> = self.nodes.iter().map(Node::to_string).collect();
         f.write_str(&nodes.join(","))
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for StoreAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn one_server_has_an_address_a_login_a_database_and_options() {
-        let place = Place::parse("redis://app:p%40ss@cache:6380/2?prefix=shop&shards=4").unwrap();
+        let place = StoreAddress::parse("redis://app:p%40ss@cache:6380/2?prefix=shop&shards=4").unwrap();
         assert_eq!(place.to_string(), "cache:6380");
         assert_eq!(place.user.as_deref(), Some("app"));
         assert_eq!(place.password.as_deref(), Some("p@ss"));
@@ -266,11 +266,11 @@ mod tests {
 
     #[test]
     fn a_cluster_has_several_addresses_and_more_shards() {
-        let place = Place::parse("rediss-cluster://:secret@a:1,b:2,[::1]:3").unwrap();
+        let place = StoreAddress::parse("rediss-cluster://:secret@a:1,b:2,[::1]:3").unwrap();
         assert_eq!(place.to_string(), "a:1,b:2,::1:3");
         assert_eq!((place.kind, place.encrypted), (Kind::Cluster, Encrypted::Yes));
         assert_eq!(place.shards_of_a_new_store(), 16);
-        let place = Place::parse("redis://localhost").unwrap();
+        let place = StoreAddress::parse("redis://localhost").unwrap();
         assert_eq!((place.shards_of_a_new_store(), place.nodes[0].port), (1, 6_379));
     }
 
@@ -288,7 +288,7 @@ mod tests {
             ("redis://a?shards=3", UrlError::Shards),
             ("redis://a%:b@c", UrlError::Escape),
         ] {
-            assert_eq!(Place::parse(url), Err(error), "{url}");
+            assert_eq!(StoreAddress::parse(url), Err(error), "{url}");
         }
     }
 }

@@ -8,8 +8,6 @@
 mod bench;
 #[path = "it/conflicts.rs"]
 mod conflicts;
-#[path = "it/copying.rs"]
-mod copying;
 #[path = "it/failover.rs"]
 mod failover;
 #[path = "it/lanes.rs"]
@@ -30,3 +28,5 @@ mod replicas;
 mod reserved;
 #[path = "it/sealed.rs"]
 mod sealed;
+#[path = "it/store_migration.rs"]
+mod store_migration;

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hapax_core::store::{
-    AcceptRequest, BodyTerm, Candidates, Copies, DuplicateNote, EventQuery, Has, IndexedValue, LeaseOrder,
-    Report, Span, Subject, Traffic, TrafficRow, Variant,
+    AcceptRequest, BodyTerm, Candidates, ConflictingBody, DuplicateCount, DuplicateNote, EventQuery, Has,
+    IndexedValue, LeaseOrder, Report, Subject, TimeRange, Traffic, TrafficRow,
 };
 use hapax_core::{
-    BodyHash, Clock, ErrorClass, EventIds, EventStatus, Headers, Identity, NewDelivery, NewEvent, Operations,
-    Owner, Store, SystemClock, SystemRandom, Verdict,
+    AttemptOutcome, BodyHash, Clock, ErrorClass, EventIds, EventStatus, Headers, Identity, NewDelivery,
+    NewEvent, Operations, Owner, Store, SystemClock, SystemRandom,
 };
 use hapax_store_sqlite::{Options, SqliteStore};
 
@@ -147,8 +147,8 @@ async fn fill(store: &SqliteStore, maker: &Maker, events: u64, dead: u64, waitin
     }
     let now = maker.clock.now();
     let rows = (0..168).map(|back| TrafficRow {
-        span: Span::Week,
-        slot: Span::Week.slot_of(now).minus(Span::Week.step() * back),
+        span: TimeRange::Week,
+        slot: TimeRange::Week.slot_of(now).minus(TimeRange::Week.step() * back),
         subject: Subject::Source("common".into()),
         owner: Owner(1),
         traffic: Traffic {
@@ -171,7 +171,7 @@ async fn give_up(store: &SqliteStore) -> Outcome<()> {
     let reports = leased.iter().zip(0..).map(|(leased, number)| Report {
         hold: leased.hold(),
         attempt: None,
-        verdict: Verdict::Dead {
+        outcome: AttemptOutcome::Dead {
             reason: if number == 0 {
                 ErrorClass::Timeout
             } else {
@@ -191,7 +191,7 @@ async fn note(store: &SqliteStore, event: NewEvent) -> Outcome<()> {
         gaps_ms: vec![1, 2],
     };
     store.note_duplicates(vec![note]).await?;
-    let variant = Variant {
+    let other_body = ConflictingBody {
         key: event.key,
         first: event.id,
         source: event.source,
@@ -200,7 +200,7 @@ async fn note(store: &SqliteStore, event: NewEvent) -> Outcome<()> {
         headers: event.headers,
         body: Bytes::from_static(b"other"),
     };
-    store.quarantine(vec![variant]).await.remove(0)?;
+    store.record_conflicts(vec![other_body]).await.remove(0)?;
     Ok(())
 }
 
@@ -301,9 +301,9 @@ fn queries() -> Vec<(&'static str, EventQuery)> {
             },
         ),
         (
-            "copies:>0",
+            "duplicates:>0",
             EventQuery {
-                copies: Some(Copies { min: 1, max: None }),
+                copies: Some(DuplicateCount { min: 1, max: None }),
                 ..all()
             },
         ),
@@ -372,7 +372,7 @@ async fn time_others(store: &SqliteStore) -> Outcome<()> {
         groups.len()
     );
     let started = Instant::now();
-    let rows = store.traffic(Span::Week).await?;
+    let rows = store.traffic(TimeRange::Week).await?;
     println!(
         "traffic of a week        {:>10.2?}  {} rows",
         started.elapsed(),

@@ -51,7 +51,7 @@ fn put_head(connection: &Connection, head: AuditHead) -> Result<(), Failure> {
 }
 
 /// Moves the head to an entry that hangs in the chain of another store.
-pub(crate) fn take_in(connection: &Connection, link: AuditLink) -> Result<(), Failure> {
+pub(crate) fn import(connection: &Connection, link: AuditLink) -> Result<(), Failure> {
     if link.head.seq > head(connection)?.seq {
         put_head(connection, link.head)?;
     }

@@ -1,7 +1,7 @@
 //! Other bodies under a known identity: kept apart, looked at, released.
 
 use bytes::Bytes;
-use hapax_core::store::{CONFLICTS_MAX, Error, Quarantined, Variant};
+use hapax_core::store::{CONFLICTS_MAX, ConflictRecorded, ConflictingBody, Error};
 use hapax_core::{BodyHash, EventId, Headers};
 use rusqlite::params;
 
@@ -12,15 +12,15 @@ use crate::reader::ReadDesk;
 use crate::rows::{id_at, key_at, time_at};
 
 /// Keeps variants, each by itself and each body once.
-pub(crate) fn quarantine(
+pub(crate) fn record_conflicts(
     desk: &mut Desk<'_>,
-    variants: &[Variant],
-) -> Result<Vec<Result<Quarantined, Error>>, Failure> {
-    let mut answers = Vec::with_capacity(variants.len());
-    for variant in variants {
-        answers.push(match variant.check() {
+    other_bodies: &[ConflictingBody],
+) -> Result<Vec<Result<ConflictRecorded, Error>>, Failure> {
+    let mut answers = Vec::with_capacity(other_bodies.len());
+    for other_body in other_bodies {
+        answers.push(match other_body.check() {
             Ok(()) => desk
-                .item(|desk| keep(desk, variant))?
+                .item(|desk| keep(desk, other_body))?
                 .map_err(|failure| failure.to_error()),
             Err(error) => Err(error),
         });
@@ -33,7 +33,7 @@ pub(crate) fn conflict(
     desk: &mut ReadDesk,
     first: EventId,
     raw_hash: BodyHash,
-) -> Result<Option<Variant>, Failure> {
+) -> Result<Option<ConflictingBody>, Failure> {
     let mut select = desk.connection.prepare_cached(
         "SELECT first, key, source, received_at, headers, body FROM conflicts
          WHERE first = ?1 AND raw_hash = ?2",
@@ -42,7 +42,7 @@ pub(crate) fn conflict(
     let Some(row) = rows.next()? else {
         return Ok(None);
     };
-    Ok(Some(Variant {
+    Ok(Some(ConflictingBody {
         key: key_at(row, 1)?,
         first: id_at(row, 0)?,
         source: desk.names.named(&desk.connection, row.get(2)?)?.source.clone(),
@@ -64,36 +64,36 @@ pub(crate) fn mark_released(
     Ok(())
 }
 
-fn keep(desk: &mut Desk<'_>, variant: &Variant) -> Result<Quarantined, Failure> {
+fn keep(desk: &mut Desk<'_>, other_body: &ConflictingBody) -> Result<ConflictRecorded, Failure> {
     let again = desk
         .connection
         .prepare_cached("UPDATE conflicts SET seen = seen + 1 WHERE first = ?1 AND raw_hash = ?2")?
-        .execute((variant.first.as_bytes(), variant.raw_hash.as_bytes()))?;
+        .execute((other_body.first.as_bytes(), other_body.raw_hash.as_bytes()))?;
     if again == 1 {
-        return Ok(Quarantined::Again);
+        return Ok(ConflictRecorded::Again);
     }
     let kept: i64 = desk
         .connection
         .prepare_cached("SELECT count(*) FROM conflicts WHERE first = ?1")?
-        .query_row([variant.first.as_bytes()], |row| row.get(0))?;
+        .query_row([other_body.first.as_bytes()], |row| row.get(0))?;
     if kept >= CONFLICTS_MAX as i64 {
-        return Ok(Quarantined::Full);
+        return Ok(ConflictRecorded::Full);
     }
-    let source = desk.intern(variant.source.as_str())?;
+    let source = desk.intern(other_body.source.as_str())?;
     desk.connection
         .prepare_cached(
             "INSERT INTO conflicts (first, raw_hash, key, source, received_at, seen, headers, body)
              VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7)",
         )?
         .execute(params![
-            variant.first.as_bytes(),
-            variant.raw_hash.as_bytes(),
-            variant.key.as_bytes(),
+            other_body.first.as_bytes(),
+            other_body.raw_hash.as_bytes(),
+            other_body.key.as_bytes(),
             source,
-            variant.received_at.as_micros(),
-            variant.headers.as_bytes(),
-            &variant.body[..],
+            other_body.received_at.as_micros(),
+            other_body.headers.as_bytes(),
+            &other_body.body[..],
         ])?;
-    noted::note(desk, Noted::Conflict, variant.first)?;
-    Ok(Quarantined::Kept)
+    noted::note(desk, Noted::Conflict, other_body.first)?;
+    Ok(ConflictRecorded::Kept)
 }

@@ -1,7 +1,7 @@
 //! Recording what became of attempts, each only while its lease holds.
 
 use hapax_core::store::{Report, Written};
-use hapax_core::{Attempt, DeliveryState, EventId, Hold, Verdict};
+use hapax_core::{Attempt, AttemptOutcome, DeliveryState, EventId, Hold};
 use rusqlite::params;
 
 use crate::desk::{Desk, PROBES};
@@ -51,14 +51,16 @@ fn finish_one(desk: &mut Desk<'_>, report: &Report) -> Result<Written, Failure> 
     if let Some(attempt) = &report.attempt {
         keep(desk, &row, attempt)?;
     }
-    match report.verdict {
-        Verdict::Completed => conclude(desk, &row, report.hold.token, Ending::Completed, now)?,
-        Verdict::Dead { reason } => conclude(desk, &row, report.hold.token, Ending::Dead(reason), now)?,
-        Verdict::Retry { after } => {
+    match report.outcome {
+        AttemptOutcome::Completed => conclude(desk, &row, report.hold.token, Ending::Completed, now)?,
+        AttemptOutcome::Dead { reason } => {
+            conclude(desk, &row, report.hold.token, Ending::Dead(reason), now)?
+        }
+        AttemptOutcome::Retry { after } => {
             let due_at = desk.moment().plus(after).as_micros();
             put_back(desk, &row, row.attempts, due_at)?;
         }
-        Verdict::Release => {
+        AttemptOutcome::Release => {
             let attempts = row.attempts.saturating_sub(1);
             let accepted_at: i64 = desk
                 .connection

@@ -52,14 +52,14 @@ mod replay;
 mod rescue;
 mod reseal;
 mod rows;
+mod saved_searches;
 mod schema;
 mod source_state;
 mod store;
+mod store_migration;
 mod tallies;
 mod tokens;
 mod traffic;
-mod transfer;
-mod views;
 mod writer;
 
 pub use open::OpenError;

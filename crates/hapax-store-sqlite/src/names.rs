@@ -12,7 +12,7 @@ const REMEMBERED_MAX: usize = 65_536;
 
 /// A name in each of its roles, ready to be cloned.
 #[derive(Clone, Debug)]
-pub(crate) struct Named {
+pub(crate) struct InternedName {
     pub(crate) source: SourceName,
     pub(crate) scope: Scope,
     pub(crate) destination: DestinationId,
@@ -22,7 +22,7 @@ pub(crate) struct Named {
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     by_text: HashMap<Box<str>, i64>,
-    by_number: HashMap<i64, Named>,
+    by_number: HashMap<i64, InternedName>,
 }
 
 impl Names {
@@ -53,7 +53,7 @@ impl Names {
     }
 
     /// The name behind a number.
-    pub(crate) fn named(&mut self, connection: &Connection, number: i64) -> Result<&Named, Failure> {
+    pub(crate) fn named(&mut self, connection: &Connection, number: i64) -> Result<&InternedName, Failure> {
         if !self.by_number.contains_key(&number) {
             let mut select = connection.prepare_cached("SELECT name FROM names WHERE no = ?1")?;
             let text: String = select
@@ -89,7 +89,7 @@ impl Names {
         self.by_text.insert(text.into(), number);
         self.by_number.insert(
             number,
-            Named {
+            InternedName {
                 source: text.into(),
                 scope: text.into(),
                 destination: text.into(),

@@ -15,7 +15,7 @@ use crate::connection;
 use crate::desk::{Care, Desk, Hot, State};
 use crate::failure::Failure;
 use crate::lock::{Lock, NotLocked, beside, lock_path};
-use crate::{Options, moment, private, rescue, schema, transfer};
+use crate::{Options, moment, private, rescue, schema, store_migration};
 
 /// What every SQLite file begins with.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
@@ -70,7 +70,7 @@ pub enum OpenError {
     },
     /// The file is a copy that was not finished.
     #[error(
-        "the database file is an unfinished copy of another store and is not served: run `hapax store copy` again, \
+        "the database file is an unfinished copy of another store and is not served: run `hapax store migrate` again, \
          which goes on where it stopped, or move the file away"
     )]
     UnfinishedCopy,
@@ -162,7 +162,7 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<Opened, OpenError> 
         connection::for_writing(path, options, log.pages_handle()).map_err(OpenError::from_sql)?;
     schema::migrate(&connection)?;
     if options.purpose == Purpose::Serve
-        && transfer::is_unfinished_copy(&connection).map_err(OpenError::from_sql)?
+        && store_migration::is_unfinished_copy(&connection).map_err(OpenError::from_sql)?
     {
         return Err(OpenError::UnfinishedCopy);
     }
@@ -221,11 +221,11 @@ fn look_without_touching(path: &Path, options: &Options) -> Result<(), OpenError
         .map_err(OpenError::from_sql)?;
     schema::check(&connection)?;
     if file_bytes(path)? <= options.quick_check_bytes_max {
-        let verdict: String = connection
+        let outcome: String = connection
             .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
             .map_err(OpenError::from_sql)?;
-        if verdict != "ok" {
-            return Err(damaged(&verdict));
+        if outcome != "ok" {
+            return Err(damaged(&outcome));
         }
     }
     Ok(())

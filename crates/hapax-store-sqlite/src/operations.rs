@@ -2,15 +2,16 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, Cursor, DeadGroup,
-    DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error, IndexedField,
-    Pause, ReplayJob, ReplayJobId, Resealed, SavedView, SourceState, Span, TrafficRow, Unfinished, Variant,
+    AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, ConflictingBody, Cursor,
+    DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error,
+    IndexedField, Pause, ReplayJob, ReplayJobId, Resealed, SavedSearch, SourceState, TimeRange, TrafficRow,
+    Unfinished,
 };
 use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, Scope, SourceName, Timestamp};
 
 use crate::{
     SqliteStore, alerts, audit, bodies, conflicts, dead, duplicates, erase, indexed, jobs, pauses, probe,
-    reseal, source_state, traffic, views,
+    reseal, saved_searches, source_state, traffic,
 };
 
 #[async_trait]
@@ -160,20 +161,20 @@ impl Operations for SqliteStore {
             .await
     }
 
-    async fn traffic(&self, span: Span) -> Result<Vec<TrafficRow>, Error> {
+    async fn traffic(&self, span: TimeRange) -> Result<Vec<TrafficRow>, Error> {
         self.read(move |desk| traffic::list(desk, span)).await
     }
 
-    async fn put_view(&self, view: SavedView) -> Result<bool, Error> {
-        self.write(view, 1, 0, views::put).await
+    async fn put_saved_search(&self, view: SavedSearch) -> Result<bool, Error> {
+        self.write(view, 1, 0, saved_searches::put).await
     }
 
-    async fn delete_view(&self, name: &str) -> Result<bool, Error> {
-        self.write(name.to_owned(), 1, 0, views::delete).await
+    async fn delete_saved_search(&self, name: &str) -> Result<bool, Error> {
+        self.write(name.to_owned(), 1, 0, saved_searches::delete).await
     }
 
-    async fn views(&self) -> Result<Vec<SavedView>, Error> {
-        self.read(views::list).await
+    async fn saved_searches(&self) -> Result<Vec<SavedSearch>, Error> {
+        self.read(saved_searches::list).await
     }
 
     async fn alerts(&self) -> Result<Vec<AlertState>, Error> {
@@ -204,7 +205,7 @@ impl Operations for SqliteStore {
         self.read(move |desk| bodies::remembered(desk, &bodies)).await
     }
 
-    async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {
+    async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<ConflictingBody>, Error> {
         self.read(move |desk| conflicts::conflict(desk, first, raw_hash))
             .await
     }

@@ -1,6 +1,6 @@
 //! Re-encryption: rows get another stored form, each where it is still as it was read.
 
-use hapax_core::store::{AttemptView, LedgerEntry, Resealed, Variant};
+use hapax_core::store::{AttemptView, ConflictingBody, LedgerEntry, Resealed};
 use hapax_core::{EventId, Key, StoredEvent};
 use rusqlite::params;
 
@@ -104,7 +104,7 @@ fn attempt(
     Ok(())
 }
 
-fn conflict(desk: &Desk<'_>, before: &Variant, after: &Variant) -> Result<(), Failure> {
+fn conflict(desk: &Desk<'_>, before: &ConflictingBody, after: &ConflictingBody) -> Result<(), Failure> {
     desk.connection
         .prepare_cached(
             "UPDATE OR IGNORE conflicts SET raw_hash = ?1, headers = ?2, body = ?3

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AcceptRequest, AliveReport, Claim, Counts, Cursor, Error, EventPage, EventQuery, EventRecord, Forgotten,
-    LeaseBatch, LeaseOrder, LedgerEntry, PurgeOrder, Purged, Quarantined, ReplayOrder, Replayed, Report,
-    Rescued, Variant, Written,
+    AcceptRequest, AliveReport, Claim, ConflictRecorded, ConflictingBody, Counts, Cursor, Error, EventPage,
+    EventQuery, EventRecord, Forgotten, LeaseBatch, LeaseOrder, LedgerEntry, PurgeOrder, Purged, ReplayOrder,
+    Replayed, Report, Rescued, Written,
 };
 use hapax_core::{EventId, Hold, Identity, Store};
 use rusqlite::Connection;
@@ -186,15 +186,18 @@ impl Store for SqliteStore {
         answers.unwrap_or_else(|error| for_each(asked, error))
     }
 
-    async fn quarantine(&self, variants: Vec<Variant>) -> Vec<Result<Quarantined, Error>> {
-        let asked = variants.len();
-        let bytes = variants
+    async fn record_conflicts(
+        &self,
+        other_bodies: Vec<ConflictingBody>,
+    ) -> Vec<Result<ConflictRecorded, Error>> {
+        let asked = other_bodies.len();
+        let bytes = other_bodies
             .iter()
-            .map(|variant| variant.body.len() + variant.headers.as_bytes().len() + CALL_BYTES)
+            .map(|other_body| other_body.body.len() + other_body.headers.as_bytes().len() + CALL_BYTES)
             .sum();
         let answers = self
-            .write(variants, asked, bytes, |desk, variants| {
-                conflicts::quarantine(desk, variants)
+            .write(other_bodies, asked, bytes, |desk, other_bodies| {
+                conflicts::record_conflicts(desk, other_bodies)
             })
             .await;
         answers.unwrap_or_else(|error| for_each(asked, error))

@@ -1,7 +1,7 @@
 //! Traffic over time: rows of sums, each written whole by the process that it is of.
 
 use hapax_core::Owner;
-use hapax_core::store::{Span, Subject, Traffic, TrafficRow};
+use hapax_core::store::{Subject, TimeRange, Traffic, TrafficRow};
 
 use crate::desk::Desk;
 use crate::failure::Failure;
@@ -28,14 +28,14 @@ pub(crate) fn put(desk: &mut Desk<'_>, rows: &[TrafficRow]) -> Result<(), Failur
     let mut delete = desk
         .connection
         .prepare_cached("DELETE FROM traffic WHERE span = ?1 AND slot < ?2")?;
-    for span in Span::ALL {
+    for span in TimeRange::ALL {
         delete.execute((span.as_str(), span.oldest(now).as_micros()))?;
     }
     Ok(())
 }
 
 /// Every row of a span, by slot.
-pub(crate) fn list(desk: &mut ReadDesk, span: Span) -> Result<Vec<TrafficRow>, Failure> {
+pub(crate) fn list(desk: &mut ReadDesk, span: TimeRange) -> Result<Vec<TrafficRow>, Failure> {
     let mut select = desk.connection.prepare_cached(
         "SELECT slot, subject, owner, sums FROM traffic WHERE span = ?1 ORDER BY slot, subject, owner",
     )?;

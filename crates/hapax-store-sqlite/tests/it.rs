@@ -8,8 +8,6 @@
 mod bench;
 #[path = "it/clock.rs"]
 mod clock;
-#[path = "it/copying.rs"]
-mod copying;
 #[path = "it/fault.rs"]
 mod fault;
 #[path = "it/full.rs"]
@@ -22,5 +20,7 @@ mod log;
 mod opening;
 #[path = "it/sealed.rs"]
 mod sealed;
+#[path = "it/store_migration.rs"]
+mod store_migration;
 #[path = "it/upgrading.rs"]
 mod upgrading;

@@ -49,7 +49,7 @@ pub(crate) struct Connection {
 
 /// What came back.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Answer {
+pub(crate) struct HandlerResponse {
     /// The HTTP status; none where there was no answer.
     pub(crate) status: Option<u16>,
     /// The beginning of the body, or why there was no answer.
@@ -69,17 +69,17 @@ impl Client {
     }
 
     /// Connects.
-    pub(crate) async fn open(&self) -> Result<Connection, Answer> {
+    pub(crate) async fn open(&self) -> Result<Connection, HandlerResponse> {
         let connect = tokio::time::timeout(ANSWER_LIMIT, self.connect()).await;
         match connect {
             Ok(Ok(connection)) => Ok(connection),
-            Ok(Err(error)) => Err(Answer::none(&error)),
-            Err(_) => Err(Answer::late()),
+            Ok(Err(error)) => Err(HandlerResponse::none(&error)),
+            Err(_) => Err(HandlerResponse::late()),
         }
     }
 
     /// Sends a copy on a connection of its own. A failure is an answer, too.
-    pub(crate) async fn send(&self, signed: Signed) -> Answer {
+    pub(crate) async fn send(&self, signed: Signed) -> HandlerResponse {
         match self.open().await {
             Ok(connection) => connection.exchange(signed).await,
             Err(answer) => answer,
@@ -110,13 +110,13 @@ impl Client {
 
 impl Connection {
     /// Sends a copy and reads the answer.
-    pub(crate) async fn exchange(self, signed: Signed) -> Answer {
+    pub(crate) async fn exchange(self, signed: Signed) -> HandlerResponse {
         let body = Full::new(signed.body.clone()).boxed_unsync();
         self.within_limit(signed, body).await
     }
 
     /// The same, but the last byte goes out only when every other copy is as far.
-    pub(crate) async fn exchange_together(self, signed: Signed, gate: Arc<Barrier>) -> Answer {
+    pub(crate) async fn exchange_together(self, signed: Signed, gate: Arc<Barrier>) -> HandlerResponse {
         let mut first = signed.body.clone();
         let last = first.split_off(first.len().saturating_sub(1));
         let wait = async move {
@@ -129,13 +129,13 @@ impl Connection {
         self.within_limit(signed, body).await
     }
 
-    async fn within_limit(mut self, signed: Signed, body: Body) -> Answer {
+    async fn within_limit(mut self, signed: Signed, body: Body) -> HandlerResponse {
         let start = Instant::now();
         let answer = tokio::time::timeout(ANSWER_LIMIT, self.request(signed, body)).await;
         let mut answer = match answer {
-            Ok(Ok(response)) => Answer::new(response.status().as_u16(), response.body()),
-            Ok(Err(error)) => Answer::none(&error),
-            Err(_) => Answer::late(),
+            Ok(Ok(response)) => HandlerResponse::new(response.status().as_u16(), response.body()),
+            Ok(Err(error)) => HandlerResponse::none(&error),
+            Err(_) => HandlerResponse::late(),
         };
         answer.took = start.elapsed();
         answer
@@ -163,7 +163,7 @@ impl Connection {
     }
 }
 
-impl Answer {
+impl HandlerResponse {
     fn new(status: u16, body: &[u8]) -> Self {
         let text = String::from_utf8_lossy(body);
         let visible = text.trim().chars().filter(|character| !character.is_control());
@@ -198,7 +198,7 @@ impl Answer {
     }
 }
 
-impl std::fmt::Display for Answer {
+impl std::fmt::Display for HandlerResponse {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.status {
             Some(status) if self.text.is_empty() => write!(formatter, "{status}"),

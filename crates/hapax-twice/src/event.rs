@@ -13,7 +13,7 @@ pub(crate) use folder::read as read_folder;
 
 use bytes::Bytes;
 use hapax_verify::catalogue::Provider;
-use hapax_verify::identity::Place;
+use hapax_verify::identity::ValuePath;
 use hapax_verify::sample::{self, IdShape};
 use serde_json::Value;
 
@@ -132,7 +132,7 @@ impl Event {
         };
         let id = ids.first().cloned().unwrap_or_else(|| fresh::like(None, place));
         let mut headers = self.all_headers(provider, &id);
-        if let Some(Place::Header(name)) = place {
+        if let Some(ValuePath::Header(name)) = place {
             headers.retain(|(known, _)| known != name);
             headers.push((name.clone(), id.clone()));
         }
@@ -153,13 +153,13 @@ impl Event {
     }
 
     /// Gives an event an id that no one has used before, and returns it. One in a header is the caller's to write.
-    fn fresh_id(&self, place: Option<&Place>, event: &mut Value) -> String {
+    fn fresh_id(&self, place: Option<&ValuePath>, event: &mut Value) -> String {
         match place {
-            Some(Place::Header(name)) => {
+            Some(ValuePath::Header(name)) => {
                 let known = self.headers.iter().find(|(known, _)| known == name);
                 fresh::like(known.map(|(_, value)| value.as_str()), place)
             }
-            Some(Place::Body(pointer) | Place::Flag(pointer)) => renew(event, pointer.tokens()),
+            Some(ValuePath::Body(pointer) | ValuePath::Flag(pointer)) => renew(event, pointer.tokens()),
             // The body is the id, or it has none: anything that makes it another one will do.
             Some(_) | None => renew(event, &["id".to_owned()]),
         }
@@ -192,7 +192,7 @@ fn renew(body: &mut Value, tokens: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use hapax_verify::sign::{self, ProviderSigner, generate_secret};
-    use hapax_verify::{Request, Verdict, Verifier, catalogue};
+    use hapax_verify::{Request, Verification, Verifier, catalogue};
 
     use super::*;
 
@@ -257,7 +257,7 @@ mod tests {
         let verifier = Verifier::new(&provider.recipe(), &[pair.verifying], &options).unwrap();
         let request = Request::new(&signed.headers, &signed.body, unix_seconds()).url(&signed.url);
         match verifier.verify(&request) {
-            Ok(Verdict::Events(events)) => events.into_iter().map(|event| event.event_id).collect(),
+            Ok(Verification::Events(events)) => events.into_iter().map(|event| event.event_id).collect(),
             other => panic!("{}: {other:?}", provider.name),
         }
     }

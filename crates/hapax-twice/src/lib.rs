@@ -41,6 +41,6 @@ pub use event::EventProblem;
 pub use finding::{Finding, FindingKind};
 pub use plan::Plan;
 pub use proxy::{Exchange, NotARepeat, Proxy, Repeat, Tally};
-pub use report::{EventSummary, PlanResult, Report, Verdict};
+pub use report::{EventSummary, PlanOutcome, PlanResult, Report};
 pub use snapshot::SnapshotError;
 pub use twice::Twice;

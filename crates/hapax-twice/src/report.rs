@@ -41,13 +41,13 @@ pub struct PlanResult {
     pub event: String,
     /// What became of it.
     #[serde(flatten)]
-    pub verdict: Verdict,
+    pub verdict: PlanOutcome,
 }
 
 /// What became of a plan.
 #[derive(Debug, Clone, Serialize)]
-#[serde(tag = "verdict", rename_all = "snake_case")]
-pub enum Verdict {
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum PlanOutcome {
     /// Copies had no consequences.
     Passed {
         /// What should be known about it.
@@ -84,8 +84,8 @@ impl Report {
     /// The plans that failed.
     pub fn failures(&self) -> impl Iterator<Item = (&PlanResult, &Finding)> {
         self.results.iter().filter_map(|result| match &result.verdict {
-            Verdict::Failed(finding) => Some((result, finding)),
-            Verdict::Passed { .. } | Verdict::Skipped { .. } => None,
+            PlanOutcome::Failed(finding) => Some((result, finding)),
+            PlanOutcome::Passed { .. } | PlanOutcome::Skipped { .. } => None,
         })
     }
 

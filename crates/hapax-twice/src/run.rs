@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::finding::Finding;
 use crate::plan::Plan;
-use crate::report::{PlanResult, Report, Verdict};
+use crate::report::{PlanOutcome, PlanResult, Report};
 use crate::sender::{Forgery, Sender};
 use crate::snapshot::Snapshot;
 
@@ -156,15 +156,15 @@ impl Runner {
             Plan::Stale => self.forged(subject, Forgery::Stale).await,
         };
         let verdict = match outcome {
-            Ok(note) => Verdict::Passed { note },
-            Err(Stop::Skipped(reason)) => Verdict::Skipped {
+            Ok(note) => PlanOutcome::Passed { note },
+            Err(Stop::Skipped(reason)) => PlanOutcome::Skipped {
                 reason: reason.to_owned(),
             },
             Err(Stop::Error(error)) => return Err(*error),
             Err(Stop::Finding(finding)) => {
                 // What the fault left in progress must not be taken for the next plan's doing.
                 self.state = self.snapshot.settled(self.settle).await?;
-                Verdict::Failed(*finding)
+                PlanOutcome::Failed(*finding)
             }
         };
         Ok(Some(PlanResult {

@@ -70,7 +70,7 @@ impl Bench {
         bench
     }
 
-    fn verify(&self) -> Result<hapax_verify::Verdict, hapax_verify::Rejection> {
+    fn verify(&self) -> Result<hapax_verify::Verification, hapax_verify::Rejection> {
         let request = Request::new(&self.delivery.headers, &self.delivery.body, NOW).url(&self.delivery.url);
         self.verifier.verify(black_box(&request))
     }

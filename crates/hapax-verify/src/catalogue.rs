@@ -312,10 +312,10 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::identity::Place;
-    use crate::scheme::TimestampPlace;
+    use crate::identity::ValuePath;
+    use crate::scheme::TimestampPath;
     use crate::sign::{ProviderSigner, generate_secret};
-    use crate::{Field, IdClass, Identification, OnConflict, Request, Verdict, Verifier, sample};
+    use crate::{Field, IdClass, Identification, OnConflict, Request, Verification, Verifier, sample};
 
     fn stems(folder: &str) -> BTreeSet<String> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
@@ -379,8 +379,7 @@ mod tests {
             names.extend(scheme.fixed_headers.keys());
             names.extend(scheme.named_keys.iter().map(|named| &named.header));
             names.extend(scheme.signatures.iter().filter_map(|kind| kind.header.as_ref()));
-            if let Some(TimestampPlace::Headers(headers)) = scheme.timestamp.as_ref().map(|rule| &rule.place)
-            {
+            if let Some(TimestampPath::Headers(headers)) = scheme.timestamp.as_ref().map(|rule| &rule.place) {
                 names.extend(headers);
             }
             for name in names {
@@ -400,7 +399,7 @@ mod tests {
             let delivery = signer.sign(delivery);
             let verifier = Verifier::new(&provider.recipe(), &[secret.verifying], &options).unwrap();
             let request = Request::new(&delivery.headers, &delivery.body, 1_767_225_600).url(&delivery.url);
-            let Verdict::Events(events) = verifier.verify(&request).unwrap() else {
+            let Verification::Events(events) = verifier.verify(&request).unwrap() else {
                 panic!("{name}")
             };
             let event = &events[0];
@@ -418,6 +417,11 @@ mod tests {
     /// Whether nothing of the event stands in its id but hashes.
     fn is_hash(rule: &IdentityRule) -> bool {
         let mut places = rule.event_id.fields().flat_map(Field::places);
-        places.all(|place| matches!(place, Place::BodySha256 | Place::RequestSha256 | Place::Index))
+        places.all(|place| {
+            matches!(
+                place,
+                ValuePath::BodySha256 | ValuePath::RequestSha256 | ValuePath::Index
+            )
+        })
     }
 }

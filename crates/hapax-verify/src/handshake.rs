@@ -21,8 +21,8 @@ use serde::de::DeserializeOwned;
 
 use crate::limits::{HANDSHAKE_BODY_BYTES_MAX, HANDSHAKE_ECHO_BYTES_MAX};
 use crate::request::json_text;
-use crate::verdict::HandshakeAnswer;
-use crate::{Options, Rejection, Request, Verdict};
+use crate::verification::HandshakeAnswer;
+use crate::{Options, Rejection, Request, Verification};
 
 /// A handshake that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -63,7 +63,7 @@ pub(crate) struct Knowledge<'a> {
 }
 
 /// The answer to a handshake, or why it is refused; `None` if the request is something else.
-type Answered = Option<Result<Verdict, Rejection>>;
+type Answered = Option<Result<Verification, Rejection>>;
 
 impl Handshake {
     /// The answer to what the proof cannot verify; `None` if the request is something else.
@@ -129,18 +129,18 @@ impl Handshake {
     }
 }
 
-fn answered(answer: HandshakeAnswer) -> Verdict {
-    Verdict::Handshake(answer)
+fn answered(answer: HandshakeAnswer) -> Verification {
+    Verification::Handshake(answer)
 }
 
-fn refused(problem: impl Into<String>) -> Result<Verdict, Rejection> {
+fn refused(problem: impl Into<String>) -> Result<Verification, Rejection> {
     Err(Rejection::HandshakeRefused {
         problem: problem.into(),
     })
 }
 
 /// The echo of a challenge, as text that no browser takes for anything else.
-fn echo(challenge: String) -> Result<Verdict, Rejection> {
+fn echo(challenge: String) -> Result<Verification, Rejection> {
     if challenge.is_empty() || challenge.len() > HANDSHAKE_ECHO_BYTES_MAX {
         return refused(format!(
             "its challenge is empty or longer than {HANDSHAKE_ECHO_BYTES_MAX} bytes, which no sender's is"

@@ -33,7 +33,7 @@ pub use changing::Changing;
 pub use class::{IdClass, OnConflict};
 pub(crate) use extract::{Extracted, Pointers};
 pub(crate) use field::Origin;
-pub use field::{Field, FieldList, Place, Pointer};
+pub use field::{Field, FieldList, Pointer, ValuePath};
 pub use id_rule::IdRule;
 pub use nested::NestedEvents;
 pub use pattern::Pattern;

@@ -57,7 +57,7 @@ mod setup;
 pub mod sign;
 mod trace;
 pub mod vectors;
-mod verdict;
+mod verification;
 mod verifier;
 
 pub use answer::{AnswerBody, AnswerRule};
@@ -65,15 +65,15 @@ pub use handshake::Handshake;
 pub use identity::{Field, FieldList, IdClass, IdRule, IdentityRule, OnConflict, Split};
 pub use keys::{KeyKind, KeyRequest, Keys, NoKeys, Question};
 pub use options::{OptionKind, OptionSpec, OptionValue, Options};
-pub use proof::{BodyHashClaim, Coded, JwtAlgorithm, JwtRule, Proof, TokenPlace, TokenRule};
+pub use proof::{BodyHashClaim, Coded, JwtAlgorithm, JwtRule, Proof, TokenPath, TokenRule};
 pub use recipe::{Recipe, SecretNeed};
 pub use rejection::{IdProblem, Rejection, SignatureProblem};
 pub use request::{Headers, Request};
 pub use scheme::{Algorithm, CustomKind, CustomScheme, Encoding, Scheme};
 pub use setup::{FieldProblem, SecretProblem, SetupError};
 pub use trace::{Step, StepOutcome};
-pub use verdict::{
+pub use verification::{
     Confirmation, ContentHash, Envelope, EventBody, HandshakeAnswer, Identification, Registration,
-    Transmission, Verdict,
+    Transmission, Verification,
 };
 pub use verifier::Verifier;

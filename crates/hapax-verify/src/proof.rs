@@ -28,11 +28,11 @@ pub(crate) use certificate::pem_block;
 pub use coded::Coded;
 pub use jwt::{BodyHashClaim, JwtAlgorithm, JwtRule};
 pub(crate) use signature::{Content, SignatureProof, concatenate, hmac_algorithm, sent_name, tag};
-pub use token::{TokenPlace, TokenRule};
+pub use token::{TokenPath, TokenRule};
 
 use serde::Deserialize;
 
-use crate::identity::Place;
+use crate::identity::ValuePath;
 use crate::limits::SIGNATURE_HEADER_BYTES_MAX;
 use crate::sign::Sign;
 use crate::trace::Trace;
@@ -78,13 +78,13 @@ pub(crate) trait Prove: Send + Sync {
     }
 
     /// Whether no one can change what is at this place under a genuine proof.
-    fn covers(&self, place: &Place) -> bool;
+    fn covers(&self, path: &ValuePath) -> bool;
 
     /// Whether the first of these headers that is present is covered.
     fn covers_first_of(&self, headers: &[String]) -> bool {
         headers
             .iter()
-            .all(|header| self.covers(&Place::Header(header.clone())))
+            .all(|header| self.covers(&ValuePath::Header(header.clone())))
     }
 }
 
@@ -178,7 +178,7 @@ impl Proof {
         match self {
             Proof::Signature(scheme) => scheme.headers.iter().map(|name| sent_name(name)).collect(),
             Proof::Token(rule) => rule.headers(),
-            Proof::Jwt(rule) => rule.place.header().into_iter().collect(),
+            Proof::Jwt(rule) => rule.path.header().into_iter().collect(),
             Proof::Any(proofs) => proofs.iter().flat_map(Proof::headers).collect(),
             Proof::Coded(coded) => coded
                 .code()
@@ -248,9 +248,9 @@ impl From<Scheme> for Proof {
 }
 
 /// A signature that is there and not right.
-pub(crate) fn invalid(place: &str, problem: SignatureProblem) -> Rejection {
+pub(crate) fn invalid(path: &str, problem: SignatureProblem) -> Rejection {
     Rejection::SignatureInvalid {
-        header: place.to_owned(),
+        header: path.to_owned(),
         problem,
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::IdentityRule;
 use crate::catalogue::Provider;
-use crate::identity::{Field, Place, Pointer};
+use crate::identity::{Field, Pointer, ValuePath};
 use crate::sign::Delivery;
 
 /// The type of a sample for a source without a preset.
@@ -119,7 +119,7 @@ pub fn of_rule(rule: &IdentityRule, id: &str) -> Sample {
     let hashes_body = fields
         .iter()
         .flat_map(Field::places)
-        .any(|place| *place == Place::BodySha256);
+        .any(|place| *place == ValuePath::BodySha256);
     if hashes_body {
         draft.put_in_body(&["id".to_owned()], id);
     }
@@ -141,8 +141,8 @@ impl Draft {
         for (index, field) in fields.iter().enumerate() {
             let value = if index == 0 { first } else { "sample" };
             match field.places().first() {
-                Some(Place::Header(name)) => self.put_header(name, value),
-                Some(Place::Body(pointer)) => self.put_in_body(Pointer::tokens(pointer), value),
+                Some(ValuePath::Header(name)) => self.put_header(name, value),
+                Some(ValuePath::Body(pointer)) => self.put_in_body(Pointer::tokens(pointer), value),
                 Some(_) | None => {}
             }
         }

@@ -101,7 +101,7 @@ pub enum HeaderFormat {
 #[serde(deny_unknown_fields)]
 pub struct TimestampRule {
     /// Where it is.
-    pub place: TimestampPlace,
+    pub path: TimestampPath,
     /// Its unit.
     #[serde(default)]
     pub unit: TimestampUnit,
@@ -112,7 +112,7 @@ pub struct TimestampRule {
 /// Where a signed timestamp is.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum TimestampPlace {
+pub enum TimestampPath {
     /// In a header of its own; the first that is present counts.
     Headers(Vec<String>),
     /// Under this key of a [`HeaderFormat::KeyValue`] signature header.
@@ -268,16 +268,16 @@ impl Scheme {
         }
         if let Some(rule) = &self.timestamp {
             let covered = match &rule.place {
-                TimestampPlace::Headers(_) | TimestampPlace::Key(_) => Part::Timestamp,
-                TimestampPlace::Body(_) => Part::Body,
+                TimestampPath::Headers(_) | TimestampPath::Key(_) => Part::Timestamp,
+                TimestampPath::Body(_) => Part::Body,
             };
             if !covers(&covered) {
                 return Err(SetupError::TimestampNotSigned);
             }
             let reachable = match &rule.place {
-                TimestampPlace::Headers(names) => !names.is_empty(),
-                TimestampPlace::Key(_) => self.format == HeaderFormat::KeyValue,
-                TimestampPlace::Body(_) => !covers(&Part::Timestamp),
+                TimestampPath::Headers(names) => !names.is_empty(),
+                TimestampPath::Key(_) => self.format == HeaderFormat::KeyValue,
+                TimestampPath::Body(_) => !covers(&Part::Timestamp),
             };
             if !reachable {
                 return Err(SetupError::TimestampPlaceMissing);

@@ -13,7 +13,7 @@ use crate::catalogue::Provider;
 use crate::identity::Pointer;
 use crate::proof::{Content, concatenate, hmac_algorithm, sent_name, tag};
 use crate::scheme::{
-    HeaderFormat, KeyEncoding, KeyRule, Part, SignatureKind, TimestampPlace, TimestampUnit, base64_secret,
+    HeaderFormat, KeyEncoding, KeyRule, Part, SignatureKind, TimestampPath, TimestampUnit, base64_secret,
     derive, select,
 };
 use crate::setup::SecretProblem;
@@ -86,15 +86,15 @@ impl Signer {
     fn timestamp_text(&self, timestamp: i64) -> Option<String> {
         let rule = self.scheme.timestamp.as_ref()?;
         match rule.place {
-            TimestampPlace::Headers(_) | TimestampPlace::Key(_) => Some(time_text(rule.unit, timestamp)),
-            TimestampPlace::Body(_) => None,
+            TimestampPath::Headers(_) | TimestampPath::Key(_) => Some(time_text(rule.unit, timestamp)),
+            TimestampPath::Body(_) => None,
         }
     }
 
     /// The time as JSON, where it is sent inside the body, and where in it.
     pub(crate) fn time_in_body(&self, timestamp: i64) -> Option<(&Pointer, String)> {
         let rule = self.scheme.timestamp.as_ref()?;
-        let TimestampPlace::Body(pointer) = &rule.place else {
+        let TimestampPath::Body(pointer) = &rule.place else {
             return None;
         };
         let text = time_text(rule.unit, timestamp);
@@ -127,11 +127,11 @@ impl Signer {
         ) {
             (HeaderFormat::Plain { prefix, .. }, _) => format!("{prefix}{signature}"),
             (HeaderFormat::Labelled, _) => format!("{label},{signature}"),
-            (HeaderFormat::KeyValue, Some(TimestampPlace::Key(key))) => {
+            (HeaderFormat::KeyValue, Some(TimestampPath::Key(key))) => {
                 let (separator, timestamp) = (self.scheme.separator, timestamp.unwrap_or_default());
                 format!("{key}={timestamp}{separator}{label}={signature}")
             }
-            (HeaderFormat::KeyValue, Some(TimestampPlace::Headers(_) | TimestampPlace::Body(_)) | None) => {
+            (HeaderFormat::KeyValue, Some(TimestampPath::Headers(_) | TimestampPath::Body(_)) | None) => {
                 format!("{label}={signature}")
             }
         }
@@ -142,7 +142,7 @@ impl Signer {
         if let Some(name) = self.scheme.id_headers.first() {
             headers.push((name.clone(), id.to_owned()));
         }
-        if let (Some(TimestampPlace::Headers(names)), Some(text)) =
+        if let (Some(TimestampPath::Headers(names)), Some(text)) =
             (self.scheme.timestamp.as_ref().map(|rule| &rule.place), timestamp)
         {
             headers.extend(names.first().map(|name| (name.clone(), text)));

@@ -21,8 +21,8 @@ use serde_json::Value;
 use crate::catalogue::{self, Choice, Provider};
 use crate::identity::plain;
 use crate::sign::generate_secret;
-use crate::verdict::{Envelope, HandshakeAnswer, Identification};
-use crate::{KeyRequest, OptionValue, Options, Rejection, Request, SetupError, Verdict, Verifier};
+use crate::verification::{Envelope, HandshakeAnswer, Identification};
+use crate::{KeyRequest, OptionValue, Options, Rejection, Request, SetupError, Verification, Verifier};
 
 /// A file of vectors.
 #[derive(Debug, Clone, Deserialize)]
@@ -166,7 +166,7 @@ impl File {
 impl Vector {
     /// Runs it against a provider; the error says what is not as it should be.
     pub fn run(&self, provider: &Provider) -> Result<(), String> {
-        let result = self.verdict(provider);
+        let result = self.verification(provider);
         if let (Err(rejection), Some(expected)) = (&result, &self.expected_response) {
             return equal("status", &expected.status, &rejection.status());
         }
@@ -174,19 +174,21 @@ impl Vector {
         match (result, self.valid) {
             (result, _) if choice.is_some() || self.policy.is_some() => self.compare_choice(choice, &result),
             (Err(_), false) => Ok(()),
-            (Ok(verdict), false) => Err(format!("it should be refused, and is {}", name_of(&verdict))),
-            (Ok(Verdict::Events(events)), true) => self.compare_events(&events),
-            (Ok(Verdict::Handshake(answer)), true) => self.compare_answer(&answer),
-            (Ok(Verdict::Registration(registration)), true) => self.compare_answer(&registration.answer),
-            (Ok(Verdict::Confirmation(confirmation)), true) => self.compare_answer(&confirmation.answer),
-            (Ok(Verdict::NeedsKey(key)), true) => Err(format!("it needs the key {}", key.key_id)),
+            (Ok(verification), false) => {
+                Err(format!("it should be refused, and is {}", name_of(&verification)))
+            }
+            (Ok(Verification::Events(events)), true) => self.compare_events(&events),
+            (Ok(Verification::Handshake(answer)), true) => self.compare_answer(&answer),
+            (Ok(Verification::Registration(registration)), true) => self.compare_answer(&registration.answer),
+            (Ok(Verification::Confirmation(confirmation)), true) => self.compare_answer(&confirmation.answer),
+            (Ok(Verification::NeedsKey(key)), true) => Err(format!("it needs the key {}", key.key_id)),
             (Err(rejection), true) if self.is_only_unidentified(&rejection) => Ok(()),
             (Err(rejection), true) => Err(format!("it should be accepted: {rejection}")),
         }
     }
 
     /// What the provider's preset makes of it, with every key that the vector has.
-    pub fn verdict(&self, provider: &Provider) -> Result<Verdict, Rejection> {
+    pub fn verification(&self, provider: &Provider) -> Result<Verification, Rejection> {
         let verifier = self.verifier(provider).map_err(|error| Rejection::KeyRefused {
             problem: error.to_string(),
         })?;
@@ -198,10 +200,10 @@ impl Vector {
             .url(&self.url)
             .keys(&keys);
         match verifier.verify(&request)? {
-            Verdict::NeedsKey(KeyRequest { key_id, .. }) => Err(Rejection::KeyRefused {
+            Verification::NeedsKey(KeyRequest { key_id, .. }) => Err(Rejection::KeyRefused {
                 problem: format!("there is no key `{key_id}`"),
             }),
-            verdict => Ok(verdict),
+            verification => Ok(verification),
         }
     }
 
@@ -262,7 +264,7 @@ impl Vector {
     fn compare_choice(
         &self,
         choice: Option<&Choice>,
-        result: &Result<Verdict, Rejection>,
+        result: &Result<Verification, Rejection>,
     ) -> Result<(), String> {
         match (choice, result) {
             // Someone else's question: what we do is right by definition.
@@ -338,13 +340,13 @@ fn equal<T: PartialEq + std::fmt::Debug>(what: &str, expected: &T, found: &T) ->
     Err(format!("{what}: {expected:?} is expected, and it is {found:?}"))
 }
 
-fn name_of(verdict: &Verdict) -> &'static str {
-    match verdict {
-        Verdict::Events(_) => "accepted",
-        Verdict::Handshake(_) => "answered as a handshake",
-        Verdict::Registration(_) => "taken for a registration",
-        Verdict::Confirmation(_) => "taken for a confirmation",
-        Verdict::NeedsKey(_) => "in need of a key",
+fn name_of(verification: &Verification) -> &'static str {
+    match verification {
+        Verification::Events(_) => "accepted",
+        Verification::Handshake(_) => "answered as a handshake",
+        Verification::Registration(_) => "taken for a registration",
+        Verification::Confirmation(_) => "taken for a confirmation",
+        Verification::NeedsKey(_) => "in need of a key",
     }
 }
 

@@ -4,12 +4,12 @@
 //! only then the events in the body.
 
 use crate::handshake::Knowledge;
-use crate::identity::{CompiledRule, Place};
+use crate::identity::{CompiledRule, ValuePath};
 use crate::proof::{Prove, Setup, Stop};
 use crate::recipe::SecretNeed;
 use crate::trace::{Step, Trace};
-use crate::verdict::{Envelope, Identification};
-use crate::{IdentityRule, Options, Recipe, Rejection, Request, SetupError, Verdict};
+use crate::verification::{Envelope, Identification};
+use crate::{IdentityRule, Options, Recipe, Rejection, Request, SetupError, Verification};
 
 /// Verifies and identifies the requests of one source.
 pub struct Verifier {
@@ -45,7 +45,7 @@ impl Verifier {
     }
 
     /// Says what the request is, or why it is refused.
-    pub fn verify(&self, request: &Request<'_>) -> Result<Verdict, Rejection> {
+    pub fn verify(&self, request: &Request<'_>) -> Result<Verification, Rejection> {
         self.walk(request, &mut Trace::Off)
     }
 
@@ -85,7 +85,7 @@ impl Verifier {
 
     /// Whether the signature covers every byte of the body.
     pub fn body_is_signed(&self) -> bool {
-        self.proof.covers(&Place::RequestSha256)
+        self.proof.covers(&ValuePath::RequestSha256)
     }
 
     /// Whether a header proves by itself who sent a request: it is not to be kept ([`Proof::credentials`]).
@@ -137,7 +137,7 @@ impl Verifier {
     }
 
     /// The answer to a handshake that the proof cannot verify.
-    fn unverified(&self, request: &Request<'_>) -> Option<Result<Verdict, Rejection>> {
+    fn unverified(&self, request: &Request<'_>) -> Option<Result<Verification, Rejection>> {
         let knowledge = self.knowledge();
         let mut handshakes = self.recipe.handshakes.iter();
         handshakes.find_map(|handshake| handshake.unverified(request, &knowledge))
@@ -150,7 +150,7 @@ impl Verifier {
         }
     }
 
-    fn walk(&self, request: &Request<'_>, trace: &mut Trace<'_>) -> Result<Verdict, Rejection> {
+    fn walk(&self, request: &Request<'_>, trace: &mut Trace<'_>) -> Result<Verification, Rejection> {
         if let Some(answered) = self.unverified(request) {
             return trace.step("handshake", answered, |_| "answered as it is".to_owned());
         }
@@ -159,7 +159,7 @@ impl Verifier {
             Err(Stop::Rejected(rejection)) => return Err(rejection),
             Err(Stop::NeedsKey(key)) => {
                 trace.noted("key", || format!("has to be fetched from {}", key.url));
-                return Ok(Verdict::NeedsKey(key));
+                return Ok(Verification::NeedsKey(key));
             }
         };
         let knowledge = self.knowledge();
@@ -183,7 +183,7 @@ impl Verifier {
                 event.event_type.clone().unwrap_or_else(|| "none".to_owned())
             });
         }
-        Ok(Verdict::Events(events))
+        Ok(Verification::Events(events))
     }
 }
 

@@ -6,7 +6,7 @@ use hapax_verify::catalogue;
 use hapax_verify::sign::Signer;
 use hapax_verify::{
     CustomScheme, Envelope, IdentityRule, Options, Recipe, Rejection, Request, Scheme, SetupError,
-    SignatureProblem, StepOutcome, Verdict, Verifier,
+    SignatureProblem, StepOutcome, Verification, Verifier,
 };
 
 const NOW: i64 = 1_767_225_600;
@@ -48,7 +48,7 @@ fn verify_at(
 ) -> Result<Envelope, Rejection> {
     let request = Request::new(headers, body, received_at).url("https://hooks.example.com/in");
     match verifier.verify(&request)? {
-        Verdict::Events(mut events) => Ok(events.remove(0)),
+        Verification::Events(mut events) => Ok(events.remove(0)),
         other => panic!("{other:?}"),
     }
 }

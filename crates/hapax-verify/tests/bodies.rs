@@ -5,8 +5,8 @@
 use hapax_verify::catalogue::{self, Provider};
 use hapax_verify::sign::{Delivery, ProviderSigner, SecretPair, Signer, generate_secret};
 use hapax_verify::{
-    CustomScheme, Envelope, EventBody, IdentityRule, Options, Recipe, Rejection, Request, Scheme, Verdict,
-    Verifier, sample,
+    CustomScheme, Envelope, EventBody, IdentityRule, Options, Recipe, Rejection, Request, Scheme,
+    Verification, Verifier, sample,
 };
 
 const NOW: i64 = 1_767_225_600;
@@ -16,7 +16,7 @@ const URL: &str = "https://hooks.example.com/in/sample";
 fn events(verifier: &Verifier, delivery: &Delivery) -> Result<Vec<Envelope>, Rejection> {
     let request = Request::new(&delivery.headers, &delivery.body, NOW).url(&delivery.url);
     match verifier.verify(&request)? {
-        Verdict::Events(events) => Ok(events),
+        Verification::Events(events) => Ok(events),
         other => panic!("{other:?}"),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use hapax_verify::catalogue::{self, Provider};
 use hapax_verify::sign::{Delivery, ProviderSigner, SecretPair, generate_secret};
 use hapax_verify::vectors::File;
-use hapax_verify::{OptionValue, Proof, Request, Verdict, Verifier, sample};
+use hapax_verify::{OptionValue, Proof, Request, Verification, Verifier, sample};
 use proptest::prelude::*;
 
 const NOW: i64 = 1_767_225_600;
@@ -53,7 +53,7 @@ impl Subject {
 
     fn accepts(&self, delivery: &Delivery) -> bool {
         let request = Request::new(&delivery.headers, &delivery.body, NOW).url(&delivery.url);
-        matches!(self.verifier.verify(&request), Ok(Verdict::Events(events)) if !events.is_empty())
+        matches!(self.verifier.verify(&request), Ok(Verification::Events(events)) if !events.is_empty())
     }
 }
 
@@ -192,7 +192,7 @@ fn a_damaged_certificate_never_verifies_what_the_whole_one_does_not() {
         let text = String::from_utf8(pem[..at].to_vec()).unwrap();
         let table = serde_json::json!({ vector.headers["PAYPAL-CERT-URL"].clone(): text });
         cut.config.insert("certificates".to_owned(), table);
-        assert!(cut.verdict(paypal).is_err() || at >= pem.len() - 1, "{at}");
+        assert!(cut.verification(paypal).is_err() || at >= pem.len() - 1, "{at}");
     }
 }
 

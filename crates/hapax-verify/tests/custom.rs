@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use hapax_verify::sign::{Delivery, ProviderSigner};
 use hapax_verify::{
     CustomScheme, Envelope, IdentityRule, Options, Proof, Recipe, Rejection, Request, SetupError,
-    SignatureProblem, Verdict, Verifier,
+    SignatureProblem, Verification, Verifier,
 };
 use serde_json::json;
 
@@ -66,7 +66,7 @@ fn verifier(verify: &str, secrets: &[&str]) -> Verifier {
 fn judge(verifier: &Verifier, headers: &HeaderList, body: &str, now: i64) -> Result<Envelope, Rejection> {
     let request = Request::new(headers, body.as_bytes(), now);
     match verifier.verify(&request)? {
-        Verdict::Events(mut events) => Ok(events.remove(0)),
+        Verification::Events(mut events) => Ok(events.remove(0)),
         other => panic!("{other:?}"),
     }
 }

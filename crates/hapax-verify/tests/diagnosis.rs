@@ -30,8 +30,8 @@ fn keyed() -> Vec<&'static Provider> {
 fn takes_any_body(provider: &Provider, secret: &str) -> bool {
     let delivery = sign(provider, secret, "[]");
     let request = Request::new(&delivery.headers, &delivery.body, NOW);
-    let verdict = verifier(provider, secret).verify(&request);
-    verdict.map_or_else(|rejection| rejection.status() == 400, |_| true)
+    let verification = verifier(provider, secret).verify(&request);
+    verification.map_or_else(|rejection| rejection.status() == 400, |_| true)
 }
 
 fn secret(provider: &Provider) -> String {

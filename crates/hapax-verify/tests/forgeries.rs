@@ -11,8 +11,8 @@ use base64::engine::general_purpose::STANDARD;
 use hapax_verify::catalogue::{self, Provider};
 use hapax_verify::sign::{Delivery, ProviderSigner, SecretPair, generate_secret};
 use hapax_verify::{
-    CustomScheme, OptionValue, Options, Recipe, Rejection, Request, Scheme, SetupError, Verdict, Verifier,
-    sample,
+    CustomScheme, OptionValue, Options, Recipe, Rejection, Request, Scheme, SetupError, Verification,
+    Verifier, sample,
 };
 
 const NOW: i64 = 1_767_225_600;
@@ -54,7 +54,7 @@ impl Sender {
         self.sign(sample::of_provider(self.provider, "sample_1").delivery(NOW))
     }
 
-    fn verify_at(&self, delivery: &Delivery, now: i64) -> Result<Verdict, Rejection> {
+    fn verify_at(&self, delivery: &Delivery, now: i64) -> Result<Verification, Rejection> {
         let request = Request::new(&delivery.headers, &delivery.body, now)
             .method(&delivery.method)
             .url(&delivery.url);
@@ -64,7 +64,7 @@ impl Sender {
     /// The ids of the events that come of it; none if it is refused.
     fn ids(&self, delivery: &Delivery) -> Vec<String> {
         match self.verify_at(delivery, NOW) {
-            Ok(Verdict::Events(events)) => events.into_iter().map(|event| event.event_id).collect(),
+            Ok(Verification::Events(events)) => events.into_iter().map(|event| event.event_id).collect(),
             Ok(other) => panic!("{other:?}"),
             Err(_) => Vec::new(),
         }
@@ -96,7 +96,7 @@ fn a_certificate_of_paypal_is_asked_for_only_where_its_certificates_are() {
             .headers
             .push(("paypal-cert-url".to_owned(), url.to_owned()));
         let request = Request::new(&delivery.headers, &delivery.body, NOW);
-        matches!(unkeyed.verify(&request), Ok(Verdict::NeedsKey(_)))
+        matches!(unkeyed.verify(&request), Ok(Verification::NeedsKey(_)))
     };
     assert!(asks(
         "https://api.paypal.com/v1/notifications/certs/CERT-360caa42-fca2a594-a5cafa77"
@@ -246,7 +246,7 @@ fn what_braintree_has_signed_as_a_challenge_is_no_delivery() {
         let request = Request::new(&headers, b"", NOW).method("GET").query(&query);
         braintree.verifier.verify(&request)
     };
-    let Ok(Verdict::Handshake(answer)) = ask(challenge) else {
+    let Ok(Verification::Handshake(answer)) = ask(challenge) else {
         panic!("a challenge is answered")
     };
     let signature = String::from_utf8(answer.body).unwrap();

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use hapax_verify::vectors::File;
-use hapax_verify::{EventBody, Request, StepOutcome, Verdict};
+use hapax_verify::{EventBody, Request, StepOutcome, Verification};
 use mutation::{Mutation, mutations};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -79,11 +79,11 @@ proptest! {
     fn no_mutated_request_makes_a_verifier_panic_or_contradict_itself(seed in seed(), steps in mutations()) {
         let draft = mutated(seed, &steps);
         let request = draft.request(seed);
-        let verdict = seed.verifier.verify(&request);
+        let verification = seed.verifier.verify(&request);
         let explained = seed.verifier.explain(&request);
         let failed = explained.iter().any(|step| step.outcome == StepOutcome::Failed);
-        prop_assert_eq!(failed, verdict.is_err(), "{:?}", explained);
-        if let Ok(Verdict::Events(events)) = &verdict {
+        prop_assert_eq!(failed, verification.is_err(), "{:?}", explained);
+        if let Ok(Verification::Events(events)) = &verification {
             for event in events {
                 prop_assert!(event.event_id.len() <= hapax_verify::limits::EVENT_ID_BYTES_MAX);
             }
@@ -107,7 +107,7 @@ proptest! {
         prop_assume!(seed.signs_body && seed.verifier.verify(&seed.draft.request(seed)).is_ok());
         let draft = Draft { body: mutated(seed, &steps).body, ..seed.draft.clone() };
         prop_assume!(draft.body != seed.draft.body);
-        prop_assert!(!matches!(seed.verifier.verify(&draft.request(seed)), Ok(Verdict::Events(_))));
+        prop_assert!(!matches!(seed.verifier.verify(&draft.request(seed)), Ok(Verification::Events(_))));
     }
 
     #[test]
@@ -117,11 +117,11 @@ proptest! {
         let request = Request::new(&delivery.headers, &delivery.body, delivery.timestamp)
             .method(&delivery.method)
             .url(&delivery.url);
-        let verdict = willing.verifier.verify(&request);
+        let verification = willing.verifier.verify(&request);
         let explained = willing.verifier.explain(&request);
         let failed = explained.iter().any(|step| step.outcome == StepOutcome::Failed);
-        prop_assert_eq!(failed, verdict.is_err(), "{:?}", explained);
-        if let Ok(Verdict::Events(events)) = &verdict {
+        prop_assert_eq!(failed, verification.is_err(), "{:?}", explained);
+        if let Ok(Verification::Events(events)) = &verification {
             for event in events {
                 prop_assert!(event.event_id.len() <= hapax_verify::limits::EVENT_ID_BYTES_MAX);
                 for range in ranges(&event.body) {
@@ -145,7 +145,7 @@ proptest! {
     fn a_signature_of_another_sender_proves_nothing(seed in seed(), other in seed()) {
         prop_assume!(seed.signs_body && !shares_secret(seed, other) && seed.draft.body != other.draft.body);
         let draft = Draft { headers: other.draft.headers.clone(), ..seed.draft.clone() };
-        prop_assert!(!matches!(seed.verifier.verify(&draft.request(seed)), Ok(Verdict::Events(_))));
+        prop_assert!(!matches!(seed.verifier.verify(&draft.request(seed)), Ok(Verification::Events(_))));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use hapax_verify::catalogue::{self, Provider};
 use hapax_verify::identity::Changing;
 use hapax_verify::sign::{Delivery, ProviderSigner, SecretPair, generate_secret};
 use hapax_verify::{
-    Envelope, EventBody, IdClass, Identification, OnConflict, Request, Split, Verdict, Verifier, sample,
+    Envelope, EventBody, IdClass, Identification, OnConflict, Request, Split, Verification, Verifier, sample,
 };
 use serde_json::{Value, json};
 
@@ -65,7 +65,7 @@ impl Sender {
 
     fn receive(&self, delivery: &Delivery) -> Vec<Seen> {
         let request = Request::new(&delivery.headers, &delivery.body, delivery.timestamp).url(&delivery.url);
-        let Verdict::Events(envelopes) = self.verifier.verify(&request).unwrap() else {
+        let Verification::Events(envelopes) = self.verifier.verify(&request).unwrap() else {
             panic!("{}: no events", self.provider.name)
         };
         let seen = |envelope: Envelope| Seen {

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use hapax_verify::catalogue::{self, Provider};
 use hapax_verify::sign::{Delivery, ProviderSigner, SecretPair, generate_secret};
-use hapax_verify::{Encoding, Envelope, Options, Rejection, Request, Verdict, Verifier, sample};
+use hapax_verify::{Encoding, Envelope, Options, Rejection, Request, Verification, Verifier, sample};
 use proptest::prelude::*;
 
 const NOW: i64 = 1_767_225_600;
@@ -58,7 +58,7 @@ impl Trial {
     ) -> Result<Vec<Envelope>, Rejection> {
         let request = Request::new(headers, body, at).url(url);
         match self.verifier.verify(&request)? {
-            Verdict::Events(events) => Ok(events),
+            Verification::Events(events) => Ok(events),
             other => panic!("{}: {other:?}", self.provider.name),
         }
     }

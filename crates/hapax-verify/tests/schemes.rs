@@ -10,7 +10,7 @@ use hapax_verify::catalogue;
 use hapax_verify::sign::{Delivery, ProviderSigner, generate_secret};
 use hapax_verify::vectors::File;
 use hapax_verify::{
-    Envelope, EventBody, OptionValue, Options, Rejection, Request, Verdict, Verifier, sample,
+    Envelope, EventBody, OptionValue, Options, Rejection, Request, Verification, Verifier, sample,
 };
 
 const NOW: i64 = 1_767_225_600;
@@ -34,7 +34,7 @@ fn verifier(name: &str, secrets: &[&str], options: &Options) -> Verifier {
 
 fn verify(verifier: &Verifier, headers: &HeaderList, body: &[u8]) -> Result<Vec<Envelope>, Rejection> {
     match verifier.verify(&Request::new(headers, body, NOW))? {
-        Verdict::Events(events) => Ok(events),
+        Verification::Events(events) => Ok(events),
         other => panic!("{other:?}"),
     }
 }
@@ -451,7 +451,7 @@ fn every_attempt_at_an_event_has_the_same_content() {
             .iter()
             .filter(|vector| vector.valid && vector.policy.is_none())
         {
-            let Ok(Verdict::Events(events)) = vector.verdict(provider) else {
+            let Ok(Verification::Events(events)) = vector.verification(provider) else {
                 continue;
             };
             for event in events.iter().filter(|event| !event.event_id.is_empty()) {

@@ -83,7 +83,7 @@ fn a_head_is_refused_only_where_the_whole_request_is_too() {
                 .url(&vector.url);
             if let Err(rejection) = verifier.check_head(&head) {
                 assert_eq!(
-                    vector.verdict(provider).unwrap_err(),
+                    vector.verification(provider).unwrap_err(),
                     rejection,
                     "{}",
                     vector.name

@@ -19,12 +19,12 @@ pub struct Event {
     id: String,
     generation: Generation,
     body_hash: Option<BodyHash>,
-    arrival: Arrival,
+    arrival: EventOrigin,
 }
 
 /// How the event came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Arrival {
+pub(crate) enum EventOrigin {
     /// From its sender.
     Delivered,
     /// Because someone replayed it: it may be replayed again, so its row stays longer.
@@ -42,7 +42,7 @@ impl Event {
             id: Invalid::check("event id", event_id.into())?,
             generation: Generation::default(),
             body_hash: None,
-            arrival: Arrival::Delivered,
+            arrival: EventOrigin::Delivered,
         })
     }
 
@@ -69,7 +69,7 @@ impl Event {
     /// Replayed by an operator: if it was applied before, the note of that is kept as long again.
     #[must_use]
     pub fn replayed(mut self) -> Self {
-        self.arrival = Arrival::Replayed;
+        self.arrival = EventOrigin::Replayed;
         self
     }
 
@@ -93,7 +93,7 @@ impl Event {
         self.body_hash
     }
 
-    pub(crate) const fn arrival(&self) -> Arrival {
+    pub(crate) const fn arrival(&self) -> EventOrigin {
         self.arrival
     }
 }

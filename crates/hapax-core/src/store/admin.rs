@@ -11,8 +11,8 @@ use crate::{
 };
 
 use super::{
-    AuditHead, AuditLink, Cursor, DeadGroup, DeliveryView, DuplicateTally, Erased, Error, EventQuery,
-    ReplayMode, Resealed, Span, TrafficRow, Unfinished, Variant,
+    AuditHead, AuditLink, ConflictingBody, Cursor, DeadGroup, DeliveryView, DuplicateTally, Erased, Error,
+    EventQuery, ReplayMode, Resealed, TimeRange, TrafficRow, Unfinished,
 };
 
 /// Pauses, the audit trail, stored jobs, dead letters, and tallies.
@@ -123,7 +123,7 @@ pub trait Operations: Send + Sync + 'static {
     async fn note_duplicates(&self, notes: Vec<DuplicateNote>) -> Result<(), Error>;
 
     /// The copies of an identity, as far as they were flushed, also after its payload has expired.
-    async fn copies(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error>;
+    async fn duplicates(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error>;
 
     /// Declares which fields of which sources are indexed from now on, instead of what was declared before. For each,
     /// since when its source has it indexed without interruption.
@@ -137,16 +137,16 @@ pub trait Operations: Send + Sync + 'static {
     async fn put_traffic(&self, rows: Vec<TrafficRow>) -> Result<(), Error>;
 
     /// Every row of a span that is kept, by slot.
-    async fn traffic(&self, span: Span) -> Result<Vec<TrafficRow>, Error>;
+    async fn traffic(&self, span: TimeRange) -> Result<Vec<TrafficRow>, Error>;
 
-    /// Keeps a view, instead of what has its name; whether there is room: at most [`SAVED_VIEWS_MAX`] are kept.
-    async fn put_view(&self, view: SavedView) -> Result<bool, Error>;
+    /// Saves a search, replacing the one with its name; whether there is room: at most [`SAVED_SEARCHES_MAX`] are kept.
+    async fn put_saved_search(&self, search: SavedSearch) -> Result<bool, Error>;
 
-    /// Deletes a view; whether there was one.
-    async fn delete_view(&self, name: &str) -> Result<bool, Error>;
+    /// Deletes a saved search; whether there was one.
+    async fn delete_saved_search(&self, name: &str) -> Result<bool, Error>;
 
-    /// Every view, by name.
-    async fn views(&self) -> Result<Vec<SavedView>, Error>;
+    /// Every saved search, by name.
+    async fn saved_searches(&self) -> Result<Vec<SavedSearch>, Error>;
 
     /// What is known of every alert, by name.
     async fn alerts(&self) -> Result<Vec<AlertState>, Error>;
@@ -173,7 +173,7 @@ pub trait Operations: Send + Sync + 'static {
     async fn remembered(&self, bodies: Vec<(Scope, BodyHash)>) -> Result<Vec<BodyNote>, Error>;
 
     /// A quarantined body, to look at or to release.
-    async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error>;
+    async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<ConflictingBody>, Error>;
 
     /// Marks a quarantined body as released as `event`.
     async fn mark_released(&self, first: EventId, raw_hash: BodyHash, event: EventId) -> Result<(), Error>;
@@ -208,12 +208,12 @@ pub struct SourceState {
     pub value: Vec<u8>,
 }
 
-/// Most views that are kept.
-pub const SAVED_VIEWS_MAX: usize = 200;
+/// Most saved searches that are kept.
+pub const SAVED_SEARCHES_MAX: usize = 200;
 
 /// A query with a name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SavedView {
+pub struct SavedSearch {
     /// Its name.
     pub name: String,
     /// The query as it was typed: `since:2h` stays that.
@@ -470,7 +470,7 @@ pub struct DuplicateNote {
     /// The identity's key.
     pub key: Key,
     /// How many more.
-    pub copies: u64,
+    pub count: u64,
     /// When the last came.
     pub last_at: Timestamp,
     /// Milliseconds from the first to each, newest last; at most [`super::GAPS_MAX`].

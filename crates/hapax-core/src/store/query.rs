@@ -29,8 +29,8 @@ pub struct EventQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorClass>,
     /// With this many copies, as far as they were flushed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub copies: Option<Copies>,
+    #[serde(rename = "copies", skip_serializing_if = "Option::is_none")]
+    pub duplicates: Option<DuplicateCount>,
     /// With something besides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub has: Option<Has>,
@@ -66,14 +66,14 @@ pub enum ListOrder {
 /// How many copies, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Copies {
+pub struct DuplicateCount {
     /// At least.
     pub min: u64,
     /// At most.
     pub max: Option<u64>,
 }
 
-impl Copies {
+impl DuplicateCount {
     /// Whether a number of copies fits.
     pub fn fits(self, copies: u64) -> bool {
         copies >= self.min && self.max.is_none_or(|max| copies <= max)
@@ -150,7 +150,7 @@ pub struct EventSummary {
     /// Size of its body.
     pub body_bytes: u64,
     /// Copies that arrived after the first, as far as they were flushed.
-    pub copies: u64,
+    pub duplicates: u64,
 }
 
 /// One event with all that is known of it.
@@ -218,7 +218,8 @@ pub struct AttemptView {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DuplicateTally {
     /// How many arrived after the first.
-    pub copies: u64,
+    #[serde(rename = "copies")]
+    pub count: u64,
     /// When the last did.
     pub last_at: Timestamp,
     /// Milliseconds between the first and each of the last copies, newest last.

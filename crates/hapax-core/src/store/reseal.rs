@@ -1,6 +1,6 @@
 //! Re-encryption: rows get another stored form, and mean what they meant.
 
-use super::{AttemptView, BodyNote, IndexedValue, LedgerEntry, Variant};
+use super::{AttemptView, BodyNote, ConflictingBody, IndexedValue, LedgerEntry};
 use crate::{EventId, Key, StoredEvent};
 
 /// A row in another stored form. Nothing else of it changes, and only if it is still as `before` says.
@@ -43,9 +43,9 @@ pub enum Resealed {
     /// Another body under a known identity: its headers, its body and the hash of it.
     Conflict {
         /// By its hash and its headers.
-        before: Variant,
+        before: ConflictingBody,
         /// Headers, body and hash.
-        after: Variant,
+        after: ConflictingBody,
     },
     /// A remembered body: its name.
     Body {

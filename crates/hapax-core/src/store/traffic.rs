@@ -16,7 +16,7 @@ pub use redelivered::Redelivered;
 
 /// How far a chart looks back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Span {
+pub enum TimeRange {
     /// The last hour, by the minute.
     #[serde(rename = "1h")]
     Hour,
@@ -28,7 +28,7 @@ pub enum Span {
     Week,
 }
 
-impl Span {
+impl TimeRange {
     /// Every span.
     pub const ALL: [Self; 3] = [Self::Hour, Self::Day, Self::Week];
 
@@ -71,27 +71,27 @@ impl Span {
     }
 }
 
-impl std::str::FromStr for Span {
-    type Err = NotASpan;
+impl std::str::FromStr for TimeRange {
+    type Err = NotATimeRange;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Self::ALL
             .into_iter()
             .find(|span| span.as_str() == text)
-            .ok_or_else(|| NotASpan(text.to_owned()))
+            .ok_or_else(|| NotATimeRange(text.to_owned()))
     }
 }
 
 /// A text that names no span.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is no span: it is one of 1h, 24h, 7d")]
-pub struct NotASpan(String);
+#[error("`{0}` is not a range; use one of 1h, 24h, 7d")]
+pub struct NotATimeRange(String);
 
 /// What one process saw in one slot of one source or destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrafficRow {
     /// Slots of which length.
-    pub span: Span,
+    pub range: TimeRange,
     /// The beginning of the slot.
     pub slot: Timestamp,
     /// Whose.
@@ -169,8 +169,8 @@ pub struct Traffic {
     #[serde(skip_serializing_if = "Redelivered::is_empty")]
     pub redelivered: Redelivered,
     /// New events whose very body came shortly before, under another id.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub twins: u64,
+    #[serde(rename = "twins", skip_serializing_if = "is_zero")]
+    pub same_bodies: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -328,19 +328,19 @@ mod tests {
     fn slots_begin_on_the_step_and_a_span_ends_with_the_one_that_is_now() {
         let now = Timestamp::from_seconds(1_767_225_600 + 3_661);
         assert_eq!(
-            Span::Hour.slot_of(now),
+            TimeRange::Hour.slot_of(now),
             Timestamp::from_seconds(1_767_225_600 + 3_660)
         );
         assert_eq!(
-            Span::Week.slot_of(now),
+            TimeRange::Week.slot_of(now),
             Timestamp::from_seconds(1_767_225_600 + 3_600)
         );
         assert_eq!(
-            Span::Hour.oldest(now),
+            TimeRange::Hour.oldest(now),
             Timestamp::from_seconds(1_767_225_600 + 3_660 - 59 * 60)
         );
-        for span in Span::ALL {
-            assert_eq!(span.as_str().parse::<Span>().unwrap(), span);
+        for span in TimeRange::ALL {
+            assert_eq!(span.as_str().parse::<TimeRange>().unwrap(), span);
         }
     }
 

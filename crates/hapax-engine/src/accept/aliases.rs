@@ -11,7 +11,7 @@ use hapax_core::store::{Error, LedgerEntry};
 use hapax_core::{BodyHash, IdOrigin, Identity};
 use tokio::sync::mpsc;
 
-use super::Arrival;
+use super::IncomingEvent;
 use super::cached::is_same;
 use super::prepare::Keyed;
 use super::queue::{AnswerSender, Waiting, no_room, refusal};
@@ -33,8 +33,13 @@ pub(crate) struct Aliased {
 
 impl Source {
     /// The other identities under which the content of an arrival may be known.
-    pub(super) fn aliases(&self, arrival: &Arrival, own: &Identity, raw_hash: &BodyHash) -> Vec<Identity> {
-        let content = arrival
+    pub(super) fn aliases(
+        &self,
+        incoming: &IncomingEvent,
+        own: &Identity,
+        raw_hash: &BodyHash,
+    ) -> Vec<Identity> {
+        let content = incoming
             .content_hash
             .as_ref()
             .map_or(raw_hash, |content| &content.hash);
@@ -43,7 +48,7 @@ impl Source {
             (accepts && IdOrigin::of(&identity.event_id) == IdOrigin::Sender)
                 .then(|| identity.of_conflict(content))
         };
-        let earlier = arrival.earlier_id.as_ref();
+        let earlier = incoming.earlier_id.as_ref();
         let earlier = earlier.map(|event_id| Identity::new(self.route.scope.clone(), event_id));
         let earlier_conflict = earlier.as_ref().and_then(of_conflict);
         let aliases = [of_conflict(own), earlier, earlier_conflict];

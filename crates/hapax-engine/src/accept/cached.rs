@@ -26,7 +26,8 @@ impl Inner {
                 event_id: event_id.clone(),
                 first_seen: known.first_seen,
             };
-            self.gather.copy(key, known.first_seen, keyed.arrival.received_at);
+            self.gather
+                .copy(key, known.first_seen, keyed.incoming.received_at);
             self.announce(&keyed.into(), &answer);
             answer
         };

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use hapax_core::store::{Claim, Error, LedgerEntry, Quarantined, Variant};
+use hapax_core::store::{Claim, ConflictRecorded, ConflictingBody, Error, LedgerEntry};
 use hapax_core::{ContentHash, NewEvent};
 use tokio::sync::mpsc;
 
@@ -41,7 +41,7 @@ enum Decision {
 /// What the decisions about a batch still wait for.
 #[derive(Default)]
 struct Pending {
-    variants: Vec<Variant>,
+    other_bodies: Vec<ConflictingBody>,
     conflicts: Vec<Prepared>,
 }
 
@@ -95,7 +95,7 @@ impl Inner {
             }
             open.push((decisions, undecided.answer));
         }
-        let mut kept = self.keep_aside(pending.variants).await.into_iter();
+        let mut kept = self.keep_aside(pending.other_bodies).await.into_iter();
         let mut claimed = self.claim_conflicts(pending.conflicts).await.into_iter();
         for (decisions, answer) in open {
             let answers: Vec<_> = decisions
@@ -143,7 +143,7 @@ impl Inner {
             pending.conflicts.push(self.prepare_conflict(source, event));
             return Decision::OnceClaimed;
         }
-        pending.variants.push(Variant {
+        pending.other_bodies.push(ConflictingBody {
             key: event.key,
             first: entry.id,
             source: event.source,
@@ -190,12 +190,12 @@ impl Inner {
     }
 
     /// Keeps bodies; for each, in order, whether it may be answered for.
-    async fn keep_aside(&self, variants: Vec<Variant>) -> Vec<Result<Quarantined, Untaken>> {
-        if variants.is_empty() {
+    async fn keep_aside(&self, other_bodies: Vec<ConflictingBody>) -> Vec<Result<ConflictRecorded, Untaken>> {
+        if other_bodies.is_empty() {
             return Vec::new();
         }
         let mut told = String::new();
-        let kept = self.parts.store.quarantine(variants).await.into_iter();
+        let kept = self.parts.store.record_conflicts(other_bodies).await.into_iter();
         kept.map(|kept| {
             kept.map_err(|error| {
                 // The same failure is logged once for all of them.

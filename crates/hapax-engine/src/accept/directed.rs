@@ -7,7 +7,7 @@
 use hapax_core::store::{Error, LedgerEntry};
 use hapax_core::{BodyHash, ContentHash, DestinationId, EVENT_ID_BYTES_MAX, Headers};
 
-use super::{Accepted, Arrival, RETRY_AFTER, Refusal, Untaken};
+use super::{Accepted, IncomingEvent, RETRY_AFTER, Refusal, Untaken};
 use crate::engine::{Engine, Inner};
 
 /// The header of an event that names an address at its destination, where one destination has many.
@@ -19,10 +19,10 @@ const TARGET_DIGITS: usize = 16;
 
 /// An event with the destination it is meant for.
 #[derive(Clone, Debug)]
-pub struct Parcel {
+pub struct DirectedEvent {
     /// The event. Its source's route must name the destination, among any others. [`ADDRESS_HEADER`] is part of the
     /// target.
-    pub arrival: Arrival,
+    pub incoming: IncomingEvent,
     /// The one destination that gets it.
     pub to: DestinationId,
     /// Events of one key and destination run one at a time, in the order of their acceptance.
@@ -35,27 +35,27 @@ impl Engine {
     ///
     /// # Errors
     /// A [`Refusal`]: then nothing is promised, and the sender must come again.
-    pub async fn accept_for(&self, mut parcel: Parcel) -> Result<Accepted, Refusal> {
-        let target = target(&parcel.to, &parcel.arrival.headers);
-        parcel.arrival.content_hash = Some(ContentHash {
+    pub async fn accept_for(&self, mut directed_event: DirectedEvent) -> Result<Accepted, Refusal> {
+        let target = target(&directed_event.to, &directed_event.incoming.headers);
+        directed_event.incoming.content_hash = Some(ContentHash {
             rule: TARGET_RULE.to_owned(),
             hash: target,
         });
-        match self.take_for(parcel.clone()).await {
+        match self.take_for(directed_event.clone()).await {
             Err(Untaken::OtherTarget) => {
-                parcel.arrival.event_id = id_for(&parcel.arrival.event_id, &target);
-                self.take_for(parcel).await.map_err(Refusal::from)
+                directed_event.incoming.event_id = id_for(&directed_event.incoming.event_id, &target);
+                self.take_for(directed_event).await.map_err(Refusal::from)
             }
             answer => answer.map_err(Refusal::from),
         }
     }
 
-    async fn take_for(&self, parcel: Parcel) -> Result<Accepted, Untaken> {
-        let Parcel {
-            arrival,
+    async fn take_for(&self, directed_event: DirectedEvent) -> Result<Accepted, Untaken> {
+        let DirectedEvent {
+            incoming,
             to,
             order_key,
-        } = parcel;
+        } = directed_event;
         let inner = &self.0;
         let shutting_down = || Refusal::ShuttingDown {
             retry_after: RETRY_AFTER,
@@ -65,15 +65,15 @@ impl Engine {
         }
         let now = inner.elapsed();
         let plan = inner.plan.load();
-        let source = plan.sources.get(&arrival.source).ok_or(Refusal::UnknownSource)?;
-        let port = source.ports.iter().find(|port| port.id() == to);
-        let port = port.ok_or_else(|| Refusal::Rejected {
+        let source = plan.sources.get(&incoming.source).ok_or(Refusal::UnknownSource)?;
+        let runtime = source.destinations.iter().find(|runtime| runtime.id() == to);
+        let runtime = runtime.ok_or_else(|| Refusal::Rejected {
             message: format!("`{to}` is not a destination of this configuration"),
         })?;
-        let keyed = source.keyed(arrival);
+        let keyed = source.keyed(incoming);
         let mut answers = inner.answer_from_cache(std::slice::from_ref(&keyed), now);
         if answers.is_none() {
-            let event = inner.prepare_for(source, keyed, port, order_key, now);
+            let event = inner.prepare_for(source, keyed, runtime, order_key, now);
             drop(plan);
             answers = Some(self.write(vec![event]).await?);
         }

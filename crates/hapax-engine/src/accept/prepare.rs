@@ -8,14 +8,14 @@ use hapax_core::store::IndexedValue;
 use hapax_core::{BodyHash, EventId, Identity, Key, Lane, NewDelivery, NewEvent, is_set_aside};
 
 use super::cached::Hashes;
-use super::{Accepted, Arrival};
+use super::{Accepted, IncomingEvent};
+use crate::destination_runtime::{DestinationRuntime, Reserved};
 use crate::engine::{Inner, Source};
-use crate::port::{Port, Reserved};
 use crate::routing::SameBody;
 
 /// An arrival with its key and hash, each computed once.
 pub(crate) struct Keyed {
-    pub(super) arrival: Arrival,
+    pub(super) incoming: IncomingEvent,
     pub(super) identity: Identity,
     pub(super) key: Key,
     pub(super) raw_hash: BodyHash,
@@ -25,7 +25,7 @@ pub(crate) struct Keyed {
 
 impl Keyed {
     pub(super) fn hashes(&self) -> Hashes<'_> {
-        (self.raw_hash, self.arrival.content_hash.as_ref())
+        (self.raw_hash, self.incoming.content_hash.as_ref())
     }
 }
 
@@ -42,13 +42,14 @@ type Planned = (NewDelivery, Option<Reserved>);
 impl Inner {
     /// Prepares an event for the destinations of its source that want it.
     pub(super) fn prepare(&self, source: &Arc<Source>, keyed: Keyed, now: Duration) -> Prepared {
-        let arrival = &keyed.arrival;
+        let incoming = &keyed.incoming;
         // What has no id of its own waits for an operator: no one can tell a copy of it from another event.
         let set_aside = is_set_aside(&keyed.identity.event_id);
-        let wanted = source.ports.iter().filter(|port| {
-            !set_aside && port.with_settings(|destination| destination.wants(arrival.event_type.as_deref()))
+        let wanted = source.destinations.iter().filter(|runtime| {
+            !set_aside
+                && runtime.with_settings(|destination| destination.wants(incoming.event_type.as_deref()))
         });
-        let planned = wanted.map(|port| self.plan_delivery(port, arrival, None, now));
+        let planned = wanted.map(|runtime| self.plan_delivery(runtime, incoming, None, now));
         let planned = planned.collect();
         self.prepared(source, keyed, planned)
     }
@@ -58,25 +59,25 @@ impl Inner {
         &self,
         source: &Arc<Source>,
         keyed: Keyed,
-        port: &Arc<Port>,
+        runtime: &Arc<DestinationRuntime>,
         order_key: Option<String>,
         now: Duration,
     ) -> Prepared {
-        let planned = self.plan_delivery(port, &keyed.arrival, order_key, now);
+        let planned = self.plan_delivery(runtime, &keyed.incoming, order_key, now);
         self.prepared(source, keyed, vec![planned])
     }
 
     fn plan_delivery(
         &self,
-        port: &Arc<Port>,
-        arrival: &Arrival,
+        runtime: &Arc<DestinationRuntime>,
+        incoming: &IncomingEvent,
         order_key: Option<String>,
         now: Duration,
     ) -> Planned {
-        let (destination, lane, lease_for) = port.with_settings(|destination| {
+        let (destination, lane, lease_for) = runtime.with_settings(|destination| {
             let own = || {
                 let order = destination.order_by.as_ref()?;
-                order.key(&arrival.headers, &arrival.body)
+                order.key(&incoming.headers, &incoming.body)
             };
             let lane = order_key.or_else(own).map(|key| Lane {
                 key,
@@ -86,7 +87,7 @@ impl Inner {
         });
         let may_hand_over = lane.is_none() && !self.is_stopping();
         let owner = self.owners.current(now).filter(|_| may_hand_over);
-        let permit = owner.and_then(|_| port.hand_over(now));
+        let permit = owner.and_then(|_| runtime.hand_over(now));
         let hand_over = permit
             .as_ref()
             .and(owner)
@@ -101,31 +102,31 @@ impl Inner {
 
     fn prepared(&self, source: &Arc<Source>, keyed: Keyed, planned: Vec<Planned>) -> Prepared {
         let Keyed {
-            arrival,
+            incoming,
             identity,
             key,
             raw_hash,
             aliases: _,
         } = keyed;
         let (deliveries, permits) = planned.into_iter().unzip();
-        let indexed = IndexedValue::of_body(&arrival.body, &source.route.indexed);
+        let indexed = IndexedValue::of_body(&incoming.body, &source.route.indexed);
         let holds = !source.route.id_is_signed && source.route.same_body == SameBody::Hold;
         let scope = identity.scope.clone();
         let event = NewEvent {
-            id: self.ids.next(arrival.received_at, key, &*self.parts.random),
+            id: self.ids.next(incoming.received_at, key, &*self.parts.random),
             key,
             identity,
-            source: arrival.source,
-            event_type: arrival.event_type,
-            received_at: arrival.received_at,
-            signed_at: arrival.signed_at,
-            secret_index: arrival.secret_index,
+            source: incoming.source,
+            event_type: incoming.event_type,
+            received_at: incoming.received_at,
+            signed_at: incoming.signed_at,
+            secret_index: incoming.secret_index,
             raw_hash,
-            content_hash: arrival.content_hash,
-            headers: arrival.headers,
-            body: arrival.body,
-            batch: arrival.batch,
-            ledger_until: arrival.received_at.plus(source.route.ledger_window),
+            content_hash: incoming.content_hash,
+            headers: incoming.headers,
+            body: incoming.body,
+            batch: incoming.batch,
+            ledger_until: incoming.received_at.plus(source.route.ledger_window),
             indexed,
             deliveries,
             claimed_body: holds.then_some((scope, raw_hash)),
@@ -178,26 +179,26 @@ impl Prepared {
 }
 
 impl Source {
-    pub(super) fn keyed(&self, mut arrival: Arrival) -> Keyed {
-        let event_id = std::mem::take(&mut arrival.event_id);
+    pub(super) fn keyed(&self, mut incoming: IncomingEvent) -> Keyed {
+        let event_id = std::mem::take(&mut incoming.event_id);
         let identity = Identity {
             scope: self.route.scope.clone(),
             event_id,
         };
-        let raw_hash = BodyHash::of(&arrival.body);
+        let raw_hash = BodyHash::of(&incoming.body);
         Keyed {
             key: identity.key(),
             raw_hash,
-            aliases: self.aliases(&arrival, &identity, &raw_hash),
+            aliases: self.aliases(&incoming, &identity, &raw_hash),
             identity,
-            arrival,
+            incoming,
         }
     }
 
     /// Its destinations may have something due.
-    pub(super) fn stir(&self) {
-        for port in &self.ports {
-            port.stir();
+    pub(super) fn mark_dirty(&self) {
+        for runtime in &self.destinations {
+            runtime.mark_dirty();
         }
     }
 }

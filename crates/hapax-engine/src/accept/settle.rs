@@ -11,9 +11,9 @@ use super::cached::is_same;
 use super::conflicts::Contested;
 use super::directed::{Target, compare_targets};
 use super::prepare::{Keyed, Prepared};
+use crate::destination_runtime::Reserved;
 use crate::engine::Inner;
 use crate::observe::{Notice, Observation};
-use crate::port::Reserved;
 
 /// What is told of an arrival, whatever became of it.
 pub(super) struct Came {
@@ -47,13 +47,13 @@ impl Came {
 
 impl From<&Keyed> for Came {
     fn from(keyed: &Keyed) -> Self {
-        let arrival = &keyed.arrival;
+        let incoming = &keyed.incoming;
         Self {
-            source: arrival.source.clone(),
-            event_type: arrival.event_type.clone(),
-            received_at: arrival.received_at,
+            source: incoming.source.clone(),
+            event_type: incoming.event_type.clone(),
+            received_at: incoming.received_at,
             raw_hash: keyed.raw_hash,
-            headers: arrival.headers.clone(),
+            headers: incoming.headers.clone(),
         }
     }
 }
@@ -77,7 +77,7 @@ impl Inner {
                     }
                     // Our own write, whose answer we had missed: it is new, and its work is in the store.
                     Claim::Seen(entry) if entry.id == prepared.event.id => {
-                        prepared.source.stir();
+                        prepared.source.mark_dirty();
                         self.dispatch.notify_one();
                         Settled::Answered(prepared.new_as(entry.id))
                     }
@@ -149,7 +149,7 @@ impl Inner {
             }
         }
         if waits {
-            source.stir();
+            source.mark_dirty();
             self.dispatch.notify_one();
         }
         answer

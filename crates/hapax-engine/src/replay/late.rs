@@ -9,7 +9,7 @@ use hapax_core::store::{DeliveryView, Error, EventRecord, ReplayJobId, ReplayMod
 use hapax_core::{DeliveryState, DestinationId, ErrorClass, EventId, Generation, Leased, Timestamp};
 
 use crate::engine::{Engine, Inner};
-use crate::transport::{Answer, Reply};
+use crate::transport::{AttemptResult, Reply};
 
 /// How long a replayed delivery may wait until it runs. One that waits for longer is refused when it does.
 const WAIT_MAX: Duration = Duration::from_secs(86_400);
@@ -47,14 +47,14 @@ impl Inner {
     /// What a destination applied before this moment it may have forgotten; none where that is not its promise.
     fn forgets_before(&self, destination: &DestinationId, margin: Duration) -> Option<Timestamp> {
         let plan = self.plan.load();
-        let port = plan.ports.get(destination)?;
-        let remembers = port.with_settings(|settings| settings.remembers)?;
+        let runtime = plan.destinations.get(destination)?;
+        let remembers = runtime.with_settings(|settings| settings.remembers)?;
         Some(self.parts.clock.now().minus(remembers.saturating_sub(margin)))
     }
 
     /// Why an attempt is not made, if it must not be. A replayed delivery may have waited for longer than its replay
     /// allowed for, in a paused destination or behind others.
-    pub(crate) async fn refuse_late(&self, leased: &Leased) -> Option<Answer> {
+    pub(crate) async fn refuse_late(&self, leased: &Leased) -> Option<AttemptResult> {
         let before = self.forgets_before(&leased.destination, NOTE_MARGIN)?;
         // Nothing is applied before it is received, so that this is looked up for few.
         if leased.event.received_at >= before {
@@ -64,7 +64,7 @@ impl Inner {
             Ok(record) => record?,
             Err(error) => {
                 let message = format!("whether it was applied before cannot be looked up: {error}");
-                return Some(Answer::failed(ErrorClass::Connect, message));
+                return Some(AttemptResult::failed(ErrorClass::Connect, message));
             }
         };
         let applied = applied_at(&record, &leased.destination, leased.generation)?;
@@ -74,7 +74,7 @@ impl Inner {
             leased.event.id
         );
         let class = ErrorClass::Refused;
-        (applied < before).then(|| Answer {
+        (applied < before).then(|| AttemptResult {
             reply: Reply::Refused { class, message },
             status: None,
             excerpt: String::new(),
@@ -84,9 +84,9 @@ impl Inner {
     /// The latest acceptance at which a delivery may be too late; none where every destination remembers for ever.
     pub(super) fn late_before(&self) -> Option<Timestamp> {
         let plan = self.plan.load();
-        let ports = plan.ports.values();
-        let shortest = ports
-            .filter_map(|port| port.with_settings(|settings| settings.remembers))
+        let destinations = plan.destinations.values();
+        let shortest = destinations
+            .filter_map(|runtime| runtime.with_settings(|settings| settings.remembers))
             .min()?;
         Some(self.parts.clock.now().minus(shortest.saturating_sub(WAIT_MAX)))
     }

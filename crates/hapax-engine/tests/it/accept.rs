@@ -15,7 +15,7 @@ use crate::harness::{SECOND, World, route, statuses};
 async fn of_many_copies_at_once_one_is_new_and_it_runs_once() {
     let world = World::healthy();
     let engine = world.start().await;
-    let copies = (0..50).map(|_| engine.accept(vec![world.arrival("evt_1", "body")]));
+    let copies = (0..50).map(|_| engine.accept(vec![world.incoming("evt_1", "body")]));
     let answers = futures_util::future::join_all(copies).await;
     let accepted = answers
         .into_iter()
@@ -50,7 +50,7 @@ async fn another_body_under_a_known_id_is_kept_aside_and_can_be_released_once() 
     let first = world.send_twice(&engine, "evt_1").await;
     for _ in 0..2 {
         assert_eq!(
-            statuses(engine.accept(vec![world.arrival("evt_1", "other")]).await),
+            statuses(engine.accept(vec![world.incoming("evt_1", "other")]).await),
             ["conflict"]
         );
     }
@@ -92,8 +92,8 @@ async fn conflicts_are_kept_together_and_hold_up_nobody_else() {
     world.send_twice(&engine, "evt_2").await;
     let sent = world.clock_now();
     let conflict = async |number: usize| {
-        let arrival = world.arrival(["evt_1", "evt_2"][number % 2], &format!("other {}", number / 2));
-        let answers = statuses(engine.accept(vec![arrival]).await);
+        let incoming = world.incoming(["evt_1", "evt_2"][number % 2], &format!("other {}", number / 2));
+        let answers = statuses(engine.accept(vec![incoming]).await);
         (answers, world.clock_now().saturating_sub(sent))
     };
     let new = async |number: usize| {
@@ -125,7 +125,7 @@ async fn conflicts_that_find_no_room_are_refused_and_new_events_are_not() {
     world.limits.conflict_queue = 4;
     let engine = world.start().await;
     world.send_twice(&engine, "evt_1").await;
-    let conflicts = (0..20).map(|number| engine.accept(vec![world.arrival("evt_1", &number.to_string())]));
+    let conflicts = (0..20).map(|number| engine.accept(vec![world.incoming("evt_1", &number.to_string())]));
     let conflicts = futures_util::future::join_all(conflicts);
     let (answers, _) = futures_util::future::join(conflicts, world.send_twice(&engine, "evt_2")).await;
     let refused = |answer: &&_| matches!(answer, Err(Refusal::Overloaded { .. }));
@@ -139,7 +139,7 @@ async fn several_events_in_one_request_are_each_claimed_by_itself() {
     let world = World::healthy();
     let engine = world.start().await;
     world.send_twice(&engine, "b").await;
-    let batch = ["a", "b", "c"].map(|id| world.arrival(id, id)).to_vec();
+    let batch = ["a", "b", "c"].map(|id| world.incoming(id, id)).to_vec();
     assert_eq!(
         statuses(engine.accept(batch.clone()).await),
         ["accepted", "duplicate", "accepted"]
@@ -149,7 +149,7 @@ async fn several_events_in_one_request_are_each_claimed_by_itself() {
         ["duplicate", "duplicate", "duplicate"]
     );
     let mixed = [("a", "a"), ("b", "other"), ("d", "d"), ("c", "other")];
-    let mixed = mixed.map(|(id, body)| world.arrival(id, body)).to_vec();
+    let mixed = mixed.map(|(id, body)| world.incoming(id, body)).to_vec();
     assert_eq!(
         statuses(engine.accept(mixed.clone()).await),
         ["duplicate", "conflict", "accepted", "conflict"]
@@ -165,7 +165,7 @@ async fn a_client_that_hangs_up_loses_nothing_and_doubles_nothing() {
     let world = World::healthy();
     let engine = world.start().await;
     {
-        let accepting = engine.accept(vec![world.arrival("evt_1", "evt_1")]);
+        let accepting = engine.accept(vec![world.incoming("evt_1", "evt_1")]);
         tokio::pin!(accepting);
         // Polled once: queued, not answered. Then the client is gone.
         assert!(futures_util::poll!(&mut accepting).is_pending());
@@ -181,14 +181,14 @@ async fn a_full_queue_refuses_instead_of_growing() {
     let mut world = World::healthy();
     world.limits.accept_queue = 4;
     let engine = world.start().await;
-    let many = (0..100).map(|number| engine.accept(vec![world.arrival(&number.to_string(), "")]));
+    let many = (0..100).map(|number| engine.accept(vec![world.incoming(&number.to_string(), "")]));
     let answers = futures_util::future::join_all(many).await;
     let refused = answers
         .iter()
         .filter(|answer| matches!(answer, Err(Refusal::Overloaded { .. })))
         .count();
     assert_eq!(refused, 96);
-    assert!(statuses(engine.accept(vec![world.arrival("99", "")]).await) == ["accepted"]);
+    assert!(statuses(engine.accept(vec![world.incoming("99", "")]).await) == ["accepted"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -202,7 +202,10 @@ async fn a_source_over_its_rate_is_told_when_to_come_again() {
     world.routing.sources.insert("shop".into(), limited);
     let engine = world.start().await;
     world.send_twice(&engine, "evt_1").await;
-    let refusal = engine.accept(vec![world.arrival("evt_2", "")]).await.unwrap_err();
+    let refusal = engine
+        .accept(vec![world.incoming("evt_2", "")])
+        .await
+        .unwrap_err();
     assert_eq!(
         refusal,
         Refusal::RateLimited {
@@ -217,11 +220,11 @@ async fn a_source_over_its_rate_is_told_when_to_come_again() {
 async fn an_unknown_source_is_refused() {
     let world = World::healthy();
     let engine = world.start().await;
-    let mut arrival = world.arrival("evt_1", "");
-    arrival.source = "nobody".into();
+    let mut incoming = world.incoming("evt_1", "");
+    incoming.source = "nobody".into();
     for _ in 0..2 {
         assert_eq!(
-            engine.accept(vec![arrival.clone()]).await,
+            engine.accept(vec![incoming.clone()]).await,
             Err(Refusal::UnknownSource)
         );
     }
@@ -248,13 +251,13 @@ async fn copies_are_tallied_and_bodies_under_unsigned_ids_flagged() {
     unsigned.id_is_signed = false;
     world.routing.sources.insert("shop".into(), unsigned);
     let engine = world.start().await;
-    let first = engine.accept(vec![world.arrival("one", "same")]).await.unwrap()[0].id();
+    let first = engine.accept(vec![world.incoming("one", "same")]).await.unwrap()[0].id();
     tokio::time::sleep(5 * SECOND).await;
     assert_eq!(
-        statuses(engine.accept(vec![world.arrival("one", "same")]).await),
+        statuses(engine.accept(vec![world.incoming("one", "same")]).await),
         ["duplicate"]
     );
-    let second = engine.accept(vec![world.arrival("two", "same")]).await.unwrap()[0].id();
+    let second = engine.accept(vec![world.incoming("two", "same")]).await.unwrap()[0].id();
     tokio::time::sleep(5 * SECOND).await;
     let tally = world.record(first).await.duplicates.unwrap();
     assert_eq!((tally.copies, tally.gaps_ms), (1, vec![5_000]));
@@ -285,7 +288,7 @@ async fn an_attempt_that_is_not_made_takes_nothing_from_its_destinations_rate() 
         let engine = world.start().await;
         // Nothing waits in the store: the first event is handed over.
         tokio::time::sleep(SECOND).await;
-        let first = engine.accept(vec![world.arrival("evt_1", "evt_1")]).await;
+        let first = engine.accept(vec![world.incoming("evt_1", "evt_1")]).await;
         assert_eq!(first.is_err(), trouble == AcceptTrouble::Fails, "{first:?}");
         let sent = world.clock_now();
         world.send_twice(&engine, "evt_2").await;

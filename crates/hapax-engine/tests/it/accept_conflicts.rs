@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use hapax_core::{BodyHash, ContentHash, EventStatus, Headers, OnDead};
-use hapax_engine::{Arrival, Engine, OnConflict, Processed};
+use hapax_engine::{Engine, IncomingEvent, OnConflict, Processed};
 
 use crate::harness::{SECOND, World, statuses};
 
@@ -20,7 +20,7 @@ fn accepting() -> World {
 /// Sends a content under `evt_1`; the answer's status, the event's id and our id.
 async fn send(world: &World, engine: &Engine, body: &str) -> (&'static str, String, hapax_core::EventId) {
     let answer = engine
-        .accept(vec![world.arrival("evt_1", body)])
+        .accept(vec![world.incoming("evt_1", body)])
         .await
         .unwrap()
         .remove(0);
@@ -80,7 +80,7 @@ async fn of_many_copies_of_a_contested_event_at_once_one_is_new() {
     world.limits.accept_batch = 3;
     let engine = world.start().await;
     let bodies = (0..60).map(|number| format!("body {}", number % 3));
-    let arrivals = bodies.map(|body| engine.accept(vec![world.arrival("evt_1", &body)]));
+    let arrivals = bodies.map(|body| engine.accept(vec![world.incoming("evt_1", &body)]));
     let answers: Vec<_> = join_all(arrivals)
         .await
         .into_iter()
@@ -99,7 +99,7 @@ async fn each_event_of_a_batch_is_judged_by_itself() {
     let world = accepting();
     let engine = world.start().await;
     let items = [("a", "1"), ("a", "2"), ("b", "1"), ("a", "2"), ("a", "1")];
-    let batch = || items.map(|(id, body)| world.arrival(id, body)).to_vec();
+    let batch = || items.map(|(id, body)| world.incoming(id, body)).to_vec();
     assert_eq!(
         statuses(engine.accept(batch()).await),
         ["accepted", "accepted", "accepted", "duplicate", "duplicate"]
@@ -112,12 +112,12 @@ async fn each_event_of_a_batch_is_judged_by_itself() {
 async fn what_changes_on_a_retry_makes_no_other_content() {
     let world = accepting();
     let engine = world.start().await;
-    let arrival = |body: &str, content: &[u8]| Arrival {
+    let incoming = |body: &str, content: &[u8]| IncomingEvent {
         content_hash: Some(ContentHash {
             rule: "without /attempt".to_owned(),
             hash: BodyHash::of(content),
         }),
-        ..world.arrival("evt_1", body)
+        ..world.incoming("evt_1", body)
     };
     for (body, content, status) in [
         ("one, attempt 1", b"one", "accepted"),
@@ -127,7 +127,7 @@ async fn what_changes_on_a_retry_makes_no_other_content() {
         ("two, attempt 3", b"two", "duplicate"),
     ] {
         assert_eq!(
-            statuses(engine.accept(vec![arrival(body, content)]).await),
+            statuses(engine.accept(vec![incoming(body, content)]).await),
             [status],
             "{body}"
         );
@@ -140,12 +140,12 @@ async fn what_was_hashed_by_another_rule_before_an_upgrade_is_kept_aside_and_not
     let world = accepting();
     let engine = world.start().await;
     assert_eq!(send(&world, &engine, "one, attempt 1").await.0, "accepted");
-    let retry = || Arrival {
+    let retry = || IncomingEvent {
         content_hash: Some(ContentHash {
             rule: "without /attempt".to_owned(),
             hash: BodyHash::of(b"one"),
         }),
-        ..world.arrival("evt_1", "one, attempt 2")
+        ..world.incoming("evt_1", "one, attempt 2")
     };
     for _ in 0..2 {
         assert_eq!(statuses(engine.accept(vec![retry()]).await), ["conflict"]);
@@ -178,12 +178,12 @@ async fn it_keeps_its_place_in_a_lane_and_can_be_waited_for() {
     let mut world = accepting();
     world.ordered(OnDead::Hold);
     let engine = world.start().await;
-    let arrival = |body: &str| Arrival {
+    let incoming = |body: &str| IncomingEvent {
         headers: Headers::pack([("lane", &b"one"[..])]),
-        ..world.arrival("evt_1", body)
+        ..world.incoming("evt_1", body)
     };
     for (body, status) in [("a", "accepted"), ("b", "accepted"), ("b", "duplicate")] {
-        let answers = engine.accept(vec![arrival(body)]).await.unwrap();
+        let answers = engine.accept(vec![incoming(body)]).await.unwrap();
         assert_eq!(answers[0].status(), status);
         let processed = engine.processed(&answers, 10 * SECOND).await.unwrap();
         assert_eq!(processed, Processed::Done);

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use hapax_core::{Clock as _, EventId, EventStatus};
-use hapax_engine::{Answer, Engine, ShutdownReport};
+use hapax_engine::{AttemptResult, Engine, ShutdownReport};
 
 use crate::harness::{SECOND, World, failed};
 
@@ -29,13 +29,13 @@ async fn send_all(world: &World, engine: &Engine, name: &str, count: usize) -> V
 fn slow_ones_take(long: Duration) -> World {
     World::new(move |delivery, _| {
         let is_slow = delivery.event.identity.event_id.starts_with("slow");
-        (if is_slow { long } else { QUICK }, Answer::done(200))
+        (if is_slow { long } else { QUICK }, AttemptResult::done(200))
     })
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_more_run_at_once_than_are_allowed_and_each_runs_once() {
-    let world = World::new(|_, _| (QUICK, Answer::done(200)));
+    let world = World::new(|_, _| (QUICK, AttemptResult::done(200)));
     let engine = world.start().await;
     warm_up(&world, &engine).await;
     send_all(&world, &engine, "evt", 200).await;
@@ -83,7 +83,14 @@ async fn a_pause_stops_what_waits_and_nothing_is_lost() {
 async fn a_breaker_that_opens_stops_what_waits() {
     let world = World::new(|delivery, _| {
         let is_good = delivery.event.identity.event_id == "quick";
-        (QUICK, if is_good { Answer::done(200) } else { failed() })
+        (
+            QUICK,
+            if is_good {
+                AttemptResult::done(200)
+            } else {
+                failed()
+            },
+        )
     });
     let engine = world.start().await;
     warm_up(&world, &engine).await;
@@ -123,7 +130,7 @@ async fn a_shutdown_gives_back_what_waits_at_once() {
 async fn a_transport_that_panics_costs_its_lease_and_not_its_slot() {
     let mut world = World::new(|delivery, call| {
         assert!(delivery.event.identity.event_id != "evt_1" || call > 1, "a bug");
-        (QUICK, Answer::done(200))
+        (QUICK, AttemptResult::done(200))
     });
     world.destination(|billing| billing.concurrency = 1);
     let engine = world.start().await;

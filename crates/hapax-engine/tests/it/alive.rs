@@ -7,7 +7,7 @@ use std::time::Duration;
 use hapax_core::delivery::HandOver;
 use hapax_core::store::{AcceptRequest, AliveReport, Patience};
 use hapax_core::{Clock, Identity, NewDelivery, Owner, SystemRandom};
-use hapax_engine::Answer;
+use hapax_engine::AttemptResult;
 use hapax_store_laws::MemoryStore;
 use hapax_store_laws::bench::Draft;
 
@@ -43,7 +43,7 @@ async fn held_by_another(world: &World) {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_dead_replica_held_is_attempted_within_fifteen_seconds() {
-    let world = World::new(|_, _| (Duration::ZERO, Answer::done(200)));
+    let world = World::new(|_, _| (Duration::ZERO, AttemptResult::done(200)));
     let engine = world.start().await;
     tokio::time::sleep(20 * SECOND).await;
     held_by_another(&world).await;
@@ -56,7 +56,7 @@ async fn what_a_dead_replica_held_is_attempted_within_fifteen_seconds() {
 
 #[tokio::test(start_paused = true)]
 async fn a_replica_that_has_just_started_waits_until_it_can_tell() {
-    let world = World::new(|_, _| (Duration::ZERO, Answer::done(200)));
+    let world = World::new(|_, _| (Duration::ZERO, AttemptResult::done(200)));
     held_by_another(&world).await;
     tokio::time::sleep(60 * SECOND).await;
     let engine = world.start().await;
@@ -69,7 +69,7 @@ async fn a_replica_that_has_just_started_waits_until_it_can_tell() {
 
 #[tokio::test(start_paused = true)]
 async fn a_replica_keeps_its_attempts_while_it_looks_up_what_it_took_over() {
-    let mut world = World::new(|_, _| (50 * SECOND, Answer::done(200)));
+    let mut world = World::new(|_, _| (50 * SECOND, AttemptResult::done(200)));
     world.destination(|billing| billing.deadline = 60 * SECOND);
     let store = MemoryStore::new(Arc::clone(&world.clock) as Arc<dyn Clock>);
     world.store = Arc::new(store.with_slow_looks(20 * SECOND));
@@ -77,7 +77,7 @@ async fn a_replica_keeps_its_attempts_while_it_looks_up_what_it_took_over() {
     held_by_another(&world).await;
     tokio::time::sleep(10 * SECOND).await;
     for _ in 0..2 {
-        engine.accept(vec![world.arrival("evt_2", "{}")]).await.unwrap();
+        engine.accept(vec![world.incoming("evt_2", "{}")]).await.unwrap();
     }
     tokio::time::sleep(40 * SECOND).await;
     assert_eq!(world.sink.ids(), ["evt_2", "evt_1"]);
@@ -91,11 +91,11 @@ async fn a_replica_keeps_its_attempts_while_it_looks_up_what_it_took_over() {
 
 #[tokio::test(start_paused = true)]
 async fn attempts_that_last_longer_than_any_silence_are_left_alone() {
-    let mut world = World::new(|_, _| (50 * SECOND, Answer::done(200)));
+    let mut world = World::new(|_, _| (50 * SECOND, AttemptResult::done(200)));
     world.destination(|billing| billing.deadline = 60 * SECOND);
     let (one, other) = (world.start().await, world.start().await);
     for _ in 0..2 {
-        one.accept(vec![world.arrival("evt_1", "{}")]).await.unwrap();
+        one.accept(vec![world.incoming("evt_1", "{}")]).await.unwrap();
     }
     tokio::time::sleep(60 * SECOND).await;
     assert_eq!(world.sink.ids(), ["evt_1"]);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use hapax_core::EventStatus;
-use hapax_engine::{Answer, Engine};
+use hapax_engine::{AttemptResult, Engine};
 
 use crate::harness::{SECOND, World};
 
@@ -14,7 +14,7 @@ const EVENTS: usize = 80;
 
 /// Two replicas; the first has taken all events and is about to leave.
 async fn two_replicas() -> (World, Engine, Engine) {
-    let mut world = World::new(|_, _| (EACH, Answer::done(200)));
+    let mut world = World::new(|_, _| (EACH, AttemptResult::done(200)));
     world.destination(|billing| billing.concurrency = SLOTS);
     let stays = world.start().await;
     // Past its first looks: it knows of nothing in the store.

@@ -6,17 +6,26 @@ use std::time::Duration;
 use hapax_core::delivery::HandOver;
 use hapax_core::store::{AcceptRequest, Report};
 use hapax_core::{
-    BodyHash, DeliveryState, ErrorClass, EventIds, EventStatus, Headers, Identity, NewDelivery, NewEvent,
-    Owner, SystemRandom, Verdict,
+    AttemptOutcome, BodyHash, DeliveryState, ErrorClass, EventIds, EventStatus, Headers, Identity,
+    NewDelivery, NewEvent, Owner, SystemRandom,
 };
 use hapax_core::{Clock as _, Timestamp};
-use hapax_engine::{Answer, Pattern, Rate, Reply};
+use hapax_engine::{AttemptResult, Pattern, Rate, Reply};
 
 use crate::harness::{SECOND, World, destination, failed, refused, route};
 
 #[tokio::test(start_paused = true)]
 async fn a_failing_delivery_is_retried_under_the_same_key_until_it_succeeds() {
-    let world = World::new(|_, call| (SECOND, if call < 4 { failed() } else { Answer::done(204) }));
+    let world = World::new(|_, call| {
+        (
+            SECOND,
+            if call < 4 {
+                failed()
+            } else {
+                AttemptResult::done(204)
+            },
+        )
+    });
     let engine = world.start().await;
     let id = world.send_twice(&engine, "evt_1").await;
     world.until(id, EventStatus::Completed).await;
@@ -60,12 +69,15 @@ async fn retry_after_is_honoured() {
             message: "HTTP 503".to_owned(),
             retry_after: Some(1_000 * SECOND),
         };
-        let busy = Answer {
+        let busy = AttemptResult {
             reply,
             status: Some(503),
             excerpt: String::new(),
         };
-        (Duration::ZERO, if call == 1 { busy } else { Answer::done(200) })
+        (
+            Duration::ZERO,
+            if call == 1 { busy } else { AttemptResult::done(200) },
+        )
     });
     let engine = world.start().await;
     let id = world.send_twice(&engine, "evt_1").await;
@@ -80,7 +92,7 @@ async fn an_attempt_ends_at_its_deadline() {
     let world = World::new(|_, call| {
         (
             if call == 1 { 1_000_000 * SECOND } else { SECOND },
-            Answer::done(200),
+            AttemptResult::done(200),
         )
     });
     let engine = world.start().await;
@@ -93,7 +105,7 @@ async fn an_attempt_ends_at_its_deadline() {
 
 #[tokio::test(start_paused = true)]
 async fn concurrency_is_never_exceeded_and_all_of_it_is_used() {
-    let world = World::new(|_, _| (SECOND, Answer::done(200)));
+    let world = World::new(|_, _| (SECOND, AttemptResult::done(200)));
     let engine = world.start().await;
     for number in 0..100 {
         world.send_twice(&engine, &format!("evt_{number}")).await;
@@ -135,7 +147,7 @@ async fn only_the_types_a_destination_wants_reach_it() {
 async fn one_failing_destination_does_not_hold_up_another() {
     let mut world = World::new(|delivery, _| match delivery.destination.as_str() {
         "billing" => (29 * SECOND, failed()),
-        _ => (Duration::ZERO, Answer::done(200)),
+        _ => (Duration::ZERO, AttemptResult::done(200)),
     });
     world
         .routing
@@ -184,7 +196,7 @@ async fn a_failing_destination_is_left_alone_for_a_while() {
 
 #[tokio::test(start_paused = true)]
 async fn a_long_attempt_keeps_its_lease_and_runs_once() {
-    let mut world = World::new(|_, _| (25 * SECOND, Answer::done(200)));
+    let mut world = World::new(|_, _| (25 * SECOND, AttemptResult::done(200)));
     world.destination(|billing| billing.lease = 3 * SECOND);
     let engine = world.start().await;
     let id = world.send_twice(&engine, "evt_1").await;
@@ -204,7 +216,7 @@ async fn an_attempt_whose_lease_is_lost_is_aborted_and_writes_nothing() {
     let report = Report {
         hold,
         attempt: None,
-        verdict: Verdict::Completed,
+        outcome: AttemptOutcome::Completed,
     };
     world.store.finish(vec![report]).await.unwrap();
     tokio::time::sleep(10 * SECOND).await;
@@ -257,7 +269,7 @@ async fn left_by_a_dead_process(world: &World, count: u32) {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_dead_process_left_runs_again_one_at_a_time() {
-    let world = World::new(|_, _| (SECOND, Answer::done(200)));
+    let world = World::new(|_, _| (SECOND, AttemptResult::done(200)));
     left_by_a_dead_process(&world, 20).await;
     let engine = world.start().await;
     // Fresh work flows beside the suspects.
@@ -275,7 +287,11 @@ async fn work_of_a_removed_destination_is_held_until_it_returns() {
     let world = World::new(|_, call| {
         (
             Duration::ZERO,
-            if call == 1 { failed() } else { Answer::done(200) },
+            if call == 1 {
+                failed()
+            } else {
+                AttemptResult::done(200)
+            },
         )
     });
     let engine = world.start().await;

@@ -1,7 +1,7 @@
 //! Events for one destination: what an outbox's rows become.
 
 use hapax_core::{EventStatus, Headers};
-use hapax_engine::{Accepted, Answer, Arrival, Engine, Parcel, Pattern, Refusal};
+use hapax_engine::{Accepted, AttemptResult, DirectedEvent, Engine, IncomingEvent, Pattern, Refusal};
 
 use crate::harness::{SECOND, World, destination};
 
@@ -11,21 +11,21 @@ async fn accept(
     event_id: &str,
     order_key: Option<&str>,
 ) -> hapax_core::EventId {
-    let parcel = || Parcel {
-        arrival: world.arrival(event_id, event_id),
+    let directed_event = || DirectedEvent {
+        incoming: world.incoming(event_id, event_id),
         to: "billing".into(),
         order_key: order_key.map(str::to_owned),
     };
-    let first = engine.accept_for(parcel()).await.unwrap();
+    let first = engine.accept_for(directed_event()).await.unwrap();
     assert_eq!(first.status(), "accepted");
-    let second = engine.accept_for(parcel()).await.unwrap();
+    let second = engine.accept_for(directed_event()).await.unwrap();
     assert_eq!((second.status(), second.id()), ("duplicate", first.id()));
     first.id()
 }
 
 #[tokio::test(start_paused = true)]
 async fn it_goes_there_whatever_types_the_destination_wants() {
-    let mut world = World::new(|_, _| (SECOND, Answer::done(200)));
+    let mut world = World::new(|_, _| (SECOND, AttemptResult::done(200)));
     world.destination(|destination| destination.events = vec![Pattern::new("never.*")]);
     let engine = world.start().await;
     let id = accept(&engine, &world, "a", None).await;
@@ -37,7 +37,7 @@ async fn it_goes_there_whatever_types_the_destination_wants() {
 
 #[tokio::test(start_paused = true)]
 async fn those_of_one_order_key_run_one_at_a_time_in_order_of_acceptance() {
-    let mut world = World::new(|_, _| (SECOND, Answer::done(200)));
+    let mut world = World::new(|_, _| (SECOND, AttemptResult::done(200)));
     world.destination(|destination| destination.concurrency = 8);
     let engine = world.start().await;
     for id in ["a1", "a2", "a3"] {
@@ -56,15 +56,15 @@ async fn those_of_one_order_key_run_one_at_a_time_in_order_of_acceptance() {
 
 #[tokio::test(start_paused = true)]
 async fn a_destination_that_is_not_there_is_refused_and_nothing_is_stored() {
-    let world = World::new(|_, _| (SECOND, Answer::done(200)));
+    let world = World::new(|_, _| (SECOND, AttemptResult::done(200)));
     let engine = world.start().await;
-    let parcel = || Parcel {
-        arrival: world.arrival("a", "a"),
+    let directed_event = || DirectedEvent {
+        incoming: world.incoming("a", "a"),
         to: "nowhere".into(),
         order_key: None,
     };
     for _ in 0..2 {
-        let refused = engine.accept_for(parcel()).await.unwrap_err();
+        let refused = engine.accept_for(directed_event()).await.unwrap_err();
         assert!(matches!(refused, Refusal::Rejected { .. }), "{refused}");
     }
     assert_eq!(world.send(&engine, "a").await.0, "accepted");
@@ -72,7 +72,7 @@ async fn a_destination_that_is_not_there_is_refused_and_nothing_is_stored() {
 
 /// A world with a second destination.
 fn two_destinations() -> World {
-    let mut world = World::new(|_, _| (SECOND, Answer::done(200)));
+    let mut world = World::new(|_, _| (SECOND, AttemptResult::done(200)));
     world
         .routing
         .destinations
@@ -85,16 +85,16 @@ fn two_destinations() -> World {
 /// Accepts `k` for a destination, and for an address there where one is named.
 async fn accept_k(engine: &Engine, world: &World, to: &str, address: Option<&str>, body: &str) -> Accepted {
     let address = address.map(|address| ("hapax-outbox-target", address.as_bytes()));
-    let arrival = Arrival {
+    let incoming = IncomingEvent {
         headers: Headers::pack(address),
-        ..world.arrival("k", body)
+        ..world.incoming("k", body)
     };
-    let parcel = Parcel {
-        arrival,
+    let directed_event = DirectedEvent {
+        incoming,
         to: to.into(),
         order_key: None,
     };
-    engine.accept_for(parcel).await.unwrap()
+    engine.accept_for(directed_event).await.unwrap()
 }
 
 const TARGETS: [(&str, Option<&str>); 4] = [
@@ -152,11 +152,11 @@ async fn what_was_accepted_before_targets_were_told_apart_is_not_sent_there_agai
     route.deliver_to = vec!["mail".into()];
     let before = world.start().await;
     // The ledger's entry says nothing of a target, as in all that earlier versions accepted.
-    let arrival = || Arrival {
+    let incoming = || IncomingEvent {
         headers: Headers::pack([("hapax-outbox-target", &b"https://a.example.com/"[..])]),
-        ..world.arrival("k", "same")
+        ..world.incoming("k", "same")
     };
-    let first = before.accept(vec![arrival()]).await.unwrap()[0].id();
+    let first = before.accept(vec![incoming()]).await.unwrap()[0].id();
     world.until(first, EventStatus::Completed).await;
     before.shutdown(SECOND).await;
     world.routing = two_destinations().routing;

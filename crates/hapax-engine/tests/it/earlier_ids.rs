@@ -1,15 +1,15 @@
 //! Ids by the rule before: what came before an upgrade is known after it.
 
 use hapax_core::{BodyHash, ContentHash, EventStatus};
-use hapax_engine::Arrival;
+use hapax_engine::IncomingEvent;
 
 use crate::harness::{SECOND, World, statuses};
 
 /// An event that had the id `old`, and has `new` since.
-fn arrival(world: &World, body: &str) -> Arrival {
-    Arrival {
+fn incoming(world: &World, body: &str) -> IncomingEvent {
+    IncomingEvent {
         earlier_id: Some("old".to_owned()),
-        ..world.arrival("new", body)
+        ..world.incoming("new", body)
     }
 }
 
@@ -17,12 +17,12 @@ fn arrival(world: &World, body: &str) -> Arrival {
 async fn what_was_accepted_under_the_earlier_id_is_a_duplicate_and_other_content_is_new() {
     let world = World::healthy();
     let before = world.start().await;
-    let answers = before.accept(vec![world.arrival("old", "body")]).await.unwrap();
+    let answers = before.accept(vec![world.incoming("old", "body")]).await.unwrap();
     let first = answers[0].id();
     before.shutdown(SECOND).await;
     let engine = world.start().await;
     for wait in [SECOND, SECOND, 3600 * SECOND] {
-        let answers = engine.accept(vec![arrival(&world, "body")]).await.unwrap();
+        let answers = engine.accept(vec![incoming(&world, "body")]).await.unwrap();
         let answer = &answers[0];
         assert_eq!(
             (answer.status(), answer.id(), answer.event_id()),
@@ -32,7 +32,7 @@ async fn what_was_accepted_under_the_earlier_id_is_a_duplicate_and_other_content
     }
     assert_eq!(world.record(first).await.duplicates.unwrap().copies, 3);
     for status in ["accepted", "duplicate"] {
-        let answers = engine.accept(vec![arrival(&world, "other")]).await.unwrap();
+        let answers = engine.accept(vec![incoming(&world, "other")]).await.unwrap();
         assert_eq!((answers[0].status(), answers[0].event_id()), (status, "new"));
     }
     world.until_count(EventStatus::Completed, 2).await;
@@ -44,16 +44,16 @@ async fn content_is_compared_by_the_rule_of_the_first() {
     let world = World::healthy();
     let engine = world.start().await;
     assert_eq!(
-        statuses(engine.accept(vec![world.arrival("old", "1")]).await),
+        statuses(engine.accept(vec![world.incoming("old", "1")]).await),
         ["accepted"]
     );
     // The rule of the content is new as well: only the very bytes can tell.
-    let reduced = |body: &str| Arrival {
+    let reduced = |body: &str| IncomingEvent {
         content_hash: Some(ContentHash {
             rule: "without /attempt".to_owned(),
             hash: BodyHash::of(b"content"),
         }),
-        ..arrival(&world, body)
+        ..incoming(&world, body)
     };
     assert_eq!(statuses(engine.accept(vec![reduced("1")]).await), ["duplicate"]);
     assert_eq!(statuses(engine.accept(vec![reduced("2")]).await), ["accepted"]);
@@ -64,7 +64,8 @@ async fn content_is_compared_by_the_rule_of_the_first() {
 async fn of_many_copies_without_an_earlier_one_exactly_one_is_new() {
     let world = World::healthy();
     let engine = world.start().await;
-    let copies = (0..50).map(|_| engine.accept(vec![arrival(&world, "body"), world.arrival("else", "body")]));
+    let copies =
+        (0..50).map(|_| engine.accept(vec![incoming(&world, "body"), world.incoming("else", "body")]));
     let answers = futures_util::future::join_all(copies).await;
     let new = answers.into_iter().flat_map(Result::unwrap);
     let new: Vec<_> = new.filter(|answer| answer.status() == "accepted").collect();

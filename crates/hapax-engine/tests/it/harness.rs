@@ -13,8 +13,8 @@ use hapax_core::{
     Timestamp,
 };
 use hapax_engine::{
-    Accepted, Answer, Arrival, Destination, Engine, Limits, OnConflict, OrderBy, Parts, Refusal, Reply,
-    Route, Routing, SameBody, Silent, TokioRuntime, Transport,
+    Accepted, AttemptResult, Destination, Engine, IncomingEvent, Limits, OnConflict, OrderBy, Parts, Refusal,
+    Reply, Route, Routing, SameBody, Silent, TokioRuntime, Transport,
 };
 use hapax_store_laws::MemoryStore;
 use tokio::time::Instant;
@@ -55,7 +55,7 @@ pub(crate) struct Seen {
     pub(crate) at: Duration,
 }
 
-type Script = dyn Fn(&Leased, u32) -> (Duration, Answer) + Send + Sync;
+type Script = dyn Fn(&Leased, u32) -> (Duration, AttemptResult) + Send + Sync;
 
 /// A destination that answers by a script (of the delivery and how often its event came) after a
 /// while, and keeps what it saw.
@@ -86,7 +86,7 @@ impl Drop for Running<'_> {
 
 #[async_trait]
 impl Transport for Sink {
-    async fn deliver(&self, delivery: &Leased) -> Answer {
+    async fn deliver(&self, delivery: &Leased) -> AttemptResult {
         let event_id = delivery.event.identity.event_id.clone();
         let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
         self.running_max.fetch_max(running, Ordering::SeqCst);
@@ -151,7 +151,9 @@ pub(crate) struct World {
 
 impl World {
     /// A source `shop` that delivers to `billing`, which answers by the script.
-    pub(crate) fn new(script: impl Fn(&Leased, u32) -> (Duration, Answer) + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(
+        script: impl Fn(&Leased, u32) -> (Duration, AttemptResult) + Send + Sync + 'static,
+    ) -> Self {
         let clock = Arc::new(TestClock {
             started: Instant::now(),
             step_micros: AtomicI64::new(0),
@@ -185,7 +187,7 @@ impl World {
 
     /// A destination that always answers 200 at once.
     pub(crate) fn healthy() -> Self {
-        Self::new(|_, _| (Duration::ZERO, Answer::done(200)))
+        Self::new(|_, _| (Duration::ZERO, AttemptResult::done(200)))
     }
 
     pub(crate) fn destination(&mut self, change: impl FnOnce(&mut Destination)) {
@@ -213,8 +215,8 @@ impl World {
             .unwrap()
     }
 
-    pub(crate) fn arrival(&self, event_id: &str, body: &str) -> Arrival {
-        Arrival {
+    pub(crate) fn incoming(&self, event_id: &str, body: &str) -> IncomingEvent {
+        IncomingEvent {
             source: "shop".into(),
             event_id: event_id.to_owned(),
             earlier_id: None,
@@ -232,7 +234,7 @@ impl World {
     /// Sends an event; the answer's status and our id.
     pub(crate) async fn send(&self, engine: &Engine, event_id: &str) -> (&'static str, EventId) {
         let accepted = engine
-            .accept(vec![self.arrival(event_id, event_id)])
+            .accept(vec![self.incoming(event_id, event_id)])
             .await
             .unwrap();
         (accepted[0].status(), accepted[0].id())
@@ -247,13 +249,13 @@ impl World {
     }
 
     pub(crate) async fn send_in_lane(&self, engine: &Engine, event_id: &str, lane: &str) -> EventId {
-        let arrival = || Arrival {
+        let incoming = || IncomingEvent {
             headers: Headers::pack([("lane", lane.as_bytes())]),
-            ..self.arrival(event_id, event_id)
+            ..self.incoming(event_id, event_id)
         };
-        let first = engine.accept(vec![arrival()]).await.unwrap()[0].id();
+        let first = engine.accept(vec![incoming()]).await.unwrap()[0].id();
         assert_eq!(
-            engine.accept(vec![arrival()]).await.unwrap()[0].status(),
+            engine.accept(vec![incoming()]).await.unwrap()[0].status(),
             "duplicate"
         );
         first
@@ -336,22 +338,22 @@ pub(crate) fn route(scope: &str, to: &[&str]) -> Route {
         id_is_signed: true,
         same_body: SameBody::Flag,
         indexed: Vec::new(),
-        on_conflict: OnConflict::Quarantine,
+        on_conflict: OnConflict::Keep,
     }
 }
 
-pub(crate) fn failed() -> Answer {
-    let mut answer = Answer::failed(hapax_core::ErrorClass::Status, "HTTP 500");
+pub(crate) fn failed() -> AttemptResult {
+    let mut answer = AttemptResult::failed(hapax_core::ErrorClass::Status, "HTTP 500");
     answer.status = Some(500);
     answer
 }
 
-pub(crate) fn refused() -> Answer {
+pub(crate) fn refused() -> AttemptResult {
     let reply = Reply::Refused {
         class: hapax_core::ErrorClass::Refused,
         message: "410 Gone".to_owned(),
     };
-    Answer {
+    AttemptResult {
         reply,
         status: Some(410),
         excerpt: String::new(),

@@ -2,7 +2,7 @@
 
 use hapax_core::store::Forgotten;
 use hapax_core::{Clock as _, EventStatus, Generation, Identity};
-use hapax_engine::Answer;
+use hapax_engine::AttemptResult;
 
 use crate::harness::{SECOND, World, failed};
 
@@ -68,7 +68,7 @@ async fn forget_lets_an_id_take_effect_again_under_a_new_key_once_no_cache_can_a
 
 #[tokio::test(start_paused = true)]
 async fn forget_refuses_while_work_is_unfinished() {
-    let world = World::new(|_, _| (10 * SECOND, Answer::done(200)));
+    let world = World::new(|_, _| (10 * SECOND, AttemptResult::done(200)));
     let engine = world.start().await;
     world.send_twice(&engine, "evt_1").await;
     let identity = Identity::new("shop", "evt_1");

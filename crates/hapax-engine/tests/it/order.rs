@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hapax_core::store::{Disposal, EventQuery, ReplayJobState, ReplayMode};
 use hapax_core::{DestinationId, EventStatus, OnDead};
-use hapax_engine::{Answer, Engine, ReplayRequest};
+use hapax_engine::{AttemptResult, Engine, ReplayRequest};
 
 use crate::harness::{SECOND, World, destination, failed};
 
@@ -12,7 +12,7 @@ use crate::harness::{SECOND, World, destination, failed};
 async fn a_failing_head_blocks_its_own_key_only_and_order_is_kept() {
     let mut world = World::new(|delivery, call| {
         let fails = delivery.event.identity.event_id == "a1" && call < 4;
-        (SECOND, if fails { failed() } else { Answer::done(200) })
+        (SECOND, if fails { failed() } else { AttemptResult::done(200) })
     });
     world.ordered(OnDead::Hold);
     let engine = world.start().await;
@@ -37,7 +37,10 @@ async fn a_failing_head_blocks_its_own_key_only_and_order_is_kept() {
 async fn a_dead_head_holds_its_lane_until_it_is_discarded() {
     let mut world = World::new(|delivery, _| {
         let fails = delivery.event.identity.event_id == "a1";
-        (Duration::ZERO, if fails { failed() } else { Answer::done(200) })
+        (
+            Duration::ZERO,
+            if fails { failed() } else { AttemptResult::done(200) },
+        )
     });
     world.ordered(OnDead::Hold);
     let engine = world.start().await;
@@ -58,7 +61,10 @@ async fn a_dead_head_holds_its_lane_until_it_is_discarded() {
 async fn a_dead_head_that_holds_its_lane_is_replayed_before_its_successors() {
     let mut world = World::new(|delivery, call| {
         let fails = delivery.event.identity.event_id == "a1" && call <= 5;
-        (Duration::ZERO, if fails { failed() } else { Answer::done(200) })
+        (
+            Duration::ZERO,
+            if fails { failed() } else { AttemptResult::done(200) },
+        )
     });
     world.ordered(OnDead::Hold);
     let engine = world.start().await;
@@ -77,7 +83,10 @@ async fn a_dead_head_that_holds_its_lane_is_replayed_before_its_successors() {
 async fn with_skip_a_dead_head_lets_the_next_run() {
     let mut world = World::new(|delivery, _| {
         let fails = delivery.event.identity.event_id == "a1";
-        (Duration::ZERO, if fails { failed() } else { Answer::done(200) })
+        (
+            Duration::ZERO,
+            if fails { failed() } else { AttemptResult::done(200) },
+        )
     });
     world.ordered(OnDead::Skip);
     let engine = world.start().await;
@@ -89,7 +98,7 @@ async fn with_skip_a_dead_head_lets_the_next_run() {
 
 #[tokio::test(start_paused = true)]
 async fn one_key_runs_one_at_a_time_whatever_the_concurrency() {
-    let mut world = World::new(|_, _| (SECOND, Answer::done(200)));
+    let mut world = World::new(|_, _| (SECOND, AttemptResult::done(200)));
     world.ordered(OnDead::Hold);
     let engine = world.start().await;
     for number in 0..20 {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hapax_core::store::{EventQuery, ReplayJobState, ReplayMode, Replayed};
 use hapax_core::{DestinationId, EventId, EventStatus};
-use hapax_engine::{Answer, Engine, ReplayRequest};
+use hapax_engine::{AttemptResult, Engine, ReplayRequest};
 
 use crate::harness::{SECOND, World, destination, refused, route};
 
@@ -16,7 +16,7 @@ fn broken() -> (World, Arc<AtomicBool>) {
     let switch = Arc::clone(&healthy);
     let world = World::new(move |_, _| {
         let answer = if switch.load(Ordering::SeqCst) {
-            Answer::done(200)
+            AttemptResult::done(200)
         } else {
             refused()
         };
@@ -267,7 +267,11 @@ async fn a_replay_that_failed_does_not_hide_an_effect_of_long_ago() {
     let switch = Arc::clone(&healthy);
     let mut world = World::new(move |_, _| {
         let is_healthy = switch.load(Ordering::SeqCst);
-        let answer = if is_healthy { Answer::done(200) } else { refused() };
+        let answer = if is_healthy {
+            AttemptResult::done(200)
+        } else {
+            refused()
+        };
         (Duration::ZERO, answer)
     });
     world.destination(|billing| billing.remembers = Some(Duration::from_secs(60 * 86_400)));

@@ -1,7 +1,7 @@
 //! Retention: what has outlived its window goes; a clock that jumps deletes nothing.
 
 use hapax_core::{Clock as _, EventStatus, Identity};
-use hapax_engine::Answer;
+use hapax_engine::AttemptResult;
 
 use crate::harness::{SECOND, World};
 
@@ -66,7 +66,7 @@ async fn what_has_expired_goes_ten_times_as_fast_as_events_come() {
 
 #[tokio::test(start_paused = true)]
 async fn unfinished_work_never_expires() {
-    let mut world = patient(World::new(|_, _| (SECOND, Answer::done(200))));
+    let mut world = patient(World::new(|_, _| (SECOND, AttemptResult::done(200))));
     world.destination(|billing| billing.concurrency = 1);
     let engine = world.start().await;
     engine.pause("billing".into(), "ann", "").await.unwrap();

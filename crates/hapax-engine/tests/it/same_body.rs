@@ -23,7 +23,7 @@ async fn of_one_body_under_many_ids_at_once_one_runs_until_others_are_released()
     let names: Vec<String> = (0..20).map(|number| format!("evt_{number}")).collect();
     let sent = names
         .iter()
-        .map(|name| engine.accept(vec![world.arrival(name, "same")]));
+        .map(|name| engine.accept(vec![world.incoming(name, "same")]));
     let ids: Vec<_> = join_all(sent)
         .await
         .into_iter()
@@ -31,7 +31,7 @@ async fn of_one_body_under_many_ids_at_once_one_runs_until_others_are_released()
         .collect();
     for name in &names {
         assert_eq!(
-            statuses(engine.accept(vec![world.arrival(name, "same")]).await),
+            statuses(engine.accept(vec![world.incoming(name, "same")]).await),
             ["duplicate"]
         );
     }
@@ -62,7 +62,7 @@ async fn a_held_event_is_no_failure_to_who_waits_for_its_work() {
     let world = holding();
     let engine = world.start().await;
     for name in ["one", "two", "two"] {
-        let answers = engine.accept(vec![world.arrival(name, "same")]).await.unwrap();
+        let answers = engine.accept(vec![world.incoming(name, "same")]).await.unwrap();
         let processed = engine.processed(&answers, 10 * SECOND).await.unwrap();
         assert_eq!(processed, Processed::Done, "{name}");
     }
@@ -74,8 +74,8 @@ async fn a_held_event_is_no_failure_to_who_waits_for_its_work() {
 async fn a_bulk_replay_leaves_held_events_alone() {
     let world = holding();
     let engine = world.start().await;
-    let first = engine.accept(vec![world.arrival("one", "same")]).await.unwrap()[0].id();
-    let held = engine.accept(vec![world.arrival("two", "same")]).await.unwrap()[0].id();
+    let first = engine.accept(vec![world.incoming("one", "same")]).await.unwrap()[0].id();
+    let held = engine.accept(vec![world.incoming("two", "same")]).await.unwrap()[0].id();
     world.until(first, EventStatus::Completed).await;
     for mode in [ReplayMode::Failed, ReplayMode::All, ReplayMode::Force] {
         for to in [None, Some("elsewhere".into())] {

@@ -19,10 +19,10 @@ fn by_id(value: &str) -> EventQuery {
 }
 
 async fn send_twice(world: &World, engine: &Engine, id: &str) -> EventId {
-    let arrival = || world.arrival(id, &format!("{{\"id\":\"{id}\"}}"));
-    let first = engine.accept(vec![arrival()]).await.unwrap()[0].id();
+    let incoming = || world.incoming(id, &format!("{{\"id\":\"{id}\"}}"));
+    let first = engine.accept(vec![incoming()]).await.unwrap()[0].id();
     assert_eq!(
-        engine.accept(vec![arrival()]).await.unwrap()[0].status(),
+        engine.accept(vec![incoming()]).await.unwrap()[0].status(),
         "duplicate"
     );
     first

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use hapax_core::EventStatus;
-use hapax_engine::{Answer, Refusal, ShutdownReport};
+use hapax_engine::{AttemptResult, Refusal, ShutdownReport};
 
 use crate::harness::{SECOND, World};
 
 #[tokio::test(start_paused = true)]
 async fn what_runs_is_finished_and_written_down() {
-    let world = World::new(|_, _| (5 * SECOND, Answer::done(200)));
+    let world = World::new(|_, _| (5 * SECOND, AttemptResult::done(200)));
     let engine = world.start().await;
     let id = world.send_twice(&engine, "evt_1").await;
     let report = engine.shutdown(10 * SECOND).await;
@@ -21,7 +21,7 @@ async fn what_runs_is_finished_and_written_down() {
         }
     );
     assert_eq!(world.record(id).await.status, EventStatus::Completed);
-    let refused = engine.accept(vec![world.arrival("evt_2", "")]).await;
+    let refused = engine.accept(vec![world.incoming("evt_2", "")]).await;
     assert!(matches!(refused, Err(Refusal::ShuttingDown { .. })));
 }
 
@@ -30,7 +30,7 @@ async fn what_takes_too_long_is_given_back_and_made_again_under_the_same_key() {
     let world = World::new(|_, call| {
         (
             if call == 1 { 25 * SECOND } else { Duration::ZERO },
-            Answer::done(200),
+            AttemptResult::done(200),
         )
     });
     let engine = world.start().await;

@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, Cursor, DeadGroup,
-    DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error, IndexedField,
-    KEYRING_NAME, Pause, ReplayJob, ReplayJobId, Resealed, SavedView, SourceState, Span, TrafficRow,
-    Unfinished, Variant,
+    AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, ConflictingBody, Cursor,
+    DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error,
+    IndexedField, KEYRING_NAME, Pause, ReplayJob, ReplayJobId, Resealed, SavedSearch, SourceState, TimeRange,
+    TrafficRow, Unfinished,
 };
 use hapax_core::{BodyHash, DestinationId, EventId, Identity, Operations, Scope, SourceName, Timestamp};
 
@@ -175,20 +175,20 @@ impl Operations for Sealed {
         self.inner.put_traffic(rows).await
     }
 
-    async fn traffic(&self, span: Span) -> Result<Vec<TrafficRow>, Error> {
+    async fn traffic(&self, span: TimeRange) -> Result<Vec<TrafficRow>, Error> {
         self.inner.traffic(span).await
     }
 
-    async fn put_view(&self, view: SavedView) -> Result<bool, Error> {
-        self.inner.put_view(view).await
+    async fn put_saved_search(&self, view: SavedSearch) -> Result<bool, Error> {
+        self.inner.put_saved_search(view).await
     }
 
-    async fn delete_view(&self, name: &str) -> Result<bool, Error> {
-        self.inner.delete_view(name).await
+    async fn delete_saved_search(&self, name: &str) -> Result<bool, Error> {
+        self.inner.delete_saved_search(name).await
     }
 
-    async fn views(&self) -> Result<Vec<SavedView>, Error> {
-        self.inner.views().await
+    async fn saved_searches(&self) -> Result<Vec<SavedSearch>, Error> {
+        self.inner.saved_searches().await
     }
 
     async fn alerts(&self) -> Result<Vec<AlertState>, Error> {
@@ -249,11 +249,11 @@ impl Operations for Sealed {
         Ok(found)
     }
 
-    async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {
+    async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<ConflictingBody>, Error> {
         let digest = self.contents.seal_body_hash(first, raw_hash);
         for form in [digest, raw_hash, digest] {
             if let Some(found) = self.inner.conflict(first, form).await? {
-                return self.contents.open_variant(found).map(Some);
+                return self.contents.open_conflicting_body(found).map(Some);
             }
         }
         Ok(None)

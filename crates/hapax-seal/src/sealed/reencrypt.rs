@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use aws_lc_rs::rand;
 use hapax_core::Timestamp;
-use hapax_core::store::TransferCursor;
+use hapax_core::store::MigrationCursor;
 
 use super::Sealed;
 use crate::keyring::{self, Counted, OpenError, Pass, Rows};
@@ -49,7 +49,7 @@ impl Sealed {
             return Ok(Reencrypted::Nothing);
         };
         let values = self.page(&mut walk.pass).await?;
-        if let TransferCursor::Identities(_) | TransferCursor::Bodies(_) = walk.pass.reached {
+        if let MigrationCursor::Identities(_) | MigrationCursor::Bodies(_) = walk.pass.reached {
             self.go_on(walk, now).await?;
             return Ok(Reencrypted::Some { values });
         }
@@ -123,7 +123,7 @@ impl Sealed {
             self.inner.reseal(rows).await?;
         }
         pass.rewritten += values;
-        pass.reached = page.next.unwrap_or(TransferCursor::Pauses);
+        pass.reached = page.next.unwrap_or(MigrationCursor::Pauses);
         Ok(values)
     }
 }

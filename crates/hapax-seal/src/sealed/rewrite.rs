@@ -1,7 +1,7 @@
 //! Rows in the form that the first key gives them.
 
 use hapax_core::store::{
-    BodyNote, Error, EventContents, IdentityRecord, Record, Resealed, Variant, is_sealed,
+    BodyNote, ConflictingBody, Error, EventContents, IdentityRecord, Record, Resealed, is_sealed,
 };
 use hapax_core::{BodyHash, EventId, Headers, Scope};
 
@@ -38,10 +38,10 @@ impl Sealed {
             self.event(contents, is_plain_hash, counted, rows);
         }
         for conflict in identity.conflicts {
-            if self.is_left(&conflict.variant.headers, counted) {
-                let after = self.contents.open_variant(conflict.variant.clone());
-                let after = after.and_then(|variant| self.contents.seal_variant(variant));
-                let before = conflict.variant;
+            if self.is_left(&conflict.other_body.headers, counted) {
+                let after = self.contents.open_conflicting_body(conflict.other_body.clone());
+                let after = after.and_then(|other_body| self.contents.seal_conflicting_body(other_body));
+                let before = conflict.other_body;
                 rows.extend(told(before.first, after).map(|after| Resealed::Conflict { before, after }));
             }
         }
@@ -197,8 +197,8 @@ impl Sealed {
                 let Some(stored) = self.inner.conflict(before.first, digest).await? else {
                     return Ok(None);
                 };
-                let is_same = contents.open_variant(stored.clone())?.headers == before.headers;
-                let after: Variant = contents.seal_variant(after)?;
+                let is_same = contents.open_conflicting_body(stored.clone())?.headers == before.headers;
+                let after: ConflictingBody = contents.seal_conflicting_body(after)?;
                 is_same.then_some(Resealed::Conflict {
                     before: stored,
                     after,

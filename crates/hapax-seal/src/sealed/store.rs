@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AcceptRequest, AliveReport, Claim, ConflictView, Counts, Cursor, Error, EventPage, EventQuery,
-    EventRecord, Forgotten, LeaseBatch, LeaseOrder, LedgerEntry, PurgeOrder, Purged, Quarantined, ReadStored,
-    ReplayOrder, Replayed, Report, Rescued, StoredBodies, Variant, Written,
+    AcceptRequest, AliveReport, Claim, ConflictRecorded, ConflictView, ConflictingBody, Counts, Cursor,
+    Error, EventPage, EventQuery, EventRecord, Forgotten, LeaseBatch, LeaseOrder, LedgerEntry, PurgeOrder,
+    Purged, ReadStored, ReplayOrder, Replayed, Report, Rescued, StoredBodies, Written,
 };
-use hapax_core::{EventId, Hold, Identity, Leased, Store, Verdict};
+use hapax_core::{AttemptOutcome, EventId, Hold, Identity, Leased, Store};
 
 use super::Sealed;
 use crate::texts;
@@ -50,16 +50,19 @@ impl Store for Sealed {
         }
     }
 
-    async fn quarantine(&self, variants: Vec<Variant>) -> Vec<Result<Quarantined, Error>> {
-        let count = variants.len();
+    async fn record_conflicts(
+        &self,
+        other_bodies: Vec<ConflictingBody>,
+    ) -> Vec<Result<ConflictRecorded, Error>> {
+        let count = other_bodies.len();
         let mut sealed = Vec::with_capacity(count);
-        for variant in variants {
-            match self.variant_to_keep(variant).await {
-                Ok(variant) => sealed.push(variant),
+        for other_body in other_bodies {
+            match self.conflicting_body_to_keep(other_body).await {
+                Ok(other_body) => sealed.push(other_body),
                 Err(error) => return refuse_all(&error, count),
             }
         }
-        self.inner.quarantine(sealed).await
+        self.inner.record_conflicts(sealed).await
     }
 
     async fn lease(&self, order: LeaseOrder) -> Result<LeaseBatch, Error> {
@@ -74,7 +77,7 @@ impl Store for Sealed {
                     unopened.push(Report {
                         hold,
                         attempt: None,
-                        verdict: Verdict::Retry {
+                        outcome: AttemptOutcome::Retry {
                             after: UNOPENED_AFTER,
                         },
                     });
@@ -96,7 +99,7 @@ impl Store for Sealed {
             let Report {
                 hold,
                 attempt,
-                verdict,
+                outcome,
             } = report;
             let at = (&hold.destination, hold.token);
             let attempt =
@@ -104,7 +107,7 @@ impl Store for Sealed {
             Ok(Report {
                 attempt: attempt.transpose()?,
                 hold,
-                verdict,
+                outcome,
             })
         });
         self.inner.finish(sealed.collect::<Result<_, Error>>()?).await
@@ -189,23 +192,23 @@ impl Sealed {
     }
 
     /// A variant as it is stored. One that is kept already keeps its form, so that it is counted there.
-    async fn variant_to_keep(&self, variant: Variant) -> Result<Variant, Error> {
-        let (first, hash) = (variant.first, variant.raw_hash);
+    async fn conflicting_body_to_keep(&self, other_body: ConflictingBody) -> Result<ConflictingBody, Error> {
+        let (first, hash) = (other_body.first, other_body.raw_hash);
         let kept_in_plain = |writes_plain| writes_plain != self.contents.writes_plain();
         if kept_in_plain(true) && self.rows().plain && self.inner.conflict(first, hash).await?.is_some() {
-            return Ok(variant);
+            return Ok(other_body);
         }
         let digest = self.contents.seal_body_hash(first, hash);
         if kept_in_plain(false) && self.inner.conflict(first, digest).await?.is_some() {
-            return self.contents.seal_with_first(variant);
+            return self.contents.seal_with_first(other_body);
         }
-        self.contents.seal_variant(variant)
+        self.contents.seal_conflicting_body(other_body)
     }
 
     /// A conflict's hash and length. Conflicts are few: whether one is sealed, its own row says.
     async fn open_view(&self, first: EventId, view: &mut ConflictView) -> Result<(), Error> {
-        if let Some(variant) = self.inner.conflict(first, view.raw_hash).await? {
-            let opened = self.contents.open_variant(variant)?;
+        if let Some(other_body) = self.inner.conflict(first, view.raw_hash).await? {
+            let opened = self.contents.open_conflicting_body(other_body)?;
             view.raw_hash = opened.raw_hash;
             view.body_bytes = opened.body.len() as u64;
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hapax_core::store::{Counts, Span, Subject, TrafficRow};
+use hapax_core::store::{Counts, Subject, TimeRange, TrafficRow};
 use hapax_core::{Backend, Clock, DestinationId, SourceName, Timestamp};
 
 use super::plan::Plan;
@@ -115,9 +115,9 @@ impl Gatherer {
         if let Some(gaps) = standing(&self.gaps, self.clock.elapsed()) {
             return Some(gaps);
         }
-        let rows = tokio::time::timeout(ANSWER_TIMEOUT, self.store.traffic(Span::Day)).await;
-        let rows = self.metrics.traffic_on_top_of(rows.ok()?.ok()?, Span::Day);
-        let oldest = Span::Day.oldest(self.clock.now());
+        let rows = tokio::time::timeout(ANSWER_TIMEOUT, self.store.traffic(TimeRange::Day)).await;
+        let rows = self.metrics.traffic_on_top_of(rows.ok()?.ok()?, TimeRange::Day);
+        let oldest = TimeRange::Day.oldest(self.clock.now());
         let gaps = longest_gaps(rows.iter().filter(|row| row.slot >= oldest));
         keep(&self.gaps, gaps.clone(), self.clock.elapsed() + GAPS_STAND);
         Some(gaps)

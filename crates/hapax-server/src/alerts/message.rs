@@ -198,7 +198,7 @@ pub(super) fn wrong(rule: Rule, subject: &str, value: f64, limit: f64) -> String
 pub(super) fn command(rule: Rule, subject: &str) -> String {
     match rule {
         Rule::DedupeRate | Rule::DuplicateGap => format!("hapax stats duplicates {subject}"),
-        Rule::HandlerP95 => "hapax stats --over 1h".to_owned(),
+        Rule::HandlerP95 => "hapax stats --range 1h".to_owned(),
         Rule::OldestPending | Rule::BreakerOpen => "hapax destinations".to_owned(),
         Rule::DeadLetters => format!("hapax dead list --destination {subject}"),
         Rule::Conflicts => format!("hapax events list --query 'source:{subject} has:conflict'"),

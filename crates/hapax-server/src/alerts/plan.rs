@@ -55,7 +55,7 @@ impl Plan {
     }
 
     /// How long from one judgement to the next.
-    pub(super) fn judge_every(&self) -> Duration {
+    pub(super) fn evaluate_every(&self) -> Duration {
         JUDGE_EVERY.min(self.resolve_after / JUDGEMENTS_BEFORE_RESOLVED)
     }
 }

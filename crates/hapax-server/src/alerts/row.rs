@@ -37,7 +37,8 @@ pub(super) struct Row {
     /// Goes up whenever someone found it true: it is over when this stands still. No two clocks are compared.
     pub(super) beat: u64,
     /// Who is told, or was.
-    pub(super) told: Vec<String>,
+    #[serde(rename = "told")]
+    pub(super) receivers: Vec<String>,
     /// Messages that are not delivered yet; for each receiver in the order in which it gets them.
     pub(super) owed: Vec<Owed>,
 }

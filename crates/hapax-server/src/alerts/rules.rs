@@ -24,7 +24,7 @@ use crate::outbox::Health;
 
 /// What a rule found.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Judgement {
+pub(super) struct Evaluation {
     /// For whom it is true, with the figure.
     pub(super) firing: BTreeMap<String, f64>,
     /// What holds for all others.
@@ -42,25 +42,25 @@ pub(super) enum Rest {
 }
 
 /// Judges the facts by one rule.
-pub(super) fn judge(rule: Rule, facts: &Facts, limit: f64) -> Judgement {
-    let judge = match rule {
-        Rule::DedupeRate => dedupe_rate::judge,
-        Rule::HandlerP95 => handler_p95::judge,
-        Rule::OldestPending => oldest_pending::judge,
-        Rule::DeadLetters => dead_letters::judge,
-        Rule::BreakerOpen => breaker_open::judge,
-        Rule::Conflicts => conflicts::judge,
-        Rule::SignatureFailures => signature_failures::judge,
-        Rule::DuplicateGap => duplicate_gap::judge,
-        Rule::StoreWriteP95 => store_write_p95::judge,
-        Rule::OutboxDown => outbox_down::judge,
-        Rule::OutboxRefused => outbox_refused::judge,
-        Rule::OutboxWaiting => outbox_waiting::judge,
+pub(super) fn evaluate(rule: Rule, facts: &Facts, limit: f64) -> Evaluation {
+    let evaluate = match rule {
+        Rule::DedupeRate => dedupe_rate::evaluate,
+        Rule::HandlerP95 => handler_p95::evaluate,
+        Rule::OldestPending => oldest_pending::evaluate,
+        Rule::DeadLetters => dead_letters::evaluate,
+        Rule::BreakerOpen => breaker_open::evaluate,
+        Rule::Conflicts => conflicts::evaluate,
+        Rule::SignatureFailures => signature_failures::evaluate,
+        Rule::DuplicateGap => duplicate_gap::evaluate,
+        Rule::StoreWriteP95 => store_write_p95::evaluate,
+        Rule::OutboxDown => outbox_down::evaluate,
+        Rule::OutboxRefused => outbox_refused::evaluate,
+        Rule::OutboxWaiting => outbox_waiting::evaluate,
     };
-    judge(facts, limit)
+    evaluate(facts, limit)
 }
 
-impl Judgement {
+impl Evaluation {
     /// True for those whose figure is above the limit.
     fn above(limit: f64, figures: impl IntoIterator<Item = (String, f64)>, rest: Rest) -> Self {
         let mut firing = BTreeMap::new();

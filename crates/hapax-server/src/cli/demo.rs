@@ -26,7 +26,7 @@ pub struct Args {
 
     /// Send each between once and this often, all mixed; and once more at the end
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub copies: u32,
+    pub times: u32,
 
     /// How often to kill the service
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=100))]
@@ -51,7 +51,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let workspace = Workspace::create(&std::env::temp_dir(), afterwards)?;
     let plan = demo::Plan {
         events: args.events as usize,
-        copies_max: args.copies as usize,
+        copies_max: args.times as usize,
         kills: args.kills as usize,
         store: args.store.as_ref().map(StoreUrl::absolute).transpose()?,
     };

@@ -1,6 +1,6 @@
 //! `hapax events`: look at what was received.
 
-mod copy;
+mod export;
 pub(super) mod list;
 mod show;
 mod tail;
@@ -19,7 +19,7 @@ use crate::output;
 #[command(after_help = "\
 Examples:
   hapax events list --source stripe --status dead --since 2d
-  hapax events list -q 'type:invoice.* copies:>1 body:/data/object/id=ord_1'
+  hapax events list -q 'type:invoice.* duplicates:>1 body:/data/object/id=ord_1'
   hapax events show 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10
   hapax events tail --json | jq .event_id
   hapax events payload 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10 > body.json")]
@@ -41,28 +41,28 @@ pub enum Command {
     /// Write the body of one event to stdout, byte for byte
     Payload(IdArgs),
     /// Export one event as a freshly signed request or as a regression test
-    Copy(CopyArgs),
+    Export(ExportArgs),
 }
 
-/// The flags of `events copy`.
+/// The flags of `events export`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  hapax events copy 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10 --as curl | sh
-  hapax events copy 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10 --as rust > tests/delivered_twice.rs")]
-pub struct CopyArgs {
+  hapax events export 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10 --as curl | sh
+  hapax events export 0199f3c1-8e4a-7cc3-98a1-0d5b1c3f7a10 --as rust > tests/delivered_twice.rs")]
+pub struct ExportArgs {
     /// The id that Hapax gave the event
     #[arg(value_name = "ID")]
     pub id: EventId,
 
     /// What to make of it
     #[arg(long = "as", value_enum, value_name = "KIND")]
-    pub kind: CopyKind,
+    pub kind: ExportFormat,
 }
 
 /// What to make of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum CopyKind {
+pub enum ExportFormat {
     /// A shell script that sends it to Hapax again as its sender would, alone and signed now
     Curl,
     /// A test in Rust that delivers it twice, as Hapax delivers it
@@ -80,7 +80,7 @@ Examples:
   hapax events list --status dead
   hapax events list --source stripe --type 'invoice.*' --since 2h --limit 500
   hapax events list --query 'to:billing error:timeout' --json
-  hapax events list --view 'dead today'")]
+  hapax events list --saved-search 'dead today'")]
 pub struct ListArgs {
     /// Which events.
     #[command(flatten)]
@@ -107,9 +107,9 @@ pub struct TailArgs {
     #[arg(short, long, value_name = "QUERY")]
     pub query: Option<String>,
 
-    /// Only what this saved view finds
+    /// Only what this saved search finds
     #[arg(long, value_name = "NAME")]
-    pub view: Option<String>,
+    pub saved_search: Option<String>,
 
     /// Only of this source
     #[arg(long, value_name = "SOURCE")]
@@ -152,6 +152,6 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
                 .map_err(Error::into_cli)?;
             Ok(output::raw(&body)?)
         }
-        Command::Copy(args) => copy::run(&client, &args, globals).await,
+        Command::Export(args) => export::run(&client, &args, globals).await,
     }
 }

@@ -1,4 +1,4 @@
-//! The filters that `events` and `replay` share: flags, a text in the query language, a saved view.
+//! The filters that `events` and `replay` share: flags, a text in the query language, a saved search.
 //!
 //! All of them become one text, so that the service reads what the dashboard's search box would hold.
 
@@ -8,19 +8,19 @@ use hapax_core::{Clock as _, EventStatus, SystemClock};
 use super::when::When;
 use crate::client::{Client, Error};
 use crate::exit::CliError;
-use crate::http::admin::views::SavedViewsView;
+use crate::http::admin::views::SavedSearchesView;
 use crate::query;
 
 /// Which events.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct EventFilter {
-    /// Only what this query finds, such as `status:dead copies:>1 body:/data/id=7` (docs/reference/query.md)
+    /// Only what this query finds, such as `status:dead duplicates:>1 body:/data/id=7` (docs/reference/query.md)
     #[arg(short, long, value_name = "QUERY")]
     pub query: Option<String>,
 
-    /// Only what this saved view finds
+    /// Only what this saved search finds
     #[arg(long, value_name = "NAME")]
-    pub view: Option<String>,
+    pub saved_search: Option<String>,
 
     /// Only of this source
     #[arg(long, value_name = "SOURCE")]
@@ -51,7 +51,7 @@ impl EventFilter {
     /// All of it as one text in the query language.
     ///
     /// # Errors
-    /// When there is no such view, or the service does not answer.
+    /// When there is no such saved search, or the service does not answer.
     pub async fn text(&self, client: &Client) -> Result<String, CliError> {
         let now = SystemClock::default().now();
         let flags = EventQuery {
@@ -63,19 +63,25 @@ impl EventFilter {
             until: self.until.map(|when| when.resolve(now)),
             ..EventQuery::default()
         };
-        whole(client, &flags, self.view.as_deref(), self.query.as_deref()).await
+        whole(
+            client,
+            &flags,
+            self.saved_search.as_deref(),
+            self.query.as_deref(),
+        )
+        .await
     }
 }
 
-/// Flags, a view and a query as one text.
+/// Flags, a saved search and a query as one text.
 pub(super) async fn whole(
     client: &Client,
     flags: &EventQuery,
-    view: Option<&str>,
+    saved_search: Option<&str>,
     query: Option<&str>,
 ) -> Result<String, CliError> {
     let mut parts = vec![query::print(flags)];
-    if let Some(name) = view {
+    if let Some(name) = saved_search {
         parts.push(query_of(client, name).await?);
     }
     parts.extend(query.map(str::to_owned));
@@ -84,11 +90,11 @@ pub(super) async fn whole(
 }
 
 async fn query_of(client: &Client, name: &str) -> Result<String, CliError> {
-    let saved: SavedViewsView = client.get("views").await.map_err(Error::into_cli)?;
-    let found = saved.views.into_iter().find(|view| view.name == name);
-    found.map(|view| view.query).ok_or_else(|| {
+    let saved: SavedSearchesView = client.get("searches").await.map_err(Error::into_cli)?;
+    let found = saved.searches.into_iter().find(|search| search.name == name);
+    found.map(|search| search.query).ok_or_else(|| {
         CliError::not_found(format!(
-            "there is no view `{name}`; `hapax views list` shows those that there are"
+            "there is no saved search `{name}`; run `hapax searches list` to see them all"
         ))
     })
 }

@@ -72,7 +72,7 @@ mod tests {
         let entry: LedgerView = serde_json::from_value(serde_json::json!({
             "source": "stripe", "scope": "stripe", "event_id": "evt_1", "id": "01940000-0000-7000-8000-000000000001",
             "generation": 0, "first_seen": "2026-01-01T00:00:00Z", "expires_at": "2026-01-31T00:00:00Z",
-            "window_left_seconds": 2_591_996, "body_sha256": "ab", "copies": 2, "last_at": "2026-01-01T00:00:02Z",
+            "window_left_seconds": 2_591_996, "body_sha256": "ab", "duplicates": 2, "last_at": "2026-01-01T00:00:02Z",
         }))
         .unwrap();
         let moments = Moments::Relative(Timestamp::from_seconds(1_767_225_604));

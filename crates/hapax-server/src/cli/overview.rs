@@ -1,6 +1,6 @@
 //! `hapax overview`: the whole at a glance.
 
-use hapax_core::store::Span;
+use hapax_core::store::TimeRange;
 
 use super::Globals;
 use super::stats::traffic;
@@ -15,17 +15,17 @@ use crate::output;
 #[command(after_help = "\
 Examples:
   hapax overview
-  hapax overview --over 7d --json | jq .attention")]
+  hapax overview --range 7d --json | jq .attention")]
 pub struct Args {
     /// How far to look back: 1h, 24h or 7d
-    #[arg(long, value_name = "SPAN", default_value = "24h")]
-    pub over: Span,
+    #[arg(long, value_name = "RANGE", default_value = "24h")]
+    pub range: TimeRange,
 }
 
 /// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
-    let path = format!("overview?over={}", args.over.as_str());
+    let path = format!("overview?range={}", args.range.as_str());
     let view: OverviewView = client.get(&path).await.map_err(Error::into_cli)?;
     if globals.json {
         return Ok(output::json(&view)?);

@@ -15,7 +15,7 @@ use crate::exit::CliError;
 /// The flags of which one is enough, instead of an id.
 const FILTERS: [&str; 8] = [
     "query",
-    "view",
+    "saved_search",
     "source",
     "status",
     "event_type",

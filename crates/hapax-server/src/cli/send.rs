@@ -19,7 +19,7 @@ use crate::exit::{CliError, Exit};
 use crate::output;
 
 use delivery::Delivery;
-use post::{Answer, Post};
+use post::{Post, SendResult};
 use sender::Sender;
 
 /// Sign a delivery as a provider would, and send it.
@@ -118,14 +118,14 @@ impl Summary {
         }
     }
 
-    fn add(&mut self, answer: &Answer) {
+    fn add(&mut self, answer: &SendResult) {
         self.sent += 1;
         self.succeeded += u64::from(answer.is_success());
         *self.results.entry(answer.result()).or_default() += 1;
     }
 }
 
-fn show(answer: &Answer, globals: &Globals) -> std::io::Result<()> {
+fn show(answer: &SendResult, globals: &Globals) -> std::io::Result<()> {
     if globals.json {
         return output::json_line(answer);
     }
@@ -133,15 +133,15 @@ fn show(answer: &Answer, globals: &Globals) -> std::io::Result<()> {
 }
 
 /// Copies in progress, at most this many at once.
-struct Copies {
+struct Sends {
     delivery: Arc<Delivery>,
     post: Post,
     remaining: u32,
-    under_way: JoinSet<Answer>,
+    under_way: JoinSet<SendResult>,
 }
 
-fn start(delivery: Delivery, post: Post, times: u32, concurrency: u32) -> Copies {
-    let mut copies = Copies {
+fn start(delivery: Delivery, post: Post, times: u32, concurrency: u32) -> Sends {
+    let mut copies = Sends {
         delivery: Arc::new(delivery),
         post,
         remaining: times,
@@ -153,7 +153,7 @@ fn start(delivery: Delivery, post: Post, times: u32, concurrency: u32) -> Copies
     copies
 }
 
-impl Copies {
+impl Sends {
     fn send_one(&mut self) {
         if self.remaining == 0 {
             return;
@@ -164,7 +164,7 @@ impl Copies {
             .spawn(async move { post.send(&delivery.sign()).await });
     }
 
-    async fn next(&mut self) -> anyhow::Result<Option<Answer>> {
+    async fn next(&mut self) -> anyhow::Result<Option<SendResult>> {
         let Some(answer) = self.under_way.join_next().await else {
             return Ok(None);
         };

@@ -6,7 +6,7 @@ pub(super) mod traffic;
 
 use std::time::Duration;
 
-use hapax_core::store::Span;
+use hapax_core::store::TimeRange;
 
 use super::Globals;
 use super::destinations::state;
@@ -24,7 +24,7 @@ use crate::output;
 #[command(after_help = "\
 Examples:
   hapax stats
-  hapax stats --over 24h
+  hapax stats --range 24h
   hapax stats duplicates
   hapax stats --json")]
 #[command(args_conflicts_with_subcommands = true)]
@@ -34,8 +34,8 @@ pub struct Args {
     pub command: Option<Command>,
 
     /// Show what came and went in the last hour, day or week as well: 1h, 24h or 7d
-    #[arg(long, value_name = "SPAN")]
-    pub over: Option<Span>,
+    #[arg(long, value_name = "RANGE")]
+    pub range: Option<TimeRange>,
 }
 
 /// What to show instead of counts.
@@ -54,14 +54,14 @@ pub enum Command {
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     match args.command {
         Some(Command::Duplicates(args)) => duplicates::run(args, globals).await,
-        None => counts(args.over, globals).await,
+        None => counts(args.range, globals).await,
     }
 }
 
-async fn counts(over: Option<Span>, globals: &Globals) -> Result<(), CliError> {
+async fn counts(over: Option<TimeRange>, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
     let path = Parameters::default()
-        .with("over", over.map(Span::as_str))
+        .with("range", over.map(TimeRange::as_str))
         .on("stats");
     let stats: StatsView = client.get(&path).await.map_err(Error::into_cli)?;
     if globals.json {

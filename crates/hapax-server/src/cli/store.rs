@@ -1,6 +1,6 @@
 //! `hapax store`: what is done to a store as a whole.
 
-pub mod copy;
+pub mod migrate;
 
 use super::Globals;
 use crate::exit::CliError;
@@ -11,8 +11,8 @@ use crate::exit::CliError;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  hapax store copy --to postgres://hapax@db.internal/hapax
-  hapax store copy --from sqlite:old.db --to sqlite:new.db")]
+  hapax store migrate --to postgres://hapax@db.internal/hapax
+  hapax store migrate --from sqlite:old.db --to sqlite:new.db")]
 pub struct Args {
     #[command(subcommand)]
     command: Command,
@@ -21,12 +21,12 @@ pub struct Args {
 /// What each does stands above its `Args`: a line here would replace the long help there.
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    Copy(copy::Args),
+    Migrate(migrate::Args),
 }
 
 /// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     match args.command {
-        Command::Copy(args) => copy::run(args, globals).await,
+        Command::Migrate(args) => migrate::run(args, globals).await,
     }
 }

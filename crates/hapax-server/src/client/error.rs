@@ -146,9 +146,9 @@ mod tests {
         assert_eq!(gone.into_cli().exit, Exit::NotFound);
         let refused = answer(
             StatusCode::CONFLICT,
-            r#"{"code":"work_unfinished","detail":"not yet"}"#,
+            r#"{"code":"deliveries_unfinished","detail":"not yet"}"#,
         );
-        assert_eq!(refused.to_string(), "not yet (work_unfinished)");
+        assert_eq!(refused.to_string(), "not yet (deliveries_unfinished)");
         assert_eq!(refused.into_cli().exit, Exit::Failed);
     }
 

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use hapax_core::{Backoff, DestinationId, OnDead, Secret};
-use hapax_verify::identity::Place;
+use hapax_verify::identity::ValuePath;
 use hapax_verify::sign::Signer;
 use hapax_verify::{Field, catalogue};
 
@@ -310,7 +310,12 @@ fn order_by(text: &str) -> Result<Field, String> {
         .parse()
         .map_err(|error: hapax_verify::SetupError| error.to_string())?;
     // A hash of the body is different for every event: every lane would hold one.
-    let orders = |place: &Place| matches!(place, Place::Header(_) | Place::Body(_) | Place::Form(_));
+    let orders = |place: &ValuePath| {
+        matches!(
+            place,
+            ValuePath::Header(_) | ValuePath::Body(_) | ValuePath::Form(_)
+        )
+    };
     if !field.places().iter().all(orders) {
         return Err("it orders nothing; write \"body:/json/pointer\" or \"header:NAME\"".to_owned());
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::problem::{ConfigError, Place, Problem};
+use super::problem::{ConfigError, ConfigLocation, Problem};
 use super::secret::{KeptSecrets, SecretError};
 
 const FILE: &str = ".env";
@@ -30,12 +30,12 @@ pub(super) fn read_beside(config: &Path, kept: &KeptSecrets) -> Result<Option<Do
         Err(SecretError::FileUnreadable { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
             return Ok(None);
         }
-        Err(error) => return Err(invalid(Place::Nowhere, error.to_string())),
+        Err(error) => return Err(invalid(ConfigLocation::Nowhere, error.to_string())),
     };
-    let text =
-        String::from_utf8(bytes).map_err(|_| invalid(Place::Nowhere, "the file is not UTF-8".to_owned()))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| invalid(ConfigLocation::Nowhere, "the file is not UTF-8".to_owned()))?;
     let variables =
-        parse(&text).map_err(|(line, message)| invalid(Place::File { line, column: 1 }, message))?;
+        parse(&text).map_err(|(line, message)| invalid(ConfigLocation::File { line, column: 1 }, message))?;
     Ok(Some(Dotenv { path, variables }))
 }
 

@@ -6,9 +6,10 @@ use super::Flag;
 use super::environment::NoVariable;
 use super::keys::{SERVER, STORE, Table};
 use super::nearest::suggestion;
-use super::problem::Place;
+use super::problem::ConfigLocation;
 use super::report::Report;
 use super::section::Override;
+use crate::renamed::{Kind, RENAMED};
 
 /// The sections that the environment may set. Sources and destinations are tables with names of their own.
 static SECTIONS: [(&str, &Table); 2] = [("HAPAX_SERVER__", &SERVER), ("HAPAX_STORE__", &STORE)];
@@ -31,7 +32,7 @@ pub(super) fn of_section(
         if !known.is_some_and(|table| table.has(&key)) {
             continue;
         }
-        let place = Place::Variable(variable.to_owned());
+        let place = ConfigLocation::Variable(variable.to_owned());
         match environment.get(variable) {
             Ok(text) => {
                 let text = text.to_owned();
@@ -49,7 +50,7 @@ pub(super) fn of_section(
             .and_then(|rest| rest.strip_prefix('.'))
         {
             let text = flag.value.clone();
-            let place = Place::Flag(flag.flag);
+            let place = ConfigLocation::Flag(flag.flag);
             overrides.insert(key.to_owned(), Override { text, place });
         }
     }
@@ -63,15 +64,23 @@ pub(super) fn refuse_strangers(report: &mut Report<'_>) {
         for (variable, rest) in environment.beginning_with(prefix) {
             let key = rest.to_ascii_lowercase();
             if !table.has(&key) {
-                let place = Place::Variable(variable.to_owned());
+                let place = ConfigLocation::Variable(variable.to_owned());
                 let meant = suggestion(&key, table.names());
                 report.problem_at(place, format!("{} has no key `{key}`{meant}", table.header));
             }
         }
     }
+    for (kind, old, new) in RENAMED {
+        if *kind == Kind::Variable && environment.text(old).is_some() {
+            report.warn(
+                old,
+                format!("nothing reads this variable any longer; it is now `{new}`"),
+            );
+        }
+    }
     for prefix in ["HAPAX_SOURCES__", "HAPAX_DESTINATIONS__"] {
         for (variable, _) in environment.beginning_with(prefix) {
-            let place = Place::Variable(variable.to_owned());
+            let place = ConfigLocation::Variable(variable.to_owned());
             let message = "only [server] and [store] can be set by variables; name secrets with \"env:NAME\" in the file";
             report.problem_at(place, message);
         }

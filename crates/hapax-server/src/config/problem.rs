@@ -10,7 +10,7 @@ use serde::Serialize;
 /// Where a value was written.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum ConfigLocation {
     /// In the file.
     File {
         /// Counted from 1.
@@ -26,7 +26,7 @@ pub enum Place {
     Nowhere,
 }
 
-impl Place {
+impl ConfigLocation {
     /// The place of a byte in the file's text.
     pub(super) fn of_byte(text: &str, byte: usize) -> Self {
         let before = text.get(..byte).unwrap_or(text);
@@ -42,7 +42,7 @@ impl Place {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Problem {
     /// Where.
-    pub place: Place,
+    pub place: ConfigLocation,
     /// What, why and what to do.
     pub message: String,
 }
@@ -76,10 +76,10 @@ pub enum ConfigError {
 pub(super) fn line(path: &std::path::Path, problem: &Problem) -> String {
     let message = &problem.message;
     match &problem.place {
-        Place::File { line, column } => format!("{}:{line}:{column}: {message}", path.display()),
-        Place::Variable(name) => format!("environment variable {name}: {message}"),
-        Place::Flag(flag) => format!("flag {flag}: {message}"),
-        Place::Nowhere => format!("{}: {message}", path.display()),
+        ConfigLocation::File { line, column } => format!("{}:{line}:{column}: {message}", path.display()),
+        ConfigLocation::Variable(name) => format!("environment variable {name}: {message}"),
+        ConfigLocation::Flag(flag) => format!("flag {flag}: {message}"),
+        ConfigLocation::Nowhere => format!("{}: {message}", path.display()),
     }
 }
 
@@ -98,7 +98,7 @@ fn listing(path: &std::path::Path, problems: &[Problem]) -> String {
 }
 
 /// For `config show`: `line 3`, `HAPAX_SERVER__LISTEN`, `--listen` or `default`.
-impl fmt::Display for Place {
+impl fmt::Display for ConfigLocation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { line, .. } => write!(formatter, "line {line}"),
@@ -116,8 +116,8 @@ mod tests {
     #[test]
     fn lines_and_columns_are_counted_in_characters_from_one() {
         let text = "ä = 1\nbö = 2\n";
-        let place = |byte| match Place::of_byte(text, byte) {
-            Place::File { line, column } => (line, column),
+        let place = |byte| match ConfigLocation::of_byte(text, byte) {
+            ConfigLocation::File { line, column } => (line, column),
             other => panic!("{other:?}"),
         };
         assert_eq!(place(0), (1, 1));

@@ -7,20 +7,20 @@ use std::ops::Range;
 use hapax_core::Secret;
 
 use super::environment::Environment;
-use super::problem::{Place, Problem};
+use super::problem::{ConfigLocation, Problem};
 use super::secret::{SecretOrigin, resolve_secret};
 
 /// Where every value came from, by its path (`sources.stripe.secrets.0`).
 #[derive(Clone, Debug, Default)]
 pub struct Origins {
-    places: BTreeMap<String, Place>,
+    places: BTreeMap<String, ConfigLocation>,
     secrets: BTreeMap<String, SecretOrigin>,
 }
 
 impl Origins {
-    /// Where the value at `path` was written; [`Place::Nowhere`] for a default.
-    pub fn place(&self, path: &str) -> Place {
-        self.places.get(path).cloned().unwrap_or(Place::Nowhere)
+    /// Where the value at `path` was written; [`ConfigLocation::Nowhere`] for a default.
+    pub fn place(&self, path: &str) -> ConfigLocation {
+        self.places.get(path).cloned().unwrap_or(ConfigLocation::Nowhere)
     }
 
     /// Every variable of the environment that holds a secret.
@@ -72,16 +72,16 @@ impl<'a> Report<'a> {
         self.environment
     }
 
-    pub(super) fn place_of(&self, span: &Range<usize>) -> Place {
-        Place::of_byte(self.text, span.start)
+    pub(super) fn place_of(&self, span: &Range<usize>) -> ConfigLocation {
+        ConfigLocation::of_byte(self.text, span.start)
     }
 
     /// Remembers where the value at `path` stands.
-    pub(super) fn locate(&mut self, path: &str, place: Place) {
+    pub(super) fn locate(&mut self, path: &str, place: ConfigLocation) {
         self.origins.places.insert(path.to_owned(), place);
     }
 
-    pub(super) fn problem_at(&mut self, place: Place, message: impl Into<String>) {
+    pub(super) fn problem_at(&mut self, place: ConfigLocation, message: impl Into<String>) {
         self.problems.push(Problem {
             place,
             message: message.into(),
@@ -128,7 +128,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    fn nearest_place(&self, path: &str) -> Place {
+    fn nearest_place(&self, path: &str) -> ConfigLocation {
         let mut path = path;
         loop {
             if let Some(place) = self.origins.places.get(path) {
@@ -136,7 +136,7 @@ impl<'a> Report<'a> {
             }
             match path.rsplit_once('.') {
                 Some((parent, _)) => path = parent,
-                None => return Place::Nowhere,
+                None => return ConfigLocation::Nowhere,
             }
         }
     }

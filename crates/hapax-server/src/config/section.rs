@@ -15,14 +15,15 @@ use toml::de::{DeTable, DeValue};
 use super::duration::{format_duration, parse_duration};
 use super::keys::{GONE, Table};
 use super::nearest::suggestion;
-use super::problem::Place;
+use super::problem::ConfigLocation;
 use super::report::Report;
+use crate::renamed::{Kind, hint};
 
 /// A value from the environment or a flag, which wins over the file's.
 #[derive(Clone, Debug)]
 pub(super) struct Override {
     pub(super) text: String,
-    pub(super) place: Place,
+    pub(super) place: ConfigLocation,
 }
 
 pub(super) struct Section<'doc, 'report, 'text> {
@@ -136,8 +137,9 @@ impl<'doc, 'report, 'text> Section<'doc, 'report, 'text> {
                 .copied()
                 .ok_or_else(|| {
                     let meant = suggestion(text, choices.iter().copied());
+                    let renamed = hint(Kind::Setting, &format!("{name} = \"{text}\""));
                     let known: Vec<String> = choices.iter().map(|choice| format!("\"{choice}\"")).collect();
-                    format!("\"{text}\" is not one of {}{meant}", known.join(", "))
+                    format!("\"{text}\" is not one of {}{meant}{renamed}", known.join(", "))
                 })
         };
         self.parsed(name, parse)

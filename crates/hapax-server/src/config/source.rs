@@ -321,11 +321,11 @@ fn read_ack(section: &mut Section<'_, '_, '_>, provider: Option<&catalogue::Prov
 
 /// Nothing where the preset decides.
 fn read_on_conflict(section: &mut Section<'_, '_, '_>) -> Option<OnConflict> {
-    let word = section.choice("on_conflict", &["quarantine", "accept"])?;
+    let word = section.choice("on_conflict", &["keep", "accept"])?;
     Some(if word == "accept" {
         OnConflict::Accept
     } else {
-        OnConflict::Quarantine
+        OnConflict::Keep
     })
 }
 

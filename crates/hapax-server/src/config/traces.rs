@@ -12,7 +12,7 @@ use http::{HeaderName, HeaderValue, Uri};
 
 use super::environment::NoVariable;
 use super::http_url::http_url;
-use super::problem::Place;
+use super::problem::ConfigLocation;
 use super::report::Report;
 use super::section::Section;
 
@@ -84,7 +84,7 @@ fn endpoint(section: &mut Section<'_, '_, '_>) -> Option<Uri> {
         Some(text) => (whole, text),
         None => (base, with_path(&variable(section.report, base)?)),
     };
-    let place = Place::Variable(name.to_owned());
+    let place = ConfigLocation::Variable(name.to_owned());
     match url(&text) {
         Ok(endpoint) => {
             section.report.locate("traces.endpoint", place);
@@ -155,7 +155,7 @@ fn sample(section: &mut Section<'_, '_, '_>) -> f64 {
     match text.parse::<f64>() {
         Ok(share) if (0.0..=1.0).contains(&share) => share,
         Ok(_) | Err(_) => {
-            let place = Place::Variable(name.to_owned());
+            let place = ConfigLocation::Variable(name.to_owned());
             section.report.problem_at(
                 place,
                 "expected a number from 0 to 1, such as 0.1 for a tenth of all traces",
@@ -171,7 +171,10 @@ fn variable(report: &mut Report<'_>, name: &str) -> Option<String> {
         Ok(text) => (!text.is_empty()).then(|| text.to_owned()),
         Err(NoVariable::NotSet) => None,
         Err(NoVariable::NotUtf8) => {
-            report.problem_at(Place::Variable(name.to_owned()), "the value is not UTF-8");
+            report.problem_at(
+                ConfigLocation::Variable(name.to_owned()),
+                "the value is not UTF-8",
+            );
             None
         }
     }

@@ -1,7 +1,7 @@
 //! What an HTTP answer means: done, again, or never again.
 
 use hapax_core::{Clock, ErrorClass};
-use hapax_engine::{Answer, Reply};
+use hapax_engine::{AttemptResult, Reply};
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode};
 
@@ -11,7 +11,12 @@ use super::retry_after;
 const RETRY_HEADER: &str = "hapax-retry";
 
 /// Judges an answer by its head; the excerpt is for people.
-pub(super) fn judge(status: StatusCode, headers: &HeaderMap, excerpt: String, clock: &dyn Clock) -> Answer {
+pub(super) fn judge(
+    status: StatusCode,
+    headers: &HeaderMap,
+    excerpt: String,
+    clock: &dyn Clock,
+) -> AttemptResult {
     let reply = if status.is_success() {
         Reply::Done
     } else if refuses(status, headers) {
@@ -34,7 +39,7 @@ pub(super) fn judge(status: StatusCode, headers: &HeaderMap, excerpt: String, cl
             retry_after: wish(status, headers, clock),
         }
     };
-    Answer {
+    AttemptResult {
         reply,
         status: Some(i32::from(status.as_u16())),
         excerpt,

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use hapax_core::{ErrorClass, Leased};
-use hapax_engine::{Answer, Reply};
+use hapax_engine::{AttemptResult, Reply};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
@@ -38,10 +38,10 @@ pub struct CommandTarget {
 }
 
 impl CommandTarget {
-    pub(super) async fn deliver(&self, delivery: &Leased) -> Answer {
+    pub(super) async fn deliver(&self, delivery: &Leased) -> AttemptResult {
         let mut command = match program(&self.argv, &self.env) {
             Ok(command) => command,
-            Err(message) => return Answer::failed(ErrorClass::Exit, message),
+            Err(message) => return AttemptResult::failed(ErrorClass::Exit, message),
         };
         let event = &delivery.event;
         command
@@ -88,12 +88,12 @@ pub(crate) fn program(argv: &[String], env: &CommandEnv) -> Result<Command, Stri
 }
 
 /// Runs a program with this on its stdin until it ends; after `limit` it is killed, with everything it started.
-pub(crate) async fn call(mut command: Command, payload: &[u8], limit: Duration) -> Answer {
+pub(crate) async fn call(mut command: Command, payload: &[u8], limit: Duration) -> AttemptResult {
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => {
             let program = command.as_std().get_program().to_string_lossy();
-            return Answer::failed(
+            return AttemptResult::failed(
                 ErrorClass::Exit,
                 format!("`{program}` could not be started: {error}; check `command`"),
             );
@@ -108,17 +108,17 @@ pub(crate) async fn call(mut command: Command, payload: &[u8], limit: Duration) 
             group.ended();
             judge(status, excerpt)
         }
-        Ok(Err(error)) => Answer {
+        Ok(Err(error)) => AttemptResult {
             excerpt,
-            ..Answer::failed(
+            ..AttemptResult::failed(
                 ErrorClass::Exit,
                 format!("the command could not be waited for: {error}"),
             )
         },
         // Dropping `group` kills the process and what it started.
-        Err(_) => Answer {
+        Err(_) => AttemptResult {
             excerpt,
-            ..Answer::failed(
+            ..AttemptResult::failed(
                 ErrorClass::Timeout,
                 format!(
                     "the command was killed: it had not ended after {} ms",
@@ -179,7 +179,7 @@ async fn listen(stream: Option<impl AsyncRead + Unpin>, output: &Mutex<Tail>) {
     }
 }
 
-fn judge(status: ExitStatus, excerpt: String) -> Answer {
+fn judge(status: ExitStatus, excerpt: String) -> AttemptResult {
     let reply = if status.success() {
         Reply::Done
     } else {
@@ -194,7 +194,7 @@ fn judge(status: ExitStatus, excerpt: String) -> Answer {
             retry_after: None,
         }
     };
-    Answer {
+    AttemptResult {
         reply,
         status: status.code(),
         excerpt,

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hapax_core::{Clock, ErrorClass, Leased, SourceName};
-use hapax_engine::{Answer, Reply};
+use hapax_engine::{AttemptResult, Reply};
 use hapax_verify::sign::Signer;
 use http::{Method, Request, Uri};
 use http_body_util::Full;
@@ -76,15 +76,15 @@ pub struct HttpTarget {
 }
 
 impl HttpTarget {
-    pub(super) async fn deliver(&self, delivery: &Leased) -> Answer {
+    pub(super) async fn deliver(&self, delivery: &Leased) -> AttemptResult {
         // The relay lets no row pass without one.
         let Some(url) = self.url.of(delivery) else {
-            return Answer::failed(ErrorClass::Protocol, "the event names no URL to call");
+            return AttemptResult::failed(ErrorClass::Protocol, "the event names no URL to call");
         };
         let deadline = Instant::now() + self.timeout;
         let request = self.request(delivery, url);
         match timeout_at(deadline, self.client.request(request)).await {
-            Err(_) => Answer::failed(
+            Err(_) => AttemptResult::failed(
                 ErrorClass::Timeout,
                 format!("no answer within {} ms", self.timeout.as_millis()),
             ),
@@ -97,7 +97,7 @@ impl HttpTarget {
         }
     }
 
-    fn failure(&self, error: &hyper_util::client::legacy::Error) -> Answer {
+    fn failure(&self, error: &hyper_util::client::legacy::Error) -> AttemptResult {
         let class = if find::<Blocked>(error).is_some() {
             ErrorClass::Blocked
         } else if find::<std::io::Error>(error).is_some_and(|io| io.kind() == std::io::ErrorKind::TimedOut) {
@@ -107,10 +107,10 @@ impl HttpTarget {
         } else {
             ErrorClass::Protocol
         };
-        let failed = Answer::failed(class, words(error));
+        let failed = AttemptResult::failed(class, words(error));
         match (&self.url, class) {
             // Someone has to change the row or the configuration; asking again changes nothing.
-            (Address::OfEvent, ErrorClass::Blocked) => Answer {
+            (Address::OfEvent, ErrorClass::Blocked) => AttemptResult {
                 reply: Reply::Refused {
                     class,
                     message: words(error),

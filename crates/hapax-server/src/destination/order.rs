@@ -3,7 +3,7 @@
 use hapax_core::{BodyHash, Headers};
 use hapax_engine::OrderBy;
 use hapax_verify::Field;
-use hapax_verify::identity::{Place, Pointer};
+use hapax_verify::identity::{Pointer, ValuePath};
 
 use super::pointer;
 
@@ -26,22 +26,22 @@ impl FieldOrder {
 impl OrderBy for FieldOrder {
     fn key(&self, headers: &Headers, body: &[u8]) -> Option<String> {
         let found = self.field.places().iter().find_map(|place| match place {
-            Place::Header(name) => headers
+            ValuePath::Header(name) => headers
                 .get(name)
                 .map(|value| String::from_utf8_lossy(value).into_owned()),
-            Place::Body(pointer) | Place::Flag(pointer) => scalar(body, pointer),
-            Place::BodySha256 => Some(BodyHash::of(body).to_string()),
-            Place::Form(name) => form_urlencoded::parse(body)
+            ValuePath::Body(pointer) | ValuePath::Flag(pointer) => scalar(body, pointer),
+            ValuePath::BodySha256 => Some(BodyHash::of(body).to_string()),
+            ValuePath::Form(name) => form_urlencoded::parse(body)
                 .find(|(key, _)| key == name)
                 .map(|(_, value)| value.into_owned()),
             // The configuration refuses these: they say nothing about what belongs together.
-            Place::Query(_)
-            | Place::Request(_)
-            | Place::RequestSha256
-            | Place::Index
-            | Place::Present(_)
-            | Place::Proof(_)
-            | Place::Text(_) => None,
+            ValuePath::Query(_)
+            | ValuePath::Request(_)
+            | ValuePath::RequestSha256
+            | ValuePath::Index
+            | ValuePath::Present(_)
+            | ValuePath::Proof(_)
+            | ValuePath::Text(_) => None,
         })?;
         if found.len() > KEY_BYTES_MAX {
             return Some(format!("sha256:{}", BodyHash::of(found.as_bytes())));

@@ -67,7 +67,7 @@ pub fn routing(config: &Config) -> Routing {
             same_body: source.same_body,
             indexed: source.indexed.clone(),
             on_conflict: match source.recipe.identity.on_conflict {
-                hapax_verify::OnConflict::Quarantine => OnConflict::Quarantine,
+                hapax_verify::OnConflict::Keep => OnConflict::Keep,
                 hapax_verify::OnConflict::Accept => OnConflict::Accept,
             },
         };

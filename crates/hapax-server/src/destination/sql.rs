@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use hapax::{Event, Inbox};
 use hapax_core::{DestinationId, ErrorClass, Leased};
-use hapax_engine::{Answer, Reply};
+use hapax_engine::{AttemptResult, Reply};
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 use crate::config::{Sql, SqlUrl, Statement, Value};
@@ -62,7 +62,7 @@ struct Job {
     event: Event,
     /// One for each of the plan's `params`.
     values: Vec<Value>,
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<AttemptResult>,
 }
 
 impl Job {
@@ -88,7 +88,7 @@ impl SqlTarget {
         Ok(Self { plan, desk })
     }
 
-    pub(super) async fn deliver(&self, delivery: &Leased) -> Answer {
+    pub(super) async fn deliver(&self, delivery: &Leased) -> AttemptResult {
         let (event, values) = match event(delivery).and_then(|event| Ok((event, self.plan.values(delivery)?)))
         {
             Ok(read) => read,
@@ -100,7 +100,7 @@ impl SqlTarget {
             values,
             answer,
         };
-        let gone = || Answer::failed(ErrorClass::Connect, "the destination's worker has ended");
+        let gone = || AttemptResult::failed(ErrorClass::Connect, "the destination's worker has ended");
         if self.desk.send(job).await.is_err() {
             return gone();
         }
@@ -177,8 +177,8 @@ fn event(delivery: &Leased) -> Result<Event, String> {
         .replayed())
 }
 
-fn refused(message: String) -> Answer {
-    Answer {
+fn refused(message: String) -> AttemptResult {
+    AttemptResult {
         reply: Reply::Refused {
             class: ErrorClass::Sql,
             message,

@@ -7,20 +7,20 @@
 
 pub(in crate::http) mod access;
 pub(in crate::http) mod alerts;
+pub(in crate::http) mod api_error;
 pub(in crate::http) mod audit;
 pub(in crate::http) mod complete;
 pub(in crate::http) mod conflicts;
-mod copies;
-pub(in crate::http) mod copy;
 pub(in crate::http) mod deliveries;
 pub(in crate::http) mod destinations;
 pub(in crate::http) mod diff;
 pub(in crate::http) mod duplicates;
 mod erasures;
 pub(in crate::http) mod events;
+pub(in crate::http) mod export;
+mod exports;
 pub(in crate::http) mod extract;
 pub(in crate::http) mod facts;
-pub(in crate::http) mod fault;
 pub(in crate::http) mod filter;
 pub(in crate::http) mod ledger;
 mod meter;
@@ -31,8 +31,8 @@ pub(in crate::http) mod pretty;
 pub(in crate::http) mod readiness;
 pub(in crate::http) mod registrations;
 pub(in crate::http) mod replays;
-pub(in crate::http) mod saved;
 mod schemas;
+pub(in crate::http) mod searches;
 mod settings;
 pub(in crate::http) mod show;
 pub(in crate::http) mod sight;
@@ -58,14 +58,15 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub use access::{Access, IdentityProvider, NOTE_HEADER};
-pub use meter::{Arrivals, Meter};
+pub use meter::{Meter, SourceCounts};
 pub use readiness::{CheckView, ChecksView, Phase, Readiness, ReadyView};
 pub use state::{AdminState, DestinationSettings, Settings};
 
 use super::dashboard;
+use crate::renamed::{Kind, hint};
 use crate::telemetry::Format;
+use api_error::{ApiError, Missing};
 use extract::BODY_BYTES_MAX;
-use fault::{Fault, Missing};
 use strict::strict;
 
 /// Longest that an answer takes. `forget` alone waits for the life of the seen-cache, ten seconds.
@@ -115,7 +116,7 @@ fn routes() -> Routes {
         .routes(routes!(events::show))
         .routes(routes!(events::payload))
         .routes(routes!(replays::replay_one))
-        .routes(routes!(copies::copy))
+        .routes(routes!(exports::export))
         .routes(routes!(conflicts::payload))
         .routes(routes!(conflicts::compare))
         .routes(routes!(conflicts::release))
@@ -136,8 +137,8 @@ fn routes() -> Routes {
         // A sender's id may hold anything, slashes too: it is the whole rest of the path.
         .routes(routes!(ledger::show, ledger::forget))
         .routes(routes!(complete::complete))
-        .routes(routes!(saved::list))
-        .routes(routes!(saved::put, saved::delete))
+        .routes(routes!(searches::list))
+        .routes(routes!(searches::put, searches::delete))
         .routes(routes!(outbox::list))
         .routes(routes!(outbox::retry))
         .routes(routes!(sources::list))
@@ -168,21 +169,22 @@ async fn metrics(State(state): State<AdminState>, headers: HeaderMap) -> Respons
     ([(CONTENT_TYPE, format.media_type())], text).into_response()
 }
 
-async fn unknown_path(request: Request) -> Fault {
+async fn unknown_path(request: Request) -> ApiError {
     let path = request.uri().path();
-    Fault::not_found(
+    let renamed: String = path.split('/').map(|part| hint(Kind::Path, part)).collect();
+    ApiError::not_found(
         Missing::Path,
-        format!("there is nothing at `{path}`; docs/reference/api.md lists every path"),
+        format!("there is nothing at `{path}`{renamed}; docs/reference/api.md lists every path"),
     )
 }
 
-async fn wrong_method() -> Fault {
-    Fault::method_not_allowed()
+async fn wrong_method() -> ApiError {
+    ApiError::method_not_allowed()
 }
 
 async fn in_time(request: Request, next: Next) -> Response {
     match tokio::time::timeout(ANSWER_TIMEOUT, next.run(request)).await {
         Ok(response) => response,
-        Err(_) => Fault::timeout(ANSWER_TIMEOUT).into_response(),
+        Err(_) => ApiError::timeout(ANSWER_TIMEOUT).into_response(),
     }
 }

@@ -27,14 +27,14 @@ mod oidc;
 mod outbox;
 mod overview;
 mod prose;
+mod ranges;
 mod replays;
+mod searches;
 mod sources;
-mod spans;
 pub(in crate::http) mod status;
 pub(in crate::http) mod ten_minutes;
 mod theme;
 pub(in crate::http) mod viewer;
-mod views;
 mod wrap;
 mod written;
 
@@ -60,7 +60,7 @@ fn pages() -> Router<AdminState> {
         .route("/", get(overview::page))
         .route("/events/{id}", get(event::page))
         .route("/events/{id}/payload", get(event::payload_text))
-        .route("/events/{id}/copy", get(event::copy))
+        .route("/events/{id}/export", get(event::export))
         .route("/dead", get(dead::page))
         .route("/replays", get(replays::page))
         .route("/replays/{id}", get(replays::one))
@@ -92,8 +92,8 @@ pub(in crate::http) fn forms() -> [(&'static str, MethodRouter<AdminState>); 18]
         ("/outbox/{name}/rows/{id}/retry", post(outbox::retry)),
         ("/destinations/{name}/pause", post(destinations::pause)),
         ("/destinations/{name}/resume", post(destinations::resume)),
-        ("/views", post(views::save)),
-        ("/views/delete", post(views::delete)),
+        ("/searches", post(searches::save)),
+        ("/searches/delete", post(searches::delete)),
         ("/logout", post(logout::sign_out)),
         ("/logout/oidc", post(oidc::log_out)),
         ("/theme", post(theme::choose)),

@@ -4,20 +4,20 @@
 //! written by the engine's own loop; this future only waits for the answer, so a client that hangs up tears nothing.
 
 mod answer;
-mod arrivals;
 mod body;
 mod budget;
 mod confirm;
 mod deadline;
 mod diagnosis;
 mod handshake;
-mod judge;
+mod incoming;
 pub mod keys;
 mod limits;
 mod refusal_rate;
 mod refused;
 mod source;
 mod transmission;
+mod verify;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -26,8 +26,8 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use hapax_core::{Clock, EventId, EventIds, Random, Timestamp};
-use hapax_engine::{Accepted, Arrival, Engine, Processed};
-use hapax_verify::Verdict;
+use hapax_engine::{Accepted, Engine, IncomingEvent, Processed};
+use hapax_verify::Verification;
 use http::request::Parts as Head;
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::Full;
@@ -91,11 +91,11 @@ pub struct Parts {
     pub tracer: Tracer,
 }
 
-type Answer = Response<Full<Bytes>>;
+type HttpResponse = Response<Full<Bytes>>;
 
 /// The ingest service as a listener sees it.
 pub trait IngestService:
-    Service<Request<RequestBody>, Response = Answer, Error = Infallible, Future: Send>
+    Service<Request<RequestBody>, Response = HttpResponse, Error = Infallible, Future: Send>
     + Clone
     + Send
     + Sync
@@ -104,7 +104,7 @@ pub trait IngestService:
 }
 
 impl<S> IngestService for S where
-    S: Service<Request<RequestBody>, Response = Answer, Error = Infallible, Future: Send>
+    S: Service<Request<RequestBody>, Response = HttpResponse, Error = Infallible, Future: Send>
         + Clone
         + Send
         + Sync
@@ -152,38 +152,38 @@ impl Ingest {
 }
 
 /// A request that was read and judged.
-struct Judged {
+struct VerifiedRequest {
     head: Head,
     body: Bytes,
-    verdict: Verdict,
+    verification: Verification,
     deadline: Deadline,
 }
 
-impl Judged {
+impl VerifiedRequest {
     /// Whether someone proved who they are. A handshake may come from anyone.
     const fn is_proven(&self) -> bool {
-        match self.verdict {
-            Verdict::Events(_) | Verdict::Confirmation(_) => true,
-            Verdict::Handshake(_) | Verdict::Registration(_) | Verdict::NeedsKey(_) => false,
+        match self.verification {
+            Verification::Events(_) | Verification::Confirmation(_) => true,
+            Verification::Handshake(_) | Verification::Registration(_) | Verification::NeedsKey(_) => false,
         }
     }
 }
 
 /// An answer for good.
-struct Answered {
-    answer: Answer,
+struct HandledRequest {
+    answer: HttpResponse,
     /// The first event that it is about.
     event: Option<EventId>,
 }
 
-impl From<Answer> for Answered {
-    fn from(answer: Answer) -> Self {
+impl From<HttpResponse> for HandledRequest {
+    fn from(answer: HttpResponse) -> Self {
         Self { answer, event: None }
     }
 }
 
 impl Inner {
-    async fn handle(&self, request: Request<RequestBody>) -> Answer {
+    async fn handle(&self, request: Request<RequestBody>) -> HttpResponse {
         let started = self.clock.elapsed();
         let peer = Peer::of(request.extensions());
         let source = match self.find(request.uri().path()) {
@@ -200,10 +200,15 @@ impl Inner {
         let method = request.method().clone();
         let mut journey = self.journey(&request, received_at);
         let mut share = Share::of(&self.budget, &source.name, peer);
-        let judged = self.judged(&source, request, received_at, peer, &mut share).await;
-        let held_back = self.held_back(&judged, peer, &share);
-        let outcome = match judged {
-            Ok(judged) => self.take(&source, judged, received_at, share, &mut journey).await,
+        let verified = self
+            .verified(&source, request, received_at, peer, &mut share)
+            .await;
+        let held_back = self.held_back(&verified, peer, &share);
+        let outcome = match verified {
+            Ok(verified) => {
+                self.take(&source, verified, received_at, share, &mut journey)
+                    .await
+            }
             Err(problem) => {
                 drop(share);
                 Err(problem)
@@ -211,7 +216,7 @@ impl Inner {
         };
         let took = self.clock.elapsed().saturating_sub(started);
         let (answer, code) = match outcome {
-            Ok(Answered { answer, event }) => {
+            Ok(HandledRequest { answer, event }) => {
                 source.meter.acknowledged(took, event);
                 (answer, None)
             }
@@ -234,9 +239,9 @@ impl Inner {
     }
 
     /// How long an answer waits that no one has proven to deserve.
-    fn held_back(&self, judged: &Result<Judged, Problem>, peer: Peer, share: &Share) -> Duration {
-        let is_strange = match judged {
-            Ok(judged) => !judged.is_proven(),
+    fn held_back(&self, verified: &Result<VerifiedRequest, Problem>, peer: Peer, share: &Share) -> Duration {
+        let is_strange = match verified {
+            Ok(verified) => !verified.is_proven(),
             // A genuine request that is not usable is 400, and so is a client that hung up.
             Err(problem) => problem.status() != StatusCode::BAD_REQUEST,
         };
@@ -266,17 +271,17 @@ impl Inner {
     }
 
     /// Reads a request and says what it is. All of it may come from a stranger.
-    async fn judged(
+    async fn verified(
         &self,
         source: &Source,
         request: Request<RequestBody>,
         received_at: Timestamp,
         peer: Peer,
         share: &mut Share,
-    ) -> Result<Judged, Problem> {
+    ) -> Result<VerifiedRequest, Problem> {
         let (head, incoming) = request.into_parts();
         source.check_peer(peer)?;
-        judge::check_method(&head.method)?;
+        verify::check_method(&head.method)?;
         let reading = Reading {
             limit: source.body_limit,
             limits: &self.limits,
@@ -288,11 +293,11 @@ impl Inner {
         let body = reading.read(incoming, share).await.map_err(refused)?;
         // From here on the sender waits for us.
         let deadline = Deadline::of(source);
-        let verdict = self.judge(source, &head, &body, received_at, deadline).await?;
-        Ok(Judged {
+        let verification = self.verify(source, &head, &body, received_at, deadline).await?;
+        Ok(VerifiedRequest {
             head,
             body,
-            verdict,
+            verification,
             deadline,
         })
     }
@@ -302,31 +307,31 @@ impl Inner {
     async fn take(
         &self,
         source: &Source,
-        judged: Judged,
+        verified: VerifiedRequest,
         received_at: Timestamp,
         mut share: Share,
         journey: &mut Journey,
-    ) -> Result<Answered, Problem> {
-        if judged.is_proven() {
+    ) -> Result<HandledRequest, Problem> {
+        if verified.is_proven() {
             share.prove().map_err(|_| refused::no_room())?;
         }
-        let Judged {
+        let VerifiedRequest {
             head,
             body,
-            verdict,
+            verification,
             deadline,
-        } = judged;
-        let envelopes = match verdict {
-            Verdict::Events(envelopes) => envelopes,
-            Verdict::Handshake(answer) => return Ok(handshake::response(answer).into()),
-            Verdict::Registration(registration) => {
+        } = verified;
+        let envelopes = match verification {
+            Verification::Events(envelopes) => envelopes,
+            Verification::Handshake(answer) => return Ok(handshake::response(answer).into()),
+            Verification::Registration(registration) => {
                 let registered = deadline.keep(self.register(source, registration)).await?;
-                return registered.map(Answered::from);
+                return registered.map(HandledRequest::from);
             }
-            Verdict::Confirmation(confirmation) => {
-                return self.confirm(source, confirmation).await.map(Answered::from);
+            Verification::Confirmation(confirmation) => {
+                return self.confirm(source, confirmation).await.map(HandledRequest::from);
             }
-            Verdict::NeedsKey(request) => return Err(refused::key_unavailable(&request.key_id)),
+            Verification::NeedsKey(request) => return Err(refused::key_unavailable(&request.key_id)),
         };
         if envelopes.is_empty() {
             return Ok(answer::dressed(answer::empty(), &source.answer).into());
@@ -337,7 +342,7 @@ impl Inner {
         {
             deadline.keep(self.bind(source, transmission, &body)).await??;
         }
-        let (headers, body) = arrivals::content(&source.verifier, &head, body);
+        let (headers, body) = incoming::content(&source.verifier, &head, body);
         let is_batch = envelopes.iter().any(|envelope| envelope.batch_index.is_some());
         let arrivals = self.arrivals(source, envelopes, received_at, &headers, &body);
         drop(body);
@@ -352,7 +357,7 @@ impl Inner {
             [one] if !is_batch => answer::one(one, source.ack_status),
             several => answer::batch(several),
         };
-        Ok(Answered {
+        Ok(HandledRequest {
             answer: answer::dressed(answer, &source.answer),
             event: accepted.first().map(Accepted::id),
         })
@@ -362,7 +367,7 @@ impl Inner {
     /// has written by then is found.
     async fn accept(
         &self,
-        arrivals: Vec<Arrival>,
+        arrivals: Vec<IncomingEvent>,
         share: Share,
         deadline: Deadline,
     ) -> Result<Vec<Accepted>, Problem> {

@@ -10,7 +10,7 @@ pub(crate) const HEAD_BYTES_MAX: usize = 16 * 1024;
 
 /// A whole answer, as places in the buffer it was read into.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct WireResponse {
     /// The HTTP status.
     pub(crate) status: u16,
     /// Where the body is; its end is the end of the answer.
@@ -86,7 +86,7 @@ impl Outcome {
 }
 
 /// Reads an answer from the beginning of `bytes`; `None` while it is not whole yet.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Answer>, Malformed> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<Option<WireResponse>, Malformed> {
     let mut lines = Lines { bytes, position: 0 };
     let Some(status_line) = lines.next() else {
         return unfinished(bytes);
@@ -112,7 +112,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Answer>, Malformed> {
     let start = lines.position;
     let length = length.ok_or(Malformed::NoLength)?;
     let end = start.checked_add(length).ok_or(Malformed::NoLength)?;
-    let answer = Answer {
+    let answer = WireResponse {
         status,
         body: start..end,
         next,
@@ -120,7 +120,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Answer>, Malformed> {
     Ok((bytes.len() >= end).then_some(answer))
 }
 
-fn unfinished(bytes: &[u8]) -> Result<Option<Answer>, Malformed> {
+fn unfinished(bytes: &[u8]) -> Result<Option<WireResponse>, Malformed> {
     if !bytes.is_empty() && !b"HTTP/1.1 ".starts_with(&bytes[..bytes.len().min(9)]) {
         return Err(Malformed::NotHttp);
     }

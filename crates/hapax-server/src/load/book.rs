@@ -18,10 +18,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A table of its own, in the store's database or in a file of its own.
 pub(crate) struct Book {
     table: String,
-    place: Place,
+    place: BookDatabase,
 }
 
-enum Place {
+enum BookDatabase {
     Sqlite(PathBuf),
     Postgres { url: Secret, connector: Box<Connector> },
 }
@@ -35,12 +35,12 @@ impl Book {
                 let connector = Connector::new(&url, CONNECT_TIMEOUT, CONNECT_TIMEOUT);
                 let connector =
                     connector.map_err(|why| anyhow::anyhow!("the store's URL cannot be used: {why}"))?;
-                Place::Postgres {
+                BookDatabase::Postgres {
                     url,
                     connector: Box::new(connector),
                 }
             }
-            Some(_) | None => Place::Sqlite(folder.join(FILE)),
+            Some(_) | None => BookDatabase::Sqlite(folder.join(FILE)),
         };
         let book = Self {
             table: format!("hapax_book_{:08x}", fastrand::u32(..)),
@@ -55,8 +55,8 @@ impl Book {
     /// A destination with this name that writes to it.
     pub(crate) fn destination(&self, name: &str) -> String {
         let url = match &self.place {
-            Place::Sqlite(path) => format!("sqlite:{}", path.display()),
-            Place::Postgres { url, .. } => url.expose().to_owned(),
+            BookDatabase::Sqlite(path) => format!("sqlite:{}", path.display()),
+            BookDatabase::Postgres { url, .. } => url.expose().to_owned(),
         };
         // A short lease: what a killed service had in hand is taken over soon.
         // The table's name makes the consumer's: books in one database share one inbox.
@@ -73,8 +73,8 @@ impl Book {
     pub(crate) async fn lines(&self) -> anyhow::Result<u64> {
         let query = format!("select count(*) from {}", self.table);
         let count: i64 = match &self.place {
-            Place::Sqlite(path) => Connection::open(path)?.query_row(&query, [], |row| row.get(0))?,
-            Place::Postgres { connector, .. } => connector
+            BookDatabase::Sqlite(path) => Connection::open(path)?.query_row(&query, [], |row| row.get(0))?,
+            BookDatabase::Postgres { connector, .. } => connector
                 .connect()
                 .await?
                 .client
@@ -90,13 +90,13 @@ impl Book {
         let query = format!("select event from {}", self.table);
         let mut effects = HashMap::new();
         let events: Vec<String> = match &self.place {
-            Place::Sqlite(path) => {
+            BookDatabase::Sqlite(path) => {
                 let connection = Connection::open(path)?;
                 let mut statement = connection.prepare(&query)?;
                 let events = statement.query_map([], |row| row.get(0))?;
                 events.collect::<Result<_, _>>()?
             }
-            Place::Postgres { connector, .. } => {
+            BookDatabase::Postgres { connector, .. } => {
                 let rows = connector.connect().await?.client.query(&query, &[]).await?;
                 rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?
             }
@@ -110,8 +110,8 @@ impl Book {
     /// Removes it from a database that is not ours; a file goes with its folder.
     pub(crate) async fn burn(&self) -> anyhow::Result<()> {
         match &self.place {
-            Place::Sqlite(_) => Ok(()),
-            Place::Postgres { .. } => {
+            BookDatabase::Sqlite(_) => Ok(()),
+            BookDatabase::Postgres { .. } => {
                 let consumer = self.table.replace('_', "-");
                 self.run(&format!(
                     "drop table {}; delete from hapax_inbox where consumer = '{consumer}'",
@@ -125,8 +125,8 @@ impl Book {
     /// A command line that counts its lines, and one that prints what is there twice.
     pub(crate) fn checks(&self) -> [String; 2] {
         let client = match &self.place {
-            Place::Sqlite(path) => format!("sqlite3 {}", path.display()),
-            Place::Postgres { .. } => "psql \"$STORE_URL\" -Atc".to_owned(),
+            BookDatabase::Sqlite(path) => format!("sqlite3 {}", path.display()),
+            BookDatabase::Postgres { .. } => "psql \"$STORE_URL\" -Atc".to_owned(),
         };
         let table = &self.table;
         [
@@ -137,8 +137,10 @@ impl Book {
 
     async fn run(&self, sql: &str) -> anyhow::Result<()> {
         match &self.place {
-            Place::Sqlite(path) => Connection::open(path)?.execute_batch(sql)?,
-            Place::Postgres { connector, .. } => connector.connect().await?.client.batch_execute(sql).await?,
+            BookDatabase::Sqlite(path) => Connection::open(path)?.execute_batch(sql)?,
+            BookDatabase::Postgres { connector, .. } => {
+                connector.connect().await?.client.batch_execute(sql).await?
+            }
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::answer::{self, Answer, Malformed, Next};
+use super::answer::{self, Malformed, Next, WireResponse};
 
 const BUFFER_BYTES_FIRST: usize = 2 * 1024;
 /// No answer that is read here is larger; `/metrics` and `/api/v1/stats` are the largest.
@@ -57,7 +57,7 @@ impl Connection {
 
     /// Sends a request and reads its answer. After an error, or an answer that ends with [`Next::Close`], the
     /// connection is of no more use.
-    pub(crate) async fn exchange(&mut self, request: &[u8]) -> Result<Answer, Broken> {
+    pub(crate) async fn exchange(&mut self, request: &[u8]) -> Result<WireResponse, Broken> {
         self.stream.write_all(request).await?;
         let mut filled = 0;
         loop {
@@ -76,12 +76,12 @@ impl Connection {
     }
 
     /// The body of the answer that was read last.
-    pub(crate) fn body(&self, answer: &Answer) -> &[u8] {
+    pub(crate) fn body(&self, answer: &WireResponse) -> &[u8] {
         self.buffer.get(answer.body.clone()).unwrap_or_default()
     }
 
     /// The head of the answer that was read last.
-    pub(crate) fn head(&self, answer: &Answer) -> &[u8] {
+    pub(crate) fn head(&self, answer: &WireResponse) -> &[u8] {
         self.buffer.get(..answer.body.start).unwrap_or_default()
     }
 

@@ -229,7 +229,7 @@ fn unix_seconds() -> i64 {
 mod tests {
     use std::collections::BTreeSet;
 
-    use hapax_verify::{Options, Request, Verdict, Verifier, catalogue};
+    use hapax_verify::{Options, Request, Verification, Verifier, catalogue};
 
     use super::*;
 
@@ -262,7 +262,7 @@ mod tests {
         let verifier = Verifier::new(&stripe.recipe(), &[SECRET], &Options::default()).unwrap();
         let received_at = unix_seconds();
         let request = Request::new(&headers, body.as_bytes(), received_at);
-        let Verdict::Events(events) = verifier.verify(&request).unwrap() else {
+        let Verification::Events(events) = verifier.verify(&request).unwrap() else {
             panic!("no event")
         };
         events[0].event_id.clone()

@@ -5,7 +5,7 @@
 
 mod information;
 mod persistence;
-mod place;
+mod redis_url;
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use redis::aio::MultiplexedConnection;
 pub(crate) use persistence::Persistence;
 
 use information::Information;
-use place::Place;
+use redis_url::RedisUrl;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Long, since a server that was given a million keys to forget answers late.
@@ -40,7 +40,7 @@ pub(crate) struct Redis {
 impl Redis {
     /// Connects to the server that a store's URL names, or to every master of the cluster.
     pub(crate) async fn connect(url: &Secret) -> anyhow::Result<Self> {
-        let place = Place::of(url.expose())?;
+        let place = RedisUrl::of(url.expose())?;
         let mut first = open(&place.seed()).await?;
         let masters = if place.is_cluster() {
             let nodes: String = redis::cmd("CLUSTER")
@@ -49,7 +49,7 @@ impl Redis {
                 .await
                 .context("the server does not name the nodes of its cluster")?;
             let mut masters = Vec::new();
-            for node in place::masters(&nodes) {
+            for node in redis_url::masters(&nodes) {
                 masters.push(open(&place.node(&node)).await?);
             }
             masters

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use hapax_core::{Clock, DestinationId};
-use hapax_engine::{Accepted, Engine, Parcel, Refusal};
+use hapax_engine::{Accepted, DirectedEvent, Engine, Refusal};
 use tokio_util::sync::CancellationToken;
 
 use super::row::Row;
@@ -123,8 +123,8 @@ impl Relay {
 
     async fn hand_over(&self, row: Row) -> (i64, End) {
         let id = row.id;
-        let end = match row.parcel(&self.outbox.name, &self.destinations, &*self.clock) {
-            Ok(parcel) => self.accept(parcel).await,
+        let end = match row.directed_event(&self.outbox.name, &self.destinations, &*self.clock) {
+            Ok(directed_event) => self.accept(directed_event).await,
             Err(why) => End::Refused(why),
         };
         self.metrics.outbox_row(&self.outbox.name, end.as_str());
@@ -139,12 +139,12 @@ impl Relay {
         (id, end)
     }
 
-    async fn accept(&self, parcel: Parcel) -> End {
-        let source = parcel.arrival.source.clone();
+    async fn accept(&self, directed_event: DirectedEvent) -> End {
+        let source = directed_event.incoming.source.clone();
         let (began_at, began) = (self.clock.now(), self.clock.elapsed());
-        let parent = parcel.arrival.headers.get(context::TRACEPARENT);
+        let parent = directed_event.incoming.headers.get(context::TRACEPARENT);
         let mut journey = self.tracer.journey(parent, began_at);
-        let answer = self.engine.accept_for(parcel).await;
+        let answer = self.engine.accept_for(directed_event).await;
         let took = self.clock.elapsed().saturating_sub(began);
         if let Ok(accepted) = &answer {
             journey.accepted(&source, std::slice::from_ref(accepted), began_at, took);

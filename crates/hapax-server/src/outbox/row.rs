@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use hapax::limits::{BODY_BYTES_MAX, HEADERS_MAX, NAME_BYTES_MAX, TARGET_BYTES_MAX};
 use hapax_core::{Clock, DestinationId, Headers, SourceName};
-use hapax_engine::{Arrival, Parcel};
+use hapax_engine::{DirectedEvent, IncomingEvent};
 use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 
@@ -29,12 +29,12 @@ pub(crate) struct Row {
 
 impl Row {
     /// The event it becomes; otherwise what is wrong with it, and what to do.
-    pub(super) fn parcel(
+    pub(super) fn directed_event(
         self,
         outbox: &str,
         destinations: &HashMap<String, DestinationId>,
         clock: &dyn Clock,
-    ) -> Result<Parcel, String> {
+    ) -> Result<DirectedEvent, String> {
         check_key("idempotency_key", &self.idempotency_key)?;
         if let Some(key) = &self.order_key {
             check_key("order_key", key)?;
@@ -60,8 +60,8 @@ impl Row {
         let pairs = headers
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_bytes()));
-        Ok(Parcel {
-            arrival: Arrival {
+        Ok(DirectedEvent {
+            incoming: IncomingEvent {
                 source: SourceName::from(name),
                 event_id: self.idempotency_key,
                 earlier_id: None,
@@ -163,20 +163,20 @@ mod tests {
         }
     }
 
-    fn parcel(row: Row) -> Result<Parcel, String> {
+    fn directed_event(row: Row) -> Result<DirectedEvent, String> {
         let known = HashMap::from([("billing".to_owned(), DestinationId::from("billing-1"))]);
-        row.parcel("app", &known, &SystemClock::default())
+        row.directed_event("app", &known, &SystemClock::default())
     }
 
     #[test]
     fn a_call_becomes_an_event_for_the_outboxs_own_destination() {
-        let parcel = parcel(row()).unwrap();
-        assert_eq!(parcel.to.as_str(), "outbox.app");
-        assert_eq!(parcel.arrival.source.as_str(), "outbox.app");
-        assert_eq!(parcel.arrival.event_id, "key");
-        let target = parcel.arrival.headers.get(TARGET_HEADER).unwrap();
+        let directed_event = directed_event(row()).unwrap();
+        assert_eq!(directed_event.to.as_str(), "outbox.app");
+        assert_eq!(directed_event.incoming.source.as_str(), "outbox.app");
+        assert_eq!(directed_event.incoming.event_id, "key");
+        let target = directed_event.incoming.headers.get(TARGET_HEADER).unwrap();
         assert_eq!(target, b"https://example.com/hook?token=x");
-        assert_eq!(parcel.arrival.headers.get(KEY_HEADER).unwrap(), b"key");
+        assert_eq!(directed_event.incoming.headers.get(KEY_HEADER).unwrap(), b"key");
     }
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
             headers: forged.to_owned(),
             ..row()
         };
-        let headers = parcel(row).unwrap().arrival.headers;
+        let headers = directed_event(row).unwrap().incoming.headers;
         assert_eq!(headers.get(KEY_HEADER).unwrap(), b"key");
         assert_eq!(headers.iter().count(), 2);
     }
@@ -198,8 +198,8 @@ mod tests {
             target: target.to_owned(),
             ..row()
         };
-        assert_eq!(parcel(named("billing")).unwrap().to.as_str(), "billing-1");
-        let refused = parcel(named("biling")).unwrap_err();
+        assert_eq!(directed_event(named("billing")).unwrap().to.as_str(), "billing-1");
+        let refused = directed_event(named("biling")).unwrap_err();
         assert!(refused.contains("did you mean `billing`"), "{refused}");
     }
 
@@ -219,7 +219,7 @@ mod tests {
         for change in wrong {
             let mut row = row();
             change(&mut row);
-            let said = parcel(row).unwrap_err();
+            let said = directed_event(row).unwrap_err();
             assert!(said.len() > 20 && !said.contains("hunter2"), "{said}");
         }
     }

@@ -16,10 +16,10 @@ const LONG: Duration = Duration::from_secs(3600);
 /// A table and its database, to write rows into.
 struct Subject {
     table: Arc<dyn Table>,
-    place: Place,
+    place: OutboxDatabase,
 }
 
-enum Place {
+enum OutboxDatabase {
     Postgres { database: Database, _server: Server },
     Sqlite(TempDir),
 }
@@ -31,7 +31,7 @@ impl Subject {
         let database = server.database().await.unwrap();
         let postgres = Self {
             table: Arc::new(PostgresTable::new(Secret::new(database.url()))),
-            place: Place::Postgres {
+            place: OutboxDatabase::Postgres {
                 database,
                 _server: server,
             },
@@ -41,7 +41,7 @@ impl Subject {
         rusqlite::Connection::open(&path).unwrap();
         let sqlite = Self {
             table: Arc::new(SqliteTable::new(path)),
-            place: Place::Sqlite(folder),
+            place: OutboxDatabase::Sqlite(folder),
         };
         let subjects = vec![postgres, sqlite];
         for subject in &subjects {
@@ -52,11 +52,11 @@ impl Subject {
 
     async fn run(&self, sql: &str) {
         match &self.place {
-            Place::Postgres { database, .. } => {
+            OutboxDatabase::Postgres { database, .. } => {
                 let client = database.client().await.unwrap();
                 client.batch_execute(sql).await.unwrap();
             }
-            Place::Sqlite(folder) => {
+            OutboxDatabase::Sqlite(folder) => {
                 let connection = rusqlite::Connection::open(folder.path().join("app.db")).unwrap();
                 connection.execute_batch(sql).unwrap();
             }
@@ -78,11 +78,11 @@ impl Subject {
 
     async fn number(&self, sql: &str) -> i64 {
         match &self.place {
-            Place::Postgres { database, .. } => {
+            OutboxDatabase::Postgres { database, .. } => {
                 let client = database.client().await.unwrap();
                 client.query_one(sql, &[]).await.unwrap().get(0)
             }
-            Place::Sqlite(folder) => {
+            OutboxDatabase::Sqlite(folder) => {
                 let connection = rusqlite::Connection::open(folder.path().join("app.db")).unwrap();
                 connection.query_row(sql, [], |row| row.get(0)).unwrap()
             }
@@ -352,8 +352,8 @@ async fn a_body_that_is_too_large_is_measured_and_not_read() {
     for subject in Subject::all().await {
         subject.write("a", None).await;
         let large = match subject.place {
-            Place::Postgres { .. } => "decode(repeat('00', 6000000), 'hex')",
-            Place::Sqlite(_) => "zeroblob(6000000)",
+            OutboxDatabase::Postgres { .. } => "decode(repeat('00', 6000000), 'hex')",
+            OutboxDatabase::Sqlite(_) => "zeroblob(6000000)",
         };
         subject
             .run(&format!("UPDATE hapax_outbox SET body = {large}"))

@@ -60,7 +60,7 @@ fn values(key: &str, beginning: &str, known: &Known) -> Vec<Suggestion> {
         "status" => EventStatus::ALL.iter().map(ToString::to_string).collect(),
         "error" => ErrorClass::ALL.iter().map(ToString::to_string).collect(),
         "has" => fixed(&["conflict"]),
-        "copies" => fixed(&[">0", ">1", ">=10"]),
+        "duplicates" => fixed(&[">0", ">1", ">=10"]),
         "since" | "until" => fixed(&["15m", "1h", "24h", "7d"]),
         "body" => known
             .pointers

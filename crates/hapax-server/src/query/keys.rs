@@ -52,10 +52,10 @@ pub static KEYS: &[Key] = &[
         examples: &["error:timeout", "to:billing error:status"],
     },
     Key {
-        name: "copies",
+        name: "duplicates",
         value: "a number, or `>`, `>=`, `<`, `<=` and a number",
         help: "Events of which so many copies came after the first.",
-        examples: &["copies:>0", "copies:>=3", "copies:2"],
+        examples: &["duplicates:>0", "duplicates:>=3", "duplicates:2"],
     },
     Key {
         name: "has",

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use hapax_core::store::{BodyTerm, Copies, EventQuery, Has, POINTER_BYTES_MAX, is_pointer};
+use hapax_core::store::{BodyTerm, DuplicateCount, EventQuery, Has, POINTER_BYTES_MAX, is_pointer};
 use hapax_core::{ErrorClass, Timestamp};
 
 use super::token::{Token, tokens};
 use super::{BODY_TERMS_MAX, QUERY_BYTES_MAX, keys};
 use crate::cli::when::When;
+use crate::renamed::{Kind, hint};
 
 /// A query that cannot be understood: where, why, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,7 +88,7 @@ fn term(query: &mut EventQuery, token: &Token, now: Timestamp) -> Result<(), Que
             once(query.error.is_some())?;
             query.error = Some(ErrorClass::from_name(value).ok_or_else(|| fail(no_error(value)))?);
         }
-        "copies" => {
+        "duplicates" => {
             once(query.copies.is_some())?;
             query.copies = Some(copies(value).ok_or_else(|| fail(no_number(value)))?);
         }
@@ -114,7 +115,8 @@ fn term(query: &mut EventQuery, token: &Token, now: Timestamp) -> Result<(), Que
         }
         other => {
             return Err(fail(format!(
-                "`{other}:` is not a search key; use one of {}. An id that holds a colon is written id:{other}:{value}",
+                "`{other}:` is not a search key{}; use one of {}. An id that holds a colon is written id:{other}:{value}",
+                hint(Kind::SearchKey, other),
                 keys::names()
             )));
         }
@@ -145,7 +147,7 @@ fn body(value: &str) -> Result<BodyTerm, String> {
     })
 }
 
-fn copies(value: &str) -> Option<Copies> {
+fn copies(value: &str) -> Option<DuplicateCount> {
     let digits = value.trim_start_matches(['<', '>', '=']);
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -159,12 +161,12 @@ fn copies(value: &str) -> Option<Copies> {
         "<=" => (0, Some(number)),
         _ => return None,
     };
-    Some(Copies { min, max })
+    Some(DuplicateCount { min, max })
 }
 
 fn no_number(value: &str) -> String {
     format!(
-        "`copies:{value}` is not a number of copies; write copies:2, copies:>0, copies:>=3, copies:<5 or copies:<=4"
+        "`copies:{value}` is not a number of duplicates; write duplicates:2, duplicates:>0, duplicates:>=3, duplicates:<5 or duplicates:<=4"
     )
 }
 

@@ -1,6 +1,6 @@
 //! From what a store is asked back to text: what [`super::parse`] reads as the same query.
 
-use hapax_core::store::{Copies, EventQuery, Has};
+use hapax_core::store::{DuplicateCount, EventQuery, Has};
 
 /// Writes a query in its shortest form, its terms in the order of the reference page.
 pub fn print(query: &EventQuery) -> String {
@@ -25,7 +25,7 @@ pub fn print(query: &EventQuery) -> String {
         term("error", error.as_str());
     }
     if let Some(range) = query.copies {
-        term("copies", &copies(range));
+        term("duplicates", &copies(range));
     }
     match query.has {
         Some(Has::Conflict) => term("has", "conflict"),
@@ -43,7 +43,7 @@ pub fn print(query: &EventQuery) -> String {
     terms.join(" ")
 }
 
-fn copies(Copies { min, max }: Copies) -> String {
+fn copies(DuplicateCount { min, max }: DuplicateCount) -> String {
     match max {
         None => format!(">={min}"),
         Some(max) if max == min => min.to_string(),

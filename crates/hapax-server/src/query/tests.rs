@@ -1,6 +1,6 @@
 //! What the language reads, refuses, prints and completes.
 
-use hapax_core::store::{BodyTerm, Copies, EventQuery, Has};
+use hapax_core::store::{BodyTerm, DuplicateCount, EventQuery, Has};
 use hapax_core::{ErrorClass, EventStatus, Timestamp};
 use proptest::prelude::*;
 
@@ -19,12 +19,12 @@ fn refused(text: &str) -> String {
 #[test]
 fn the_example_of_the_handbook_reads_as_what_it_says() {
     let query =
-        read("source:stripe type:invoice.* status:dead copies:>1 body:/data/object/id=ord_1 since:2h");
+        read("source:stripe type:invoice.* status:dead duplicates:>1 body:/data/object/id=ord_1 since:2h");
     let expected = EventQuery {
         source: Some("stripe".into()),
         event_type: Some("invoice.*".to_owned()),
         status: Some(EventStatus::Dead),
-        copies: Some(Copies { min: 2, max: None }),
+        copies: Some(DuplicateCount { min: 2, max: None }),
         body: vec![BodyTerm {
             pointer: "/data/object/id".to_owned(),
             value: "ord_1".to_owned(),
@@ -50,11 +50,11 @@ fn a_word_is_an_id_and_quotes_keep_white_space_and_colons() {
 #[test]
 fn numbers_of_copies_are_read_in_every_form() {
     let range = |text: &str| read(text).copies.map(|copies| (copies.min, copies.max));
-    assert_eq!(range("copies:2"), Some((2, Some(2))));
-    assert_eq!(range("copies:>0"), Some((1, None)));
-    assert_eq!(range("copies:>=3"), Some((3, None)));
-    assert_eq!(range("copies:<5"), Some((0, Some(4))));
-    assert_eq!(range("copies:<=4"), Some((0, Some(4))));
+    assert_eq!(range("duplicates:2"), Some((2, Some(2))));
+    assert_eq!(range("duplicates:>0"), Some((1, None)));
+    assert_eq!(range("duplicates:>=3"), Some((3, None)));
+    assert_eq!(range("duplicates:<5"), Some((0, Some(4))));
+    assert_eq!(range("duplicates:<=4"), Some((0, Some(4))));
 }
 
 #[test]
@@ -66,8 +66,8 @@ fn what_cannot_be_understood_is_refused_with_its_place_and_a_way_out() {
         ("type:", "`type:` has no value"),
         ("body:/a", "has no `=`"),
         ("body:a=b", "not a JSON pointer"),
-        ("copies:many", "no number of copies"),
-        ("copies:<0", "no number of copies"),
+        ("duplicates:many", "not a number of duplicates"),
+        ("duplicates:<0", "not a number of duplicates"),
         ("since:yesterday", "2h or 7d"),
         ("error:oops", "no error; there are connect"),
         ("has:wings", "has:conflict"),

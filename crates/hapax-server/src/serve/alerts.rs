@@ -8,12 +8,12 @@ use tokio_util::sync::CancellationToken;
 use crate::alerts::Alerts;
 
 /// The loop that judges.
-pub(super) struct Judge {
+pub(super) struct AlertLoop {
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
-impl Judge {
+impl AlertLoop {
     /// Starts it.
     pub(super) fn start(alerts: Arc<Alerts>) -> Self {
         let stop = CancellationToken::new();

@@ -183,7 +183,7 @@ pub const METRICS: &[Described] = &[
     Described {
         help: "Rows of an outbox that this process took, by what came of it",
         meaning: "`result` is `relayed`, `refused` or `later` (the store could not take it at the moment).",
-        ..counter("hapax_outbox_hand_overs_total", &["outbox", "result"])
+        ..counter("hapax_outbox_relay_results_total", &["outbox", "result"])
     },
     Described {
         help: "Requests answered 503, by the code of the problem",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use hapax_core::{Clock, EventId, Verdict};
+use hapax_core::{AttemptOutcome, Clock, EventId};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -52,7 +52,7 @@ pub(super) struct DestinationMeter {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attempted {
     pub(super) event: EventId,
-    pub(super) verdict: Verdict,
+    pub(super) outcome: AttemptOutcome,
     pub(super) took: Duration,
 }
 
@@ -108,31 +108,31 @@ impl DestinationMeter {
     }
 
     pub(super) fn attempted(&self, attempted: Attempted, clock: &dyn Clock) {
-        let Attempted { event, verdict, took } = attempted;
+        let Attempted { event, outcome, took } = attempted;
         self.seconds.observe_event(took.as_secs_f64(), event, clock.now());
-        let happened = match verdict {
-            Verdict::Completed => Some(Happened::Completed),
-            Verdict::Retry { .. } => Some(Happened::Failed),
-            Verdict::Dead { .. } => Some(Happened::Died),
-            Verdict::Release => None,
+        let happened = match outcome {
+            AttemptOutcome::Completed => Some(Happened::Completed),
+            AttemptOutcome::Retry { .. } => Some(Happened::Failed),
+            AttemptOutcome::Dead { .. } => Some(Happened::Died),
+            AttemptOutcome::Release => None,
         };
         if let Some(happened) = happened {
             let now = clock.elapsed();
             self.window.count(now, happened);
             self.window.took(now, took);
         }
-        match verdict {
-            Verdict::Completed => self.completed.inc(),
-            Verdict::Retry { .. } => self.retried.inc(),
-            Verdict::Dead { .. } => self.dead.inc(),
-            Verdict::Release => self.released.inc(),
+        match outcome {
+            AttemptOutcome::Completed => self.completed.inc(),
+            AttemptOutcome::Retry { .. } => self.retried.inc(),
+            AttemptOutcome::Dead { .. } => self.dead.inc(),
+            AttemptOutcome::Release => self.released.inc(),
         };
         self.traffic.count(|traffic| {
-            match verdict {
-                Verdict::Completed => traffic.completed += 1,
-                Verdict::Retry { .. } => traffic.failed += 1,
-                Verdict::Dead { .. } => traffic.dead += 1,
-                Verdict::Release => return,
+            match outcome {
+                AttemptOutcome::Completed => traffic.completed += 1,
+                AttemptOutcome::Retry { .. } => traffic.failed += 1,
+                AttemptOutcome::Dead { .. } => traffic.dead += 1,
+                AttemptOutcome::Release => return,
             }
             traffic.took.count(took);
         });

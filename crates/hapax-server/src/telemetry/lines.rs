@@ -5,7 +5,7 @@
 //! events a second the log would cost more than the work. docs/reference/logging.md lists every line.
 
 use hapax_core::store::{self, EventRecord, Rescued};
-use hapax_core::{ErrorClass, EventId, Headers, IdOrigin, Leased, SourceName, StoredEvent, Verdict};
+use hapax_core::{AttemptOutcome, ErrorClass, EventId, Headers, IdOrigin, Leased, SourceName, StoredEvent};
 use hapax_engine::{Accepted, Observation};
 use opentelemetry::trace::TraceId;
 use tracing::{debug, error, info, warn};
@@ -56,9 +56,9 @@ pub(super) fn write(observation: &Observation<'_>) {
         Observation::Attempted {
             delivery,
             attempt,
-            verdict,
+            outcome,
             ..
-        } => attempted(delivery, attempt, *verdict),
+        } => attempted(delivery, attempt, *outcome),
         Observation::LeaseLost { delivery } => {
             about!(warn, delivery, "lease lost while the attempt ran; it was aborted");
         }
@@ -155,13 +155,13 @@ fn arrived(source: &SourceName, accepted: &Accepted, headers: &Headers) {
     }
 }
 
-fn attempted(delivery: &Leased, attempt: &hapax_core::Attempt, verdict: Verdict) {
+fn attempted(delivery: &Leased, attempt: &hapax_core::Attempt, outcome: AttemptOutcome) {
     let class = attempt.error.map_or("", ErrorClass::as_str);
     let (status, ms) = (attempt.status, attempt.duration_ms);
     let error = said(attempt);
-    match verdict {
-        Verdict::Completed => about!(debug, delivery, status, ms, "delivered"),
-        Verdict::Retry { after } => about!(
+    match outcome {
+        AttemptOutcome::Completed => about!(debug, delivery, status, ms, "delivered"),
+        AttemptOutcome::Retry { after } => about!(
             warn,
             delivery,
             status,
@@ -171,7 +171,7 @@ fn attempted(delivery: &Leased, attempt: &hapax_core::Attempt, verdict: Verdict)
             retry_in_ms = after.as_millis() as u64,
             "attempt failed, will try again"
         ),
-        Verdict::Dead { reason } => about!(
+        AttemptOutcome::Dead { reason } => about!(
             error,
             delivery,
             status,
@@ -180,7 +180,7 @@ fn attempted(delivery: &Leased, attempt: &hapax_core::Attempt, verdict: Verdict)
             error,
             "delivery is dead; see `hapax dead list` and `hapax replay`"
         ),
-        Verdict::Release => about!(info, delivery, "attempt given back"),
+        AttemptOutcome::Release => about!(info, delivery, "attempt given back"),
     }
 }
 

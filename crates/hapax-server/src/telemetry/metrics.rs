@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use hapax_core::store::{Counts, Span, Subject, TrafficRow};
+use hapax_core::store::{Counts, Subject, TimeRange, TrafficRow};
 use hapax_core::{Clock, DestinationId, Owner, Random as _, SourceName, SystemRandom, Timestamp};
 use hapax_engine::Observation;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
@@ -17,7 +17,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use crate::http::admin::views::RetentionView;
-use crate::http::admin::{Arrivals, Meter};
+use crate::http::admin::{Meter, SourceCounts};
 
 use super::alerts::AlertMeter;
 use super::catalogue::help;
@@ -237,13 +237,13 @@ impl Metrics {
             Observation::Attempted {
                 delivery,
                 took,
-                verdict,
+                outcome,
                 ..
             } => {
                 if let Some(meter) = self.destinations.load().get(&delivery.destination) {
                     let attempted = Attempted {
                         event: delivery.event.id,
-                        verdict: *verdict,
+                        outcome: *outcome,
                         took: *took,
                     };
                     meter.attempted(attempted, &*self.clock);
@@ -308,9 +308,9 @@ impl Meter for Metrics {
         self.clock.now()
     }
 
-    fn arrivals(&self) -> Vec<Arrivals> {
+    fn arrivals(&self) -> Vec<SourceCounts> {
         let sources = self.sources.load();
-        let arrivals = sources.iter().map(|(name, meter)| Arrivals {
+        let arrivals = sources.iter().map(|(name, meter)| SourceCounts {
             source: name.to_string(),
             accepted: meter.accepted.get(),
             duplicates: meter.duplicate.get(),
@@ -320,7 +320,7 @@ impl Meter for Metrics {
         arrivals.collect()
     }
 
-    fn traffic_on_top_of(&self, stored: Vec<TrafficRow>, span: Span) -> Vec<TrafficRow> {
+    fn traffic_on_top_of(&self, stored: Vec<TrafficRow>, span: TimeRange) -> Vec<TrafficRow> {
         self.traffic.on_top_of(stored, span)
     }
 

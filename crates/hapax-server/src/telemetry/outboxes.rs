@@ -50,8 +50,8 @@ impl OutboxMeter {
             meter.oldest_seconds.clone(),
         );
         registry.register(
-            "outbox_hand_overs",
-            help("hapax_outbox_hand_overs_total"),
+            "outbox_relay_results",
+            help("hapax_outbox_relay_results_total"),
             meter.hand_overs.clone(),
         );
         meter

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use hapax_core::{Attempt, DestinationId, Leased, Verdict};
+use hapax_core::{Attempt, AttemptOutcome, DestinationId, Leased};
 use opentelemetry::trace::{SpanId, TraceId};
 use tokio::sync::mpsc;
 
@@ -33,7 +33,7 @@ use context::{Parent, Propagation, Sampler};
 pub use counts::SpanCounts;
 pub use export::{Exporting, SetupError};
 pub use journey::{Ended, Journey};
-pub use record::Place;
+pub use record::SpanTarget;
 use record::{Record, What};
 
 /// Spans that wait to be sent: 80,000 a second are more than any store here accepts.
@@ -51,11 +51,11 @@ struct Inner {
     sampler: Sampler,
     queue: mpsc::Sender<Record>,
     counts: SpanCounts,
-    places: Arc<Places>,
+    places: Arc<SpanTargets>,
 }
 
 /// What destinations are, by their id; swapped whole on a reload.
-type Places = ArcSwap<HashMap<DestinationId, Place>>;
+type SpanTargets = ArcSwap<HashMap<DestinationId, SpanTarget>>;
 
 impl Tracer {
     /// A tracer and the task behind it.
@@ -65,7 +65,7 @@ impl Tracer {
         counts: SpanCounts,
     ) -> Result<(Self, Exporting), SetupError> {
         let (queue, waiting) = mpsc::channel(QUEUE_SPANS_MAX);
-        let places = Arc::new(Places::default());
+        let places = Arc::new(SpanTargets::default());
         let exporting = Exporting::start(config, client, waiting, counts.clone(), Arc::clone(&places))?;
         let inner = Inner {
             sampler: Sampler::keeping(config.sample),
@@ -77,7 +77,7 @@ impl Tracer {
     }
 
     /// Knows these destinations from now on.
-    pub fn know(&self, places: HashMap<DestinationId, Place>) {
+    pub fn know(&self, places: HashMap<DestinationId, SpanTarget>) {
         if let Some(inner) = &self.0 {
             inner.places.store(Arc::new(places));
         }
@@ -91,7 +91,13 @@ impl Tracer {
         }
     }
 
-    pub(super) fn attempted(&self, delivery: &Leased, attempt: &Attempt, took: Duration, verdict: Verdict) {
+    pub(super) fn attempted(
+        &self,
+        delivery: &Leased,
+        attempt: &Attempt,
+        took: Duration,
+        outcome: AttemptOutcome,
+    ) {
         let Some(inner) = &self.0 else { return };
         let event = &delivery.event;
         let parent = Parent::of(&event.headers);
@@ -116,7 +122,7 @@ impl Tracer {
                 address: event.headers.get(TARGET_HEADER).and_then(record::address_of),
                 status: attempt.status,
                 error: attempt.error,
-                verdict,
+                outcome,
             },
         });
     }

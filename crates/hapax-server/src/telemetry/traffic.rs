@@ -9,7 +9,7 @@ mod tally;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hapax_core::store::{Span, Subject, Traffic, TrafficRow};
+use hapax_core::store::{Subject, TimeRange, Traffic, TrafficRow};
 use hapax_core::{Clock, Owner, Timestamp};
 
 pub use tally::Tally;
@@ -22,7 +22,7 @@ pub struct TrafficBook {
     slots: Mutex<Slots>,
 }
 
-type Key = (Subject, Span, Timestamp);
+type Key = (Subject, TimeRange, Timestamp);
 
 #[derive(Debug, Default)]
 struct Slots {
@@ -85,7 +85,7 @@ impl TrafficBook {
     }
 
     /// Rows of a span with what this process has on top of them: its own rows in the store may be a little old.
-    pub fn on_top_of(&self, stored: Vec<TrafficRow>, span: Span) -> Vec<TrafficRow> {
+    pub fn on_top_of(&self, stored: Vec<TrafficRow>, span: TimeRange) -> Vec<TrafficRow> {
         let mine: Vec<TrafficRow> = self
             .gathered()
             .by_key
@@ -134,7 +134,7 @@ impl TrafficBook {
 
 impl Slots {
     fn add(&mut self, subject: &Subject, minute: Timestamp, counted: &Traffic) {
-        for span in Span::ALL {
+        for span in TimeRange::ALL {
             let open = (subject.clone(), span, span.slot_of(self.until));
             let own = (subject.clone(), span, span.slot_of(minute));
             let is_closed = own.2 < open.2 && !self.by_key.contains_key(&own);

@@ -181,7 +181,7 @@ async fn a_read_token_reads_and_changes_nothing() {
         ("POST", "/api/v1/destinations/billing/pause"),
         ("POST", "/api/v1/replays"),
         ("DELETE", "/api/v1/ledger/stripe/evt_1"),
-        ("PUT", "/api/v1/views/mine"),
+        ("PUT", "/api/v1/searches/mine"),
     ] {
         site.send(method, path, &reader, "{}")
             .await

@@ -101,7 +101,7 @@ async fn the_document_says_which_codes_an_operation_answers() {
         let schema = &cancel[status]["content"]["application/problem+json"]["schema"];
         schema["allOf"][1]["properties"]["code"]["enum"].clone()
     };
-    assert_eq!(codes("409"), json!(["replay_over"]));
+    assert_eq!(codes("409"), json!(["replay_finished"]));
     assert_eq!(codes("404"), json!(["replay_not_found"]));
     assert_eq!(
         codes("403"),
@@ -120,7 +120,7 @@ async fn a_body_that_holds_nothing_required_may_be_left_out_and_the_document_say
     let document = site.get("openapi.json").await.ok();
     let body = |path: &str, method: &str| document["paths"][path][method]["requestBody"]["required"].clone();
     assert_eq!(body("/api/v1/destinations/{name}/pause", "post"), json!(false));
-    assert_eq!(body("/api/v1/views/{name}", "put"), json!(true));
+    assert_eq!(body("/api/v1/searches/{name}", "put"), json!(true));
     assert_eq!(body("/api/v1/replays", "post"), json!(true));
     assert_eq!(body("/api/v1/deliveries/discard", "post"), json!(true));
     site.post("destinations/billing/pause", "").await.ok();
@@ -199,7 +199,7 @@ async fn the_name_of_a_view_is_described_as_it_is_checked() {
     }
     site.put("views/a%20b", &query).await.ok();
     let document = site.get("openapi.json").await.ok();
-    let name = &document["paths"]["/api/v1/views/{name}"]["put"]["parameters"][0]["schema"];
+    let name = &document["paths"]["/api/v1/searches/{name}"]["put"]["parameters"][0]["schema"];
     assert!(
         name["pattern"].as_str().unwrap().contains("\\x7f-\\x9f"),
         "{name}"

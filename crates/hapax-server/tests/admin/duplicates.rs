@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::store::{Span, Subject, Traffic, TrafficRow};
+use hapax_core::store::{Subject, TimeRange, Traffic, TrafficRow};
 use hapax_core::{Clock as _, Operations as _, Owner, SystemClock};
 use serde_json::Value;
 
@@ -28,25 +28,25 @@ async fn copies_are_counted_by_source_with_the_ids_that_came_most() {
         .eventually("the copies are flushed", async || {
             let stats = site.get("stats/duplicates").await.ok();
             let first = source(&stats, "stripe")["redelivered"][0].clone();
-            (first["copies"] == 3).then_some(first)
+            (first["duplicates"] == 3).then_some(first)
         })
         .await;
     assert_eq!(
-        (&often["event_id"], often["copies_at_most"].as_u64()),
+        (&often["event_id"], often["duplicates_at_most"].as_u64()),
         (&"evt_often".into(), Some(3))
     );
     assert!(
         often["first_at"].is_string() && often["last_at"].is_string(),
         "{often}"
     );
-    let stats = site.get("stats/duplicates?over=1h&source=stripe").await.ok();
+    let stats = site.get("stats/duplicates?range=1h&source=stripe").await.ok();
     assert_eq!(stats["sources"].as_array().unwrap().len(), 1);
     let stripe = source(&stats, "stripe");
     assert_eq!(
         (
             stripe["received"].as_u64(),
             stripe["accepted"].as_u64(),
-            stripe["copies"].as_u64()
+            stripe["duplicates"].as_u64()
         ),
         (Some(6), Some(2), Some(4))
     );
@@ -54,10 +54,10 @@ async fn copies_are_counted_by_source_with_the_ids_that_came_most() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|class| class["copies"].as_u64().unwrap())
+        .map(|class| class["duplicates"].as_u64().unwrap())
         .sum();
     assert_eq!(
-        (stripe["gaps"][0]["copies"].as_u64(), counted),
+        (stripe["gaps"][0]["duplicates"].as_u64(), counted),
         (Some(4), 4),
         "{stripe}"
     );
@@ -91,7 +91,7 @@ async fn a_sender_with_new_ids_for_old_bodies_and_one_that_uses_ids_again_are_fo
         findings.iter().map(|finding| finding["kind"].clone()).collect()
     };
     assert_eq!(
-        (source(&stats, "stripe")["twins"].as_u64(), kinds("stripe")),
+        (source(&stats, "stripe")["same_bodies"].as_u64(), kinds("stripe")),
         (Some(11), vec!["unstable_ids".into()])
     );
     assert_eq!(kinds("payments"), ["reused_ids"]);
@@ -110,8 +110,8 @@ async fn elsewhere(site: &Site, gap: Duration) {
         traffic.redelivered.count("evt_elsewhere");
     }
     let row = TrafficRow {
-        span: Span::Week,
-        slot: Span::Week.slot_of(SystemClock::default().now()),
+        span: TimeRange::Week,
+        slot: TimeRange::Week.slot_of(SystemClock::default().now()),
         subject: Subject::Source("stripe".into()),
         owner: Owner(7),
         traffic,
@@ -133,7 +133,7 @@ async fn the_largest_gap_of_all_processes_is_held_against_the_window() {
         "stripe: largest gap 71 h, window 30 d: fine"
     );
     assert_eq!(
-        (stripe["accepted"].as_u64(), stripe["copies"].as_u64()),
+        (stripe["accepted"].as_u64(), stripe["duplicates"].as_u64()),
         (Some(11), Some(31))
     );
     // The ledger does not know an id that was forgotten since: its count is told, as what it is.
@@ -144,7 +144,7 @@ async fn the_largest_gap_of_all_processes_is_held_against_the_window() {
         .find(|one| one["event_id"] == "evt_elsewhere")
         .unwrap();
     assert_eq!(
-        (id["copies"].as_u64(), id["copies_at_most"].as_u64()),
+        (id["duplicates"].as_u64(), id["duplicates_at_most"].as_u64()),
         (None, Some(30))
     );
 
@@ -164,7 +164,7 @@ async fn a_source_that_nobody_has_and_a_span_that_is_none_are_refused() {
     site.get("stats/duplicates?source=nobody")
         .await
         .is_problem(404, "unknown_source");
-    site.get("stats/duplicates?over=2d")
+    site.get("stats/duplicates?range=2d")
         .await
         .is_problem(400, "invalid_parameter");
 }

@@ -27,7 +27,7 @@ async fn an_event_is_shown_with_its_deliveries_attempts_copies_and_conflicts() {
     assert_eq!(view["deliveries"][0]["destination_id"], "billing-id");
     assert_eq!(view["deliveries"][0]["status"], "completed");
     assert_eq!(view["attempts"][0]["status"], 200);
-    assert_eq!(view["duplicates"]["copies"], 1);
+    assert_eq!(view["duplicates"]["count"], 1);
     let values: Vec<_> = view["headers"]
         .as_array()
         .unwrap()

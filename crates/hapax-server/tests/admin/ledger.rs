@@ -78,7 +78,7 @@ async fn a_forgotten_id_is_new_again_and_unfinished_work_is_not_forgotten() {
     site.accept("evt_2").await;
     site.delete("ledger/stripe/evt_2")
         .await
-        .is_problem(409, "work_unfinished");
+        .is_problem(409, "deliveries_unfinished");
     assert_eq!(site.accept("evt_2").await.status(), "duplicate");
     site.delete("ledger/nobody/evt_2")
         .await

@@ -140,7 +140,13 @@ async fn a_limited_token_gets_nothing_of_another_source_from_any_operation() {
         assert!(!is_one || answer.status >= 400, "{method} {path}: {answer:?}");
     }
     assert!(count > 30, "{count}");
-    let whole = ["deleteView", "listAudit", "saveView", "testAlerts", "verifyAudit"];
+    let whole = [
+        "deleteSavedSearch",
+        "listAudit",
+        "saveSavedSearch",
+        "testAlerts",
+        "verifyAudit",
+    ];
     assert_eq!(
         refused,
         whole.map(str::to_owned).into(),
@@ -156,8 +162,8 @@ async fn a_limited_token_gets_nothing_of_another_source_from_any_operation() {
         "events?q=source:payments",
         "stats/duplicates?source=payments",
         "events?event_id=evt_payments",
-        "stats?over=1h",
-        "overview?over=1h",
+        "stats?range=1h",
+        "overview?range=1h",
         "query/complete?q=source:",
         "query/complete?q=to:",
         "query/complete?q=type:",
@@ -231,10 +237,10 @@ async fn a_limited_session_gets_nothing_of_another_source_from_any_page() {
         .unwrap()
         .to_owned();
     let of_event =
-        ["", "/payload?as=raw", "/copy?as=python"].map(|rest| format!("/events/{}{rest}", mixed.hidden));
+        ["", "/payload?as=raw", "/export?as=python"].map(|rest| format!("/events/{}{rest}", mixed.hidden));
     let pages = [
         "/",
-        "/?over=1h",
+        "/?range=1h",
         "/events",
         "/events?q=source:payments",
         "/dead",

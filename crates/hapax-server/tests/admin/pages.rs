@@ -193,7 +193,7 @@ async fn a_form_needs_the_sessions_own_proof_and_our_own_origin() {
     assert_ne!(right, of_another);
     for csrf in ["", "wrong", &of_another] {
         let body = format!("csrf={csrf}&name=mine&q=status:dead");
-        let refused = site.send("POST", "/views", &headers, &body).await;
+        let refused = site.send("POST", "/searches", &headers, &body).await;
         assert_eq!(refused.status, 403, "{csrf}");
         assert!(text(&refused).contains("stale_form"));
     }
@@ -203,9 +203,9 @@ async fn a_form_needs_the_sessions_own_proof_and_our_own_origin() {
         ("sec-fetch-site", "cross-site"),
     ] {
         let foreign = [("cookie", cookie.as_str()), (name, value)];
-        assert_eq!(site.send("POST", "/views", &foreign, &body).await.status, 403);
+        assert_eq!(site.send("POST", "/searches", &foreign, &body).await.status, 403);
     }
-    let out_of_nowhere = site.send("POST", "/views", &[], &body).await;
+    let out_of_nowhere = site.send("POST", "/searches", &[], &body).await;
     assert_eq!(out_of_nowhere.header("location"), Some("/login"));
 }
 
@@ -217,7 +217,7 @@ async fn who_may_only_read_sees_forms_that_do_nothing() {
     let page = text(&site.send("GET", "/events?q=status:dead", &headers, "").await);
     assert!(page.contains("reader") && page.contains("<fieldset class=\"disabled\" disabled"));
     let body = format!("csrf={}&name=mine&q=status:dead", form_token(&page));
-    let refused = site.send("POST", "/views", &headers, &body).await;
+    let refused = site.send("POST", "/searches", &headers, &body).await;
     assert_eq!(refused.status, 403);
     assert!(text(&refused).contains("role_too_low"));
 }
@@ -229,7 +229,7 @@ async fn without_a_token_nobody_signs_in_and_forms_still_need_their_proof() {
     assert_eq!(page.status, 200);
     assert!(text(&page).contains("local") && !text(&page).contains("Sign out"));
     let refused = site
-        .send("POST", "/views", &[], "csrf=&name=mine&q=status:dead")
+        .send("POST", "/searches", &[], "csrf=&name=mine&q=status:dead")
         .await;
     assert_eq!(refused.status, 403);
     let rebound = site.send("GET", "/events", &[("host", "evil.example")], "").await;

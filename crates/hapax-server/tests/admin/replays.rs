@@ -54,7 +54,7 @@ async fn a_replay_that_cannot_be_is_refused() {
     let path = format!("events/{id}/replay");
     site.post(&path, json!({ "mode": "all" }))
         .await
-        .is_problem(409, "work_unfinished");
+        .is_problem(409, "deliveries_unfinished");
     site.post(&path, json!({ "to": "nowhere" }))
         .await
         .is_problem(404, "unknown_destination");
@@ -115,7 +115,7 @@ async fn a_bulk_replay_is_previewed_started_and_ends_with_a_tally() {
     }
     site.delete(&format!("replays/{id}"))
         .await
-        .is_problem(409, "replay_over");
+        .is_problem(409, "replay_finished");
 }
 
 #[tokio::test(flavor = "multi_thread")]

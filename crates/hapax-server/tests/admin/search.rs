@@ -154,13 +154,13 @@ async fn a_view_is_kept_as_it_was_typed_until_it_is_deleted_and_both_are_audited
         let saved = site.put("views/dead%20today", &query).await.ok();
         assert_eq!(saved["query"], "status:dead since:2h");
     }
-    let views = site.get("views").await.ok();
-    assert_eq!(views["views"].as_array().map(Vec::len), Some(1), "{views}");
-    assert_eq!(views["views"][0]["name"], "dead today");
+    let views = site.get("searches").await.ok();
+    assert_eq!(views["searches"].as_array().map(Vec::len), Some(1), "{views}");
+    assert_eq!(views["searches"][0]["name"], "dead today");
     assert_eq!(site.delete("views/dead%20today").await.ok()["name"], "dead today");
     site.delete("views/dead%20today")
         .await
-        .is_problem(404, "view_not_found");
+        .is_problem(404, "saved_search_not_found");
     let audit = site.get("audit").await.ok();
     let actions: Vec<_> = audit["audit"]
         .as_array()
@@ -168,7 +168,10 @@ async fn a_view_is_kept_as_it_was_typed_until_it_is_deleted_and_both_are_audited
         .iter()
         .map(|one| one["action"].clone())
         .collect();
-    assert_eq!(actions, ["view.delete", "view.save", "view.save"]);
+    assert_eq!(
+        actions,
+        ["saved_search.delete", "saved_search.save", "saved_search.save"]
+    );
 
     for (name, query) in [
         ("x", "nonsense:1"),
@@ -189,12 +192,15 @@ async fn the_ledger_says_how_often_an_id_came_and_how_long_it_is_remembered() {
     let site = Site::start().await;
     site.accept_until("evt_1", "completed").await;
     let fresh = site.get("ledger/stripe/evt_1").await.ok();
-    assert_eq!((&fresh["copies"], &fresh["last_at"]), (&json!(0), &Value::Null));
+    assert_eq!(
+        (&fresh["duplicates"], &fresh["last_at"]),
+        (&json!(0), &Value::Null)
+    );
     site.accept("evt_1").await;
     let entry = site
         .eventually("the copy is flushed", async || {
             let entry = site.get("ledger/stripe/evt_1").await.ok();
-            (entry["copies"] == 1).then_some(entry)
+            (entry["duplicates"] == 1).then_some(entry)
         })
         .await;
     assert!(entry["last_at"].is_string(), "{entry}");
@@ -235,13 +241,13 @@ async fn stats_look_back_as_far_as_they_are_asked_to() {
     site.accept("evt_1").await;
     assert_eq!(site.get("stats").await.ok()["traffic"], Value::Null);
     for (over, slots) in [("1h", 60), ("24h", 96), ("7d", 168)] {
-        let traffic = site.get(&format!("stats?over={over}")).await.ok()["traffic"].clone();
-        assert_eq!(traffic["over"], over);
+        let traffic = site.get(&format!("stats?range={over}")).await.ok()["traffic"].clone();
+        assert_eq!(traffic["range"], over);
         assert_eq!(traffic["slots"].as_array().map(Vec::len), Some(slots));
         let source = &traffic["sources"][0];
         assert_eq!(source["series"]["accepted"].as_array().map(Vec::len), Some(slots));
     }
-    site.get("stats?over=1y")
+    site.get("stats?range=1y")
         .await
         .is_problem(400, "invalid_parameter");
 }
@@ -253,7 +259,7 @@ async fn a_live_tail_refuses_terms_that_nobody_knows_when_an_event_arrives() {
     site.accept("evt_1").await;
     for q in [
         "status:dead",
-        "copies:%3E1",
+        "duplicates:%3E1",
         "body:/a=1",
         "to:billing",
         "has:conflict",

@@ -10,7 +10,9 @@ use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use bytes::Bytes;
 use hapax_core::{Clock as _, ErrorClass, EventId, Headers, Leased, Secret, SystemClock, SystemRandom};
-use hapax_engine::{Accepted, Answer, Arrival, Engine, Limits, Parts, Reply, TokioRuntime, Transport};
+use hapax_engine::{
+    Accepted, AttemptResult, Engine, IncomingEvent, Limits, Parts, Reply, TokioRuntime, Transport,
+};
 use hapax_server::config::{self, Environment, Role, Token};
 use hapax_server::destination::routing;
 use hapax_server::http::admin::{self, Access, AdminState, Phase, Readiness, Settings};
@@ -53,11 +55,11 @@ struct Destination(Mutex<Mood>);
 
 #[async_trait]
 impl Transport for Destination {
-    async fn deliver(&self, _: &Leased) -> Answer {
+    async fn deliver(&self, _: &Leased) -> AttemptResult {
         let mood = *self.0.lock().unwrap();
         match mood {
-            Mood::Willing => Answer::done(200),
-            Mood::Refusing => Answer {
+            Mood::Willing => AttemptResult::done(200),
+            Mood::Refusing => AttemptResult {
                 reply: Reply::Refused {
                     class: ErrorClass::Refused,
                     message: "gone".to_owned(),
@@ -202,7 +204,7 @@ impl Site {
             ("cookie", b"session=1"),
             ("x-odd", b"\xff"),
         ];
-        let arrival = Arrival {
+        let incoming = IncomingEvent {
             source: source.into(),
             event_id: event_id.to_owned(),
             earlier_id: None,
@@ -215,7 +217,7 @@ impl Site {
             content_hash: None,
             batch: None,
         };
-        self.engine.accept(vec![arrival]).await.unwrap().remove(0)
+        self.engine.accept(vec![incoming]).await.unwrap().remove(0)
     }
 
     /// Accepts one event and waits until it has this status.

@@ -20,7 +20,7 @@ mod sink;
 mod visitor;
 mod wait;
 
-pub(crate) use answer::Answer;
+pub(crate) use answer::HttpResponse;
 pub(crate) use clients::{Copies, deliver_all};
 pub(crate) use command::{Outcome, hapax as command_in, run};
 pub(crate) use connection::Connection;

@@ -19,7 +19,7 @@ const ORDERED: &str =
     "order_by = \"body:/data/object/id\"\nmax_attempts = 100\nbackoff = { first = \"50ms\", cap = \"2s\" }";
 /// Enough that a copy of one record at a time takes a while.
 const DONE: usize = 150;
-/// The name of a saved view.
+/// The name of a saved search.
 const VIEW: &str = "given up";
 
 /// All the events, and the sink they go to.
@@ -79,7 +79,7 @@ impl World {
     async fn filled(&self) -> Setup {
         let mut service = self.setup().start().await;
         self.fill(&service).await;
-        let saved = service.hapax(&["views", "save", VIEW, "status:dead"]).await;
+        let saved = service.hapax(&["searches", "save", VIEW, "status:dead"]).await;
         saved.assert_code(0);
         service.signal(Signal::TERM);
         assert_eq!(service.ended(LIMIT).await.code(), Some(0));
@@ -195,7 +195,7 @@ async fn redis_takes_over_from_a_file_without_losing_or_doubling_and_goes_back_t
     serve_on(&world, setup.database(&url)).await;
 }
 
-/// The saved view, the traffic, and what a search looks up.
+/// The saved search, the traffic, and what a search looks up.
 async fn what_people_look_at_came_along(database: &Database) {
     let client = database.client().await.unwrap();
     for (table, at_least) in [("views", 1), ("traffic", 1), ("noted", 1)] {
@@ -212,7 +212,7 @@ async fn what_people_look_at_came_along(database: &Database) {
 async fn kill_midway(setup: &Setup, database: &Database, total: usize) {
     let client = database.client().await.unwrap();
     let mut copy = command_in(setup.path())
-        .args(["store", "copy", "--to", &database.url(), "--page", "1"])
+        .args(["store", "migrate", "--to", &database.url(), "--page", "1"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -294,7 +294,7 @@ async fn serve_on(world: &World, setup: Setup) {
 
     service.signal(Signal::TERM);
     assert_eq!(service.ended(LIMIT).await.code(), Some(0));
-    let back = ["store", "copy", "--to", "sqlite:back.db", "--json"];
+    let back = ["store", "migrate", "--to", "sqlite:back.db", "--json"];
     let copied = service.hapax(&back).await.json();
     assert_eq!(copied["verified"], true, "{copied}");
     assert_eq!(copied["counts"]["unfinished_deliveries"], 0, "{copied}");
@@ -311,7 +311,7 @@ async fn a_copy_that_differs_is_named_and_not_served() {
         "UPDATE hapax.events SET body = 'other' WHERE id = (SELECT id FROM hapax.events ORDER BY id LIMIT 1)
                RETURNING event_id";
     let tampered: String = client.query_one(sql, &[]).await.unwrap().get(0);
-    let copied = run(setup.path(), &["store", "copy", "--to", &database.url()]).await;
+    let copied = run(setup.path(), &["store", "migrate", "--to", &database.url()]).await;
     let expected = format!("event {tampered} of stripe is not the same in both");
     assert!(copied.assert_code(5).stderr.contains(&expected), "{copied:#?}");
     let refused = setup.database(&database.url()).refusal().await;
@@ -326,7 +326,9 @@ async fn a_store_that_is_served_is_not_copied_and_a_missing_one_is_not_made() {
     let sink = Sink::start().await;
     let service = Setup::stripe_to(&sink).start().await;
     service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
-    let refused = service.hapax(&["store", "copy", "--to", "sqlite:copy.db"]).await;
+    let refused = service
+        .hapax(&["store", "migrate", "--to", "sqlite:copy.db"])
+        .await;
     assert!(
         refused
             .assert_code(1)
@@ -334,7 +336,9 @@ async fn a_store_that_is_served_is_not_copied_and_a_missing_one_is_not_made() {
             .contains("in use by another process"),
         "{refused:#?}"
     );
-    let same = service.hapax(&["store", "copy", "--to", "sqlite:hapax.db"]).await;
+    let same = service
+        .hapax(&["store", "migrate", "--to", "sqlite:hapax.db"])
+        .await;
     same.assert_code(2);
     let missing = [
         "store",
@@ -357,7 +361,7 @@ async fn an_unfinished_copy_goes_on_only_from_the_store_it_was_begun_from_as_it_
     sink.until_effects(1, LIMIT).await;
     service.signal(Signal::TERM);
     service.ended(LIMIT).await;
-    let arguments = ["store", "copy", "--to", &database.url()];
+    let arguments = ["store", "migrate", "--to", &database.url()];
     let copied = service.hapax(&arguments).await;
     assert!(
         copied

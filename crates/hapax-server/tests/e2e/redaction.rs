@@ -7,7 +7,7 @@ use http::Request;
 use http_body_util::Full;
 use serde_json::json;
 
-use crate::harness::{Answer, Connection, Sender, Service, Setup, Sink};
+use crate::harness::{Connection, HttpResponse, Sender, Service, Setup, Sink};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const ADMIN: &str = "the-admin-token-of-this-test";
@@ -52,7 +52,7 @@ async fn a_redacted_field_is_shown_nowhere_and_reaches_the_destination() {
             .to_owned();
         let paths = [
             format!("{event}/payload"),
-            format!("{event}/copy?as=python"),
+            format!("{event}/export?as=python"),
             format!("{event}/conflicts/{hash}/payload"),
             format!("{event}/conflicts/{hash}/diff"),
         ];
@@ -76,7 +76,7 @@ async fn a_redacted_field_is_shown_nowhere_and_reaches_the_destination() {
     assert_eq!(found["events"][0]["id"], id.as_str(), "{found}");
 }
 
-async fn get(service: &Service, token: &str, path: &str) -> Answer {
+async fn get(service: &Service, token: &str, path: &str) -> HttpResponse {
     let request = Request::get(path)
         .header("host", service.setup.admin.to_string())
         .header("authorization", format!("Bearer {token}"))

@@ -14,7 +14,7 @@ TERMS = {
     "id": st.one_of(WORDS, st.just("evt_1"), st.just('"a b:c"')),
     "to": WORDS,
     "error": st.sampled_from(["connect", "timeout", "status", "refused", "lost"]),
-    "copies": st.sampled_from(["0", ">0", ">=1", "<5", "<=2"]),
+    "duplicates": st.sampled_from(["0", ">0", ">=1", "<5", "<=2"]),
     "has": st.just("conflict"),
     "body": st.builds("{}={}".format, st.sampled_from(["/id", "/data/object/id", "/items/0", "/a~1b"]), WORDS),
     "since": st.sampled_from(["1h", "7d", "2020-01-31T12:00:00Z"]),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hapax_core::{ErrorClass, Headers, Leased};
-use hapax_engine::{Answer, Reply, Transport as _};
+use hapax_engine::{AttemptResult, Reply, Transport as _};
 use hapax_server::config::{CommandEnv, Environment};
 use hapax_server::destination::{CommandTarget, Destinations, Target};
 use hapax_server::telemetry::traces::context::{Parent, Propagation};
@@ -15,7 +15,7 @@ use hapax_server::telemetry::traces::context::{Parent, Propagation};
 use super::http_destination::delivery;
 use super::wire::PATIENCE;
 
-async fn run_delivery(argv: &[&str], timeout: Duration, delivery: &Leased) -> Answer {
+async fn run_delivery(argv: &[&str], timeout: Duration, delivery: &Leased) -> AttemptResult {
     let target = CommandTarget {
         propagation: Propagation::PassOn,
         env: CommandEnv::usual(&Environment::of_process()),
@@ -31,15 +31,15 @@ async fn run_delivery(argv: &[&str], timeout: Duration, delivery: &Leased) -> An
     first
 }
 
-async fn run(argv: &[&str]) -> Answer {
+async fn run(argv: &[&str]) -> AttemptResult {
     run_delivery(argv, Duration::from_secs(20), &delivery()).await
 }
 
-async fn shell(script: &str) -> Answer {
+async fn shell(script: &str) -> AttemptResult {
     run(&["sh", "-c", script]).await
 }
 
-fn class(answer: &Answer) -> ErrorClass {
+fn class(answer: &AttemptResult) -> ErrorClass {
     match &answer.reply {
         Reply::Failed { class, .. } => *class,
         Reply::Done | Reply::Refused { .. } => panic!("{answer:?}"),
@@ -163,7 +163,7 @@ async fn a_command_that_is_killed_from_outside_has_no_exit_code() {
 
 #[tokio::test]
 async fn a_command_finds_the_trace_in_its_environment() {
-    let said = |answer: Answer| answer.excerpt.trim().to_owned();
+    let said = |answer: AttemptResult| answer.excerpt.trim().to_owned();
     let script = ["sh", "-c", "echo $TRACEPARENT $TRACESTATE"];
     let own = said(run_delivery(&script, PATIENCE, &delivery()).await);
     assert!(Parent::parse(own.as_bytes()).is_some(), "{own}");

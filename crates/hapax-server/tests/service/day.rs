@@ -46,7 +46,7 @@ async fn a_storm_of_retries_in_a_day_fires_its_alert_within_the_window_and_is_na
         server.alerts().step().await;
         if step % GATHER_EVERY == 0 {
             assert_eq!(
-                admin(&server, "GET", "/api/v1/stats?over=1h", "").await.status,
+                admin(&server, "GET", "/api/v1/stats?range=1h", "").await.status,
                 200
             );
         }

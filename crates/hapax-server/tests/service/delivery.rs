@@ -1,6 +1,6 @@
 //! From a webhook to its destination, through everything. Every delivery is made twice and arrives once.
 
-use hapax_verify::{Options, Request, Verdict, Verifier, catalogue};
+use hapax_verify::{Options, Request, Verification, Verifier, catalogue};
 
 use super::site::{SECRET, Site, now, stripe_headers};
 use super::wire::Sink;
@@ -45,8 +45,8 @@ async fn an_event_arrives_once_byte_for_byte_with_our_headers_and_signature() {
     assert_eq!(seen.headers["webhook-id"], key.to_string());
     let standard = catalogue::get("standard-webhooks").unwrap();
     let verifier = Verifier::new(&standard.recipe(), &[SECRET], &Options::default()).unwrap();
-    let verdict = verifier.verify(&Request::new(&seen.headers, &seen.body, now()));
-    assert!(matches!(verdict.unwrap(), Verdict::Events(_)));
+    let verification = verifier.verify(&Request::new(&seen.headers, &seen.body, now()));
+    assert!(matches!(verification.unwrap(), Verification::Events(_)));
     site.server.stop().await;
     assert!(sink.rest().is_empty());
 }

@@ -10,7 +10,7 @@ use hapax_core::{
     BodyHash, ErrorClass, EventIds, Generation, Headers, Identity, Leased, StoredEvent, SystemClock,
     SystemRandom, Timestamp, Token,
 };
-use hapax_engine::{Answer, Reply, Transport as _};
+use hapax_engine::{AttemptResult, Reply, Transport as _};
 use hapax_server::config::KeyForm;
 use hapax_server::destination::http::Lookup;
 use hapax_server::destination::http::client::Client;
@@ -53,7 +53,7 @@ pub(super) fn delivery() -> Leased {
     }
 }
 
-async fn attempt_with(url: &str, timeout: Duration, lookup: Lookup) -> Answer {
+async fn attempt_with(url: &str, timeout: Duration, lookup: Lookup) -> AttemptResult {
     let target = HttpTarget {
         url: Address::Fixed(url.parse().unwrap()),
         signer: None,
@@ -72,11 +72,11 @@ async fn attempt_with(url: &str, timeout: Duration, lookup: Lookup) -> Answer {
     first
 }
 
-async fn attempt(url: &str) -> Answer {
+async fn attempt(url: &str) -> AttemptResult {
     attempt_with(url, Duration::from_secs(10), Lookup::system()).await
 }
 
-fn failed(answer: &Answer) -> (ErrorClass, &str, Option<Duration>) {
+fn failed(answer: &AttemptResult) -> (ErrorClass, &str, Option<Duration>) {
     match &answer.reply {
         Reply::Failed {
             class,
@@ -99,7 +99,7 @@ async fn answered(
     status: u16,
     headers: &'static [(&'static str, &'static str)],
     body: &'static str,
-) -> Answer {
+) -> AttemptResult {
     let sink = Sink::answering(move |_| answer(status, headers, body)).await;
     attempt(&sink.url()).await
 }

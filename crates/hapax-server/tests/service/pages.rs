@@ -1,11 +1,11 @@
 //! The pages of the dashboard, as a browser without a script gets them from a real service. Every event is delivered
 //! twice.
 
-mod copies;
 mod dead;
 mod desk;
 mod duplicates;
 mod event;
+mod exports;
 mod overview;
 mod places;
 mod roles;

@@ -8,7 +8,7 @@ mod purging;
 use std::time::Duration;
 
 use hapax_core::{ErrorClass, Generation, Leased};
-use hapax_engine::{Answer, Reply};
+use hapax_engine::{AttemptResult, Reply};
 
 use super::http_destination::delivery;
 use database::Target;
@@ -30,7 +30,7 @@ fn event(id: &str, body: &str) -> Leased {
     leased
 }
 
-fn refusal(answer: &Answer) -> &str {
+fn refusal(answer: &AttemptResult) -> &str {
     match &answer.reply {
         Reply::Refused {
             class: ErrorClass::Sql,

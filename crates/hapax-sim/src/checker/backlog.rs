@@ -10,7 +10,7 @@ use hapax_core::DestinationId;
 
 use super::{Rule, Violation};
 use crate::executor::Process;
-use crate::history::{Delivery, Entry, Fact, Verdict};
+use crate::history::{AttemptEnd, Delivery, Entry, Fact};
 use crate::world::IN_ORDER;
 
 /// How long a delivery may wait that no one was told of: a process looks for such every second.
@@ -132,21 +132,21 @@ impl<'a> State<'a> {
         })
     }
 
-    fn finish(&mut self, by: Process, delivery: &'a Delivery, verdict: Verdict, at: Duration) {
+    fn finish(&mut self, by: Process, delivery: &'a Delivery, verdict: AttemptEnd, at: Duration) {
         self.release(delivery, at);
         let is_calm = self.is_calm;
         let worker = self.workers.entry((by, &delivery.destination)).or_default();
         match verdict {
-            Verdict::Completed if is_calm => {
+            AttemptEnd::Completed if is_calm => {
                 if worker.stride.is_none() {
                     worker.stride = Some(at);
                     worker.idle_since = (worker.running == 0).then_some(at);
                 }
             }
-            Verdict::Completed => {}
-            Verdict::Retry | Verdict::Dead | Verdict::Released => worker.stumble(),
+            AttemptEnd::Completed => {}
+            AttemptEnd::Retry | AttemptEnd::Dead | AttemptEnd::Released => worker.stumble(),
         }
-        if verdict == Verdict::Released && !self.suspects.contains(delivery) {
+        if verdict == AttemptEnd::Released && !self.suspects.contains(delivery) {
             self.wait(&delivery.event, &delivery.destination, at);
         }
     }

@@ -10,9 +10,9 @@ use crate::world::IN_ORDER;
 
 /// An event at a destination, by the sender's id: what must not happen twice, whatever id it has with us. Each
 /// generation is another: it was asked for.
-type Place<'a> = (&'a str, &'a DestinationId, Generation);
+type EffectKey<'a> = (&'a str, &'a DestinationId, Generation);
 
-fn place(delivery: &Delivery, generation: Generation) -> Place<'_> {
+fn place(delivery: &Delivery, generation: Generation) -> EffectKey<'_> {
     (&delivery.event, &delivery.destination, generation)
 }
 
@@ -43,7 +43,7 @@ fn too_often(history: &[Entry]) -> Vec<Violation> {
 }
 
 fn doubled(history: &[Entry]) -> Vec<Violation> {
-    let mut seen: BTreeSet<Place<'_>> = BTreeSet::new();
+    let mut seen: BTreeSet<EffectKey<'_>> = BTreeSet::new();
     let mut violations = Vec::new();
     for entry in history {
         if let Fact::Effect { delivery, generation } = &entry.fact
@@ -57,7 +57,7 @@ fn doubled(history: &[Entry]) -> Vec<Violation> {
 }
 
 fn key_changed(history: &[Entry]) -> Vec<Violation> {
-    let mut keys: BTreeMap<Place<'_>, IdempotencyKey> = BTreeMap::new();
+    let mut keys: BTreeMap<EffectKey<'_>, IdempotencyKey> = BTreeMap::new();
     let mut violations = Vec::new();
     for entry in history {
         if let Fact::Attempted {

@@ -7,7 +7,7 @@ use hapax_core::DestinationId;
 use hapax_core::store::{LOST_MAX, ReplayJobId};
 
 use super::{Rule, Violation};
-use crate::history::{Delivery, Entry, Fact, Verdict};
+use crate::history::{AttemptEnd, Delivery, Entry, Fact};
 use crate::world::IN_ORDER;
 
 pub(super) fn check(history: &[Entry]) -> Vec<Violation> {
@@ -54,7 +54,7 @@ impl<'a> Lanes<'a> {
             Fact::Leased { delivery, .. } if is_in_order(delivery) => return self.lease(delivery, moment),
             Fact::Finished {
                 delivery,
-                verdict: Verdict::Completed | Verdict::Dead,
+                verdict: AttemptEnd::Completed | AttemptEnd::Dead,
                 ..
             } => self.end(delivery),
             Fact::Rescued { delivery, lost } if *lost >= LOST_MAX => self.end(delivery),

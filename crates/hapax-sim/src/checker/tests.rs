@@ -7,7 +7,7 @@ use hapax_core::{EventId, Generation, IdempotencyKey, Identity, Token};
 
 use super::*;
 use crate::executor::Process;
-use crate::history::{Delivery, Fault, Told, Verdict};
+use crate::history::{AttemptEnd, Delivery, Fault, Told};
 use crate::world::IN_ORDER;
 
 const ONE: Process = Process(1);
@@ -84,7 +84,7 @@ fn finished(by: Process, number: u8, token: u64) -> Fact {
         by,
         delivery: delivery(number),
         token: Token(token),
-        verdict: Verdict::Completed,
+        verdict: AttemptEnd::Completed,
     }
 }
 
@@ -218,7 +218,7 @@ fn one_that_was_tried_keeps_its_turn() {
         by: ONE,
         delivery: delivery(2),
         token: Token(3),
-        verdict: Verdict::Retry,
+        verdict: AttemptEnd::Retry,
     };
     let tried = vec![put_back(delivery(2), 9), leased(ONE, 2, 3), again];
     let earlier = vec![put_back(delivery(1), 8), leased(ONE, 2, 4)];
@@ -260,7 +260,7 @@ fn waiting(seconds: u64, meanwhile: Vec<(u64, Fact)>) -> Vec<Rule> {
         by: ONE,
         delivery: free(number),
         token: Token(token),
-        verdict: Verdict::Completed,
+        verdict: AttemptEnd::Completed,
     };
     let mut facts = vec![
         (0, Fact::Calm),

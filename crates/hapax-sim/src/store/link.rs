@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AcceptRequest, AliveReport, Claim, Counts, Cursor, Error, EventPage, EventQuery, EventRecord, Forgotten,
-    LeaseBatch, LeaseOrder, LedgerEntry, PurgeOrder, Purged, Quarantined, ReplayOrder, Replayed, Report,
-    Rescued, Variant, Written,
+    AcceptRequest, AliveReport, Claim, ConflictRecorded, ConflictingBody, Counts, Cursor, Error, EventPage,
+    EventQuery, EventRecord, Forgotten, LeaseBatch, LeaseOrder, LedgerEntry, PurgeOrder, Purged, ReplayOrder,
+    Replayed, Report, Rescued, Written,
 };
 use hapax_core::{EventId, Generation, Hold, Identity, Store};
 use tokio::sync::oneshot;
@@ -169,10 +169,13 @@ impl Store for Link {
         self.call(async move { vault.report_alive(report).await }).await
     }
 
-    async fn quarantine(&self, variants: Vec<Variant>) -> Vec<Result<Quarantined, Error>> {
-        let (count, model) = (variants.len(), self.vault.model.clone());
+    async fn record_conflicts(
+        &self,
+        other_bodies: Vec<ConflictingBody>,
+    ) -> Vec<Result<ConflictRecorded, Error>> {
+        let (count, model) = (other_bodies.len(), self.vault.model.clone());
         match self
-            .call(async move { Ok(model.quarantine(variants).await) })
+            .call(async move { Ok(model.record_conflicts(other_bodies).await) })
             .await
         {
             Ok(answers) => answers,

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hapax_engine::{Accepted, Arrival, Engine, Processed, Refusal};
+use hapax_engine::{Accepted, Engine, IncomingEvent, Processed, Refusal};
 use tokio::sync::oneshot;
 
 use super::World;
@@ -87,7 +87,7 @@ impl World {
     pub(super) fn knock(
         &self,
         place: usize,
-        arrivals: Vec<Arrival>,
+        arrivals: Vec<IncomingEvent>,
         when: Ack,
     ) -> Option<oneshot::Receiver<Heard>> {
         let replica = self.door.at(place)?;
@@ -95,7 +95,10 @@ impl World {
         let (answer, heard) = oneshot::channel();
         let (history, by, mutation) = (self.history.clone(), replica.process, self.vault.mutation());
         self.executor.spawn(by, async move {
-            let events: Vec<String> = arrivals.iter().map(|arrival| arrival.event_id.clone()).collect();
+            let events: Vec<String> = arrivals
+                .iter()
+                .map(|incoming| incoming.event_id.clone())
+                .collect();
             let answers = engine.accept(arrivals).await;
             let heard = match (&answers, when) {
                 (Err(_), _) => Heard::Refusal,

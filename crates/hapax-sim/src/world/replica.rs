@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hapax_core::{Clock, ErrorClass, Leased};
-use hapax_engine::{Answer, Engine, Parts, Silent, Transport};
+use hapax_engine::{AttemptResult, Engine, Parts, Silent, Transport};
 use hapax_store_laws::model::Restart;
 use tokio::sync::oneshot;
 
@@ -75,7 +75,7 @@ struct Courier(Arc<World>);
 
 #[async_trait]
 impl Transport for Courier {
-    async fn deliver(&self, delivery: &Leased) -> Answer {
+    async fn deliver(&self, delivery: &Leased) -> AttemptResult {
         let (answer, answered) = oneshot::channel();
         let (sinks, delivery) = (Arc::clone(&self.0.sinks), delivery.clone());
         self.0.executor.spawn(Process::WORLD, async move {
@@ -86,6 +86,6 @@ impl Transport for Courier {
         });
         answered
             .await
-            .unwrap_or_else(|_| Answer::failed(ErrorClass::Protocol, "the connection broke"))
+            .unwrap_or_else(|_| AttemptResult::failed(ErrorClass::Protocol, "the connection broke"))
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hapax_core::{Clock as _, Headers, Timestamp};
-use hapax_engine::Arrival;
+use hapax_engine::IncomingEvent;
 
 use super::World;
 use super::door::{Ack, Heard};
@@ -115,8 +115,8 @@ async fn send(world: &Arc<World>, items: &[Item], when: Ack, dice: &Dice) -> Opt
     heard.filter(|_| fate != Fate::Unanswered)
 }
 
-fn arrivals(items: &[Item], received_at: Timestamp) -> Vec<Arrival> {
-    let arrival = |item: &Item| Arrival {
+fn arrivals(items: &[Item], received_at: Timestamp) -> Vec<IncomingEvent> {
+    let incoming = |item: &Item| IncomingEvent {
         source: SOURCE.into(),
         event_id: item.event.clone(),
         earlier_id: None,
@@ -129,5 +129,5 @@ fn arrivals(items: &[Item], received_at: Timestamp) -> Vec<Arrival> {
         content_hash: None,
         batch: None,
     };
-    items.iter().map(arrival).collect()
+    items.iter().map(incoming).collect()
 }

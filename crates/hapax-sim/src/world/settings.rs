@@ -126,7 +126,7 @@ impl Settings {
             on_conflict: if self.events.is_multiple_of(2) {
                 OnConflict::Accept
             } else {
-                OnConflict::Quarantine
+                OnConflict::Keep
             },
         };
         Routing {

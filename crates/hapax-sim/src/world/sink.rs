@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use hapax_core::{ErrorClass, Leased};
-use hapax_engine::Answer;
+use hapax_engine::AttemptResult;
 
 use super::settings::{BY_INBOX, Settings};
 use crate::executor::{Executor, lock};
@@ -56,7 +56,7 @@ impl Sinks {
     }
 
     /// One attempt, from the moment it is sent; nothing where no answer comes back.
-    pub async fn receive(&self, leased: &Leased) -> Option<Answer> {
+    pub async fn receive(&self, leased: &Leased) -> Option<AttemptResult> {
         let fate = self.network.fate();
         self.network.travel().await;
         if fate == Fate::Lost {
@@ -71,7 +71,7 @@ impl Sinks {
         (fate != Fate::Unanswered).then_some(answer)
     }
 
-    async fn handle(&self, leased: &Leased) -> Answer {
+    async fn handle(&self, leased: &Leased) -> AttemptResult {
         self.history.note(Fact::Attempted {
             delivery: delivery(leased),
             generation: leased.generation,
@@ -85,7 +85,7 @@ impl Sinks {
             self.apply_by_inbox(leased).await
         } else {
             self.apply_once(leased, leased.idempotency_key.to_string());
-            Answer::done(200)
+            AttemptResult::done(200)
         }
     }
 
@@ -105,7 +105,7 @@ impl Sinks {
     }
 
     /// The effect and the note of it in one step; apart, where a mutation takes them apart.
-    async fn apply_by_inbox(&self, leased: &Leased) -> Answer {
+    async fn apply_by_inbox(&self, leased: &Leased) -> AttemptResult {
         let identity = format!("{}/{}", leased.event.identity.event_id, leased.generation);
         match self.mutation {
             Some(Mutation::EffectThenMark) => {
@@ -129,7 +129,7 @@ impl Sinks {
             }
             Some(_) | None => self.apply_once(leased, identity),
         }
-        Answer::done(200)
+        AttemptResult::done(200)
     }
 
     fn apply_once(&self, leased: &Leased, by: String) {
@@ -163,8 +163,8 @@ fn delivery(leased: &Leased) -> Delivery {
     }
 }
 
-fn failed() -> Answer {
-    let mut answer = Answer::failed(ErrorClass::Status, "HTTP 500");
+fn failed() -> AttemptResult {
+    let mut answer = AttemptResult::failed(ErrorClass::Status, "HTTP 500");
     answer.status = Some(500);
     answer
 }

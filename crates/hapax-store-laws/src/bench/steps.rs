@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use hapax_core::delivery::Hold;
 use hapax_core::store::{
-    AcceptRequest, AliveReport, Candidates, Claim, Patience, Quarantined, ReplayMode, ReplayOrder, Replayed,
-    Report, Rescued, Variant, Written,
+    AcceptRequest, AliveReport, Candidates, Claim, ConflictRecorded, ConflictingBody, Patience, ReplayMode,
+    ReplayOrder, Replayed, Report, Rescued, Written,
 };
-use hapax_core::{Attempt, ErrorClass, EventId, Leased, Owner, Timestamp, Verdict};
+use hapax_core::{Attempt, AttemptOutcome, ErrorClass, EventId, Leased, Owner, Timestamp};
 
 use super::{ALL, Bench, Draft, LONG, Must, dead, order};
 use crate::clock::START;
@@ -43,8 +43,8 @@ impl Bench {
     }
 
     /// Keeps other bodies under known identities.
-    pub async fn quarantine(&self, variants: Vec<Variant>) -> Vec<Quarantined> {
-        let answers = self.store.quarantine(variants).await;
+    pub async fn record_conflicts(&self, other_bodies: Vec<ConflictingBody>) -> Vec<ConflictRecorded> {
+        let answers = self.store.record_conflicts(other_bodies).await;
         answers.into_iter().map(Must::must).collect()
     }
 
@@ -87,19 +87,19 @@ impl Bench {
     }
 
     /// Finishes an attempt.
-    pub async fn finish(&self, hold: &Hold, verdict: Verdict) -> Written {
-        let report = self.report(hold, verdict);
+    pub async fn finish(&self, hold: &Hold, outcome: AttemptOutcome) -> Written {
+        let report = self.report(hold, outcome);
         let mut written = self.store.finish(vec![report]).await.must();
         assert_eq!(written.len(), 1, "one answer for each report");
         written.remove(0)
     }
 
     /// A report with an attempt that fits the verdict, begun after all attempts before it.
-    pub fn report(&self, hold: &Hold, verdict: Verdict) -> Report {
-        let (status, error) = match verdict {
-            Verdict::Completed | Verdict::Release => (Some(200), None),
-            Verdict::Retry { .. } => (Some(500), Some(ErrorClass::Status)),
-            Verdict::Dead { reason } => (None, Some(reason)),
+    pub fn report(&self, hold: &Hold, outcome: AttemptOutcome) -> Report {
+        let (status, error) = match outcome {
+            AttemptOutcome::Completed | AttemptOutcome::Release => (Some(200), None),
+            AttemptOutcome::Retry { .. } => (Some(500), Some(ErrorClass::Status)),
+            AttemptOutcome::Dead { reason } => (None, Some(reason)),
         };
         let number = self.attempts.fetch_add(1, Ordering::Relaxed);
         let attempt = Attempt {
@@ -112,27 +112,27 @@ impl Bench {
         };
         Report {
             hold: hold.clone(),
-            attempt: (verdict != Verdict::Release).then_some(attempt),
-            verdict,
+            attempt: (outcome != AttemptOutcome::Release).then_some(attempt),
+            outcome,
         }
     }
 
     /// Finishes an attempt whose lease must still hold.
-    pub async fn finished(&self, leased: &Leased, verdict: Verdict) {
-        assert_eq!(self.finish(&leased.hold(), verdict).await, Written::Applied);
+    pub async fn finished(&self, leased: &Leased, outcome: AttemptOutcome) {
+        assert_eq!(self.finish(&leased.hold(), outcome).await, Written::Applied);
     }
 
     /// Leases whatever is due next at `destination` and finishes it.
-    pub async fn run(&self, destination: &str, verdict: Verdict) -> EventId {
+    pub async fn run(&self, destination: &str, outcome: AttemptOutcome) -> EventId {
         let leased = self.lease(destination).await.must();
-        self.finished(&leased, verdict).await;
+        self.finished(&leased, outcome).await;
         leased.event.id
     }
 
     /// Stores an event for `destination` and completes it.
     pub async fn completed(&self, event_id: &str, destination: &str) -> EventId {
         let id = self.stored(self.event(event_id).to(destination)).await;
-        assert_eq!(self.run(destination, Verdict::Completed).await, id);
+        assert_eq!(self.run(destination, AttemptOutcome::Completed).await, id);
         id
     }
 

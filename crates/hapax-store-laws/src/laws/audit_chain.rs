@@ -9,7 +9,7 @@ use hapax_core::store::{
     Record,
 };
 
-use crate::bench::copy::{handed_over, take_in};
+use crate::bench::store_migration::{exported, import};
 use crate::bench::{ALL, Bench, Must};
 
 /// Each entry hangs on the one before, and the chain ends where the store says.
@@ -101,10 +101,10 @@ pub async fn retention_keeps_the_last_old_audit_entry(bench: &mut Bench) {
         };
         records.push(Record::Audit(AuditNumbered { number, record }));
     }
-    let (mut mark, mut pages) = handed_over(&*bench.store, ALL).await;
+    let (mut mark, mut pages) = exported(&*bench.store, ALL).await;
     mark.census.numbers_below = mark.census.numbers_below.max(100);
     pages.last_mut().must().0.extend(records);
-    take_in(&*bench.store, &mark, pages).await;
+    import(&*bench.store, &mark, pages).await;
     for _ in 0..2 {
         bench.purge(&nothing()).await;
         let found = verified(bench, Some(head)).await;

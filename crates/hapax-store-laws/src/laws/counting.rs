@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hapax_core::store::{Disposal, EventQuery, ReplayMode, ReplayOrder, ReplayTarget};
-use hapax_core::{DeliveryState, EventId, EventStatus, Verdict};
+use hapax_core::{AttemptOutcome, DeliveryState, EventId, EventStatus};
 
 use crate::Bench;
 use crate::bench::{LONG, Must, again, dead};
@@ -16,11 +16,11 @@ pub async fn a_status_follows_from_the_deliveries(bench: &mut Bench) {
     has_status(bench, id, EventStatus::Failed).await;
     let second = bench.lease("a").await.must();
     has_status(bench, id, EventStatus::Failed).await;
-    bench.finished(&second, Verdict::Release).await;
+    bench.finished(&second, AttemptOutcome::Release).await;
     has_status(bench, id, EventStatus::Failed).await;
     bench.run("a", dead()).await;
     has_status(bench, id, EventStatus::Pending).await;
-    bench.run("b", Verdict::Completed).await;
+    bench.run("b", AttemptOutcome::Completed).await;
     has_status(bench, id, EventStatus::Dead).await;
     bench
         .store
@@ -30,7 +30,7 @@ pub async fn a_status_follows_from_the_deliveries(bench: &mut Bench) {
     has_status(bench, id, EventStatus::Completed).await;
     bench.replay(id, ReplayMode::Failed).await;
     has_status(bench, id, EventStatus::Pending).await;
-    bench.run("a", Verdict::Completed).await;
+    bench.run("a", AttemptOutcome::Completed).await;
     has_status(bench, id, EventStatus::Completed).await;
     let ignored = bench.stored(bench.event("evt_2")).await;
     has_status(bench, ignored, EventStatus::Ignored).await;
@@ -51,7 +51,7 @@ pub async fn an_event_without_an_id_is_quarantined_until_it_is_sent_somewhere(be
     };
     bench.store.replay(vec![order]).await.must();
     has_status(bench, id, EventStatus::Pending).await;
-    bench.run("billing", Verdict::Completed).await;
+    bench.run("billing", AttemptOutcome::Completed).await;
     has_status(bench, id, EventStatus::Completed).await;
 }
 
@@ -74,7 +74,7 @@ pub async fn counts_say_how_much_there_is_of_each_state(bench: &mut Bench) {
             .await;
         bench.tick().await;
     }
-    bench.run("billing", Verdict::Completed).await;
+    bench.run("billing", AttemptOutcome::Completed).await;
     bench.run("billing", dead()).await;
     let discarded = bench.run("billing", dead()).await;
     bench
@@ -82,7 +82,7 @@ pub async fn counts_say_how_much_there_is_of_each_state(bench: &mut Bench) {
         .dispose(vec![(discarded, "billing".into())], Disposal::Discard)
         .await
         .must();
-    bench.run("billing", Verdict::Retry { after: LONG }).await;
+    bench.run("billing", AttemptOutcome::Retry { after: LONG }).await;
     bench.lease("billing").await.must();
     assert_eq!(count(bench, "billing", DeliveryState::Pending).await, 1);
     assert_eq!(count(bench, "billing", DeliveryState::Running).await, 1);

@@ -1,7 +1,7 @@
 //! Dead letters in groups: by destination and error, largest first.
 
 use hapax_core::store::{DeadGroup, Disposal, ReplayMode};
-use hapax_core::{ErrorClass, EventId, Verdict};
+use hapax_core::{AttemptOutcome, ErrorClass, EventId};
 
 use crate::Bench;
 use crate::bench::Must;
@@ -55,7 +55,7 @@ pub async fn only_what_is_dead_now_is_in_a_group(bench: &mut Bench) {
         .must();
     assert_eq!(bench.store.dead_groups(10).await.must(), []);
     let reason = ErrorClass::Timeout;
-    bench.run("billing", Verdict::Dead { reason }).await;
+    bench.run("billing", AttemptOutcome::Dead { reason }).await;
     bench.store.dispose(disposed, Disposal::Restore).await.must();
     let groups = bench.store.dead_groups(10).await.must();
     assert_eq!(
@@ -74,6 +74,6 @@ fn named(group: &DeadGroup) -> (&str, Option<ErrorClass>, u64, EventId) {
 /// An event that was given up for this.
 async fn died(bench: &Bench, event_id: &str, destination: &str, reason: ErrorClass) -> EventId {
     let id = bench.stored(bench.event(event_id).to(destination)).await;
-    assert_eq!(bench.run(destination, Verdict::Dead { reason }).await, id);
+    assert_eq!(bench.run(destination, AttemptOutcome::Dead { reason }).await, id);
     id
 }

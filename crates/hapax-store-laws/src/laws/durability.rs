@@ -1,7 +1,7 @@
 //! Durability: what was answered is there after a crash, and no crash leaves work behind.
 
 use hapax_core::store::{Claim, EventQuery, LOST_MAX};
-use hapax_core::{DeliveryState, ErrorClass, EventId, EventStatus, OnDead, Verdict};
+use hapax_core::{AttemptOutcome, DeliveryState, ErrorClass, EventId, EventStatus, OnDead};
 
 use crate::Bench;
 use crate::bench::{LONG, Must, again, dead};
@@ -9,15 +9,15 @@ use crate::bench::{LONG, Must, again, dead};
 /// Everything that was acknowledged, in every state, is there after a crash.
 pub async fn what_was_answered_is_there_after_a_crash(bench: &mut Bench) {
     let mut ids: Vec<EventId> = Vec::new();
-    for (name, verdict) in [
-        ("completed", Some(Verdict::Completed)),
+    for (name, outcome) in [
+        ("completed", Some(AttemptOutcome::Completed)),
         ("dead", Some(dead())),
-        ("retrying", Some(Verdict::Retry { after: LONG })),
+        ("retrying", Some(AttemptOutcome::Retry { after: LONG })),
         ("pending", None),
     ] {
         ids.push(bench.stored(bench.event(name).to(name)).await);
-        if let Some(verdict) = verdict {
-            bench.run(name, verdict).await;
+        if let Some(outcome) = outcome {
+            bench.run(name, outcome).await;
         }
     }
     let mut before = Vec::new();
@@ -64,11 +64,11 @@ pub async fn work_that_ran_at_a_crash_runs_again(bench: &mut Bench) {
         assert_eq!((leased.event.id, leased.attempt, leased.lost), (expected, 1, 1));
         if destination == "billing" {
             assert_eq!(
-                bench.finish(&zombie.hold(), Verdict::Completed).await,
+                bench.finish(&zombie.hold(), AttemptOutcome::Completed).await,
                 hapax_core::store::Written::LeaseLost
             );
         }
-        bench.finished(&leased, Verdict::Completed).await;
+        bench.finished(&leased, AttemptOutcome::Completed).await;
     }
 }
 
@@ -101,7 +101,7 @@ pub async fn a_lane_goes_on_after_a_crash(bench: &mut Bench) {
     for id in ids {
         let leased = bench.lease_briefly("orders").await;
         assert_eq!(leased.event.id, id);
-        bench.finished(&leased, Verdict::Completed).await;
+        bench.finished(&leased, AttemptOutcome::Completed).await;
     }
 }
 

@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use hapax_core::store::{
-    BodyTerm, Claim, Erased, EventQuery, IndexedField, IndexedValue, ReplayMode, Replayed, Unfinished,
-    Variant, Written,
+    BodyTerm, Claim, ConflictingBody, Erased, EventQuery, IndexedField, IndexedValue, ReplayMode, Replayed,
+    Unfinished, Written,
 };
-use hapax_core::{Attempt, BodyHash, DeliveryState, EventId, EventStatus, Headers, OnDead, Verdict};
+use hapax_core::{Attempt, AttemptOutcome, BodyHash, DeliveryState, EventId, EventStatus, Headers, OnDead};
 
 use crate::Bench;
 use crate::bench::{ALL, LONG, Must, again, dead};
@@ -23,7 +23,7 @@ pub async fn what_an_erased_event_brought_is_gone(bench: &mut Bench) {
     let values = IndexedValue::of_body(BODY.as_bytes(), [&"/email".to_owned()]);
     let draft = bench.event("evt_1").body(BODY).to("billing");
     let id = bench.stored(draft.with(|event| event.indexed = values)).await;
-    bench.run("billing", Verdict::Completed).await;
+    bench.run("billing", AttemptOutcome::Completed).await;
     let conflict = conflict(bench, id).await;
     let attempts = bench.record(id).await.attempts.len();
     assert_eq!(found(bench).await, [id]);
@@ -105,7 +105,7 @@ pub async fn unfinished_deliveries_of_an_erased_event_are_discarded_on_purpose(b
     );
     assert_eq!(bench.extend(&running.hold(), LONG).await, Written::LeaseLost);
     assert_eq!(
-        bench.finish(&running.hold(), Verdict::Completed).await,
+        bench.finish(&running.hold(), AttemptOutcome::Completed).await,
         Written::LeaseLost
     );
     for destination in ["running", "retrying", "pending"] {
@@ -177,7 +177,7 @@ pub async fn a_lane_goes_on_without_an_erased_event(bench: &mut Bench) {
         "it runs"
     );
     assert_eq!(
-        bench.finish(&first.hold(), Verdict::Completed).await,
+        bench.finish(&first.hold(), AttemptOutcome::Completed).await,
         Written::LeaseLost
     );
     let third = bench.lease("billing").await.must();
@@ -221,7 +221,7 @@ async fn found(bench: &Bench) -> Vec<EventId> {
 async fn conflict(bench: &Bench, first: EventId) -> BodyHash {
     let body = r#"{"email":"ada@example.org"}"#;
     let event = bench.record(first).await.event;
-    let variant = Variant {
+    let other_body = ConflictingBody {
         key: event.identity.key(),
         first,
         source: event.source,
@@ -230,6 +230,6 @@ async fn conflict(bench: &Bench, first: EventId) -> BodyHash {
         headers: Headers::default(),
         body: Bytes::from_static(body.as_bytes()),
     };
-    bench.quarantine(vec![variant]).await;
+    bench.record_conflicts(vec![other_body]).await;
     BodyHash::of(body.as_bytes())
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hapax_core::store::{ReplayMode, Report, Written};
-use hapax_core::{DeliveryState, Hold, Token, Verdict};
+use hapax_core::{AttemptOutcome, DeliveryState, Hold, Token};
 
 use crate::Bench;
 use crate::bench::{LONG, Must, again, dead};
@@ -20,7 +20,7 @@ pub async fn a_wrong_token_writes_nothing(bench: &mut Bench) {
         is_refused(bench, &forged).await;
     }
     assert_eq!(bench.delivery(id, "billing").await.state, DeliveryState::Running);
-    bench.finished(&leased, Verdict::Completed).await;
+    bench.finished(&leased, AttemptOutcome::Completed).await;
 }
 
 /// The token of one delivery is worth nothing for another.
@@ -47,7 +47,7 @@ pub async fn a_token_of_another_delivery_writes_nothing(bench: &mut Bench) {
         ..first.hold()
     };
     is_refused(bench, &unknown).await;
-    bench.finished(&ledger, Verdict::Completed).await;
+    bench.finished(&ledger, AttemptOutcome::Completed).await;
 }
 
 /// The holder whose lease was taken back cannot write any more; its successor can.
@@ -61,7 +61,7 @@ pub async fn late_finish_after_lease_expiry_is_refused(bench: &mut Bench) {
     is_refused(bench, &late.hold()).await;
     let view = bench.delivery(id, "billing").await;
     assert_eq!(view.state, DeliveryState::Running, "the successor still runs");
-    bench.finished(&successor, Verdict::Completed).await;
+    bench.finished(&successor, AttemptOutcome::Completed).await;
     is_refused(bench, &late.hold()).await;
     assert_eq!(
         bench.delivery(id, "billing").await.state,
@@ -80,7 +80,7 @@ pub async fn an_expired_lease_that_nobody_took_back_still_counts(bench: &mut Ben
     );
     assert_eq!(bench.rescue().await, [], "the extension counts from now");
     bench.expire().await;
-    bench.finished(&leased, Verdict::Completed).await;
+    bench.finished(&leased, AttemptOutcome::Completed).await;
     assert_eq!(bench.rescue().await, []);
     assert_eq!(
         bench.delivery(id, "billing").await.state,
@@ -90,14 +90,19 @@ pub async fn an_expired_lease_that_nobody_took_back_still_counts(bench: &mut Ben
 
 /// One lease, one report, whatever it said.
 pub async fn a_second_finish_is_refused(bench: &mut Bench) {
-    for (n, verdict) in [Verdict::Completed, again(), dead(), Verdict::Release]
-        .into_iter()
-        .enumerate()
+    for (n, outcome) in [
+        AttemptOutcome::Completed,
+        again(),
+        dead(),
+        AttemptOutcome::Release,
+    ]
+    .into_iter()
+    .enumerate()
     {
         let destination = format!("destination_{n}");
         let id = bench.stored(bench.event(&destination).to(&destination)).await;
         let leased = bench.lease(&destination).await.must();
-        bench.finished(&leased, verdict).await;
+        bench.finished(&leased, outcome).await;
         let before = bench.delivery(id, &destination).await;
         is_refused(bench, &leased.hold()).await;
         assert_eq!(bench.delivery(id, &destination).await, before, "nothing changed");
@@ -108,14 +113,17 @@ pub async fn a_second_finish_is_refused(bench: &mut Bench) {
 pub async fn of_two_reports_in_one_call_one_counts(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     let hold = bench.lease("billing").await.must().hold();
-    let report = |verdict| Report {
+    let report = |outcome| Report {
         hold: hold.clone(),
         attempt: None,
-        verdict,
+        outcome,
     };
     let mut written = bench
         .store
-        .finish(vec![report(Verdict::Completed), report(Verdict::Completed)])
+        .finish(vec![
+            report(AttemptOutcome::Completed),
+            report(AttemptOutcome::Completed),
+        ])
         .await
         .must();
     written.sort_by_key(|written| *written == Written::LeaseLost);
@@ -138,7 +146,7 @@ pub async fn of_many_concurrent_finishes_one_is_applied(bench: &mut Bench) {
             let report = Report {
                 hold,
                 attempt: None,
-                verdict: Verdict::Completed,
+                outcome: AttemptOutcome::Completed,
             };
             store.finish(vec![report]).await.must().remove(0)
         }));
@@ -162,7 +170,7 @@ pub async fn a_holder_from_before_a_replay_is_refused(bench: &mut Bench) {
         is_refused(bench, &zombie.hold()).await;
         let leased = bench.lease("billing").await.must();
         is_refused(bench, &zombie.hold()).await;
-        bench.finished(&leased, Verdict::Completed).await;
+        bench.finished(&leased, AttemptOutcome::Completed).await;
     }
 }
 
@@ -172,7 +180,7 @@ pub async fn each_hold_in_a_call_is_judged_alone(bench: &mut Bench) {
         bench.stored(bench.event(&format!("evt_{n}")).to("billing")).await;
     }
     let leased = bench.lease_many("billing", 3).await;
-    bench.finished(&leased[1], Verdict::Completed).await;
+    bench.finished(&leased[1], AttemptOutcome::Completed).await;
     let expected = [Written::Applied, Written::LeaseLost, Written::Applied];
     let holds = leased.iter().map(hapax_core::Leased::hold).collect();
     assert_eq!(bench.store.extend(holds, LONG).await.must(), expected);
@@ -181,7 +189,7 @@ pub async fn each_hold_in_a_call_is_judged_alone(bench: &mut Bench) {
         .map(|leased| Report {
             hold: leased.hold(),
             attempt: None,
-            verdict: Verdict::Completed,
+            outcome: AttemptOutcome::Completed,
         })
         .collect();
     assert_eq!(bench.store.finish(reports).await.must(), expected);
@@ -193,15 +201,20 @@ pub async fn empty_calls_do_nothing(bench: &mut Bench) {
     assert!(bench.store.finish(Vec::new()).await.must().is_empty());
     assert!(bench.store.extend(Vec::new(), LONG).await.must().is_empty());
     assert!(bench.store.replay(Vec::new()).await.must().is_empty());
-    assert!(bench.quarantine(Vec::new()).await.is_empty());
+    assert!(bench.record_conflicts(Vec::new()).await.is_empty());
     assert!(bench.rescue().await.is_empty());
 }
 
 async fn is_refused(bench: &Bench, hold: &Hold) {
     assert_eq!(bench.extend(hold, LONG).await, Written::LeaseLost);
-    for verdict in [Verdict::Completed, again(), dead(), Verdict::Release] {
+    for outcome in [
+        AttemptOutcome::Completed,
+        again(),
+        dead(),
+        AttemptOutcome::Release,
+    ] {
         assert_eq!(
-            bench.finish(hold, verdict).await,
+            bench.finish(hold, outcome).await,
             Written::LeaseLost,
             "{verdict:?}"
         );

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hapax_core::store::{AttemptView, Report};
-use hapax_core::{Attempt, DeliveryState, ErrorClass, Timestamp, Verdict};
+use hapax_core::{Attempt, AttemptOutcome, DeliveryState, ErrorClass, Timestamp};
 
 use crate::Bench;
 use crate::bench::{LONG, Must, again, dead};
@@ -15,7 +15,7 @@ pub async fn a_completed_delivery_leaves_work_and_becomes_an_outcome(bench: &mut
     let leased = bench.lease("billing").await.must();
     bench.tick().await;
     let before = bench.now().await;
-    bench.finished(&leased, Verdict::Completed).await;
+    bench.finished(&leased, AttemptOutcome::Completed).await;
     let after = bench.now().await;
     let view = bench.delivery(id, "billing").await;
     assert_eq!(
@@ -42,7 +42,7 @@ pub async fn a_completed_delivery_leaves_work_and_becomes_an_outcome(bench: &mut
 pub async fn a_dead_delivery_leaves_work_and_keeps_its_reason(bench: &mut Bench) {
     for reason in ErrorClass::ALL {
         let id = bench.stored(bench.event(reason.as_str()).to("billing")).await;
-        bench.run("billing", Verdict::Dead { reason }).await;
+        bench.run("billing", AttemptOutcome::Dead { reason }).await;
         let view = bench.delivery(id, "billing").await;
         assert_eq!((view.state, view.error), (DeliveryState::Dead, Some(reason)));
         assert!(view.finished_at.is_some());
@@ -56,7 +56,9 @@ pub async fn a_retry_waits_and_counts_on(bench: &mut Bench) {
     let leased = bench.lease("billing").await.must();
     let before = bench.now().await;
     let wait = bench.short();
-    bench.finished(&leased, Verdict::Retry { after: wait }).await;
+    bench
+        .finished(&leased, AttemptOutcome::Retry { after: wait })
+        .await;
     let after = bench.now().await;
     let view = bench.delivery(id, "billing").await;
     assert_eq!((view.state, view.attempts), (DeliveryState::Retrying, 1));
@@ -83,10 +85,10 @@ pub async fn what_is_released_comes_before_what_was_accepted_later(bench: &mut B
         bench.tick().await;
     }
     for leased in bench.lease_many("billing", 2).await.iter().rev() {
-        bench.finished(leased, Verdict::Release).await;
+        bench.finished(leased, AttemptOutcome::Release).await;
     }
     for id in ids {
-        assert_eq!(bench.run("billing", Verdict::Completed).await, id);
+        assert_eq!(bench.run("billing", AttemptOutcome::Completed).await, id);
     }
 }
 
@@ -94,7 +96,7 @@ pub async fn what_is_released_comes_before_what_was_accepted_later(bench: &mut B
 pub async fn a_released_delivery_is_due_and_its_attempt_does_not_count(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     let leased = bench.lease("billing").await.must();
-    bench.finished(&leased, Verdict::Release).await;
+    bench.finished(&leased, AttemptOutcome::Release).await;
     let view = bench.delivery(id, "billing").await;
     assert_eq!(
         (view.state, view.attempts, view.lost),
@@ -104,7 +106,7 @@ pub async fn a_released_delivery_is_due_and_its_attempt_does_not_count(bench: &m
     assert_eq!((next.attempt, next.lost), (1, 0), "neither an attempt nor a loss");
     bench.finished(&next, again()).await;
     let second = bench.lease("billing").await.must();
-    bench.finished(&second, Verdict::Release).await;
+    bench.finished(&second, AttemptOutcome::Release).await;
     assert_eq!(
         bench.lease("billing").await.must().attempt,
         2,
@@ -124,7 +126,7 @@ pub async fn a_handed_over_delivery_can_be_released(bench: &mut Bench) {
         destination: "billing".into(),
         token: tokens[0].must().token,
     };
-    bench.finish(&hold, Verdict::Release).await;
+    bench.finish(&hold, AttemptOutcome::Release).await;
     let leased = bench.lease("billing").await.must();
     assert_eq!((leased.event.id, leased.attempt), (id, 1));
 }
@@ -152,7 +154,7 @@ pub async fn attempts_are_kept_oldest_first(bench: &mut Bench) {
         let report = Report {
             hold: leased.hold(),
             attempt: Some(attempt),
-            verdict: if n < 3 { again() } else { Verdict::Completed },
+            outcome: if n < 3 { again() } else { AttemptOutcome::Completed },
         };
         bench.store.finish(vec![report]).await.must();
         bench.tick().await;
@@ -163,7 +165,7 @@ pub async fn attempts_are_kept_oldest_first(bench: &mut Bench) {
 /// What was released untried leaves no attempt.
 pub async fn a_release_leaves_no_attempt(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
-    bench.run("billing", Verdict::Release).await;
+    bench.run("billing", AttemptOutcome::Release).await;
     assert_eq!(bench.record(id).await.attempts, []);
 }
 
@@ -172,14 +174,14 @@ pub async fn a_refused_report_leaves_no_attempt(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     let leased = bench.lease("billing").await.must();
     bench.finished(&leased, dead()).await;
-    bench.finish(&leased.hold(), Verdict::Completed).await;
+    bench.finish(&leased.hold(), AttemptOutcome::Completed).await;
     assert_eq!(bench.record(id).await.attempts.len(), 1);
 }
 
 /// Each destination's delivery ends by itself.
 pub async fn one_delivery_does_not_end_another(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("a").to("b").to("c")).await;
-    bench.run("a", Verdict::Completed).await;
+    bench.run("a", AttemptOutcome::Completed).await;
     bench.run("b", dead()).await;
     let states: Vec<_> = ["a", "b", "c"]
         .map(|to| bench.delivery(id, to))
@@ -203,7 +205,7 @@ pub async fn one_delivery_does_not_end_another(bench: &mut Bench) {
 pub async fn a_retry_after_ages_is_not_due_now(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
     let ages = Duration::from_secs(u64::from(u32::MAX) * 1000);
-    bench.run("billing", Verdict::Retry { after: ages }).await;
+    bench.run("billing", AttemptOutcome::Retry { after: ages }).await;
     assert!(bench.lease("billing").await.is_none());
     assert_eq!(bench.delivery(id, "billing").await.state, DeliveryState::Retrying);
 }

@@ -1,7 +1,7 @@
 //! Forget: an identity may come again, as its next generation.
 
 use hapax_core::store::{Claim, Forgotten, ReplayMode};
-use hapax_core::{Generation, Identity, Verdict};
+use hapax_core::{AttemptOutcome, Generation, Identity};
 
 use crate::Bench;
 use crate::bench::{Must, again};
@@ -22,7 +22,7 @@ pub async fn a_forgotten_identity_is_new_again_as_its_next_generation(bench: &mu
         let leased = bench.lease("billing").await.must();
         assert_eq!(leased.generation, Generation(generation));
         keys.push(leased.idempotency_key);
-        bench.finished(&leased, Verdict::Completed).await;
+        bench.finished(&leased, AttemptOutcome::Completed).await;
         let next = Generation(generation + 1);
         assert_eq!(
             bench.store.forget(&identity).await.must(),
@@ -43,7 +43,7 @@ pub async fn forgetting_is_refused_while_work_is_unfinished(bench: &mut Bench) {
     bench.finished(&leased, again()).await;
     assert_eq!(bench.store.forget(&identity).await.must(), Forgotten::Unfinished);
     assert!(matches!(bench.accept(bench.event("evt_1")).await, Claim::Seen(_)));
-    bench.run("billing", Verdict::Completed).await;
+    bench.run("billing", AttemptOutcome::Completed).await;
     bench.replay(id, ReplayMode::All).await;
     assert_eq!(bench.store.forget(&identity).await.must(), Forgotten::Unfinished);
 }

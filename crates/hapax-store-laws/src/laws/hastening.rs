@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use hapax_core::{DeliveryState, EventId, Verdict};
+use hapax_core::{AttemptOutcome, DeliveryState, EventId};
 
 use crate::Bench;
 use crate::bench::{LONG, Must, again};
 
 /// Long enough that only hastening makes it due.
-const LATER: Verdict = Verdict::Retry {
+const LATER: AttemptOutcome = AttemptOutcome::Retry {
     after: Duration::from_secs(3_600),
 };
 
@@ -20,7 +20,7 @@ pub async fn a_hastened_retry_is_due_now(bench: &mut Bench) {
     assert_eq!(hasten(bench, id).await, 1);
     let leased = bench.lease("billing").await.must();
     assert_eq!((leased.event.id, leased.attempt), (id, 2));
-    bench.finished(&leased, Verdict::Completed).await;
+    bench.finished(&leased, AttemptOutcome::Completed).await;
 }
 
 /// What is due already keeps its place among those that wait.
@@ -46,7 +46,7 @@ pub async fn only_the_retries_of_that_event_are_hastened(bench: &mut Bench) {
     let id = bench
         .stored(bench.event("evt_2").to("billing").to("audit").to("mail"))
         .await;
-    bench.run("audit", Verdict::Completed).await;
+    bench.run("audit", AttemptOutcome::Completed).await;
     let running = bench
         .lease_as("mail", 1, LONG, hapax_core::store::Candidates::Fresh)
         .await;

@@ -1,7 +1,7 @@
 //! Identities: what makes an event the same one, and what a copy is told of the first.
 
 use hapax_core::store::{Claim, LedgerEntry};
-use hapax_core::{BodyHash, Generation, Identity, Verdict};
+use hapax_core::{AttemptOutcome, BodyHash, Generation, Identity};
 
 use crate::Bench;
 use crate::bench::{Draft, Must};
@@ -143,7 +143,7 @@ pub async fn ids_compare_as_bytes(bench: &mut Bench) {
 /// The ledger dedupes whatever became of the event.
 pub async fn a_finished_event_still_dedupes(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
-    bench.run("billing", Verdict::Completed).await;
+    bench.run("billing", AttemptOutcome::Completed).await;
     let Claim::Seen(entry) = bench.accept(bench.event("evt_1").to("billing")).await else {
         panic!("a completed event's copy is seen");
     };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hapax_core::store::{
-    BodyTerm, Copies, Driver, EventQuery, Has, ReplayJob, ReplayJobId, ReplayJobState, ReplayMode,
+    BodyTerm, Driver, DuplicateCount, EventQuery, Has, ReplayJob, ReplayJobId, ReplayJobState, ReplayMode,
     ReplayTally,
 };
 use hapax_core::{ErrorClass, EventStatus, Owner};
@@ -230,7 +230,7 @@ fn job(bench: &Bench) -> ReplayJob {
             event_type: Some("café.*".to_owned()),
             to: Some("billing".into()),
             error: Some(ErrorClass::Timeout),
-            copies: Some(Copies { min: 1, max: None }),
+            copies: Some(DuplicateCount { min: 1, max: None }),
             has: Some(Has::Conflict),
             body: vec![BodyTerm {
                 pointer: "/id".to_owned(),

@@ -1,7 +1,7 @@
 //! What ends a turn in a lane other than success: death, discard and replay.
 
 use hapax_core::store::{Disposal, ReplayMode, Replayed};
-use hapax_core::{OnDead, Verdict};
+use hapax_core::{AttemptOutcome, OnDead};
 
 use super::lanes::{line, runs_in_order};
 use crate::Bench;
@@ -22,8 +22,8 @@ pub async fn a_dead_head_holds_its_lane_until_it_is_discarded(bench: &mut Bench)
         .dispose(vec![(ids[0], "orders".into())], Disposal::Discard)
         .await
         .must();
-    assert_eq!(bench.run("orders", Verdict::Completed).await, ids[1]);
-    assert_eq!(bench.run("orders", Verdict::Completed).await, late);
+    assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, ids[1]);
+    assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, late);
 }
 
 /// A dead head that holds its lane is replayed where it stands, ahead of the others.
@@ -40,7 +40,7 @@ pub async fn a_dead_head_that_holds_its_lane_is_replayed_in_place(bench: &mut Be
             leased.iter().map(|leased| leased.event.id).collect::<Vec<_>>(),
             [id]
         );
-        bench.finished(&leased[0], Verdict::Completed).await;
+        bench.finished(&leased[0], AttemptOutcome::Completed).await;
     }
 }
 
@@ -48,7 +48,7 @@ pub async fn a_dead_head_that_holds_its_lane_is_replayed_in_place(bench: &mut Be
 pub async fn a_dead_head_is_skipped_where_the_lane_says_so(bench: &mut Bench) {
     let ids = line(bench, 4, OnDead::Skip).await;
     assert_eq!(bench.run("orders", dead()).await, ids[0]);
-    assert_eq!(bench.run("orders", Verdict::Completed).await, ids[1]);
+    assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, ids[1]);
     bench.replay(ids[0], ReplayMode::Failed).await;
     runs_in_order(bench, &[ids[0], ids[2], ids[3]]).await;
 }
@@ -76,9 +76,9 @@ pub async fn a_lost_head_holds_or_skips_like_any_dead_one(bench: &mut Bench) {
 /// In an empty lane, the replayed one is the head at once.
 pub async fn a_replay_into_an_empty_lane_is_due(bench: &mut Bench) {
     let ids = line(bench, 1, OnDead::Hold).await;
-    bench.run("orders", Verdict::Completed).await;
+    bench.run("orders", AttemptOutcome::Completed).await;
     bench.replay(ids[0], ReplayMode::Force).await;
-    assert_eq!(bench.run("orders", Verdict::Completed).await, ids[0]);
+    assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, ids[0]);
 }
 
 /// A discarded head that is replayed takes its place again, although its lane went on without it.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hapax_core::store::{Candidates, Disposal, ReplayMode, ReplayOrder, ReplayTarget};
-use hapax_core::{EventId, Lane, OnDead, Verdict};
+use hapax_core::{AttemptOutcome, EventId, Lane, OnDead};
 
 use super::lanes::{line, runs_in_order};
 use super::replay::to_all;
@@ -13,7 +13,7 @@ use crate::bench::{LONG, Must, again, dead, order};
 /// A replayed delivery runs before those that were accepted later, also before a head that is due.
 pub async fn a_replay_takes_the_place_of_its_acceptance(bench: &mut Bench) {
     let ids = line(bench, 3, OnDead::Hold).await;
-    assert_eq!(bench.run("orders", Verdict::Completed).await, ids[0]);
+    assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, ids[0]);
     assert!(bench.delivery(ids[1], "orders").await.due_at.is_some());
     bench.replay(ids[0], ReplayMode::All).await;
     assert_eq!(bench.delivery(ids[1], "orders").await.due_at, None, "it gave way");
@@ -62,7 +62,7 @@ pub async fn a_newcomer_stands_behind_replays(bench: &mut Bench) {
 pub async fn a_head_that_was_tried_keeps_its_turn(bench: &mut Bench) {
     let ids = line(bench, 4, OnDead::Hold).await;
     for id in &ids[..2] {
-        assert_eq!(bench.run("orders", Verdict::Completed).await, *id);
+        assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, *id);
     }
     let running = bench.lease("orders").await.must();
     bench.replay(ids[1], ReplayMode::All).await;
@@ -75,7 +75,7 @@ pub async fn a_head_that_was_tried_keeps_its_turn(bench: &mut Bench) {
 /// A dead delivery that holds its lane holds up those after it, and no one before it.
 pub async fn a_dead_head_holds_up_only_those_after_it(bench: &mut Bench) {
     let ids = line(bench, 4, OnDead::Hold).await;
-    assert_eq!(bench.run("orders", Verdict::Completed).await, ids[0]);
+    assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, ids[0]);
     assert_eq!(bench.run("orders", dead()).await, ids[1]);
     bench.replay(ids[0], ReplayMode::All).await;
     runs_in_order(bench, &ids[..1]).await;
@@ -87,7 +87,7 @@ pub async fn a_dead_head_holds_up_only_those_after_it(bench: &mut Bench) {
 /// One that dies lets those go on that were put back before it.
 pub async fn one_that_dies_does_not_hold_up_those_before_it(bench: &mut Bench) {
     let ids = line(bench, 3, OnDead::Hold).await;
-    assert_eq!(bench.run("orders", Verdict::Completed).await, ids[0]);
+    assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, ids[0]);
     let running = bench.lease("orders").await.must();
     bench.replay(ids[0], ReplayMode::All).await;
     bench.finished(&running, dead()).await;
@@ -99,14 +99,14 @@ pub async fn one_that_dies_does_not_hold_up_those_before_it(bench: &mut Bench) {
 /// A lane that is let go on while one of it runs waits for that one.
 pub async fn a_discard_beside_a_running_head_lets_nobody_run_beside_it(bench: &mut Bench) {
     let ids = line(bench, 3, OnDead::Hold).await;
-    assert_eq!(bench.run("orders", Verdict::Completed).await, ids[0]);
+    assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, ids[0]);
     assert_eq!(bench.run("orders", dead()).await, ids[1]);
     bench.replay(ids[0], ReplayMode::All).await;
     let running = bench.lease("orders").await.must();
     let discarded = vec![(ids[1], "orders".into())];
     bench.store.dispose(discarded, Disposal::Discard).await.must();
     assert!(bench.lease("orders").await.is_none());
-    bench.finished(&running, Verdict::Completed).await;
+    bench.finished(&running, AttemptOutcome::Completed).await;
     runs_in_order(bench, &ids[2..]).await;
 }
 
@@ -150,7 +150,7 @@ pub async fn a_lane_runs_one_at_a_time_while_many_replay(bench: &mut Bench) {
         if let Some(leased) = leased.first() {
             assert!(bench.lease("orders").await.is_none(), "nothing runs beside it");
             done.push(leased.event.id);
-            bench.finished(leased, Verdict::Completed).await;
+            bench.finished(leased, AttemptOutcome::Completed).await;
         } else if all_are_back {
             break;
         } else {

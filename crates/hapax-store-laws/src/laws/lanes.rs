@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hapax_core::store::{AcceptRequest, Candidates};
-use hapax_core::{DeliveryState, EventId, Lane, OnDead, Verdict};
+use hapax_core::{AttemptOutcome, DeliveryState, EventId, Lane, OnDead};
 
 use crate::Bench;
 use crate::bench::{LONG, Must, again, dead, order};
@@ -33,7 +33,7 @@ pub async fn completion_promotes_the_next_in_order_of_acceptance(bench: &mut Ben
         let leased = bench.lease_many("orders", 10).await;
         assert_eq!(leased.len(), 1, "one at a time");
         assert_eq!(leased[0].event.id, id);
-        bench.finished(&leased[0], Verdict::Completed).await;
+        bench.finished(&leased[0], AttemptOutcome::Completed).await;
     }
     assert!(bench.lease("orders").await.is_none());
 }
@@ -50,7 +50,7 @@ pub async fn events_of_one_request_keep_their_order_in_a_lane(bench: &mut Bench)
     let ids: Vec<EventId> = drafts.iter().map(|draft| draft.clone().build().id).collect();
     bench.accept_together(drafts).await;
     for id in ids {
-        assert_eq!(bench.run("orders", Verdict::Completed).await, id);
+        assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, id);
     }
 }
 
@@ -64,7 +64,10 @@ pub async fn a_failing_head_blocks_its_own_key_only(bench: &mut Bench) {
                 .in_lane("orders", "another customer", OnDead::Hold),
         )
         .await;
-    assert_eq!(bench.run("orders", Verdict::Retry { after: LONG }).await, ids[0]);
+    assert_eq!(
+        bench.run("orders", AttemptOutcome::Retry { after: LONG }).await,
+        ids[0]
+    );
     let leased = bench.lease_many("orders", 10).await;
     assert_eq!(
         leased.iter().map(|leased| leased.event.id).collect::<Vec<_>>(),
@@ -76,7 +79,7 @@ pub async fn a_failing_head_blocks_its_own_key_only(bench: &mut Bench) {
 pub async fn a_head_that_is_tried_again_is_still_the_head(bench: &mut Bench) {
     let ids = line(bench, 2, OnDead::Hold).await;
     assert_eq!(bench.run("orders", again()).await, ids[0]);
-    assert_eq!(bench.run("orders", Verdict::Release).await, ids[0]);
+    assert_eq!(bench.run("orders", AttemptOutcome::Release).await, ids[0]);
     bench.lease_briefly("orders").await;
     bench.expire().await;
     assert_eq!(bench.rescue().await.len(), 1);
@@ -86,8 +89,8 @@ pub async fn a_head_that_is_tried_again_is_still_the_head(bench: &mut Bench) {
     );
     let suspect = bench.lease_briefly("orders").await;
     assert_eq!(suspect.event.id, ids[0]);
-    bench.finished(&suspect, Verdict::Completed).await;
-    assert_eq!(bench.run("orders", Verdict::Completed).await, ids[1]);
+    bench.finished(&suspect, AttemptOutcome::Completed).await;
+    assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, ids[1]);
 }
 
 /// The same key at another destination is another lane.
@@ -102,8 +105,8 @@ pub async fn lanes_of_two_destinations_are_independent(bench: &mut Bench) {
     }
     assert_eq!(bench.run("orders", dead()).await, ids[0]);
     assert!(bench.lease("orders").await.is_none());
-    assert_eq!(bench.run("stock", Verdict::Completed).await, ids[0]);
-    assert_eq!(bench.run("stock", Verdict::Completed).await, ids[1]);
+    assert_eq!(bench.run("stock", AttemptOutcome::Completed).await, ids[0]);
+    assert_eq!(bench.run("stock", AttemptOutcome::Completed).await, ids[1]);
 }
 
 /// Deliveries without a lane are not held up by those with one, nor by each other.
@@ -156,7 +159,7 @@ pub async fn a_lane_runs_one_at_a_time_while_many_accept(bench: &mut Bench) {
                 "nothing runs beside the head"
             );
             done.push(leased.event.identity.event_id.clone());
-            bench.finished(leased, Verdict::Completed).await;
+            bench.finished(leased, AttemptOutcome::Completed).await;
         } else if all_accepted {
             break;
         } else {
@@ -178,13 +181,13 @@ pub async fn a_lane_runs_one_at_a_time_while_many_accept(bench: &mut Bench) {
 /// Order survives a restart.
 pub async fn a_lane_keeps_its_order_over_a_restart(bench: &mut Bench) {
     let ids = line(bench, 3, OnDead::Hold).await;
-    assert_eq!(bench.run("orders", Verdict::Completed).await, ids[0]);
+    assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, ids[0]);
     bench.reopen().await;
     let late = bench
         .stored(bench.event("late").in_lane("orders", "customer", OnDead::Hold))
         .await;
     for id in [ids[1], ids[2], late] {
-        assert_eq!(bench.run("orders", Verdict::Completed).await, id);
+        assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, id);
     }
 }
 
@@ -206,7 +209,7 @@ pub(super) async fn runs_in_order(bench: &Bench, expected: &[EventId]) {
         let leased = bench.lease_many("orders", 10).await;
         let found: Vec<EventId> = leased.iter().map(|leased| leased.event.id).collect();
         assert_eq!(found, [*id], "one at a time, in order of acceptance");
-        bench.finished(&leased[0], Verdict::Completed).await;
+        bench.finished(&leased[0], AttemptOutcome::Completed).await;
     }
     assert!(bench.lease("orders").await.is_none());
 }

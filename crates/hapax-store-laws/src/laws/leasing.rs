@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::store::{Candidates, Claim, ReplayMode};
-use hapax_core::{DeliveryState, EventId, Generation, Hold, Token, Verdict};
+use hapax_core::{AttemptOutcome, DeliveryState, EventId, Generation, Hold, Token};
 
 use crate::Bench;
 use crate::bench::{LONG, Must, again, dead, order};
@@ -54,7 +54,7 @@ pub async fn a_handed_over_delivery_runs_under_its_token(bench: &mut Bench) {
         token: handed.token,
     };
     assert_eq!(
-        bench.finish(&hold, Verdict::Completed).await,
+        bench.finish(&hold, AttemptOutcome::Completed).await,
         hapax_core::store::Written::Applied
     );
     assert_eq!(bench.lease("ledger").await.must().event.id, id);
@@ -109,7 +109,7 @@ pub async fn destinations_do_not_see_each_others_work(bench: &mut Bench) {
     let ledger = bench.lease("ledger").await.must();
     assert_ne!(billing.token, ledger.token);
     assert_ne!(billing.idempotency_key, ledger.idempotency_key);
-    bench.finished(&billing, Verdict::Completed).await;
+    bench.finished(&billing, AttemptOutcome::Completed).await;
     assert_eq!(bench.delivery(id, "ledger").await.state, DeliveryState::Running);
 }
 
@@ -129,7 +129,9 @@ pub async fn a_lease_says_when_the_next_is_due(bench: &mut Bench) {
         "what runs is not due"
     );
     let before = bench.now().await;
-    bench.finished(&second, Verdict::Retry { after: LONG }).await;
+    bench
+        .finished(&second, AttemptOutcome::Retry { after: LONG })
+        .await;
     let after = bench.now().await;
     let batch = bench.store.lease(ask(10)).await.must();
     assert!(batch.leased.is_empty());
@@ -214,10 +216,10 @@ pub async fn tokens_increase_over_everything(bench: &mut Bench) {
         seen.push(tokens[0].must().token);
     }
     let id = bench.stored(bench.event("evt_1").to("billing")).await;
-    for verdict in [again(), Verdict::Release, Verdict::Completed] {
+    for outcome in [again(), AttemptOutcome::Release, AttemptOutcome::Completed] {
         let leased = bench.lease("billing").await.must();
         seen.push(leased.token);
-        bench.finished(&leased, verdict).await;
+        bench.finished(&leased, outcome).await;
     }
     bench.replay(id, ReplayMode::All).await;
     seen.push(bench.lease_briefly("billing").await.token);

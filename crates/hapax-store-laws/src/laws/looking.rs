@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hapax_core::store::{BodyTerm, EventQuery, ListOrder};
-use hapax_core::{EventId, EventStatus, Verdict};
+use hapax_core::{AttemptOutcome, EventId, EventStatus};
 
 use crate::Bench;
 use crate::bench::{LONG, Must};
@@ -48,7 +48,7 @@ pub async fn pages_neither_skip_nor_repeat_under_writes(bench: &mut Bench) {
             break;
         }
         bench.stored(bench.event(&format!("late_{}", found.len()))).await;
-        bench.run("billing", Verdict::Completed).await;
+        bench.run("billing", AttemptOutcome::Completed).await;
     }
     assert_eq!(found, expected);
 }
@@ -67,7 +67,7 @@ pub async fn a_list_can_be_oldest_first(bench: &mut Bench) {
             )
             .await;
         bench.stored(bench.event(&format!("failed_{n}")).to("post")).await;
-        bench.run("post", Verdict::Retry { after: LONG }).await;
+        bench.run("post", AttemptOutcome::Retry { after: LONG }).await;
     }
     let of = |status| EventQuery {
         status: Some(status),
@@ -137,7 +137,7 @@ pub async fn pages_from_the_oldest_neither_skip_nor_repeat_under_writes(bench: &
         if expected.len() < 10 {
             expected.push(bench.stored(bench.event(&format!("late_{}", found.len()))).await);
         }
-        bench.run("billing", Verdict::Completed).await;
+        bench.run("billing", AttemptOutcome::Completed).await;
     }
     assert_eq!(found, expected);
 }

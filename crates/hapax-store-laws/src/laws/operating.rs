@@ -1,7 +1,7 @@
 //! Operating: pauses, the audit trail, dead letters, and the probe.
 
 use hapax_core::store::{AuditEntry, DeadQuery, Disposal, Pause};
-use hapax_core::{DeliveryState, DestinationId, ErrorClass, EventId, Verdict};
+use hapax_core::{AttemptOutcome, DeliveryState, DestinationId, ErrorClass, EventId};
 
 use crate::Bench;
 use crate::bench::{Must, dead};
@@ -30,7 +30,7 @@ pub async fn a_paused_destination_gets_nothing_until_it_is_resumed(bench: &mut B
     bench.store.pause(pause("billing")).await.must();
     assert!(bench.lease("billing").await.is_none());
     assert_eq!(bench.lease_many("ledger", 10).await.len(), 2, "others go on");
-    bench.finished(&running, Verdict::Completed).await;
+    bench.finished(&running, AttemptOutcome::Completed).await;
     assert!(
         bench.store.resume(&"billing".into()).await.must(),
         "it was paused"

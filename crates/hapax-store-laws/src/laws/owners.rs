@@ -1,7 +1,7 @@
 //! Owners: what one holds that has fallen silent is taken back before its leases end, and what the others hold is not.
 
 use hapax_core::store::{AliveReport, Candidates, LOST_MAX, LeaseOrder, Patience, Rescued, Written};
-use hapax_core::{DeliveryState, Leased, OnDead, Owner, Verdict};
+use hapax_core::{AttemptOutcome, DeliveryState, Leased, OnDead, Owner};
 
 use crate::Bench;
 use crate::bench::{ALL, LONG, Must, order};
@@ -59,7 +59,7 @@ pub async fn what_a_dead_owner_holds_is_taken_back_before_its_leases_end(bench: 
     assert_eq!((view.attempts, view.lost), (0, 1));
     assert!(view.due_at.must() <= bench.now().await, "it is due now");
     assert_eq!(
-        bench.finish(&leased.hold(), Verdict::Completed).await,
+        bench.finish(&leased.hold(), AttemptOutcome::Completed).await,
         Written::LeaseLost,
         "its token is void"
     );
@@ -85,7 +85,7 @@ pub async fn an_owner_that_was_silent_for_less_is_not_dead(bench: &mut Bench) {
         ..short(bench)
     };
     assert_eq!(bench.report_alive(JUDGE, patience, ALL).await, []);
-    bench.finished(&leased, Verdict::Completed).await;
+    bench.finished(&leased, AttemptOutcome::Completed).await;
 }
 
 /// Replicas of an earlier version do not report; their leases end as they always did.
@@ -94,7 +94,7 @@ pub async fn an_owner_that_never_reported_keeps_its_leases(bench: &mut Bench) {
     let leased = lease_for(bench, Owner(9), 1).await.remove(0);
     fall_silent(bench).await;
     assert_eq!(bench.report_alive(JUDGE, short(bench), ALL).await, []);
-    bench.finished(&leased, Verdict::Completed).await;
+    bench.finished(&leased, AttemptOutcome::Completed).await;
 }
 
 /// Who has just come cannot tell a dead owner from one that the store kept waiting.
@@ -103,7 +103,7 @@ pub async fn nobody_is_dead_before_the_store_was_reachable_for_long_enough(bench
     let leased = lease_for(bench, SILENT, 1).await.remove(0);
     fall_silent(bench).await;
     assert_eq!(bench.report_alive(Owner(9), short(bench), ALL).await, []);
-    bench.finished(&leased, Verdict::Completed).await;
+    bench.finished(&leased, AttemptOutcome::Completed).await;
 }
 
 /// Neither can one that could not report itself.
@@ -116,7 +116,7 @@ pub async fn a_gap_between_reports_puts_off_the_judgement(bench: &mut Bench) {
         ..short(bench)
     };
     assert_eq!(bench.report_alive(JUDGE, patience, ALL).await, []);
-    bench.finished(&leased, Verdict::Completed).await;
+    bench.finished(&leased, AttemptOutcome::Completed).await;
 }
 
 /// It was only asleep: what it had is gone, and what it leases from now on is its own.
@@ -133,7 +133,7 @@ pub async fn an_owner_that_wakes_up_is_fenced_and_goes_on(bench: &mut Bench) {
     assert_eq!(bench.report_alive(SILENT, patience, ALL).await, []);
     let kept = lease_for(bench, SILENT, 1).await.remove(0);
     assert_eq!(bench.report_alive(JUDGE, patience, ALL).await, []);
-    bench.finished(&kept, Verdict::Completed).await;
+    bench.finished(&kept, AttemptOutcome::Completed).await;
 }
 
 /// Each owner answers for itself.
@@ -149,7 +149,7 @@ pub async fn the_leases_of_the_living_stay_when_another_dies(bench: &mut Bench) 
     expected.sort_unstable();
     assert_eq!(taken, expected);
     for leased in &living {
-        bench.finished(leased, Verdict::Completed).await;
+        bench.finished(leased, AttemptOutcome::Completed).await;
     }
 }
 

@@ -1,6 +1,6 @@
 //! Payloads: what arrived comes back, byte for byte, wherever it is shown.
 
-use hapax_core::store::Variant;
+use hapax_core::store::ConflictingBody;
 use hapax_core::{Headers, StoredEvent, Timestamp};
 
 use crate::Bench;
@@ -74,11 +74,11 @@ pub async fn every_field_of_an_event_comes_back(bench: &mut Bench) {
 }
 
 /// A quarantined body is kept as it came, with all that is needed to release it.
-pub async fn a_variant_comes_back_byte_for_byte(bench: &mut Bench) {
+pub async fn a_conflicting_body_comes_back_byte_for_byte(bench: &mut Bench) {
     let first = bench.event("evt_1").build();
     bench.stored(Draft::from(first.clone())).await;
     let other = bench.event("evt_1").body(&b"\xff\x00other"[..]).build();
-    let variant = Variant {
+    let other_body = ConflictingBody {
         key: first.key,
         first: first.id,
         source: other.source.clone(),
@@ -87,15 +87,15 @@ pub async fn a_variant_comes_back_byte_for_byte(bench: &mut Bench) {
         headers: Headers::pack([("Odd", &b"\x00\xff"[..])]),
         body: other.body.clone(),
     };
-    bench.quarantine(vec![variant.clone()]).await;
+    bench.record_conflicts(vec![other_body.clone()]).await;
     let kept = bench.store.conflict(first.id, other.raw_hash).await.must().must();
-    assert_eq!(kept.key, variant.key);
-    assert_eq!(kept.first, variant.first);
-    assert_eq!(kept.source, variant.source);
-    assert_eq!(kept.raw_hash, variant.raw_hash);
-    assert_eq!(kept.received_at, variant.received_at);
-    assert_eq!(kept.headers, variant.headers);
-    assert_eq!(kept.body, variant.body);
+    assert_eq!(kept.key, other_body.key);
+    assert_eq!(kept.first, other_body.first);
+    assert_eq!(kept.source, other_body.source);
+    assert_eq!(kept.raw_hash, other_body.raw_hash);
+    assert_eq!(kept.received_at, other_body.received_at);
+    assert_eq!(kept.headers, other_body.headers);
+    assert_eq!(kept.body, other_body.body);
 }
 
 /// Stores an event and compares it with what `get`, `list` and `lease` show, also after a restart.
@@ -112,6 +112,8 @@ async fn comes_back(bench: &mut Bench, draft: Draft) -> StoredEvent {
     assert_eq!(summary.event_type, expected.event_type);
     let leased = bench.lease("billing").await.must();
     assert_eq!(leased.event, expected);
-    bench.finished(&leased, hapax_core::Verdict::Completed).await;
+    bench
+        .finished(&leased, hapax_core::AttemptOutcome::Completed)
+        .await;
     expected
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hapax_core::store::{Disposal, PurgeOrder, PurgeWindow, ReplayMode};
-use hapax_core::{EventId, OnDead, Timestamp, Verdict};
+use hapax_core::{AttemptOutcome, EventId, OnDead, Timestamp};
 
 use crate::Bench;
 use crate::bench::{LONG, Must, dead};
@@ -17,9 +17,9 @@ pub async fn unfinished_work_is_never_purged(bench: &mut Bench) {
     let running = bench.stored(bench.event("running").to("b")).await;
     bench.lease("b").await.must();
     let retrying = bench.stored(bench.event("retrying").to("c")).await;
-    bench.run("c", Verdict::Retry { after: LONG }).await;
+    bench.run("c", AttemptOutcome::Retry { after: LONG }).await;
     let half = bench.stored(bench.event("half").to("d").to("e")).await;
-    bench.run("d", Verdict::Completed).await;
+    bench.run("d", AttemptOutcome::Completed).await;
     let purged = bench.purge(&everything(bench).await).await;
     assert_eq!((purged.events, purged.ledger), (0, 0));
     for id in [pending, running, retrying, half] {
@@ -37,7 +37,7 @@ pub async fn a_replayed_event_is_not_purged(bench: &mut Bench) {
     let id = bench.dead("evt_1", "billing").await;
     bench.replay(id, ReplayMode::Failed).await;
     assert_eq!(bench.purge(&everything(bench).await).await.events, 0);
-    bench.run("billing", Verdict::Completed).await;
+    bench.run("billing", AttemptOutcome::Completed).await;
     assert_eq!(bench.purge(&everything(bench).await).await.events, 1);
 }
 
@@ -66,7 +66,7 @@ pub async fn a_window_that_was_lengthened_keeps_what_it_covers(bench: &mut Bench
         limit: 100,
     };
     assert_eq!(bench.purge(&keep_dead).await.events, 0);
-    bench.run("billing", Verdict::Completed).await;
+    bench.run("billing", AttemptOutcome::Completed).await;
     let longer = PurgeOrder {
         windows: vec![window("shop", START, START.plus(FAR))],
         ..keep_dead
@@ -157,7 +157,7 @@ pub async fn a_purged_dead_head_lets_its_lane_go_on(bench: &mut Bench) {
     bench.run("orders", dead()).await;
     bench.tick().await;
     assert_eq!(bench.purge(&everything(bench).await).await.events, 1);
-    assert_eq!(bench.run("orders", Verdict::Completed).await, ids[1]);
+    assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, ids[1]);
 }
 
 /// Everything of the source `shop` that may go at all.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use hapax_core::store::{Claim, DuplicateNote, Forgotten, PurgeOrder, ReplayMode, Replayed, Variant};
-use hapax_core::{BodyHash, Generation, Headers, Identity, Timestamp, Verdict};
+use hapax_core::store::{Claim, ConflictingBody, DuplicateNote, Forgotten, PurgeOrder, ReplayMode, Replayed};
+use hapax_core::{AttemptOutcome, BodyHash, Generation, Headers, Identity, Timestamp};
 
 use super::purging::{FAR, everything, window};
 use crate::Bench;
@@ -116,7 +116,7 @@ pub async fn a_purge_leaves_nothing_behind(bench: &mut Bench) {
     bench.stored(event.clone().into()).await;
     bench.run("billing", again()).await;
     bench.run("billing", dead()).await;
-    bench.run("ledger", Verdict::Completed).await;
+    bench.run("ledger", AttemptOutcome::Completed).await;
     let note = DuplicateNote {
         key: event.key,
         copies: 3,
@@ -125,7 +125,7 @@ pub async fn a_purge_leaves_nothing_behind(bench: &mut Bench) {
     };
     bench.store.note_duplicates(vec![note]).await.must();
     let body = Bytes::from_static(b"other");
-    let variant = Variant {
+    let other_body = ConflictingBody {
         key: event.key,
         first: event.id,
         source: event.source.clone(),
@@ -134,13 +134,13 @@ pub async fn a_purge_leaves_nothing_behind(bench: &mut Bench) {
         headers: Headers::default(),
         body,
     };
-    bench.quarantine(vec![variant.clone()]).await;
+    bench.record_conflicts(vec![other_body.clone()]).await;
     let purged = bench.purge(&everything(bench).await).await;
     assert_eq!((purged.events, purged.ledger), (1, 1));
     assert!(
         bench
             .store
-            .conflict(event.id, variant.raw_hash)
+            .conflict(event.id, other_body.raw_hash)
             .await
             .must()
             .is_none()

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hapax_core::store::{Disposal, ReplayMode, ReplayOrder, Replayed};
-use hapax_core::{DeliveryState, EventId, Generation, Identity, Verdict};
+use hapax_core::{AttemptOutcome, DeliveryState, EventId, Generation, Identity};
 
 use crate::Bench;
 use crate::bench::{Must, again, dead};
@@ -12,7 +12,7 @@ use crate::bench::{Must, again, dead};
 /// By default only what failed runs again, under its own key.
 pub async fn failed_mode_replays_dead_deliveries_only(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("bad").to("good")).await;
-    bench.run("good", Verdict::Completed).await;
+    bench.run("good", AttemptOutcome::Completed).await;
     let first = bench.lease("bad").await.must();
     bench.finished(&first, dead()).await;
     assert_eq!(bench.replay(id, ReplayMode::Failed).await, once(1, 0));
@@ -39,7 +39,7 @@ pub async fn failed_mode_replays_discarded_deliveries(bench: &mut Bench) {
         .await
         .must();
     assert_eq!(bench.replay(id, ReplayMode::Failed).await, once(1, 0));
-    assert_eq!(bench.run("billing", Verdict::Completed).await, id);
+    assert_eq!(bench.run("billing", AttemptOutcome::Completed).await, id);
 }
 
 /// Where nothing failed there is nothing to do.
@@ -58,10 +58,10 @@ pub async fn failed_mode_leaves_completed_deliveries_alone(bench: &mut Bench) {
 pub async fn all_mode_replays_everything_under_the_same_keys(bench: &mut Bench) {
     let id = bench.stored(bench.event("evt_1").to("bad").to("good")).await;
     let mut keys = Vec::new();
-    for (to, verdict) in [("bad", dead()), ("good", Verdict::Completed)] {
+    for (to, outcome) in [("bad", dead()), ("good", AttemptOutcome::Completed)] {
         let leased = bench.lease(to).await.must();
         keys.push(leased.idempotency_key);
-        bench.finished(&leased, verdict).await;
+        bench.finished(&leased, outcome).await;
     }
     assert_eq!(bench.replay(id, ReplayMode::All).await, once(2, 0));
     for (to, key) in ["bad", "good"].into_iter().zip(keys) {
@@ -79,7 +79,7 @@ pub async fn force_mode_replays_everything_under_new_keys(bench: &mut Bench) {
         assert_eq!(leased.generation, Generation(generation));
         let key = identity.idempotency_key(Generation(generation), &"billing".into());
         assert_eq!(leased.idempotency_key, key);
-        bench.finished(&leased, Verdict::Completed).await;
+        bench.finished(&leased, AttemptOutcome::Completed).await;
     }
     assert_eq!(
         bench.record(id).await.deliveries.len(),
@@ -173,7 +173,7 @@ pub async fn of_many_concurrent_replays_one_puts_work_back(bench: &mut Bench) {
 
 async fn run_for_key(bench: &Bench) -> hapax_core::IdempotencyKey {
     let leased = bench.lease("billing").await.must();
-    bench.finished(&leased, Verdict::Completed).await;
+    bench.finished(&leased, AttemptOutcome::Completed).await;
     leased.idempotency_key
 }
 

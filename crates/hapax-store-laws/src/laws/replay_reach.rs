@@ -1,7 +1,7 @@
 //! How far a replay reaches: destinations, lanes, history and jobs.
 
 use hapax_core::store::{DeadQuery, Disposal, ReplayJobId, ReplayMode, ReplayOrder, ReplayTarget, Replayed};
-use hapax_core::{DeliveryState, EventId, EventStatus, Generation, Identity, Lane, OnDead, Verdict};
+use hapax_core::{AttemptOutcome, DeliveryState, EventId, EventStatus, Generation, Identity, Lane, OnDead};
 
 use super::replay::{once, to_all};
 use crate::Bench;
@@ -20,7 +20,7 @@ pub async fn a_replay_reaches_a_destination_that_came_later(bench: &mut Bench) {
         (id, 1, key)
     );
     assert_eq!(bench.replay_order(order).await, Replayed::Unfinished);
-    bench.finished(&leased, Verdict::Completed).await;
+    bench.finished(&leased, AttemptOutcome::Completed).await;
     assert_eq!(bench.record(id).await.deliveries.len(), 2);
 }
 
@@ -30,7 +30,7 @@ pub async fn an_ignored_event_can_be_sent_somewhere(bench: &mut Bench) {
     let order = to_one(id, ReplayMode::All, "archive", None);
     assert_eq!(bench.replay_order(order).await, once(1, 0));
     assert_eq!(bench.record(id).await.status, EventStatus::Pending);
-    assert_eq!(bench.run("archive", Verdict::Completed).await, id);
+    assert_eq!(bench.run("archive", AttemptOutcome::Completed).await, id);
 }
 
 /// Naming a destination leaves the others alone.
@@ -41,7 +41,7 @@ pub async fn a_replay_to_one_destination_leaves_the_others_alone(bench: &mut Ben
     let order = to_one(id, ReplayMode::Failed, "a", None);
     assert_eq!(bench.replay_order(order).await, once(1, 0));
     assert_eq!(bench.delivery(id, "b").await.state, DeliveryState::Dead);
-    assert_eq!(bench.run("a", Verdict::Completed).await, id);
+    assert_eq!(bench.run("a", AttemptOutcome::Completed).await, id);
     let order = to_one(id, ReplayMode::Failed, "a", None);
     assert_eq!(bench.replay_order(order).await, Replayed::Nothing, "it completed");
 }
@@ -62,7 +62,7 @@ pub async fn a_replay_to_a_lane_joins_it(bench: &mut Bench) {
         .await;
     assert!(bench.lease("orders").await.is_none(), "it waits");
     assert_eq!(running.event.id, head);
-    bench.finished(&running, Verdict::Completed).await;
+    bench.finished(&running, AttemptOutcome::Completed).await;
     let leased = bench.lease("orders").await.must();
     assert_eq!((leased.event.id, leased.lane), (old, Some(lane)));
 }
@@ -98,7 +98,7 @@ pub async fn history_stays_and_is_no_dead_letter(bench: &mut Bench) {
             .dispose(vec![(id, "billing".into())], Disposal::Discard)
             .await;
         assert_eq!(nothing.must(), 0);
-        bench.run("billing", Verdict::Completed).await;
+        bench.run("billing", AttemptOutcome::Completed).await;
         assert_eq!(dead_letters(bench).await, [], "and after it completed");
         let record = bench.record(id).await;
         assert_eq!(record.status, EventStatus::Completed);
@@ -132,7 +132,7 @@ pub async fn a_replayed_delivery_names_its_job(bench: &mut Bench) {
     };
     bench.replay_order(order).await;
     assert_eq!(bench.delivery(id, "billing").await.replay, Some(job));
-    bench.run("billing", Verdict::Completed).await;
+    bench.run("billing", AttemptOutcome::Completed).await;
     assert_eq!(bench.delivery(id, "billing").await.replay, Some(job));
 }
 
@@ -150,7 +150,7 @@ pub async fn a_job_puts_a_delivery_back_once(bench: &mut Bench) {
             generation: Generation(generation),
         };
         assert_eq!(bench.replay_order(order(job)).await, replayed);
-        bench.run("billing", Verdict::Completed).await;
+        bench.run("billing", AttemptOutcome::Completed).await;
         assert_eq!(bench.replay_order(order(job)).await, Replayed::Nothing);
         assert!(bench.lease("billing").await.is_none());
     }
@@ -170,7 +170,7 @@ pub async fn a_job_puts_a_delivery_back_once_whoever_else_does(bench: &mut Bench
             bench.replay_order(order(job)).await,
             Replayed::Again { .. }
         ));
-        bench.run("billing", Verdict::Completed).await;
+        bench.run("billing", AttemptOutcome::Completed).await;
     }
     for job in [first, second] {
         assert_eq!(bench.replay_order(order(Some(job))).await, Replayed::Nothing);

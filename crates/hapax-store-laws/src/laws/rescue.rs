@@ -1,7 +1,7 @@
 //! Rescue: a lease that ends without a word is lost, and three losses are enough.
 
 use hapax_core::store::{Candidates, DeliveryView, LOST_MAX, ReplayMode, Rescued, Written};
-use hapax_core::{DeliveryState, ErrorClass, EventId, Verdict};
+use hapax_core::{AttemptOutcome, DeliveryState, ErrorClass, EventId};
 
 use crate::Bench;
 use crate::bench::{LONG, Must, again};
@@ -38,7 +38,7 @@ pub async fn a_live_lease_is_not_taken_back(bench: &mut Bench) {
     let leased = bench.lease("billing").await.must();
     bench.expire().await;
     assert_eq!(bench.rescue().await, []);
-    bench.finished(&leased, Verdict::Completed).await;
+    bench.finished(&leased, AttemptOutcome::Completed).await;
 }
 
 /// Extending moves the end to the new duration from now, also nearer.

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hapax_core::store::{
-    AcceptRequest, BodyNote, Claim, IdentityRecord, IndexedField, IndexedValue, Record, Resealed, Variant,
+    AcceptRequest, BodyNote, Claim, ConflictingBody, IdentityRecord, IndexedField, IndexedValue, Record,
+    Resealed,
 };
-use hapax_core::{BodyHash, ContentHash, EventStatus, Headers, Scope, Verdict};
+use hapax_core::{AttemptOutcome, BodyHash, ContentHash, EventStatus, Headers, Scope};
 
 use crate::Bench;
 use crate::bench::Must;
@@ -44,7 +45,7 @@ pub async fn a_row_that_has_changed_since_stays_as_it_is(bench: &mut Bench) {
                 contents.event.headers = Headers::pack([("was", &b"something else"[..])]);
                 contents.indexed[0].digest += 1;
                 contents.attempts[0].attempt.excerpt.push('!');
-                identity.conflicts[0].variant.headers = contents.event.headers.clone();
+                identity.conflicts[0].other_body.headers = contents.event.headers.clone();
             }
             Record::Body(note) => note.id = bench.id(),
             Record::Pause(_) | Record::Job(_) | Record::Audit(_) => {}
@@ -68,7 +69,7 @@ pub async fn what_is_gone_is_not_resealed(bench: &mut Bench) {
                     contents.event.id = bench.event("gone").build().id;
                 }
                 for conflict in &mut identity.conflicts {
-                    conflict.variant.first = bench.event("gone").build().id;
+                    conflict.other_body.first = bench.event("gone").build().id;
                 }
             }
             Record::Body(note) => note.raw_hash = BodyHash::of(b"gone"),
@@ -155,7 +156,7 @@ async fn fill(bench: &Bench) {
         event.indexed = IndexedValue::of_body(&event.body, &["/id".to_owned()]);
     });
     let event = event.build();
-    let variant = Variant {
+    let other_body = ConflictingBody {
         key: event.key,
         first: event.id,
         source: event.source.clone(),
@@ -174,12 +175,12 @@ async fn fill(bench: &Bench) {
     bench
         .run(
             "billing",
-            Verdict::Retry {
+            AttemptOutcome::Retry {
                 after: Duration::from_secs(3_600),
             },
         )
         .await;
-    bench.quarantine(vec![variant]).await;
+    bench.record_conflicts(vec![other_body]).await;
     bench.store.note_bodies(vec![note]).await.must();
 }
 
@@ -221,9 +222,9 @@ fn change(identity: &mut IdentityRecord) {
         }
     }
     for conflict in &mut identity.conflicts {
-        conflict.variant.headers = headers.clone();
-        conflict.variant.body = body.clone();
-        conflict.variant.raw_hash = BodyHash::of(b"another conflict");
+        conflict.other_body.headers = headers.clone();
+        conflict.other_body.body = body.clone();
+        conflict.other_body.raw_hash = BodyHash::of(b"another conflict");
     }
 }
 
@@ -271,7 +272,7 @@ fn rows(before: &Record, after: &Record) -> Vec<Resealed> {
             .iter()
             .zip(&after.conflicts)
             .map(|(before, after)| {
-                let (before, after) = (before.variant.clone(), after.variant.clone());
+                let (before, after) = (before.other_body.clone(), after.other_body.clone());
                 Resealed::Conflict { before, after }
             }),
     );

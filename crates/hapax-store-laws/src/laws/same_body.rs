@@ -8,7 +8,7 @@ use hapax_core::store::{
     ReplayTarget, Replayed,
 };
 use hapax_core::{
-    BodyHash, DeliveryState, ErrorClass, EventId, EventStatus, Generation, Identity, OnDead, Verdict,
+    AttemptOutcome, BodyHash, DeliveryState, ErrorClass, EventId, EventStatus, Generation, Identity, OnDead,
 };
 
 use crate::bench::{Bench, Draft, LONG, Must};
@@ -112,7 +112,7 @@ pub async fn a_held_event_runs_once_it_is_released(bench: &mut Bench) {
     }
     assert_eq!(bench.replay(held, ReplayMode::Held).await, RELEASED);
     assert_eq!(bench.replay(held, ReplayMode::Held).await, Replayed::Unfinished);
-    assert_eq!(bench.run("billing", Verdict::Completed).await, held);
+    assert_eq!(bench.run("billing", AttemptOutcome::Completed).await, held);
     assert_eq!(bench.record(held).await.status, EventStatus::Completed);
     assert_eq!(bench.replay(held, ReplayMode::Held).await, Replayed::Nothing);
 }
@@ -148,20 +148,20 @@ pub async fn a_held_event_is_in_no_lanes_way(bench: &mut Bench) {
     let held = bench.stored(in_lane("two", "same")).await;
     let third = bench.stored(in_lane("three", "third")).await;
     let fourth = bench.stored(in_lane("four", "fourth")).await;
-    assert_eq!(bench.run("orders", Verdict::Completed).await, first);
+    assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, first);
     let running = bench.lease("orders").await.must();
     assert_eq!(running.event.id, third);
     assert_eq!(bench.replay(held, ReplayMode::Held).await, RELEASED);
-    bench.finished(&running, Verdict::Completed).await;
+    bench.finished(&running, AttemptOutcome::Completed).await;
     for id in [held, fourth] {
-        assert_eq!(bench.run("orders", Verdict::Completed).await, id);
+        assert_eq!(bench.run("orders", AttemptOutcome::Completed).await, id);
     }
 }
 
 /// A forgotten identity brings its own body again: that is no other id.
 pub async fn a_forgotten_identity_keeps_its_body(bench: &mut Bench) {
     bench.stored(same(bench, "one").to("billing")).await;
-    bench.run("billing", Verdict::Completed).await;
+    bench.run("billing", AttemptOutcome::Completed).await;
     let identity = Identity::new("shop", "one");
     for generation in [1, 2] {
         let next = Generation(generation);
@@ -170,7 +170,7 @@ pub async fn a_forgotten_identity_keeps_its_body(bench: &mut Bench) {
             Forgotten::Done { next }
         );
         let again = bench.stored(same(bench, "one").to("billing")).await;
-        assert_eq!(bench.run("billing", Verdict::Completed).await, again);
+        assert_eq!(bench.run("billing", AttemptOutcome::Completed).await, again);
         let other = bench
             .stored(same(bench, &format!("other {generation}")).to("mail"))
             .await;

@@ -1,9 +1,10 @@
 //! Searching: every filter finds what it says, alone and together, over pages of any size.
 
 use hapax_core::store::{
-    BodyTerm, Copies, DuplicateNote, EventQuery, Forgotten, Has, IndexedValue, ReplayMode, Variant,
+    BodyTerm, ConflictingBody, DuplicateCount, DuplicateNote, EventQuery, Forgotten, Has, IndexedValue,
+    ReplayMode,
 };
-use hapax_core::{BodyHash, ErrorClass, EventId, EventStatus, Headers, NewEvent, Verdict};
+use hapax_core::{AttemptOutcome, BodyHash, ErrorClass, EventId, EventStatus, Headers, NewEvent};
 
 use crate::Bench;
 use crate::bench::Must;
@@ -30,9 +31,9 @@ pub async fn events_are_found_by_where_they_went(bench: &mut Bench) {
     finds(bench, &pending, &[both]).await;
     // Given up elsewhere and done here: it went here all the same.
     let reason = ErrorClass::Refused;
-    assert_eq!(bench.run("audit", Verdict::Dead { reason }).await, other);
-    assert_eq!(bench.run("audit", Verdict::Dead { reason }).await, both);
-    assert_eq!(bench.run("billing", Verdict::Completed).await, both);
+    assert_eq!(bench.run("audit", AttemptOutcome::Dead { reason }).await, other);
+    assert_eq!(bench.run("audit", AttemptOutcome::Dead { reason }).await, both);
+    assert_eq!(bench.run("billing", AttemptOutcome::Completed).await, both);
     let given_up = EventQuery {
         status: Some(EventStatus::Dead),
         ..to("billing")
@@ -48,7 +49,7 @@ pub async fn events_are_found_by_why_they_were_given_up(bench: &mut Bench) {
     bench.completed("done", "billing").await;
     let both = bench.stored(bench.event("both").to("audit").to("billing")).await;
     let reason = ErrorClass::Timeout;
-    assert_eq!(bench.run("audit", Verdict::Dead { reason }).await, both);
+    assert_eq!(bench.run("audit", AttemptOutcome::Dead { reason }).await, both);
     let ask = |to: Option<&str>, error, status| EventQuery {
         to: to.map(Into::into),
         error: Some(error),
@@ -84,7 +85,7 @@ pub async fn events_are_found_by_their_copies(bench: &mut Bench) {
     }
     let id = |place: usize| events[place].id;
     let ask = |min, max| EventQuery {
-        copies: Some(Copies { min, max }),
+        copies: Some(DuplicateCount { min, max }),
         ..EventQuery::default()
     };
     finds(bench, &ask(1, None), &[id(3), id(2), id(1)]).await;
@@ -108,7 +109,7 @@ pub async fn events_are_found_by_their_conflicts(bench: &mut Bench) {
         bench.stored(event.clone().into()).await;
     }
     for body in [&b"first"[..], b"second", b"first"] {
-        let variant = Variant {
+        let other_body = ConflictingBody {
             key: one.key,
             first: one.id,
             source: one.source.clone(),
@@ -117,7 +118,7 @@ pub async fn events_are_found_by_their_conflicts(bench: &mut Bench) {
             headers: Headers::pack([("a", &b"b"[..])]),
             body: body.into(),
         };
-        bench.quarantine(vec![variant]).await;
+        bench.record_conflicts(vec![other_body]).await;
     }
     let ask = |source: Option<&str>| EventQuery {
         has: Some(Has::Conflict),
@@ -275,6 +276,6 @@ fn term(pointer: &str, value: &str) -> BodyTerm {
 /// An event that was given up for this.
 async fn died(bench: &Bench, event_id: &str, destination: &str, reason: ErrorClass) -> EventId {
     let id = bench.stored(bench.event(event_id).to(destination)).await;
-    assert_eq!(bench.run(destination, Verdict::Dead { reason }).await, id);
+    assert_eq!(bench.run(destination, AttemptOutcome::Dead { reason }).await, id);
     id
 }

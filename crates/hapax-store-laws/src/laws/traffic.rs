@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::store::{Redelivered, Span, Subject, Traffic, TrafficRow};
+use hapax_core::store::{Redelivered, Subject, TimeRange, Traffic, TrafficRow};
 use hapax_core::{Owner, Timestamp};
 
 use crate::Bench;
@@ -10,37 +10,40 @@ use crate::bench::Must;
 
 /// A row that is written again replaces itself and nothing else, across restarts.
 pub async fn a_row_of_traffic_replaces_itself_alone(bench: &mut Bench) {
-    let slot = Span::Hour.slot_of(bench.now().await);
+    let slot = TimeRange::Hour.slot_of(bench.now().await);
     let shop = Subject::Source("shop".into());
     let billing = Subject::Destination("shop".into());
     let rows = [
-        row(Span::Hour, slot, &shop, 1, 5),
-        row(Span::Hour, slot, &shop, 2, 6),
-        row(Span::Hour, slot, &billing, 1, 7),
-        row(Span::Day, Span::Day.slot_of(slot), &shop, 1, 8),
+        row(TimeRange::Hour, slot, &shop, 1, 5),
+        row(TimeRange::Hour, slot, &shop, 2, 6),
+        row(TimeRange::Hour, slot, &billing, 1, 7),
+        row(TimeRange::Day, TimeRange::Day.slot_of(slot), &shop, 1, 8),
     ];
     bench.store.put_traffic(rows.to_vec()).await.must();
     bench.store.put_traffic(rows.to_vec()).await.must();
-    let newer = row(Span::Hour, slot, &shop, 1, 9);
+    let newer = row(TimeRange::Hour, slot, &shop, 1, 9);
     bench.store.put_traffic(vec![newer.clone()]).await.must();
     bench.reopen().await;
-    let hour = bench.store.traffic(Span::Hour).await.must();
+    let hour = bench.store.traffic(TimeRange::Hour).await.must();
     assert_eq!(
         sorted(hour),
         sorted(vec![newer, rows[1].clone(), rows[2].clone()])
     );
-    assert_eq!(bench.store.traffic(Span::Day).await.must(), [rows[3].clone()]);
-    assert_eq!(bench.store.traffic(Span::Week).await.must(), []);
+    assert_eq!(
+        bench.store.traffic(TimeRange::Day).await.must(),
+        [rows[3].clone()]
+    );
+    assert_eq!(bench.store.traffic(TimeRange::Week).await.must(), []);
 }
 
 /// Rows come by slot, and sums come back as they were.
 pub async fn traffic_comes_by_slot_with_its_sums(bench: &mut Bench) {
     let shop = Subject::Source("shop".into());
-    let newest = Span::Week.slot_of(bench.now().await);
+    let newest = TimeRange::Week.slot_of(bench.now().await);
     let slots: Vec<Timestamp> = (0..4)
-        .map(|back| newest.minus(Span::Week.step() * back))
+        .map(|back| newest.minus(TimeRange::Week.step() * back))
         .collect();
-    let mut full = row(Span::Week, newest, &shop, u64::MAX, 1);
+    let mut full = row(TimeRange::Week, newest, &shop, u64::MAX, 1);
     full.traffic.gap_ms_max = 77;
     full.traffic.took.count(Duration::from_millis(12));
     full.traffic.twins = 3;
@@ -53,9 +56,13 @@ pub async fn traffic_comes_by_slot_with_its_sums(bench: &mut Bench) {
             .count(Duration::from_secs(86_400 * number as u64));
     }
     let mut rows = vec![full.clone()];
-    rows.extend(slots[1..].iter().map(|slot| row(Span::Week, *slot, &shop, 1, 2)));
+    rows.extend(
+        slots[1..]
+            .iter()
+            .map(|slot| row(TimeRange::Week, *slot, &shop, 1, 2)),
+    );
     bench.store.put_traffic(rows).await.must();
-    let found = bench.store.traffic(Span::Week).await.must();
+    let found = bench.store.traffic(TimeRange::Week).await.must();
     let order: Vec<Timestamp> = found.iter().map(|row| row.slot).collect();
     assert_eq!(order, slots.into_iter().rev().collect::<Vec<_>>());
     assert_eq!(found.last().must(), &full);
@@ -65,7 +72,7 @@ pub async fn traffic_comes_by_slot_with_its_sums(bench: &mut Bench) {
 pub async fn traffic_that_is_not_shown_any_more_goes(bench: &mut Bench) {
     let shop = Subject::Source("shop".into());
     let now = bench.now().await;
-    let rows: Vec<TrafficRow> = Span::ALL
+    let rows: Vec<TrafficRow> = TimeRange::ALL
         .into_iter()
         .flat_map(|span| {
             let old = span.oldest(now).minus(span.step());
@@ -76,13 +83,13 @@ pub async fn traffic_that_is_not_shown_any_more_goes(bench: &mut Bench) {
         })
         .collect();
     bench.store.put_traffic(rows).await.must();
-    for span in Span::ALL {
+    for span in TimeRange::ALL {
         let kept = bench.store.traffic(span).await.must();
         assert_eq!(kept, [row(span, span.slot_of(now), &shop, 1, 1)]);
     }
 }
 
-fn row(span: Span, slot: Timestamp, subject: &Subject, owner: u64, accepted: u64) -> TrafficRow {
+fn row(span: TimeRange, slot: Timestamp, subject: &Subject, owner: u64, accepted: u64) -> TrafficRow {
     TrafficRow {
         span,
         slot,

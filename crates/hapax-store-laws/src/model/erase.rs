@@ -20,7 +20,7 @@ impl State {
         row.indexed.clear();
         let key = row.key;
         if let Some(conflicts) = self.conflicts.get_mut(&key) {
-            conflicts.retain(|conflict| conflict.variant.first != event);
+            conflicts.retain(|conflict| conflict.other_body.first != event);
         }
         for view in self.attempts.entry(event).or_default() {
             view.attempt.excerpt.clear();

@@ -1,7 +1,7 @@
 //! Finish: what becomes of a delivery after an attempt, and of its lane.
 
 use hapax_core::store::{AttemptView, Report, Written};
-use hapax_core::{DeliveryState, DestinationId, ErrorClass, EventId, OnDead, Timestamp, Verdict};
+use hapax_core::{AttemptOutcome, DeliveryState, DestinationId, ErrorClass, EventId, OnDead, Timestamp};
 
 use super::state::State;
 
@@ -14,14 +14,14 @@ impl State {
         };
         let generation = delivery.generation;
         let hold = report.hold;
-        match report.verdict {
-            Verdict::Completed => {
+        match report.outcome {
+            AttemptOutcome::Completed => {
                 self.end(now, hold.event, &hold.destination, DeliveryState::Completed);
                 self.leave(now, hold.event, &hold.destination);
             }
-            Verdict::Retry { after } => delivery.wait_until(now.plus(after)),
-            Verdict::Dead { reason } => self.bury(now, hold.event, &hold.destination, reason),
-            Verdict::Release => {
+            AttemptOutcome::Retry { after } => delivery.wait_until(now.plus(after)),
+            AttemptOutcome::Dead { reason } => self.bury(now, hold.event, &hold.destination, reason),
+            AttemptOutcome::Release => {
                 delivery.attempts = delivery.attempts.saturating_sub(1);
                 delivery.wait_until(accepted_at);
             }

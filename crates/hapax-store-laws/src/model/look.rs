@@ -24,12 +24,12 @@ impl State {
             attempts: self.attempts.get(&id).cloned().unwrap_or_default(),
             duplicates: self.duplicates.get(&row.key).cloned(),
             conflicts: conflicts
-                .filter(|conflict| conflict.variant.first == id)
+                .filter(|conflict| conflict.other_body.first == id)
                 .map(|conflict| ConflictView {
-                    raw_hash: conflict.variant.raw_hash,
+                    raw_hash: conflict.other_body.raw_hash,
                     seen: conflict.seen,
-                    received_at: conflict.variant.received_at,
-                    body_bytes: conflict.variant.body.len() as u64,
+                    received_at: conflict.other_body.received_at,
+                    body_bytes: conflict.other_body.body.len() as u64,
                     released_as: conflict.released_as,
                 })
                 .collect(),
@@ -100,7 +100,7 @@ impl State {
 
     fn has_conflict(&self, row: &EventRow) -> bool {
         let mut conflicts = self.conflicts.get(&row.key).into_iter().flatten();
-        conflicts.any(|conflict| conflict.variant.first == row.event.id)
+        conflicts.any(|conflict| conflict.other_body.first == row.event.id)
     }
 
     fn summary(&self, row: &EventRow) -> EventSummary {

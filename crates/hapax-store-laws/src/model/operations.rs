@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    ALERTS_MAX, AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, Cursor,
-    DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error,
-    IndexedField, KEYRING_NAME, Pause, ReplayJob, ReplayJobId, ReplayJobState, Resealed, SAVED_VIEWS_MAX,
-    SavedView, SourceState, Span, TrafficRow, Unfinished, Variant,
+    ALERTS_MAX, AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote,
+    ConflictingBody, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote,
+    DuplicateTally, Erased, Error, IndexedField, KEYRING_NAME, Pause, ReplayJob, ReplayJobId, ReplayJobState,
+    Resealed, SAVED_SEARCHES_MAX, SavedSearch, SourceState, TimeRange, TrafficRow, Unfinished,
 };
 use hapax_core::{
     BodyHash, DeliveryState, DestinationId, EventId, Identity, Operations, Scope, SourceName, Timestamp,
@@ -247,7 +247,7 @@ impl Operations for MemoryStore {
         Ok(())
     }
 
-    async fn traffic(&self, span: Span) -> Result<Vec<TrafficRow>, Error> {
+    async fn traffic(&self, span: TimeRange) -> Result<Vec<TrafficRow>, Error> {
         Ok(self.step(|state, _| {
             let rows = state.traffic.iter().filter(|((of, ..), _)| *of == span);
             rows.map(|((span, slot, subject, owner), traffic)| TrafficRow {
@@ -261,22 +261,23 @@ impl Operations for MemoryStore {
         }))
     }
 
-    async fn put_view(&self, view: SavedView) -> Result<bool, Error> {
+    async fn put_saved_search(&self, view: SavedSearch) -> Result<bool, Error> {
         Ok(self.step(|state, _| {
-            let has_room = state.views.len() < SAVED_VIEWS_MAX || state.views.contains_key(&view.name);
+            let has_room = state.saved_searches.len() < SAVED_SEARCHES_MAX
+                || state.saved_searches.contains_key(&view.name);
             if has_room {
-                state.views.insert(view.name.clone(), view);
+                state.saved_searches.insert(view.name.clone(), view);
             }
             has_room
         }))
     }
 
-    async fn delete_view(&self, name: &str) -> Result<bool, Error> {
-        Ok(self.step(|state, _| state.views.remove(name).is_some()))
+    async fn delete_saved_search(&self, name: &str) -> Result<bool, Error> {
+        Ok(self.step(|state, _| state.saved_searches.remove(name).is_some()))
     }
 
-    async fn views(&self) -> Result<Vec<SavedView>, Error> {
-        Ok(self.step(|state, _| state.views.values().cloned().collect()))
+    async fn saved_searches(&self) -> Result<Vec<SavedSearch>, Error> {
+        Ok(self.step(|state, _| state.saved_searches.values().cloned().collect()))
     }
 
     async fn alerts(&self) -> Result<Vec<AlertState>, Error> {
@@ -313,11 +314,11 @@ impl Operations for MemoryStore {
         Ok(self.step(|state, _| state.remembered(&bodies)))
     }
 
-    async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {
+    async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<ConflictingBody>, Error> {
         Ok(self.step(|state, _| {
             state
                 .conflict(first, raw_hash)
-                .map(|conflict| conflict.variant.clone())
+                .map(|conflict| conflict.other_body.clone())
         }))
     }
 

@@ -81,7 +81,7 @@ impl State {
         if let Some(row) = self.events.remove(&id)
             && let Some(conflicts) = self.conflicts.get_mut(&row.key)
         {
-            conflicts.retain(|conflict| conflict.variant.first != id);
+            conflicts.retain(|conflict| conflict.other_body.first != id);
         }
     }
 }

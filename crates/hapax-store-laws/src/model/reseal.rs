@@ -38,9 +38,9 @@ impl State {
             }
             Resealed::Conflict { before, after } => {
                 if let Some(conflict) = self.conflict(before.first, before.raw_hash)
-                    && conflict.variant.headers == before.headers
+                    && conflict.other_body.headers == before.headers
                 {
-                    conflict.variant = after;
+                    conflict.other_body = after;
                 }
             }
             Resealed::Body { before, after } => self.rename_body(&before, after),

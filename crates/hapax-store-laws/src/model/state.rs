@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use hapax_core::store::{
-    Alive, AttemptView, AuditRecord, DeliveryView, DuplicateTally, ImportMark, IndexedField, IndexedValue,
-    JobHold, LedgerEntry, Origin, Pause, ReplayJob, ReplayJobId, SavedView, SourceState, Span, Subject,
-    Traffic, Variant,
+    Alive, AttemptView, AuditRecord, ConflictingBody, DeliveryView, DuplicateTally, ImportMark, IndexedField,
+    IndexedValue, JobHold, LedgerEntry, Origin, Pause, ReplayJob, ReplayJobId, SavedSearch, SourceState,
+    Subject, TimeRange, Traffic,
 };
 use hapax_core::{
     DeliveryState, DestinationId, ErrorClass, EventId, EventStatus, Generation, Hold, IdempotencyKey,
@@ -25,9 +25,9 @@ pub(super) struct State {
     pub(super) bodies: BTreeMap<(Scope, [u8; 32]), Vec<BodyRow>>,
     pub(super) pauses: BTreeMap<DestinationId, Pause>,
     pub(super) source_states: BTreeMap<(SourceName, String), SourceState>,
-    pub(super) views: BTreeMap<String, SavedView>,
+    pub(super) saved_searches: BTreeMap<String, SavedSearch>,
     pub(super) alerts: BTreeMap<String, Vec<u8>>,
-    pub(super) traffic: BTreeMap<(Span, Timestamp, Subject, Owner), Traffic>,
+    pub(super) traffic: BTreeMap<(TimeRange, Timestamp, Subject, Owner), Traffic>,
     /// Since when each field is indexed.
     pub(super) indexes: BTreeMap<IndexedField, Timestamp>,
     pub(super) audit: Vec<AuditRecord>,
@@ -104,7 +104,7 @@ pub(super) enum InLane {
 
 #[derive(Debug)]
 pub(super) struct Conflict {
-    pub(super) variant: Variant,
+    pub(super) other_body: ConflictingBody,
     pub(super) seen: u64,
     pub(super) released_as: Option<EventId>,
 }

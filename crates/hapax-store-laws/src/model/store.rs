@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AcceptRequest, AliveReport, Claim, Counts, Cursor, Error, EventPage, EventQuery, EventRecord, Forgotten,
-    LeaseBatch, LeaseOrder, LedgerEntry, PurgeOrder, Purged, Quarantined, ReplayOrder, Replayed, Report,
-    Rescued, Variant, Written,
+    AcceptRequest, AliveReport, Claim, ConflictRecorded, ConflictingBody, Counts, Cursor, Error, EventPage,
+    EventQuery, EventRecord, Forgotten, LeaseBatch, LeaseOrder, LedgerEntry, PurgeOrder, Purged, ReplayOrder,
+    Replayed, Report, Rescued, Written,
 };
 use hapax_core::{EventId, Hold, Identity, Store};
 
@@ -45,12 +45,15 @@ impl Store for MemoryStore {
         }
     }
 
-    async fn quarantine(&self, variants: Vec<Variant>) -> Vec<Result<Quarantined, Error>> {
+    async fn record_conflicts(
+        &self,
+        other_bodies: Vec<ConflictingBody>,
+    ) -> Vec<Result<ConflictRecorded, Error>> {
         take(self.conflicts_take).await;
         self.step(|state, _| {
-            variants
+            other_bodies
                 .into_iter()
-                .map(|variant| state.quarantine(variant))
+                .map(|other_body| state.record_conflicts(other_body))
                 .collect()
         })
     }

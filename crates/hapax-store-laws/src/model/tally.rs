@@ -1,41 +1,46 @@
 //! What is gathered beside the hot path: copies, same bodies, and quarantined variants.
 
-use hapax_core::store::{BodyNote, CONFLICTS_MAX, DuplicateNote, Error, GAPS_MAX, Quarantined, Variant};
+use hapax_core::store::{
+    BodyNote, CONFLICTS_MAX, ConflictRecorded, ConflictingBody, DuplicateNote, Error, GAPS_MAX,
+};
 use hapax_core::{BodyHash, EventId};
 
 use super::state::{BodyRow, Conflict, State};
 
 impl State {
-    pub(super) fn quarantine(&mut self, variant: Variant) -> Result<Quarantined, Error> {
-        variant.check()?;
-        let conflicts = self.conflicts.entry(variant.key).or_default();
-        let same = conflicts
-            .iter_mut()
-            .find(|known| known.variant.first == variant.first && known.variant.raw_hash == variant.raw_hash);
+    pub(super) fn record_conflicts(
+        &mut self,
+        other_body: ConflictingBody,
+    ) -> Result<ConflictRecorded, Error> {
+        other_body.check()?;
+        let conflicts = self.conflicts.entry(other_body.key).or_default();
+        let same = conflicts.iter_mut().find(|known| {
+            known.other_body.first == other_body.first && known.other_body.raw_hash == other_body.raw_hash
+        });
         if let Some(known) = same {
             known.seen += 1;
-            return Ok(Quarantined::Again);
+            return Ok(ConflictRecorded::Again);
         }
         let kept = conflicts
             .iter()
-            .filter(|known| known.variant.first == variant.first)
+            .filter(|known| known.other_body.first == other_body.first)
             .count();
         if kept >= CONFLICTS_MAX {
-            return Ok(Quarantined::Full);
+            return Ok(ConflictRecorded::Full);
         }
         conflicts.push(Conflict {
-            variant,
+            other_body,
             seen: 1,
             released_as: None,
         });
-        Ok(Quarantined::Kept)
+        Ok(ConflictRecorded::Kept)
     }
 
     pub(super) fn conflict(&mut self, first: EventId, raw_hash: BodyHash) -> Option<&mut Conflict> {
         self.conflicts
             .values_mut()
             .flatten()
-            .find(|conflict| conflict.variant.first == first && conflict.variant.raw_hash == raw_hash)
+            .find(|conflict| conflict.other_body.first == first && conflict.other_body.raw_hash == raw_hash)
     }
 
     pub(super) fn note_duplicates(&mut self, note: DuplicateNote) {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hapax_core::store::{
-    Disposal, DuplicateNote, Pause, PurgeOrder, PurgeWindow, Purged, ReplayMode, ReplayOrder, ReplayTarget,
-    Unfinished, Variant,
+    ConflictingBody, Disposal, DuplicateNote, Pause, PurgeOrder, PurgeWindow, Purged, ReplayMode,
+    ReplayOrder, ReplayTarget, Unfinished,
 };
 use hapax_core::{BodyHash, EventId, Headers, Operations, Store, Timestamp};
 use proptest::sample::Index;
@@ -133,13 +133,13 @@ impl Driver {
         assert_eq!(found, self.model.pauses().await.must());
     }
 
-    pub(super) async fn quarantine(&mut self, event: Index, body: u8) {
+    pub(super) async fn record_conflicts(&mut self, event: Index, body: u8) {
         let Some(id) = self.only_life(event).await else {
             return;
         };
         let first = self.model.get(id).await.must().must().event;
         let body = Bytes::from(vec![b'v', body]);
-        let variant = Variant {
+        let other_body = ConflictingBody {
             key: first.identity.key(),
             first: id,
             source: first.source,
@@ -148,8 +148,8 @@ impl Driver {
             headers: Headers::default(),
             body,
         };
-        let found = self.bench.quarantine(vec![variant.clone()]).await;
-        let expected = self.model.quarantine(vec![variant]).await;
+        let found = self.bench.record_conflicts(vec![other_body.clone()]).await;
+        let expected = self.model.record_conflicts(vec![other_body]).await;
         assert_eq!(found, expected.into_iter().map(Must::must).collect::<Vec<_>>());
     }
 

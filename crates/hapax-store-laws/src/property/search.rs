@@ -1,6 +1,6 @@
 //! Searches, compared: whichever way a store goes, it finds what the model does.
 
-use hapax_core::store::{Copies, DeadGroup, EventQuery, Has};
+use hapax_core::store::{DeadGroup, DuplicateCount, EventQuery, Has};
 use hapax_core::{ErrorClass, EventStatus, Operations, Store};
 
 use super::driver::Driver;
@@ -51,7 +51,7 @@ fn queries() -> Vec<EventQuery> {
     });
     for min in [1, 3] {
         queries.push(EventQuery {
-            copies: Some(Copies { min, max: None }),
+            copies: Some(DuplicateCount { min, max: None }),
             ..all()
         });
     }

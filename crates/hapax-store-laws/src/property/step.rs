@@ -12,7 +12,7 @@ pub(super) const IDENTITIES: usize = 5;
 /// One thing that happens to a store.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    Accept(Vec<Arrival>),
+    Accept(Vec<DraftEvent>),
     Lease {
         destination: &'static str,
         limit: u32,
@@ -54,7 +54,7 @@ pub(super) enum Step {
     Resume {
         destination: &'static str,
     },
-    Quarantine {
+    RecordConflict {
         event: Index,
         body: u8,
     },
@@ -66,7 +66,7 @@ pub(super) enum Step {
 
 /// An event that arrives.
 #[derive(Clone, Debug)]
-pub(super) struct Arrival {
+pub(super) struct DraftEvent {
     pub(super) identity: usize,
     pub(super) body: u8,
     pub(super) route: Route,
@@ -134,13 +134,13 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(payload, dead, ledger, limit)| Step::Purge { payload, dead, ledger, limit }),
         1 => destination().prop_map(|destination| Step::Pause { destination }),
         1 => destination().prop_map(|destination| Step::Resume { destination }),
-        1 => (any::<Index>(), 0..3_u8).prop_map(|(event, body)| Step::Quarantine { event, body }),
+        1 => (any::<Index>(), 0..3_u8).prop_map(|(event, body)| Step::RecordConflict { event, body }),
         1 => any::<Index>().prop_map(|event| Step::NoteCopies { event }),
         1 => Just(Step::Reopen),
     ]
 }
 
-fn arrival() -> impl Strategy<Value = Arrival> {
+fn arrival() -> impl Strategy<Value = DraftEvent> {
     let routes = vec![
         Route::Nowhere,
         Route::Free,
@@ -153,7 +153,7 @@ fn arrival() -> impl Strategy<Value = Arrival> {
         Route::HeldAndFree,
     ];
     (0..IDENTITIES, 0..2_u8, select(routes), select(vec!["k", "K"])).prop_map(
-        |(identity, body, route, lane)| Arrival {
+        |(identity, body, route, lane)| DraftEvent {
             identity,
             body,
             route,

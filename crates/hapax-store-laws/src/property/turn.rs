@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use hapax_core::store::{AcceptRequest, Candidates, Claim, Rescued};
-use hapax_core::{Hold, NewEvent, OnDead, Operations, Store, Verdict};
+use hapax_core::{AttemptOutcome, Hold, NewEvent, OnDead, Operations, Store};
 use proptest::sample::Index;
 
 use super::driver::{Driver, identity};
 use super::picture;
-use super::step::{Arrival, End, Route, Step};
+use super::step::{DraftEvent, End, Route, Step};
 use crate::bench::{ALL, LONG, Must, dead, order};
 
 /// Holds older than this many are left alone, but when the store restarts.
@@ -54,14 +54,14 @@ impl Driver {
                 let found = self.bench.store.resume(&(*destination).into()).await.must();
                 assert_eq!(found, self.model.resume(&(*destination).into()).await.must());
             }
-            Step::Quarantine { event, body } => self.quarantine(*event, *body).await,
+            Step::RecordConflict { event, body } => self.record_conflicts(*event, *body).await,
             Step::NoteCopies { event } => self.note_copies(*event).await,
             Step::Reopen => self.reopen().await,
         }
         self.compare_now_and_then().await;
     }
 
-    async fn accept(&mut self, arrivals: &[Arrival]) {
+    async fn accept(&mut self, arrivals: &[DraftEvent]) {
         let mut events: Vec<NewEvent> = Vec::new();
         let mut numbers = Vec::new();
         for arrival in arrivals {
@@ -82,7 +82,7 @@ impl Driver {
         }
     }
 
-    fn arrive(&self, arrival: &Arrival) -> NewEvent {
+    fn arrive(&self, arrival: &DraftEvent) -> NewEvent {
         let identity = identity(arrival.identity);
         let draft = self.bench.event_in(identity.scope.as_str(), &identity.event_id);
         let draft = draft.body(vec![arrival.body]);
@@ -180,16 +180,16 @@ impl Driver {
         let Some((ours, models)) = self.some_hold(hold) else {
             return;
         };
-        let verdict = match end {
-            End::Complete => Verdict::Completed,
-            End::RetryNow => Verdict::Retry {
+        let outcome = match end {
+            End::Complete => AttemptOutcome::Completed,
+            End::RetryNow => AttemptOutcome::Retry {
                 after: Duration::ZERO,
             },
-            End::RetryLater => Verdict::Retry { after: LONG },
+            End::RetryLater => AttemptOutcome::Retry { after: LONG },
             End::Die => dead(),
-            End::Release => Verdict::Release,
+            End::Release => AttemptOutcome::Release,
         };
-        let ours = self.bench.report(&ours, verdict);
+        let ours = self.bench.report(&ours, outcome);
         let mut report = ours.clone();
         report.hold = models;
         let found = self.bench.store.finish(vec![ours]).await.must();

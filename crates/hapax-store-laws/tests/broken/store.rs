@@ -7,15 +7,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use hapax_core::store::{
     AcceptRequest, AlertState, AliveReport, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote,
-    Census, Claim, Counts, Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote,
-    DuplicateTally, Erased, Error, EventPage, EventQuery, EventRecord, Forgotten, ImportBegun, ImportMark,
-    IndexedField, LeaseBatch, LeaseOrder, LedgerEntry, Origin, Pause, PurgeOrder, Purged, Quarantined,
-    Record, ReplayJob, ReplayJobId, ReplayOrder, Replayed, Report, Rescued, Resealed, SavedView, SourceState,
-    Span, TrafficRow, TransferCursor, TransferPage, Unfinished, Variant, Written,
+    Census, Claim, ConflictRecorded, ConflictingBody, Counts, Cursor, DeadGroup, DeadQuery, DeliveryView,
+    Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error, EventPage, EventQuery, EventRecord,
+    Forgotten, ImportBegun, ImportMark, IndexedField, LeaseBatch, LeaseOrder, LedgerEntry, MigrationCursor,
+    MigrationPage, Origin, Pause, PurgeOrder, Purged, Record, ReplayJob, ReplayJobId, ReplayOrder, Replayed,
+    Report, Rescued, Resealed, SavedSearch, SourceState, TimeRange, TrafficRow, Unfinished, Written,
 };
 use hapax_core::{
-    Backend, BodyHash, DeliveryState, DestinationId, EventId, Generation, Hold, Identity, Key, Operations,
-    Owner, Scope, SourceName, Store, Timestamp, Token, Transfer, Verdict,
+    AttemptOutcome, Backend, BodyHash, DeliveryState, DestinationId, EventId, Generation, Hold, Identity,
+    Key, Operations, Owner, Scope, SourceName, Store, StoreMigration, Timestamp, Token,
 };
 use hapax_store_laws::bench::Must;
 use hapax_store_laws::model::{MemorySubject, Restart};
@@ -210,12 +210,15 @@ impl Store for Broken {
         answers
     }
 
-    async fn quarantine(&self, variants: Vec<Variant>) -> Vec<Result<Quarantined, Error>> {
-        let mut answers = self.inner.quarantine(variants).await;
+    async fn record_conflicts(
+        &self,
+        other_bodies: Vec<ConflictingBody>,
+    ) -> Vec<Result<ConflictRecorded, Error>> {
+        let mut answers = self.inner.record_conflicts(other_bodies).await;
         if self.has(Fault::CountsConflictsAlone) {
             let full = answers.iter_mut().flatten();
-            full.filter(|answer| **answer == Quarantined::Full)
-                .for_each(|answer| *answer = Quarantined::Kept);
+            full.filter(|answer| **answer == ConflictRecorded::Full)
+                .for_each(|answer| *answer = ConflictRecorded::Kept);
         }
         if self.has(Fault::RefusesConflictsTogether) && answers.iter().any(Result::is_err) {
             let refused = || Error::Rejected {
@@ -246,8 +249,8 @@ impl Store for Broken {
     async fn finish(&self, mut reports: Vec<Report>) -> Result<Vec<Written>, Error> {
         for report in &mut reports {
             report.hold = self.shown(report.hold.clone());
-            if self.has(Fault::CountsReleases) && report.verdict == Verdict::Release {
-                report.verdict = Verdict::Retry {
+            if self.has(Fault::CountsReleases) && report.outcome == AttemptOutcome::Release {
+                report.outcome = AttemptOutcome::Retry {
                     after: Duration::ZERO,
                 };
             }
@@ -503,21 +506,21 @@ impl Operations for Broken {
         self.inner.put_traffic(rows).await
     }
 
-    async fn traffic(&self, span: Span) -> Result<Vec<TrafficRow>, Error> {
+    async fn traffic(&self, span: TimeRange) -> Result<Vec<TrafficRow>, Error> {
         self.inner.traffic(span).await
     }
 
-    async fn put_view(&self, view: SavedView) -> Result<bool, Error> {
-        let kept = self.inner.put_view(view).await?;
+    async fn put_saved_search(&self, view: SavedSearch) -> Result<bool, Error> {
+        let kept = self.inner.put_saved_search(view).await?;
         Ok(kept || self.has(Fault::KeepsEveryView))
     }
 
-    async fn delete_view(&self, name: &str) -> Result<bool, Error> {
-        self.inner.delete_view(name).await
+    async fn delete_saved_search(&self, name: &str) -> Result<bool, Error> {
+        self.inner.delete_saved_search(name).await
     }
 
-    async fn views(&self) -> Result<Vec<SavedView>, Error> {
-        self.inner.views().await
+    async fn saved_searches(&self) -> Result<Vec<SavedSearch>, Error> {
+        self.inner.saved_searches().await
     }
 
     async fn alerts(&self) -> Result<Vec<AlertState>, Error> {
@@ -554,7 +557,7 @@ impl Operations for Broken {
         self.inner.remembered(bodies).await
     }
 
-    async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {
+    async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<ConflictingBody>, Error> {
         self.inner.conflict(first, raw_hash).await
     }
 
@@ -568,7 +571,7 @@ impl Operations for Broken {
 }
 
 #[async_trait]
-impl Transfer for Broken {
+impl StoreMigration for Broken {
     async fn origin(&self) -> Result<Origin, Error> {
         self.inner.origin().await
     }
@@ -577,7 +580,7 @@ impl Transfer for Broken {
         self.inner.census().await
     }
 
-    async fn export(&self, after: &TransferCursor, limit: u32) -> Result<TransferPage, Error> {
+    async fn export(&self, after: &MigrationCursor, limit: u32) -> Result<MigrationPage, Error> {
         let mut page = self.inner.export(after, limit).await?;
         if self.has(Fault::CopiesWithoutWork) {
             for record in &mut page.records {
@@ -600,7 +603,7 @@ impl Transfer for Broken {
         }
     }
 
-    async fn import(&self, records: Vec<Record>, reached: &TransferCursor) -> Result<(), Error> {
+    async fn import(&self, records: Vec<Record>, reached: &MigrationCursor) -> Result<(), Error> {
         self.inner.import(records, reached).await
     }
 

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::batch::Batch;
 use crate::failure::Failure;
-use crate::lanes::{self, LaneName, Place, Standing};
+use crate::lanes::{self, LaneName, LanePosition, Standing};
 use crate::outcome::{self, Ending, WorkRow};
 use crate::rows::{Class, bucket_of, on_dead_code, state_code, uuid_of};
 use crate::session::{Numbers, Session};
@@ -23,7 +23,7 @@ pub(super) struct Plan {
     /// For each event with deliveries: what was handed over.
     pub(super) handed: HashMap<Key, Vec<Option<Handed>>>,
     rows: Vec<Row>,
-    places: Vec<(Place, Standing)>,
+    places: Vec<(LanePosition, Standing)>,
     /// Deliveries that are not tried until an operator releases them, and the numbers for their ends.
     held: Vec<(WorkRow, Ending)>,
     ends: Numbers,
@@ -48,8 +48,8 @@ struct Row {
 
 impl Row {
     /// Its place in its lane, and what it does there.
-    fn place(&self) -> Option<(Place, Standing)> {
-        let place = Place {
+    fn place(&self) -> Option<(LanePosition, Standing)> {
+        let place = LanePosition {
             lane: (self.destination.clone(), self.lane.clone()?),
             order: self.lane_order?,
             event_bucket: self.bucket,

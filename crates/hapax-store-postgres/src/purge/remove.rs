@@ -10,7 +10,7 @@ use super::transaction::{Chunk, Seen, Slice, names};
 use crate::batch::Batch;
 use crate::bind::bind;
 use crate::failure::{self, Failure};
-use crate::lanes::{self, LaneName, Place};
+use crate::lanes::{self, LaneName, LanePosition};
 use crate::session::Session;
 use crate::tallies::Tallies;
 
@@ -192,7 +192,10 @@ pub(super) async fn events(
         Batch::in_buckets(keys.keys().map(|(bucket, _)| *bucket)).column("key", keys.values().copied());
     session.write(LOCK_LEDGER, &identities).await?;
     let rows = session.over(HELD_PLACES, &names(keys.keys())).await?;
-    let places: Vec<Place> = rows.iter().map(Place::read).collect::<Result<_, Failure>>()?;
+    let places: Vec<LanePosition> = rows
+        .iter()
+        .map(LanePosition::read)
+        .collect::<Result<_, Failure>>()?;
     let lanes: BTreeSet<LaneName> = places.iter().map(|place| place.lane.clone()).collect();
     lanes::lock(session, &lanes, now).await?;
     let events = names(keys.keys());

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::{Finished, Generations, Subject};
 use crate::batch::Batch;
 use crate::failure::{self, Failure};
-use crate::lanes::{self, LaneName, Place, Standing};
+use crate::lanes::{self, LaneName, LanePosition, Standing};
 use crate::rows::{Class, lane_of, on_dead_code, uuid_of};
 use crate::session::Session;
 
@@ -36,9 +36,9 @@ pub(super) struct Again {
     pub(super) events: Generations,
     history: Vec<(i16, Uuid, String)>,
     rows: Vec<Row>,
-    joining: Vec<(Place, Standing)>,
+    joining: Vec<(LanePosition, Standing)>,
     /// Dead ones that hold their lanes: they are there already.
-    holding: Vec<Place>,
+    holding: Vec<LanePosition>,
 }
 
 /// A row of work.
@@ -55,8 +55,8 @@ struct Row {
 }
 
 impl Row {
-    fn place(&self) -> Option<Place> {
-        Some(Place {
+    fn place(&self) -> Option<LanePosition> {
+        Some(LanePosition {
             lane: (self.destination.clone(), self.lane.as_ref()?.key.clone()),
             order: self.lane_order?,
             event_bucket: self.bucket,

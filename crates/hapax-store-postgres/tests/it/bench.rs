@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use hapax_core::store::{AcceptRequest, Candidates, Claim, LeaseBatch, LeaseOrder, Report};
 use hapax_core::{
-    BodyHash, EventIds, Headers, Hold, Identity, NewDelivery, NewEvent, Owner, Store, SystemRandom,
-    Timestamp, Verdict,
+    AttemptOutcome, BodyHash, EventIds, Headers, Hold, Identity, NewDelivery, NewEvent, Owner, Store,
+    SystemRandom, Timestamp,
 };
 use hapax_store_postgres::{Options, PostgresStore};
 use hapax_test_postgres::Database;
@@ -83,6 +83,6 @@ pub(crate) fn done(hold: Hold) -> Report {
     Report {
         hold,
         attempt: None,
-        verdict: Verdict::Completed,
+        outcome: AttemptOutcome::Completed,
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hapax_core::store::{BodyTerm, Error, EventQuery, Span, Written};
+use hapax_core::store::{BodyTerm, Error, EventQuery, TimeRange, Written};
 use hapax_core::{Operations, Store};
 use hapax_store_postgres::{Options, PostgresStore};
 use hapax_test_postgres::Server;
@@ -96,8 +96,8 @@ async fn no_search_and_no_upkeep_keeps_an_event_waiting() {
             let store = Arc::clone(&store);
             tokio::spawn(async move {
                 match n % 2 {
-                    0 => drop(store.views().await),
-                    _ => drop(store.traffic(Span::Day).await),
+                    0 => drop(store.saved_searches().await),
+                    _ => drop(store.traffic(TimeRange::Day).await),
                 }
             })
         })

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hapax_core::store::{EventQuery, ListOrder, Report};
-use hapax_core::{Attempt, ErrorClass, EventStatus, NewEvent, Store as _, Timestamp, Verdict};
+use hapax_core::{Attempt, AttemptOutcome, ErrorClass, EventStatus, NewEvent, Store as _, Timestamp};
 use hapax_store_postgres::{Options, PostgresStore};
 use hapax_test_postgres::Server;
 
@@ -99,9 +99,9 @@ async fn a_status_is_found_whether_little_or_much_is_unfinished() {
     assert_eq!(all(&store, &of(EventStatus::Pending), 7).await.len(), 30);
     assert!(all(&store, &of(EventStatus::Failed), 7).await.is_empty());
 
-    end(&store, 27, Verdict::Completed).await;
+    end(&store, 27, AttemptOutcome::Completed).await;
     assert_eq!(all(&store, &of(EventStatus::Pending), 2).await.len(), 3);
-    end(&store, 1, Verdict::Retry { after: LONG }).await;
+    end(&store, 1, AttemptOutcome::Retry { after: LONG }).await;
     assert_eq!(all(&store, &of(EventStatus::Pending), 2).await.len(), 2);
     assert_eq!(all(&store, &of(EventStatus::Failed), 2).await.len(), 1);
 }
@@ -124,10 +124,10 @@ async fn what_few_events_have_is_found_without_looking_at_the_others() {
     }
     client.batch_execute("ANALYZE").await.unwrap();
     for _ in 0..EVENTS / 500 - 1 {
-        end(&store, 500, Verdict::Completed).await;
+        end(&store, 500, AttemptOutcome::Completed).await;
     }
-    end(&store, 497, Verdict::Completed).await;
-    end(&store, 1, Verdict::Retry { after: LONG }).await;
+    end(&store, 497, AttemptOutcome::Completed).await;
+    end(&store, 1, AttemptOutcome::Retry { after: LONG }).await;
     let rare: Vec<_> = (0..3)
         .map(|number| NewEvent {
             source: "rare".into(),
@@ -162,7 +162,7 @@ async fn what_few_events_have_is_found_without_looking_at_the_others() {
     assert!(read < 200, "{read} rows were read for six of {EVENTS} events");
 }
 
-async fn end(store: &PostgresStore, count: u32, verdict: Verdict) {
+async fn end(store: &PostgresStore, count: u32, outcome: AttemptOutcome) {
     let leased = lease(store, count, LONG).await.leased;
     let attempt = Attempt {
         started_at: minute(0),
@@ -175,7 +175,7 @@ async fn end(store: &PostgresStore, count: u32, verdict: Verdict) {
     let reports = leased.iter().map(|leased| Report {
         hold: leased.hold(),
         attempt: Some(attempt.clone()),
-        verdict,
+        outcome,
     });
     store.finish(reports.collect()).await.unwrap();
 }

@@ -1,6 +1,6 @@
 //! What the database can never store is refused alone.
 
-use hapax_core::store::{AcceptRequest, CONFLICTS_MAX, Claim, Error, Quarantined, Variant};
+use hapax_core::store::{AcceptRequest, CONFLICTS_MAX, Claim, ConflictRecorded, ConflictingBody, Error};
 use hapax_core::{BodyHash, Store};
 use hapax_test_postgres::Server;
 
@@ -52,10 +52,10 @@ async fn a_conflict_that_can_never_be_stored_is_refused_alone() {
     for _ in 0..2 {
         store.accept(events.iter().cloned().map(request).collect()).await;
     }
-    let variant = |n: usize| {
+    let other_body = |n: usize| {
         let event = &events[n % events.len()];
         let body = format!("other {n}");
-        Variant {
+        ConflictingBody {
             key: event.key,
             first: event.id,
             source: if n % 7 == 3 {
@@ -69,12 +69,12 @@ async fn a_conflict_that_can_never_be_stored_is_refused_alone() {
             body: body.into(),
         }
     };
-    let variants: Vec<Variant> = (0..33).map(variant).collect();
-    for (n, answer) in store.quarantine(variants).await.into_iter().enumerate() {
+    let other_bodies: Vec<ConflictingBody> = (0..33).map(other_body).collect();
+    for (n, answer) in store.record_conflicts(other_bodies).await.into_iter().enumerate() {
         if n % 7 == 3 {
             assert!(matches!(answer, Err(Error::Rejected { .. })), "{n}: {answer:?}");
         } else {
-            assert_eq!(answer.unwrap(), Quarantined::Kept, "{n}");
+            assert_eq!(answer.unwrap(), ConflictRecorded::Kept, "{n}");
         }
     }
     for event in &events {

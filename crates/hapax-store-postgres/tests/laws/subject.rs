@@ -25,12 +25,12 @@ pub(crate) enum Layout {
 }
 
 /// Where the tables are.
-enum Place {
+enum TestDatabase {
     Own(Database),
     Cluster(Cluster),
 }
 
-impl Place {
+impl TestDatabase {
     fn url(&self) -> String {
         match self {
             Self::Own(database) => database.url(),
@@ -52,7 +52,7 @@ impl Place {
 
 pub(crate) struct PostgresSubject {
     layout: Layout,
-    place: Mutex<Option<Arc<Place>>>,
+    place: Mutex<Option<Arc<TestDatabase>>>,
     clock: OnceCell<Client>,
 }
 
@@ -65,7 +65,7 @@ impl PostgresSubject {
         }
     }
 
-    fn place(&self) -> Option<Arc<Place>> {
+    fn place(&self) -> Option<Arc<TestDatabase>> {
         self.place.lock().unwrap().clone()
     }
 
@@ -89,12 +89,12 @@ impl Subject for PostgresSubject {
         }
         let place = Arc::new(match &self.layout {
             Layout::Plain(server) | Layout::Partitioned(server) => {
-                Place::Own(server.database().await.unwrap())
+                TestDatabase::Own(server.database().await.unwrap())
             }
-            Layout::Distributed => Place::Cluster(Cluster::join().await.unwrap()),
+            Layout::Distributed => TestDatabase::Cluster(Cluster::join().await.unwrap()),
         });
         *self.place.lock().unwrap() = Some(Arc::clone(&place));
-        if let Place::Cluster(_) = *place {
+        if let TestDatabase::Cluster(_) = *place {
             // A store with half a copy, which an earlier law may have left, is not opened.
             place.run("DROP TABLE IF EXISTS hapax.import").await;
         }

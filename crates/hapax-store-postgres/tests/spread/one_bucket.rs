@@ -133,7 +133,7 @@ fn go_through(server: &Arc<Server>) {
         laws::lane_replays::a_replay_to_another_lane_takes_the_place_of_its_acceptance,
         laws::replay::force_mode_replays_everything_under_new_keys,
         laws::forgetting::a_forgotten_identity_is_new_again_as_its_next_generation,
-        laws::quarantine::a_released_variant_is_marked,
+        laws::record_conflicts::a_released_conflicting_body_is_marked,
         laws::looking::a_list_can_be_oldest_first,
         laws::looking::filters_match_what_they_say,
         laws::searching::events_are_found_by_where_they_went,
@@ -152,7 +152,7 @@ fn go_through(server: &Arc<Server>) {
         laws::operating::dead_letters_can_be_discarded_and_restored,
         laws::tallies::copies_add_up,
         laws::tallies::an_event_with_an_earlier_events_body_is_flagged,
-        laws::transfer::what_was_copied_looks_the_same,
+        laws::store_migration::what_was_copied_looks_the_same,
     ];
 }
 

@@ -33,12 +33,12 @@ pub(super) const fn list(state: DeliveryState) -> Option<&'static str> {
 
 /// Orders ends. Two shards may give out the same number: the shard tells them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct EndPosition {
     order: u64,
     shard: Shard,
 }
 
-impl Place {
+impl EndPosition {
     pub(super) fn from_cursor(Cursor(number): Cursor) -> Self {
         Self {
             order: number / u64::from(SHARDS_MAX),
@@ -60,7 +60,7 @@ impl Place {
 /// A member of a list.
 #[derive(Clone, Debug)]
 pub(super) struct Ended {
-    pub(super) place: Place,
+    pub(super) place: EndPosition,
     pub(super) id: EventId,
     pub(super) to: DestinationId,
     pub(super) error: Option<ErrorClass>,
@@ -75,7 +75,7 @@ impl Ended {
         let error = std::str::from_utf8(error).map_err(|_| damaged("the error of a dead letter"))?;
         let order = reply::number(Value::BulkString(order))?;
         Ok(Self {
-            place: Place { order, shard },
+            place: EndPosition { order, shard },
             id: EventId::from_bytes(*id),
             to: destination(to)?,
             error: ErrorClass::from_name(error),
@@ -105,7 +105,7 @@ pub(super) struct Walk {
     /// Newest first.
     pub(super) found: Vec<Ended>,
     /// The last that was looked at, unless it was the end of the list.
-    pub(super) stopped_at: Option<Place>,
+    pub(super) stopped_at: Option<EndPosition>,
 }
 
 /// Walks through a list, newest first, for those to one destination or to all.
@@ -114,7 +114,7 @@ pub(super) async fn walk(
     shard: Shard,
     list: &str,
     to: Option<&DestinationId>,
-    before: Option<Place>,
+    before: Option<EndPosition>,
     limit: usize,
 ) -> Result<Walk, Failure> {
     let mut walk = Walk {
@@ -144,7 +144,7 @@ async fn newest(
     link: &Link,
     shard: Shard,
     list: &str,
-    before: Option<Place>,
+    before: Option<EndPosition>,
     limit: usize,
 ) -> Result<Vec<Ended>, Failure> {
     let bound = before.map_or_else(|| "+inf".to_owned(), |place| place.bound(shard));
@@ -167,7 +167,7 @@ pub(super) async fn oldest(
     link: &Link,
     shard: Shard,
     list: &str,
-    after: Option<Place>,
+    after: Option<EndPosition>,
 ) -> Result<Vec<Ended>, Failure> {
     let bound = after.map_or_else(|| "-inf".to_owned(), |place| format!("({}", place.order));
     let command = Command::new("ZRANGEBYSCORE", list)
@@ -188,8 +188,8 @@ pub(super) async fn oldest(
 mod tests {
     use super::*;
 
-    const fn place(order: u64, shard: u8) -> Place {
-        Place {
+    const fn place(order: u64, shard: u8) -> EndPosition {
+        EndPosition {
             order,
             shard: Shard(shard),
         }
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn a_place_reads_back_from_its_cursor() {
         for place in [place(0, 0), place(1_900_000_000_000_000, 63), place(7, 1)] {
-            assert_eq!(Place::from_cursor(place.to_cursor()), place);
+            assert_eq!(EndPosition::from_cursor(place.to_cursor()), place);
         }
     }
 

@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::Options;
 use crate::failure::{Cause, Failure};
-use crate::url::{Encrypted, Node, Place};
+use crate::url::{Encrypted, Node, StoreAddress};
 
 /// Connections to each server that wait for its replicas.
 const WAITING: usize = 2;
@@ -106,7 +106,7 @@ pub(super) struct Lent {
 }
 
 impl Connections {
-    pub(super) fn new(place: &Place, options: &Options) -> Self {
+    pub(super) fn new(place: &StoreAddress, options: &Options) -> Self {
         Self {
             login: Login {
                 user: place.user.clone(),

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::connections::{Connections, Use};
 use crate::failure::Failure;
 use crate::reply;
-use crate::url::{Kind, Node, Place};
+use crate::url::{Kind, Node, StoreAddress};
 
 /// How long one server of a cluster may take to say where everything is.
 const ASKING: Duration = Duration::from_secs(1);
@@ -41,7 +41,7 @@ struct Range {
 }
 
 impl Routes {
-    pub(super) fn new(place: &Place) -> Self {
+    pub(super) fn new(place: &StoreAddress) -> Self {
         let ranges = match place.kind {
             Kind::Single => place.nodes.first().map(|node| Range::all(node.clone())),
             Kind::Cluster => None,

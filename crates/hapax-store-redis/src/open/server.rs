@@ -7,7 +7,7 @@ use crate::Options;
 use crate::failure::Failure;
 use crate::link::Link;
 use crate::reply;
-use crate::url::{Kind, Node, Place, UrlError};
+use crate::url::{Kind, Node, StoreAddress, UrlError};
 
 use super::{OpenError, refused};
 
@@ -61,7 +61,7 @@ impl fmt::Display for Warning {
 }
 
 /// Whether it is what the URL says; who said so.
-pub(super) async fn check_kind<'p>(place: &'p Place, link: &Link) -> Result<&'p Node, OpenError> {
+pub(super) async fn check_kind<'p>(place: &'p StoreAddress, link: &Link) -> Result<&'p Node, OpenError> {
     // Any of them may be down: one answer is enough.
     let mut last = None;
     for node in &place.nodes {
@@ -84,7 +84,11 @@ pub(super) async fn check_kind<'p>(place: &'p Place, link: &Link) -> Result<&'p 
 }
 
 /// Every server that has a shard.
-pub(super) async fn check(place: &Place, link: &Link, options: &Options) -> Result<Vec<Warning>, OpenError> {
+pub(super) async fn check(
+    place: &StoreAddress,
+    link: &Link,
+    options: &Options,
+) -> Result<Vec<Warning>, OpenError> {
     let failed = |failure| refused(place, &failure);
     let mut warnings = Vec::new();
     for node in link.masters().await.map_err(failed)? {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use hapax_core::store::{AcceptRequest, Candidates, Claim, Error, LeaseOrder, Report, Written};
 use hapax_core::{
-    BodyHash, EventIds, Headers, Hold, Identity, Lane, Leased, NewDelivery, NewEvent, OnDead, Owner, Store,
-    SystemRandom, Timestamp, Verdict,
+    AttemptOutcome, BodyHash, EventIds, Headers, Hold, Identity, Lane, Leased, NewDelivery, NewEvent, OnDead,
+    Owner, Store, SystemRandom, Timestamp,
 };
 use hapax_store_redis::{Options, RedisStore};
 use hapax_test_redis::{Cluster, Node};
@@ -120,7 +120,7 @@ pub(crate) fn done(hold: Hold) -> Report {
     Report {
         hold,
         attempt: None,
-        verdict: Verdict::Completed,
+        outcome: AttemptOutcome::Completed,
     }
 }
 

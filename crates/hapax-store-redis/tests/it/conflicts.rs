@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hapax_core::store::{Quarantined, Variant};
+use hapax_core::store::{ConflictRecorded, ConflictingBody};
 use hapax_core::{BodyHash, NewEvent, Store};
 use hapax_store_redis::{Options, RedisStore};
 use hapax_test_redis::{Server, fresh_prefix};
@@ -27,7 +27,7 @@ async fn a_conflict_is_answered_once_the_replicas_have_it() {
     // There is no replica, so that no number of tries is enough.
     for _ in 0..2 {
         let refused = waiting
-            .quarantine(vec![variant(&event)])
+            .record_conflicts(vec![other_body(&event)])
             .await
             .remove(0)
             .unwrap_err();
@@ -36,12 +36,16 @@ async fn a_conflict_is_answered_once_the_replicas_have_it() {
             "{refused}"
         );
     }
-    let kept = plain.quarantine(vec![variant(&event)]).await.remove(0).unwrap();
-    assert_eq!(kept, Quarantined::Again, "it was kept, and not answered for");
+    let kept = plain
+        .record_conflicts(vec![other_body(&event)])
+        .await
+        .remove(0)
+        .unwrap();
+    assert_eq!(kept, ConflictRecorded::Again, "it was kept, and not answered for");
 }
 
-fn variant(event: &NewEvent) -> Variant {
-    Variant {
+fn other_body(event: &NewEvent) -> ConflictingBody {
+    ConflictingBody {
         key: event.key,
         first: event.id,
         source: event.source.clone(),

@@ -1,7 +1,7 @@
 //! Lists and counts of a store with several shards: ids that share an order, pages that look at little, lanes.
 
 use hapax_core::store::{Cursor, EventPage, EventQuery, Report};
-use hapax_core::{DeliveryState, ErrorClass, EventId, EventStatus, NewEvent, Store, Verdict};
+use hapax_core::{AttemptOutcome, DeliveryState, ErrorClass, EventId, EventStatus, NewEvent, Store};
 use hapax_store_redis::{Options, RedisStore};
 use hapax_test_redis::{Server, fresh_prefix};
 
@@ -80,7 +80,7 @@ async fn what_is_dead_or_unfinished_is_found_on_the_first_page_where_it_is_littl
     let report = Report {
         hold: leased.hold(),
         attempt: None,
-        verdict: Verdict::Dead { reason },
+        outcome: AttemptOutcome::Dead { reason },
     };
     store.finish(vec![report]).await.unwrap();
     for number in 0..9 {

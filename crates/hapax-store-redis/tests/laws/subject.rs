@@ -13,13 +13,13 @@ use hapax_test_redis::{Cluster, Connection, Server, fresh_prefix};
 const CLUSTER_SHARDS: u8 = 8;
 
 /// Where the stores of the laws are.
-enum Place {
+enum TestRedis {
     Server(Server),
     Cluster(Cluster),
 }
 
 pub(crate) struct RedisSubject {
-    place: Place,
+    place: TestRedis,
     clock: Mutex<Connection>,
     url: Mutex<String>,
 }
@@ -27,18 +27,18 @@ pub(crate) struct RedisSubject {
 #[allow(dead_code, reason = "each file of tests has the place that it is about")]
 impl RedisSubject {
     pub(crate) fn one_server() -> Self {
-        Self::new(Place::Server(Server::shared().unwrap()))
+        Self::new(TestRedis::Server(Server::shared().unwrap()))
     }
 
     pub(crate) fn cluster() -> Self {
-        Self::new(Place::Cluster(Cluster::shared().unwrap()))
+        Self::new(TestRedis::Cluster(Cluster::shared().unwrap()))
     }
 
-    fn new(place: Place) -> Self {
+    fn new(place: TestRedis) -> Self {
         let clock = match &place {
-            Place::Server(server) => server.connect(),
+            TestRedis::Server(server) => server.connect(),
             // All its servers are on this machine, and share its clock.
-            Place::Cluster(cluster) => cluster.nodes()[0].connect(),
+            TestRedis::Cluster(cluster) => cluster.nodes()[0].connect(),
         };
         Self {
             place,
@@ -58,8 +58,8 @@ impl Subject for RedisSubject {
     async fn fresh(&self) -> Arc<dyn Backend> {
         let prefix = fresh_prefix();
         *self.url.lock().unwrap() = match &self.place {
-            Place::Server(server) => server.url_with_prefix(&prefix),
-            Place::Cluster(cluster) => cluster.url_with(&prefix, CLUSTER_SHARDS),
+            TestRedis::Server(server) => server.url_with_prefix(&prefix),
+            TestRedis::Cluster(cluster) => cluster.url_with(&prefix, CLUSTER_SHARDS),
         };
         self.open().await
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hapax_core::store::{Candidates, Claim, Report, Written};
-use hapax_core::{Leased, NewEvent, OnDead, Store, Verdict};
+use hapax_core::{AttemptOutcome, Leased, NewEvent, OnDead, Store};
 use hapax_store_laws::clock::START;
 use hapax_store_sqlite::SqliteStore;
 
@@ -23,7 +23,7 @@ async fn a_wall_clock_that_is_set_back_delays_no_retry() {
     let report = Report {
         hold: leased.hold(),
         attempt: None,
-        verdict: Verdict::Retry { after: AFTER },
+        outcome: AttemptOutcome::Retry { after: AFTER },
     };
     store.finish(vec![report]).await.unwrap();
     bench.clock.set(START.minus(HOURS));
@@ -180,16 +180,16 @@ async fn retry(bench: &Bench, store: &SqliteStore, name: &str) {
     let mut others = Vec::new();
     loop {
         let leased = lease(store, "sink", Candidates::Fresh).await.unwrap();
-        let verdict = if leased.event.id == id {
-            Verdict::Retry { after: AFTER }
+        let outcome = if leased.event.id == id {
+            AttemptOutcome::Retry { after: AFTER }
         } else {
-            Verdict::Release
+            AttemptOutcome::Release
         };
         let is_it = leased.event.id == id;
         others.push(Report {
             hold: leased.hold(),
             attempt: None,
-            verdict,
+            outcome,
         });
         if is_it {
             break;
@@ -202,7 +202,7 @@ async fn complete(store: &SqliteStore, leased: &Leased) {
     let report = Report {
         hold: leased.hold(),
         attempt: None,
-        verdict: Verdict::Completed,
+        outcome: AttemptOutcome::Completed,
     };
     assert_eq!(store.finish(vec![report]).await.unwrap(), [Written::Applied]);
 }

@@ -74,7 +74,7 @@ async fn make_room(store: &SqliteStore, count: usize) {
         let report = hapax_core::store::Report {
             hold: leased.hold(),
             attempt: None,
-            verdict: hapax_core::Verdict::Completed,
+            outcome: hapax_core::AttemptOutcome::Completed,
         };
         store.finish(vec![report]).await.unwrap();
     }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use hapax_core::store::{Candidates, Claim};
-use hapax_core::{ErrorClass, Store, Verdict};
+use hapax_core::{AttemptOutcome, ErrorClass, Store};
 use hapax_store_sqlite::{OpenError, SCHEMA_VERSION};
 use rusqlite::Connection;
 
@@ -175,7 +175,7 @@ async fn a_lease_of_the_process_before_cannot_finish_anything() {
     let report = hapax_core::store::Report {
         hold: leased.hold(),
         attempt: None,
-        verdict: Verdict::Completed,
+        outcome: AttemptOutcome::Completed,
     };
     let written = store.finish(vec![report]).await.unwrap();
     assert_eq!(written, [hapax_core::store::Written::LeaseLost]);
@@ -205,7 +205,7 @@ async fn ids_with_the_same_order_are_stored_beside_each_other() {
         let report = hapax_core::store::Report {
             hold: leased.hold(),
             attempt: None,
-            verdict: Verdict::Completed,
+            outcome: AttemptOutcome::Completed,
         };
         let written = store.finish(vec![report]).await.unwrap();
         assert_eq!(written, [hapax_core::store::Written::Applied]);

@@ -1,6 +1,6 @@
 //! A file of an earlier version: what it holds is found in every new way, too.
 
-use hapax_core::store::{Claim, Copies, DuplicateNote, EventQuery, Has, Variant};
+use hapax_core::store::{Claim, ConflictingBody, DuplicateCount, DuplicateNote, EventQuery, Has};
 use hapax_core::{BodyHash, EventId, Headers, Operations, Store};
 use hapax_store_sqlite::SqliteStore;
 use rusqlite::Connection;
@@ -31,7 +31,7 @@ async fn copies_and_conflicts_from_before_an_upgrade_are_found() {
         gaps_ms: vec![3],
     };
     store.note_duplicates(vec![note]).await.unwrap();
-    let variant = Variant {
+    let other_body = ConflictingBody {
         key: event.key,
         first: event.id,
         source: event.source.clone(),
@@ -40,7 +40,7 @@ async fn copies_and_conflicts_from_before_an_upgrade_are_found() {
         headers: Headers::default(),
         body: b"other"[..].into(),
     };
-    store.quarantine(vec![variant]).await.remove(0).unwrap();
+    store.record_conflicts(vec![other_body]).await.remove(0).unwrap();
     store.close().await;
     Connection::open(bench.path())
         .unwrap()
@@ -49,7 +49,7 @@ async fn copies_and_conflicts_from_before_an_upgrade_are_found() {
 
     let store = bench.open();
     let copies = EventQuery {
-        copies: Some(Copies { min: 1, max: None }),
+        copies: Some(DuplicateCount { min: 1, max: None }),
         ..EventQuery::default()
     };
     assert_eq!(found(&store, &copies).await, [event.id]);

@@ -1,6 +1,6 @@
 //! Ids that no one has used before, in the form of the one they stand for.
 
-use hapax_verify::identity::Place;
+use hapax_verify::identity::ValuePath;
 
 /// Enough that no two are ever the same, and only letters: digits would be taken for numbers in a snapshot.
 const LETTERS: usize = 20;
@@ -13,7 +13,7 @@ pub(super) fn letters() -> String {
 }
 
 /// An id that looks like this one: a handler may be particular about it.
-pub(super) fn like(known: Option<&str>, place: Option<&Place>) -> String {
+pub(super) fn like(known: Option<&str>, place: Option<&ValuePath>) -> String {
     match (known, place) {
         (Some(known), _) if is_uuid(known) => uuid(),
         (Some(known), _) if !known.is_empty() && known.bytes().all(|byte| byte.is_ascii_digit()) => number(),
@@ -21,7 +21,7 @@ pub(super) fn like(known: Option<&str>, place: Option<&Place>) -> String {
             let prefix = known.rfind(['_', '-', ':']).map_or("", |at| &known[..=at]);
             format!("{prefix}{}", letters())
         }
-        (None, Some(Place::Header(_))) => uuid(),
+        (None, Some(ValuePath::Header(_))) => uuid(),
         (None, Some(_) | None) => format!("evt_{}", letters()),
     }
 }

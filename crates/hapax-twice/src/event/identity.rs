@@ -1,25 +1,25 @@
 //! Where the id of an event is in a request, so that a fresh one can be written there.
 
 use hapax_verify::catalogue::Provider;
-use hapax_verify::identity::{NestedEvents, Pattern, Place};
+use hapax_verify::identity::{NestedEvents, Pattern, ValuePath};
 use hapax_verify::{Field, Split, sample};
 use serde_json::{Map, Value};
 
 use super::fresh;
 
 /// Where the fresh id goes: the place that takes the id of the provider's own sample, or else the first of all.
-pub(super) fn place(provider: &Provider) -> Option<&Place> {
+pub(super) fn place(provider: &Provider) -> Option<&ValuePath> {
     let mark = fresh::letters();
     let sample = sample::of_provider(provider, &mark);
     let mut body: Value = serde_json::from_slice(&sample.body).unwrap_or_default();
     let events = events(provider, &mut body);
     let event = events.first();
-    let has_mark = |place: &&Place| match place {
-        Place::Header(name) => {
+    let has_mark = |place: &&ValuePath| match place {
+        ValuePath::Header(name) => {
             let mut headers = sample.headers.iter();
             headers.any(|(known, value)| known == name && value.contains(&mark))
         }
-        Place::Body(pointer) | Place::Flag(pointer) => {
+        ValuePath::Body(pointer) | ValuePath::Flag(pointer) => {
             let value = event.and_then(|event| event.pointer(&pointer.to_string()));
             value
                 .and_then(Value::as_str)

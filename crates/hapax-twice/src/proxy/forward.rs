@@ -24,7 +24,7 @@ const NOT_PASSED_ON: [http::HeaderName; 7] = [
     UPGRADE,
 ];
 
-type Answer = Result<Response<Bytes>, Failure>;
+type HandlerResponse = Result<Response<Bytes>, Failure>;
 
 impl Proxy {
     /// Forwards a request. Only a POST is repeated: it is how events are delivered.
@@ -51,7 +51,7 @@ impl Proxy {
     }
 
     /// At least one answer, the first one first.
-    async fn copies(&self, parts: &Parts, body: &Bytes) -> Vec<Answer> {
+    async fn copies(&self, parts: &Parts, body: &Bytes) -> Vec<HandlerResponse> {
         match self.repeat {
             Repeat::Again => {
                 let first = self.copy(parts, body).await;
@@ -68,7 +68,7 @@ impl Proxy {
         }
     }
 
-    async fn copy(&self, parts: &Parts, body: &Bytes) -> Answer {
+    async fn copy(&self, parts: &Parts, body: &Bytes) -> HandlerResponse {
         let exchange = async {
             let mut connection = self.client.open().await.map_err(|answer| answer.to_string())?;
             let mut request = Request::new(Full::new(body.clone()).boxed_unsync());
@@ -91,11 +91,11 @@ fn passed_on(headers: &HeaderMap) -> HeaderMap {
     headers
 }
 
-fn status(answer: &Answer) -> Option<u16> {
+fn status(answer: &HandlerResponse) -> Option<u16> {
     answer.as_ref().ok().map(|answer| answer.status().as_u16())
 }
 
-fn answer(answer: Answer) -> Response<Full<Bytes>> {
+fn answer(answer: HandlerResponse) -> Response<Full<Bytes>> {
     match answer {
         Ok(answer) => {
             let (mut parts, body) = answer.into_parts();

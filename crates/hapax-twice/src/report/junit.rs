@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Report, Verdict};
+use super::{PlanOutcome, Report};
 use crate::report::change_lines;
 
 /// Writes it.
@@ -10,7 +10,7 @@ pub(super) fn render(report: &Report) -> String {
     let skipped = report
         .results
         .iter()
-        .filter(|result| matches!(result.verdict, Verdict::Skipped { .. }));
+        .filter(|result| matches!(result.verdict, PlanOutcome::Skipped { .. }));
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     // Writing to a string cannot fail.
     let _ = writeln!(
@@ -24,11 +24,11 @@ pub(super) fn render(report: &Report) -> String {
         let (name, class) = (escaped(&result.plan.to_string()), escaped(&result.event));
         let _ = write!(xml, "  <testcase classname=\"{class}\" name=\"{name}\"");
         let _ = match &result.verdict {
-            Verdict::Passed { .. } => writeln!(xml, "/>"),
-            Verdict::Skipped { reason } => {
+            PlanOutcome::Passed { .. } => writeln!(xml, "/>"),
+            PlanOutcome::Skipped { reason } => {
                 writeln!(xml, "><skipped message=\"{}\"/></testcase>", escaped(reason))
             }
-            Verdict::Failed(finding) => {
+            PlanOutcome::Failed(finding) => {
                 let text = [
                     finding.detail.clone(),
                     change_lines(&finding.change).join("\n"),
@@ -80,16 +80,16 @@ mod tests {
             provider: "stripe".to_owned(),
             events: vec![],
             results: vec![
-                result(Plan::Again, Verdict::Passed { note: None }),
+                result(Plan::Again, PlanOutcome::Passed { note: None }),
                 result(
                     Plan::Stale,
-                    Verdict::Skipped {
+                    PlanOutcome::Skipped {
                         reason: "no time".to_owned(),
                     },
                 ),
                 result(
                     Plan::Slow,
-                    Verdict::Failed(Finding::new(FindingKind::Doubled, "a & b\u{7}")),
+                    PlanOutcome::Failed(Finding::new(FindingKind::Doubled, "a & b\u{7}")),
                 ),
             ],
         };

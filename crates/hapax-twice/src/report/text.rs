@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{PlanResult, Report, Verdict};
+use super::{PlanOutcome, PlanResult, Report};
 use crate::effect::Change;
 use crate::finding::Finding;
 
@@ -45,9 +45,9 @@ impl Report {
         writeln!(formatter, "{:plans$}  {:events$}  RESULT", "PLAN", "EVENT")?;
         for result in &self.results {
             let (word, remark) = match &result.verdict {
-                Verdict::Passed { note } => ("passed", note.as_deref().unwrap_or_default()),
-                Verdict::Failed(finding) => ("FAILED", finding.kind.title()),
-                Verdict::Skipped { reason } => ("skipped", reason.as_str()),
+                PlanOutcome::Passed { note } => ("passed", note.as_deref().unwrap_or_default()),
+                PlanOutcome::Failed(finding) => ("FAILED", finding.kind.title()),
+                PlanOutcome::Skipped { reason } => ("skipped", reason.as_str()),
             };
             let line = format!(
                 "{:plans$}  {:events$}  {word:7}  {remark}",

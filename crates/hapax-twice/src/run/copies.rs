@@ -37,7 +37,7 @@ impl Runner {
                 connection.exchange_together(self.sender.sign(&delivery), Arc::clone(&gate))
             });
             let answers = join_all(race).await;
-            if !answers.iter().any(crate::client::Answer::is_success) {
+            if !answers.iter().any(crate::client::HandlerResponse::is_success) {
                 self.until_accepted(&delivery).await?;
             }
             let succeeded = answers.iter().filter(|answer| answer.is_success()).count();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 use super::{Note, Runner, Stop, Subject};
-use crate::client::Answer;
+use crate::client::HandlerResponse;
 use crate::event::Delivery;
 use crate::finding::{Finding, FindingKind};
 use crate::snapshot::run_detached;
@@ -95,7 +95,7 @@ impl Runner {
         &self,
         subject: &Subject,
         delivery: &Delivery,
-        first: &JoinHandle<Answer>,
+        first: &JoinHandle<HandlerResponse>,
     ) -> Result<Look, Stop> {
         // A copy that was answered only when the first was done is no question.
         if first.is_finished() {
@@ -115,7 +115,7 @@ impl Runner {
             .into())
     }
 
-    fn start(&self, delivery: &Delivery) -> JoinHandle<Answer> {
+    fn start(&self, delivery: &Delivery) -> JoinHandle<HandlerResponse> {
         let (client, signed) = (self.client.clone(), self.sender.sign(delivery));
         tokio::spawn(async move { client.send(signed).await })
     }

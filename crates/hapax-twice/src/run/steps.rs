@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{Runner, Stop, Subject};
-use crate::client::Answer;
+use crate::client::HandlerResponse;
 use crate::effect::Change;
 use crate::error::Error;
 use crate::event::{Delivery, Event};
@@ -25,7 +25,7 @@ impl Runner {
     }
 
     /// One attempt, signed now.
-    pub(super) async fn deliver(&self, delivery: &Delivery) -> Answer {
+    pub(super) async fn deliver(&self, delivery: &Delivery) -> HandlerResponse {
         self.client.send(self.sender.sign(delivery)).await
     }
 

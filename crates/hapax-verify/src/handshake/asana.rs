@@ -1,11 +1,11 @@
 //! Asana hands over the secret that it will sign with, in the first request of a new webhook.
 //!
-//! Anyone could send such a request; see [`Verdict::Registration`].
+//! Anyone could send such a request; see [`Verification::Registration`].
 
 use super::{Answered, refused};
 use crate::limits::HANDED_OVER_SECRET_BYTES_MAX;
-use crate::verdict::{HandshakeAnswer, Registration};
-use crate::{Request, Verdict};
+use crate::verification::{HandshakeAnswer, Registration};
+use crate::{Request, Verification};
 
 const SECRET: &str = "x-hook-secret";
 
@@ -22,7 +22,7 @@ pub(super) fn answer(request: &Request<'_>) -> Answered {
             "the secret that it hands over is no plain text, or is too long",
         ));
     };
-    Some(Ok(Verdict::Registration(Registration {
+    Some(Ok(Verification::Registration(Registration {
         secret: secret.to_owned(),
         answer: HandshakeAnswer {
             headers: vec![(SECRET.to_owned(), secret.to_owned())],

@@ -6,7 +6,7 @@ use aws_lc_rs::hmac;
 use super::{Answered, Knowledge, answered, refused};
 use crate::Request;
 use crate::request::query_value;
-use crate::verdict::HandshakeAnswer;
+use crate::verification::HandshakeAnswer;
 
 /// How long Braintree's challenges are.
 const CHALLENGE_BYTES: std::ops::RangeInclusive<usize> = 20..=32;

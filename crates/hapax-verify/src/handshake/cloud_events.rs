@@ -2,7 +2,7 @@
 
 use super::{Answered, answered, header_text, refused};
 use crate::limits::{HANDSHAKE_DIGITS_MAX, HANDSHAKE_ECHO_BYTES_MAX};
-use crate::verdict::HandshakeAnswer;
+use crate::verification::HandshakeAnswer;
 use crate::{Options, Request};
 
 const ORIGIN: &str = "webhook-request-origin";

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Answered, answered, cloud_events, refused, small_json};
 use crate::Request;
 use crate::limits::HANDSHAKE_ECHO_BYTES_MAX;
-use crate::verdict::HandshakeAnswer;
+use crate::verification::HandshakeAnswer;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 
 use super::{Answered, refused, small_json};
-use crate::verdict::{Confirmation, HandshakeAnswer};
-use crate::{Request, Verdict};
+use crate::verification::{Confirmation, HandshakeAnswer};
+use crate::{Request, Verification};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -26,7 +26,7 @@ pub(super) fn answer(request: &Request<'_>) -> Answered {
             "its SubscribeURL is not an https address of sns.<region>.amazonaws.com, so it is not called",
         ));
     }
-    Some(Ok(Verdict::Confirmation(Confirmation {
+    Some(Ok(Verification::Confirmation(Confirmation {
         url: body.subscribe_url,
         answer: HandshakeAnswer::empty(),
     })))

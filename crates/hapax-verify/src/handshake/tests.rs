@@ -2,7 +2,7 @@
 
 use crate::{
     Handshake, HandshakeAnswer, IdentityRule, OptionValue, Options, Proof, Recipe, Rejection, Request,
-    SecretNeed, TokenPlace, TokenRule, Verdict, Verifier,
+    SecretNeed, TokenPath, TokenRule, Verification, Verifier,
 };
 
 const TOKEN: (&str, &str) = ("x-token", "secret");
@@ -13,11 +13,11 @@ fn verdict_with(
     request: impl for<'a> FnOnce(Request<'a>) -> Request<'a>,
     headers: &[(&str, &str)],
     body: &str,
-) -> Result<Verdict, Rejection> {
+) -> Result<Verification, Rejection> {
     let identity: IdentityRule = toml::from_str("class = \"own-id\"\nevent_id = \"body:/id\"").unwrap();
     let recipe = Recipe {
         proof: Proof::Token(TokenRule {
-            places: vec![TokenPlace::Header("x-token".to_owned())],
+            places: vec![TokenPath::Header("x-token".to_owned())],
             never_begins_with: None,
             query_option: None,
         }),
@@ -30,11 +30,15 @@ fn verdict_with(
     verifier.verify(&request(Request::new(&headers, body.as_bytes(), 0)))
 }
 
-fn verdict(handshake: Handshake, headers: &[(&str, &str)], body: &str) -> Result<Verdict, Rejection> {
+fn verification(
+    handshake: Handshake,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Result<Verification, Rejection> {
     verdict_with(handshake, &Options::default(), |request| request, headers, body)
 }
 
-fn by_get(handshake: Handshake, options: &Options, query: &str) -> Result<Verdict, Rejection> {
+fn by_get(handshake: Handshake, options: &Options, query: &str) -> Result<Verification, Rejection> {
     verdict_with(
         handshake,
         options,
@@ -58,15 +62,15 @@ fn options(name: &str, value: OptionValue) -> Options {
     [(name, value)].into_iter().collect()
 }
 
-fn answer(verdict: Result<Verdict, Rejection>) -> HandshakeAnswer {
-    match verdict {
-        Ok(Verdict::Handshake(answer)) => answer,
+fn answer(verification: Result<Verification, Rejection>) -> HandshakeAnswer {
+    match verification {
+        Ok(Verification::Handshake(answer)) => answer,
         other => panic!("{other:?}"),
     }
 }
 
-fn text(verdict: Result<Verdict, Rejection>) -> String {
-    let answer = answer(verdict);
+fn text(verification: Result<Verification, Rejection>) -> String {
+    let answer = answer(verification);
     assert_eq!(answer.status, 200);
     let content_type = ("content-type".to_owned(), "text/plain".to_owned());
     assert!(answer.headers.contains(&content_type));
@@ -75,8 +79,8 @@ fn text(verdict: Result<Verdict, Rejection>) -> String {
     String::from_utf8(answer.body).unwrap()
 }
 
-fn is_refused(verdict: Result<Verdict, Rejection>) -> bool {
-    matches!(verdict, Err(rejection @ Rejection::HandshakeRefused { .. }) if rejection.status() == 403)
+fn is_refused(verification: Result<Verification, Rejection>) -> bool {
+    matches!(verification, Err(rejection @ Rejection::HandshakeRefused { .. }) if rejection.status() == 403)
 }
 
 #[test]
@@ -127,7 +131,7 @@ fn a_challenge_of_braintree_is_signed_only_if_it_is_hexadecimal() {
 
 #[test]
 fn a_ping_of_woocommerce_is_answered_and_nothing_like_it() {
-    let ask = |headers: &[(&str, &str)], body: &str| verdict(Handshake::WoocommercePing, headers, body);
+    let ask = |headers: &[(&str, &str)], body: &str| verification(Handshake::WoocommercePing, headers, body);
     assert_eq!(answer(ask(&[], "webhook_id=12")), HandshakeAnswer::empty());
     for body in ["webhook_id=", "webhook_id=1&x=2", "webhook_id=1x", "{}"] {
         assert!(ask(&[], body).is_err(), "{body}");
@@ -137,7 +141,7 @@ fn a_ping_of_woocommerce_is_answered_and_nothing_like_it() {
 
 #[test]
 fn a_ping_of_discord_is_no_event_and_an_event_no_ping() {
-    let ask = |body: &str| verdict(Handshake::DiscordPing, &[TOKEN], body);
+    let ask = |body: &str| verification(Handshake::DiscordPing, &[TOKEN], body);
     assert_eq!(
         answer(ask(r#"{"type":1,"id":"1","token":"t"}"#)).body,
         br#"{"type":1}"#
@@ -148,30 +152,30 @@ fn a_ping_of_discord_is_no_event_and_an_event_no_ping() {
         r#"{"type":2,"id":"1"}"#,
         r#"{"type":1,"id":"1","event":{"type":"X"}}"#,
     ] {
-        assert!(matches!(ask(event), Ok(Verdict::Events(_))), "{event}");
+        assert!(matches!(ask(event), Ok(Verification::Events(_))), "{event}");
     }
-    assert!(verdict(Handshake::DiscordPing, &[], r#"{"type":1}"#).is_err());
+    assert!(verification(Handshake::DiscordPing, &[], r#"{"type":1}"#).is_err());
 }
 
 #[test]
 fn a_challenge_of_twitch_is_echoed_and_a_revocation_is_an_event() {
     let ask = |kind: &str, body: &str| {
         let headers = [TOKEN, ("twitch-eventsub-message-type", kind)];
-        verdict(Handshake::TwitchChallenge, &headers, body)
+        verification(Handshake::TwitchChallenge, &headers, body)
     };
     let body = r#"{"challenge":"pogchamp","id":"1"}"#;
     assert_eq!(text(ask("webhook_callback_verification", body)), "pogchamp");
-    assert!(matches!(ask("revocation", body), Ok(Verdict::Events(_))));
+    assert!(matches!(ask("revocation", body), Ok(Verification::Events(_))));
     let unproven = [("twitch-eventsub-message-type", "webhook_callback_verification")];
-    assert!(verdict(Handshake::TwitchChallenge, &unproven, body).is_err());
+    assert!(verification(Handshake::TwitchChallenge, &unproven, body).is_err());
 }
 
 #[test]
 fn event_grid_is_answered_by_its_code_once_it_is_proven() {
     let body = r#"[{"eventType":"Microsoft.EventGrid.SubscriptionValidationEvent","data":{"validationCode":"512d"}}]"#;
-    let asked = verdict(Handshake::EventGridValidation, &[TOKEN], body);
+    let asked = verification(Handshake::EventGridValidation, &[TOKEN], body);
     assert_eq!(answer(asked).body, br#"{"validationResponse":"512d"}"#);
-    assert!(verdict(Handshake::EventGridValidation, &[], body).is_err());
+    assert!(verification(Handshake::EventGridValidation, &[], body).is_err());
     let by_options = verdict_with(
         Handshake::EventGridValidation,
         &Options::default(),
@@ -216,8 +220,8 @@ fn a_sender_of_cloudevents_is_granted_its_rate_if_its_origin_is_allowed() {
 
 #[test]
 fn asana_hands_over_a_secret_and_gets_it_back() {
-    let ask = |headers: &[(&str, &str)]| verdict(Handshake::AsanaSecret, headers, "{}");
-    let Ok(Verdict::Registration(registration)) = ask(&[("X-Hook-Secret", "b537")]) else {
+    let ask = |headers: &[(&str, &str)]| verification(Handshake::AsanaSecret, headers, "{}");
+    let Ok(Verification::Registration(registration)) = ask(&[("X-Hook-Secret", "b537")]) else {
         panic!()
     };
     assert_eq!(registration.secret, "b537");
@@ -236,10 +240,10 @@ fn asana_hands_over_a_secret_and_gets_it_back() {
 fn sns_is_confirmed_by_its_own_url_once_it_is_proven_and_an_unsubscription_is_an_event() {
     let ask = |kind: &str, url: &str| {
         let body = format!(r#"{{"Type":"{kind}","SubscribeURL":"{url}","id":"1"}}"#);
-        verdict(Handshake::SnsConfirmation, &[TOKEN], &body)
+        verification(Handshake::SnsConfirmation, &[TOKEN], &body)
     };
     let url = "https://sns.us-east-1.amazonaws.com/?Action=ConfirmSubscription";
-    let Ok(Verdict::Confirmation(confirmation)) = ask("SubscriptionConfirmation", url) else {
+    let Ok(Verification::Confirmation(confirmation)) = ask("SubscriptionConfirmation", url) else {
         panic!()
     };
     assert_eq!(confirmation.url, url);
@@ -249,7 +253,7 @@ fn sns_is_confirmed_by_its_own_url_once_it_is_proven_and_an_unsubscription_is_an
     )));
     assert!(matches!(
         ask("UnsubscribeConfirmation", url),
-        Ok(Verdict::Events(_))
+        Ok(Verification::Events(_))
     ));
-    assert!(verdict(Handshake::SnsConfirmation, &[], "{}").is_err());
+    assert!(verification(Handshake::SnsConfirmation, &[], "{}").is_err());
 }

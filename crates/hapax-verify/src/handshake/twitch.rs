@@ -6,7 +6,7 @@ use super::{Answered, echo, header_text, small_json};
 use crate::Request;
 
 #[derive(Deserialize)]
-struct Verification {
+struct ChallengeBody {
     challenge: String,
 }
 
@@ -16,6 +16,6 @@ pub(super) fn answer(request: &Request<'_>) -> Answered {
         return None;
     }
     // The signature does not cover the header: without a challenge in the signed body it is an event.
-    let body: Verification = small_json(request)?;
+    let body: ChallengeBody = small_json(request)?;
     Some(echo(body.challenge))
 }

@@ -3,7 +3,7 @@
 use super::{Answered, answered};
 use crate::Request;
 use crate::limits::HANDSHAKE_DIGITS_MAX;
-use crate::verdict::HandshakeAnswer;
+use crate::verification::HandshakeAnswer;
 
 pub(super) fn answer(request: &Request<'_>) -> Answered {
     let is_signed = request.headers.get("x-wc-webhook-signature").is_some();

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{Answered, answered, small_json};
 use crate::Request;
-use crate::verdict::HandshakeAnswer;
+use crate::verification::HandshakeAnswer;
 
 #[derive(Deserialize)]
 struct Validation {

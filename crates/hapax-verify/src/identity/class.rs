@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::{Field, IdRule, Place};
+use super::{Field, IdRule, ValuePath};
 
 /// What an identity promises about retries and about other events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -19,14 +19,14 @@ pub enum IdClass {
     NotDeduplicated,
 }
 
-/// What becomes of a known id with another body.
+/// What to do with a known id and a different body.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnConflict {
-    /// It is kept aside as a conflict, until an operator releases it.
+    /// Store it as a conflict; it takes no effect until an operator releases it.
     #[default]
-    Quarantine,
-    /// It is an event of its own, under the id and the hash of its content.
+    Keep,
+    /// Accept it as a new event, under the id and the hash of its content.
     Accept,
 }
 
@@ -51,7 +51,7 @@ impl OnConflict {
     /// The word for it in a configuration.
     pub const fn as_str(self) -> &'static str {
         match self {
-            OnConflict::Quarantine => "quarantine",
+            OnConflict::Keep => "keep",
             OnConflict::Accept => "accept",
         }
     }
@@ -60,14 +60,14 @@ impl OnConflict {
 impl IdRule {
     /// What the rule promises by itself: what it tries first counts.
     pub fn class(&self) -> IdClass {
-        let is_hash = |place: &Place| match place {
-            Place::BodySha256 | Place::RequestSha256 => true,
-            Place::Proof(fact) => fact == "sha256",
+        let is_hash = |path: &ValuePath| match path {
+            ValuePath::BodySha256 | ValuePath::RequestSha256 => true,
+            ValuePath::Proof(fact) => fact == "sha256",
             _ => false,
         };
         match self.composites().first() {
             None => IdClass::NotDeduplicated,
-            Some(first) if first.fields().iter().flat_map(Field::places).any(is_hash) => IdClass::Content,
+            Some(first) if first.fields().iter().flat_map(Field::paths).any(is_hash) => IdClass::Content,
             Some(_) => IdClass::OwnId,
         }
     }

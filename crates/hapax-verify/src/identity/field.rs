@@ -16,12 +16,12 @@ use crate::setup::FieldProblem;
 /// Alternatives are separated by `|`: `header:webhook-id|header:svix-id`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
-    places: Vec<Place>,
+    paths: Vec<ValuePath>,
 }
 
 /// A place inside a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum ValuePath {
     /// The header of this lower-case name.
     Header(String),
     /// The value with this name in the query.
@@ -42,7 +42,7 @@ pub enum Place {
     Index,
     /// The first of these keys that the event's own JSON object has.
     Present(Vec<String>),
-    /// As [`Place::Body`], but `true` and `false` count as well.
+    /// As [`ValuePath::Body`], but `true` and `false` count as well.
     Flag(Pointer),
     /// What the proof itself has read under this name, where the body is neither JSON nor a form.
     Proof(String),
@@ -72,46 +72,48 @@ pub(crate) enum Origin<'a> {
     Body,
 }
 
-impl Place {
+impl ValuePath {
     /// Whether the place is inside one event, so that it is still there once the event is stored.
     pub fn is_in_event(&self) -> bool {
         match self {
-            Place::Header(_)
-            | Place::Body(_)
-            | Place::Form(_)
-            | Place::BodySha256
-            | Place::Present(_)
-            | Place::Flag(_)
-            | Place::Text(_) => true,
-            Place::Proof(_) | Place::Query(_) | Place::Request(_) | Place::RequestSha256 | Place::Index => {
-                false
-            }
+            ValuePath::Header(_)
+            | ValuePath::Body(_)
+            | ValuePath::Form(_)
+            | ValuePath::BodySha256
+            | ValuePath::Present(_)
+            | ValuePath::Flag(_)
+            | ValuePath::Text(_) => true,
+            ValuePath::Proof(_)
+            | ValuePath::Query(_)
+            | ValuePath::Request(_)
+            | ValuePath::RequestSha256
+            | ValuePath::Index => false,
         }
     }
 
     /// Which part of a request it is in.
     pub(crate) fn origin(&self) -> Origin<'_> {
         match self {
-            Place::Header(name) => Origin::Header(name),
-            Place::Query(_) => Origin::Url,
-            Place::Body(_)
-            | Place::Form(_)
-            | Place::BodySha256
-            | Place::Request(_)
-            | Place::RequestSha256
-            | Place::Index
-            | Place::Present(_)
-            | Place::Flag(_)
-            | Place::Proof(_)
-            | Place::Text(_) => Origin::Body,
+            ValuePath::Header(name) => Origin::Header(name),
+            ValuePath::Query(_) => Origin::Url,
+            ValuePath::Body(_)
+            | ValuePath::Form(_)
+            | ValuePath::BodySha256
+            | ValuePath::Request(_)
+            | ValuePath::RequestSha256
+            | ValuePath::Index
+            | ValuePath::Present(_)
+            | ValuePath::Flag(_)
+            | ValuePath::Proof(_)
+            | ValuePath::Text(_) => Origin::Body,
         }
     }
 }
 
 impl Field {
     /// The places, in the order in which they are tried.
-    pub fn places(&self) -> &[Place] {
-        &self.places
+    pub fn paths(&self) -> &[ValuePath] {
+        &self.paths
     }
 }
 
@@ -158,27 +160,27 @@ impl FromStr for Field {
     type Err = SetupError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let places = alternatives(text)
+        let paths = alternatives(text)
             .into_iter()
-            .map(|place| {
-                place.parse().map_err(|problem| SetupError::Field {
+            .map(|path| {
+                path.parse().map_err(|problem| SetupError::Field {
                     text: text.to_owned(),
                     problem,
                 })
             })
             .collect::<Result<_, _>>()?;
-        Ok(Field { places })
+        Ok(Field { paths })
     }
 }
 
-impl FromStr for Place {
+impl FromStr for ValuePath {
     type Err = FieldProblem;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
-            "body-sha256" => return Ok(Place::BodySha256),
-            "request-sha256" => return Ok(Place::RequestSha256),
-            "index" => return Ok(Place::Index),
+            "body-sha256" => return Ok(ValuePath::BodySha256),
+            "request-sha256" => return Ok(ValuePath::RequestSha256),
+            "index" => return Ok(ValuePath::Index),
             _ => {}
         }
         if let Some(name) = text.strip_prefix("header:") {
@@ -187,23 +189,23 @@ impl FromStr for Place {
                 return Err(FieldProblem::HeaderName);
             }
             return header_name(name)
-                .map(Place::Header)
+                .map(ValuePath::Header)
                 .map_err(|_| FieldProblem::HeaderName);
         }
         let (kind, rest) = text.split_once(':').ok_or(FieldProblem::UnknownKind)?;
-        let named = |make: fn(String) -> Place| match rest {
+        let named = |make: fn(String) -> ValuePath| match rest {
             "" => Err(FieldProblem::UnknownKind),
             name => Ok(make(name.to_owned())),
         };
         match kind {
-            "body" => rest.parse().map(Place::Body),
-            "request" => rest.parse().map(Place::Request),
-            "query" => named(Place::Query),
-            "form" => named(Place::Form),
-            "text" => named(Place::Text),
-            "flag" => rest.parse().map(Place::Flag),
-            "proof" => named(Place::Proof),
-            "present" => named(|keys| Place::Present(keys.split(',').map(str::to_owned).collect())),
+            "body" => rest.parse().map(ValuePath::Body),
+            "request" => rest.parse().map(ValuePath::Request),
+            "query" => named(ValuePath::Query),
+            "form" => named(ValuePath::Form),
+            "text" => named(ValuePath::Text),
+            "flag" => rest.parse().map(ValuePath::Flag),
+            "proof" => named(ValuePath::Proof),
+            "present" => named(|keys| ValuePath::Present(keys.split(',').map(str::to_owned).collect())),
             _ => Err(FieldProblem::UnknownKind),
         }
     }
@@ -227,31 +229,31 @@ impl FromStr for Pointer {
 
 impl fmt::Display for Field {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, place) in self.places.iter().enumerate() {
+        for (index, path) in self.paths.iter().enumerate() {
             if index > 0 {
                 formatter.write_str("|")?;
             }
-            place.fmt(formatter)?;
+            path.fmt(formatter)?;
         }
         Ok(())
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ValuePath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Header(name) => write!(formatter, "header:{name}"),
-            Place::Body(pointer) => write!(formatter, "body:{pointer}"),
-            Place::Query(name) => write!(formatter, "query:{name}"),
-            Place::Form(name) => write!(formatter, "form:{name}"),
-            Place::BodySha256 => formatter.write_str("body-sha256"),
-            Place::Request(pointer) => write!(formatter, "request:{pointer}"),
-            Place::RequestSha256 => formatter.write_str("request-sha256"),
-            Place::Index => formatter.write_str("index"),
-            Place::Present(keys) => write!(formatter, "present:{}", keys.join(",")),
-            Place::Text(text) => write!(formatter, "text:{text}"),
-            Place::Flag(pointer) => write!(formatter, "flag:{pointer}"),
-            Place::Proof(name) => write!(formatter, "proof:{name}"),
+            ValuePath::Header(name) => write!(formatter, "header:{name}"),
+            ValuePath::Body(pointer) => write!(formatter, "body:{pointer}"),
+            ValuePath::Query(name) => write!(formatter, "query:{name}"),
+            ValuePath::Form(name) => write!(formatter, "form:{name}"),
+            ValuePath::BodySha256 => formatter.write_str("body-sha256"),
+            ValuePath::Request(pointer) => write!(formatter, "request:{pointer}"),
+            ValuePath::RequestSha256 => formatter.write_str("request-sha256"),
+            ValuePath::Index => formatter.write_str("index"),
+            ValuePath::Present(keys) => write!(formatter, "present:{}", keys.join(",")),
+            ValuePath::Text(text) => write!(formatter, "text:{text}"),
+            ValuePath::Flag(pointer) => write!(formatter, "flag:{pointer}"),
+            ValuePath::Proof(name) => write!(formatter, "proof:{name}"),
         }
     }
 }

@@ -63,7 +63,7 @@ impl Nested {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::EventBody;
+    use crate::verification::EventBody;
 
     fn nested() -> Nested {
         let at = |at: &str, id: &[&str], kind: &[&str]| NestedEvents {

@@ -5,12 +5,12 @@ use std::cell::OnceCell;
 
 use super::content::{ChangingValues, Content};
 use super::split::{Item, KnownItem, Splitter};
-use super::{Extracted, Field, IdRule, IdentityRule, Place, Pointers, UNIDENTIFIED, text};
+use super::{Extracted, Field, IdRule, IdentityRule, Pointers, UNIDENTIFIED, ValuePath, text};
 use crate::form::Form;
 use crate::limits::EVENT_TYPE_BYTES_MAX;
 use crate::proof::{Prove, Proven};
 use crate::request::query_value;
-use crate::verdict::{ContentHash, Envelope, EventBody, Identification};
+use crate::verification::{ContentHash, Envelope, EventBody, Identification};
 use crate::{IdProblem, Rejection, Request, SetupError};
 
 /// An identity rule, ready for use.
@@ -27,7 +27,7 @@ pub(crate) struct CompiledRule {
     id_is_signed: bool,
 }
 
-type CompiledField = Vec<CompiledPlace>;
+type CompiledField = Vec<CompiledPath>;
 
 #[derive(Debug)]
 struct CompiledIds {
@@ -37,7 +37,7 @@ struct CompiledIds {
 }
 
 #[derive(Debug)]
-enum CompiledPlace {
+enum CompiledPath {
     Header(String),
     Query(String),
     Own(usize),
@@ -103,9 +103,9 @@ impl CompiledRule {
             fields
                 .iter()
                 .map(|field| {
-                    let places = field.places().iter();
-                    places
-                        .map(|place| compile_place(place, &mut own, &mut root))
+                    let paths = field.paths().iter();
+                    paths
+                        .map(|path| compile_path(path, &mut own, &mut root))
                         .collect()
                 })
                 .collect()
@@ -328,33 +328,33 @@ impl CompiledRule {
 
     fn invalid(&self, problem: IdProblem) -> Rejection {
         Rejection::EventIdInvalid {
-            place: self.rule.event_id.to_string(),
+            path: self.rule.event_id.to_string(),
             problem,
         }
     }
 }
 
-fn compile_place(
-    place: &Place,
+fn compile_path(
+    path: &ValuePath,
     own: &mut Pointers,
     root: &mut Pointers,
-) -> Result<CompiledPlace, SetupError> {
-    Ok(match place {
-        Place::Header(name) => CompiledPlace::Header(name.clone()),
-        Place::Query(name) => CompiledPlace::Query(name.clone()),
-        Place::Body(pointer) => CompiledPlace::Own(own.add(pointer)?),
-        Place::Form(name) => CompiledPlace::Form(name.clone()),
-        Place::BodySha256 => CompiledPlace::BodySha256,
-        Place::Request(pointer) => CompiledPlace::Root(root.add(pointer)?),
-        Place::RequestSha256 => CompiledPlace::RequestSha256,
-        Place::Index => CompiledPlace::Index,
-        Place::Present(keys) => {
+) -> Result<CompiledPath, SetupError> {
+    Ok(match path {
+        ValuePath::Header(name) => CompiledPath::Header(name.clone()),
+        ValuePath::Query(name) => CompiledPath::Query(name.clone()),
+        ValuePath::Body(pointer) => CompiledPath::Own(own.add(pointer)?),
+        ValuePath::Form(name) => CompiledPath::Form(name.clone()),
+        ValuePath::BodySha256 => CompiledPath::BodySha256,
+        ValuePath::Request(pointer) => CompiledPath::Root(root.add(pointer)?),
+        ValuePath::RequestSha256 => CompiledPath::RequestSha256,
+        ValuePath::Index => CompiledPath::Index,
+        ValuePath::Present(keys) => {
             let slot = |key: &String| Ok((key.clone(), own.add(&super::Pointer::of_key(key))?));
-            CompiledPlace::Present(keys.iter().map(slot).collect::<Result<_, SetupError>>()?)
+            CompiledPath::Present(keys.iter().map(slot).collect::<Result<_, SetupError>>()?)
         }
-        Place::Text(text) => CompiledPlace::Text(text.clone()),
-        Place::Flag(pointer) => CompiledPlace::Flag(own.add(pointer)?),
-        Place::Proof(name) => CompiledPlace::Proof(name.clone()),
+        ValuePath::Text(text) => CompiledPath::Text(text.clone()),
+        ValuePath::Flag(pointer) => CompiledPath::Flag(own.add(pointer)?),
+        ValuePath::Proof(name) => CompiledPath::Proof(name.clone()),
     })
 }
 
@@ -373,8 +373,8 @@ fn read<'body>(pointers: &Pointers, body: &'body [u8]) -> Reading<'body> {
 /// another place by spoiling the first. A body that is no JSON may still be a form.
 fn find<'a>(field: &'a CompiledField, subject: &Subject<'a, '_>) -> Found<'a> {
     let mut nothing = Found::Missing;
-    for place in field {
-        match look(place, subject) {
+    for path in field {
+        match look(path, subject) {
             Found::Missing => {}
             found @ (Found::Text(_) | Found::NotUtf8) => return found,
             Found::Malformed(detail) => nothing = Found::Malformed(detail),
@@ -383,25 +383,25 @@ fn find<'a>(field: &'a CompiledField, subject: &Subject<'a, '_>) -> Found<'a> {
     nothing
 }
 
-fn look<'a>(place: &'a CompiledPlace, subject: &Subject<'a, '_>) -> Found<'a> {
+fn look<'a>(path: &'a CompiledPath, subject: &Subject<'a, '_>) -> Found<'a> {
     let owned = |text: Option<String>| text.map_or(Found::Missing, |text| Found::Text(Cow::Owned(text)));
-    match place {
-        CompiledPlace::Header(name) => match subject.request.headers.get(name) {
+    match path {
+        CompiledPath::Header(name) => match subject.request.headers.get(name) {
             None => Found::Missing,
             Some(value) => match std::str::from_utf8(value) {
                 Ok(value) => Found::Text(Cow::Borrowed(value)),
                 Err(_) => Found::NotUtf8,
             },
         },
-        CompiledPlace::Query(name) => owned(query_value(subject.request.query, name)),
-        CompiledPlace::Own(slot) => scalar(&subject.own, *slot),
-        CompiledPlace::Root(slot) => scalar(subject.root, *slot),
+        CompiledPath::Query(name) => owned(query_value(subject.request.query, name)),
+        CompiledPath::Own(slot) => scalar(&subject.own, *slot),
+        CompiledPath::Root(slot) => scalar(subject.root, *slot),
         // A body that is not a form has no such value, and the next place is looked at.
-        CompiledPlace::Form(name) => owned(Form::new(subject.request.headers, subject.body).value(name)),
-        CompiledPlace::BodySha256 => owned(Some(hex::encode(subject.content().hash))),
-        CompiledPlace::RequestSha256 => owned(Some(text::sha256_hex(subject.request.body))),
-        CompiledPlace::Index => owned(subject.index.map(|index| index.to_string())),
-        CompiledPlace::Present(keys) => match &subject.own {
+        CompiledPath::Form(name) => owned(Form::new(subject.request.headers, subject.body).value(name)),
+        CompiledPath::BodySha256 => owned(Some(hex::encode(subject.content().hash))),
+        CompiledPath::RequestSha256 => owned(Some(text::sha256_hex(subject.request.body))),
+        CompiledPath::Index => owned(subject.index.map(|index| index.to_string())),
+        CompiledPath::Present(keys) => match &subject.own {
             Reading::Extracted(extracted) => {
                 let mut keys = keys.iter();
                 let found = keys.find(|(_, slot)| extracted.raw(*slot).is_some());
@@ -409,9 +409,9 @@ fn look<'a>(place: &'a CompiledPlace, subject: &Subject<'a, '_>) -> Found<'a> {
             }
             Reading::NotNeeded | Reading::Malformed(_) => Found::Missing,
         },
-        CompiledPlace::Text(text) => Found::Text(Cow::Borrowed(text)),
-        CompiledPlace::Flag(slot) => flag(&subject.own, *slot),
-        CompiledPlace::Proof(name) => {
+        CompiledPath::Text(text) => Found::Text(Cow::Borrowed(text)),
+        CompiledPath::Flag(slot) => flag(&subject.own, *slot),
+        CompiledPath::Proof(name) => {
             let fact = subject.facts.iter().find(|(known, _)| known == name);
             owned(fact.map(|(_, value)| value.clone()))
         }
@@ -476,13 +476,13 @@ fn known_id(parts: &[Option<String>]) -> Result<String, Rejection> {
 
 /// Whether the proof covers whatever place the id comes from.
 fn is_signed(field: &Field, proof: &dyn Prove) -> bool {
-    let header = |place: &Place| match place {
-        Place::Header(name) => Some(name.clone()),
+    let header = |path: &ValuePath| match path {
+        ValuePath::Header(name) => Some(name.clone()),
         _ => None,
     };
-    let headers: Option<Vec<String>> = field.places().iter().map(header).collect();
+    let headers: Option<Vec<String>> = field.paths().iter().map(header).collect();
     match headers {
         Some(headers) => proof.covers_first_of(&headers),
-        None => field.places().iter().all(|place| proof.covers(place)),
+        None => field.paths().iter().all(|path| proof.covers(path)),
     }
 }

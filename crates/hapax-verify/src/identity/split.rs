@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::nested::{Nested, NestedEvents};
 use super::{Pointer, Pointers};
 use crate::limits::BATCH_EVENTS_MAX;
-use crate::verdict::EventBody;
+use crate::verification::EventBody;
 use crate::{Headers, Rejection, Request, SetupError};
 
 /// How a request is taken apart.
@@ -102,31 +102,33 @@ impl Splitter {
                 ..
             } => match split_array(pointers, request.body) {
                 Ok(items) => Ok(Some(items)),
-                Err(Fault::NoArray(_)) if *optional => Ok(None),
-                Err(Fault::NoArray(detail) | Fault::Unreadable(detail)) => Err(Rejection::MalformedBody {
-                    looked_in: place.clone(),
-                    detail,
-                }),
+                Err(SplitError::NoArray(_)) if *optional => Ok(None),
+                Err(SplitError::NoArray(detail) | SplitError::Unreadable(detail)) => {
+                    Err(Rejection::MalformedBody {
+                        looked_in: place.clone(),
+                        detail,
+                    })
+                }
             },
         }
     }
 }
 
 /// Why a body has no items.
-enum Fault {
+enum SplitError {
     /// There is nothing to take apart.
     NoArray(String),
     /// There is, and it cannot be done.
     Unreadable(String),
 }
 
-fn split_array(pointers: &Pointers, body: &[u8]) -> Result<Vec<Item>, Fault> {
+fn split_array(pointers: &Pointers, body: &[u8]) -> Result<Vec<Item>, SplitError> {
     let extracted = pointers
         .extract(body)
-        .map_err(|error| Fault::NoArray(error.to_string()))?;
+        .map_err(|error| SplitError::NoArray(error.to_string()))?;
     let array = extracted.raw(0).filter(|raw| raw.starts_with('['));
-    let array = array.ok_or_else(|| Fault::NoArray("there is no array of events".to_owned()))?;
-    let elements = elements(array).map_err(|error| Fault::Unreadable(error.to_string()))?;
+    let array = array.ok_or_else(|| SplitError::NoArray("there is no array of events".to_owned()))?;
+    let elements = elements(array).map_err(|error| SplitError::Unreadable(error.to_string()))?;
     let items = elements.into_iter().map(|element| {
         let own = range_of(element, body);
         Item {

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::coded::Code;
 use super::keyed::KeyedHashes;
 use super::{Prove, Proven, Setup, Stop, invalid, required_header};
-use crate::identity::Place;
+use crate::identity::ValuePath;
 use crate::limits::BATCH_EVENTS_MAX;
 use crate::request::json_text;
 use crate::scheme::{KeyEncoding, derive};
@@ -170,24 +170,24 @@ impl Prove for AdyenProof {
     }
 
     /// The fields of an id are signed, and so is the whole body of a platform webhook, which is identified by its hash.
-    fn covers(&self, place: &Place) -> bool {
+    fn covers(&self, place: &ValuePath) -> bool {
         let signed = |pointer: &crate::identity::Pointer| {
             let names = ["pspReference", "eventCode", "success"];
             let last = pointer.tokens().last();
             last.is_some_and(|last| names.contains(&last.as_str()))
         };
         match place {
-            Place::Body(pointer) | Place::Flag(pointer) => signed(pointer),
-            Place::BodySha256 => true,
-            Place::Header(_)
-            | Place::Query(_)
-            | Place::Form(_)
-            | Place::Request(_)
-            | Place::RequestSha256
-            | Place::Index
-            | Place::Present(_)
-            | Place::Proof(_)
-            | Place::Text(_) => false,
+            ValuePath::Body(pointer) | ValuePath::Flag(pointer) => signed(pointer),
+            ValuePath::BodySha256 => true,
+            ValuePath::Header(_)
+            | ValuePath::Query(_)
+            | ValuePath::Form(_)
+            | ValuePath::Request(_)
+            | ValuePath::RequestSha256
+            | ValuePath::Index
+            | ValuePath::Present(_)
+            | ValuePath::Proof(_)
+            | ValuePath::Text(_) => false,
         }
     }
 }

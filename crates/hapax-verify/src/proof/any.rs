@@ -4,7 +4,7 @@
 //! down to a token.
 
 use super::{Proof, Prove, Proven, Setup, Stop};
-use crate::identity::Place;
+use crate::identity::ValuePath;
 use crate::sign::Sign;
 use crate::trace::Trace;
 use crate::{Options, Rejection, Request, SetupError};
@@ -69,7 +69,7 @@ impl Prove for AnyProof {
         self.ways.iter().any(|way| way.proof.is_in_body())
     }
 
-    fn covers(&self, place: &Place) -> bool {
+    fn covers(&self, place: &ValuePath) -> bool {
         self.ways.iter().all(|way| way.proof.covers(place))
     }
 

@@ -14,7 +14,7 @@ use super::key_url::{is_hex, is_host, plain_https};
 use super::keyed::each_secret;
 use super::public_key::{Hash, RsaKey, RsaSigningKey, fetched_certificate, rsa_pair, rsa_verifies};
 use super::{Prove, Proven, Setup, Stop, instant, invalid};
-use crate::identity::{Extracted, Place, Pointer, Pointers};
+use crate::identity::{Extracted, Pointer, Pointers, ValuePath};
 use crate::sign::{Delivery, SecretPair, Sign};
 use crate::trace::Trace;
 use crate::{Encoding, KeyRequest, Options, Rejection, Request, SetupError, SignatureProblem};
@@ -200,22 +200,24 @@ impl Prove for AwsSnsProof {
         true
     }
 
-    fn covers(&self, place: &Place) -> bool {
+    fn covers(&self, place: &ValuePath) -> bool {
         let signed = |pointer: &Pointer| match pointer.tokens() {
             [only] => ["MessageId", "Message", "Timestamp", "TopicArn", "Type"].contains(&only.as_str()),
             _ => false,
         };
         match place {
-            Place::Body(pointer) | Place::Request(pointer) | Place::Flag(pointer) => signed(pointer),
-            Place::Header(_)
-            | Place::Query(_)
-            | Place::Form(_)
-            | Place::BodySha256
-            | Place::RequestSha256
-            | Place::Index
-            | Place::Present(_)
-            | Place::Proof(_)
-            | Place::Text(_) => false,
+            ValuePath::Body(pointer) | ValuePath::Request(pointer) | ValuePath::Flag(pointer) => {
+                signed(pointer)
+            }
+            ValuePath::Header(_)
+            | ValuePath::Query(_)
+            | ValuePath::Form(_)
+            | ValuePath::BodySha256
+            | ValuePath::RequestSha256
+            | ValuePath::Index
+            | ValuePath::Present(_)
+            | ValuePath::Proof(_)
+            | ValuePath::Text(_) => false,
         }
     }
 }

@@ -12,7 +12,7 @@ use super::coded::Code;
 use super::keyed::KeyedHashes;
 use super::{Prove, Proven, Setup, Stop, invalid};
 use crate::handshake::braintree::is_challenge;
-use crate::identity::Place;
+use crate::identity::ValuePath;
 use crate::limits::SIGNATURES_MAX;
 use crate::request::form_value;
 use crate::setup::SecretProblem;
@@ -114,20 +114,20 @@ impl Prove for BraintreeProof {
         true
     }
 
-    fn covers(&self, place: &Place) -> bool {
+    fn covers(&self, place: &ValuePath) -> bool {
         match place {
-            Place::Proof(_) => true,
-            Place::Header(_)
-            | Place::Query(_)
-            | Place::Body(_)
-            | Place::Form(_)
-            | Place::BodySha256
-            | Place::Request(_)
-            | Place::RequestSha256
-            | Place::Index
-            | Place::Present(_)
-            | Place::Flag(_)
-            | Place::Text(_) => false,
+            ValuePath::Proof(_) => true,
+            ValuePath::Header(_)
+            | ValuePath::Query(_)
+            | ValuePath::Body(_)
+            | ValuePath::Form(_)
+            | ValuePath::BodySha256
+            | ValuePath::Request(_)
+            | ValuePath::RequestSha256
+            | ValuePath::Index
+            | ValuePath::Present(_)
+            | ValuePath::Flag(_)
+            | ValuePath::Text(_) => false,
         }
     }
 }

@@ -10,7 +10,7 @@ use aws_lc_rs::hmac::HMAC_SHA256;
 use super::coded::Code;
 use super::keyed::{KeyedHashes, text_key};
 use super::{Prove, Proven, Setup, Stop, instant, invalid, required_header};
-use crate::identity::{Origin, Place};
+use crate::identity::{Origin, ValuePath};
 use crate::limits::SIGNED_HEADERS_MAX;
 use crate::sign::{Delivery, Sign};
 use crate::trace::Trace;
@@ -94,7 +94,7 @@ impl Prove for ContentfulProof {
         request.headers.get(SIGNATURE).is_some()
     }
 
-    fn covers(&self, place: &Place) -> bool {
+    fn covers(&self, place: &ValuePath) -> bool {
         match place.origin() {
             // Which headers are covered is up to each request.
             Origin::Header(name) => name == TIMESTAMP,

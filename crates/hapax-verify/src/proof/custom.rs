@@ -1,6 +1,6 @@
 //! A source's own way of proof, as `hapax.toml` writes it: a signature by a scheme, a token, or a signed token.
 
-use super::{BodyHashClaim, JwtAlgorithm, JwtRule, Proof, TokenPlace, TokenRule};
+use super::{BodyHashClaim, JwtAlgorithm, JwtRule, Proof, TokenPath, TokenRule};
 use crate::scheme::{KeyEncoding, header_name, tolerance_seconds};
 use crate::{CustomKind, CustomScheme, Encoding, Scheme, SetupError};
 
@@ -20,12 +20,12 @@ impl TryFrom<CustomScheme> for Proof {
             | CustomKind::EcdsaP256 => Scheme::try_from(custom).map(Proof::Signature),
             CustomKind::Jwt => jwt(&custom).map(Proof::Jwt),
             CustomKind::Token => token_place(&custom).map(only),
-            CustomKind::Basic => Ok(only(TokenPlace::Basic)),
+            CustomKind::Basic => Ok(only(TokenPath::Basic)),
         }
     }
 }
 
-fn only(place: TokenPlace) -> Proof {
+fn only(place: TokenPath) -> Proof {
     Proof::Token(TokenRule {
         places: vec![place],
         never_begins_with: None,
@@ -33,7 +33,7 @@ fn only(place: TokenPlace) -> Proof {
     })
 }
 
-fn token_place(custom: &CustomScheme) -> Result<TokenPlace, SetupError> {
+fn token_place(custom: &CustomScheme) -> Result<TokenPath, SetupError> {
     match (custom.header.as_deref(), custom.query.as_deref()) {
         (Some(header), None) => in_header(header, custom.prefix.as_deref().unwrap_or_default()),
         (None, Some("")) => {
@@ -44,7 +44,7 @@ fn token_place(custom: &CustomScheme) -> Result<TokenPlace, SetupError> {
             key: "prefix",
             known: &["query"],
         }),
-        (None, Some(name)) => Ok(TokenPlace::Query(name.to_owned())),
+        (None, Some(name)) => Ok(TokenPath::Query(name.to_owned())),
         (Some(_), Some(_)) => Err(SetupError::VerifyKeyUnused {
             scheme: "token",
             key: "query",
@@ -57,12 +57,12 @@ fn token_place(custom: &CustomScheme) -> Result<TokenPlace, SetupError> {
     }
 }
 
-fn in_header(header: &str, prefix: &str) -> Result<TokenPlace, SetupError> {
+fn in_header(header: &str, prefix: &str) -> Result<TokenPath, SetupError> {
     let header = header_name(header)?;
     Ok(match prefix {
-        "" => TokenPlace::Header(header),
-        BEARER if header == AUTHORIZATION => TokenPlace::Bearer,
-        prefix => TokenPlace::Prefixed {
+        "" => TokenPath::Header(header),
+        BEARER if header == AUTHORIZATION => TokenPath::Bearer,
+        prefix => TokenPath::Prefixed {
             header,
             prefix: prefix.to_owned(),
         },
@@ -89,7 +89,7 @@ fn jwt(custom: &CustomScheme) -> Result<JwtRule, SetupError> {
     let place = match (custom.header.as_deref(), custom.prefix.as_deref()) {
         (None, prefix) => in_header(AUTHORIZATION, prefix.unwrap_or(BEARER))?,
         (Some(header), Some(prefix)) => in_header(header, prefix)?,
-        (Some(header), None) if header.eq_ignore_ascii_case(AUTHORIZATION) => TokenPlace::Bearer,
+        (Some(header), None) if header.eq_ignore_ascii_case(AUTHORIZATION) => TokenPath::Bearer,
         (Some(header), None) => in_header(header, "")?,
     };
     Ok(JwtRule {

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::coded::Code;
 use super::keyed::{KeyedHashes, text_key};
 use super::{Prove, Proven, Setup, Stop, instant, invalid, required_header};
-use crate::identity::{Origin, Place};
+use crate::identity::{Origin, ValuePath};
 use crate::sign::{Delivery, Sign};
 use crate::trace::Trace;
 use crate::{Encoding, Options, Rejection, Request, SetupError, SignatureProblem};
@@ -128,7 +128,7 @@ impl Prove for HubspotProof {
         request.headers.get(SIGNATURE).is_some()
     }
 
-    fn covers(&self, place: &Place) -> bool {
+    fn covers(&self, place: &ValuePath) -> bool {
         match place.origin() {
             Origin::Header(name) => name == TIMESTAMP,
             Origin::Url | Origin::Body => true,

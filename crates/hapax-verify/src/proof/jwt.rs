@@ -17,8 +17,8 @@ use serde_json::{Map, Value, json};
 use key::{Key, SigningKey};
 
 use super::keyed::each_secret;
-use super::{Prove, Proven, Setup, Stop, TokenPlace, invalid};
-use crate::identity::{Origin, Place};
+use super::{Prove, Proven, Setup, Stop, TokenPath, invalid};
+use crate::identity::{Origin, ValuePath};
 use crate::limits::SIGNATURE_HEADER_BYTES_MAX;
 use crate::scheme::KeyEncoding;
 use crate::sign::{Delivery, Sign};
@@ -33,7 +33,7 @@ const LIFETIME_SECONDS: i64 = 300;
 #[serde(deny_unknown_fields)]
 pub struct JwtRule {
     /// Where it is.
-    pub place: TokenPlace,
+    pub place: TokenPath,
     /// How it is signed.
     pub algorithm: JwtAlgorithm,
     /// How a shared secret's text becomes key bytes.
@@ -255,9 +255,9 @@ impl Prove for JwtProof {
         self.rule.place.find(request).is_some()
     }
 
-    fn covers(&self, place: &Place) -> bool {
+    fn covers(&self, place: &ValuePath) -> bool {
         match (place, place.origin()) {
-            (Place::Proof(_), _) => true,
+            (ValuePath::Proof(_), _) => true,
             (_, Origin::Body) => self.rule.body_hash.is_some(),
             (_, Origin::Header(_) | Origin::Url) => false,
         }

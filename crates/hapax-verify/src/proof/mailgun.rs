@@ -8,7 +8,7 @@ use super::coded::Code;
 use super::keyed::{KeyedHashes, text_key};
 use super::{Prove, Proven, Setup, Stop, instant, invalid};
 use crate::form::Form;
-use crate::identity::{Place, Pointers};
+use crate::identity::{Pointers, ValuePath};
 use crate::sign::{Delivery, Sign};
 use crate::trace::Trace;
 use crate::{Encoding, Options, Rejection, Request, SetupError, SignatureProblem};
@@ -118,7 +118,7 @@ impl Prove for MailgunProof {
         true
     }
 
-    fn covers(&self, _: &Place) -> bool {
+    fn covers(&self, _: &ValuePath) -> bool {
         false
     }
 }

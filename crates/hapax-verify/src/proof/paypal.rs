@@ -19,7 +19,7 @@ use super::key_url::{is_hex, is_host, plain_https};
 use super::keyed::each_secret;
 use super::public_key::{Hash, RsaKey, RsaSigningKey, fetched_certificate, rsa_pair, rsa_verifies};
 use super::{Prove, Proven, Setup, Stop, instant, invalid, required_header};
-use crate::identity::{Origin, Place};
+use crate::identity::{Origin, ValuePath};
 use crate::sign::{Delivery, SecretPair, Sign};
 use crate::trace::Trace;
 use crate::{Encoding, KeyRequest, Options, Rejection, Request, SetupError, SignatureProblem, Transmission};
@@ -188,7 +188,7 @@ impl Prove for PaypalProof {
         request.headers.get(SIGNATURE).is_some()
     }
 
-    fn covers(&self, place: &Place) -> bool {
+    fn covers(&self, place: &ValuePath) -> bool {
         match place.origin() {
             Origin::Header(name) => name == TRANSMISSION_ID || name == TRANSMISSION_TIME,
             Origin::Url | Origin::Body => false,

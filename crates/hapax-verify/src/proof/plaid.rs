@@ -21,7 +21,7 @@ use super::jwt::{self, Compact, JwtAlgorithm};
 use super::key_url::is_hex;
 use super::keyed::each_secret;
 use super::{Prove, Proven, Setup, Stop, instant, invalid, required_header};
-use crate::identity::{Origin, Place};
+use crate::identity::{Origin, ValuePath};
 use crate::setup::SecretProblem;
 use crate::sign::{Delivery, SecretPair, Sign};
 use crate::trace::Trace;
@@ -162,7 +162,7 @@ impl Prove for PlaidProof {
         request.headers.get(HEADER).is_some()
     }
 
-    fn covers(&self, place: &Place) -> bool {
+    fn covers(&self, place: &ValuePath) -> bool {
         match place.origin() {
             Origin::Header(_) | Origin::Url => false,
             Origin::Body => true,
@@ -272,7 +272,7 @@ fn refused(problem: &str) -> Rejection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Recipe, Verdict, Verifier, catalogue};
+    use crate::{Recipe, Verification, Verifier, catalogue};
 
     const NOW: i64 = 1_767_225_600;
 
@@ -292,7 +292,7 @@ mod tests {
         delivery
     }
 
-    fn verify(secret: &str, delivery: &Delivery) -> Result<Verdict, Rejection> {
+    fn verify(secret: &str, delivery: &Delivery) -> Result<Verification, Rejection> {
         let verifier = Verifier::new(&recipe(), &[secret], &Options::default()).unwrap();
         verifier.verify(&Request::new(&delivery.headers, &delivery.body, NOW))
     }
@@ -321,7 +321,7 @@ mod tests {
         let verifier = Verifier::new(&recipe(), &[] as &[&str], &options).unwrap();
         let delivery = delivery(&fresh_pair(&[7; 32]).unwrap());
         let request = Request::new(&delivery.headers, &delivery.body, NOW);
-        let Ok(Verdict::NeedsKey(key)) = verifier.verify(&request) else {
+        let Ok(Verification::NeedsKey(key)) = verifier.verify(&request) else {
             panic!()
         };
         assert_eq!(

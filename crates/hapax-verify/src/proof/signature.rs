@@ -20,8 +20,8 @@ use headers::first_present;
 use keys::VerifyingKey;
 
 use super::{Prove, Proven, Setup, Stop, instant, invalid};
-use crate::identity::{Origin, Place, Pointers};
-use crate::scheme::{NamedKeys, Part, TimestampPlace, TimestampRule};
+use crate::identity::{Origin, Pointers, ValuePath};
+use crate::scheme::{NamedKeys, Part, TimestampPath, TimestampRule};
 use crate::sign::{Delivery, Sign, Signer};
 use crate::trace::Trace;
 use crate::{Options, Rejection, Request, Scheme, SetupError, SignatureProblem};
@@ -55,7 +55,7 @@ impl SignatureProof {
             .and_then(|name| setup.options.text(name));
         let url = url.map(str::to_owned);
         let mut time_in_body = Pointers::default();
-        if let Some(TimestampPlace::Body(pointer)) = scheme.timestamp.as_ref().map(|rule| &rule.place) {
+        if let Some(TimestampPath::Body(pointer)) = scheme.timestamp.as_ref().map(|rule| &rule.place) {
             time_in_body.add(pointer)?;
         }
         Ok(SignatureProof {
@@ -71,9 +71,9 @@ impl SignatureProof {
         let found = headers::read(&self.scheme, request)?;
         let header = found.name;
         let timestamp = match self.scheme.timestamp.as_ref().map(|rule| &rule.place) {
-            None | Some(TimestampPlace::Body(_)) => None,
-            Some(TimestampPlace::Headers(names)) => Some(first_present(names, request)?.1),
-            Some(TimestampPlace::Key(key)) => Some(
+            None | Some(TimestampPath::Body(_)) => None,
+            Some(TimestampPath::Headers(names)) => Some(first_present(names, request)?.1),
+            Some(TimestampPath::Key(key)) => Some(
                 candidates::value_of(&self.scheme, found.value, key)
                     .ok_or_else(|| invalid(header, SignatureProblem::TimestampMissing))?,
             ),
@@ -126,8 +126,8 @@ impl SignatureProof {
             return Ok(None);
         };
         match (&rule.place, located.content.timestamp()) {
-            (TimestampPlace::Body(_), _) => self.check_time_in_body(rule, request).map(Some),
-            (TimestampPlace::Headers(_) | TimestampPlace::Key(_), text) => {
+            (TimestampPath::Body(_), _) => self.check_time_in_body(rule, request).map(Some),
+            (TimestampPath::Headers(_) | TimestampPath::Key(_), text) => {
                 timestamp::check(rule, text.unwrap_or_default(), request.received_at).map(Some)
             }
         }
@@ -176,7 +176,7 @@ impl Prove for SignatureProof {
         first_present(&self.scheme.headers, request).is_ok()
     }
 
-    fn covers(&self, place: &Place) -> bool {
+    fn covers(&self, place: &ValuePath) -> bool {
         let signed = &self.scheme.signed;
         match place.origin() {
             Origin::Header(name) => {

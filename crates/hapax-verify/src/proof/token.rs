@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::keyed::each_secret;
 use super::{Prove, Proven, Setup, Stop};
-use crate::identity::Place;
+use crate::identity::ValuePath;
 use crate::request::query_value;
 use crate::setup::SecretProblem;
 use crate::sign::{Delivery, Sign};
@@ -21,7 +21,7 @@ use crate::{Options, Rejection, Request, SetupError, SignatureProblem};
 #[serde(deny_unknown_fields)]
 pub struct TokenRule {
     /// The places, in the order in which they are tried; the first that holds anything counts.
-    pub places: Vec<TokenPlace>,
+    pub places: Vec<TokenPath>,
     /// What no token begins with, because such secrets are of another kind.
     #[serde(default)]
     pub never_begins_with: Option<String>,
@@ -33,7 +33,7 @@ pub struct TokenRule {
 /// A place for a token.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum TokenPlace {
+pub enum TokenPath {
     /// The header of this lower-case name; the token is all of it.
     Header(String),
     /// The same, after a prefix such as `Token `, in any case.
@@ -53,12 +53,12 @@ pub enum TokenPlace {
 
 impl TokenRule {
     pub(super) fn summary(&self) -> String {
-        let places: Vec<String> = self.places.iter().map(TokenPlace::name).collect();
+        let places: Vec<String> = self.places.iter().map(TokenPath::name).collect();
         format!("a shared token in {}", places.join(" or "))
     }
 
     pub(super) fn headers(&self) -> Vec<String> {
-        self.places.iter().filter_map(TokenPlace::header).collect()
+        self.places.iter().filter_map(TokenPath::header).collect()
     }
 
     pub(super) fn takes(&self, secret: &str) -> bool {
@@ -67,32 +67,32 @@ impl TokenRule {
     }
 
     /// The places, as the source's options have them.
-    fn places(&self, options: &Options) -> Vec<TokenPlace> {
+    fn places(&self, options: &Options) -> Vec<TokenPath> {
         let renamed = self.query_option.as_deref().and_then(|name| options.text(name));
-        let place = |place: &TokenPlace| match (place, renamed) {
-            (TokenPlace::Query(_), Some(name)) => TokenPlace::Query(name.to_owned()),
+        let place = |place: &TokenPath| match (place, renamed) {
+            (TokenPath::Query(_), Some(name)) => TokenPath::Query(name.to_owned()),
             (place, _) => place.clone(),
         };
         self.places.iter().map(place).collect()
     }
 }
 
-impl TokenPlace {
+impl TokenPath {
     /// The header that it is in, in lower case.
     pub(super) fn header(&self) -> Option<String> {
         match self {
-            TokenPlace::Header(header) | TokenPlace::Prefixed { header, .. } => Some(header.clone()),
-            TokenPlace::Bearer | TokenPlace::Basic => Some("authorization".to_owned()),
-            TokenPlace::Query(_) => None,
+            TokenPath::Header(header) | TokenPath::Prefixed { header, .. } => Some(header.clone()),
+            TokenPath::Bearer | TokenPath::Basic => Some("authorization".to_owned()),
+            TokenPath::Query(_) => None,
         }
     }
 
     pub(super) fn name(&self) -> String {
         match self {
-            TokenPlace::Header(header) | TokenPlace::Prefixed { header, .. } => header.clone(),
-            TokenPlace::Bearer => "authorization (Bearer)".to_owned(),
-            TokenPlace::Basic => "authorization (Basic)".to_owned(),
-            TokenPlace::Query(name) => format!("?{name}="),
+            TokenPath::Header(header) | TokenPath::Prefixed { header, .. } => header.clone(),
+            TokenPath::Bearer => "authorization (Bearer)".to_owned(),
+            TokenPath::Basic => "authorization (Basic)".to_owned(),
+            TokenPath::Query(name) => format!("?{name}="),
         }
     }
 
@@ -103,42 +103,42 @@ impl TokenPlace {
             found.eq_ignore_ascii_case(prefix.as_bytes()).then_some(rest)
         };
         match self {
-            TokenPlace::Header(name) => request.headers.get(name).map(<[u8]>::to_vec),
-            TokenPlace::Prefixed { header, prefix } => after(header, prefix).map(<[u8]>::to_vec),
-            TokenPlace::Bearer => after("authorization", "Bearer ").map(<[u8]>::to_vec),
+            TokenPath::Header(name) => request.headers.get(name).map(<[u8]>::to_vec),
+            TokenPath::Prefixed { header, prefix } => after(header, prefix).map(<[u8]>::to_vec),
+            TokenPath::Bearer => after("authorization", "Bearer ").map(<[u8]>::to_vec),
             // What is no base64 is no password either, and matches none.
-            TokenPlace::Basic => {
+            TokenPath::Basic => {
                 after("authorization", "Basic ").map(|text| STANDARD.decode(text).unwrap_or_default())
             }
-            TokenPlace::Query(name) => query_value(request.query, name).map(String::into_bytes),
+            TokenPath::Query(name) => query_value(request.query, name).map(String::into_bytes),
         }
     }
 
     /// Sends a token there.
     pub(super) fn put(&self, token: &str, delivery: &mut Delivery) {
         match self {
-            TokenPlace::Header(name) => delivery.set_header(name, token),
-            TokenPlace::Prefixed { header, prefix } => {
+            TokenPath::Header(name) => delivery.set_header(name, token),
+            TokenPath::Prefixed { header, prefix } => {
                 delivery.set_header(header, &format!("{prefix}{token}"));
             }
-            TokenPlace::Bearer => delivery.set_header("authorization", &format!("Bearer {token}")),
-            TokenPlace::Basic => {
+            TokenPath::Bearer => delivery.set_header("authorization", &format!("Bearer {token}")),
+            TokenPath::Basic => {
                 delivery.set_header("authorization", &format!("Basic {}", STANDARD.encode(token)));
             }
-            TokenPlace::Query(name) => delivery.add_to_query(name, token),
+            TokenPath::Query(name) => delivery.add_to_query(name, token),
         }
     }
 }
 
 pub(super) struct TokenProof {
-    places: Vec<TokenPlace>,
+    places: Vec<TokenPath>,
     secrets: Vec<Vec<u8>>,
 }
 
 impl TokenProof {
     pub(super) fn new(rule: &TokenRule, setup: &Setup<'_>) -> Result<Self, SetupError> {
         let places = rule.places(setup.options);
-        let is_basic = places == [TokenPlace::Basic];
+        let is_basic = places == [TokenPath::Basic];
         let secrets = each_secret(setup.secrets, |secret| match secret {
             "" => Err(SecretProblem::Empty),
             secret if is_basic && !secret.contains(':') => Err(SecretProblem::NotUserAndPassword),
@@ -153,7 +153,7 @@ impl TokenProof {
     }
 
     fn missing(&self) -> Rejection {
-        let places: Vec<String> = self.places.iter().map(TokenPlace::name).collect();
+        let places: Vec<String> = self.places.iter().map(TokenPath::name).collect();
         Rejection::SignatureMissing {
             header: places.join("` or `"),
         }
@@ -194,7 +194,7 @@ impl Prove for TokenProof {
         self.find(request).is_some()
     }
 
-    fn covers(&self, _: &Place) -> bool {
+    fn covers(&self, _: &ValuePath) -> bool {
         false
     }
 }
@@ -207,7 +207,7 @@ pub(super) fn signer(rule: &TokenRule, secret: &str, options: &Options) -> Box<d
 }
 
 struct TokenSigner {
-    place: Option<TokenPlace>,
+    place: Option<TokenPath>,
     secret: String,
 }
 

@@ -15,7 +15,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::coded::Code;
 use super::keyed::{KeyedHashes, text_key};
 use super::{Prove, Proven, Setup, Stop, invalid, required_header};
-use crate::identity::Place;
+use crate::identity::ValuePath;
 use crate::limits::FORM_FIELDS_MAX;
 use crate::request::query_value;
 use crate::sign::{Delivery, Sign};
@@ -105,19 +105,19 @@ impl Prove for TwilioProof {
         request.headers.get(SIGNATURE).is_some()
     }
 
-    fn covers(&self, place: &Place) -> bool {
+    fn covers(&self, place: &ValuePath) -> bool {
         match place {
             // The fields of a form are signed, and not how they are written.
-            Place::Header(_) | Place::BodySha256 | Place::RequestSha256 => false,
-            Place::Query(_)
-            | Place::Body(_)
-            | Place::Form(_)
-            | Place::Request(_)
-            | Place::Index
-            | Place::Present(_)
-            | Place::Flag(_)
-            | Place::Proof(_)
-            | Place::Text(_) => true,
+            ValuePath::Header(_) | ValuePath::BodySha256 | ValuePath::RequestSha256 => false,
+            ValuePath::Query(_)
+            | ValuePath::Body(_)
+            | ValuePath::Form(_)
+            | ValuePath::Request(_)
+            | ValuePath::Index
+            | ValuePath::Present(_)
+            | ValuePath::Flag(_)
+            | ValuePath::Proof(_)
+            | ValuePath::Text(_) => true,
         }
     }
 }

@@ -72,9 +72,9 @@ fn resembles(sample: &[u8], at: &Pointer, item: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identity::Place;
+    use crate::identity::ValuePath;
     use crate::sign::{Delivery, ProviderSigner, generate_secret};
-    use crate::{Envelope, Field, Options, Request, Verdict, Verifier, catalogue};
+    use crate::{Envelope, Field, Options, Request, Verification, Verifier, catalogue};
 
     const NOW: i64 = 1_767_225_600;
 
@@ -106,8 +106,8 @@ mod tests {
                 ..Delivery::default()
             });
             let request = Request::new(&signed.headers, &signed.body, at).url(&signed.url);
-            let verdict = self.verifier.verify(&request);
-            let Ok(Verdict::Events(events)) = verdict else {
+            let verification = self.verifier.verify(&request);
+            let Ok(Verification::Events(events)) = verification else {
                 panic!("{}: {verdict:?}", self.provider.name);
             };
             let bytes = |event: &Envelope| event.body.of(&signed.body).into_owned();
@@ -180,8 +180,8 @@ mod tests {
                 assert!(again.batch_index == Some(0), "{}", provider.name);
                 // A hash of the request that an event came in (Pusher) is an id that nothing else has.
                 let is_same = again.event_id == event.event_id;
-                let places = provider.identity.event_id.fields().flat_map(Field::places);
-                let is_of_request = places.into_iter().any(|place| *place == Place::RequestSha256);
+                let paths = provider.identity.event_id.fields().flat_map(Field::paths);
+                let is_of_request = paths.into_iter().any(|place| *place == ValuePath::RequestSha256);
                 assert_eq!(is_same, !is_of_request, "{}", provider.name);
             }
         }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::template::header_name;
 use super::{
     Algorithm, Encoding, HeaderFormat, HeadersRead, KeyEncoding, KeyRule, Scheme, SignatureKind, Template,
-    TimestampPlace, TimestampRule, TimestampUnit, comma,
+    TimestampPath, TimestampRule, TimestampUnit, comma,
 };
 use crate::limits::{TOLERANCE_SECONDS_DEFAULT, TOLERANCE_SECONDS_MAX};
 use crate::{JwtAlgorithm, SetupError};
@@ -224,7 +224,7 @@ impl TryFrom<CustomScheme> for Scheme {
         let timestamp = match &custom.timestamp_header {
             None => None,
             Some(name) => Some(TimestampRule {
-                place: TimestampPlace::Headers(vec![header_name(name)?]),
+                place: TimestampPath::Headers(vec![header_name(name)?]),
                 unit: custom.timestamp_unit.unwrap_or_default(),
                 tolerance_seconds: tolerance_seconds(custom.tolerance.as_deref())?,
             }),

@@ -13,7 +13,7 @@ const RUN_BYTES_MAX: usize = 4096;
 
 /// Which bytes are changed.
 #[derive(Debug, Clone)]
-pub(crate) enum Place {
+pub(crate) enum TamperedPart {
     Body,
     Header(Index),
     Url,
@@ -22,13 +22,13 @@ pub(crate) enum Place {
 /// One change.
 #[derive(Debug, Clone)]
 pub(crate) enum Mutation {
-    FlipBit(Place, Index, u8),
-    Cut(Place, Index),
-    Remove(Place, Index, Index),
-    Repeat(Place, Index, Index),
-    Insert(Place, Index, Vec<u8>),
+    FlipBit(TamperedPart, Index, u8),
+    Cut(TamperedPart, Index),
+    Remove(TamperedPart, Index, Index),
+    Repeat(TamperedPart, Index, Index),
+    Insert(TamperedPart, Index, Vec<u8>),
     /// The end is another vector's.
-    Splice(Place, Index, Index),
+    Splice(TamperedPart, Index, Index),
     SwapHeaders(Index, Index),
     DropHeader(Index),
     /// A header of another vector, in front of its own.
@@ -42,11 +42,11 @@ pub(crate) fn mutations() -> impl Strategy<Value = Vec<Mutation>> {
     proptest::collection::vec(mutation(), 1..=STEPS_MAX)
 }
 
-fn place() -> impl Strategy<Value = Place> {
+fn place() -> impl Strategy<Value = TamperedPart> {
     prop_oneof![
-        4 => Just(Place::Body),
-        4 => any::<Index>().prop_map(Place::Header),
-        1 => Just(Place::Url),
+        4 => Just(TamperedPart::Body),
+        4 => any::<Index>().prop_map(TamperedPart::Header),
+        1 => Just(TamperedPart::Url),
     ]
 }
 
@@ -153,16 +153,16 @@ impl Mutation {
     }
 }
 
-fn change(draft: &mut Draft, place: &Place, change: impl FnOnce(&mut Vec<u8>)) {
+fn change(draft: &mut Draft, place: &TamperedPart, change: impl FnOnce(&mut Vec<u8>)) {
     match place {
-        Place::Body => change(&mut draft.body),
-        Place::Header(index) => {
+        TamperedPart::Body => change(&mut draft.body),
+        TamperedPart::Header(index) => {
             if !draft.headers.is_empty() {
                 let at = index.index(draft.headers.len());
                 change(&mut draft.headers[at].1);
             }
         }
-        Place::Url => {
+        TamperedPart::Url => {
             let mut bytes = std::mem::take(&mut draft.url).into_bytes();
             change(&mut bytes);
             draft.url = String::from_utf8_lossy(&bytes).into_owned();
@@ -176,15 +176,15 @@ fn range(length: usize, from: Index, to: Index) -> std::ops::Range<usize> {
     start..from.max(to).min(start + RUN_BYTES_MAX)
 }
 
-fn splice(draft: &mut Draft, place: &Place, at: Index, other: Index) {
+fn splice(draft: &mut Draft, place: &TamperedPart, at: Index, other: Index) {
     let other = &seeds()[other.index(seeds().len())].draft;
     let rest = match place {
-        Place::Body => other.body.as_slice(),
-        Place::Header(index) if !other.headers.is_empty() => {
+        TamperedPart::Body => other.body.as_slice(),
+        TamperedPart::Header(index) if !other.headers.is_empty() => {
             &other.headers[index.index(other.headers.len())].1
         }
-        Place::Header(_) => &[],
-        Place::Url => other.url.as_bytes(),
+        TamperedPart::Header(_) => &[],
+        TamperedPart::Url => other.url.as_bytes(),
     };
     change(draft, place, |bytes| {
         bytes.truncate(at.index(bytes.len() + 1));

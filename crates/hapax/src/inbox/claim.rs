@@ -3,7 +3,7 @@
 use hapax_core::BodyHash;
 
 use super::Inbox;
-use crate::event::{Arrival, Event};
+use crate::event::{Event, EventOrigin};
 
 /// What a claim found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Mark {
     pub(crate) generation: u32,
     pub(crate) body_hash: Option<BodyHash>,
     pub(crate) retention_seconds: u32,
-    pub(crate) arrival: Arrival,
+    pub(crate) arrival: EventOrigin,
 }
 
 impl Mark {
@@ -55,8 +55,8 @@ impl Mark {
     /// Whether a row that is found is to be kept as long again.
     pub(crate) const fn extends(&self) -> bool {
         match self.arrival {
-            Arrival::Delivered => false,
-            Arrival::Replayed => true,
+            EventOrigin::Delivered => false,
+            EventOrigin::Replayed => true,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum_core::body::Body;
 use bytes::Bytes;
 use hapax_core::{BodyHash, Clock as _, GENERATED, Random as _, SystemClock, SystemRandom, Timestamp};
-use hapax_verify::{AnswerRule, Envelope, EventBody, Identification, Rejection, Request, Verdict};
+use hapax_verify::{AnswerRule, Envelope, EventBody, Identification, Rejection, Request, Verification};
 use http::Method;
 use http::request::Parts;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
@@ -29,7 +29,7 @@ pub(super) async fn receive(source: &Source, head: &Parts, body: Body) -> Result
         .verify(&request)
         .map_err(|rejection| refused(source, rejection))?
     {
-        Verdict::Events(envelopes) => {
+        Verification::Events(envelopes) => {
             let body = match head.method {
                 // The form in the query of a GET is its body.
                 Method::GET => Bytes::copy_from_slice(request.content()),
@@ -40,8 +40,8 @@ pub(super) async fn receive(source: &Source, head: &Parts, body: Body) -> Result
                 .map(|envelope| webhook(source, head, &body, received_at, envelope))
                 .collect()
         }
-        Verdict::Handshake(answer) => Err(Refused::Handshake(answer)),
-        Verdict::Registration(_) | Verdict::Confirmation(_) | Verdict::NeedsKey(_) => {
+        Verification::Handshake(answer) => Err(Refused::Handshake(answer)),
+        Verification::Registration(_) | Verification::Confirmation(_) | Verification::NeedsKey(_) => {
             Err(Refused::KeyUnknown)
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::http::HeaderMap;
-use hapax_verify::{Options, Request, Verdict, Verifier, catalogue};
+use hapax_verify::{Options, Request, Verification, Verifier, catalogue};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use serde::Deserialize;
 
@@ -66,7 +66,7 @@ impl Shop {
     pub(crate) fn verify(&self, headers: &HeaderMap, body: &[u8]) -> Option<Payment> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
         let request = Request::new(headers, body, now.as_secs() as i64);
-        let Ok(Verdict::Events(events)) = self.verifier.verify(&request) else {
+        let Ok(Verification::Events(events)) = self.verifier.verify(&request) else {
             return None;
         };
         let Body { data } = serde_json::from_slice(body).ok()?;

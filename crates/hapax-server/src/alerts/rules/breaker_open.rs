@@ -1,9 +1,9 @@
 //! A destination keeps failing, and is left alone for longer and longer.
 
 use super::super::facts::Facts;
-use super::{Judgement, Rest};
+use super::{Evaluation, Rest};
 
-pub(super) fn judge(facts: &Facts, limit: f64) -> Judgement {
+pub(super) fn evaluate(facts: &Facts, limit: f64) -> Evaluation {
     let open = facts.breakers.iter();
     let times = open.map(|(id, open_for)| (facts.name_of(id), open_for.as_secs_f64()));
     // A breaker is of one process: after a restart it is closed until the destination fails again.
@@ -12,5 +12,5 @@ pub(super) fn judge(facts: &Facts, limit: f64) -> Judgement {
     } else {
         Rest::Fine
     };
-    Judgement::above(limit, times, rest)
+    Evaluation::above(limit, times, rest)
 }

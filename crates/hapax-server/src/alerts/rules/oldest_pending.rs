@@ -2,9 +2,9 @@
 //! next attempt. What is left out of such an alert is what no one is told of.
 
 use super::super::facts::Facts;
-use super::{Judgement, of_answer};
+use super::{Evaluation, of_answer};
 
-pub(super) fn judge(facts: &Facts, limit: f64) -> Judgement {
+pub(super) fn evaluate(facts: &Facts, limit: f64) -> Evaluation {
     let backlog = facts.counts.iter().flat_map(|counts| &counts.backlog);
     let ages = backlog
         .filter(|backlog| backlog.state.is_unfinished())
@@ -12,5 +12,5 @@ pub(super) fn judge(facts: &Facts, limit: f64) -> Judgement {
             let age = facts.now.since(backlog.oldest?).as_secs_f64();
             Some((facts.name_of(&backlog.destination), age))
         });
-    Judgement::above(limit, ages, of_answer(facts.counts.as_ref()))
+    Evaluation::above(limit, ages, of_answer(facts.counts.as_ref()))
 }

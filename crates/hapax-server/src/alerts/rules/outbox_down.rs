@@ -1,9 +1,9 @@
 //! An outbox is not relayed: its database is down, or its table cannot be used.
 
 use super::super::facts::Facts;
-use super::{Judgement, Rest};
+use super::{Evaluation, Rest};
 
-pub(super) fn judge(facts: &Facts, limit: f64) -> Judgement {
+pub(super) fn evaluate(facts: &Facts, limit: f64) -> Evaluation {
     let down = facts.outboxes.iter().filter_map(|health| {
         let (_, since) = health.trouble.as_ref()?;
         Some((health.name.clone(), since.as_secs_f64()))
@@ -14,5 +14,5 @@ pub(super) fn judge(facts: &Facts, limit: f64) -> Judgement {
     } else {
         Rest::Unknown
     };
-    Judgement::above(limit, down, rest)
+    Evaluation::above(limit, down, rest)
 }

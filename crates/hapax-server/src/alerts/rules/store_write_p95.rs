@@ -1,13 +1,13 @@
 //! Durable writes take long, and every sender waits for them.
 
 use super::super::facts::Facts;
-use super::{Judgement, of_ten_minutes};
+use super::{Evaluation, of_ten_minutes};
 
 /// There is one store.
 const SUBJECT: &str = "store";
 
-pub(super) fn judge(facts: &Facts, limit: f64) -> Judgement {
+pub(super) fn evaluate(facts: &Facts, limit: f64) -> Evaluation {
     let p95 = facts.ten_minutes.store_write.p95;
     let times = p95.map(|p95| (SUBJECT.to_owned(), p95.as_secs_f64()));
-    Judgement::above(limit, times, of_ten_minutes(facts))
+    Evaluation::above(limit, times, of_ten_minutes(facts))
 }

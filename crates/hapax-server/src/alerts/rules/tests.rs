@@ -58,9 +58,9 @@ fn backlog(state: DeliveryState, count: u64, seconds: u64) -> Facts {
 }
 
 fn firing(rule: Rule, facts: &Facts, limit: f64) -> Vec<(String, f64)> {
-    let judgement = judge(rule, facts, limit);
-    assert_eq!(judgement.rest, Rest::Fine);
-    judgement.firing.into_iter().collect()
+    let evaluation = evaluate(rule, facts, limit);
+    assert_eq!(evaluation.rest, Rest::Fine);
+    evaluation.firing.into_iter().collect()
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_breaker_fires_once_it_has_been_open_for_long() {
     );
     assert_eq!(firing(Rule::BreakerOpen, &facts, 61.0), []);
     facts.ten_minutes.watched_for = Duration::from_secs(59);
-    assert_eq!(judge(Rule::BreakerOpen, &facts, 60.0).rest, Rest::Unknown);
+    assert_eq!(evaluate(Rule::BreakerOpen, &facts, 60.0).rest, Rest::Unknown);
 }
 
 #[test]
@@ -199,9 +199,9 @@ fn a_process_that_has_not_watched_for_long_says_what_it_sees_and_leaves_the_rest
         Rule::SignatureFailures,
         Rule::StoreWriteP95,
     ] {
-        assert_eq!(judge(rule, &facts, 0.0).rest, Rest::Unknown, "{rule}");
+        assert_eq!(evaluate(rule, &facts, 0.0).rest, Rest::Unknown, "{rule}");
     }
-    assert_eq!(judge(Rule::Conflicts, &facts, 0.0).firing.len(), 1);
+    assert_eq!(evaluate(Rule::Conflicts, &facts, 0.0).firing.len(), 1);
 }
 
 #[test]
@@ -209,9 +209,9 @@ fn a_store_that_does_not_answer_leaves_open_what_only_it_knows() {
     let mut facts = facts();
     (facts.counts, facts.gaps) = (None, None);
     for rule in [Rule::OldestPending, Rule::DeadLetters, Rule::DuplicateGap] {
-        let judgement = judge(rule, &facts, 0.0);
+        let evaluation = evaluate(rule, &facts, 0.0);
         assert_eq!(
-            (judgement.firing.len(), judgement.rest),
+            (evaluation.firing.len(), evaluation.rest),
             (0, Rest::Unknown),
             "{rule}"
         );
@@ -222,10 +222,10 @@ fn a_store_that_does_not_answer_leaves_open_what_only_it_knows() {
 fn an_outbox_is_down_for_longer_than_the_limit() {
     let mut facts = facts();
     facts.outboxes[0].trouble = Some(("gone".to_owned(), Duration::from_secs(61)));
-    let judgement = judge(Rule::OutboxDown, &facts, 60.0);
-    assert_eq!(judgement.firing, BTreeMap::from([("shop".to_owned(), 61.0)]));
-    let judgement = judge(Rule::OutboxDown, &facts, 61.0);
-    assert_eq!((judgement.firing.len(), judgement.rest), (0, Rest::Unknown));
+    let evaluation = evaluate(Rule::OutboxDown, &facts, 60.0);
+    assert_eq!(evaluation.firing, BTreeMap::from([("shop".to_owned(), 61.0)]));
+    let evaluation = evaluate(Rule::OutboxDown, &facts, 61.0);
+    assert_eq!((evaluation.firing.len(), evaluation.rest), (0, Rest::Unknown));
 }
 
 #[test]
@@ -253,11 +253,11 @@ fn nobody_can_say_that_the_rows_of_an_outbox_are_fine_while_it_cannot_be_read() 
     let mut facts = facts();
     facts.outboxes[0].trouble = Some(("gone".to_owned(), Duration::from_secs(1)));
     for rule in [Rule::OutboxRefused, Rule::OutboxWaiting] {
-        assert_eq!(judge(rule, &facts, 0.0).rest, Rest::Unknown, "{rule}");
+        assert_eq!(evaluate(rule, &facts, 0.0).rest, Rest::Unknown, "{rule}");
     }
     facts.outboxes[0] = Health {
         counts: None,
         ..outbox()
     };
-    assert_eq!(judge(Rule::OutboxRefused, &facts, 0.0).rest, Rest::Unknown);
+    assert_eq!(evaluate(Rule::OutboxRefused, &facts, 0.0).rest, Rest::Unknown);
 }

@@ -3,7 +3,7 @@
 
 use hapax_core::{Clock as _, SystemClock};
 use hapax_verify::sign::ProviderSigner;
-use hapax_verify::{Algorithm, Request, Verdict, sample};
+use hapax_verify::{Algorithm, Request, Verification, sample};
 
 use super::check::Check;
 use crate::config::{Config, Source};
@@ -89,15 +89,17 @@ fn round_trip(url: &str, source: &Source, signer: &ProviderSigner, index: usize)
     let request = Request::new(&delivery.headers, &delivery.body, now).url(&delivery.url);
     match source.verifier.verify(&request) {
         // An equal secret earlier in the list matches first.
-        Ok(Verdict::Events(events)) if events.first().and_then(|event| event.secret_index) <= Some(index) => {
+        Ok(Verification::Events(events))
+            if events.first().and_then(|event| event.secret_index) <= Some(index) =>
+        {
             Ok(())
         }
-        Ok(Verdict::Events(_)) => Err("another secret matched".to_owned()),
+        Ok(Verification::Events(_)) => Err("another secret matched".to_owned()),
         Ok(
-            Verdict::Handshake(_)
-            | Verdict::Registration(_)
-            | Verdict::Confirmation(_)
-            | Verdict::NeedsKey(_),
+            Verification::Handshake(_)
+            | Verification::Registration(_)
+            | Verification::Confirmation(_)
+            | Verification::NeedsKey(_),
         ) => Err("the sample is not taken for an event".to_owned()),
         Err(rejection) => Err(rejection.to_string()),
     }

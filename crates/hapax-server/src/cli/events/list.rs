@@ -82,9 +82,9 @@ mod tests {
         let page: EventPageView = serde_json::from_value(serde_json::json!({
             "events": [
                 {"id": "01940000-0000-7000-8000-000000000001", "source": "stripe", "event_id": "evt_1",
-                 "type": "invoice.paid", "status": "completed", "received_at": "2026-01-01T00:00:00Z", "body_bytes": 2048, "copies": 1},
+                 "type": "invoice.paid", "status": "completed", "received_at": "2026-01-01T00:00:00Z", "body_bytes": 2048, "duplicates": 1},
                 {"id": "01940000-0000-7000-8000-000000000002", "source": "github", "event_id": "a/b%3A",
-                 "type": null, "status": "dead", "received_at": "2025-12-31T22:00:00Z", "body_bytes": 17, "copies": 0},
+                 "type": null, "status": "dead", "received_at": "2025-12-31T22:00:00Z", "body_bytes": 17, "duplicates": 0},
             ],
             "next": null, "coverage": {"kind": "everything"},
         }))

@@ -189,7 +189,7 @@ mod tests {
                 "lane": null, "replay": null}],
             "attempts": [{"destination": "billing", "generation": 0, "started_at": "2026-01-01T00:00:01Z",
                 "duration_ms": 12, "status": 500, "error": "status", "message": null, "excerpt": "oh\nno"}],
-            "duplicates": {"copies": 2, "last_at": "2026-01-01T00:00:02Z", "gaps_ms": [1, 2]},
+            "duplicates": {"count": 2, "last_at": "2026-01-01T00:00:02Z", "gaps_ms": [1, 2]},
             "conflicts": [{"body_sha256": "cd", "seen": 1, "received_at": "2026-01-01T00:00:02Z", "body_bytes": 3,
                 "released_as": null}],
             "same_body_as": null,

@@ -14,7 +14,7 @@ use crate::output;
 
 /// What the service says of an arrival.
 #[derive(Debug, Deserialize)]
-struct Arrival {
+struct TailedEvent {
     id: EventId,
     source: String,
     event_id: String,
@@ -36,7 +36,13 @@ pub(super) async fn run(client: &Client, args: &TailArgs, globals: &Globals) -> 
         event_id: args.event_id.clone(),
         ..EventQuery::default()
     };
-    let text = filter::whole(client, &flags, args.view.as_deref(), args.query.as_deref()).await?;
+    let text = filter::whole(
+        client,
+        &flags,
+        args.saved_search.as_deref(),
+        args.query.as_deref(),
+    )
+    .await?;
     let path = Parameters::default()
         .with("q", Some(text).filter(|text| !text.is_empty()))
         .on("events/stream");
@@ -73,7 +79,7 @@ fn print(message: &Message, globals: &Globals) -> Result<(), CliError> {
     Ok(())
 }
 
-fn line(arrival: &Arrival) -> String {
+fn line(arrival: &TailedEvent) -> String {
     format!(
         "{}  {:<9}  {}  {}  {}  {}",
         arrival.received_at,

@@ -1,7 +1,7 @@
 //! A preset as JSON.
 
 use hapax_verify::catalogue::{Choice, Provider};
-use hapax_verify::scheme::{HeaderFormat, TimestampPlace};
+use hapax_verify::scheme::{HeaderFormat, TimestampPath};
 use hapax_verify::{OptionKind, OptionSpec, SecretNeed};
 use serde_json::{Value, json};
 
@@ -80,11 +80,11 @@ fn choice(choice: &Choice) -> Value {
     json!({ "vector": choice.vector, "accept": choice.accept, "why": choice.why })
 }
 
-pub(super) fn timestamp_place(place: &TimestampPlace) -> String {
+pub(super) fn timestamp_place(place: &TimestampPath) -> String {
     match place {
-        TimestampPlace::Headers(names) => format!("header {}", names.join(" or ")),
-        TimestampPlace::Body(pointer) => format!("body:{pointer}"),
-        TimestampPlace::Key(key) => format!("`{key}` in the signature's header"),
+        TimestampPath::Headers(names) => format!("header {}", names.join(" or ")),
+        TimestampPath::Body(pointer) => format!("body:{pointer}"),
+        TimestampPath::Key(key) => format!("`{key}` in the signature's header"),
     }
 }
 

@@ -24,8 +24,8 @@ pub fn id_is_signed(provider: &Provider) -> &'static str {
 /// What becomes of a known id with another body.
 pub fn on_conflict(on_conflict: OnConflict) -> &'static str {
     match on_conflict {
-        OnConflict::Quarantine => "quarantine: another body under a known id is kept aside",
-        OnConflict::Accept => "accept: another body under a known id is an event of its own",
+        OnConflict::Keep => "keep: a different body under a known id is stored as a conflict",
+        OnConflict::Accept => "accept: a different body under a known id is accepted as a new event",
     }
 }
 

@@ -154,7 +154,7 @@ mod tests {
         for line in [
             "### listEvents",
             "`GET /api/v1/ledger/{source}/{event_id}`",
-            "[`replay_over`](../errors/replay_over.md)",
+            "[`replay_finished`](../errors/replay_finished.md)",
             "| `cursor` | query |",
         ] {
             assert!(page.contains(line), "{line}");

@@ -190,9 +190,21 @@ const ADMIN: [(&str, u16, &str); 30] = [
         404,
         "The ledger does not know this event id.",
     ),
-    ("conflict_not_found", 404, "The event has no conflict with this hash."),
-    ("view_not_found", 404, "There is no saved view with this name."),
-    ("too_many_views", 409, "The limit of saved searches is reached."),
+    (
+        "conflict_not_found",
+        404,
+        "The event has no conflict with this hash.",
+    ),
+    (
+        "saved_search_not_found",
+        404,
+        "There is no saved search with this name.",
+    ),
+    (
+        "too_many_saved_searches",
+        409,
+        "The limit of saved searches is reached.",
+    ),
     (
         "outbox_row_not_found",
         404,
@@ -204,7 +216,7 @@ const ADMIN: [(&str, u16, &str); 30] = [
         "The database of the outbox cannot be used now.",
     ),
     (
-        "work_unfinished",
+        "deliveries_unfinished",
         409,
         "Deliveries of the event are unfinished; wait for them, or pause the destination.",
     ),
@@ -213,7 +225,11 @@ const ADMIN: [(&str, u16, &str); 30] = [
         409,
         "No delivery of the event fits the mode.",
     ),
-    ("replay_over", 409, "The replay has finished and cannot be cancelled."),
+    (
+        "replay_finished",
+        409,
+        "The replay has finished and cannot be cancelled.",
+    ),
     (
         "no_registration",
         409,

@@ -11,7 +11,7 @@ One text says which events: in the API's `q`, the dashboard's search box, `hapax
 views.
 
 ```text
-source:stripe type:invoice.* status:dead copies:>1 body:/data/object/id=ord_1 since:2h
+source:stripe type:invoice.* status:dead duplicates:>1 body:/data/object/id=ord_1 since:2h
 ```
 
 Terms are separated by white space. Every term must match, in whatever order they stand. A key may be given once, `body:`
@@ -30,7 +30,7 @@ quoted  = '\"' { letter } '\"'          in quotes, \\\" is a quote and \\\\ a ba
 ```
 
 - A word that begins with a quote is an id, whatever it holds: `\"a:b c\"`. So is what follows `id:`.
-- A time is RFC 3339 (`2026-01-31T12:00:00Z`), or how long ago (`30s`, `15m`, `2h`, `7d`). A saved view keeps `since:2h` as
+- A time is RFC 3339 (`2026-01-31T12:00:00Z`), or how long ago (`30s`, `15m`, `2h`, `7d`). A saved search keeps `since:2h` as
   it is, so that it always means the last two hours.
 - A value in a body is compared as text: a string without its quotes, a number, `true`, `false` or `null` as it is written.
   `1.0` is not `1`. Objects and lists have no value; `/items/0/id` looks into a list.

@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use hapax_verify::sign::{self, ProviderSigner};
-use hapax_verify::{Request, Verdict, Verifier};
+use hapax_verify::{Request, Verification, Verifier};
 
 use super::Sender;
 use crate::exit::CliError;
@@ -119,16 +119,16 @@ impl Delivery {
         let url = format!("{}{}", self.signed_url, signed.query);
         let request = Request::new(&signed.headers, &signed.body, unix_seconds()).url(&url);
         match verifier.verify(&request) {
-            Ok(Verdict::Events(events)) => events
+            Ok(Verification::Events(events)) => events
                 .into_iter()
                 .next()
                 .map(|event| event.event_id)
                 .ok_or_else(|| "it has no events".to_owned()),
             Ok(
-                Verdict::Handshake(_)
-                | Verdict::Registration(_)
-                | Verdict::Confirmation(_)
-                | Verdict::NeedsKey(_),
+                Verification::Handshake(_)
+                | Verification::Registration(_)
+                | Verification::Confirmation(_)
+                | Verification::NeedsKey(_),
             ) => Ok(self.id.clone()),
             Err(rejection) => Err(rejection.to_string()),
         }

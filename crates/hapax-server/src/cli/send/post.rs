@@ -27,7 +27,7 @@ pub(super) struct Post {
 
 /// What came back.
 #[derive(Debug, Serialize)]
-pub(super) struct Answer {
+pub(super) struct SendResult {
     /// The HTTP status; none where there was no answer.
     status: Option<u16>,
     /// The body: as JSON where it is, else as text.
@@ -55,11 +55,11 @@ impl Post {
     }
 
     /// Sends a copy. A failure is an answer too: the next copy may succeed.
-    pub(super) async fn send(&self, signed: &Signed) -> Answer {
+    pub(super) async fn send(&self, signed: &Signed) -> SendResult {
         match tokio::time::timeout(ANSWER_LIMIT, self.exchange(signed)).await {
-            Ok(Ok((status, body))) => Answer::new(status, &body),
-            Ok(Err(error)) => Answer::failed(format!("{error:#}")),
-            Err(_) => Answer::failed(format!("no answer within {ANSWER_LIMIT:?}")),
+            Ok(Ok((status, body))) => SendResult::new(status, &body),
+            Ok(Err(error)) => SendResult::failed(format!("{error:#}")),
+            Err(_) => SendResult::failed(format!("no answer within {ANSWER_LIMIT:?}")),
         }
     }
 
@@ -91,7 +91,7 @@ fn with_query(url: &Uri, added: &str) -> String {
     }
 }
 
-impl Answer {
+impl SendResult {
     fn new(status: u16, body: &[u8]) -> Self {
         let text = String::from_utf8_lossy(body).into_owned();
         let body = serde_json::from_slice(body).unwrap_or_else(|_| text.clone().into());
@@ -130,7 +130,7 @@ impl Answer {
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for SendResult {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.status, &self.error) {
             (Some(status), _) => write!(formatter, "{status} {}", self.text.trim_end()),
@@ -145,20 +145,26 @@ mod tests {
 
     #[test]
     fn an_answer_is_named_by_its_status_its_problem_or_its_number() {
-        assert_eq!(Answer::new(200, br#"{"status":"accepted"}"#).result(), "accepted");
         assert_eq!(
-            Answer::new(401, br#"{"code":"signature_invalid","status":401}"#).result(),
+            SendResult::new(200, br#"{"status":"accepted"}"#).result(),
+            "accepted"
+        );
+        assert_eq!(
+            SendResult::new(401, br#"{"code":"signature_invalid","status":401}"#).result(),
             "signature_invalid"
         );
-        assert_eq!(Answer::new(502, b"<html>").result(), "502");
-        assert_eq!(Answer::failed("refused".to_owned()).result(), "no answer");
+        assert_eq!(SendResult::new(502, b"<html>").result(), "502");
+        assert_eq!(SendResult::failed("refused".to_owned()).result(), "no answer");
     }
 
     #[test]
     fn text_and_json_are_printed_as_they_are() {
-        assert_eq!(Answer::new(502, b"bad gateway\n").to_string(), "502 bad gateway");
         assert_eq!(
-            Answer::new(200, br#"{"status":"accepted"}"#).to_string(),
+            SendResult::new(502, b"bad gateway\n").to_string(),
+            "502 bad gateway"
+        );
+        assert_eq!(
+            SendResult::new(200, br#"{"status":"accepted"}"#).to_string(),
             r#"200 {"status":"accepted"}"#
         );
     }

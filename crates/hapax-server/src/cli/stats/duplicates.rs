@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::store::Span;
+use hapax_core::store::TimeRange;
 
 use crate::cli::Globals;
 use crate::client::table::{Reader, Table, printable};
@@ -19,7 +19,7 @@ const BAR_COLUMNS: u64 = 30;
 #[command(after_help = "\
 Examples:
   hapax stats duplicates
-  hapax stats duplicates stripe --over 24h
+  hapax stats duplicates stripe --range 24h
   hapax stats duplicates --json")]
 pub struct Args {
     /// Only this source
@@ -27,15 +27,15 @@ pub struct Args {
     pub source: Option<String>,
 
     /// How far to look back: 1h, 24h or 7d
-    #[arg(long, value_name = "SPAN", default_value = "7d")]
-    pub over: Span,
+    #[arg(long, value_name = "RANGE", default_value = "7d")]
+    pub range: TimeRange,
 }
 
 /// Runs the verb.
 pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
     let client = Client::from_globals(globals)?;
     let path = Parameters::default()
-        .with("over", Some(args.over.as_str()))
+        .with("range", Some(args.range.as_str()))
         .with("source", args.source)
         .on("stats/duplicates");
     let stats: DuplicateStatsView = client.get(&path).await.map_err(Error::into_cli)?;
@@ -76,7 +76,7 @@ fn summary(sources: &[SourceDuplicatesView], reader: Reader) -> String {
         "copies",
         "dedupe",
         "conflicts",
-        "twins",
+        "same body",
         "gap p50",
         "gap p95",
         "largest",
@@ -169,20 +169,20 @@ mod tests {
 
     fn stats() -> DuplicateStatsView {
         serde_json::from_value(serde_json::json!({
-            "over": "24h", "since": "2026-01-01T00:00:00Z", "note": "A crash may hide the last of them.",
+            "range": "24h", "since": "2026-01-01T00:00:00Z", "note": "A crash may hide the last of them.",
             "sources": [{
-                "source": "stripe", "received": 14, "accepted": 4, "copies": 9, "conflicts": 1, "dedupe_ratio": 0.64,
-                "gaps": [{"label": "up to 1 s", "up_to_seconds": 1, "copies": 6}, {"label": "more", "up_to_seconds": null, "copies": 3}],
+                "source": "stripe", "received": 14, "accepted": 4, "duplicates": 9, "conflicts": 1, "dedupe_ratio": 0.64,
+                "gaps": [{"label": "up to 1 s", "up_to_seconds": 1, "duplicates": 6}, {"label": "more", "up_to_seconds": null, "duplicates": 3}],
                 "gap": {"count": 9, "p50_ms": 900.0, "p95_ms": 60000.0, "p99_ms": 60000.0}, "gap_ms_max": 255_600_000,
                 "window": {"ledger_window_seconds": 2_592_000, "least_seconds": 345_600, "used": 0.1, "advice": "fine",
                     "recommended_seconds": null, "sentence": "stripe: largest gap 71 h, window 30 d: fine"},
                 "redelivered": [
-                    {"event_id": "evt_1", "id": "01940000-0000-7000-8000-000000000001", "copies": 7, "copies_at_most": 7,
+                    {"event_id": "evt_1", "id": "01940000-0000-7000-8000-000000000001", "duplicates": 7, "duplicates_at_most": 7,
                         "first_at": "2026-01-01T00:00:00Z", "last_at": "2026-01-01T00:00:30Z", "gap_ms_max": 30000},
-                    {"event_id": "evt_\u{1b}2", "id": null, "copies": null, "copies_at_most": 2, "first_at": null, "last_at": null,
+                    {"event_id": "evt_\u{1b}2", "id": null, "duplicates": null, "duplicates_at_most": 2, "first_at": null, "last_at": null,
                         "gap_ms_max": null}],
-                "twins": 0, "findings": [{"kind": "reused_ids", "sentence": "once another body came"}],
-                "accepted_series": [1, 3], "copies_series": [0, 9],
+                "same_bodies": 0, "findings": [{"kind": "reused_ids", "sentence": "once another body came"}],
+                "accepted_series": [1, 3], "duplicates_series": [0, 9],
             }],
         }))
         .unwrap()

@@ -1,4 +1,4 @@
-//! `hapax stats --over`: what came and went over time.
+//! `hapax stats --range`: what came and went over time.
 
 use crate::client::spark;
 use crate::client::table::{Reader, Table};
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn traffic_is_shown_with_its_shape_and_its_percentiles() {
         let traffic: TrafficView = serde_json::from_value(serde_json::json!({
-            "over": "1h", "step_seconds": 60, "slots": ["2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"],
+            "range": "1h", "step_seconds": 60, "slots": ["2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"],
             "sources": [{"source": "stripe", "received": 12, "accepted": 8, "duplicates": 2, "conflicts": 0, "rejected": 2,
                 "dedupe_ratio": 0.2, "gap_ms_max": 7,
                 "ack": {"count": 12, "p50_ms": 1.25, "p95_ms": 3.0, "p99_ms": 9.5},

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use hapax_core::Secret;
-use hapax_twice::{Plan, PlanResult, Twice, Verdict};
+use hapax_twice::{Plan, PlanOutcome, PlanResult, Twice};
 
 use crate::cli::Globals;
 use crate::config::{Environment, parse_duration, resolve_secret};
@@ -105,9 +105,9 @@ fn plans(text: &str) -> Result<Plans, hapax_twice::plan::NotAPlan> {
 
 fn progress(result: &PlanResult) {
     let word = match result.verdict {
-        Verdict::Passed { .. } => "passed",
-        Verdict::Failed(_) => "FAILED",
-        Verdict::Skipped { .. } => "skipped",
+        PlanOutcome::Passed { .. } => "passed",
+        PlanOutcome::Failed(_) => "FAILED",
+        PlanOutcome::Skipped { .. } => "skipped",
     };
     output::note(format_args!("{}, {}: {word}", result.plan, result.event));
 }

@@ -1,7 +1,7 @@
 //! What was found about one delivery, for people and for programs.
 
 use hapax_verify::diagnose::Mistake;
-use hapax_verify::{Envelope, Identification, Rejection, Request, Step, StepOutcome, Verdict};
+use hapax_verify::{Envelope, Identification, Rejection, Request, Step, StepOutcome, Verification};
 use serde_json::{Value, json};
 
 use super::Subject;
@@ -12,7 +12,7 @@ use crate::output;
 /// Everything about one delivery.
 pub(super) struct Report {
     steps: Vec<Step>,
-    verdict: Result<Verdict, Rejection>,
+    verification: Result<Verification, Rejection>,
     likely: Option<Mistake>,
 }
 
@@ -20,21 +20,21 @@ impl Report {
     pub(super) fn of(subject: &Subject, request: &Request<'_>) -> Self {
         Self {
             steps: subject.verifier.explain(request),
-            verdict: subject.verifier.verify(request),
+            verification: subject.verifier.verify(request),
             likely: subject.verifier.diagnose(request, &subject.suspects()),
         }
     }
 
     /// Without its key nothing is proven.
     pub(super) fn is_valid(&self) -> bool {
-        match &self.verdict {
+        match &self.verification {
             Ok(
-                Verdict::Events(_)
-                | Verdict::Handshake(_)
-                | Verdict::Registration(_)
-                | Verdict::Confirmation(_),
+                Verification::Events(_)
+                | Verification::Handshake(_)
+                | Verification::Registration(_)
+                | Verification::Confirmation(_),
             ) => true,
-            Ok(Verdict::NeedsKey(_)) | Err(_) => false,
+            Ok(Verification::NeedsKey(_)) | Err(_) => false,
         }
     }
 
@@ -49,8 +49,8 @@ impl Report {
         json!({
             "valid": self.is_valid(),
             "result": self.result(),
-            "code": self.verdict.as_ref().err().map(Rejection::code),
-            "reason": self.verdict.as_ref().err().map(ToString::to_string),
+            "code": self.verification.as_ref().err().map(Rejection::code),
+            "reason": self.verification.as_ref().err().map(ToString::to_string),
             "likely": self.likely.as_ref().map(ToString::to_string),
             "steps": self.steps.iter().map(|step| json!({
                 "name": step.name,
@@ -81,25 +81,25 @@ impl Report {
     }
 
     fn events(&self) -> &[Envelope] {
-        match &self.verdict {
-            Ok(Verdict::Events(events)) => events,
+        match &self.verification {
+            Ok(Verification::Events(events)) => events,
             Ok(
-                Verdict::Handshake(_)
-                | Verdict::Registration(_)
-                | Verdict::Confirmation(_)
-                | Verdict::NeedsKey(_),
+                Verification::Handshake(_)
+                | Verification::Registration(_)
+                | Verification::Confirmation(_)
+                | Verification::NeedsKey(_),
             )
             | Err(_) => &[],
         }
     }
 
     fn result(&self) -> &'static str {
-        match &self.verdict {
-            Ok(Verdict::Events(_)) => "valid",
-            Ok(Verdict::Handshake(_)) => "a handshake, which is answered",
-            Ok(Verdict::Registration(_)) => "a registration, which counts where the operator opened one",
-            Ok(Verdict::Confirmation(_)) => "a confirmation, which is called",
-            Ok(Verdict::NeedsKey(_)) => "undecided: the key is missing; name it with --key",
+        match &self.verification {
+            Ok(Verification::Events(_)) => "valid",
+            Ok(Verification::Handshake(_)) => "a handshake, which is answered",
+            Ok(Verification::Registration(_)) => "a registration, which counts where the operator opened one",
+            Ok(Verification::Confirmation(_)) => "a confirmation, which is called",
+            Ok(Verification::NeedsKey(_)) => "undecided: the key is missing; name it with --key",
             Err(_) => "refused",
         }
     }

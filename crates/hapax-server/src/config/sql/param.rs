@@ -2,7 +2,7 @@
 
 use hapax_core::Leased;
 use hapax_verify::Field;
-use hapax_verify::identity::{Place, Pointer};
+use hapax_verify::identity::{Pointer, ValuePath};
 use serde_json::value::RawValue;
 
 use crate::destination::pointer;
@@ -249,9 +249,9 @@ fn field(from: &str) -> Result<Field, String> {
     }
 }
 
-fn at(place: &Place, event: &hapax_core::StoredEvent) -> Result<Option<Value>, String> {
+fn at(place: &ValuePath, event: &hapax_core::StoredEvent) -> Result<Option<Value>, String> {
     match place {
-        Place::Header(name) => event
+        ValuePath::Header(name) => event
             .headers
             .get(name)
             .map(|value| {
@@ -260,19 +260,23 @@ fn at(place: &Place, event: &hapax_core::StoredEvent) -> Result<Option<Value>, S
                     .map_err(|_| format!("the header `{name}` is not UTF-8"))
             })
             .transpose(),
-        Place::Body(pointer) | Place::Flag(pointer) => Ok(pointer::find(&event.body, pointer).and_then(json)),
-        Place::BodySha256 => Ok(Some(Value::Text(event.raw_hash.to_string()))),
-        Place::Form(name) => Ok(form(&event.body, name).map(Value::Text)),
-        Place::Text(text) => Ok(Some(Value::Text(text.clone()))),
-        Place::Present(keys) => {
+        ValuePath::Body(pointer) | ValuePath::Flag(pointer) => {
+            Ok(pointer::find(&event.body, pointer).and_then(json))
+        }
+        ValuePath::BodySha256 => Ok(Some(Value::Text(event.raw_hash.to_string()))),
+        ValuePath::Form(name) => Ok(form(&event.body, name).map(Value::Text)),
+        ValuePath::Text(text) => Ok(Some(Value::Text(text.clone()))),
+        ValuePath::Present(keys) => {
             let mut keys = keys.iter();
             let found = keys.find(|key| pointer::find(&event.body, &Pointer::of_key(key)).is_some());
             Ok(found.map(|key| Value::Text(key.clone())))
         }
         // The configuration refuses these: they are not in an event.
-        Place::Proof(_) | Place::Query(_) | Place::Request(_) | Place::RequestSha256 | Place::Index => {
-            Ok(None)
-        }
+        ValuePath::Proof(_)
+        | ValuePath::Query(_)
+        | ValuePath::Request(_)
+        | ValuePath::RequestSha256
+        | ValuePath::Index => Ok(None),
     }
 }
 

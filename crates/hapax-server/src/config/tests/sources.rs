@@ -456,14 +456,18 @@ fn a_source_says_what_another_content_under_a_known_id_is() {
         let text = with_source(&format!("{STRIPE}{lines}"));
         parsed(&text).sources["stripe"].recipe.identity.on_conflict
     };
-    assert_eq!(on_conflict(""), OnConflict::Quarantine);
+    assert_eq!(on_conflict(""), OnConflict::Keep);
     assert_eq!(on_conflict("on_conflict = \"accept\""), OnConflict::Accept);
+    assert_eq!(on_conflict("on_conflict = \"keep\""), OnConflict::Keep);
     assert_eq!(
-        on_conflict("on_conflict = \"quarantine\""),
-        OnConflict::Quarantine
+        stripe_with("on_conflict = \"drop\""),
+        ["hapax.toml:5:1: sources.stripe.on_conflict: \"drop\" is not one of \"keep\", \"accept\""]
     );
     assert_eq!(
-        stripe_with("on_conflict = \"keep\""),
-        ["hapax.toml:5:1: sources.stripe.on_conflict: \"keep\" is not one of \"quarantine\", \"accept\""]
+        stripe_with("on_conflict = \"quarantine\""),
+        [
+            "hapax.toml:5:1: sources.stripe.on_conflict: \"quarantine\" is not one of \"keep\", \"accept\"; \
+             `on_conflict = \"quarantine\"` is now `on_conflict = \"keep\"`"
+        ]
     );
 }

@@ -177,7 +177,7 @@ mod tests {
 
     use KeyForm::{Plain, Quoted};
     use Propagation::PassOn;
-    use hapax_verify::{Options, Request, Verdict, Verifier, catalogue};
+    use hapax_verify::{Options, Request, Verification, Verifier, catalogue};
 
     use super::*;
     use crate::telemetry::traces::context::Sampler;
@@ -332,7 +332,7 @@ mod tests {
         let signature = signer.sign("ours", 1_767_225_700, "POST", "", &delivery.event.body);
         let headers = build(&delivery, PassOn, Plain, None, signature);
         let request = Request::new(&headers, &delivery.event.body, 1_767_225_700);
-        let Ok(Verdict::Events(events)) = svix_library(secret).verify(&request) else {
+        let Ok(Verification::Events(events)) = svix_library(secret).verify(&request) else {
             panic!("{headers:?}");
         };
         assert_eq!(events[0].event_id, "ours");

@@ -40,7 +40,7 @@ pub(super) fn route(config: &Config, routing: &mut Routing) {
             id_is_signed: true,
             same_body: SameBody::Flag,
             indexed: Vec::new(),
-            on_conflict: OnConflict::Quarantine,
+            on_conflict: OnConflict::Keep,
         };
         routing.sources.insert(name.into(), route);
     }

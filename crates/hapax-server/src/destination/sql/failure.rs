@@ -2,7 +2,7 @@
 
 use hapax::Trouble;
 use hapax_core::ErrorClass;
-use hapax_engine::Answer;
+use hapax_engine::AttemptResult;
 use tokio_postgres::error::SqlState;
 
 use super::refused;
@@ -79,14 +79,14 @@ impl Failure {
         }
     }
 
-    pub(super) fn answer(&self) -> Answer {
+    pub(super) fn answer(&self) -> AttemptResult {
         let class = match self.kind {
             Kind::Connection => ErrorClass::Connect,
             Kind::Timeout => ErrorClass::Timeout,
             Kind::Contention | Kind::Unprepared => ErrorClass::Sql,
             Kind::Statement => return refused(self.message.clone()),
         };
-        Answer::failed(class, self.message.clone())
+        AttemptResult::failed(class, self.message.clone())
     }
 }
 

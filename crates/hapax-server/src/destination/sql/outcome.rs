@@ -1,7 +1,7 @@
 //! What became of an event in the target database, and how that is told.
 
 use hapax::Claim;
-use hapax_engine::{Answer, Reply};
+use hapax_engine::{AttemptResult, Reply};
 
 use super::failure::Failure;
 use super::{Job, refused};
@@ -27,7 +27,7 @@ impl Outcome {
         }
     }
 
-    pub(super) fn answer(&self) -> Answer {
+    pub(super) fn answer(&self) -> AttemptResult {
         match self {
             Self::Applied(rows) => done(&in_words(rows)),
             Self::Before => done("applied before: hapax_inbox has a row of it; nothing was run"),
@@ -48,12 +48,12 @@ pub(super) fn tell_all(jobs: impl IntoIterator<Item = Job>, failure: &Failure) {
 }
 
 /// Tells whoever waits; no one waits any more after a timeout, and the inbox will tell the next attempt.
-pub(super) fn tell(job: Job, answer: Answer) {
+pub(super) fn tell(job: Job, answer: AttemptResult) {
     let _ = job.answer.send(answer);
 }
 
-fn done(excerpt: &str) -> Answer {
-    Answer {
+fn done(excerpt: &str) -> AttemptResult {
+    AttemptResult {
         reply: Reply::Done,
         status: None,
         excerpt: excerpt.to_owned(),

@@ -34,7 +34,7 @@ use hapax_core::{Backend, Secret};
 use http::header::AUTHORIZATION;
 use http::{Extensions, HeaderMap, Method};
 
-use super::fault::{Answer, Fault};
+use super::api_error::{ApiError, ApiResult};
 use super::state::AdminState;
 use crate::config::{Oidc, Role, Token};
 use crate::http::listen::Peer;
@@ -70,7 +70,7 @@ pub struct Access {
 /// The middleware in front of every path under `/api/v1`.
 pub(super) async fn guard(State(state): State<AdminState>, mut request: Request, next: Next) -> Response {
     let settings = state.settings.load_full();
-    let asked = Asked {
+    let asked = CallerRequest {
         method: request.method(),
         headers: request.headers(),
         from: peer(request.extensions()),
@@ -98,7 +98,7 @@ pub(in crate::http) fn peer(extensions: &Extensions) -> IpAddr {
 
 /// What is looked at of a request.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct CallerRequest<'a> {
     method: &'a Method,
     headers: &'a HeaderMap,
     from: IpAddr,
@@ -138,7 +138,7 @@ impl Access {
     }
 
     /// Who asks.
-    async fn admit(&self, gate: &Gate, store: &dyn Backend, asked: Asked<'_>) -> Answer<Caller> {
+    async fn admit(&self, gate: &Gate, store: &dyn Backend, asked: CallerRequest<'_>) -> ApiResult<Caller> {
         let note = caller::note(asked.headers)?;
         if self.is_open() {
             self.check_local(asked.method, asked.headers)?;
@@ -155,13 +155,13 @@ impl Access {
             None
         };
         session.map(|opened| opened.caller).ok_or_else(|| {
-            Fault::unauthorized(
+            ApiError::unauthorized(
                 "send `Authorization: Bearer TOKEN` with server.admin_token's value, or a token of [[server.tokens]]",
             )
         })
     }
 
-    fn check_local(&self, method: &Method, headers: &HeaderMap) -> Result<(), Fault> {
+    fn check_local(&self, method: &Method, headers: &HeaderMap) -> Result<(), ApiError> {
         self.check_host(headers)?;
         if method.is_safe() {
             Ok(())
@@ -215,8 +215,8 @@ mod tests {
             }
         }
 
-        async fn ask_from(&self, from: IpAddr, method: &Method, headers: &HeaderMap) -> Answer<Caller> {
-            let asked = Asked {
+        async fn ask_from(&self, from: IpAddr, method: &Method, headers: &HeaderMap) -> ApiResult<Caller> {
+            let asked = CallerRequest {
                 method,
                 headers,
                 from,

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::access::{Caller, Narrowed};
-use super::extract::Sent;
-use super::fault::{Answer, Fault, Missing};
+use super::api_error::{ApiError, ApiResult, Missing};
+use super::extract::JsonBody;
 use super::state::AdminState;
 use super::views::{
     AlertReceiverView, AlertRuleView, AlertTestView, AlertTestedView, AlertView, AlertsView, UndeliveredView,
@@ -27,7 +27,7 @@ pub(super) struct Wanted {
 /// Lists what fires, the rules that are judged, and who is told.
 #[utoipa::path(get, path = "/alerts", operation_id = "listAlerts", tag = "stats",
     responses((status = 200, description = "The alerts.", body = AlertsView)))]
-pub(super) async fn list(Narrowed(state): Narrowed) -> Answer<Json<AlertsView>> {
+pub(super) async fn list(Narrowed(state): Narrowed) -> ApiResult<Json<AlertsView>> {
     all(&state).await.map(Json)
 }
 
@@ -40,15 +40,15 @@ pub(super) async fn list(Narrowed(state): Narrowed) -> Answer<Json<AlertsView>> 
 pub(super) async fn test(
     Narrowed(state): Narrowed,
     caller: Caller,
-    Sent(wanted): Sent<Wanted>,
-) -> Answer<Json<AlertTestView>> {
+    JsonBody(wanted): JsonBody<Wanted>,
+) -> ApiResult<Json<AlertTestView>> {
     tested(&state, wanted.receiver.as_deref(), &caller.actor)
         .await
         .map(Json)
 }
 
 /// What fires, what is judged, who is told.
-pub(in crate::http) async fn all(state: &AdminState) -> Answer<AlertsView> {
+pub(in crate::http) async fn all(state: &AdminState) -> ApiResult<AlertsView> {
     let Some(alerts) = &state.alerts else {
         return Ok(AlertsView::default());
     };
@@ -92,12 +92,12 @@ pub(super) fn is_visible(state: &AdminState, alert: &Alert) -> bool {
         }
 }
 
-async fn tested(state: &AdminState, receiver: Option<&str>, who: &Actor) -> Answer<AlertTestView> {
+async fn tested(state: &AdminState, receiver: Option<&str>, who: &Actor) -> ApiResult<AlertTestView> {
     let Some(alerts) = &state.alerts else {
         return Ok(AlertTestView::default());
     };
     let results = alerts.test(receiver).await;
-    let results = results.map_err(|unknown| Fault::not_found(Missing::Receiver, unknown.to_string()))?;
+    let results = results.map_err(|unknown| ApiError::not_found(Missing::Receiver, unknown.to_string()))?;
     let entry = who.entry("alerts.test", receiver.unwrap_or("all receivers"), "");
     state.engine.record(entry).await?;
     Ok(AlertTestView {

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::access::Narrowed;
-use super::extract::{Asked, cursor, cursor_text, limit};
-use super::fault::{Answer, Fault};
+use super::api_error::{ApiError, ApiResult};
+use super::extract::{QueryParams, cursor, cursor_text, limit};
 use super::state::AdminState;
 use super::views::{AuditBreakView, AuditPageView, AuditVerifiedView, AuditView};
 
@@ -31,8 +31,8 @@ pub(super) struct PageParameters {
 )]
 pub(super) async fn list(
     Narrowed(state): Narrowed,
-    Asked(asked): Asked<PageParameters>,
-) -> Answer<Json<AuditPageView>> {
+    QueryParams(asked): QueryParams<PageParameters>,
+) -> ApiResult<Json<AuditPageView>> {
     let (after, limit) = (cursor(asked.cursor.as_deref())?, limit(asked.limit)?);
     page(&state, after, limit).await.map(Json)
 }
@@ -57,13 +57,13 @@ pub(super) struct VerifyParameters {
 )]
 pub(super) async fn verify(
     Narrowed(state): Narrowed,
-    Asked(asked): Asked<VerifyParameters>,
-) -> Answer<Json<AuditVerifiedView>> {
+    QueryParams(asked): QueryParams<VerifyParameters>,
+) -> ApiResult<Json<AuditVerifiedView>> {
     let kept: Option<AuditHead> = asked
         .head
         .map(|text| text.parse())
         .transpose()
-        .map_err(|error: NotAHead| Fault::invalid_parameter(error.to_string()))?;
+        .map_err(|error: NotAHead| ApiError::invalid_parameter(error.to_string()))?;
     let found = state.engine.verify_audit(kept).await?;
     Ok(Json(AuditVerifiedView {
         intact: found.broken.is_none(),
@@ -84,7 +84,7 @@ pub(in crate::http) async fn page(
     state: &AdminState,
     after: Option<Cursor>,
     limit: u32,
-) -> Answer<AuditPageView> {
+) -> ApiResult<AuditPageView> {
     let (records, next) = state.engine.store().audit(after, limit).await?;
     let audit = records.into_iter().map(|record| AuditView {
         at: record.at,

@@ -8,9 +8,9 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::access::Narrowed;
+use super::api_error::{ApiError, ApiResult};
 use super::events;
-use super::extract::{Asked, PAGE_MAX};
-use super::fault::{Answer, Fault};
+use super::extract::{PAGE_MAX, QueryParams};
 use super::filter;
 use super::state::{AdminState, Settings};
 use super::views::{CompletionView, SuggestionView};
@@ -33,15 +33,15 @@ pub(in crate::http) struct Typed {
 )]
 pub(super) async fn complete(
     Narrowed(state): Narrowed,
-    Asked(typed): Asked<Typed>,
-) -> Answer<Json<CompletionView>> {
+    QueryParams(typed): QueryParams<Typed>,
+) -> ApiResult<Json<CompletionView>> {
     completion(&state, &typed.q).await.map(Json)
 }
 
 /// Ways to end the last term of a query, and what is wrong with the whole.
-pub(in crate::http) async fn completion(state: &AdminState, text: &str) -> Answer<CompletionView> {
+pub(in crate::http) async fn completion(state: &AdminState, text: &str) -> ApiResult<CompletionView> {
     if text.len() > QUERY_BYTES_MAX {
-        return Err(Fault::invalid_parameter(format!(
+        return Err(ApiError::invalid_parameter(format!(
             "`q` has {} bytes, and {QUERY_BYTES_MAX} are the limit",
             text.len()
         )));
@@ -87,7 +87,7 @@ fn pointers(settings: &Settings) -> Vec<String> {
 }
 
 /// The types of the newest events: what someone looks for is mostly among them.
-async fn types(state: &AdminState) -> Answer<Vec<String>> {
+async fn types(state: &AdminState) -> ApiResult<Vec<String>> {
     let found = events::search(state, &EventQuery::default(), None, PAGE_MAX).await?;
     let types: BTreeSet<String> = found
         .events

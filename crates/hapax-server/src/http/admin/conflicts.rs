@@ -2,14 +2,14 @@
 
 use axum::Json;
 use axum::response::Response;
-use hapax_core::store::{Actor, Variant};
+use hapax_core::store::{Actor, ConflictingBody};
 use hapax_core::{BodyHash, EventId};
 
 use super::access::{Caller, Narrowed};
+use super::api_error::{ApiError, ApiResult, Missing};
 use super::diff;
 use super::events::{self, raw};
-use super::extract::{Named, body_hash, event_id};
-use super::fault::{Answer, Fault, Missing};
+use super::extract::{PathParams, body_hash, event_id};
 use super::sight;
 use super::state::AdminState;
 use super::views::{DiffView, ReleasedView};
@@ -25,11 +25,11 @@ use crate::telemetry::lines;
 pub(super) async fn payload(
     Narrowed(state): Narrowed,
     caller: Caller,
-    Named((id, hash)): Named<(String, String)>,
-) -> Answer<Response> {
-    let variant = visible(&state, caller.role, event_id(&id)?, body_hash(&hash)?).await?;
-    let variant = variant.ok_or_else(|| missing(&id, &hash))?;
-    Ok(raw(&variant.headers, variant.body))
+    PathParams((id, hash)): PathParams<(String, String)>,
+) -> ApiResult<Response> {
+    let other_body = visible(&state, caller.role, event_id(&id)?, body_hash(&hash)?).await?;
+    let other_body = other_body.ok_or_else(|| missing(&id, &hash))?;
+    Ok(raw(&other_body.headers, other_body.body))
 }
 
 /// Makes an event of its own of another body that came under the id of an event.
@@ -43,8 +43,8 @@ pub(super) async fn payload(
 pub(super) async fn release(
     Narrowed(state): Narrowed,
     caller: Caller,
-    Named((id, hash)): Named<(String, String)>,
-) -> Answer<Json<ReleasedView>> {
+    PathParams((id, hash)): PathParams<(String, String)>,
+) -> ApiResult<Json<ReleasedView>> {
     released(&state, &id, &hash, &caller.actor).await.map(Json)
 }
 
@@ -58,13 +58,13 @@ pub(super) async fn release(
 pub(super) async fn compare(
     Narrowed(state): Narrowed,
     caller: Caller,
-    Named((id, hash)): Named<(String, String)>,
-) -> Answer<Json<DiffView>> {
+    PathParams((id, hash)): PathParams<(String, String)>,
+) -> ApiResult<Json<DiffView>> {
     let (first, raw_hash) = (event_id(&id)?, body_hash(&hash)?);
     let record = events::visible(&state, caller.role, first).await?;
-    let variant = visible(&state, caller.role, first, raw_hash).await?;
-    let variant = variant.ok_or_else(|| missing(&id, &hash))?;
-    Ok(Json(diff::of(&record.event.body, &variant.body)))
+    let other_body = visible(&state, caller.role, first, raw_hash).await?;
+    let other_body = other_body.ok_or_else(|| missing(&id, &hash))?;
+    Ok(Json(diff::of(&record.event.body, &other_body.body)))
 }
 
 /// A quarantined body as the caller may see it.
@@ -73,9 +73,9 @@ pub(in crate::http) async fn visible(
     role: Role,
     first: EventId,
     raw_hash: BodyHash,
-) -> Answer<Option<Variant>> {
-    let variant = find(state, first, raw_hash).await?;
-    Ok(variant.map(|variant| sight::variant(&state.settings.load(), role, variant)))
+) -> ApiResult<Option<ConflictingBody>> {
+    let other_body = find(state, first, raw_hash).await?;
+    Ok(other_body.map(|other_body| sight::other_body(&state.settings.load(), role, other_body)))
 }
 
 /// Makes an event of a quarantined body.
@@ -84,7 +84,7 @@ pub(in crate::http) async fn released(
     id: &str,
     hash: &str,
     who: &Actor,
-) -> Answer<ReleasedView> {
+) -> ApiResult<ReleasedView> {
     let (first, raw_hash) = (event_id(id)?, body_hash(hash)?);
     find(state, first, raw_hash)
         .await?
@@ -102,12 +102,12 @@ pub(in crate::http) async fn released(
 }
 
 /// A quarantined body of a source that the caller sees.
-async fn find(state: &AdminState, first: EventId, raw_hash: BodyHash) -> Answer<Option<Variant>> {
-    let variant = state.engine.store().conflict(first, raw_hash).await?;
-    Ok(variant.filter(|variant| state.visible.sees(variant.source.as_str())))
+async fn find(state: &AdminState, first: EventId, raw_hash: BodyHash) -> ApiResult<Option<ConflictingBody>> {
+    let other_body = state.engine.store().conflict(first, raw_hash).await?;
+    Ok(other_body.filter(|other_body| state.visible.sees(other_body.source.as_str())))
 }
 
-fn missing(id: &str, hash: &str) -> Fault {
+fn missing(id: &str, hash: &str) -> ApiError {
     let detail = format!("event {id} has no conflict with hash {hash}; `hapax events show {id}` lists them");
-    Fault::not_found(Missing::Conflict, detail)
+    ApiError::not_found(Missing::Conflict, detail)
 }

@@ -15,9 +15,9 @@ use utoipa::IntoParams;
 use utoipa::ToSchema;
 
 use super::access::{Caller, Narrowed};
+use super::api_error::{ApiError, ApiResult};
 use super::events;
-use super::extract::{Asked, PAGE_MAX, Sent, cursor, cursor_text, limit};
-use super::fault::{Answer, Fault};
+use super::extract::{JsonBody, PAGE_MAX, QueryParams, cursor, cursor_text, limit};
 use super::show::{self, Names};
 use super::state::AdminState;
 use super::views::{DeadGroupsView, DeliveriesView, DisposedView};
@@ -72,7 +72,7 @@ pub(super) struct ListParameters {
 pub(super) struct Choice {
     /// These deliveries, one by one.
     #[schema(min_items = 1, max_items = 1000)]
-    deliveries: Vec<Named>,
+    deliveries: Vec<NamedDelivery>,
     /// Or all of a destination, at most 10,000 in one request.
     #[schema(value_type = Query, required = false)]
     query: Option<Query>,
@@ -81,7 +81,7 @@ pub(super) struct Choice {
 #[derive(Debug, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NamedDelivery)]
-struct Named {
+struct NamedDelivery {
     /// The event.
     #[schema(value_type = String, format = "uuid")]
     event: EventId,
@@ -105,8 +105,8 @@ struct Query {
 )]
 pub(super) async fn list(
     Narrowed(state): Narrowed,
-    Asked(asked): Asked<ListParameters>,
-) -> Answer<Json<DeliveriesView>> {
+    QueryParams(asked): QueryParams<ListParameters>,
+) -> ApiResult<Json<DeliveriesView>> {
     let (after, limit) = (cursor(asked.cursor.as_deref())?, limit(asked.limit)?);
     let destination = asked.destination.as_deref().map(|name| known_or_id(&state, name));
     let query = DeadQuery {
@@ -121,7 +121,7 @@ pub(super) async fn list(
 /// The `q` of a group with its `destination` as `to` is what a bulk replay of it takes.
 #[utoipa::path(get, path = "/deliveries/groups", operation_id = "listDeadGroups", tag = "deliveries",
     responses((status = 200, description = "The groups, at most 200.", body = DeadGroupsView)))]
-pub(super) async fn groups(Narrowed(state): Narrowed) -> Answer<Json<DeadGroupsView>> {
+pub(super) async fn groups(Narrowed(state): Narrowed) -> ApiResult<Json<DeadGroupsView>> {
     dead_groups(&state).await.map(Json)
 }
 
@@ -131,7 +131,7 @@ pub(in crate::http) async fn page(
     query: &DeadQuery,
     after: Option<Cursor>,
     limit: u32,
-) -> Answer<DeliveriesView> {
+) -> ApiResult<DeliveriesView> {
     let (mut found, next) = state.engine.store().deliveries(query, after, limit).await?;
     narrow(state, &mut found).await?;
     let settings = state.settings.load();
@@ -143,7 +143,7 @@ pub(in crate::http) async fn page(
 }
 
 /// Dead letters by destination and error.
-pub(in crate::http) async fn dead_groups(state: &AdminState) -> Answer<DeadGroupsView> {
+pub(in crate::http) async fn dead_groups(state: &AdminState) -> ApiResult<DeadGroupsView> {
     let groups = state.engine.store().dead_groups(GROUPS_MAX).await?;
     let settings = state.settings.load();
     let is_visible = |id| state.visible.is_all() || settings.by_id(id).is_some();
@@ -165,8 +165,8 @@ pub(in crate::http) async fn dead_groups(state: &AdminState) -> Answer<DeadGroup
 pub(super) async fn discard(
     Narrowed(state): Narrowed,
     caller: Caller,
-    Sent(choice): Sent<Choice>,
-) -> Answer<Json<DisposedView>> {
+    JsonBody(choice): JsonBody<Choice>,
+) -> ApiResult<Json<DisposedView>> {
     dispose(&state, choice, Disposal::Discard, &caller.actor)
         .await
         .map(Json)
@@ -181,8 +181,8 @@ pub(super) async fn discard(
 pub(super) async fn restore(
     Narrowed(state): Narrowed,
     caller: Caller,
-    Sent(choice): Sent<Choice>,
-) -> Answer<Json<DisposedView>> {
+    JsonBody(choice): JsonBody<Choice>,
+) -> ApiResult<Json<DisposedView>> {
     dispose(&state, choice, Disposal::Restore, &caller.actor)
         .await
         .map(Json)
@@ -193,11 +193,11 @@ async fn dispose(
     choice: Choice,
     disposal: Disposal,
     who: &Actor,
-) -> Answer<DisposedView> {
+) -> ApiResult<DisposedView> {
     match (choice.deliveries.is_empty(), choice.query) {
         (false, None) => dispose_named(state, choice.deliveries, disposal, who).await,
         (true, Some(query)) => dispose_by_query(state, &query, disposal, who).await,
-        (true, None) | (false, Some(_)) => Err(Fault::invalid_parameter(
+        (true, None) | (false, Some(_)) => Err(ApiError::invalid_parameter(
             "send either `deliveries`, a list of {\"event\": …, \"destination\": …}, or `query`, such as \
              {\"destination\": \"billing\"}",
         )),
@@ -206,19 +206,19 @@ async fn dispose(
 
 async fn dispose_named(
     state: &AdminState,
-    named: Vec<Named>,
+    named: Vec<NamedDelivery>,
     disposal: Disposal,
     who: &Actor,
-) -> Answer<DisposedView> {
+) -> ApiResult<DisposedView> {
     if named.len() > NAMED_MAX {
         let detail = format!(
             "{} deliveries are named; at most {NAMED_MAX} in one request",
             named.len()
         );
-        return Err(Fault::invalid_parameter(detail));
+        return Err(ApiError::invalid_parameter(detail));
     }
     let mut chosen = Vec::with_capacity(named.len());
-    for Named { event, destination } in named {
+    for NamedDelivery { event, destination } in named {
         match destination {
             Some(name) => {
                 events::check_visible(state, event).await?;
@@ -231,7 +231,7 @@ async fn dispose_named(
     Ok(DisposedView { changed, more: false })
 }
 
-async fn deliveries_of(state: &AdminState, event: EventId) -> Answer<Vec<(EventId, DestinationId)>> {
+async fn deliveries_of(state: &AdminState, event: EventId) -> ApiResult<Vec<(EventId, DestinationId)>> {
     let record = events::record(state, event).await?;
     Ok(record
         .deliveries
@@ -246,7 +246,7 @@ async fn dispose_by_query(
     query: &Query,
     disposal: Disposal,
     who: &Actor,
-) -> Answer<DisposedView> {
+) -> ApiResult<DisposedView> {
     let from = match disposal {
         Disposal::Discard => DeliveryState::Dead,
         Disposal::Restore => DeliveryState::Discarded,
@@ -276,7 +276,7 @@ async fn dispose_by_query(
 }
 
 /// Leaves the deliveries of events that the caller sees. The store does not know the source of a delivery by itself.
-async fn narrow(state: &AdminState, deliveries: &mut Vec<DeliveryView>) -> Answer<()> {
+async fn narrow(state: &AdminState, deliveries: &mut Vec<DeliveryView>) -> ApiResult<()> {
     if state.visible.is_all() {
         return Ok(());
     }

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::access::{Caller, Narrowed};
-use super::extract::{Named, Sent};
-use super::fault::Answer;
+use super::api_error::ApiResult;
+use super::extract::{JsonBody, PathParams};
 use super::replays::check_why;
 use super::show;
 use super::state::AdminState;
@@ -26,7 +26,7 @@ pub(super) struct Reason {
 /// Lists the destinations: pause, breaker, attempts that run.
 #[utoipa::path(get, path = "/destinations", operation_id = "listDestinations", tag = "destinations",
     responses((status = 200, description = "Every destination.", body = DestinationsView)))]
-pub(super) async fn list(Narrowed(state): Narrowed) -> Answer<Json<DestinationsView>> {
+pub(super) async fn list(Narrowed(state): Narrowed) -> ApiResult<Json<DestinationsView>> {
     every(&state).await.map(Json)
 }
 
@@ -40,9 +40,9 @@ pub(super) async fn list(Narrowed(state): Narrowed) -> Answer<Json<DestinationsV
 pub(super) async fn pause(
     Narrowed(state): Narrowed,
     caller: Caller,
-    Named(name): Named<String>,
-    Sent(asked): Sent<Reason>,
-) -> Answer<Json<PauseView>> {
+    PathParams(name): PathParams<String>,
+    JsonBody(asked): JsonBody<Reason>,
+) -> ApiResult<Json<PauseView>> {
     paused(&state, &name, &caller.actor, asked.why).await.map(Json)
 }
 
@@ -55,13 +55,13 @@ pub(super) async fn pause(
 pub(super) async fn resume(
     Narrowed(state): Narrowed,
     caller: Caller,
-    Named(name): Named<String>,
-) -> Answer<Json<ResumedView>> {
+    PathParams(name): PathParams<String>,
+) -> ApiResult<Json<ResumedView>> {
     resumed(&state, &name, &caller.actor).await.map(Json)
 }
 
 /// Every destination and how it is doing.
-pub(in crate::http) async fn every(state: &AdminState) -> Answer<DestinationsView> {
+pub(in crate::http) async fn every(state: &AdminState) -> ApiResult<DestinationsView> {
     let store = state.engine.store();
     let (counts, pauses) = (state.counts.read(store).await?, store.pauses().await?);
     Ok(DestinationsView {
@@ -75,7 +75,7 @@ pub(in crate::http) async fn paused(
     name: &str,
     who: &Actor,
     why: String,
-) -> Answer<PauseView> {
+) -> ApiResult<PauseView> {
     let id = state.settings.load().destination(name)?;
     check_why(&why)?;
     state.engine.pause(id.clone(), who, &why).await?;
@@ -95,7 +95,7 @@ pub(in crate::http) async fn paused(
 }
 
 /// Gives a destination work again.
-pub(in crate::http) async fn resumed(state: &AdminState, name: &str, who: &Actor) -> Answer<ResumedView> {
+pub(in crate::http) async fn resumed(state: &AdminState, name: &str, who: &Actor) -> ApiResult<ResumedView> {
     let known = state.settings.load().destination(name);
     let id = match known {
         Ok(id) => id,

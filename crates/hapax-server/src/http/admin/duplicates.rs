@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use hapax_core::Timestamp;
-use hapax_core::store::{Span, Subject, Traffic, TrafficRow};
+use hapax_core::store::{Subject, TimeRange, Traffic, TrafficRow};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::access::Narrowed;
-use super::extract::Asked;
-use super::fault::Answer;
+use super::api_error::ApiResult;
+use super::extract::QueryParams;
 use super::state::{AdminState, Settings};
 use super::traffic::{percentiles, rows, slots};
 use super::views::{DuplicateStatsView, SourceDuplicatesView};
@@ -33,7 +33,7 @@ const NOTE: &str =
 pub(super) struct DuplicateParameters {
     /// How far to look back: the last hour, day or week; a week, unless it is said.
     #[param(schema_with = super::schemas::span)]
-    over: Option<Span>,
+    range: Option<TimeRange>,
     /// Only this source.
     source: Option<String>,
 }
@@ -48,18 +48,18 @@ pub(super) struct DuplicateParameters {
 )]
 pub(super) async fn show(
     Narrowed(state): Narrowed,
-    Asked(asked): Asked<DuplicateParameters>,
-) -> Answer<Json<DuplicateStatsView>> {
-    let span = asked.over.unwrap_or(Span::Week);
+    QueryParams(asked): QueryParams<DuplicateParameters>,
+) -> ApiResult<Json<DuplicateStatsView>> {
+    let span = asked.range.unwrap_or(TimeRange::Week);
     over(&state, span, asked.source.as_deref()).await.map(Json)
 }
 
 /// The copies of a span, of one source or of all.
 pub(in crate::http) async fn over(
     state: &AdminState,
-    span: Span,
+    span: TimeRange,
     source: Option<&str>,
-) -> Answer<DuplicateStatsView> {
+) -> ApiResult<DuplicateStatsView> {
     let rows = rows(state, span).await?;
     let now = state.meter.now();
     let settings = state.settings.load_full();
@@ -101,7 +101,12 @@ struct Book {
 }
 
 /// A book for each source that is configured or has rows.
-fn books(settings: &Settings, span: Span, now: Timestamp, rows: Vec<TrafficRow>) -> BTreeMap<String, Book> {
+fn books(
+    settings: &Settings,
+    span: TimeRange,
+    now: Timestamp,
+    rows: Vec<TrafficRow>,
+) -> BTreeMap<String, Book> {
     let slots = slots(span, now);
     let empty = || Book {
         slots: vec![Traffic::default(); slots.len()],
@@ -126,7 +131,7 @@ fn books(settings: &Settings, span: Span, now: Timestamp, rows: Vec<TrafficRow>)
 }
 
 impl Book {
-    fn view(&self, settings: &Settings, source: String, span: Span) -> SourceDuplicatesView {
+    fn view(&self, settings: &Settings, source: String, span: TimeRange) -> SourceDuplicatesView {
         let mut total = Traffic::default();
         for slot in &self.slots {
             total.add(slot);
@@ -176,7 +181,7 @@ mod tests {
             traffic.redelivered.count(event_id);
         }
         TrafficRow {
-            span: Span::Week,
+            span: TimeRange::Week,
             slot,
             subject: Subject::Source("stripe".into()),
             owner: Owner(owner),
@@ -189,17 +194,17 @@ mod tests {
         let config = config::parse("", Path::new("hapax.toml"), &Environment::with([]), &[]).unwrap();
         let settings = Settings::from(&config);
         let now = Timestamp::from_seconds(1_767_225_600);
-        let here = Span::Week.slot_of(now);
-        let gone = Span::Week.oldest(now).minus(Span::Week.step());
+        let here = TimeRange::Week.slot_of(now);
+        let gone = TimeRange::Week.oldest(now).minus(TimeRange::Week.step());
         let rows = vec![
             row(here, 1, "a"),
             row(here, 2, "a"),
-            row(Span::Week.oldest(now), 1, "b"),
+            row(TimeRange::Week.oldest(now), 1, "b"),
             row(gone, 1, "c"),
         ];
-        let books = books(&settings, Span::Week, now, rows);
+        let books = books(&settings, TimeRange::Week, now, rows);
         let book = &books["stripe"];
-        let view = book.view(&settings, "stripe".to_owned(), Span::Week);
+        let view = book.view(&settings, "stripe".to_owned(), TimeRange::Week);
         assert_eq!((view.accepted, view.copies, view.received), (3, 6, 9));
         let some: Vec<_> = view.gaps.iter().filter(|class| class.copies > 0).collect();
         assert_eq!(some.iter().map(|class| class.copies).collect::<Vec<_>>(), [3, 3]);

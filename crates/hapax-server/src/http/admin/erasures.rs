@@ -6,8 +6,8 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::access::{Caller, Narrowed};
-use super::extract::Sent;
-use super::fault::{Answer, Fault};
+use super::api_error::{ApiError, ApiResult};
+use super::extract::JsonBody;
 use super::filter::{self, search_cursor, search_cursor_text};
 use super::show;
 use super::views::ErasureView;
@@ -40,11 +40,11 @@ pub(super) struct Erase {
 pub(super) async fn erase(
     Narrowed(state): Narrowed,
     caller: Caller,
-    Sent(asked): Sent<Erase>,
-) -> Answer<Json<ErasureView>> {
+    JsonBody(asked): JsonBody<Erase>,
+) -> ApiResult<Json<ErasureView>> {
     let query = filter::read(&state.settings.load(), &asked.query)?;
     if query == EventQuery::default() {
-        return Err(Fault::invalid_parameter(
+        return Err(ApiError::invalid_parameter(
             "`query` is empty, which means every event ever; name at least one term, such as source:stripe",
         ));
     }

@@ -10,9 +10,9 @@ use http::HeaderValue;
 use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 
 use super::access::{Caller, Narrowed};
-use super::extract::{Asked, Named, event_id};
+use super::api_error::{ApiError, ApiResult, Missing};
+use super::extract::{PathParams, QueryParams, event_id};
 use super::facts;
-use super::fault::{Answer, Fault, Missing};
 use super::filter::{EventListParameters, search_cursor_text};
 use super::show;
 use super::sight::{self, VisibleRecord};
@@ -35,8 +35,8 @@ const PAGES_MAX: usize = 8;
 pub(super) async fn list(
     Narrowed(state): Narrowed,
     caller: Caller,
-    Asked(parameters): Asked<EventListParameters>,
-) -> Answer<Json<EventPageView>> {
+    QueryParams(parameters): QueryParams<EventListParameters>,
+) -> ApiResult<Json<EventPageView>> {
     let (query, after, limit) = parameters.into_query(&state.settings.load())?;
     page(&state, caller.role, &query, after, limit).await.map(Json)
 }
@@ -53,8 +53,8 @@ pub(super) async fn list(
 pub(super) async fn show(
     Narrowed(state): Narrowed,
     caller: Caller,
-    Named(id): Named<String>,
-) -> Answer<Json<EventView>> {
+    PathParams(id): PathParams<String>,
+) -> ApiResult<Json<EventView>> {
     let record = visible(&state, caller.role, event_id(&id)?).await?;
     facts::event(&state, &record, SystemClock::default().now())
         .await
@@ -72,8 +72,8 @@ pub(super) async fn show(
 pub(super) async fn payload(
     Narrowed(state): Narrowed,
     caller: Caller,
-    Named(id): Named<String>,
-) -> Answer<Response> {
+    PathParams(id): PathParams<String>,
+) -> ApiResult<Response> {
     let record = visible(&state, caller.role, event_id(&id)?).await?;
     Ok(raw(&record.event.headers, record.event.body.clone()))
 }
@@ -85,7 +85,7 @@ pub(in crate::http) async fn page(
     query: &EventQuery,
     after: Option<SearchCursor>,
     limit: u32,
-) -> Answer<EventPageView> {
+) -> ApiResult<EventPageView> {
     sight::check_search(&state.settings.load(), role, query)?;
     let found = search(state, query, after, limit).await?;
     Ok(EventPageView {
@@ -102,7 +102,7 @@ pub(super) async fn search(
     query: &EventQuery,
     after: Option<SearchCursor>,
     limit: u32,
-) -> Answer<Found> {
+) -> ApiResult<Found> {
     // That there is another page would tell what is in events of sources that the caller does not see.
     let asks_of_content = query.event_id.is_some() || query.event_type.is_some() || !query.body.is_empty();
     let query = if asks_of_content {
@@ -129,30 +129,34 @@ pub(super) async fn search(
 }
 
 /// An event as the caller may see it.
-pub(in crate::http) async fn visible(state: &AdminState, role: Role, id: EventId) -> Answer<VisibleRecord> {
+pub(in crate::http) async fn visible(
+    state: &AdminState,
+    role: Role,
+    id: EventId,
+) -> ApiResult<VisibleRecord> {
     let record = record(state, id).await?;
     Ok(sight::record(&state.settings.load(), role, record))
 }
 
 /// What the store has of an event: not to be shown.
-pub(in crate::http) async fn record(state: &AdminState, id: EventId) -> Answer<EventRecord> {
+pub(in crate::http) async fn record(state: &AdminState, id: EventId) -> ApiResult<EventRecord> {
     let record = state.engine.store().get(id).await?;
     let record = record.filter(|record| state.visible.sees(record.event.source.as_str()));
-    record.ok_or_else(|| Fault::not_found(Missing::Event, show::no_event(id)))
+    record.ok_or_else(|| ApiError::not_found(Missing::Event, show::no_event(id)))
 }
 
 /// Whether the caller sees an event.
-pub(super) async fn is_visible(state: &AdminState, id: EventId) -> Answer<bool> {
+pub(super) async fn is_visible(state: &AdminState, id: EventId) -> ApiResult<bool> {
     let record = state.engine.store().get(id).await?;
     Ok(record.is_some_and(|record| state.visible.sees(record.event.source.as_str())))
 }
 
 /// Refuses an event that the caller does not see as one that is not there.
-pub(in crate::http) async fn check_visible(state: &AdminState, id: EventId) -> Answer<()> {
+pub(in crate::http) async fn check_visible(state: &AdminState, id: EventId) -> ApiResult<()> {
     if state.visible.is_all() || is_visible(state, id).await? {
         return Ok(());
     }
-    Err(Fault::not_found(Missing::Event, show::no_event(id)))
+    Err(ApiError::not_found(Missing::Event, show::no_event(id)))
 }
 
 /// A body as it arrived. A sender chooses both its bytes and its type: a browser must neither guess

@@ -10,7 +10,7 @@ use http::StatusCode;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::fault::{Answer, Fault};
+use super::api_error::{ApiError, ApiResult};
 
 /// Largest body that the admin port reads.
 pub(in crate::http) const BODY_BYTES_MAX: usize = 1024 * 1024;
@@ -20,15 +20,15 @@ pub(in crate::http) const PAGE_MAX: u32 = 200;
 pub(in crate::http) const PAGE_DEFAULT: u32 = 50;
 
 /// A path's parameters, percent-decoded.
-pub(in crate::http) struct Named<T>(pub(in crate::http) T);
+pub(in crate::http) struct PathParams<T>(pub(in crate::http) T);
 
-impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T> {
-    type Rejection = Fault;
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathParams<T> {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Answer<Self> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> ApiResult<Self> {
         match Path::<T>::from_request_parts(parts, state).await {
             Ok(Path(value)) => Ok(Self(value)),
-            Err(rejection) => Err(Fault::invalid_parameter(format!(
+            Err(rejection) => Err(ApiError::invalid_parameter(format!(
                 "the path: {}",
                 rejection.body_text()
             ))),
@@ -37,26 +37,26 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Named<T
 }
 
 /// A query string. Unknown parameters are refused where `T` refuses them.
-pub(in crate::http) struct Asked<T>(pub(in crate::http) T);
+pub(in crate::http) struct QueryParams<T>(pub(in crate::http) T);
 
-impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Asked<T> {
-    type Rejection = Fault;
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for QueryParams<T> {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Answer<Self> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> ApiResult<Self> {
         match Query::<T>::from_request_parts(parts, state).await {
             Ok(Query(value)) => Ok(Self(value)),
-            Err(rejection) => Err(Fault::invalid_parameter(rejection.body_text())),
+            Err(rejection) => Err(ApiError::invalid_parameter(rejection.body_text())),
         }
     }
 }
 
 /// A JSON body; an empty one is `T`'s default.
-pub(in crate::http) struct Sent<T>(pub(in crate::http) T);
+pub(in crate::http) struct JsonBody<T>(pub(in crate::http) T);
 
-impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for Sent<T> {
-    type Rejection = Fault;
+impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for JsonBody<T> {
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> Answer<Self> {
+    async fn from_request(request: Request, state: &S) -> ApiResult<Self> {
         let body = Bytes::from_request(request, state)
             .await
             .map_err(|rejection| unreadable(&rejection))?;
@@ -68,9 +68,9 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for Sent<T> {
 }
 
 /// A document that is an object. A list of its fields in order would be read as one, too, and is none.
-fn read<T: DeserializeOwned>(body: &[u8]) -> Answer<T> {
+fn read<T: DeserializeOwned>(body: &[u8]) -> ApiResult<T> {
     if body.trim_ascii_start().first() != Some(&b'{') {
-        return Err(Fault::malformed_body(
+        return Err(ApiError::malformed_body(
             "the body has to be a JSON object, such as {}",
         ));
     }
@@ -79,7 +79,7 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Answer<T> {
         let whole = serde_json::from_slice(body).map(whole_numbers);
         whole
             .and_then(serde_json::from_value)
-            .map_err(|_| Fault::malformed_body(error.to_string()))
+            .map_err(|_| ApiError::malformed_body(error.to_string()))
     })
 }
 
@@ -102,26 +102,26 @@ fn whole_numbers(value: Value) -> Value {
     }
 }
 
-fn unreadable(rejection: &BytesRejection) -> Fault {
+fn unreadable(rejection: &BytesRejection) -> ApiError {
     if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        return Fault::body_too_large(BODY_BYTES_MAX);
+        return ApiError::body_too_large(BODY_BYTES_MAX);
     }
-    Fault::malformed_body(rejection.body_text())
+    ApiError::malformed_body(rejection.body_text())
 }
 
 /// The size of a page.
-pub(in crate::http) fn limit(asked: Option<u32>) -> Answer<u32> {
+pub(in crate::http) fn limit(asked: Option<u32>) -> ApiResult<u32> {
     match asked {
         None => Ok(PAGE_DEFAULT),
         Some(limit @ 1..=PAGE_MAX) => Ok(limit),
-        Some(other) => Err(Fault::invalid_parameter(format!(
+        Some(other) => Err(ApiError::invalid_parameter(format!(
             "`limit` is {other}; a page has 1 to {PAGE_MAX} items"
         ))),
     }
 }
 
 /// Where a page begins.
-pub(in crate::http) fn cursor(text: Option<&str>) -> Answer<Option<Cursor>> {
+pub(in crate::http) fn cursor(text: Option<&str>) -> ApiResult<Option<Cursor>> {
     let Some(text) = text else { return Ok(None) };
     // The parser would also take a sign; ours has exactly sixteen digits.
     let is_ours = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -132,8 +132,8 @@ pub(in crate::http) fn cursor(text: Option<&str>) -> Answer<Option<Cursor>> {
 }
 
 /// A cursor that is not one of ours.
-pub(super) fn not_a_cursor(text: &str) -> Fault {
-    Fault::invalid_parameter(format!(
+pub(super) fn not_a_cursor(text: &str) -> ApiError {
+    ApiError::invalid_parameter(format!(
         "`{text}` is not a cursor: pass what `next` held, unchanged"
     ))
 }
@@ -144,16 +144,16 @@ pub(in crate::http) fn cursor_text(cursor: Cursor) -> String {
 }
 
 /// An event id in a path.
-pub(in crate::http) fn event_id(text: &str) -> Answer<EventId> {
+pub(in crate::http) fn event_id(text: &str) -> ApiResult<EventId> {
     text.parse()
-        .map_err(|error: hapax_core::event::NotAnEventId| Fault::invalid_parameter(error.to_string()))
+        .map_err(|error: hapax_core::event::NotAnEventId| ApiError::invalid_parameter(error.to_string()))
 }
 
 /// The SHA-256 of a body in a path.
-pub(in crate::http) fn body_hash(text: &str) -> Answer<BodyHash> {
+pub(in crate::http) fn body_hash(text: &str) -> ApiResult<BodyHash> {
     let mut bytes = [0; 32];
     hex::decode_to_slice(text, &mut bytes).map_err(|_| {
-        Fault::invalid_parameter(format!("`{text}` is not a SHA-256: it has 64 hexadecimal digits"))
+        ApiError::invalid_parameter(format!("`{text}` is not a SHA-256: it has 64 hexadecimal digits"))
     })?;
     Ok(BodyHash::from_bytes(bytes))
 }

@@ -9,7 +9,7 @@ use super::state::{AdminState, SourceFacts};
 use super::views::{EventView, IdentityView, RefusalView, VerificationView};
 use crate::telemetry::Refusal;
 
-use super::fault::Answer;
+use super::api_error::ApiResult;
 use super::show::Names;
 use super::sight::VisibleRecord;
 
@@ -18,7 +18,7 @@ pub(in crate::http) async fn event(
     state: &AdminState,
     record: &VisibleRecord,
     now: Timestamp,
-) -> Answer<EventView> {
+) -> ApiResult<EventView> {
     let settings = state.settings.load();
     let mut view = Names::now(state, &settings).event(record);
     let facts = settings.facts.get(record.event.source.as_str());

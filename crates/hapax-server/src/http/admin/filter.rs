@@ -9,8 +9,8 @@ use hapax_engine::{BODIES_MAX, SearchCursor};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::api_error::{ApiError, ApiResult};
 use super::extract::{cursor, cursor_text, limit};
-use super::fault::{Answer, Fault};
 use super::state::Settings;
 use crate::query::{self, BODY_TERMS_MAX};
 
@@ -54,7 +54,10 @@ pub(in crate::http) struct EventListParameters {
 
 impl EventListParameters {
     /// What they ask for.
-    pub(super) fn into_query(self, settings: &Settings) -> Answer<(EventQuery, Option<SearchCursor>, u32)> {
+    pub(super) fn into_query(
+        self,
+        settings: &Settings,
+    ) -> ApiResult<(EventQuery, Option<SearchCursor>, u32)> {
         let after = search_cursor(self.cursor.as_deref())?;
         let limit = limit(self.limit)?;
         let mut query = read(settings, self.q.as_deref().unwrap_or_default())?;
@@ -72,20 +75,20 @@ impl EventListParameters {
 }
 
 /// Reads a text in the query language; a destination may be called by its name.
-pub(in crate::http) fn read(settings: &Settings, text: &str) -> Answer<EventQuery> {
+pub(in crate::http) fn read(settings: &Settings, text: &str) -> ApiResult<EventQuery> {
     let now = SystemClock::default().now();
-    let query = query::parse(text, now).map_err(|error| Fault::invalid_parameter(error.to_string()))?;
+    let query = query::parse(text, now).map_err(|error| ApiError::invalid_parameter(error.to_string()))?;
     Ok(named(settings, query))
 }
 
 /// Checks a query that came as an object, as the language would have.
-pub(super) fn check(settings: &Settings, query: EventQuery) -> Answer<EventQuery> {
+pub(super) fn check(settings: &Settings, query: EventQuery) -> ApiResult<EventQuery> {
     if query.body.len() > BODY_TERMS_MAX {
         let detail = format!("`body` has more than {BODY_TERMS_MAX} terms");
-        return Err(Fault::invalid_parameter(detail));
+        return Err(ApiError::invalid_parameter(detail));
     }
     if let Some(term) = query.body.iter().find(|term| !is_pointer(&term.pointer)) {
-        return Err(Fault::invalid_parameter(format!(
+        return Err(ApiError::invalid_parameter(format!(
             "`{}` is not a JSON pointer of at most {POINTER_BYTES_MAX} bytes: it begins with `/`, such as \
              /data/object/id",
             term.pointer
@@ -95,7 +98,7 @@ pub(super) fn check(settings: &Settings, query: EventQuery) -> Answer<EventQuery
 }
 
 /// Where a search goes on.
-pub(in crate::http) fn search_cursor(text: Option<&str>) -> Answer<Option<SearchCursor>> {
+pub(in crate::http) fn search_cursor(text: Option<&str>) -> ApiResult<Option<SearchCursor>> {
     let Some(text) = text else { return Ok(None) };
     let (position, bodies_read) = text.split_once('.').unwrap_or((text, "0"));
     let is_number = bodies_read.bytes().all(|byte| byte.is_ascii_digit());
@@ -128,9 +131,9 @@ fn named(settings: &Settings, mut query: EventQuery) -> EventQuery {
 }
 
 /// Takes a parameter beside what the query says already.
-pub(super) fn both<T>(of_query: &mut Option<T>, given: Option<T>, key: &str) -> Answer<()> {
+pub(super) fn both<T>(of_query: &mut Option<T>, given: Option<T>, key: &str) -> ApiResult<()> {
     if of_query.is_some() && given.is_some() {
-        return Err(Fault::invalid_parameter(format!(
+        return Err(ApiError::invalid_parameter(format!(
             "`{key}` is given in `q` and as a parameter of its own, and both must match; leave one"
         )));
     }

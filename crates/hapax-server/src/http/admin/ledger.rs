@@ -5,8 +5,8 @@ use hapax_core::store::{Actor, Forgotten};
 use hapax_core::{Clock as _, Identity, SystemClock};
 
 use super::access::{Caller, Narrowed};
-use super::extract::Named;
-use super::fault::{Answer, Fault, Missing};
+use super::api_error::{ApiError, ApiResult, Missing};
+use super::extract::PathParams;
 use super::state::AdminState;
 use super::views::{ForgottenView, LedgerView};
 
@@ -18,8 +18,8 @@ use super::views::{ForgottenView, LedgerView};
 )]
 pub(super) async fn show(
     Narrowed(state): Narrowed,
-    Named((source, event_id)): Named<(String, String)>,
-) -> Answer<Json<LedgerView>> {
+    PathParams((source, event_id)): PathParams<(String, String)>,
+) -> ApiResult<Json<LedgerView>> {
     entry(&state, source, event_id).await.map(Json)
 }
 
@@ -29,13 +29,13 @@ pub(super) async fn show(
 #[utoipa::path(delete, path = "/ledger/{source}/{*event_id}", operation_id = "forgetLedgerEntry", tag = "ledger",
     params(("source" = String, Path, description = "The source's name.", min_length = 1), ("event_id" = String, Path, description = "The sender's id, percent-encoded; it may hold slashes.", min_length = 1)),
     responses((status = 200, description = "It is forgotten.", body = ForgottenView)),
-    extensions(("x-problems" = json!(["invalid_parameter", "unknown_source", "ledger_entry_not_found", "work_unfinished"])))
+    extensions(("x-problems" = json!(["invalid_parameter", "unknown_source", "ledger_entry_not_found", "deliveries_unfinished"])))
 )]
 pub(super) async fn forget(
     Narrowed(state): Narrowed,
     caller: Caller,
-    Named((source, event_id)): Named<(String, String)>,
-) -> Answer<Json<ForgottenView>> {
+    PathParams((source, event_id)): PathParams<(String, String)>,
+) -> ApiResult<Json<ForgottenView>> {
     forgotten(&state, source, event_id, &caller.actor).await.map(Json)
 }
 
@@ -44,7 +44,7 @@ pub(in crate::http) async fn entry(
     state: &AdminState,
     source: String,
     event_id: String,
-) -> Answer<LedgerView> {
+) -> ApiResult<LedgerView> {
     let identity = identity(state, &source, event_id)?;
     let store = state.engine.store();
     let entry = store.look_up(&identity).await?;
@@ -71,7 +71,7 @@ pub(in crate::http) async fn forgotten(
     source: String,
     event_id: String,
     who: &Actor,
-) -> Answer<ForgottenView> {
+) -> ApiResult<ForgottenView> {
     let identity = identity(state, &source, event_id)?;
     match state.engine.forget(&identity, who).await? {
         Forgotten::Done { next } => Ok(ForgottenView {
@@ -80,7 +80,7 @@ pub(in crate::http) async fn forgotten(
             event_id: identity.event_id,
             next_generation: next.0,
         }),
-        Forgotten::Unfinished => Err(Fault::work_unfinished(format!(
+        Forgotten::Unfinished => Err(ApiError::deliveries_unfinished(format!(
             "`{}` has deliveries that are not finished; forgetting it now could make it take effect twice. Wait \
              until they are, or discard them once they are dead",
             identity.event_id
@@ -89,15 +89,15 @@ pub(in crate::http) async fn forgotten(
     }
 }
 
-fn identity(state: &AdminState, source: &str, event_id: String) -> Answer<Identity> {
+fn identity(state: &AdminState, source: &str, event_id: String) -> ApiResult<Identity> {
     let scope = state.settings.load().source(source)?.scope.clone();
     Ok(Identity::new(scope, event_id))
 }
 
-fn unknown(source: &str, identity: &Identity) -> Fault {
+fn unknown(source: &str, identity: &Identity) -> ApiError {
     let detail = format!(
         "the ledger of `{source}` does not know `{}`: it never came, was forgotten, or is older than the ledger_window",
         identity.event_id
     );
-    Fault::not_found(Missing::LedgerEntry, detail)
+    ApiError::not_found(Missing::LedgerEntry, detail)
 }

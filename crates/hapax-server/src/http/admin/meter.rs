@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use hapax_core::store::{Counts, Error, Span, TrafficRow};
+use hapax_core::store::{Counts, Error, TimeRange, TrafficRow};
 use hapax_core::{Backend, Timestamp};
 use tokio::sync::Mutex;
 
@@ -30,10 +30,10 @@ pub trait Meter: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
 
     /// What arrived, for each source that anything came from.
-    fn arrivals(&self) -> Vec<Arrivals>;
+    fn arrivals(&self) -> Vec<SourceCounts>;
 
     /// The rows of a span as they are in the store, with what this process has not written yet.
-    fn traffic_on_top_of(&self, stored: Vec<TrafficRow>, span: Span) -> Vec<TrafficRow>;
+    fn traffic_on_top_of(&self, stored: Vec<TrafficRow>, span: TimeRange) -> Vec<TrafficRow>;
 
     /// The last ten minutes.
     fn last_ten_minutes(&self) -> TenMinutes;
@@ -138,7 +138,7 @@ impl Counted {
 
 /// What arrived from one source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Arrivals {
+pub struct SourceCounts {
     /// The source's name.
     pub source: String,
     /// New events.

@@ -7,8 +7,8 @@ use futures_util::future::join_all;
 use hapax_core::store::Actor;
 
 use super::access::{Caller, Narrowed};
-use super::extract::Named;
-use super::fault::{Answer, Fault, Missing};
+use super::api_error::{ApiError, ApiResult, Missing};
+use super::extract::PathParams;
 use super::state::AdminState;
 use super::views::{OutboxRetriedView, OutboxRowView, OutboxView, OutboxesView};
 use crate::config::Outbox;
@@ -41,8 +41,8 @@ pub(in crate::http) async fn all(state: &AdminState) -> OutboxesView {
 pub(super) async fn retry(
     Narrowed(state): Narrowed,
     caller: Caller,
-    Named((name, id)): Named<(String, i64)>,
-) -> Answer<Json<OutboxRetriedView>> {
+    PathParams((name, id)): PathParams<(String, i64)>,
+) -> ApiResult<Json<OutboxRetriedView>> {
     retried(&state, name, id, &caller.actor).await.map(Json)
 }
 
@@ -52,12 +52,12 @@ pub(in crate::http) async fn retried(
     name: String,
     id: i64,
     who: &Actor,
-) -> Answer<OutboxRetriedView> {
+) -> ApiResult<OutboxRetriedView> {
     let missing = || {
         let detail = format!(
             "the outbox `{name}` has no refused row {id}; `hapax outbox list` shows the outboxes and their refused rows"
         );
-        Fault::not_found(Missing::OutboxRow, detail)
+        ApiError::not_found(Missing::OutboxRow, detail)
     };
     let found = tables(state).into_iter().find(|(outbox, _)| outbox.name == name);
     let (_, table) = found.ok_or_else(missing)?;
@@ -76,8 +76,8 @@ fn tables(state: &AdminState) -> Vec<(Outbox, Arc<dyn Table>)> {
     tables
 }
 
-fn unavailable(error: &TableError) -> Fault {
-    Fault::outbox_unavailable(error.to_string())
+fn unavailable(error: &TableError) -> ApiError {
+    ApiError::outbox_unavailable(error.to_string())
 }
 
 fn view(outbox: &Outbox, counted: Result<Counts, TableError>) -> OutboxView {

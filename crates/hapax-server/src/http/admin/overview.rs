@@ -3,14 +3,14 @@
 mod attention;
 
 use axum::Json;
-use hapax_core::store::{Span, Subject, Traffic, TrafficRow};
+use hapax_core::store::{Subject, TimeRange, Traffic, TrafficRow};
 use hapax_core::{Clock as _, SystemClock};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::access::Narrowed;
-use super::extract::Asked;
-use super::fault::Answer;
+use super::api_error::ApiResult;
+use super::extract::QueryParams;
 use super::state::AdminState;
 use super::views::{OutboxHealthView, OverviewView};
 use super::{destinations, stats, traffic};
@@ -23,7 +23,7 @@ use crate::outbox::{Health, full_name};
 pub(super) struct OverviewParameters {
     /// The last hour, day or week; a day unless said.
     #[param(schema_with = super::schemas::span)]
-    over: Option<Span>,
+    range: Option<TimeRange>,
 }
 
 /// Shows the whole at a glance: the figures of a span, and what needs attention, the most pressing first.
@@ -34,13 +34,15 @@ pub(super) struct OverviewParameters {
 )]
 pub(super) async fn show(
     Narrowed(state): Narrowed,
-    Asked(asked): Asked<OverviewParameters>,
-) -> Answer<Json<OverviewView>> {
-    over(&state, asked.over.unwrap_or(Span::Day)).await.map(Json)
+    QueryParams(asked): QueryParams<OverviewParameters>,
+) -> ApiResult<Json<OverviewView>> {
+    over(&state, asked.range.unwrap_or(TimeRange::Day))
+        .await
+        .map(Json)
 }
 
 /// A span at a glance.
-pub(in crate::http) async fn over(state: &AdminState, span: Span) -> Answer<OverviewView> {
+pub(in crate::http) async fn over(state: &AdminState, span: TimeRange) -> ApiResult<OverviewView> {
     let now = SystemClock::default().now();
     let store = state.engine.store();
     let rows = traffic::rows(state, span).await?;

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::access::{Caller, Narrowed};
-use super::extract::{Named, Sent};
-use super::fault::{Answer, Fault};
+use super::api_error::{ApiError, ApiResult};
+use super::extract::{JsonBody, PathParams};
 use super::state::AdminState;
 use super::views::{RegistrationView, SourceView};
 use crate::handover;
@@ -42,9 +42,9 @@ pub(super) struct Wanted {
 pub(super) async fn open(
     Narrowed(state): Narrowed,
     caller: Caller,
-    Named(name): Named<String>,
-    Sent(wanted): Sent<Wanted>,
-) -> Answer<Json<RegistrationView>> {
+    PathParams(name): PathParams<String>,
+    JsonBody(wanted): JsonBody<Wanted>,
+) -> ApiResult<Json<RegistrationView>> {
     opened(&state, name, wanted.for_seconds, &caller.actor)
         .await
         .map(Json)
@@ -56,11 +56,11 @@ pub(in crate::http) async fn opened(
     name: String,
     for_seconds: Option<u64>,
     who: &Actor,
-) -> Answer<RegistrationView> {
+) -> ApiResult<RegistrationView> {
     check(state.settings.load().source(&name)?)?;
     let seconds = for_seconds.unwrap_or(SECONDS_DEFAULT);
     if !(1..=SECONDS_MAX).contains(&seconds) {
-        return Err(Fault::invalid_parameter(format!(
+        return Err(ApiError::invalid_parameter(format!(
             "`for_seconds` is {seconds}; a registration is open between 1 s and {SECONDS_MAX} s"
         )));
     }
@@ -76,12 +76,12 @@ pub(in crate::http) async fn opened(
 }
 
 /// Only a sender that hands its secret over has anything to register.
-fn check(source: &SourceView) -> Answer<()> {
+fn check(source: &SourceView) -> ApiResult<()> {
     let provider = source.provider.as_deref().and_then(catalogue::get);
     if provider.is_some_and(|provider| provider.handshakes.contains(&Handshake::AsanaSecret)) {
         return Ok(());
     }
-    Err(Fault::no_registration(format!(
+    Err(ApiError::no_registration(format!(
         "the sender of `{}` hands over no secret; its secrets are those of the configuration",
         source.name
     )))

@@ -15,10 +15,10 @@ use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
 
 use super::access::{Caller, Narrowed};
+use super::api_error::{ApiError, ApiResult, Missing};
 use super::audit::PageParameters;
 use super::events;
-use super::extract::{Asked, Named, Sent, cursor, cursor_text, event_id, limit};
-use super::fault::{Answer, Fault, Missing};
+use super::extract::{JsonBody, PathParams, QueryParams, cursor, cursor_text, event_id, limit};
 use super::filter;
 use super::show;
 use super::state::{AdminState, Settings};
@@ -111,14 +111,14 @@ impl<'de> Visitor<'de> for WhichVisitor {
     params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid")),
     request_body = ReplayOne,
     responses((status = 200, description = "What was put back.", body = ReplayedView)),
-    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "event_not_found", "unknown_destination", "work_unfinished", "nothing_to_replay"])))
+    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "event_not_found", "unknown_destination", "deliveries_unfinished", "nothing_to_replay"])))
 )]
 pub(super) async fn replay_one(
     Narrowed(state): Narrowed,
     caller: Caller,
-    Named(id): Named<String>,
-    Sent(asked): Sent<ReplayOne>,
-) -> Answer<Json<ReplayedView>> {
+    PathParams(id): PathParams<String>,
+    JsonBody(asked): JsonBody<ReplayOne>,
+) -> ApiResult<Json<ReplayedView>> {
     let mode = asked.mode.unwrap_or(ReplayMode::Failed);
     let to = target(&state.settings.load(), asked.to.as_deref())?;
     replayed(&state, event_id(&id)?, mode, to, (&caller.actor, &asked.why))
@@ -133,7 +133,7 @@ pub(in crate::http) async fn replayed(
     mode: ReplayMode,
     to: Option<DestinationId>,
     (who, why): (&Actor, &str),
-) -> Answer<ReplayedView> {
+) -> ApiResult<ReplayedView> {
     check_why(why)?;
     // Read before: afterwards it is too late to refuse.
     let record = events::record(state, event).await?;
@@ -153,17 +153,17 @@ pub(in crate::http) async fn replayed(
                 left_alone: left_alone.iter().map(ToString::to_string).collect(),
             })
         }
-        Replayed::Unfinished => Err(Fault::work_unfinished(format!(
+        Replayed::Unfinished => Err(ApiError::deliveries_unfinished(format!(
             "event {event} has deliveries that are not finished; wait until they are, or pause their destination \
              and look at `hapax events show {event}`"
         ))),
-        Replayed::Nothing if record.status == EventStatus::Held => Err(Fault::nothing_to_replay(format!(
+        Replayed::Nothing if record.status == EventStatus::Held => Err(ApiError::nothing_to_replay(format!(
             "the event is held, because its body came before under another id; `hapax replay {event} --mode held` \
                  releases it, `hapax dead discard {event}` discards it"
         ))),
-        Replayed::Nothing if left_alone.is_empty() => Err(Fault::nothing_to_replay(nothing(mode))),
-        Replayed::Nothing => Err(Fault::nothing_to_replay(too_late(&left_alone))),
-        Replayed::NotFound => Err(Fault::not_found(Missing::Event, show::no_event(event))),
+        Replayed::Nothing if left_alone.is_empty() => Err(ApiError::nothing_to_replay(nothing(mode))),
+        Replayed::Nothing => Err(ApiError::nothing_to_replay(too_late(&left_alone))),
+        Replayed::NotFound => Err(ApiError::not_found(Missing::Event, show::no_event(event))),
     }
 }
 
@@ -179,8 +179,8 @@ pub(in crate::http) async fn replayed(
 pub(super) async fn start(
     Narrowed(state): Narrowed,
     caller: Caller,
-    Sent(asked): Sent<ReplayMany>,
-) -> Answer<Response> {
+    JsonBody(asked): JsonBody<ReplayMany>,
+) -> ApiResult<Response> {
     let dry_run = asked.dry_run;
     let request = request(&state, asked, caller.actor)?;
     if dry_run {
@@ -199,8 +199,8 @@ pub(super) async fn start(
 )]
 pub(super) async fn list(
     Narrowed(state): Narrowed,
-    Asked(asked): Asked<PageParameters>,
-) -> Answer<Json<ReplaysView>> {
+    QueryParams(asked): QueryParams<PageParameters>,
+) -> ApiResult<Json<ReplaysView>> {
     let (after, limit) = (cursor(asked.cursor.as_deref())?, limit(asked.limit)?);
     page(&state, after, limit).await.map(Json)
 }
@@ -211,7 +211,10 @@ pub(super) async fn list(
     responses((status = 200, description = "The replay.", body = ReplayJobView)),
     extensions(("x-problems" = json!(["invalid_parameter", "replay_not_found"])))
 )]
-pub(super) async fn show(Narrowed(state): Narrowed, Named(id): Named<String>) -> Answer<Json<ReplayJobView>> {
+pub(super) async fn show(
+    Narrowed(state): Narrowed,
+    PathParams(id): PathParams<String>,
+) -> ApiResult<Json<ReplayJobView>> {
     Ok(Json(find(&state, job_id(&id)?).await?))
 }
 
@@ -221,13 +224,13 @@ pub(super) async fn show(Narrowed(state): Narrowed, Named(id): Named<String>) ->
 #[utoipa::path(delete, path = "/replays/{id}", operation_id = "cancelReplay", tag = "replays",
     params(("id" = String, Path, description = "The id of the replay.", format = "uuid")),
     responses((status = 200, description = "The replay as it ended.", body = ReplayJobView)),
-    extensions(("x-problems" = json!(["invalid_parameter", "replay_not_found", "replay_over"])))
+    extensions(("x-problems" = json!(["invalid_parameter", "replay_not_found", "replay_finished"])))
 )]
 pub(super) async fn cancel(
     Narrowed(state): Narrowed,
     caller: Caller,
-    Named(id): Named<String>,
-) -> Answer<Json<ReplayJobView>> {
+    PathParams(id): PathParams<String>,
+) -> ApiResult<Json<ReplayJobView>> {
     cancelled(&state, job_id(&id)?, &caller.actor).await.map(Json)
 }
 
@@ -235,12 +238,12 @@ pub(super) async fn cancel(
 pub(in crate::http) async fn preview(
     state: &AdminState,
     request: &ReplayRequest,
-) -> Answer<ReplayPreviewView> {
+) -> ApiResult<ReplayPreviewView> {
     Ok(show::preview(state.engine.preview_replay(request).await?))
 }
 
 /// Starts a bulk replay.
-pub(in crate::http) async fn started(state: &AdminState, request: ReplayRequest) -> Answer<ReplayJobView> {
+pub(in crate::http) async fn started(state: &AdminState, request: ReplayRequest) -> ApiResult<ReplayJobView> {
     let job = state.engine.start_replay(request).await?;
     Ok(show::job(&state.settings.load(), job))
 }
@@ -250,7 +253,7 @@ pub(in crate::http) async fn page(
     state: &AdminState,
     after: Option<Cursor>,
     limit: u32,
-) -> Answer<ReplaysView> {
+) -> ApiResult<ReplaysView> {
     let (jobs, next) = state.engine.store().replay_jobs(after, limit).await?;
     let settings = state.settings.load();
     Ok(ReplaysView {
@@ -268,20 +271,20 @@ pub(in crate::http) async fn cancelled(
     state: &AdminState,
     id: ReplayJobId,
     who: &Actor,
-) -> Answer<ReplayJobView> {
+) -> ApiResult<ReplayJobView> {
     find(state, id).await?;
     if state.engine.cancel_replay(id, who).await? {
         return find(state, id).await;
     }
-    Err(Fault::replay_over(format!(
+    Err(ApiError::replay_finished(format!(
         "replay {id} has finished; there is nothing to cancel"
     )))
 }
 
 /// One bulk replay.
-pub(in crate::http) async fn find(state: &AdminState, id: ReplayJobId) -> Answer<ReplayJobView> {
+pub(in crate::http) async fn find(state: &AdminState, id: ReplayJobId) -> ApiResult<ReplayJobView> {
     let job = state.engine.store().replay_job(id).await?;
-    let missing = || Fault::not_found(Missing::Replay, format!("there is no replay {id}"));
+    let missing = || ApiError::not_found(Missing::Replay, format!("there is no replay {id}"));
     let job = job.filter(|job| is_visible(state, job));
     job.map(|job| show::job(&state.settings.load(), job))
         .ok_or_else(missing)
@@ -293,7 +296,7 @@ fn is_visible(state: &AdminState, job: &ReplayJob) -> bool {
     state.visible.is_all() || source.is_some_and(|source| state.visible.sees(source.as_str()))
 }
 
-fn request(state: &AdminState, asked: ReplayMany, who: Actor) -> Answer<ReplayRequest> {
+fn request(state: &AdminState, asked: ReplayMany, who: Actor) -> ApiResult<ReplayRequest> {
     let settings = &state.settings.load();
     let query = match asked.query {
         None => EventQuery::default(),
@@ -301,7 +304,7 @@ fn request(state: &AdminState, asked: ReplayMany, who: Actor) -> Answer<ReplayRe
         Some(Which::Fields(query)) => filter::check(settings, *query)?,
     };
     if query == EventQuery::default() {
-        return Err(Fault::invalid_parameter(
+        return Err(ApiError::invalid_parameter(
             "`query` is empty, which means every event ever; name at least one term, such as source:stripe or \
              status:dead",
         ));
@@ -309,7 +312,7 @@ fn request(state: &AdminState, asked: ReplayMany, who: Actor) -> Answer<ReplayRe
     let rate_per_second = asked.rate.unwrap_or(RATE_DEFAULT);
     if !(1..=RATE_MAX).contains(&rate_per_second) {
         let detail = format!("`rate` is {rate_per_second}; it is 1 to {RATE_MAX} events a second");
-        return Err(Fault::invalid_parameter(detail));
+        return Err(ApiError::invalid_parameter(detail));
     }
     check_why(&asked.why)?;
     Ok(ReplayRequest {
@@ -322,25 +325,25 @@ fn request(state: &AdminState, asked: ReplayMany, who: Actor) -> Answer<ReplayRe
     })
 }
 
-fn target(settings: &Settings, to: Option<&str>) -> Answer<Option<DestinationId>> {
+fn target(settings: &Settings, to: Option<&str>) -> ApiResult<Option<DestinationId>> {
     to.map(|name| settings.destination(name)).transpose()
 }
 
 /// Refuses a reason that the audit trail has no room for.
-pub(super) fn check_why(why: &str) -> Answer<()> {
+pub(super) fn check_why(why: &str) -> ApiResult<()> {
     let length = why.chars().count();
     if length <= WHY_CHARACTERS_MAX {
         return Ok(());
     }
-    Err(Fault::invalid_parameter(format!(
+    Err(ApiError::invalid_parameter(format!(
         "`why` has {length} characters; at most {WHY_CHARACTERS_MAX} are kept"
     )))
 }
 
 /// The id of a bulk replay in a path.
-pub(in crate::http) fn job_id(text: &str) -> Answer<ReplayJobId> {
+pub(in crate::http) fn job_id(text: &str) -> ApiResult<ReplayJobId> {
     let id = text.parse().map_err(|_| {
-        Fault::invalid_parameter(format!(
+        ApiError::invalid_parameter(format!(
             "`{text}` is not the id of a replay: it is a UUID, as `POST replays` answered"
         ))
     });

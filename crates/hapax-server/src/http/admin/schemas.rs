@@ -1,6 +1,6 @@
 //! How the OpenAPI document describes types that the core crate owns: it knows nothing of HTTP.
 
-use hapax_core::store::Span;
+use hapax_core::store::TimeRange;
 use hapax_core::{ErrorClass, EventStatus, IdOrigin};
 use utoipa::openapi::schema::{AnyOfBuilder, ArrayBuilder, KnownFormat, SchemaFormat, SchemaType, Type};
 use utoipa::openapi::{Object, ObjectBuilder, RefOr, Schema};
@@ -46,7 +46,11 @@ pub(super) fn error_class() -> Object {
 
 /// How far to look back.
 pub(super) fn span() -> Object {
-    choice("How far to look back.", Null::No, Span::ALL.map(Span::as_str))
+    choice(
+        "How far to look back.",
+        Null::No,
+        TimeRange::ALL.map(TimeRange::as_str),
+    )
 }
 
 /// Which deliveries a replay puts back.
@@ -120,7 +124,7 @@ pub(super) fn event_query() -> Object {
                 ErrorClass::ALL.map(ErrorClass::as_str),
             ),
         )
-        .property("copies", copies())
+        .property("duplicates", copies())
         .property("has", choice("What it has besides.", Null::Yes, ["conflict"]))
         .property(
             "body",

@@ -7,11 +7,11 @@
 use std::ops::Deref;
 
 use bytes::Bytes;
-use hapax_core::store::{EventQuery, EventRecord, Variant};
+use hapax_core::store::{ConflictingBody, EventQuery, EventRecord};
 use hapax_core::{Headers, SourceName};
 use http::header::CONTENT_TYPE;
 
-use super::fault::{Answer, Fault};
+use super::api_error::{ApiError, ApiResult};
 use super::show::{HIDDEN, is_hidden};
 use super::state::{Settings, SourceFacts};
 use crate::config::Role;
@@ -58,21 +58,25 @@ pub(in crate::http) fn record(settings: &Settings, role: Role, mut record: Event
 }
 
 /// Another body under an event's id, as this role may see it.
-pub(in crate::http) fn variant(settings: &Settings, role: Role, mut variant: Variant) -> Variant {
-    let sight = Sight::of(settings, role, &variant.source);
-    (variant.headers, variant.body) = sight.request(&variant.headers, &variant.body);
-    variant
+pub(in crate::http) fn other_body(
+    settings: &Settings,
+    role: Role,
+    mut other_body: ConflictingBody,
+) -> ConflictingBody {
+    let sight = Sight::of(settings, role, &other_body.source);
+    (other_body.headers, other_body.body) = sight.request(&other_body.headers, &other_body.body);
+    other_body
 }
 
 /// Refuses a search that would tell what a hidden field holds, unless this role may know.
-pub(in crate::http) fn check_search(settings: &Settings, role: Role, query: &EventQuery) -> Answer<()> {
+pub(in crate::http) fn check_search(settings: &Settings, role: Role, query: &EventQuery) -> ApiResult<()> {
     if role.can_see_proofs() {
         return Ok(());
     }
     for (name, facts) in searched(settings, query) {
         let redaction = hidden_fields(role, facts);
         if let Some(term) = query.body.iter().find(|term| redaction.hides(&term.pointer)) {
-            return Err(Fault::field_redacted(name, &term.pointer));
+            return Err(ApiError::field_redacted(name, &term.pointer));
         }
     }
     Ok(())

@@ -12,7 +12,7 @@ use hapax_verify::{Options, Recipe};
 use tokio::sync::Semaphore;
 
 use super::access::{Access, Gate, IdentityProvider, VisibleSources};
-use super::fault::{Fault, Missing};
+use super::api_error::{ApiError, Missing};
 use super::meter::{Meter, StoreCounts};
 use super::readiness::Readiness;
 use super::stream::STREAMS_MAX;
@@ -163,18 +163,18 @@ pub struct DestinationSettings {
 
 impl Settings {
     /// The source with this name.
-    pub(in crate::http) fn source(&self, name: &str) -> Result<&SourceView, Fault> {
+    pub(in crate::http) fn source(&self, name: &str) -> Result<&SourceView, ApiError> {
         self.sources
             .iter()
             .find(|source| source.name == name)
             .ok_or_else(|| {
                 let known = known_names(self.sources.iter().map(|source| source.name.as_str()));
-                Fault::not_found(Missing::Source, format!("there is no source `{name}`; {known}"))
+                ApiError::not_found(Missing::Source, format!("there is no source `{name}`; {known}"))
             })
     }
 
     /// The id of the destination that is called this, or has this id.
-    pub(in crate::http) fn destination(&self, name: &str) -> Result<DestinationId, Fault> {
+    pub(in crate::http) fn destination(&self, name: &str) -> Result<DestinationId, ApiError> {
         let by_name = self
             .destinations
             .iter()
@@ -182,7 +182,7 @@ impl Settings {
         let found = by_name.or_else(|| self.destinations.iter().find(|one| one.id.as_str() == name));
         found.map(|destination| destination.id.clone()).ok_or_else(|| {
             let known = known_names(self.destinations.iter().map(|one| one.name.as_str()));
-            Fault::not_found(
+            ApiError::not_found(
                 Missing::Destination,
                 format!("there is no destination `{name}`; {known}"),
             )

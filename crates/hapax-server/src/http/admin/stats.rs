@@ -1,16 +1,16 @@
 //! `GET stats`: how much of everything there is.
 
 use axum::Json;
-use hapax_core::store::{Backlog, Counts, Span};
+use hapax_core::store::{Backlog, Counts, TimeRange};
 use hapax_core::{Clock as _, DeliveryState, SystemClock};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::access::Narrowed;
+use super::api_error::ApiResult;
 use super::destinations;
-use super::extract::Asked;
-use super::fault::Answer;
-use super::meter::Arrivals;
+use super::extract::QueryParams;
+use super::meter::SourceCounts;
 use super::state::{AdminState, Settings};
 use super::views::{
     DestinationStatsView, DestinationView, EncryptionView, SourceStatsView, StatsView, StoreView,
@@ -24,7 +24,7 @@ use super::{ten_minutes, traffic};
 pub(super) struct StatsParameters {
     /// Adds the traffic of the last hour, day or week.
     #[param(schema_with = super::schemas::span)]
-    over: Option<Span>,
+    range: Option<TimeRange>,
 }
 
 /// Counts everything: arrivals by source, work by destination, the store.
@@ -35,13 +35,13 @@ pub(super) struct StatsParameters {
 )]
 pub(super) async fn show(
     Narrowed(state): Narrowed,
-    Asked(asked): Asked<StatsParameters>,
-) -> Answer<Json<StatsView>> {
-    now(&state, asked.over).await.map(Json)
+    QueryParams(asked): QueryParams<StatsParameters>,
+) -> ApiResult<Json<StatsView>> {
+    now(&state, asked.range).await.map(Json)
 }
 
 /// How much of everything there is, and the traffic of a span if one is asked for.
-pub(in crate::http) async fn now(state: &AdminState, over: Option<Span>) -> Answer<StatsView> {
+pub(in crate::http) async fn now(state: &AdminState, over: Option<TimeRange>) -> ApiResult<StatsView> {
     let store = state.engine.store();
     let (counts, pauses) = (state.counts.read(store).await?, store.pauses().await?);
     let places = destinations::all(state, &counts, &pauses);
@@ -91,15 +91,15 @@ async fn encryption(state: &AdminState) -> Option<EncryptionView> {
 }
 
 /// Every configured source, and every other that something came from.
-fn sources(settings: &Settings, arrivals: Vec<Arrivals>, counts: &Counts) -> Vec<SourceStatsView> {
+fn sources(settings: &Settings, arrivals: Vec<SourceCounts>, counts: &Counts) -> Vec<SourceStatsView> {
     let quiet = settings
         .sources
         .iter()
         .filter(|source| !arrivals.iter().any(|one| one.source == source.name));
     let quiet: Vec<_> = quiet
-        .map(|source| Arrivals {
+        .map(|source| SourceCounts {
             source: source.name.clone(),
-            ..Arrivals::default()
+            ..SourceCounts::default()
         })
         .collect();
     let mut views: Vec<_> = arrivals
@@ -111,7 +111,7 @@ fn sources(settings: &Settings, arrivals: Vec<Arrivals>, counts: &Counts) -> Vec
     views
 }
 
-fn source(settings: &Settings, arrivals: Arrivals, counts: &Counts) -> SourceStatsView {
+fn source(settings: &Settings, arrivals: SourceCounts, counts: &Counts) -> SourceStatsView {
     let scope = settings
         .sources
         .iter()

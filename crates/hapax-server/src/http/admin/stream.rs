@@ -17,8 +17,8 @@ use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
 use utoipa::IntoParams;
 
 use super::access::{Narrowed, StillAdmitted, VisibleSources};
-use super::extract::Asked;
-use super::fault::{Answer, Fault};
+use super::api_error::{ApiError, ApiResult};
+use super::extract::QueryParams;
 use super::filter;
 use super::readiness::Readiness;
 use super::state::{AdminState, Settings};
@@ -58,8 +58,8 @@ pub(super) struct TailParameters {
 pub(super) async fn tail(
     Narrowed(state): Narrowed,
     admitted: StillAdmitted,
-    Asked(wanted): Asked<TailParameters>,
-) -> Answer<Sse<impl Stream<Item = Result<Event, Infallible>>>> {
+    QueryParams(wanted): QueryParams<TailParameters>,
+) -> ApiResult<Sse<impl Stream<Item = Result<Event, Infallible>>>> {
     let permit = permit(&state)?;
     let tail = Tail {
         wanted: state.visible.narrow(wanted.into_query(&state.settings.load())?)?,
@@ -109,7 +109,7 @@ impl Tail {
 }
 
 impl TailParameters {
-    fn into_query(self, settings: &Settings) -> Answer<EventQuery> {
+    fn into_query(self, settings: &Settings) -> ApiResult<EventQuery> {
         let mut query = filter::read(settings, self.q.as_deref().unwrap_or_default())?;
         filter::both(&mut query.source, self.source.map(Into::into), "source")?;
         filter::both(&mut query.event_type, self.event_type, "type")?;
@@ -117,7 +117,7 @@ impl TailParameters {
         if is_seen_at_arrival(&query) {
             return Ok(query);
         }
-        Err(Fault::invalid_parameter(
+        Err(ApiError::invalid_parameter(
             "a live tail shows events at the moment they arrive, when only their source, type and id are known; \
              leave the other terms out, or look with `GET events`",
         ))
@@ -138,11 +138,11 @@ pub(in crate::http) fn is_seen_at_arrival(query: &EventQuery) -> bool {
 }
 
 /// A permit for one more live tail.
-pub(in crate::http) fn permit(state: &AdminState) -> Answer<OwnedSemaphorePermit> {
+pub(in crate::http) fn permit(state: &AdminState) -> ApiResult<OwnedSemaphorePermit> {
     match state.streams.clone().try_acquire_owned() {
         Ok(permit) => Ok(permit),
         Err(TryAcquireError::NoPermits | TryAcquireError::Closed) => {
-            Err(Fault::too_many_streams(STREAMS_MAX))
+            Err(ApiError::too_many_streams(STREAMS_MAX))
         }
     }
 }

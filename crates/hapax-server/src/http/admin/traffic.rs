@@ -1,12 +1,12 @@
-//! `GET stats?over=…`: what came and went over time, summed over all processes.
+//! `GET stats?range=…`: what came and went over time, summed over all processes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hapax_core::store::{Durations, Span, Subject, Traffic, TrafficRow};
+use hapax_core::store::{Durations, Subject, TimeRange, Traffic, TrafficRow};
 use hapax_core::{DestinationId, Timestamp};
 
-use super::fault::Answer;
+use super::api_error::ApiResult;
 use super::state::{AdminState, Settings};
 use super::views::{
     DestinationSeriesView, DestinationTrafficView, PercentilesView, SourceSeriesView, SourceTrafficView,
@@ -14,13 +14,13 @@ use super::views::{
 };
 
 /// The traffic of a span.
-pub(in crate::http) async fn over(state: &AdminState, span: Span) -> Answer<TrafficView> {
+pub(in crate::http) async fn over(state: &AdminState, span: TimeRange) -> ApiResult<TrafficView> {
     let (rows, now) = (rows(state, span).await?, state.meter.now());
     Ok(sum(&state.settings.load(), span, now, rows))
 }
 
 /// The rows of all processes, with what this one has not written yet, of what the caller sees.
-pub(super) async fn rows(state: &AdminState, span: Span) -> Answer<Vec<TrafficRow>> {
+pub(super) async fn rows(state: &AdminState, span: TimeRange) -> ApiResult<Vec<TrafficRow>> {
     let stored = state.engine.store().traffic(span).await?;
     let mut rows = state.meter.traffic_on_top_of(stored, span);
     let settings = state.settings.load();
@@ -31,7 +31,12 @@ pub(super) async fn rows(state: &AdminState, span: Span) -> Answer<Vec<TrafficRo
     Ok(rows)
 }
 
-pub(super) fn sum(settings: &Settings, span: Span, now: Timestamp, rows: Vec<TrafficRow>) -> TrafficView {
+pub(super) fn sum(
+    settings: &Settings,
+    span: TimeRange,
+    now: Timestamp,
+    rows: Vec<TrafficRow>,
+) -> TrafficView {
     let slots = slots(span, now);
     let mut sources: BTreeMap<String, Series> = settings
         .sources
@@ -73,7 +78,7 @@ pub(super) fn sum(settings: &Settings, span: Span, now: Timestamp, rows: Vec<Tra
     }
 }
 
-pub(super) fn slots(span: Span, now: Timestamp) -> Vec<Timestamp> {
+pub(super) fn slots(span: TimeRange, now: Timestamp) -> Vec<Timestamp> {
     let oldest = span.oldest(now);
     let begins = (0..span.slots()).map(|place| oldest.plus(span.step() * place as u32));
     begins.collect()
@@ -176,7 +181,7 @@ mod tests {
         };
         traffic.took.count(Duration::from_millis(millis));
         TrafficRow {
-            span: Span::Hour,
+            span: TimeRange::Hour,
             slot,
             subject: Subject::Source("stripe".into()),
             owner: Owner(owner),
@@ -187,14 +192,14 @@ mod tests {
     #[test]
     fn rows_of_all_processes_add_up_and_what_left_the_span_does_not_count() {
         let now = Timestamp::from_seconds(1_767_225_600);
-        let oldest = Span::Hour.oldest(now);
+        let oldest = TimeRange::Hour.oldest(now);
         let rows = vec![
-            row(Span::Hour.slot_of(now), 1, 2, 10),
-            row(Span::Hour.slot_of(now), 2, 3, 10),
+            row(TimeRange::Hour.slot_of(now), 1, 2, 10),
+            row(TimeRange::Hour.slot_of(now), 2, 3, 10),
             row(oldest, 1, 4, 10),
-            row(oldest.minus(Span::Hour.step()), 1, 100, 10),
+            row(oldest.minus(TimeRange::Hour.step()), 1, 100, 10),
         ];
-        let view = sum(&settings(), Span::Hour, now, rows);
+        let view = sum(&settings(), TimeRange::Hour, now, rows);
         let source = &view.sources[0];
         assert_eq!((source.accepted, source.duplicates, source.received), (9, 3, 12));
         assert_eq!((source.series.accepted[0], source.series.accepted[59]), (4, 5));

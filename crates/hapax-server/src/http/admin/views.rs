@@ -13,7 +13,7 @@ mod operation;
 mod outbox;
 mod overview;
 mod place;
-mod saved;
+mod search;
 mod stats;
 mod ten_minutes;
 mod traffic;
@@ -44,7 +44,7 @@ pub use overview::{AttentionKind, AttentionView, OutboxHealthView, OverviewView}
 pub use place::{
     DestinationView, DestinationsView, PauseView, RegistrationView, ResumedView, SourceView, SourcesView,
 };
-pub use saved::{CompletionView, DeletedViewView, SavedViewView, SavedViewsView, SuggestionView};
+pub use search::{CompletionView, DeletedSearchView, SavedSearchView, SavedSearchesView, SuggestionView};
 pub use stats::{DestinationStatsView, RetentionView, SourceStatsView, StatsView, StoreView};
 pub use ten_minutes::{DestinationTenMinutesView, SourceTenMinutesView, TenMinutesView};
 pub use traffic::{

@@ -10,9 +10,9 @@ use super::link;
 use super::moment::moment;
 use super::viewer::Viewer;
 use crate::http::admin::access::Narrowed;
+use crate::http::admin::api_error::ApiResult;
 use crate::http::admin::audit;
-use crate::http::admin::extract::{Asked, cursor, limit};
-use crate::http::admin::fault::Answer;
+use crate::http::admin::extract::{QueryParams, cursor, limit};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -23,8 +23,8 @@ pub(super) struct Parameters {
 pub(super) async fn page(
     Narrowed(state): Narrowed,
     viewer: Viewer,
-    Asked(asked): Asked<Parameters>,
-) -> Answer<Response> {
+    QueryParams(asked): QueryParams<Parameters>,
+) -> ApiResult<Response> {
     let found = audit::page(&state, cursor(asked.cursor.as_deref())?, limit(None)?).await?;
     let now = SystemClock::default().now();
     let content = html! {

@@ -17,8 +17,8 @@ use super::viewer::{Acting, Viewer};
 use super::{link, number};
 use crate::client::Parameters as Query;
 use crate::http::admin::access::Narrowed;
-use crate::http::admin::extract::{Asked, cursor, event_id, limit};
-use crate::http::admin::fault::Answer;
+use crate::http::admin::api_error::ApiResult;
+use crate::http::admin::extract::{QueryParams, cursor, event_id, limit};
 use crate::http::admin::views::{DeadGroupView, DeliveriesView, DeliveryView};
 use crate::http::admin::{AdminState, deliveries, events};
 
@@ -63,8 +63,8 @@ pub(super) struct Parameters {
 pub(super) async fn page(
     Narrowed(state): Narrowed,
     viewer: Viewer,
-    Asked(asked): Asked<Parameters>,
-) -> Answer<Response> {
+    QueryParams(asked): QueryParams<Parameters>,
+) -> ApiResult<Response> {
     let groups = deliveries::dead_groups(&state).await?.groups;
     let query = DeadQuery {
         state: asked.list.state(),
@@ -176,18 +176,24 @@ fn delivery_row(viewer: &Viewer, list: List, delivery: &DeliveryView, now: Times
 }
 
 /// `POST /dead/discard`.
-pub(super) async fn discard(Narrowed(state): Narrowed, Acting(viewer, fields): Acting) -> Answer<Response> {
+pub(super) async fn discard(
+    Narrowed(state): Narrowed,
+    Acting(viewer, fields): Acting,
+) -> ApiResult<Response> {
     dispose(&state, &viewer, &fields, Disposal::Discard).await?;
     Ok(Redirect::to(&link::done(PATH, Done::Discarded)).into_response())
 }
 
 /// `POST /dead/restore`.
-pub(super) async fn restore(Narrowed(state): Narrowed, Acting(viewer, fields): Acting) -> Answer<Response> {
+pub(super) async fn restore(
+    Narrowed(state): Narrowed,
+    Acting(viewer, fields): Acting,
+) -> ApiResult<Response> {
     dispose(&state, &viewer, &fields, Disposal::Restore).await?;
     Ok(Redirect::to(&link::done(PATH, Done::Restored)).into_response())
 }
 
-async fn dispose(state: &AdminState, viewer: &Viewer, fields: &Fields, disposal: Disposal) -> Answer<()> {
+async fn dispose(state: &AdminState, viewer: &Viewer, fields: &Fields, disposal: Disposal) -> ApiResult<()> {
     let event = event_id(fields.get("event").unwrap_or_default())?;
     let destination = fields.get("destination").unwrap_or_default();
     events::check_visible(state, event).await?;

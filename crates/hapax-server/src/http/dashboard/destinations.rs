@@ -1,7 +1,7 @@
 //! `GET /destinations`, and the forms that pause and resume one.
 
 use axum::response::{IntoResponse as _, Redirect, Response};
-use hapax_core::store::Span;
+use hapax_core::store::TimeRange;
 use hapax_core::{Clock as _, SystemClock, Timestamp};
 use maud::{Markup, html};
 
@@ -14,8 +14,8 @@ use super::viewer::{Acting, Viewer};
 use super::written::written;
 use super::{form::form, link, ten_minutes};
 use crate::http::admin::access::Narrowed;
-use crate::http::admin::extract::Named;
-use crate::http::admin::fault::Answer;
+use crate::http::admin::api_error::ApiResult;
+use crate::http::admin::extract::PathParams;
 use crate::http::admin::views::{
     DestinationStatsView, DestinationTrafficView, DestinationView, TenMinutesView,
 };
@@ -23,11 +23,11 @@ use crate::http::admin::{self, destinations, overview};
 
 const PATH: &str = "/destinations";
 
-pub(super) async fn page(Narrowed(state): Narrowed, viewer: Viewer) -> Answer<Response> {
+pub(super) async fn page(Narrowed(state): Narrowed, viewer: Viewer) -> ApiResult<Response> {
     let store = state.engine.store();
     let (counts, pauses) = (state.counts.read(store).await?, store.pauses().await?);
     let configured = destinations::all(&state, &counts, &pauses);
-    let view = overview::over(&state, Span::Day).await?;
+    let view = overview::over(&state, TimeRange::Day).await?;
     let (recent, now) = (admin::ten_minutes::now(&state), SystemClock::default().now());
     let work_of = |id: &str| view.destinations.iter().find(|one| one.destination_id == id);
     let traffic_of = |id: &str| {
@@ -56,9 +56,9 @@ pub(super) async fn page(Narrowed(state): Narrowed, viewer: Viewer) -> Answer<Re
 
 pub(super) async fn pause(
     Narrowed(state): Narrowed,
-    Named(name): Named<String>,
+    PathParams(name): PathParams<String>,
     Acting(viewer, fields): Acting,
-) -> Answer<Response> {
+) -> ApiResult<Response> {
     let why = fields.filled("why").unwrap_or_default().to_owned();
     destinations::paused(&state, &name, &viewer.caller.actor, why).await?;
     Ok(Redirect::to(&link::done(PATH, Done::Paused)).into_response())
@@ -66,9 +66,9 @@ pub(super) async fn pause(
 
 pub(super) async fn resume(
     Narrowed(state): Narrowed,
-    Named(name): Named<String>,
+    PathParams(name): PathParams<String>,
     Acting(viewer, _): Acting,
-) -> Answer<Response> {
+) -> ApiResult<Response> {
     destinations::resumed(&state, &name, &viewer.caller.actor).await?;
     Ok(Redirect::to(&link::done(PATH, Done::Resumed)).into_response())
 }

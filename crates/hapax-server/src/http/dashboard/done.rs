@@ -13,10 +13,10 @@ pub(in crate::http) enum Done {
     Paused,
     /// A destination goes on.
     Resumed,
-    /// A view was saved.
-    ViewSaved,
-    /// A view was deleted.
-    ViewDeleted,
+    /// A search was saved.
+    SearchSaved,
+    /// A saved search was deleted.
+    SearchDeleted,
     /// Another body under the same id was released.
     Released,
     /// An id was forgotten.
@@ -40,8 +40,8 @@ impl Done {
         Self::ReplayCancelled,
         Self::Paused,
         Self::Resumed,
-        Self::ViewSaved,
-        Self::ViewDeleted,
+        Self::SearchSaved,
+        Self::SearchDeleted,
         Self::Released,
         Self::Forgotten,
         Self::Discarded,
@@ -59,8 +59,8 @@ impl Done {
             Self::ReplayCancelled => "replay-cancelled",
             Self::Paused => "paused",
             Self::Resumed => "resumed",
-            Self::ViewSaved => "view-saved",
-            Self::ViewDeleted => "view-deleted",
+            Self::SearchSaved => "search-saved",
+            Self::SearchDeleted => "search-deleted",
             Self::Released => "released",
             Self::Forgotten => "forgotten",
             Self::Discarded => "discarded",
@@ -76,11 +76,13 @@ impl Done {
         match self {
             Self::Replayed => "The event was queued for delivery again.",
             Self::ReplayStarted => "The replay has started.",
-            Self::ReplayCancelled => "The replay was cancelled. Deliveries that were already requeued stay queued.",
+            Self::ReplayCancelled => {
+                "The replay was cancelled. Deliveries that were already requeued stay queued."
+            }
             Self::Paused => "The destination is paused. Events are kept for it.",
             Self::Resumed => "The destination was resumed.",
-            Self::ViewSaved => "The view was saved.",
-            Self::ViewDeleted => "The view was deleted.",
+            Self::SearchSaved => "The saved search was saved.",
+            Self::SearchDeleted => "The saved search was deleted.",
             Self::Released => "The conflicting body was released as a new event.",
             Self::Forgotten => "The id was forgotten. The next event with it counts as new.",
             Self::Discarded => "The dead letter was discarded. It can be restored until its payload expires.",

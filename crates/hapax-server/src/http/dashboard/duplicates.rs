@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::response::Response;
-use hapax_core::store::Span;
+use hapax_core::store::TimeRange;
 use hapax_core::{Clock as _, SystemClock, Timestamp};
 use maud::{Markup, html};
 
@@ -13,11 +13,11 @@ use super::moment::{moment, span as lasting};
 use super::prose::prose;
 use super::status::{Tone, badge};
 use super::viewer::Viewer;
-use super::{link, number, spans};
+use super::{link, number, ranges};
 use crate::http::admin::access::Narrowed;
+use crate::http::admin::api_error::ApiResult;
 use crate::http::admin::duplicates;
-use crate::http::admin::extract::Asked;
-use crate::http::admin::fault::Answer;
+use crate::http::admin::extract::QueryParams;
 use crate::http::admin::views::{
     FindingKind, GapClassView, RedeliveredView, SourceDuplicatesView, WindowAdvice, WindowView,
 };
@@ -27,15 +27,15 @@ const KINDS: [&str; 2] = ["accepted", "duplicates"];
 pub(super) async fn page(
     Narrowed(state): Narrowed,
     viewer: Viewer,
-    Asked(asked): Asked<spans::Parameters>,
-) -> Answer<Response> {
-    let span = asked.span.unwrap_or(Span::Week);
+    QueryParams(asked): QueryParams<ranges::Parameters>,
+) -> ApiResult<Response> {
+    let span = asked.range.unwrap_or(TimeRange::Week);
     let view = duplicates::over(&state, span, None).await?;
     let now = SystemClock::default().now();
     let content = html! {
         p { "How often each sender repeats itself, how late its copies come, and whether its ids can be trusted. "
             a href="/sources" { "All sources" } }
-        (spans::tabs("/duplicates", span))
+        (ranges::tabs("/duplicates", span))
         (chart::legend(&KINDS))
         @if view.sources.is_empty() {
             p class="card empty" { "No source is configured, so nothing came twice." }
@@ -50,7 +50,7 @@ pub(super) async fn page(
     Ok(frame::page(&viewer, Here::Sources, "Duplicates", content))
 }
 
-fn card(source: &SourceDuplicatesView, span: Span, now: Timestamp) -> Markup {
+fn card(source: &SourceDuplicatesView, span: TimeRange, now: Timestamp) -> Markup {
     let share = source
         .dedupe_ratio
         .map_or_else(|| "–".to_owned(), |ratio| format!("{:.1}%", ratio * 100.0));

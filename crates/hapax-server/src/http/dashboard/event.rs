@@ -2,7 +2,7 @@
 
 mod actions;
 mod conflicts;
-mod copy;
+mod export;
 mod held;
 mod identity;
 mod payload;
@@ -18,14 +18,14 @@ use super::moment::moment;
 use super::viewer::Viewer;
 use super::{link, number, status};
 use crate::http::admin::access::Narrowed;
-use crate::http::admin::extract::{Asked, Named, event_id};
-use crate::http::admin::fault::Answer;
+use crate::http::admin::api_error::ApiResult;
+use crate::http::admin::extract::{PathParams, QueryParams, event_id};
 use crate::http::admin::views::EventView;
 use crate::http::admin::{events, facts};
 
 pub(super) use actions::{forget, replay};
 pub(super) use conflicts::release;
-pub(super) use copy::copy;
+pub(super) use export::export;
 pub(super) use payload::text as payload_text;
 
 use payload::Shown;
@@ -40,9 +40,9 @@ pub(super) struct Parameters {
 pub(super) async fn page(
     Narrowed(state): Narrowed,
     viewer: Viewer,
-    Named(id): Named<String>,
-    Asked(asked): Asked<Parameters>,
-) -> Answer<Response> {
+    PathParams(id): PathParams<String>,
+    QueryParams(asked): QueryParams<Parameters>,
+) -> ApiResult<Response> {
     let record = events::visible(&state, viewer.caller.role, event_id(&id)?).await?;
     let now = SystemClock::default().now();
     let view = facts::event(&state, &record, now).await?;
@@ -63,7 +63,7 @@ pub(super) async fn page(
         (identity::section(&view, now))
         (conflicts)
         (payload::section(&view, &record.event.body, asked.shown))
-        (copy::section(&viewer, &view))
+        (export::section(&viewer, &view))
         (actions::section(&viewer, &view, &destinations))
     };
     let title = format!("Event {}", view.event_id);

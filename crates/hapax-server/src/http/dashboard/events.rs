@@ -21,16 +21,16 @@ use super::number::count;
 use super::viewer::Viewer;
 use crate::http::admin::AdminState;
 use crate::http::admin::access::Narrowed;
+use crate::http::admin::api_error::ApiResult;
 use crate::http::admin::extract::PAGE_DEFAULT;
-use crate::http::admin::fault::Answer;
-use crate::http::admin::views::{CoverageView, EventPageView, SavedViewView};
-use crate::http::admin::{events, filter, saved};
+use crate::http::admin::views::{CoverageView, EventPageView, SavedSearchView};
+use crate::http::admin::{events, filter, searches};
 use crate::query::{self, QueryError};
 
 /// What the address asks for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Asked {
+pub(super) struct EventsParams {
     q: String,
     cursor: String,
 }
@@ -39,16 +39,16 @@ pub(super) struct Asked {
 pub(super) async fn page(
     viewer: Viewer,
     Narrowed(state): Narrowed,
-    Query(asked): Query<Asked>,
-) -> Answer<Response> {
+    Query(asked): Query<EventsParams>,
+) -> ApiResult<Response> {
     let text = asked.q.trim();
-    let views = saved::all(&state).await?.views;
+    let saved = searches::all(&state).await?.searches;
     let found = match query::parse(text, SystemClock::default().now()) {
         Ok(_) => find(&state, &viewer, text, &asked.cursor).await?,
-        Err(error) => return Ok(misread(&viewer, text, &views, &error)),
+        Err(error) => return Ok(misread(&viewer, text, &saved, &error)),
     };
     let content = html! {
-        (search::views(&viewer, text, &views))
+        (search::tabs(&viewer, text, &saved))
         (search::form(&viewer, text, None))
         (search::shortcuts(text, &sources(&state)))
         (covered(found.page.coverage))
@@ -75,7 +75,7 @@ struct Found {
     tail: tail::Kind,
 }
 
-async fn find(state: &AdminState, viewer: &Viewer, text: &str, cursor: &str) -> Answer<Found> {
+async fn find(state: &AdminState, viewer: &Viewer, text: &str, cursor: &str) -> ApiResult<Found> {
     let query = filter::read(&state.settings.load(), text)?;
     let cursor = Some(cursor).filter(|cursor| !cursor.is_empty());
     let after = filter::search_cursor(cursor)?;
@@ -94,9 +94,9 @@ fn sources(state: &AdminState) -> Vec<String> {
         .collect()
 }
 
-fn misread(viewer: &Viewer, text: &str, views: &[SavedViewView], error: &QueryError) -> Response {
+fn misread(viewer: &Viewer, text: &str, saved: &[SavedSearchView], error: &QueryError) -> Response {
     let content = html! {
-        (search::views(viewer, text, views))
+        (search::tabs(viewer, text, saved))
         (search::form(viewer, text, Some(error)))
     };
     let page = framed(viewer, Here::Events, "Events", content);

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::viewer::Viewer;
 use crate::http::admin::AdminState;
-use crate::http::admin::fault::Fault;
+use crate::http::admin::api_error::ApiError;
 
 /// Largest form that is read.
 pub(super) const FORM_BYTES_MAX: usize = 64 * 1024;
@@ -31,12 +31,12 @@ impl Fields {
 }
 
 impl FromRequest<AdminState> for Fields {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &AdminState) -> Result<Self, Fault> {
+    async fn from_request(request: Request, state: &AdminState) -> Result<Self, ApiError> {
         let body = Bytes::from_request(request, state)
             .await
-            .map_err(|_| Fault::body_too_large(FORM_BYTES_MAX))?;
+            .map_err(|_| ApiError::body_too_large(FORM_BYTES_MAX))?;
         let pairs = form_urlencoded::parse(&body);
         Ok(Self(pairs.into_owned().collect()))
     }

@@ -19,7 +19,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::viewer::Viewer;
 use crate::http::admin::access::{Narrowed, StillAdmitted, VisibleSources};
-use crate::http::admin::fault::{Answer, Fault};
+use crate::http::admin::api_error::{ApiError, ApiResult};
 use crate::http::admin::filter;
 use crate::http::admin::readiness::Readiness;
 use crate::http::admin::stream::{KEEP_ALIVE, fits, is_seen_at_arrival, permit};
@@ -31,7 +31,7 @@ const BATCH_MAX: usize = 200;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Asked {
+pub(super) struct LiveParams {
     q: String,
 }
 
@@ -40,13 +40,13 @@ pub(super) async fn tail(
     _: Viewer,
     Narrowed(state): Narrowed,
     admitted: StillAdmitted,
-    Query(asked): Query<Asked>,
-) -> Answer<Sse<impl Stream<Item = Result<Event, Infallible>>>> {
+    Query(asked): Query<LiveParams>,
+) -> ApiResult<Sse<impl Stream<Item = Result<Event, Infallible>>>> {
     let wanted = state
         .visible
         .narrow(filter::read(&state.settings.load(), &asked.q)?)?;
     if !is_seen_at_arrival(&wanted) {
-        return Err(Fault::invalid_parameter(NOT_LIVE));
+        return Err(ApiError::invalid_parameter(NOT_LIVE));
     }
     let mut ticks = interval(BATCH_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -18,12 +18,12 @@ use crate::http::admin::AdminState;
 use crate::http::admin::access::{
     COOKIE_NAME, NOTE_BYTES_MAX, SESSION_LIFE, check_origin, checked_note, is_from_https, peer,
 };
-use crate::http::admin::fault::Answer;
+use crate::http::admin::api_error::ApiResult;
 use crate::http::listen::Encrypted;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Asked {
+pub(super) struct LoginParams {
     next: String,
     done: String,
 }
@@ -33,7 +33,7 @@ pub(super) async fn page(
     State(state): State<AdminState>,
     viewer: Result<Viewer, Response>,
     headers: HeaderMap,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<LoginParams>,
 ) -> Response {
     if viewer.is_ok() {
         return Redirect::to(local(&asked.next)).into_response();
@@ -49,7 +49,7 @@ pub(super) async fn sign_in(
     headers: HeaderMap,
     extensions: Extensions,
     fields: Fields,
-) -> Answer<Response> {
+) -> ApiResult<Response> {
     check_origin(&headers)?;
     let next = local(fields.get("next").unwrap_or_default());
     let access = &state.settings.load_full().access;

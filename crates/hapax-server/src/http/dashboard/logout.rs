@@ -8,13 +8,13 @@ use super::done::Done;
 use super::viewer::Acting;
 use crate::http::admin::AdminState;
 use crate::http::admin::access::COOKIE_NAME;
-use crate::http::admin::fault::Answer;
+use crate::http::admin::api_error::ApiResult;
 
 /// Signs out.
 pub(super) async fn sign_out(
     State(state): State<AdminState>,
     Acting(viewer, fields): Acting,
-) -> Answer<Response> {
+) -> ApiResult<Response> {
     let store = &**state.engine.store();
     if let Some(session) = &viewer.session {
         match fields.get("everywhere") {

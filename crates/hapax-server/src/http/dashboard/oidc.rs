@@ -18,16 +18,19 @@ use super::theme::Theme;
 use crate::config::Oidc;
 use crate::http::admin::AdminState;
 use crate::http::admin::access::{ATTEMPT_LIFE_SECONDS, Attempt, IdentityProvider, Returned, cookie};
-use crate::http::admin::fault::{Answer, Fault, Missing};
+use crate::http::admin::api_error::{ApiError, ApiResult, Missing};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Asked {
+pub(super) struct SignInParams {
     next: String,
 }
 
 /// Sends the browser to the provider, with a cookie that it comes back with.
-pub(super) async fn begin(State(state): State<AdminState>, Query(asked): Query<Asked>) -> Answer<Response> {
+pub(super) async fn begin(
+    State(state): State<AdminState>,
+    Query(asked): Query<SignInParams>,
+) -> ApiResult<Response> {
     let (oidc, provider) = configured(&state)?;
     let (url, attempt) = provider.begin(&oidc, local(&asked.next)).await?;
     let cookie = attempt_cookie(&oidc, attempt.secret(), ATTEMPT_LIFE_SECONDS);
@@ -40,10 +43,10 @@ pub(super) async fn callback(
     State(state): State<AdminState>,
     headers: HeaderMap,
     Query(returned): Query<Returned>,
-) -> Answer<Response> {
+) -> ApiResult<Response> {
     let (oidc, provider) = configured(&state)?;
     let held = cookie(&headers, cookie_name(&oidc)).and_then(Attempt::of_cookie);
-    let attempt = held.ok_or_else(Fault::sign_in_stale)?;
+    let attempt = held.ok_or_else(ApiError::sign_in_stale)?;
     let (user, next) = provider.finish(&oidc, &attempt, &returned).await?;
     tracing::info!(
         user = user.subject,
@@ -63,7 +66,7 @@ pub(super) async fn callback(
 }
 
 /// Ends the sessions that the provider has ended, on every replica.
-pub(super) async fn log_out(State(state): State<AdminState>, fields: Fields) -> Answer<Response> {
+pub(super) async fn log_out(State(state): State<AdminState>, fields: Fields) -> ApiResult<Response> {
     let (oidc, provider) = configured(&state)?;
     let token = fields.get("logout_token").unwrap_or_default();
     let logged_out = provider.logged_out(&oidc, token).await?;
@@ -72,11 +75,11 @@ pub(super) async fn log_out(State(state): State<AdminState>, fields: Fields) -> 
     Ok(StatusCode::OK.into_response())
 }
 
-fn configured(state: &AdminState) -> Answer<(Arc<Oidc>, Arc<IdentityProvider>)> {
+fn configured(state: &AdminState) -> ApiResult<(Arc<Oidc>, Arc<IdentityProvider>)> {
     let settings = state.settings.load();
     let oidc = settings.access.oidc().cloned();
     oidc.zip(state.identity_provider.clone()).ok_or_else(|| {
-        Fault::not_found(
+        ApiError::not_found(
             Missing::Path,
             "there is no identity provider; set [server.oidc] to sign in with one",
         )

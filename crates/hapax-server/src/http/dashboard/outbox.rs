@@ -13,15 +13,15 @@ use super::viewer::{Acting, Viewer};
 use super::written::written;
 use super::{link, number};
 use crate::http::admin::access::Narrowed;
-use crate::http::admin::extract::Named;
-use crate::http::admin::fault::Answer;
+use crate::http::admin::api_error::ApiResult;
+use crate::http::admin::extract::PathParams;
 use crate::http::admin::outbox;
 use crate::http::admin::views::{OutboxRowView, OutboxView};
 use crate::outbox::{COUNT_MAX, full_name};
 
 const PATH: &str = "/outbox";
 
-pub(super) async fn page(Narrowed(state): Narrowed, viewer: Viewer) -> Answer<Response> {
+pub(super) async fn page(Narrowed(state): Narrowed, viewer: Viewer) -> ApiResult<Response> {
     let all = outbox::all(&state).await.outboxes;
     let now = SystemClock::default().now();
     let settings = state.settings.load();
@@ -46,9 +46,9 @@ pub(super) async fn page(Narrowed(state): Narrowed, viewer: Viewer) -> Answer<Re
 /// Tries a refused row of an outbox again.
 pub(super) async fn retry(
     Narrowed(state): Narrowed,
-    Named((name, id)): Named<(String, i64)>,
+    PathParams((name, id)): PathParams<(String, i64)>,
     Acting(viewer, _): Acting,
-) -> Answer<Response> {
+) -> ApiResult<Response> {
     outbox::retried(&state, name, id, &viewer.caller.actor).await?;
     Ok(Redirect::to(&link::done(PATH, Done::OutboxRetried)).into_response())
 }

@@ -1,7 +1,7 @@
 //! `GET /`: what needs attention, the figures of a span, and a chart for each source.
 
 use axum::response::Response;
-use hapax_core::store::{EventQuery, Span};
+use hapax_core::store::{EventQuery, TimeRange};
 use hapax_core::{Clock as _, SourceName, SystemClock, Timestamp};
 use maud::{Markup, html};
 
@@ -11,14 +11,14 @@ use super::link;
 use super::moment::moment;
 use super::number;
 use super::prose::prose;
-use super::spans;
+use super::ranges;
 use super::status::{Tone, badge};
 use super::ten_minutes;
 use super::viewer::Viewer;
 use crate::http::admin;
 use crate::http::admin::access::Narrowed;
-use crate::http::admin::extract::Asked;
-use crate::http::admin::fault::Answer;
+use crate::http::admin::api_error::ApiResult;
+use crate::http::admin::extract::QueryParams;
 use crate::http::admin::overview;
 use crate::http::admin::views::{
     AttentionKind, AttentionView, DestinationStatsView, OverviewView, PercentilesView, SourceTrafficView,
@@ -30,14 +30,14 @@ const KINDS: [&str; 4] = ["accepted", "duplicates", "conflicts", "rejected"];
 pub(super) async fn page(
     Narrowed(state): Narrowed,
     viewer: Viewer,
-    Asked(asked): Asked<spans::Parameters>,
-) -> Answer<Response> {
-    let span = asked.span.unwrap_or(Span::Hour);
+    QueryParams(asked): QueryParams<ranges::Parameters>,
+) -> ApiResult<Response> {
+    let span = asked.range.unwrap_or(TimeRange::Hour);
     let view = overview::over(&state, span).await?;
     let (recent, now) = (admin::ten_minutes::now(&state), SystemClock::default().now());
     let content = html! {
         (attention(&view.attention, now))
-        (spans::tabs("/", span))
+        (ranges::tabs("/", span))
         (figures(&view))
         h2 { "Sources" }
         (chart::legend(&KINDS))
@@ -87,7 +87,7 @@ const fn tone(kind: AttentionKind) -> Tone {
         | AttentionKind::Waiting
         | AttentionKind::Store => Tone::Bad,
         AttentionKind::Slow
-        | AttentionKind::Copies
+        | AttentionKind::Duplicates
         | AttentionKind::Conflict
         | AttentionKind::Gap
         | AttentionKind::Refused => Tone::Warn,
@@ -105,7 +105,7 @@ const fn words(kind: AttentionKind) -> &'static str {
         AttentionKind::Waiting => "long wait",
         AttentionKind::Store => "slow store",
         AttentionKind::Slow => "slow attempts",
-        AttentionKind::Copies => "many copies",
+        AttentionKind::Duplicates => "many duplicates",
         AttentionKind::Conflict => "conflict",
         AttentionKind::Gap => "late copy",
         AttentionKind::Refused => "refused",

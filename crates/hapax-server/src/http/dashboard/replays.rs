@@ -16,8 +16,8 @@ use super::status::{Tone, badge};
 use super::viewer::{Acting, Viewer};
 use super::{link, number};
 use crate::http::admin::access::Narrowed;
-use crate::http::admin::extract::{Asked, Named, cursor, limit};
-use crate::http::admin::fault::Answer;
+use crate::http::admin::api_error::ApiResult;
+use crate::http::admin::extract::{PathParams, QueryParams, cursor, limit};
 use crate::http::admin::replays;
 use crate::http::admin::replays::job_id;
 use crate::http::admin::views::ReplayJobView;
@@ -41,8 +41,8 @@ pub(super) struct OneParameters {
 pub(super) async fn page(
     Narrowed(state): Narrowed,
     viewer: Viewer,
-    Asked(asked): Asked<ListParameters>,
-) -> Answer<Response> {
+    QueryParams(asked): QueryParams<ListParameters>,
+) -> ApiResult<Response> {
     let found = replays::page(&state, cursor(asked.cursor.as_deref())?, limit(None)?).await?;
     let now = SystemClock::default().now();
     let content = html! {
@@ -59,9 +59,9 @@ pub(super) async fn page(
 pub(super) async fn one(
     Narrowed(state): Narrowed,
     viewer: Viewer,
-    Named(id): Named<String>,
-    Asked(asked): Asked<OneParameters>,
-) -> Answer<Response> {
+    PathParams(id): PathParams<String>,
+    QueryParams(asked): QueryParams<OneParameters>,
+) -> ApiResult<Response> {
     let job = replays::find(&state, job_id(&id)?).await?;
     let to = job
         .to
@@ -88,9 +88,9 @@ pub(super) async fn one(
 
 pub(super) async fn cancel(
     Narrowed(state): Narrowed,
-    Named(id): Named<String>,
+    PathParams(id): PathParams<String>,
     Acting(viewer, _): Acting,
-) -> Answer<Response> {
+) -> ApiResult<Response> {
     let job = replays::cancelled(&state, job_id(&id)?, &viewer.caller.actor).await?;
     let page = format!("/replays/{}", job.id);
     Ok(Redirect::to(&link::done(&page, Done::ReplayCancelled)).into_response())

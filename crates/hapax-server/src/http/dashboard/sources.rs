@@ -5,7 +5,7 @@ mod refusals;
 use std::time::Duration;
 
 use axum::response::{IntoResponse as _, Redirect, Response};
-use hapax_core::store::Span;
+use hapax_core::store::TimeRange;
 use hapax_core::{Clock as _, SystemClock};
 use hapax_verify::{IdClass, OnConflict};
 use maud::{Markup, html};
@@ -19,16 +19,16 @@ use super::viewer::{Acting, Viewer};
 use super::written::written;
 use super::{link, number, overview, ten_minutes};
 use crate::http::admin::access::Narrowed;
-use crate::http::admin::extract::Named;
-use crate::http::admin::fault::Answer;
+use crate::http::admin::api_error::ApiResult;
+use crate::http::admin::extract::PathParams;
 use crate::http::admin::views::{RefusalView, SourceTrafficView, SourceView};
 use crate::http::admin::{self, facts, registrations, sources, traffic};
 use crate::telemetry::metrics::UNKNOWN_SOURCE;
 
 const PATH: &str = "/sources";
 
-pub(super) async fn page(Narrowed(state): Narrowed, viewer: Viewer) -> Answer<Response> {
-    let view = traffic::over(&state, Span::Day).await?;
+pub(super) async fn page(Narrowed(state): Narrowed, viewer: Viewer) -> ApiResult<Response> {
+    let view = traffic::over(&state, TimeRange::Day).await?;
     let (recent, now) = (admin::ten_minutes::now(&state), SystemClock::default().now());
     let traffic_of = |name: &str| view.sources.iter().find(|one| one.source == name);
     let all = sources::all(&state).sources;
@@ -69,9 +69,9 @@ pub(super) async fn page(Narrowed(state): Narrowed, viewer: Viewer) -> Answer<Re
 /// Lets the sender of a source hand its secret over, for a while.
 pub(super) async fn register(
     Narrowed(state): Narrowed,
-    Named(name): Named<String>,
+    PathParams(name): PathParams<String>,
     Acting(viewer, _): Acting,
-) -> Answer<Response> {
+) -> ApiResult<Response> {
     registrations::opened(&state, name, None, &viewer.caller.actor).await?;
     Ok(Redirect::to(&link::done(PATH, Done::RegistrationOpened)).into_response())
 }

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::form::Fields;
 use super::next::local;
 use crate::http::admin::access::{check_origin, cookie};
-use crate::http::admin::fault::Answer;
+use crate::http::admin::api_error::ApiResult;
 
 const COOKIE_NAME: &str = "hapax_theme";
 const YEAR_SECONDS: u32 = 365 * 24 * 60 * 60;
@@ -48,7 +48,7 @@ impl Theme {
 }
 
 /// `POST /theme`. Nothing is at stake, so the login page has it too.
-pub(super) async fn choose(headers: HeaderMap, fields: Fields) -> Answer<Response> {
+pub(super) async fn choose(headers: HeaderMap, fields: Fields) -> ApiResult<Response> {
     check_origin(&headers)?;
     let theme = Theme::named(fields.get("theme").unwrap_or_default());
     let cookie = format!(

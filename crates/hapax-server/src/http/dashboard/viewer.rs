@@ -15,7 +15,7 @@ use super::next;
 use super::theme::Theme;
 use crate::http::admin::AdminState;
 use crate::http::admin::access::{Caller, Session, check_origin};
-use crate::http::admin::fault::Fault;
+use crate::http::admin::api_error::ApiError;
 
 /// Someone who was let in.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub(in crate::http) struct Viewer {
 
 impl Viewer {
     /// Who sends this request; none if they have to sign in first.
-    pub(super) async fn find(state: &AdminState, parts: &Parts) -> Result<Option<Self>, Fault> {
+    pub(super) async fn find(state: &AdminState, parts: &Parts) -> Result<Option<Self>, ApiError> {
         let access = &state.settings.load_full().access;
         let theme = Theme::of(&parts.headers);
         let done = Done::of(parts.uri.query());
@@ -94,7 +94,7 @@ impl FromRequest<AdminState> for Acting {
         let given = fields.get(CSRF_FIELD).unwrap_or_default();
         match verify_slices_are_equal(given.as_bytes(), viewer.csrf.as_bytes()) {
             Ok(()) => Ok(Self(viewer, fields)),
-            Err(_) => Err(Fault::stale_form().into_response()),
+            Err(_) => Err(ApiError::stale_form().into_response()),
         }
     }
 }

@@ -23,9 +23,9 @@ use hapax_verify::{KeyRequest, Keys};
 
 use crate::destination::http::Lookup;
 use crate::destination::http::client::TlsError;
-use call::{Caller, Fault};
+use call::{Caller, FetchError};
 pub use call::{KeyServer, KeyServerError};
-use lane::{Flight, Lane};
+use lane::{Lane, SharedFetch};
 use source::SourceKeys;
 
 /// How long a request waits for its key, whoever else waits for others: shorter than these senders wait for us.
@@ -109,17 +109,17 @@ impl KeyFetcher {
         if let Some(outcome) = known {
             return outcome;
         }
-        let Some(mut flight) = self.call(source, &keys, request) else {
+        let Some(mut fetch) = self.call(source, &keys, request) else {
             return Outcome::Unavailable;
         };
-        match tokio::time::timeout(WAIT_MAX, flight.wait_for(Option::is_some)).await {
+        match tokio::time::timeout(WAIT_MAX, fetch.wait_for(Option::is_some)).await {
             Ok(Ok(outcome)) => outcome.unwrap_or(Outcome::Unavailable),
             Ok(Err(_)) | Err(_) => Outcome::Unavailable,
         }
     }
 
     /// The call for a key, which may be in progress. Nothing if there is no place for one.
-    fn call(&self, source: &SourceName, keys: &Arc<SourceKeys>, request: KeyRequest) -> Option<Flight> {
+    fn call(&self, source: &SourceName, keys: &Arc<SourceKeys>, request: KeyRequest) -> Option<SharedFetch> {
         let lane = keys.lane(&request);
         let key_id = request.key_id.clone();
         let admits = || keys.admits(lane, self.0.clock.elapsed());
@@ -149,7 +149,7 @@ impl KeyFetcher {
             }
             Err(fault) => fault,
         };
-        if matches!(fault, Fault::Credentials) {
+        if matches!(fault, FetchError::Credentials) {
             // An access token that was withdrawn before its time is asked for again.
             cache.forget_tokens();
         }

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 
 use http_body::{Body, Frame, SizeHint};
 
-use super::census::Place;
+use super::census::CountedConnection;
 
 /// The state of one connection.
 #[derive(Clone, Debug, Default)]
@@ -88,7 +88,7 @@ impl Busy {
     }
 
     /// Lasts until the body was handed over: a stream of events is no idle connection, and keeps its place.
-    pub(super) const fn until_sent<B>(self, body: B, place: Option<Place>) -> Sending<B> {
+    pub(super) const fn until_sent<B>(self, body: B, place: Option<CountedConnection>) -> Sending<B> {
         Sending {
             body,
             _busy: self,
@@ -108,7 +108,7 @@ impl Drop for Busy {
 pub(super) struct Sending<B> {
     body: B,
     _busy: Busy,
-    _place: Option<Place>,
+    _place: Option<CountedConnection>,
 }
 
 impl<B: Body + Unpin> Body for Sending<B> {

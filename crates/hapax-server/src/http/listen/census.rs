@@ -32,7 +32,7 @@ pub(super) enum Full {
 
 /// One that is counted, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct CountedConnection {
     census: Arc<Census>,
     peer: Option<IpAddr>,
 }
@@ -48,7 +48,7 @@ impl Census {
     }
 
     /// Counts one more, if there is room for it. Without a peer it counts among all only.
-    pub(super) fn enter(self: &Arc<Self>, peer: Option<Peer>) -> Result<Place, Full> {
+    pub(super) fn enter(self: &Arc<Self>, peer: Option<Peer>) -> Result<CountedConnection, Full> {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         if counts.all >= self.max {
             return Err(Full::All(self.max));
@@ -64,11 +64,11 @@ impl Census {
         }
         counts.all += 1;
         let census = Arc::clone(self);
-        Ok(Place { census, peer })
+        Ok(CountedConnection { census, peer })
     }
 }
 
-impl Drop for Place {
+impl Drop for CountedConnection {
     fn drop(&mut self) {
         let mut counts = self.census.counts.lock().unwrap_or_else(PoisonError::into_inner);
         counts.all = counts.all.saturating_sub(1);
@@ -86,14 +86,15 @@ impl Drop for Place {
 mod tests {
     use super::*;
 
-    fn enter(census: &Arc<Census>, peer: &str) -> Result<Place, Full> {
+    fn enter(census: &Arc<Census>, peer: &str) -> Result<CountedConnection, Full> {
         census.enter(Some(Peer(peer.parse().unwrap())))
     }
 
     #[test]
     fn one_peer_has_its_share_and_leaves_the_rest_to_others() {
         let census = Census::new(16, 100);
-        let mut places: Vec<Place> = (0..14).map(|_| enter(&census, "192.0.2.1").unwrap()).collect();
+        let mut places: Vec<CountedConnection> =
+            (0..14).map(|_| enter(&census, "192.0.2.1").unwrap()).collect();
         assert_eq!(enter(&census, "192.0.2.1").unwrap_err(), Full::Peer(14));
         // The same peer in another notation.
         assert_eq!(enter(&census, "::ffff:192.0.2.1").unwrap_err(), Full::Peer(14));
@@ -107,7 +108,7 @@ mod tests {
     #[test]
     fn a_proxy_counts_among_all_only() {
         let census = Census::new(16, 1);
-        let places: Vec<Place> = (0..16).map(|_| census.enter(None).unwrap()).collect();
+        let places: Vec<CountedConnection> = (0..16).map(|_| census.enter(None).unwrap()).collect();
         assert_eq!(census.enter(None).unwrap_err(), Full::All(16));
         drop(places);
         enter(&census, "192.0.2.1").unwrap();

@@ -13,7 +13,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
 use super::activity::{self, Activity};
-use super::census::{Full, Place};
+use super::census::{CountedConnection, Full};
 use super::peer::{Encrypted, Peer};
 use super::request_body::RequestBody;
 use super::stream::Stream;
@@ -112,7 +112,7 @@ pub(super) async fn converse<B: HttpBody, S: HttpService<B>>(
 
 impl Client {
     /// Counts a request where the connection does not: it may be one of many, or of someone else.
-    fn admit(&self, peer: Peer, is_http2: bool) -> Result<Option<Place>, Full> {
+    fn admit(&self, peer: Peer, is_http2: bool) -> Result<Option<CountedConnection>, Full> {
         let Shared { front, requests, .. } = &*self.shared;
         let is_proxied = || front.proxies.counted(Peer(self.address)).is_none();
         if is_http2 || is_proxied() {

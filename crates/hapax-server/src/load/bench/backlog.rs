@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use futures_util::future::try_join_all;
 use hapax_core::store::{Candidates, LeaseOrder, Report, Written};
-use hapax_core::{Backend, Clock, Owner, SystemClock, Verdict};
+use hapax_core::{AttemptOutcome, Backend, Clock, Owner, SystemClock};
 use serde::Serialize;
 
 use crate::config::StoreUrl;
@@ -107,7 +107,7 @@ async fn drain(store: &dyn Backend, destination: &str, left: &AtomicU64) -> anyh
                 .map(|leased| Report {
                     hold: leased.hold(),
                     attempt: None,
-                    verdict: Verdict::Completed,
+                    outcome: AttemptOutcome::Completed,
                 })
                 .collect();
             let written = store.finish(reports).await.context("a finish failed")?;

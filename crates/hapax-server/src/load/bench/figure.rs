@@ -77,7 +77,7 @@ pub(crate) enum Target {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Standing {
     /// It has no target.
-    Unjudged,
+    NoTarget,
     /// It missed its target.
     Missed,
     /// It reached its target.
@@ -381,7 +381,7 @@ pub(super) fn against_short(backlog: &Backlog) -> Vec<Figure> {
 
 impl Figure {
     fn new(name: String, value: f64, unit: Unit, ratio: Option<f64>, target: Option<Target>) -> Self {
-        let standing = target.map_or(Standing::Unjudged, |target| target.judge(value, ratio));
+        let standing = target.map_or(Standing::NoTarget, |target| target.grade(value, ratio));
         Self {
             name,
             value,
@@ -394,7 +394,7 @@ impl Figure {
 }
 
 impl Target {
-    fn judge(self, value: f64, ratio: Option<f64>) -> Standing {
+    fn grade(self, value: f64, ratio: Option<f64>) -> Standing {
         match self {
             Self::RatioAtLeast { floor, aim } => match ratio {
                 Some(ratio) if ratio >= aim => Standing::AimReached,
@@ -455,20 +455,20 @@ mod tests {
             floor: 0.25,
             aim: 0.40,
         };
-        assert_eq!(at_least.judge(1.0, Some(0.24)), Standing::Missed);
-        assert_eq!(at_least.judge(1.0, Some(0.25)), Standing::Reached);
-        assert_eq!(at_least.judge(1.0, Some(0.41)), Standing::AimReached);
-        assert_eq!(at_least.judge(1.0, Some(f64::NAN)), Standing::Missed);
-        assert_eq!(Target::RatioAtMost(4.0).judge(0.0, Some(4.1)), Standing::Missed);
-        assert_eq!(Target::RatioAtMost(4.0).judge(0.0, Some(3.9)), Standing::Reached);
+        assert_eq!(at_least.grade(1.0, Some(0.24)), Standing::Missed);
+        assert_eq!(at_least.grade(1.0, Some(0.25)), Standing::Reached);
+        assert_eq!(at_least.grade(1.0, Some(0.41)), Standing::AimReached);
+        assert_eq!(at_least.grade(1.0, Some(f64::NAN)), Standing::Missed);
+        assert_eq!(Target::RatioAtMost(4.0).grade(0.0, Some(4.1)), Standing::Missed);
+        assert_eq!(Target::RatioAtMost(4.0).grade(0.0, Some(3.9)), Standing::Reached);
         let rate = Target::AtLeast { floor: 2.0, aim: 6.0 };
-        assert_eq!(rate.judge(1.9, None), Standing::Missed);
-        assert_eq!(rate.judge(2.0, None), Standing::Reached);
-        assert_eq!(rate.judge(6.0, None), Standing::AimReached);
-        assert_eq!(Target::AtMost(200.0).judge(200.0, None), Standing::Reached);
-        assert_eq!(Target::AtMost(200.0).judge(200.1, None), Standing::Missed);
-        assert_eq!(Target::AtMost(200.0).judge(f64::NAN, None), Standing::Missed);
-        assert_eq!(Target::Below(40.0).judge(40.0, None), Standing::Missed);
-        assert_eq!(Target::Below(40.0).judge(39.9, None), Standing::Reached);
+        assert_eq!(rate.grade(1.9, None), Standing::Missed);
+        assert_eq!(rate.grade(2.0, None), Standing::Reached);
+        assert_eq!(rate.grade(6.0, None), Standing::AimReached);
+        assert_eq!(Target::AtMost(200.0).grade(200.0, None), Standing::Reached);
+        assert_eq!(Target::AtMost(200.0).grade(200.1, None), Standing::Missed);
+        assert_eq!(Target::AtMost(200.0).grade(f64::NAN, None), Standing::Missed);
+        assert_eq!(Target::Below(40.0).grade(40.0, None), Standing::Missed);
+        assert_eq!(Target::Below(40.0).grade(39.9, None), Standing::Reached);
     }
 }

@@ -14,8 +14,8 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use hapax_core::{Clock, Headers, Leased, SourceName, SystemClock, SystemRandom};
 use hapax_engine::{
-    Accepted, Answer, Arrival, Engine, Limits, Observation, Observer, OnConflict, Parts, Route, Routing,
-    SameBody, TokioRuntime, Transport,
+    Accepted, AttemptResult, Engine, IncomingEvent, Limits, Observation, Observer, OnConflict, Parts, Route,
+    Routing, SameBody, TokioRuntime, Transport,
 };
 use serde::Serialize;
 
@@ -246,7 +246,7 @@ async fn load(
         tokio::spawn(async move {
             while started.elapsed() < time_limit {
                 let sent = Instant::now();
-                let answer = engine.accept(vec![arrival(&*clock)]).await;
+                let answer = engine.accept(vec![incoming(&*clock)]).await;
                 let outcome = match answer.as_deref() {
                     Ok([Accepted::New { .. }]) => Outcome::Accepted,
                     Ok(_) => Outcome::OtherSuccess,
@@ -267,8 +267,8 @@ async fn load(
     Ok(report)
 }
 
-fn arrival(clock: &dyn Clock) -> Arrival {
-    Arrival {
+fn incoming(clock: &dyn Clock) -> IncomingEvent {
+    IncomingEvent {
         source: STORED.into(),
         event_id: format!("evt_{:032x}", fastrand::u128(..)),
         earlier_id: None,
@@ -288,8 +288,8 @@ struct Nowhere;
 
 #[async_trait]
 impl Transport for Nowhere {
-    async fn deliver(&self, _: &Leased) -> Answer {
-        Answer::done(200)
+    async fn deliver(&self, _: &Leased) -> AttemptResult {
+        AttemptResult::done(200)
     }
 }
 

@@ -86,7 +86,7 @@ fn wanted(target: Option<Target>) -> (String, String) {
 
 const fn standing(standing: Standing) -> &'static str {
     match standing {
-        Standing::Unjudged => "",
+        Standing::NoTarget => "",
         Standing::Missed => "MISSED",
         Standing::Reached => "reached",
         Standing::AimReached => "aim reached",

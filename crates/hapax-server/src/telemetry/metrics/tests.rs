@@ -1,7 +1,9 @@
 //! The metrics by name, and that none is left behind.
 
 use hapax_core::store::{Backlog, LedgerCount};
-use hapax_core::{BodyHash, DeliveryState, EventIds, Headers, Identity, SystemClock, SystemRandom, Verdict};
+use hapax_core::{
+    AttemptOutcome, BodyHash, DeliveryState, EventIds, Headers, Identity, SystemClock, SystemRandom,
+};
 use hapax_engine::Accepted;
 
 use super::super::catalogue::{Kind, METRICS};
@@ -40,7 +42,7 @@ fn full() -> Metrics {
     });
     let attempted = Attempted {
         event: id,
-        verdict: Verdict::Completed,
+        outcome: AttemptOutcome::Completed,
         took: Duration::from_millis(20),
     };
     metrics.destinations.load()[&"billing".into()].attempted(attempted, &*metrics.clock);
@@ -115,7 +117,7 @@ fn every_documented_name_is_there() {
         "hapax_unavailable_total{reason=\"overloaded\"} 1",
         "hapax_outbox_up{outbox=\"app\"} 0",
         "hapax_outbox_rows{outbox=\"app\",state=\"refused\"} 2",
-        "hapax_outbox_hand_overs_total{outbox=\"app\",result=\"relayed\"} 1",
+        "hapax_outbox_relay_results_total{outbox=\"app\",result=\"relayed\"} 1",
         "hapax_store_batch_size_count 0",
         "hapax_store_write_seconds_count 0",
     ] {

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::counts::SpanCounts;
 use super::post::Post;
 use super::record::Record;
-use super::{Places, span};
+use super::{SpanTargets, span};
 use crate::config;
 use crate::destination::http::client::Client;
 
@@ -49,7 +49,7 @@ struct Exporter {
     client: opentelemetry_otlp::SpanExporter,
     post: Arc<Post>,
     counts: SpanCounts,
-    places: Arc<Places>,
+    places: Arc<SpanTargets>,
     scope: InstrumentationScope,
     timeout: Duration,
     pause: Option<Duration>,
@@ -61,7 +61,7 @@ impl Exporting {
         client: Client,
         queue: mpsc::Receiver<Record>,
         counts: SpanCounts,
-        places: Arc<Places>,
+        places: Arc<SpanTargets>,
     ) -> Result<Self, SetupError> {
         let post = Arc::new(Post::new(client, config));
         let mut exporter = opentelemetry_otlp::SpanExporter::builder()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::{DestinationId, ErrorClass, EventId, SourceName, Timestamp, Verdict};
+use hapax_core::{AttemptOutcome, DestinationId, ErrorClass, EventId, SourceName, Timestamp};
 use hapax_engine::Accepted;
 use http::{Method, StatusCode, Uri};
 use opentelemetry::trace::{SpanId, TraceId};
@@ -51,7 +51,7 @@ pub(super) enum What {
         address: Option<Address>,
         status: Option<i32>,
         error: Option<ErrorClass>,
-        verdict: Verdict,
+        outcome: AttemptOutcome,
     },
 }
 
@@ -64,7 +64,7 @@ pub struct Address {
 
 /// What a destination is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum SpanTarget {
     /// An endpoint; its address, unless each event says its own.
     Http(Option<Address>),
     /// A program.
@@ -73,7 +73,7 @@ pub enum Place {
     Sql,
 }
 
-impl Place {
+impl SpanTarget {
     /// What a destination of the configuration is.
     pub fn of(destination: &Destination) -> Self {
         match &destination.kind {

@@ -4,15 +4,15 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use hapax_core::{ErrorClass, EventId, SourceName, Timestamp, Verdict};
+use hapax_core::{AttemptOutcome, ErrorClass, EventId, SourceName, Timestamp};
 use hapax_engine::Accepted;
 use http::{Method, StatusCode};
 use opentelemetry::trace::{Link, SpanContext, SpanId, SpanKind, Status, TraceState};
 use opentelemetry::{InstrumentationScope, KeyValue, TraceFlags};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 
-use super::Places;
-use super::record::{Address, Place, Record, What};
+use super::SpanTargets;
+use super::record::{Address, Record, SpanTarget, What};
 
 /// Who made the spans.
 pub(super) fn scope() -> InstrumentationScope {
@@ -22,7 +22,7 @@ pub(super) fn scope() -> InstrumentationScope {
 }
 
 /// The span of a record.
-pub(super) fn of(record: Record, places: &Places, scope: &InstrumentationScope) -> SpanData {
+pub(super) fn of(record: Record, places: &SpanTargets, scope: &InstrumentationScope) -> SpanData {
     let start = moment(record.start);
     let described = describe(record.what, places);
     let mut links = SpanLinks::default();
@@ -65,7 +65,7 @@ fn moment(timestamp: Timestamp) -> SystemTime {
     UNIX_EPOCH + Duration::from_micros(micros)
 }
 
-fn describe(what: What, places: &Places) -> Described {
+fn describe(what: What, places: &SpanTargets) -> Described {
     match what {
         What::Request {
             source,
@@ -95,14 +95,14 @@ fn describe(what: What, places: &Places) -> Described {
             address,
             status,
             error,
-            verdict,
+            outcome,
         } => {
             let mut attributes = named(&source, event, sender_id);
             attributes.push(KeyValue::new("hapax.destination", destination.to_string()));
             attributes.push(KeyValue::new("hapax.attempt", i64::from(number)));
-            attributes.push(KeyValue::new("hapax.result", result_of(verdict)));
+            attributes.push(KeyValue::new("hapax.result", result_of(outcome)));
             let known = places.load();
-            let place = known.get(&destination).cloned().unwrap_or(Place::Http(None));
+            let place = known.get(&destination).cloned().unwrap_or(SpanTarget::Http(None));
             attributes.extend(reached(place, address, status));
             attributes.extend(error.map(|class| KeyValue::new("error.type", class.as_str())));
             Described {
@@ -176,10 +176,10 @@ fn named(source: &SourceName, event: EventId, sender_id: String) -> Vec<KeyValue
 }
 
 /// How a destination was reached: the same facts, under the names of its kind.
-fn reached(place: Place, own: Option<Address>, status: Option<i32>) -> Vec<KeyValue> {
+fn reached(place: SpanTarget, own: Option<Address>, status: Option<i32>) -> Vec<KeyValue> {
     let status = status.map(i64::from);
     match place {
-        Place::Http(configured) => {
+        SpanTarget::Http(configured) => {
             let mut attributes = vec![KeyValue::new("http.request.method", "POST")];
             if let Some(Address { host, port }) = own.or(configured) {
                 attributes.push(KeyValue::new("server.address", host));
@@ -188,20 +188,20 @@ fn reached(place: Place, own: Option<Address>, status: Option<i32>) -> Vec<KeyVa
             attributes.extend(status.map(|status| KeyValue::new("http.response.status_code", status)));
             attributes
         }
-        Place::Command => status
+        SpanTarget::Command => status
             .map(|status| KeyValue::new("process.exit.code", status))
             .into_iter()
             .collect(),
-        Place::Sql => Vec::new(),
+        SpanTarget::Sql => Vec::new(),
     }
 }
 
-const fn result_of(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Completed => "completed",
-        Verdict::Retry { .. } => "retry",
-        Verdict::Dead { .. } => "dead",
-        Verdict::Release => "released",
+const fn result_of(outcome: AttemptOutcome) -> &'static str {
+    match outcome {
+        AttemptOutcome::Completed => "completed",
+        AttemptOutcome::Retry { .. } => "retry",
+        AttemptOutcome::Dead { .. } => "dead",
+        AttemptOutcome::Release => "released",
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::mem::take;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hapax_core::store::{Span, Traffic};
+use hapax_core::store::{TimeRange, Traffic};
 use hapax_core::{Clock, Timestamp};
 
 /// Minutes that wait to be gathered; older ones are dropped, since an hour is all that is shown by the minute.
@@ -35,7 +35,7 @@ impl Tally {
 
     /// Counts something that happens now.
     pub fn count(&self, counted: impl FnOnce(&mut Traffic)) {
-        let minute = Span::Hour.slot_of(self.clock.now());
+        let minute = TimeRange::Hour.slot_of(self.clock.now());
         let mut minutes = self.minutes.lock().unwrap_or_else(PoisonError::into_inner);
         if minutes.now != minute {
             minutes.turn(minute);

@@ -23,7 +23,7 @@ fn book() -> (Arc<Moved>, TrafficBook) {
     (clock.clone(), TrafficBook::new(clock, Owner(7)))
 }
 
-fn accepted(rows: &[TrafficRow], span: Span) -> Vec<u64> {
+fn accepted(rows: &[TrafficRow], span: TimeRange) -> Vec<u64> {
     let of = rows.iter().filter(|row| row.span == span);
     of.map(|row| row.traffic.accepted).collect()
 }
@@ -36,9 +36,9 @@ fn what_is_counted_is_in_the_slots_of_each_span() {
     clock.0.store(61, Ordering::Relaxed);
     tally.count(|traffic| traffic.accepted += 1);
     let rows = book.take_changed();
-    assert_eq!(accepted(&rows, Span::Hour), [2, 1]);
-    assert_eq!(accepted(&rows, Span::Day), [3]);
-    assert_eq!(accepted(&rows, Span::Week), [3]);
+    assert_eq!(accepted(&rows, TimeRange::Hour), [2, 1]);
+    assert_eq!(accepted(&rows, TimeRange::Day), [3]);
+    assert_eq!(accepted(&rows, TimeRange::Week), [3]);
     assert_eq!(book.take_changed(), [], "nothing changed since");
 }
 
@@ -49,7 +49,7 @@ fn a_row_is_written_whole_again_when_its_slot_goes_on() {
     tally.count(|traffic| traffic.accepted += 1);
     book.take_changed();
     tally.count(|traffic| traffic.accepted += 1);
-    assert_eq!(accepted(&book.take_changed(), Span::Hour), [2]);
+    assert_eq!(accepted(&book.take_changed(), TimeRange::Hour), [2]);
 }
 
 #[test]
@@ -63,8 +63,8 @@ fn what_could_not_be_written_is_written_later() {
     book.was_not_written(&rows);
     tally.count(|traffic| traffic.accepted += 5);
     let again = book.take_changed();
-    assert_eq!(accepted(&again, Span::Hour), [1, 5]);
-    assert_eq!(accepted(&again, Span::Week), [6]);
+    assert_eq!(accepted(&again, TimeRange::Hour), [1, 5]);
+    assert_eq!(accepted(&again, TimeRange::Week), [6]);
 }
 
 #[test]
@@ -83,12 +83,12 @@ fn own_rows_in_the_store_are_replaced_and_those_of_others_stay() {
     let tally = book.tally(Subject::Source("stripe".into()));
     tally.count(|traffic| traffic.accepted += 1);
     let mut stored = book.take_changed();
-    stored.retain(|row| row.span == Span::Hour);
+    stored.retain(|row| row.span == TimeRange::Hour);
     let mut foreign = stored.clone();
     foreign[0].owner = Owner(8);
     stored.extend(foreign);
     tally.count(|traffic| traffic.accepted += 1);
-    let mut found = accepted(&book.on_top_of(stored, Span::Hour), Span::Hour);
+    let mut found = accepted(&book.on_top_of(stored, TimeRange::Hour), TimeRange::Hour);
     found.sort_unstable();
     assert_eq!(found, [1, 2]);
 }
@@ -103,8 +103,8 @@ fn a_clock_that_is_set_back_does_not_begin_a_written_slot_anew() {
     book.take_changed();
     clock.0.store(0, Ordering::Relaxed);
     tally.count(|traffic| traffic.accepted += 1);
-    let first = Span::Hour.slot_of(clock.now());
+    let first = TimeRange::Hour.slot_of(clock.now());
     let rows = book.take_changed();
-    assert_eq!(accepted(&rows, Span::Hour), [1]);
+    assert_eq!(accepted(&rows, TimeRange::Hour), [1]);
     assert!(rows.iter().all(|row| row.slot > first), "{rows:?}");
 }

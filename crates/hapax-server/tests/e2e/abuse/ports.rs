@@ -33,7 +33,7 @@ const OTHERS: [&str; 29] = [
     "/destinations",
     "/destinations/app/pause",
     "/audit",
-    "/views",
+    "/searches",
     "/login",
     "/logout",
     "/theme",

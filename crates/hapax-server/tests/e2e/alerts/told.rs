@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use hapax_verify::{Options, Request, Verdict, Verifier, catalogue};
+use hapax_verify::{Options, Request, Verification, Verifier, catalogue};
 use serde_json::Value;
 
 use crate::harness::{Received, Sink};
@@ -34,8 +34,8 @@ pub(super) fn assert_signed(received: &Received) {
     let verifier = Verifier::new(&standard.recipe(), &[SECRET], &Options::default()).unwrap();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let request = Request::new(&received.headers, &received.body, i64::try_from(now).unwrap());
-    let verdict = verifier.verify(&request).expect("the signature verifies");
-    let Verdict::Events(events) = verdict else {
+    let verification = verifier.verify(&request).expect("the signature verifies");
+    let Verification::Events(events) = verification else {
         panic!("{verdict:?}");
     };
     assert_eq!(events.len(), 1);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rusqlite::Connection as Database;
 
-use crate::harness::{Answer, Delivery, RawConnection, Sender, Setup, Sink, deliver_all, eventually};
+use crate::harness::{Delivery, HttpResponse, RawConnection, Sender, Setup, Sink, deliver_all, eventually};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -146,11 +146,11 @@ async fn a_full_queue_of_writes_is_503_overloaded_and_what_was_queued_is_not_los
     sink.until_effects(1, LIMIT).await;
 }
 
-fn accepted(answer: &Answer) -> Option<Answer> {
+fn accepted(answer: &HttpResponse) -> Option<HttpResponse> {
     answer.is_durable().then(|| answer.clone())
 }
 
-fn retry_after(answer: &Answer) -> u64 {
+fn retry_after(answer: &HttpResponse) -> u64 {
     answer
         .header("retry-after")
         .expect("a 503 says when to come again")

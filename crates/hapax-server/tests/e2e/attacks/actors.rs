@@ -11,7 +11,7 @@ use http_body_util::Full;
 use serde_json::Value;
 
 use super::report;
-use crate::harness::{Answer, Connection, Reply, Sender, Service, Setup, Sink};
+use crate::harness::{Connection, HttpResponse, Reply, Sender, Service, Setup, Sink};
 
 const TOKEN: &str = "ops-0123456789abcdef0123456789abcdef";
 const FORGED: &str = "root";
@@ -32,8 +32,8 @@ const AUDITED: [&str; 15] = [
     "replay.cancel",
     "replay.start",
     "resume",
-    "view.delete",
-    "view.save",
+    "saved_search.delete",
+    "saved_search.save",
 ];
 
 struct Attacker {
@@ -216,8 +216,8 @@ impl Attacker {
             ("/dead/restore".to_owned(), &one),
             ("/destinations/app/pause".to_owned(), &[]),
             ("/destinations/app/resume".to_owned(), &[]),
-            ("/views".to_owned(), &[("name", "mine"), ("q", "status:dead")]),
-            ("/views/delete".to_owned(), &[("name", "mine")]),
+            ("/searches".to_owned(), &[("name", "mine"), ("q", "status:dead")]),
+            ("/searches/delete".to_owned(), &[("name", "mine")]),
             ("/sources/asana/registration".to_owned(), &[]),
             ("/outbox/app/rows/2/retry".to_owned(), &[]),
             (format!("/events/{id}/replay"), &[]),
@@ -244,7 +244,7 @@ impl Attacker {
     }
 
     /// Calls the API under every name that a caller might claim.
-    async fn call(&self, method: &str, path: &str, body: &str) -> Answer {
+    async fn call(&self, method: &str, path: &str, body: &str) -> HttpResponse {
         let is_api = path.starts_with("/api/");
         let mut request = Request::builder().method(method).uri(path);
         for header in [
@@ -264,7 +264,7 @@ impl Attacker {
         self.send(request, body.to_owned()).await
     }
 
-    async fn form(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+    async fn form(&self, path: &str, fields: &[(&str, &str)]) -> HttpResponse {
         let mut body = Serializer::new(String::new());
         body.extend_pairs(fields);
         for field in ["who", "by", "actor", "user"] {
@@ -280,7 +280,7 @@ impl Attacker {
         self.send(request, body.finish()).await
     }
 
-    async fn send(&self, request: http::request::Builder, body: String) -> Answer {
+    async fn send(&self, request: http::request::Builder, body: String) -> HttpResponse {
         let admin = self.service.setup.admin;
         let request = request.header("host", admin.to_string());
         let request = request.body(Full::new(Bytes::from(body))).unwrap();

@@ -44,7 +44,9 @@ async fn the_files_of_the_store_are_for_their_owner_alone() {
     let log = service.log();
     service.stop().await;
 
-    let ran = service.hapax(&["store", "copy", "--to", "sqlite:copy.db"]).await;
+    let ran = service
+        .hapax(&["store", "migrate", "--to", "sqlite:copy.db"])
+        .await;
     let (copies, open_copies) = open_files(&folder, "copy.db");
     report::write(
         "files",

@@ -242,8 +242,8 @@ async fn credentials_of_a_row_are_shown_to_nobody() {
     for path in [
         format!("/events/{id}"),
         format!("/events/{id}/payload?shown=headers"),
-        format!("/api/v1/events/{id}/copy?as=python"),
-        format!("/api/v1/events/{id}/copy?as=rust"),
+        format!("/api/v1/events/{id}/export?as=python"),
+        format!("/api/v1/events/{id}/export?as=rust"),
         "/api/v1/outbox".to_owned(),
         "/outbox".to_owned(),
     ] {

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::report;
-use crate::harness::{Answer, Reply, Sender, Service, Setup, Sink, Visitor, now};
+use crate::harness::{HttpResponse, Reply, Sender, Service, Setup, Sink, Visitor, now};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 const CLIENT: &str = "hapax";
@@ -136,7 +136,13 @@ impl Site {
     }
 
     /// Comes back with a code, for which the provider hands this out.
-    async fn come_back(&self, visitor: &mut Visitor, state: &str, sender: &str, forged: Forged) -> Answer {
+    async fn come_back(
+        &self,
+        visitor: &mut Visitor,
+        state: &str,
+        sender: &str,
+        forged: Forged,
+    ) -> HttpResponse {
         *self.next.lock().unwrap() = forged;
         let query = form_urlencoded::Serializer::new(String::new())
             .extend_pairs([("code", "any"), ("state", state), ("iss", sender)])

@@ -15,7 +15,7 @@ use http_body_util::Full;
 use serde_json::Value;
 
 use super::report;
-use crate::harness::{Answer, Connection, Delivery, Sender, Service, Setup, Sink, eventually, now};
+use crate::harness::{Connection, Delivery, HttpResponse, Sender, Service, Setup, Sink, eventually, now};
 
 const ADMIN: &str = "the-admin-token-of-this-test";
 const READER: &str = "the-token-of-a-mere-reader";
@@ -146,7 +146,7 @@ async fn a_reader_cannot_send_a_signed_body_again_under_another_id() {
     );
     assert_eq!(taken, 0);
     assert_eq!(
-        as_(&service, READER, &format!("/api/v1/events/{id}/copy?as=curl"))
+        as_(&service, READER, &format!("/api/v1/events/{id}/export?as=curl"))
             .await
             .status,
         403
@@ -238,7 +238,7 @@ async fn readable(service: &Service, token: &str, events: &[String]) -> Vec<u8> 
             paths.push(format!("{event}/conflicts/{hash}/diff"));
         }
         paths.push(format!("{event}/payload"));
-        paths.extend(["rust", "python", "typescript"].map(|kind| format!("{event}/copy?as={kind}")));
+        paths.extend(["rust", "python", "typescript"].map(|kind| format!("{event}/export?as={kind}")));
         paths.push(event);
     }
     let mut all = Vec::new();
@@ -247,7 +247,7 @@ async fn readable(service: &Service, token: &str, events: &[String]) -> Vec<u8> 
     }
     let cookie = signed_in(service, token).await;
     for id in events {
-        for page in ["", "/payload?as=headers", "/payload?as=raw", "/copy?as=python"] {
+        for page in ["", "/payload?as=headers", "/payload?as=raw", "/export?as=python"] {
             let request = Request::get(format!("/events/{id}{page}")).header("cookie", &cookie);
             all.extend_from_slice(&send(service, request).await.body);
         }
@@ -271,7 +271,7 @@ async fn signed_in(service: &Service, token: &str) -> String {
 async fn exports(service: &Service, events: &[String]) -> Vec<u8> {
     let mut all = Vec::new();
     for id in events {
-        let export = as_(service, ADMIN, &format!("/api/v1/events/{id}/copy?as=curl")).await;
+        let export = as_(service, ADMIN, &format!("/api/v1/events/{id}/export?as=curl")).await;
         all.extend_from_slice(&export.body);
     }
     all
@@ -289,7 +289,7 @@ fn files(folder: &Path) -> Vec<u8> {
     all
 }
 
-async fn as_(service: &Service, token: &str, path: &str) -> Answer {
+async fn as_(service: &Service, token: &str, path: &str) -> HttpResponse {
     send(
         service,
         Request::get(path).header("authorization", format!("Bearer {token}")),
@@ -297,7 +297,7 @@ async fn as_(service: &Service, token: &str, path: &str) -> Answer {
     .await
 }
 
-async fn send(service: &Service, request: http::request::Builder) -> Answer {
+async fn send(service: &Service, request: http::request::Builder) -> HttpResponse {
     let request = request
         .header("host", service.setup.admin.to_string())
         .body(Full::new(Bytes::new()))

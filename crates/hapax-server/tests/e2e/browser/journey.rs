@@ -135,10 +135,10 @@ async fn a_view_is_saved_opened_and_deleted() {
             .sign_in(TOKEN, "/events?q=source%3Astripe+copies%3A%3E0")
             .await;
         browser
-            .run("document.querySelector('#view-name').closest('details').open = true")
+            .run("document.querySelector('#search-name').closest('details').open = true")
             .await;
-        browser.fill("#view-name", "Stripe twice").await;
-        browser.click("main form[action='/views'] button").await;
+        browser.fill("#search-name", "Stripe twice").await;
+        browser.click("main form[action='/searches'] button").await;
         browser.until_shown("The view was saved.").await;
         browser.open("/events").await;
         let tab = browser
@@ -146,7 +146,7 @@ async fn a_view_is_saved_opened_and_deleted() {
             .await;
         assert_eq!(tab.text().await.unwrap(), "Stripe twice");
         tab.click().await.unwrap();
-        browser.click("main form[action='/views/delete'] button").await;
+        browser.click("main form[action='/searches/delete'] button").await;
         browser.until_shown("The view was deleted.").await;
         assert!(!browser.text().await.contains("Stripe twice"));
     })

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hapax_core::store::{Span, Subject, Traffic, TrafficRow};
+use hapax_core::store::{Subject, TimeRange, Traffic, TrafficRow};
 use hapax_core::{Clock as _, Operations as _, Owner, SystemClock};
 use hapax_store_sqlite::{Options, SqliteStore};
 
@@ -66,7 +66,7 @@ async fn remember(path: &Path) {
     let options = Options::new(Arc::new(SystemClock::default()));
     let store = SqliteStore::open(path, options).unwrap();
     let now = SystemClock::default().now();
-    for span in Span::ALL {
+    for span in TimeRange::ALL {
         for (place, source) in ["stripe", "github", "shopify"].into_iter().enumerate() {
             let rows = (0..span.slots() - 1).map(|slot| TrafficRow {
                 span,
@@ -82,7 +82,7 @@ async fn remember(path: &Path) {
 }
 
 /// Busy hours and quiet ones, and a storm of copies.
-fn wave(slot: u64, place: u64, span: Span) -> Traffic {
+fn wave(slot: u64, place: u64, span: TimeRange) -> Traffic {
     let turn = std::f64::consts::TAU * slot as f64 / span.slots() as f64;
     let height = 60.0 + 45.0 * (2.0 * turn + place as f64).sin() + 12.0 * (17.0 * turn).cos();
     let is_storm = slot % span.slots() > span.slots() * 7 / 10 && slot % span.slots() < span.slots() * 8 / 10;

@@ -12,9 +12,7 @@ async fn without_a_script_events_are_found_opened_and_replayed_and_the_theme_cha
     site.sink.until_effects(2, PATIENCE).await;
     browse(&site.url(), Kind::Plain, async |browser| {
         browser.sign_in(TOKEN, "/events").await;
-        browser
-            .until_shown("Reload the page to see new events.")
-            .await;
+        browser.until_shown("Reload the page to see new events.").await;
         browser.fill("#q", "evt_plain").await;
         browser.click("form[role=search] button").await;
         browser.until_shown("evt_plain").await;

@@ -1,10 +1,10 @@
-//! Events of batches, sent again: by `hapax events copy`, by `hapax send` and by `hapax twice`, for every provider whose
+//! Events of batches, sent again: by `hapax events export`, by `hapax send` and by `hapax twice`, for every provider whose
 //! requests carry several.
 
 use std::time::Duration;
 
 use hapax_verify::catalogue::{self, Provider};
-use hapax_verify::identity::Place;
+use hapax_verify::identity::ValuePath;
 use hapax_verify::sign::{self, ProviderSigner, SecretPair, generate_secret};
 use hapax_verify::{Field, Split, sample};
 use serde_json::Value;
@@ -89,7 +89,7 @@ async fn events(service: &Service, provider: &Provider) -> Vec<Value> {
 fn is_known_by_itself(provider: &Provider) -> bool {
     let rule = &provider.identity.event_id;
     let mut places = rule.fields().flat_map(Field::places);
-    !rule.is_none() && !places.any(|place| *place == Place::RequestSha256)
+    !rule.is_none() && !places.any(|place| *place == ValuePath::RequestSha256)
 }
 
 /// How many events a provider's request carries here.
@@ -125,7 +125,7 @@ async fn one_event_of_a_batch_sent_again_is_a_duplicate_for_every_provider() {
         let what = format!("the copies of {name} are counted");
         let shown = eventually(&what, LIMIT, async || {
             let event = service.api(&format!("events/{id}")).await;
-            let copies = event["duplicates"]["copies"].as_u64()?;
+            let copies = event["duplicates"]["count"].as_u64()?;
             (copies == 1 + by_curl + by_send).then_some(event)
         })
         .await;

@@ -17,7 +17,7 @@ async fn copies_with_a_gap_are_told_by_source_and_still_after_a_restart() {
         eventually("the copies are flushed", LIMIT, async || {
             let stats = service.hapax(&["stats", "duplicates", "--json"]).await.json();
             let first = stats["sources"][0]["redelivered"][0].clone();
-            (first["copies"] == copies).then_some(stats)
+            (first["duplicates"] == copies).then_some(stats)
         })
         .await
     };
@@ -28,7 +28,7 @@ async fn copies_with_a_gap_are_told_by_source_and_still_after_a_restart() {
     let stats = told(&service, 2).await;
     let stripe = &stats["sources"][0];
     assert_eq!(
-        (stripe["accepted"].as_u64(), stripe["copies"].as_u64()),
+        (stripe["accepted"].as_u64(), stripe["duplicates"].as_u64()),
         (Some(1), Some(2))
     );
     assert_eq!(stripe["gap"]["count"], 2, "a gap for each copy: {stripe}");
@@ -36,7 +36,7 @@ async fn copies_with_a_gap_are_told_by_source_and_still_after_a_restart() {
     assert_eq!(stripe["redelivered"][0]["event_id"], "evt_late");
 
     let text = service
-        .hapax(&["stats", "duplicates", "stripe", "--over", "24h"])
+        .hapax(&["stats", "duplicates", "stripe", "--range", "24h"])
         .await;
     text.assert_code(0);
     for words in ["stripe: largest gap", "window 30 d: fine", "evt_late"] {
@@ -47,7 +47,7 @@ async fn copies_with_a_gap_are_told_by_source_and_still_after_a_restart() {
         .await
         .assert_code(4);
     service
-        .hapax(&["stats", "duplicates", "--over", "2d"])
+        .hapax(&["stats", "duplicates", "--range", "2d"])
         .await
         .assert_code(2);
 }

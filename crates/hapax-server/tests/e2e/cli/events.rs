@@ -101,7 +101,7 @@ async fn one_event_is_shown_with_its_deliveries_attempts_and_copies() {
 
     let copies = crate::harness::eventually("the copy is counted", LIMIT, async || {
         let event = service.api(&format!("events/{id}")).await;
-        event["duplicates"]["copies"].as_u64()
+        event["duplicates"]["count"].as_u64()
     })
     .await;
     assert_eq!(copies, 1);

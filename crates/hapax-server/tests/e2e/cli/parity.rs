@@ -35,17 +35,17 @@ async fn a_query_finds_a_value_in_bodies_and_a_view_keeps_it() {
     assert_eq!(found["coverage"]["kind"], "newest");
 
     service
-        .hapax(&["views", "save", "one order", query])
+        .hapax(&["searches", "save", "one order", query])
         .await
         .assert_code(0);
-    let views = service.hapax(&["views", "list", "--json"]).await.json();
-    assert_eq!(views["views"][0]["query"], query);
+    let views = service.hapax(&["searches", "list", "--json"]).await.json();
+    assert_eq!(views["searches"][0]["query"], query);
     let seen = service
         .hapax(&[
             "events",
             "list",
             "--json",
-            "--view",
+            "--saved-search",
             "one order",
             "--query",
             "evt_1",
@@ -56,15 +56,15 @@ async fn a_query_finds_a_value_in_bodies_and_a_view_keeps_it() {
         .json();
     assert_eq!(ids(&seen), ["evt_1"], "a view, a query and a flag must all match");
     service
-        .hapax(&["views", "remove", "one order"])
+        .hapax(&["searches", "remove", "one order"])
         .await
         .assert_code(0);
     service
-        .hapax(&["views", "remove", "one order"])
+        .hapax(&["searches", "remove", "one order"])
         .await
         .assert_code(4);
     service
-        .hapax(&["events", "list", "--view", "one order"])
+        .hapax(&["events", "list", "--saved-search", "one order"])
         .await
         .assert_code(4);
     let refused = service.hapax(&["events", "list", "-q", "stat:dead"]).await;
@@ -172,7 +172,7 @@ async fn the_ledger_says_how_often_an_id_came_and_a_conflict_is_compared_and_rel
             .hapax(&["ledger", "stripe", "evt_1", "--json"])
             .await
             .json();
-        (entry["copies"] == 1).then_some(entry)
+        (entry["duplicates"] == 1).then_some(entry)
     })
     .await;
     assert_eq!(entry["id"], json!(id));
@@ -241,7 +241,7 @@ async fn places_and_traffic_are_listed_for_people_and_for_programs() {
     let destinations = service.hapax(&["destinations", "--json"]).await.json();
     assert_eq!(destinations["destinations"][0]["name"], "app");
     assert!(service.hapax(&["destinations"]).await.stdout.contains("ok"));
-    let stats = service.hapax(&["stats", "--over", "1h", "--json"]).await.json();
+    let stats = service.hapax(&["stats", "--range", "1h", "--json"]).await.json();
     let source = &stats["traffic"]["sources"][0];
     assert_eq!(
         (&source["accepted"], &source["duplicates"]),
@@ -250,7 +250,7 @@ async fn places_and_traffic_are_listed_for_people_and_for_programs() {
     );
     assert!(
         service
-            .hapax(&["stats", "--over", "24h"])
+            .hapax(&["stats", "--range", "24h"])
             .await
             .stdout
             .contains("the last 24h")
@@ -259,7 +259,7 @@ async fn places_and_traffic_are_listed_for_people_and_for_programs() {
     assert_eq!(overview["received"], 2, "{overview}");
     assert!(
         service
-            .hapax(&["overview", "--over", "7d"])
+            .hapax(&["overview", "--range", "7d"])
             .await
             .stdout
             .contains("nothing needs attention")

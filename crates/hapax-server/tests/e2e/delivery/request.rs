@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hapax_core::{Generation, Identity};
-use hapax_verify::{Options, Request, Verdict, Verifier, catalogue};
+use hapax_verify::{Options, Request, Verification, Verifier, catalogue};
 use serde_json::json;
 
 use crate::harness::{Reply, Sender, Setup, Sink, eventually, now, secret_of};
@@ -103,8 +103,8 @@ async fn with_a_secret_the_request_is_signed_by_standard_webhooks() {
     let preset = catalogue::get("standard-webhooks").unwrap();
     let verifier = Verifier::new(&preset.recipe(), &[secret], &Options::default()).unwrap();
     let request = Request::new(&got.headers, &got.body, now());
-    let verdict = verifier.verify(&request).expect("our signature verifies");
-    assert!(matches!(verdict, Verdict::Events(_)));
+    let verification = verifier.verify(&request).expect("our signature verifies");
+    assert!(matches!(verification, Verification::Events(_)));
     assert_eq!(got.header("hapax-original-webhook-id"), Some("the-senders"));
 }
 
@@ -131,9 +131,9 @@ async fn what_a_sender_signs_as_svix_does_is_signed_by_us_for_the_same_library()
     let svix = catalogue::get("svix").unwrap();
     let library = Verifier::new(&svix.recipe(), &[secret], &Options::default()).unwrap();
     for got in sink.received() {
-        let verdict = library.verify(&Request::new(&got.headers, &got.body, now()));
+        let verification = library.verify(&Request::new(&got.headers, &got.body, now()));
         assert!(
-            matches!(verdict, Ok(Verdict::Events(_))),
+            matches!(verification, Ok(Verification::Events(_))),
             "{verdict:?} {:?}",
             got.headers
         );

@@ -5,7 +5,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::history::{Place, Seen, State};
+use super::history::{DestinationKind, Seen, State};
 
 /// Every promise that was broken, in words.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub(super) fn answered(history: &[Seen]) -> BTreeSet<&str> {
 }
 
 /// As what a delivery was last seen in the store.
-fn last_stored(history: &[Seen], event: &str, place: Place) -> Option<State> {
+fn last_stored(history: &[Seen], event: &str, place: DestinationKind) -> Option<State> {
     history.iter().rev().find_map(|seen| match seen {
         Seen::Stored(all) => all.get(&(event.to_owned(), place)).map(|stored| stored.state),
         Seen::Answered { .. } | Seen::Sent { .. } | Seen::Attempted { .. } | Seen::Applied { .. } => None,
@@ -83,7 +83,7 @@ fn lost(history: &[Seen]) -> Vec<String> {
 fn doubled(history: &[Seen]) -> Vec<String> {
     effects(history)
         .into_iter()
-        .filter(|((_, place), count)| *place == Place::Books && *count > 1)
+        .filter(|((_, place), count)| *place == DestinationKind::Books && *count > 1)
         .map(|((event, _), count)| format!("{event} took effect {count} times"))
         .collect()
 }
@@ -104,7 +104,7 @@ fn disordered(history: &[Seen]) -> Vec<String> {
             }
             Seen::Applied {
                 event,
-                at: Place::Books,
+                at: DestinationKind::Books,
             } => {
                 let Some(&(lane, number)) = sent.get(event.as_str()) else {
                     continue;
@@ -125,7 +125,7 @@ fn disordered(history: &[Seen]) -> Vec<String> {
     disordered
 }
 
-fn effects(history: &[Seen]) -> BTreeMap<(&str, Place), usize> {
+fn effects(history: &[Seen]) -> BTreeMap<(&str, DestinationKind), usize> {
     let mut effects = BTreeMap::new();
     for seen in history {
         if let Seen::Applied { event, at } = seen {

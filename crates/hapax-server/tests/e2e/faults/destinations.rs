@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hapax_test_postgres::Server;
 
-use super::history::Place;
+use super::history::DestinationKind;
 use super::world::World;
 use crate::harness::{Received, Reply};
 
@@ -34,7 +34,11 @@ async fn deceive(world: World) {
     load.stop().await;
     world.settle().await;
     let tricked = world.sink.received().iter().filter(|one| is_tricked(one)).count();
-    assert!(tricked > 0, "no attempt at {:?} was ill received", Place::App);
+    assert!(
+        tricked > 0,
+        "no attempt at {:?} was ill received",
+        DestinationKind::App
+    );
     world.verdict("destinations that are slow or lie", tricked).await;
 }
 

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 /// A destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Place {
+pub(super) enum DestinationKind {
     /// Over HTTP: what deduplicates there is the `Idempotency-Key`.
     App,
     /// In a database: effect and claim commit together.
     Books,
 }
 
-impl Place {
+impl DestinationKind {
     pub(super) fn of(destination: &str) -> Self {
         match destination {
             "app" => Self::App,
@@ -28,7 +28,7 @@ pub(super) enum Seen {
     /// before it is answered 2xx.
     Sent {
         event: String,
-        to: Vec<Place>,
+        to: Vec<DestinationKind>,
         lane: Option<usize>,
     },
     /// The sender got an answer. A committed row of an outbox counts as a 200.
@@ -36,9 +36,9 @@ pub(super) enum Seen {
     /// A request arrived.
     Attempted { event: String, key: String },
     /// An effect is there, once more for each of these.
-    Applied { event: String, at: Place },
+    Applied { event: String, at: DestinationKind },
     /// Everything that the store held at one moment.
-    Stored(BTreeMap<(String, Place), Stored>),
+    Stored(BTreeMap<(String, DestinationKind), Stored>),
 }
 
 /// A delivery, as the store had it.

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::books::Writer;
-use super::history::{Place, Seen};
+use super::history::{DestinationKind, Seen};
 use super::world::LIMIT;
 use crate::harness::{Connection, Delivery, Sender, within};
 
@@ -89,23 +89,23 @@ impl Load {
             tasks: JoinSet::new(),
         };
         for _ in 0..SENDERS {
-            load.send("orders", &[Place::App, Place::Books], None);
+            load.send("orders", &[DestinationKind::App, DestinationKind::Books], None);
         }
         for lane in 0..LANES {
-            load.send("lanes", &[Place::Books], Some(lane));
+            load.send("lanes", &[DestinationKind::Books], Some(lane));
         }
-        load.send("prompt", &[Place::Books], None);
-        let rows = load.client("row", &[Place::App], None);
+        load.send("prompt", &[DestinationKind::Books], None);
+        let rows = load.client("row", &[DestinationKind::App], None);
         load.tasks.spawn(rows.write(writer));
         load
     }
 
-    fn send(&mut self, source: &'static str, to: &'static [Place], lane: Option<usize>) {
+    fn send(&mut self, source: &'static str, to: &'static [DestinationKind], lane: Option<usize>) {
         let client = self.client(source, to, lane);
         self.tasks.spawn(client.send());
     }
 
-    fn client(&self, source: &'static str, to: &'static [Place], lane: Option<usize>) -> Client {
+    fn client(&self, source: &'static str, to: &'static [DestinationKind], lane: Option<usize>) -> Client {
         Client {
             log: Arc::clone(&self.log),
             addresses: Arc::clone(&self.addresses),
@@ -144,7 +144,7 @@ struct Client {
     addresses: Arc<[SocketAddr]>,
     stop: watch::Receiver<bool>,
     source: &'static str,
-    to: &'static [Place],
+    to: &'static [DestinationKind],
     lane: Option<usize>,
 }
 

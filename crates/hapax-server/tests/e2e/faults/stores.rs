@@ -8,7 +8,7 @@ use hapax_test_postgres::Database;
 use hapax_test_redis::Reply;
 use rusqlite::{Connection, OpenFlags};
 
-use super::history::{Place, Seen, State, Stored};
+use super::history::{DestinationKind, Seen, State, Stored};
 
 const SQLITE: &str = "
     SELECT e.event_id, n.name, d.generation, d.token, d.state, hex(d.idempotency_key), hex(d.replay)
@@ -100,7 +100,7 @@ fn seen(rows: impl Iterator<Item = Row>) -> Seen {
             key,
             replay: replay.filter(|replay| !replay.is_empty()),
         };
-        let twice = all.insert((event.clone(), Place::of(&destination)), stored);
+        let twice = all.insert((event.clone(), DestinationKind::of(&destination)), stored);
         assert!(
             twice.is_none(),
             "{event} is stored twice for `{destination}`: {twice:?}"

@@ -9,7 +9,7 @@ use hapax_test_redis::{Server as Redis, fresh_prefix};
 
 use super::books::Books;
 use super::checker::{self, Findings};
-use super::history::{Place, Seen};
+use super::history::{DestinationKind, Seen};
 use super::link::{self, Link};
 use super::load::{Load, Log};
 use super::release::{Release, UNKNOWN_KEYS};
@@ -218,9 +218,9 @@ impl World {
         }
         let applied = |event, at| Seen::Applied { event, at };
         let sink = self.sink.order_applied().into_iter();
-        history.extend(sink.map(|event| applied(event, Place::App)));
+        history.extend(sink.map(|event| applied(event, DestinationKind::App)));
         let books = self.books.effects().await.into_iter();
-        history.extend(books.map(|event| applied(event, Place::Books)));
+        history.extend(books.map(|event| applied(event, DestinationKind::Books)));
         let findings: Findings = checker::check(&history);
         report::write(fault, self.store_name(), injected, &history, &findings);
         assert!(findings.is_clean(), "{findings:#?}");

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::task::JoinSet;
 
-use super::{Answer, Connection, Delivery};
+use super::{Connection, Delivery, HttpResponse};
 
 /// What to send: every event this often, in any order, over this many connections.
 pub(crate) struct Copies {
@@ -17,7 +17,7 @@ pub(crate) struct Copies {
 }
 
 /// Sends it all, and gives every answer under its event id.
-pub(crate) async fn deliver_all(address: SocketAddr, copies: Copies) -> BTreeMap<String, Vec<Answer>> {
+pub(crate) async fn deliver_all(address: SocketAddr, copies: Copies) -> BTreeMap<String, Vec<HttpResponse>> {
     let mut all: Vec<Delivery> = copies
         .deliveries
         .iter()
@@ -37,7 +37,7 @@ pub(crate) async fn deliver_all(address: SocketAddr, copies: Copies) -> BTreeMap
             answers
         });
     }
-    let mut answers: BTreeMap<String, Vec<Answer>> = BTreeMap::new();
+    let mut answers: BTreeMap<String, Vec<HttpResponse>> = BTreeMap::new();
     while let Some(finished) = clients.join_next().await {
         for (id, answer) in finished.unwrap() {
             answers.entry(id).or_default().push(answer);

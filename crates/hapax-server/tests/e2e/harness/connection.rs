@@ -12,7 +12,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::{Answer, Delivery};
+use super::{Delivery, HttpResponse};
 
 /// No answer takes longer; a service that hangs fails its test.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
@@ -29,24 +29,24 @@ impl Connection {
     }
 
     /// Delivers; an answer is required.
-    pub(crate) async fn deliver(&mut self, delivery: &Delivery) -> Answer {
+    pub(crate) async fn deliver(&mut self, delivery: &Delivery) -> HttpResponse {
         self.try_deliver(delivery)
             .await
             .unwrap_or_else(|error| panic!("no answer: {error:#}"))
     }
 
     /// Delivers to a service that may die at any moment.
-    pub(crate) async fn try_deliver(&mut self, delivery: &Delivery) -> anyhow::Result<Answer> {
+    pub(crate) async fn try_deliver(&mut self, delivery: &Delivery) -> anyhow::Result<HttpResponse> {
         self.send(delivery.request(&self.address.to_string())).await
     }
 
-    pub(crate) async fn send(&mut self, request: Request<Full<Bytes>>) -> anyhow::Result<Answer> {
+    pub(crate) async fn send(&mut self, request: Request<Full<Bytes>>) -> anyhow::Result<HttpResponse> {
         timeout(ANSWER_LIMIT, self.exchange(request))
             .await
             .context("there was no answer in time")?
     }
 
-    async fn exchange(&mut self, request: Request<Full<Bytes>>) -> anyhow::Result<Answer> {
+    async fn exchange(&mut self, request: Request<Full<Bytes>>) -> anyhow::Result<HttpResponse> {
         let sender = self.ready().await?;
         match answer(sender, request).await {
             Ok(answer) => Ok(answer),
@@ -76,14 +76,14 @@ impl Connection {
 async fn answer(
     sender: &mut SendRequest<Full<Bytes>>,
     request: Request<Full<Bytes>>,
-) -> anyhow::Result<Answer> {
+) -> anyhow::Result<HttpResponse> {
     let (head, body) = sender
         .send_request(request)
         .await
         .context("the request failed")?
         .into_parts();
     let body = body.collect().await.context("the answer broke off")?.to_bytes();
-    Ok(Answer {
+    Ok(HttpResponse {
         status: head.status.as_u16(),
         headers: head.headers,
         body,

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::process::Child;
 
-use super::{Answer, Connection, Delivery, Outcome, Setup, eventually, run, within};
+use super::{Connection, Delivery, HttpResponse, Outcome, Setup, eventually, run, within};
 
 /// A service that is not ready by then is broken. Debug builds on a busy machine are slow.
 const READY_LIMIT: Duration = Duration::from_secs(20);
@@ -61,7 +61,7 @@ impl Service {
     }
 
     /// Sends a delivery over a connection of its own.
-    pub(crate) async fn deliver(&self, delivery: &Delivery) -> Answer {
+    pub(crate) async fn deliver(&self, delivery: &Delivery) -> HttpResponse {
         Connection::to(self.address()).deliver(delivery).await
     }
 
@@ -87,7 +87,7 @@ impl Service {
     }
 
     /// Any path of the admin port.
-    pub(crate) async fn admin(&self, path: &str) -> Answer {
+    pub(crate) async fn admin(&self, path: &str) -> HttpResponse {
         get(self.setup.admin, path)
             .await
             .unwrap_or_else(|error| panic!("no answer from the admin port: {error:#}"))
@@ -206,7 +206,7 @@ impl Drop for Service {
 }
 
 /// A request to the admin port.
-pub(crate) async fn get(address: SocketAddr, path: &str) -> anyhow::Result<Answer> {
+pub(crate) async fn get(address: SocketAddr, path: &str) -> anyhow::Result<HttpResponse> {
     let request = Request::get(path)
         .header("host", address.to_string())
         .body(Full::new(Bytes::new()))?;

@@ -8,7 +8,7 @@ use form_urlencoded::Serializer;
 use http::{Method, Request, Uri};
 use http_body_util::Full;
 
-use super::{Answer, Connection};
+use super::{Connection, HttpResponse};
 
 /// How many redirects and forms a sign-in takes at most.
 const STEPS_MAX: usize = 16;
@@ -30,12 +30,12 @@ impl Visitor {
     }
 
     /// A page of the dashboard.
-    pub(crate) async fn page(&mut self, path: &str) -> Answer {
+    pub(crate) async fn page(&mut self, path: &str) -> HttpResponse {
         self.get(&format!("{}{path}", self.dashboard)).await
     }
 
     /// A form of the dashboard, with the proof of one of its pages.
-    pub(crate) async fn form(&mut self, path: &str, fields: &[(&str, &str)]) -> Answer {
+    pub(crate) async fn form(&mut self, path: &str, fields: &[(&str, &str)]) -> HttpResponse {
         let page = self.page("/events").await.text();
         let csrf = between(&page, "name=\"csrf\" value=\"", "\"")
             .unwrap_or_default()
@@ -44,11 +44,11 @@ impl Visitor {
         self.post(&format!("{}{path}", self.dashboard), &fields).await
     }
 
-    pub(crate) async fn get(&mut self, url: &str) -> Answer {
+    pub(crate) async fn get(&mut self, url: &str) -> HttpResponse {
         self.send(Method::GET, url, String::new()).await
     }
 
-    pub(crate) async fn post(&mut self, url: &str, fields: &[(&str, &str)]) -> Answer {
+    pub(crate) async fn post(&mut self, url: &str, fields: &[(&str, &str)]) -> HttpResponse {
         let body = Serializer::new(String::new()).extend_pairs(fields).finish();
         self.send(Method::POST, url, body).await
     }
@@ -77,7 +77,7 @@ impl Visitor {
     }
 
     /// Signs in, and goes on as a browser does.
-    pub(crate) async fn sign_in(&mut self, user: &str, next: &str) -> Answer {
+    pub(crate) async fn sign_in(&mut self, user: &str, next: &str) -> HttpResponse {
         let back = self.come_back_as(user, next).await;
         let answer = self.get(&back).await;
         let refresh = answer
@@ -90,7 +90,7 @@ impl Visitor {
         self.page(&path).await
     }
 
-    async fn send(&mut self, method: Method, url: &str, body: String) -> Answer {
+    async fn send(&mut self, method: Method, url: &str, body: String) -> HttpResponse {
         let uri: Uri = url.parse().unwrap();
         let host = uri.authority().unwrap().to_string();
         let address = if self.dashboard.ends_with(&host) {

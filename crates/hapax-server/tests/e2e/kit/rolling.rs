@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hapax_test_postgres::Server;
 
-use crate::harness::{Answer, Connection, Delivery, Sender, Service, Setup, Sink};
+use crate::harness::{Connection, Delivery, HttpResponse, Sender, Service, Setup, Sink};
 
 const LIMIT: Duration = Duration::from_secs(60);
 const CLIENTS: usize = 4;
@@ -15,7 +15,7 @@ const CLIENTS: usize = 4;
 struct Balancer(Vec<Connection>);
 
 impl Balancer {
-    async fn deliver(&mut self, delivery: &Delivery) -> Answer {
+    async fn deliver(&mut self, delivery: &Delivery) -> HttpResponse {
         let mut refusals = Vec::new();
         // Twice: a connection that a restart closed is opened again by then.
         for _ in 0..2 {

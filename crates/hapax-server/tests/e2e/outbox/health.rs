@@ -51,7 +51,7 @@ async fn refused_rows_are_seen_by_doctor_overview_alerts_and_metrics_until_they_
         metric(&service, "hapax_outbox_rows{outbox=\"shop\",state=\"refused\"} 1").await;
         metric(
             &service,
-            "hapax_outbox_hand_overs_total{outbox=\"shop\",result=\"refused\"} 1",
+            "hapax_outbox_relay_results_total{outbox=\"shop\",result=\"refused\"} 1",
         )
         .await;
         let sentence = until_attention(&service, "outbox_refused").await;

@@ -1,6 +1,6 @@
 //! One key, several targets: each gets the call once, under the id that the writer of the row chose.
 
-use hapax_verify::{Options, Request, Verdict, Verifier, catalogue};
+use hapax_verify::{Options, Request, Verification, Verifier, catalogue};
 
 use super::app::{App, Row};
 use super::{LIMIT, setup_with};
@@ -16,8 +16,8 @@ fn signed_id(received: &Received) -> &str {
         .unwrap()
         .as_secs() as i64;
     let request = Request::new(&received.headers, &received.body, now);
-    let verdict = verifier.verify(&request).expect("our signature verifies");
-    assert!(matches!(verdict, Verdict::Events(_)));
+    let verification = verifier.verify(&request).expect("our signature verifies");
+    assert!(matches!(verification, Verification::Events(_)));
     received.header("webhook-id").unwrap()
 }
 

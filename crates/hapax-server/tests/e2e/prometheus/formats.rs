@@ -7,7 +7,7 @@ use http::Request;
 use http_body_util::Full;
 
 use super::tool::promtool;
-use crate::harness::{Answer, Connection, Sender, Service, Setup, Sink, eventually};
+use crate::harness::{Connection, HttpResponse, Sender, Service, Setup, Sink, eventually};
 
 const LIMIT: Duration = Duration::from_secs(20);
 const OPEN_METRICS: &str =
@@ -50,7 +50,7 @@ async fn open_metrics_has_exemplars_and_an_end_and_everybody_else_gets_what_prom
     }
 }
 
-async fn scrape(service: &Service, accept: &str) -> Answer {
+async fn scrape(service: &Service, accept: &str) -> HttpResponse {
     let admin = service.setup.admin;
     let request = Request::get("/metrics")
         .header("host", admin.to_string())

@@ -84,7 +84,7 @@ impl Prometheus {
         std::fs::read_to_string(self.folder.path().join("prometheus.log")).unwrap_or_default()
     }
 
-    async fn get(&self, path: &str) -> Option<crate::harness::Answer> {
+    async fn get(&self, path: &str) -> Option<crate::harness::HttpResponse> {
         let request = Request::get(path)
             .header("host", self.address.to_string())
             .body(Full::new(Bytes::new()))

@@ -5,7 +5,7 @@ use http::Request;
 use http_body_util::Full;
 
 use super::{LIMIT, Replicas};
-use crate::harness::{Answer, Connection, RawConnection, Sender, Service, Setup, Sink};
+use crate::harness::{Connection, HttpResponse, RawConnection, Sender, Service, Setup, Sink};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
@@ -68,16 +68,21 @@ async fn sign_out(service: &Service, cookie: &str, how: &str) {
     assert_eq!(answer.status, 303, "{}", answer.text());
 }
 
-async fn get(service: &Service, cookie: &str, path: &str) -> Answer {
+async fn get(service: &Service, cookie: &str, path: &str) -> HttpResponse {
     send(service, cookie, Request::get(path), String::new()).await
 }
 
-async fn post(service: &Service, cookie: &str, path: &str, form: String) -> Answer {
+async fn post(service: &Service, cookie: &str, path: &str, form: String) -> HttpResponse {
     let request = Request::post(path).header("content-type", "application/x-www-form-urlencoded");
     send(service, cookie, request, form).await
 }
 
-async fn send(service: &Service, cookie: &str, request: http::request::Builder, body: String) -> Answer {
+async fn send(
+    service: &Service,
+    cookie: &str,
+    request: http::request::Builder,
+    body: String,
+) -> HttpResponse {
     let admin = service.setup.admin;
     let request = request.header("host", admin.to_string()).header("cookie", cookie);
     let request = request.body(Full::new(Bytes::from(body))).unwrap();

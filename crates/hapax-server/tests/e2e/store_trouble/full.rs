@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, prlimit};
 
 use super::disk::Disk;
-use crate::harness::{Answer, Delivery, Sender, Service, Setup, Sink, eventually};
+use crate::harness::{Delivery, HttpResponse, Sender, Service, Setup, Sink, eventually};
 
 const LIMIT: Duration = Duration::from_secs(60);
 const MIB: usize = 1 << 20;
@@ -108,7 +108,7 @@ async fn fill_and_recover(sink: &Sink, setup: Setup, room: Room) {
     }
 }
 
-async fn deliver(service: &Service, id: &str) -> (Answer, Delivery) {
+async fn deliver(service: &Service, id: &str) -> (HttpResponse, Delivery) {
     let body = format!(r#"{{"id":"{id}","type":"big","pad":"{}"}}"#, "x".repeat(64 << 10));
     let delivery = Sender::of("stripe").with_body(id, body);
     (service.deliver(&delivery).await, delivery)

@@ -7,7 +7,7 @@ use hapax_test_postgres::Server;
 use hapax_test_redis::Server as Redis;
 use rusqlite::Connection;
 
-use crate::harness::{Answer, Delivery, Sender, Service, Setup, Sink, eventually};
+use crate::harness::{Delivery, HttpResponse, Sender, Service, Setup, Sink, eventually};
 
 const LIMIT: Duration = Duration::from_secs(60);
 /// Who sends, and how soon each must be answered: Sentry waits one second, Mollie fifteen, of Stripe nothing is known.
@@ -115,7 +115,7 @@ fn event(sender: &str, id: &str) -> Delivery {
     Sender::of(sender).event(&format!("{sender}_{id}"))
 }
 
-async fn timed(service: &Service, delivery: &Delivery) -> (Answer, Duration) {
+async fn timed(service: &Service, delivery: &Delivery) -> (HttpResponse, Duration) {
     let sent = Instant::now();
     (service.deliver(delivery).await, sent.elapsed())
 }

@@ -79,7 +79,7 @@ impl Traffic {
 /// What `hapax stats duplicates` says.
 pub(super) async fn duplicates(server: &Server) -> String {
     let ran = Command::new(env!("CARGO_BIN_EXE_hapax"))
-        .args(["stats", "duplicates", "--over", "24h", "--admin"])
+        .args(["stats", "duplicates", "--range", "24h", "--admin"])
         .arg(format!("http://{}", server.admin_address()))
         .output()
         .await

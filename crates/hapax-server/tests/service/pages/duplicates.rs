@@ -21,6 +21,6 @@ async fn the_page_names_the_source_its_gaps_its_window_and_the_id_that_came_most
         assert!(page.contains(text), "{text} in {page}");
     }
     assert!(desk.page("/sources").await.contains("href=\"/duplicates\""));
-    let hour = desk.page("/duplicates?span=1h").await;
+    let hour = desk.page("/duplicates?range=1h").await;
     assert!(hour.contains("no copies in the last 1h"), "{hour}");
 }

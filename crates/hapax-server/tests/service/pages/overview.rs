@@ -20,7 +20,7 @@ async fn the_overview_counts_events_copies_and_refused_requests() {
         BODY.as_bytes(),
     )
     .await;
-    let page = desk.until("/?span=1h", "<dd>3</dd>").await;
+    let page = desk.until("/?range=1h", "<dd>3</dd>").await;
     assert_eq!(figure(&page, "Received"), "3");
     assert_eq!(figure(&page, "Accepted"), "1");
     assert_eq!(figure(&page, "Duplicates"), "1");
@@ -44,11 +44,11 @@ async fn the_overview_counts_events_copies_and_refused_requests() {
     );
     for span in ["24h", "7d"] {
         assert_eq!(
-            figure(&desk.page(&format!("/?span={span}")).await, "Received"),
+            figure(&desk.page(&format!("/?range={span}")).await, "Received"),
             "3"
         );
     }
-    assert_eq!(desk.get("/?span=2h").await.status, 400);
+    assert_eq!(desk.get("/?range=2h").await.status, 400);
 }
 
 #[tokio::test]
@@ -60,7 +60,7 @@ async fn what_was_counted_is_shown_after_a_restart() {
     desk.until("/", "<td class=\"number\">1</td>").await;
     desk.server.stop().await;
     desk = Desk::start_in(desk.folder, &sink.url(), Door::Open).await;
-    let page = desk.page("/?span=7d").await;
+    let page = desk.page("/?range=7d").await;
     assert_eq!(
         (figure(&page, "Accepted"), figure(&page, "Duplicates")),
         ("1".into(), "1".into())

@@ -25,7 +25,7 @@ async fn without_a_session_every_page_leads_to_the_login() {
     let sink = Sink::start().await;
     let desk = locked(&sink).await;
     let id = desk.twice(BODY).await;
-    let of_event = ["", "/payload?as=raw", "/copy?as=python"].map(|rest| format!("/events/{id}{rest}"));
+    let of_event = ["", "/payload?as=raw", "/export?as=python"].map(|rest| format!("/events/{id}{rest}"));
     for path in PAGES.into_iter().map(str::to_owned).chain(of_event) {
         let reply = desk.get(&path).await;
         assert_eq!(reply.status, 303, "{path}: {reply:?}");
@@ -73,8 +73,8 @@ async fn a_token_that_only_reads_sees_forms_and_can_use_none() {
             .await;
         assert_eq!(reply.status, 403, "{action}: {reply:?}");
     }
-    assert_eq!(desk.get(&format!("{event}/copy?as=curl")).await.status, 403);
-    assert_eq!(desk.get(&format!("{event}/copy?as=python")).await.status, 200);
+    assert_eq!(desk.get(&format!("{event}/export?as=curl")).await.status, 403);
+    assert_eq!(desk.get(&format!("{event}/export?as=python")).await.status, 200);
     let payload = desk.get(&format!("/api/v1/events/{id}/payload")).await;
     assert_eq!(
         (payload.status, payload.body.as_str()),

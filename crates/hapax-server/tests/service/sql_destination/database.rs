@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hapax_core::{Clock, Leased, SystemClock};
-use hapax_engine::{Answer, Transport as _};
+use hapax_engine::{AttemptResult, Transport as _};
 use hapax_server::config::{self, Environment};
 use hapax_server::destination::http::Lookup;
 use hapax_server::destination::http::client::Client;
@@ -22,7 +22,7 @@ pub(super) enum Target {
 pub(super) struct Sql(Destinations);
 
 impl Sql {
-    pub(super) async fn deliver(&self, delivery: &Leased) -> Answer {
+    pub(super) async fn deliver(&self, delivery: &Leased) -> AttemptResult {
         self.0.deliver(delivery).await
     }
 }

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use hapax_core::{ErrorClass, Leased};
-use hapax_engine::{Answer, Reply};
+use hapax_engine::{AttemptResult, Reply};
 
 use super::database::Target;
 use super::{event, refusal};
@@ -30,7 +30,7 @@ fn thirty() -> Vec<Leased> {
 }
 
 /// Delivers the thirty at the same moment, twice, and gives what the bad one was told each time. All others are done.
-async fn bad_among_thirty(target: &Target, settings: &str) -> [Answer; 2] {
+async fn bad_among_thirty(target: &Target, settings: &str) -> [AttemptResult; 2] {
     let sql = target.destination(settings);
     let events = thirty();
     let mut told = Vec::new();
@@ -38,7 +38,7 @@ async fn bad_among_thirty(target: &Target, settings: &str) -> [Answer; 2] {
         let attempts = events.iter().map(|event| sql.deliver(event));
         let mut answers = futures_util::future::join_all(attempts).await;
         told.push(answers.remove(BAD));
-        let failed: Vec<&Answer> = answers.iter().filter(|one| one.reply != Reply::Done).collect();
+        let failed: Vec<&AttemptResult> = answers.iter().filter(|one| one.reply != Reply::Done).collect();
         assert!(failed.is_empty(), "{settings}: {failed:?}");
     }
     let claimed = "select count(*) from hapax_inbox";

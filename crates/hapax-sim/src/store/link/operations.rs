@@ -2,13 +2,13 @@
 
 use async_trait::async_trait;
 use hapax_core::store::{
-    AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, Census, Cursor, DeadGroup,
-    DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased, Error, ImportBegun,
-    ImportMark, IndexedField, Origin, Pause, Record, ReplayJob, ReplayJobId, Resealed, SavedView,
-    SourceState, Span, TrafficRow, TransferCursor, TransferPage, Unfinished, Variant,
+    AlertState, AuditEntry, AuditHead, AuditLink, AuditRecord, Binding, BodyNote, Census, ConflictingBody,
+    Cursor, DeadGroup, DeadQuery, DeliveryView, Disposal, Driver, DuplicateNote, DuplicateTally, Erased,
+    Error, ImportBegun, ImportMark, IndexedField, MigrationCursor, MigrationPage, Origin, Pause, Record,
+    ReplayJob, ReplayJobId, Resealed, SavedSearch, SourceState, TimeRange, TrafficRow, Unfinished,
 };
 use hapax_core::{
-    BodyHash, DestinationId, EventId, Identity, Operations, Scope, SourceName, Timestamp, Transfer,
+    BodyHash, DestinationId, EventId, Identity, Operations, Scope, SourceName, StoreMigration, Timestamp,
 };
 
 use super::Link;
@@ -180,22 +180,23 @@ impl Operations for Link {
         self.call(async move { model.put_traffic(rows).await }).await
     }
 
-    async fn traffic(&self, span: Span) -> Result<Vec<TrafficRow>, Error> {
+    async fn traffic(&self, span: TimeRange) -> Result<Vec<TrafficRow>, Error> {
         let model = self.vault.model.clone();
         self.call(async move { model.traffic(span).await }).await
     }
 
-    async fn put_view(&self, view: SavedView) -> Result<bool, Error> {
+    async fn put_saved_search(&self, view: SavedSearch) -> Result<bool, Error> {
         let model = self.vault.model.clone();
-        self.call(async move { model.put_view(view).await }).await
+        self.call(async move { model.put_saved_search(view).await }).await
     }
 
-    async fn delete_view(&self, name: &str) -> Result<bool, Error> {
+    async fn delete_saved_search(&self, name: &str) -> Result<bool, Error> {
         let (model, name) = (self.vault.model.clone(), name.to_owned());
-        self.call(async move { model.delete_view(&name).await }).await
+        self.call(async move { model.delete_saved_search(&name).await })
+            .await
     }
 
-    async fn views(&self) -> Result<Vec<SavedView>, Error> {
+    async fn saved_searches(&self) -> Result<Vec<SavedSearch>, Error> {
         let model = self.vault.model.clone();
         self.call(async move { model.views().await }).await
     }
@@ -231,7 +232,7 @@ impl Operations for Link {
         self.call(async move { model.remembered(bodies).await }).await
     }
 
-    async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<Variant>, Error> {
+    async fn conflict(&self, first: EventId, raw_hash: BodyHash) -> Result<Option<ConflictingBody>, Error> {
         let model = self.vault.model.clone();
         self.call(async move { model.conflict(first, raw_hash).await })
             .await
@@ -250,7 +251,7 @@ impl Operations for Link {
 }
 
 #[async_trait]
-impl Transfer for Link {
+impl StoreMigration for Link {
     async fn origin(&self) -> Result<Origin, Error> {
         self.vault.model.origin().await
     }
@@ -259,7 +260,7 @@ impl Transfer for Link {
         self.vault.model.census().await
     }
 
-    async fn export(&self, after: &TransferCursor, limit: u32) -> Result<TransferPage, Error> {
+    async fn export(&self, after: &MigrationCursor, limit: u32) -> Result<MigrationPage, Error> {
         self.vault.model.export(after, limit).await
     }
 
@@ -267,7 +268,7 @@ impl Transfer for Link {
         self.vault.model.begin_import(mark).await
     }
 
-    async fn import(&self, records: Vec<Record>, reached: &TransferCursor) -> Result<(), Error> {
+    async fn import(&self, records: Vec<Record>, reached: &MigrationCursor) -> Result<(), Error> {
         self.vault.model.import(records, reached).await
     }
 

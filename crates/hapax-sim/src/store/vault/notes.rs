@@ -1,11 +1,11 @@
 //! What the vault writes into the history.
 
 use hapax_core::store::{Claim, ReplayJobId, Report, Rescued, Written};
-use hapax_core::{DestinationId, EventId, NewEvent, Token, Verdict as Wanted};
+use hapax_core::{AttemptEnd as Wanted, DestinationId, EventId, NewEvent, Token};
 
 use super::Vault;
 use crate::executor::{Process, lock};
-use crate::history::{Delivery, Fact, Verdict};
+use crate::history::{AttemptEnd, Delivery, Fact};
 
 impl Vault {
     pub(super) fn note_claim(&self, by: Process, event: &NewEvent, claim: &Claim) {
@@ -63,10 +63,10 @@ impl Vault {
         let hold = &report.hold;
         let (delivery, token) = (self.delivery(hold.event, &hold.destination), hold.token);
         let verdict = match report.verdict {
-            Wanted::Completed => Verdict::Completed,
-            Wanted::Retry { .. } => Verdict::Retry,
-            Wanted::Dead { .. } => Verdict::Dead,
-            Wanted::Release => Verdict::Released,
+            Wanted::Completed => AttemptEnd::Completed,
+            Wanted::Retry { .. } => AttemptEnd::Retry,
+            Wanted::Dead { .. } => AttemptEnd::Dead,
+            Wanted::Release => AttemptEnd::Released,
         };
         self.history.note(match written {
             Written::Applied => Fact::Finished {

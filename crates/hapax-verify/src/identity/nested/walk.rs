@@ -8,7 +8,7 @@ use super::tree::{Level, Rule, Value};
 use crate::identity::Extracted;
 use crate::identity::split::{Item, KnownItem, elements, range_of};
 use crate::limits::{BATCH_BYTES_MAX, BATCH_EVENTS_MAX};
-use crate::verdict::EventBody;
+use crate::verification::EventBody;
 
 /// A walk on its way.
 pub(super) struct Walk<'body> {

@@ -25,7 +25,7 @@ pub(super) struct Account {
 
 /// A transmission as PayPal is asked about it.
 #[derive(Serialize)]
-struct Asked<'a> {
+struct SignatureQuestion<'a> {
     auth_algo: &'a str,
     cert_url: &'a str,
     transmission_id: &'a str,
@@ -41,7 +41,7 @@ struct Token {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct SignatureReply {
     verification_status: String,
 }
 
@@ -89,7 +89,7 @@ impl Account {
                 self.verification_request(key_id, question, &token)?,
             ));
         };
-        let answer: Option<Answer> = serde_json::from_slice(&answer).ok();
+        let answer: Option<SignatureReply> = serde_json::from_slice(&answer).ok();
         if answer.is_some_and(|answer| answer.verification_status == "SUCCESS") {
             Ok(())
         } else {
@@ -138,7 +138,7 @@ impl Account {
 /// The event goes along as it came: what is read and written again has another checksum.
 fn question(request: &Request<'_>, claims: &Claims<'_>, webhook_id: &str) -> Result<Vec<u8>, Rejection> {
     let unreadable = |_| invalid(SIGNATURE, SignatureProblem::Unreadable);
-    let asked = Asked {
+    let asked = SignatureQuestion {
         auth_algo: ALGORITHM_NAME,
         cert_url: required_header(request, CERTIFICATE_URL)?,
         transmission_id: claims.id,

@@ -49,11 +49,11 @@ impl Jwk {
 /// A key as it is configured, or as Plaid answers: alone, or under `key`.
 pub(super) fn read_jwk(bytes: &[u8]) -> Option<Jwk> {
     #[derive(Deserialize)]
-    struct Answer {
+    struct JwkDocument {
         key: Jwk,
     }
     let alone = serde_json::from_slice(bytes).ok();
-    alone.or_else(|| Some(serde_json::from_slice::<Answer>(bytes).ok()?.key))
+    alone.or_else(|| Some(serde_json::from_slice::<JwkDocument>(bytes).ok()?.key))
 }
 
 pub(super) fn public_jwk(secret: &str) -> Result<Jwk, SecretProblem> {

@@ -86,11 +86,11 @@ fn number(text: &[u8]) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scheme::TimestampPlace;
+    use crate::scheme::TimestampPath;
 
     fn rule(unit: TimestampUnit) -> TimestampRule {
         TimestampRule {
-            place: TimestampPlace::Headers(vec!["x-timestamp".to_owned()]),
+            place: TimestampPath::Headers(vec!["x-timestamp".to_owned()]),
             unit,
             tolerance_seconds: 300,
         }

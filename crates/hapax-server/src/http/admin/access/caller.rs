@@ -11,7 +11,7 @@ use super::still::Credential;
 use super::visible::VisibleSources;
 use super::{NOTE_BYTES_MAX, NOTE_HEADER};
 use crate::config::{Role, Token};
-use crate::http::admin::fault::{Answer, Fault};
+use crate::http::admin::api_error::{ApiError, ApiResult};
 use crate::http::admin::state::AdminState;
 
 /// What the audit trail calls whoever needs no token.
@@ -69,12 +69,12 @@ impl Caller {
     }
 
     /// Whether they may ask for this.
-    pub(in crate::http) fn check(&self, method: &Method, path: &str) -> Answer<()> {
+    pub(in crate::http) fn check(&self, method: &Method, path: &str) -> ApiResult<()> {
         let right = right_for(method, path);
         self.check_role(right.role)?;
         match (right.reach, self.visible.is_all()) {
             (Reach::Sources, _) | (Reach::Whole, true) => Ok(()),
-            (Reach::Whole, false) => Err(Fault::sources_limited(format!(
+            (Reach::Whole, false) => Err(ApiError::sources_limited(format!(
                 "you see {}, and this is about the whole service: it cannot be limited to them",
                 self.visible.words()
             ))),
@@ -82,11 +82,11 @@ impl Caller {
     }
 
     /// Whether their role is enough.
-    pub(in crate::http) fn check_role(&self, needed: Role) -> Answer<()> {
+    pub(in crate::http) fn check_role(&self, needed: Role) -> ApiResult<()> {
         if self.role >= needed {
             return Ok(());
         }
-        Err(Fault::role_too_low(&self.actor.name, self.role, needed))
+        Err(ApiError::role_too_low(&self.actor.name, self.role, needed))
     }
 
     /// The same as a yes or no.
@@ -96,17 +96,17 @@ impl Caller {
 }
 
 impl FromRequestParts<AdminState> for Caller {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &AdminState) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, _: &AdminState) -> Result<Self, ApiError> {
         // The guard, or `wrap`, let them in; a path outside of both has no one.
         let caller = parts.extensions.get::<Self>().cloned();
-        caller.ok_or_else(|| Fault::unauthorized("sign in, or send a token"))
+        caller.ok_or_else(|| ApiError::unauthorized("sign in, or send a token"))
     }
 }
 
 /// What a client says of whoever acts.
-pub(super) fn note(headers: &HeaderMap) -> Answer<String> {
+pub(super) fn note(headers: &HeaderMap) -> ApiResult<String> {
     let Some(value) = headers.get(NOTE_HEADER) else {
         return Ok(String::new());
     };
@@ -114,10 +114,10 @@ pub(super) fn note(headers: &HeaderMap) -> Answer<String> {
 }
 
 /// A note that the audit trail takes.
-pub(in crate::http) fn checked_note(text: &str) -> Answer<String> {
+pub(in crate::http) fn checked_note(text: &str) -> ApiResult<String> {
     let note = text.trim();
     if note.len() > NOTE_BYTES_MAX || note.chars().any(char::is_control) {
-        return Err(Fault::invalid_parameter(format!(
+        return Err(ApiError::invalid_parameter(format!(
             "a note has at most {NOTE_BYTES_MAX} bytes of UTF-8 and no control characters"
         )));
     }

@@ -13,7 +13,7 @@ use super::oidc::{LoggedOut, User};
 use super::opener::Opener;
 use super::session::{self, COOKIE_NAME, Opened, cookie, form_token};
 use crate::config::{Oidc, Token};
-use crate::http::admin::fault::{Answer, Fault};
+use crate::http::admin::api_error::{ApiError, ApiResult};
 
 /// The memory of the door. It is this process's own: another replica does not know of it.
 pub(in crate::http) struct Gate {
@@ -31,13 +31,18 @@ impl Gate {
     }
 
     /// The token with this value, for someone at this address.
-    pub(super) fn try_token<'a>(&self, access: &'a Access, given: &[u8], from: IpAddr) -> Answer<&'a Token> {
+    pub(super) fn try_token<'a>(
+        &self,
+        access: &'a Access,
+        given: &[u8],
+        from: IpAddr,
+    ) -> ApiResult<&'a Token> {
         let check = || access.token_of(given);
         self.backoff
             .attempt(from, Instant::now(), check)
             .map_err(|refused| match refused {
-                Refused::Wrong => Fault::unauthorized("the token is not one of this service's"),
-                Refused::Wait(wait) => Fault::too_many_attempts(wait),
+                Refused::Wrong => ApiError::unauthorized("the token is not one of this service's"),
+                Refused::Wait(wait) => ApiError::too_many_attempts(wait),
             })
     }
 
@@ -49,7 +54,7 @@ impl Gate {
         given: &str,
         note: String,
         from: IpAddr,
-    ) -> Answer<String> {
+    ) -> ApiResult<String> {
         let token = self.try_token(access, given.as_bytes(), from)?;
         let cookie = hex::encode(random());
         let opener = Opener::token(token, &cookie, note);
@@ -63,7 +68,7 @@ impl Gate {
         oidc: &Oidc,
         store: &dyn Backend,
         user: User,
-    ) -> Answer<String> {
+    ) -> ApiResult<String> {
         let cookie = hex::encode(random());
         let opener = Opener::user(oidc, user);
         session::open(store, &cookie, opener, SystemClock::default().now()).await?;
@@ -76,7 +81,7 @@ impl Gate {
         oidc: &Oidc,
         store: &dyn Backend,
         logged_out: &LoggedOut,
-    ) -> Answer<()> {
+    ) -> ApiResult<()> {
         session::end_where(store, |opener| opener.is_logged_out(oidc, logged_out)).await
     }
 
@@ -86,7 +91,7 @@ impl Gate {
         access: &Access,
         store: &dyn Backend,
         headers: &HeaderMap,
-    ) -> Answer<Option<Opened>> {
+    ) -> ApiResult<Option<Opened>> {
         match cookie(headers, COOKIE_NAME) {
             Some(cookie) => session::find(access, store, cookie, SystemClock::default().now()).await,
             None => Ok(None),

@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use super::gate::random;
 use crate::config::Oidc;
-use crate::http::admin::fault::{Answer, Fault};
+use crate::http::admin::api_error::{ApiError, ApiResult};
 
 pub(in crate::http) use attempt::{ATTEMPT_LIFE_SECONDS, Attempt};
 pub(in crate::http) use claims::LoggedOut;
@@ -40,7 +40,7 @@ pub(in crate::http) struct Returned {
 
 impl IdentityProvider {
     /// Where to send a browser, and what it has to hold until it comes back.
-    pub(in crate::http) async fn begin(&self, oidc: &Oidc, next: &str) -> Answer<(String, Attempt)> {
+    pub(in crate::http) async fn begin(&self, oidc: &Oidc, next: &str) -> ApiResult<(String, Attempt)> {
         let known = self.known(oidc).await?;
         let attempt = Attempt::new(hex::encode(random()));
         let scope = ["openid"]
@@ -71,21 +71,22 @@ impl IdentityProvider {
         oidc: &Oidc,
         attempt: &Attempt,
         returned: &Returned,
-    ) -> Answer<(User, String)> {
+    ) -> ApiResult<(User, String)> {
         // First: nothing else of an address that someone else made up is looked at, or shown.
         let next = attempt
             .next_of(&returned.state)
-            .ok_or_else(Fault::sign_in_stale)?;
+            .ok_or_else(ApiError::sign_in_stale)?;
         let known = self.known(oidc).await?;
         known.check_sender(oidc, returned.iss.as_deref())?;
         if let Some(error) = &returned.error {
-            return Err(Fault::sign_in_refused(format!(
+            return Err(ApiError::sign_in_refused(format!(
                 "the identity provider ended the sign-in with `{}`",
                 code(error)
             )));
         }
         let tokens = known.exchange(oidc, attempt, &returned.code).await?;
-        let refused = |why: String| Fault::sign_in_refused(format!("the ID token was not accepted: {why}"));
+        let refused =
+            |why: String| ApiError::sign_in_refused(format!("the ID token was not accepted: {why}"));
         let verified = self.verified(oidc, &known, &tokens.id_token).await?;
         let id_token = verified.map_err(|error| refused(error.to_string()))?;
         claims::check_id_token(&id_token, oidc, &attempt.nonce(), now()).map_err(refused)?;
@@ -99,17 +100,22 @@ impl IdentityProvider {
     }
 
     /// Whose sessions end, by a token that the provider sends by itself (back-channel logout).
-    pub(in crate::http) async fn logged_out(&self, oidc: &Oidc, token: &str) -> Answer<LoggedOut> {
+    pub(in crate::http) async fn logged_out(&self, oidc: &Oidc, token: &str) -> ApiResult<LoggedOut> {
         let known = self.known(oidc).await?;
         let refused =
-            |why: String| Fault::invalid_parameter(format!("the logout token was not accepted: {why}"));
+            |why: String| ApiError::invalid_parameter(format!("the logout token was not accepted: {why}"));
         let verified = self.verified(oidc, &known, token).await?;
         let claims = verified.map_err(|error| refused(error.to_string()))?;
         claims::check_logout_token(&claims, oidc, now()).map_err(refused)
     }
 
     /// What a token says, once its signature is known to be the provider's. A key that is not known may be a new one.
-    async fn verified(&self, oidc: &Oidc, known: &Known, token: &str) -> Answer<Result<Value, jws::Error>> {
+    async fn verified(
+        &self,
+        oidc: &Oidc,
+        known: &Known,
+        token: &str,
+    ) -> ApiResult<Result<Value, jws::Error>> {
         match jws::verify(token, &known.keys) {
             Err(jws::Error::UnknownKey) => {
                 let newer = self.with_new_keys(oidc, known).await?;
@@ -121,23 +127,23 @@ impl IdentityProvider {
 }
 
 impl Known {
-    async fn exchange(&self, oidc: &Oidc, attempt: &Attempt, code: &str) -> Answer<Tokens> {
+    async fn exchange(&self, oidc: &Oidc, attempt: &Attempt, code: &str) -> ApiResult<Tokens> {
         let request = call::token_request(oidc, &self.metadata, attempt, code)?;
         self.caller.json(request).await
     }
 
     /// What else the provider says of the user; nothing where it has no such place.
-    async fn user_info(&self, tokens: &Tokens, id_token: &Value) -> Answer<Option<Value>> {
+    async fn user_info(&self, tokens: &Tokens, id_token: &Value) -> ApiResult<Option<Value>> {
         let (Some(endpoint), Some(token)) = (&self.metadata.userinfo_endpoint, &tokens.access_token) else {
             return Ok(None);
         };
         let bearer = HeaderValue::try_from(format!("Bearer {token}"))
-            .map_err(|_| Fault::sign_in_refused("the access token cannot be sent"))?;
+            .map_err(|_| ApiError::sign_in_refused("the access token cannot be sent"))?;
         let request = Request::get(endpoint).header(AUTHORIZATION, bearer);
         let told: Value = self.caller.json(call::without_body(request)?).await?;
         // An access token of someone else must not lend their roles.
         if told.get("sub") != id_token.get("sub") {
-            return Err(Fault::sign_in_refused(
+            return Err(ApiError::sign_in_refused(
                 "UserInfo is about somebody else than the ID token",
             ));
         }

@@ -6,11 +6,11 @@ use http::HeaderMap;
 use http::header::{HOST, ORIGIN};
 
 use super::Access;
-use crate::http::admin::fault::Fault;
+use crate::http::admin::api_error::ApiError;
 
 impl Access {
     /// Without a token: the `Host` must be a name of this machine.
-    pub(in crate::http) fn check_host(&self, headers: &HeaderMap) -> Result<(), Fault> {
+    pub(in crate::http) fn check_host(&self, headers: &HeaderMap) -> Result<(), ApiError> {
         let host = text(headers, HOST.as_str()).unwrap_or_default();
         let name = host_name(host);
         let is_ours = match name
@@ -24,7 +24,7 @@ impl Access {
         if is_ours {
             return Ok(());
         }
-        Err(Fault::forbidden_origin(format!(
+        Err(ApiError::forbidden_origin(format!(
             "the request asks for host `{host}`, which is not this machine; use http://{}, or set \
              server.admin_token to use other names",
             self.listen
@@ -33,7 +33,7 @@ impl Access {
 }
 
 /// A browser says where a request comes from; other clients send neither header.
-pub(in crate::http) fn check_origin(headers: &HeaderMap) -> Result<(), Fault> {
+pub(in crate::http) fn check_origin(headers: &HeaderMap) -> Result<(), ApiError> {
     let host = text(headers, HOST.as_str()).unwrap_or_default();
     let foreign = match (text(headers, "sec-fetch-site"), text(headers, ORIGIN.as_str())) {
         (Some("same-origin" | "none"), _) | (None, None) => false,
@@ -43,7 +43,7 @@ pub(in crate::http) fn check_origin(headers: &HeaderMap) -> Result<(), Fault> {
     if !foreign {
         return Ok(());
     }
-    Err(Fault::forbidden_origin(
+    Err(ApiError::forbidden_origin(
         "the request comes from a web page of another origin; set server.admin_token and send it",
     ))
 }

@@ -58,10 +58,10 @@ const RIGHTS: [(&str, &str, Right); 30] = [
     ("POST", "/outbox/{name}/{id}/retry", OPERATE),
     ("POST", "/outbox/{name}/rows/{id}/retry", OPERATE),
     // Saved searches are everyone's, under names that are unique for all.
-    ("PUT", "/views/{name}", OPERATE_WHOLE),
-    ("DELETE", "/views/{name}", OPERATE_WHOLE),
-    ("POST", "/views", OPERATE_WHOLE),
-    ("POST", "/views/delete", OPERATE_WHOLE),
+    ("PUT", "/searches/{name}", OPERATE_WHOLE),
+    ("DELETE", "/searches/{name}", OPERATE_WHOLE),
+    ("POST", "/searches", OPERATE_WHOLE),
+    ("POST", "/searches/delete", OPERATE_WHOLE),
     ("POST", "/alerts/test", OPERATE_WHOLE),
     // What makes an event take effect again without a trace of the first one, and what opens a door.
     ("DELETE", "/ledger/{source}/{*event_id}", ADMIN),

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::opener::Opener;
 use super::{Access, Caller};
-use crate::http::admin::fault::Answer;
+use crate::http::admin::api_error::ApiResult;
 
 /// The cookie.
 pub(in crate::http) const COOKIE_NAME: &str = "hapax_session";
@@ -65,7 +65,7 @@ pub(in crate::http) struct Opened {
 }
 
 /// Keeps a new session.
-pub(super) async fn open(store: &dyn Backend, cookie: &str, opener: Opener, now: Timestamp) -> Answer<()> {
+pub(super) async fn open(store: &dyn Backend, cookie: &str, opener: Opener, now: Timestamp) -> ApiResult<()> {
     make_room(store, now).await?;
     let kept = Kept {
         opener,
@@ -81,7 +81,7 @@ pub(super) async fn find(
     store: &dyn Backend,
     cookie: &str,
     now: Timestamp,
-) -> Answer<Option<Opened>> {
+) -> ApiResult<Option<Opened>> {
     let Some((mut kept, caller)) = look(access, store, cookie, now).await? else {
         return Ok(None);
     };
@@ -112,7 +112,7 @@ pub(super) async fn look(
     store: &dyn Backend,
     cookie: &str,
     now: Timestamp,
-) -> Answer<Option<(Kept, Caller)>> {
+) -> ApiResult<Option<(Kept, Caller)>> {
     let state = store.source_state(&kept_as(), &key(cookie)).await?;
     let kept = state.and_then(|state| Kept::read(&state));
     let Some(kept) = kept.filter(|kept| kept.is_open(now)) else {
@@ -124,19 +124,19 @@ pub(super) async fn look(
 
 impl Session {
     /// Ends it on every replica.
-    pub(in crate::http) async fn end(&self, store: &dyn Backend) -> Answer<()> {
+    pub(in crate::http) async fn end(&self, store: &dyn Backend) -> ApiResult<()> {
         store.take_source_state(&kept_as(), &self.key, None).await?;
         Ok(())
     }
 
     /// Ends every session of the token, or of the user, that opened this one.
-    pub(in crate::http) async fn end_all(&self, store: &dyn Backend) -> Answer<()> {
+    pub(in crate::http) async fn end_all(&self, store: &dyn Backend) -> ApiResult<()> {
         end_where(store, |opener| opener.is_same(&self.opener)).await
     }
 }
 
 /// Ends every session whose opener this is true of.
-pub(super) async fn end_where(store: &dyn Backend, ends: impl Fn(&Opener) -> bool) -> Answer<()> {
+pub(super) async fn end_where(store: &dyn Backend, ends: impl Fn(&Opener) -> bool) -> ApiResult<()> {
     for (key, kept) in all(store).await? {
         if ends(&kept.opener) {
             store.take_source_state(&kept_as(), &key, None).await?;
@@ -165,7 +165,7 @@ impl Kept {
 }
 
 /// Every session, with its key.
-async fn all(store: &dyn Backend) -> Answer<Vec<(String, Kept)>> {
+async fn all(store: &dyn Backend) -> ApiResult<Vec<(String, Kept)>> {
     let states = store.source_states().await?.into_iter();
     let ours = states.filter(|state| state.source.as_str() == KEPT_AS);
     Ok(ours
@@ -174,7 +174,7 @@ async fn all(store: &dyn Backend) -> Answer<Vec<(String, Kept)>> {
 }
 
 /// Deletes those that are over, and the oldest where there are too many.
-async fn make_room(store: &dyn Backend, now: Timestamp) -> Answer<()> {
+async fn make_room(store: &dyn Backend, now: Timestamp) -> ApiResult<()> {
     let mut sessions = all(store).await?;
     sessions.sort_by_key(|(_, kept)| (kept.is_open(now), kept.expires_at));
     let over = sessions.iter().filter(|(_, kept)| !kept.is_open(now)).count();

@@ -8,7 +8,7 @@ use http::request::Parts;
 use tokio::time::sleep;
 
 use super::{Access, Caller, session};
-use crate::http::admin::fault::{Answer, Fault};
+use crate::http::admin::api_error::{ApiError, ApiResult};
 use crate::http::admin::state::AdminState;
 
 /// How often it is looked at.
@@ -50,9 +50,9 @@ impl StillAdmitted {
 }
 
 impl FromRequestParts<AdminState> for StillAdmitted {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &AdminState) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, state: &AdminState) -> Result<Self, ApiError> {
         let caller = Caller::from_request_parts(parts, state).await?;
         let state = state.clone();
         Ok(Self { caller, state })
@@ -61,7 +61,7 @@ impl FromRequestParts<AdminState> for StillAdmitted {
 
 impl Access {
     /// Who someone would be that came again with the same.
-    async fn again(&self, store: &dyn Backend, credential: &Credential) -> Answer<Option<Caller>> {
+    async fn again(&self, store: &dyn Backend, credential: &Credential) -> ApiResult<Option<Caller>> {
         match credential {
             Credential::None => Ok(self.is_open().then(|| Caller::local(String::new()))),
             Credential::Token(given) => {

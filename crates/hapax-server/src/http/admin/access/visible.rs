@@ -13,7 +13,7 @@ use hapax_core::store::EventQuery;
 use http::request::Parts;
 
 use super::Caller;
-use crate::http::admin::fault::{Answer, Fault};
+use crate::http::admin::api_error::{ApiError, ApiResult};
 use crate::http::admin::state::{AdminState, DestinationSettings, Settings};
 use crate::outbox::is_outbox;
 
@@ -58,7 +58,7 @@ impl VisibleSources {
     }
 
     /// Narrows a query for a search, whose results are looked through once more where a caller sees several sources.
-    pub(in crate::http) fn narrow(&self, mut query: EventQuery) -> Answer<EventQuery> {
+    pub(in crate::http) fn narrow(&self, mut query: EventQuery) -> ApiResult<EventQuery> {
         match (self, &query.source) {
             (Self::Only(sources), Some(named)) if !sources.contains(named) => return Err(self.refuse(named)),
             (Self::Only(sources), None) if sources.len() == 1 => query.source = sources.first().cloned(),
@@ -68,19 +68,19 @@ impl VisibleSources {
     }
 
     /// Narrows a query that has to name one source: for a job, which others drive, or a search by what is in events.
-    pub(in crate::http) fn narrow_to_one(&self, query: EventQuery) -> Answer<EventQuery> {
+    pub(in crate::http) fn narrow_to_one(&self, query: EventQuery) -> ApiResult<EventQuery> {
         let query = self.narrow(query)?;
         if self.is_all() || query.source.is_some() {
             return Ok(query);
         }
-        Err(Fault::sources_limited(format!(
+        Err(ApiError::sources_limited(format!(
             "you see {}; name one of them in the query, such as source:NAME",
             self.words()
         )))
     }
 
-    fn refuse(&self, named: &SourceName) -> Fault {
-        Fault::sources_limited(format!(
+    fn refuse(&self, named: &SourceName) -> ApiError {
+        ApiError::sources_limited(format!(
             "you see {}, and the query asks for `{named}`",
             self.words()
         ))
@@ -91,9 +91,9 @@ impl VisibleSources {
 pub(in crate::http) struct Narrowed(pub(in crate::http) AdminState);
 
 impl FromRequestParts<AdminState> for Narrowed {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &AdminState) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, state: &AdminState) -> Result<Self, ApiError> {
         let caller = parts.extensions.get::<Caller>();
         // Whoever was not let in sees nothing.
         let visible = caller.map_or_else(

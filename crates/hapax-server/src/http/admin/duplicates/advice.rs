@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::store::{Span, Traffic};
+use hapax_core::store::{TimeRange, Traffic};
 use hapax_verify::catalogue;
 
 use super::super::views::{FindingKind, FindingView, SourceView, WindowAdvice, WindowView};
@@ -24,7 +24,12 @@ const TWINS_SHARE_MAX: f64 = 0.05;
 const TWINS_MIN: u64 = 10;
 
 /// Whether the ledger remembers long enough for this sender.
-pub(super) fn window(name: &str, source: Option<&SourceView>, total: &Traffic, span: Span) -> WindowView {
+pub(super) fn window(
+    name: &str,
+    source: Option<&SourceView>,
+    total: &Traffic,
+    span: TimeRange,
+) -> WindowView {
     let gap = Duration::from_millis(total.gap_ms_max);
     let Some(source) = source else {
         return unknown(format!(
@@ -59,7 +64,7 @@ fn unknown(sentence: String) -> WindowView {
 fn judge(
     source: &SourceView,
     total: &Traffic,
-    span: Span,
+    span: TimeRange,
     window: Duration,
     least: Duration,
 ) -> (WindowAdvice, Option<Duration>) {
@@ -73,7 +78,7 @@ fn judge(
         return (WindowAdvice::Raise, Some(enough));
     }
     // Only the longest span, with many copies in it, may say that less would do; the window of an outbox is fixed.
-    let may_judge = span == Span::Week && total.duplicates >= COPIES_TO_JUDGE && source.scheme.is_some();
+    let may_judge = span == TimeRange::Week && total.duplicates >= COPIES_TO_JUDGE && source.scheme.is_some();
     if may_judge && used < USED_LITTLE && window >= enough * WORTH_LOWERING {
         return (WindowAdvice::MayLower, Some(enough));
     }
@@ -88,7 +93,7 @@ fn whole_days(length: Duration) -> Duration {
 fn sentence(
     name: &str,
     total: &Traffic,
-    span: Span,
+    span: TimeRange,
     window: Duration,
     advice: WindowAdvice,
     to: Option<Duration>,
@@ -174,7 +179,13 @@ mod tests {
     }
 
     fn told(window_days: u64, hours: u64) -> String {
-        window("stripe", Some(&source(window_days)), &total(hours), Span::Week).sentence
+        window(
+            "stripe",
+            Some(&source(window_days)),
+            &total(hours),
+            TimeRange::Week,
+        )
+        .sentence
     }
 
     #[test]
@@ -190,11 +201,11 @@ mod tests {
             "stripe: largest gap 1 h, window 30 d: fine; \"4d\" would do, if you want to keep fewer ids"
         );
         assert_eq!(
-            window("old", None, &total(1), Span::Week).sentence,
+            window("old", None, &total(1), TimeRange::Week).sentence,
             "old: it is not configured any more, so it has no window"
         );
         assert_eq!(
-            window("stripe", Some(&source(30)), &Traffic::default(), Span::Day).sentence,
+            window("stripe", Some(&source(30)), &Traffic::default(), TimeRange::Day).sentence,
             "stripe: no copies in the last 24h, window 30 d: nothing to judge by"
         );
     }
@@ -202,7 +213,7 @@ mod tests {
     #[test]
     fn a_window_is_never_lowered_below_the_retry_window_and_a_day() {
         for hours in 0..24 {
-            let view = window("stripe", Some(&source(30)), &total(hours), Span::Week);
+            let view = window("stripe", Some(&source(30)), &total(hours), TimeRange::Week);
             let least = view.least_seconds.unwrap();
             assert!(view.recommended_seconds.is_none_or(|to| to >= least), "{view:?}");
         }
@@ -215,18 +226,18 @@ mod tests {
             ..total(1)
         };
         assert_eq!(
-            window("s", Some(&source(30)), &few, Span::Week).advice,
+            window("s", Some(&source(30)), &few, TimeRange::Week).advice,
             WindowAdvice::Fine
         );
         assert_eq!(
-            window("s", Some(&source(30)), &total(1), Span::Day).advice,
+            window("s", Some(&source(30)), &total(1), TimeRange::Day).advice,
             WindowAdvice::Fine
         );
     }
 
     #[test]
     fn exactly_four_fifths_of_the_window_is_fine_and_more_is_not() {
-        let advice = |hours| window("s", Some(&source(10)), &total(hours), Span::Week).advice;
+        let advice = |hours| window("s", Some(&source(10)), &total(hours), TimeRange::Week).advice;
         assert_eq!(
             (advice(192), advice(193)),
             (WindowAdvice::Fine, WindowAdvice::Raise)
@@ -235,7 +246,7 @@ mod tests {
 
     #[test]
     fn twins_above_their_share_and_conflicts_are_findings() {
-        let view = window("s", Some(&source(30)), &total(71), Span::Week);
+        let view = window("s", Some(&source(30)), &total(71), TimeRange::Week);
         let kinds = |twins, conflicts| -> Vec<FindingKind> {
             let total = Traffic {
                 twins,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use hapax_core::Identity;
 use hapax_core::store::Redelivered;
 
-use super::super::fault::Answer;
+use super::super::api_error::ApiResult;
 use super::super::state::{AdminState, Settings};
 use super::super::views::RedeliveredView;
 
@@ -49,7 +49,7 @@ impl LookUps {
         settings: &Settings,
         source: &str,
         ids: Vec<(String, u64)>,
-    ) -> Answer<Vec<RedeliveredView>> {
+    ) -> ApiResult<Vec<RedeliveredView>> {
         let configured = settings.sources.iter().find(|one| one.name == source);
         let scope = configured.map_or(source, |source| source.scope.as_str());
         let mut views = Vec::with_capacity(ids.len());
@@ -78,7 +78,7 @@ fn counted(event_id: String, copies_at_most: u64) -> RedeliveredView {
     }
 }
 
-async fn tell(state: &AdminState, scope: &str, view: &mut RedeliveredView) -> Answer<()> {
+async fn tell(state: &AdminState, scope: &str, view: &mut RedeliveredView) -> ApiResult<()> {
     let identity = Identity::new(scope, view.event_id.clone());
     let store = state.engine.store();
     let Some(entry) = store.look_up(&identity).await? else {

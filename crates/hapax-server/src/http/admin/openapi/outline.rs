@@ -31,7 +31,7 @@ pub(crate) struct Operation {
     /// Of the JSON body.
     pub(crate) body: Vec<Field>,
     /// By status.
-    pub(crate) answers: Vec<Answer>,
+    pub(crate) answers: Vec<DescribedResponse>,
 }
 
 /// A parameter, or a field of a body.
@@ -58,7 +58,7 @@ pub(crate) enum Need {
 }
 
 /// What comes back under one status.
-pub(crate) struct Answer {
+pub(crate) struct DescribedResponse {
     /// The status.
     pub(crate) status: String,
     /// When it is given; for problems, every code with its meaning.
@@ -145,10 +145,10 @@ pub(super) const fn need(required: bool) -> Need {
     if required { Need::Required } else { Need::Optional }
 }
 
-fn answers(operation: &Value) -> Vec<Answer> {
+fn answers(operation: &Value) -> Vec<DescribedResponse> {
     let answers = operation["responses"].as_object().into_iter().flatten();
     answers
-        .map(|(status, answer)| Answer {
+        .map(|(status, answer)| DescribedResponse {
             status: status.clone(),
             help: text(&answer["description"]),
             schema: answer["content"]["application/json"]["schema"]["$ref"]

@@ -78,7 +78,7 @@ fn add(found: &mut Vec<AttentionView>, alert: Alert) {
 /// What kind of thing a rule finds, and where it is dealt with.
 const fn place_of(rule: Rule) -> (AttentionKind, &'static str) {
     match rule {
-        Rule::DedupeRate => (AttentionKind::Copies, "/sources"),
+        Rule::DedupeRate => (AttentionKind::Duplicates, "/sources"),
         Rule::HandlerP95 => (AttentionKind::Slow, "/destinations"),
         Rule::OldestPending => (AttentionKind::Waiting, "/destinations"),
         Rule::DeadLetters => (AttentionKind::Dead, "/dead"),

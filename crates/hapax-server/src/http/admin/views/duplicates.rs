@@ -1,6 +1,6 @@
 //! Duplicate analytics: how often each sender repeats itself, how late, and whether its ids can be trusted.
 
-use hapax_core::store::Span;
+use hapax_core::store::TimeRange;
 use hapax_core::{EventId, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -13,7 +13,7 @@ use crate::http::admin::schemas;
 pub struct DuplicateStatsView {
     /// How far it looks back.
     #[schema(schema_with = schemas::span)]
-    pub over: Span,
+    pub range: TimeRange,
     /// The beginning of what was looked at.
     #[schema(value_type = String, format = DateTime)]
     pub since: Timestamp,
@@ -33,7 +33,7 @@ pub struct SourceDuplicatesView {
     /// New events.
     pub accepted: u64,
     /// Copies.
-    pub copies: u64,
+    pub duplicates: u64,
     /// Other bodies under a known id.
     pub conflicts: u64,
     /// Copies among what was received, from 0 to 1; null before the first.
@@ -49,13 +49,13 @@ pub struct SourceDuplicatesView {
     /// The ids with most copies.
     pub redelivered: Vec<RedeliveredView>,
     /// New events whose very body came shortly before, under another id.
-    pub twins: u64,
+    pub same_bodies: u64,
     /// What to look into.
     pub findings: Vec<FindingView>,
     /// New events, slot by slot, oldest first.
     pub accepted_series: Vec<u64>,
     /// Copies, slot by slot, oldest first.
-    pub copies_series: Vec<u64>,
+    pub duplicates_series: Vec<u64>,
 }
 
 /// Copies that came within a certain time of the first. The edges of a class are right to within 10%.
@@ -66,7 +66,7 @@ pub struct GapClassView {
     /// Its upper end; null for the last one.
     pub up_to_seconds: Option<u64>,
     /// How many copies.
-    pub copies: u64,
+    pub duplicates: u64,
 }
 
 /// Whether the ledger remembers ids for long enough.
@@ -109,9 +109,9 @@ pub struct RedeliveredView {
     #[schema(value_type = Option<String>, format = "uuid")]
     pub id: Option<EventId>,
     /// All copies since the first; null where the ledger does not know it any more.
-    pub copies: Option<u64>,
+    pub duplicates: Option<u64>,
     /// Copies in the time that was looked at, at most: this is a count in a bounded table.
-    pub copies_at_most: u64,
+    pub duplicates_at_most: u64,
     /// When the first came.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub first_at: Option<Timestamp>,

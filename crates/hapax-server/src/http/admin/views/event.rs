@@ -63,7 +63,7 @@ pub struct EventSummaryView {
     /// Size of its body.
     pub body_bytes: u64,
     /// Copies that came after the first, as far as they were flushed.
-    pub copies: u64,
+    pub duplicates: u64,
     /// Where its id comes from.
     #[serde(default)]
     #[schema(schema_with = schemas::id_origin)]
@@ -154,7 +154,7 @@ pub struct BatchView {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DuplicatesView {
     /// How many came after the first.
-    pub copies: u64,
+    pub count: u64,
     /// When the last did.
     #[schema(value_type = String, format = DateTime)]
     pub last_at: Timestamp,

@@ -145,7 +145,7 @@ pub struct LedgerView {
     /// SHA-256 of the first one's body, in hexadecimal.
     pub body_sha256: String,
     /// Copies that came after the first, as far as they were flushed.
-    pub copies: u64,
+    pub duplicates: u64,
     /// When the last copy came; null before there is one.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub last_at: Option<Timestamp>,

@@ -94,7 +94,7 @@ pub enum AttentionKind {
     /// Attempts at a destination take long.
     Slow,
     /// A source repeats itself.
-    Copies,
+    Duplicates,
     /// A body differs from the first one under its id.
     Conflict,
     /// A copy came so late that the ledger had nearly forgotten the first.

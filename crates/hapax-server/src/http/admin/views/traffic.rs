@@ -1,7 +1,7 @@
 //! Traffic over time: what each source received and each destination answered.
 
 use hapax_core::Timestamp;
-use hapax_core::store::Span;
+use hapax_core::store::TimeRange;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -12,7 +12,7 @@ use crate::http::admin::schemas;
 pub struct TrafficView {
     /// How far it looks back.
     #[schema(schema_with = schemas::span)]
-    pub over: Span,
+    pub range: TimeRange,
     /// The length of one slot.
     pub step_seconds: u64,
     /// The beginning of every slot, oldest first; every series has a number for each.

@@ -247,16 +247,16 @@ function live(line) {
             element("td", {}, notice.type ?? "–"),
             element("td", { class: "wrap mono" }, link),
             element("td", {}, badge),
-            element("td", { class: "number", "data-copies": copies }, String(copies)),
+            element("td", { class: "number", "data-duplicates": copies }, String(copies)),
             element("td", { class: "number" }, "–"));
     };
     const draw = (notice) => {
         const known = one(`tr[data-id="${CSS.escape(notice.id)}"]`, body);
         if (!known) return body.prepend(row(notice));
         if (notice.status !== "duplicate") return;
-        const cell = one("[data-copies]", known);
-        cell.dataset.copies = Number(cell.dataset.copies) + 1;
-        cell.textContent = Number(cell.dataset.copies).toLocaleString("en");
+        const cell = one("[data-duplicates]", known);
+        cell.dataset.duplicates = Number(cell.dataset.duplicates) + 1;
+        cell.textContent = Number(cell.dataset.duplicates).toLocaleString("en");
     };
     const flush = () => {
         if (!waiting.length) return;

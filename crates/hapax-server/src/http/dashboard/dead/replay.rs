@@ -13,7 +13,7 @@ use super::super::moment::moment;
 use super::super::viewer::{Acting, Viewer};
 use super::super::{link, number, status};
 use crate::http::admin::access::Narrowed;
-use crate::http::admin::fault::{Answer, Fault};
+use crate::http::admin::api_error::{ApiError, ApiResult};
 use crate::http::admin::replays::RATE_DEFAULT;
 use crate::http::admin::views::{CoverageView, ReplayPreviewView};
 use crate::http::admin::{AdminState, filter, replays};
@@ -22,7 +22,7 @@ use crate::http::admin::{AdminState, filter, replays};
 pub(in crate::http::dashboard) async fn ask(
     Narrowed(state): Narrowed,
     Acting(viewer, fields): Acting,
-) -> Answer<Response> {
+) -> ApiResult<Response> {
     let request = request(&state, &viewer, &fields)?;
     let preview = replays::preview(&state, &request).await?;
     let content = confirmation(&state, &viewer, &fields, &request, &preview);
@@ -33,7 +33,7 @@ pub(in crate::http::dashboard) async fn ask(
 pub(in crate::http::dashboard) async fn start(
     Narrowed(state): Narrowed,
     Acting(viewer, fields): Acting,
-) -> Answer<Response> {
+) -> ApiResult<Response> {
     let job = replays::started(&state, request(&state, &viewer, &fields)?).await?;
     let expected: u64 = fields
         .filled("of")
@@ -43,10 +43,10 @@ pub(in crate::http::dashboard) async fn start(
     Ok(Redirect::to(&format!("{page}&of={expected}")).into_response())
 }
 
-fn request(state: &AdminState, viewer: &Viewer, fields: &Fields) -> Answer<ReplayRequest> {
+fn request(state: &AdminState, viewer: &Viewer, fields: &Fields) -> ApiResult<ReplayRequest> {
     let settings = state.settings.load();
     let text = fields.filled("q").ok_or_else(|| {
-        Fault::invalid_parameter("the form names no events, which would mean every event ever")
+        ApiError::invalid_parameter("the form names no events, which would mean every event ever")
     })?;
     let query = filter::read(&settings, text)?;
     Ok(ReplayRequest {

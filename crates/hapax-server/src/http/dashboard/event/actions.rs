@@ -9,8 +9,8 @@ use super::super::form::{Fields, form};
 use super::super::link;
 use super::super::viewer::{Acting, Viewer};
 use crate::http::admin::access::Narrowed;
-use crate::http::admin::extract::{Named, event_id};
-use crate::http::admin::fault::{Answer, Fault};
+use crate::http::admin::api_error::{ApiError, ApiResult};
+use crate::http::admin::extract::{PathParams, event_id};
 use crate::http::admin::views::EventView;
 use crate::http::admin::{ledger, replays};
 
@@ -80,23 +80,23 @@ fn replay_fields(destinations: &[String]) -> Markup {
 }
 
 /// The mode that a form names.
-pub(in crate::http::dashboard) fn mode(fields: &Fields) -> Answer<ReplayMode> {
+pub(in crate::http::dashboard) fn mode(fields: &Fields) -> ApiResult<ReplayMode> {
     let named = fields.filled("mode").unwrap_or("failed");
     if named == "held" {
         return Ok(ReplayMode::Held);
     }
     let found = MODES.iter().find(|(_, value, _)| *value == named);
-    found
-        .map(|(mode, _, _)| *mode)
-        .ok_or_else(|| Fault::invalid_parameter(format!("`{named}` is no mode: it is failed, all or force")))
+    found.map(|(mode, _, _)| *mode).ok_or_else(|| {
+        ApiError::invalid_parameter(format!("`{named}` is no mode: it is failed, all or force"))
+    })
 }
 
 /// `POST /events/{id}/replay`.
 pub(in crate::http::dashboard) async fn replay(
     Narrowed(state): Narrowed,
-    Named(id): Named<String>,
+    PathParams(id): PathParams<String>,
     Acting(viewer, fields): Acting,
-) -> Answer<Response> {
+) -> ApiResult<Response> {
     let (event, mode) = (event_id(&id)?, mode(&fields)?);
     let to = fields
         .filled("to")
@@ -111,7 +111,7 @@ pub(in crate::http::dashboard) async fn replay(
 pub(in crate::http::dashboard) async fn forget(
     Narrowed(state): Narrowed,
     Acting(viewer, fields): Acting,
-) -> Answer<Response> {
+) -> ApiResult<Response> {
     let named = |name: &str| fields.get(name).unwrap_or_default().to_owned();
     ledger::forgotten(&state, named("source"), named("event_id"), &viewer.caller.actor).await?;
     let back = match fields.filled("event") {

@@ -10,8 +10,8 @@ use super::super::moment::moment;
 use super::super::viewer::{Acting, Viewer};
 use super::super::{link, number};
 use crate::http::admin::access::Narrowed;
-use crate::http::admin::extract::Named;
-use crate::http::admin::fault::Answer;
+use crate::http::admin::api_error::ApiResult;
+use crate::http::admin::extract::PathParams;
 use crate::http::admin::sight::VisibleRecord;
 use crate::http::admin::views::{ConflictView, DiffKind, DiffLineView, DiffSide, DiffView, EventView};
 use crate::http::admin::{AdminState, conflicts, diff};
@@ -22,7 +22,7 @@ pub(super) async fn section(
     record: &VisibleRecord,
     view: &EventView,
     now: Timestamp,
-) -> Answer<Markup> {
+) -> ApiResult<Markup> {
     let mut compared = Vec::with_capacity(record.conflicts.len());
     for (kept, shown) in record.conflicts.iter().zip(&view.conflicts) {
         let variant = conflicts::visible(state, viewer.caller.role, view.id, kept.raw_hash).await?;
@@ -43,9 +43,9 @@ pub(super) async fn section(
 /// `POST /events/{id}/conflicts/{hash}/release`.
 pub(in crate::http::dashboard) async fn release(
     Narrowed(state): Narrowed,
-    Named((id, hash)): Named<(String, String)>,
+    PathParams((id, hash)): PathParams<(String, String)>,
     Acting(viewer, _): Acting,
-) -> Answer<Response> {
+) -> ApiResult<Response> {
     let released = conflicts::released(&state, &id, &hash, &viewer.caller.actor).await?;
     Ok(Redirect::to(&link::done(&link::event(released.first), Done::Released)).into_response())
 }

@@ -9,9 +9,9 @@ use super::super::viewer::Viewer;
 use super::super::{link, number};
 use super::Parameters;
 use crate::http::admin::access::Narrowed;
+use crate::http::admin::api_error::ApiResult;
 use crate::http::admin::diff::cut;
-use crate::http::admin::extract::{Asked, Named, event_id};
-use crate::http::admin::fault::Answer;
+use crate::http::admin::extract::{PathParams, QueryParams, event_id};
 use crate::http::admin::views::EventView;
 use crate::http::admin::{events, facts, pretty};
 
@@ -77,9 +77,9 @@ pub(super) fn section(view: &EventView, body: &[u8], shown: Shown) -> Markup {
 pub(in crate::http::dashboard) async fn text(
     Narrowed(state): Narrowed,
     viewer: Viewer,
-    Named(id): Named<String>,
-    Asked(asked): Asked<Parameters>,
-) -> Answer<Response> {
+    PathParams(id): PathParams<String>,
+    QueryParams(asked): QueryParams<Parameters>,
+) -> ApiResult<Response> {
     let record = events::visible(&state, viewer.caller.role, event_id(&id)?).await?;
     let view = facts::event(&state, &record, record.event.received_at).await?;
     Ok(plain(

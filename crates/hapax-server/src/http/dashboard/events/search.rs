@@ -1,19 +1,19 @@
-//! The search: its box, the views, and terms to add with a click.
+//! The search: its box, the saved searches, and terms to add with a click.
 
 use maud::{Markup, html};
 
 use super::address;
-use crate::http::admin::views::SavedViewView;
+use crate::http::admin::views::SavedSearchView;
 use crate::http::dashboard::frame::form as changing;
 use crate::http::dashboard::viewer::Viewer;
 use crate::query::{KEYS, QUERY_BYTES_MAX, QueryError};
 
-/// Views that everyone has.
+/// Searches that everyone has.
 const BUILT_IN: [(&str, &str); 6] = [
     ("All", ""),
     ("Failed", "status:failed"),
     ("Dead", "status:dead"),
-    ("Duplicates", "copies:>0"),
+    ("Duplicates", "duplicates:>0"),
     ("Conflicts", "has:conflict"),
     ("Quarantined", "status:quarantined"),
 ];
@@ -22,28 +22,28 @@ const TERMS: [&str; 5] = [
     "since:1h",
     "since:24h",
     "status:dead",
-    "copies:>0",
+    "duplicates:>0",
     "has:conflict",
 ];
 /// Sources that are offered so; the completion knows all.
 const SOURCES_MAX: usize = 6;
 
-/// The views, with the one that is shown marked.
-pub(super) fn views(viewer: &Viewer, text: &str, saved: &[SavedViewView]) -> Markup {
-    let own = saved.iter().find(|view| view.query == text);
+/// The built-in and saved searches, with the one that is shown marked.
+pub(super) fn tabs(viewer: &Viewer, text: &str, saved: &[SavedSearchView]) -> Markup {
+    let own = saved.iter().find(|search| search.query == text);
     html! {
-        nav aria-label="Views" {
+        nav aria-label="Saved searches" {
             ul class="tabs" {
-                @for (name, query) in BUILT_IN { (view(name, query, text)) }
-                @for one in saved { (view(&one.name, &one.query, text)) }
+                @for (name, query) in BUILT_IN { (tab(name, query, text)) }
+                @for one in saved { (tab(&one.name, &one.query, text)) }
             }
         }
         @if let Some(own) = own {
-            (changing(viewer, "/views/delete", html! {
+            (changing(viewer, "/searches/delete", html! {
                 input type="hidden" name="name" value=(own.name);
                 p class="row small" {
                     span class="muted" { "Saved by " (own.by) "." }
-                    button class="button quiet" type="submit" { "Delete the view “" (own.name) "”" }
+                    button class="button quiet" type="submit" { "Delete the saved search “" (own.name) "”" }
                 }
             }))
         }
@@ -94,7 +94,7 @@ pub(super) fn shortcuts(text: &str, sources: &[String]) -> Markup {
     }
 }
 
-fn view(name: &str, query: &str, text: &str) -> Markup {
+fn tab(name: &str, query: &str, text: &str) -> Markup {
     html! { li { a href=(address(query, None)) aria-current=[(query == text).then_some("page")] { (name) } } }
 }
 
@@ -142,11 +142,11 @@ fn save(viewer: &Viewer, text: &str) -> Markup {
     html! {
         details {
             summary { "Save this search" }
-            (changing(viewer, "/views", html! {
+            (changing(viewer, "/searches", html! {
                 input type="hidden" name="q" value=(text);
                 div class="row" {
-                    label for="view-name" { "Name" }
-                    input id="view-name" class="short" name="name" type="text" required maxlength="64";
+                    label for="search-name" { "Name" }
+                    input id="search-name" class="short" name="name" type="text" required maxlength="64";
                     button class="button" type="submit" { "Save" }
                 }
             }))

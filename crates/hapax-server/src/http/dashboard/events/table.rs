@@ -42,7 +42,7 @@ fn row(event: &EventSummaryView, now: Timestamp) -> Markup {
             td { (event.event_type.as_deref().unwrap_or("–")) }
             td class="wrap mono" { a href={ "/events/" (event.id) } { (event.event_id) } }
             td { (status(event.status)) }
-            td class="number" data-copies=(event.copies) { (count(event.copies)) }
+            td class="number" data-duplicates=(event.copies) { (count(event.copies)) }
             td class="number" { (size(event.body_bytes)) }
         }
     }

@@ -42,7 +42,7 @@ pub struct KeyServerError;
 
 /// Why a call brought nothing.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Fault {
+pub(super) enum FetchError {
     #[error("its host is none that keys are fetched from")]
     Host,
     #[error("the sender's server has no such key")]
@@ -61,7 +61,7 @@ pub(super) enum Fault {
     NotAKey,
 }
 
-impl Fault {
+impl FetchError {
     pub(super) const fn outcome(&self) -> Outcome {
         match self {
             Self::Unknown => Outcome::Unknown,
@@ -92,29 +92,29 @@ impl Caller {
     }
 
     /// A key. What is not a key is a failure, and not kept: a page of an overloaded server must not stand for one.
-    pub(super) async fn key(&self, request: &KeyRequest) -> Result<Vec<u8>, Fault> {
+    pub(super) async fn key(&self, request: &KeyRequest) -> Result<Vec<u8>, FetchError> {
         let bytes = self.call(&request.url, request.question.as_deref()).await?;
         let is_json = || serde_json::from_slice::<serde_json::Value>(&bytes).is_ok();
         let is_whole = request.question.is_none() || is_json();
         if is_whole && contains(&bytes, request.expects.as_bytes()) {
             Ok(bytes.to_vec())
         } else {
-            Err(Fault::NotAKey)
+            Err(FetchError::NotAKey)
         }
     }
 
     /// The answer to a GET, or with a question to a POST.
-    pub(super) async fn call(&self, url: &str, question: Option<&Question>) -> Result<Bytes, Fault> {
-        let uri: Uri = url.parse().map_err(|_| Fault::Host)?;
-        let client = self.client_for(&uri).ok_or(Fault::Host)?;
+    pub(super) async fn call(&self, url: &str, question: Option<&Question>) -> Result<Bytes, FetchError> {
+        let uri: Uri = url.parse().map_err(|_| FetchError::Host)?;
+        let client = self.client_for(&uri).ok_or(FetchError::Host)?;
         let (uri, client) = match &self.server {
-            Some((server, client)) => (server.instead_of(&uri).ok_or(Fault::Host)?, client),
+            Some((server, client)) => (server.instead_of(&uri).ok_or(FetchError::Host)?, client),
             None => (uri, client),
         };
         let exchange = exchange(client, request(uri, question)?);
         tokio::time::timeout(CALL_TIMEOUT, exchange)
             .await
-            .map_err(|_| Fault::Timeout)?
+            .map_err(|_| FetchError::Timeout)?
     }
 
     /// Which authorities may vouch for a host; nothing for a host that is not called at all.
@@ -172,23 +172,23 @@ impl FromStr for KeyServer {
     }
 }
 
-async fn exchange(client: &Client, request: Request<Full<Bytes>>) -> Result<Bytes, Fault> {
+async fn exchange(client: &Client, request: Request<Full<Bytes>>) -> Result<Bytes, FetchError> {
     let (head, body) = client.request(request).await?.into_parts();
     let body = Limited::new(body, ANSWER_BYTES_MAX)
         .collect()
         .await
-        .map_err(|_| Fault::Answer)?
+        .map_err(|_| FetchError::Answer)?
         .to_bytes();
     match head.status {
         status if status.is_success() => Ok(body),
-        StatusCode::NOT_FOUND | StatusCode::GONE => Err(Fault::Unknown),
-        StatusCode::BAD_REQUEST if contains(&body, PLAID_UNKNOWN_KEY.as_bytes()) => Err(Fault::Unknown),
-        StatusCode::UNAUTHORIZED => Err(Fault::Credentials),
-        status => Err(Fault::Status(status)),
+        StatusCode::NOT_FOUND | StatusCode::GONE => Err(FetchError::Unknown),
+        StatusCode::BAD_REQUEST if contains(&body, PLAID_UNKNOWN_KEY.as_bytes()) => Err(FetchError::Unknown),
+        StatusCode::UNAUTHORIZED => Err(FetchError::Credentials),
+        status => Err(FetchError::Status(status)),
     }
 }
 
-fn request(uri: Uri, question: Option<&Question>) -> Result<Request<Full<Bytes>>, Fault> {
+fn request(uri: Uri, question: Option<&Question>) -> Result<Request<Full<Bytes>>, FetchError> {
     let mut request = Request::new(Full::default());
     *request.uri_mut() = uri;
     request
@@ -201,7 +201,7 @@ fn request(uri: Uri, question: Option<&Question>) -> Result<Request<Full<Bytes>>
     let content_type = HeaderValue::from_static(question.content_type);
     request.headers_mut().insert(CONTENT_TYPE, content_type);
     if let Some(authorization) = &question.authorization {
-        let mut value = HeaderValue::try_from(authorization).map_err(|_| Fault::Credentials)?;
+        let mut value = HeaderValue::try_from(authorization).map_err(|_| FetchError::Credentials)?;
         value.set_sensitive(true);
         request.headers_mut().insert(AUTHORIZATION, value);
     }

@@ -10,20 +10,20 @@ use super::{Outcome, lock};
 
 /// Calls that are in progress, by the key's id.
 pub(super) struct Lane {
-    flights: Mutex<HashMap<String, Flight>>,
-    flights_max: usize,
+    fetches: Mutex<HashMap<String, SharedFetch>>,
+    fetches_max: usize,
     permits: Semaphore,
 }
 
 /// What a call brought, once it has ended.
-pub(super) type Flight = watch::Receiver<Option<Outcome>>;
+pub(super) type SharedFetch = watch::Receiver<Option<Outcome>>;
 
 impl Lane {
     /// So many calls at once, for this many keys that may be waited for.
-    pub(super) fn new(calls_max: usize, flights_max: usize) -> Self {
+    pub(super) fn new(calls_max: usize, fetches_max: usize) -> Self {
         Self {
-            flights: Mutex::default(),
-            flights_max,
+            fetches: Mutex::default(),
+            fetches_max,
             permits: Semaphore::new(calls_max),
         }
     }
@@ -44,28 +44,28 @@ impl Lane {
         key_id: &str,
         admits: impl FnOnce() -> bool,
         call: impl FnOnce() -> F,
-    ) -> Option<Flight>
+    ) -> Option<SharedFetch>
     where
         F: Future<Output = Outcome> + Send + 'static,
     {
-        let mut flights = lock(&self.flights);
-        if let Some(flight) = flights.get(key_id) {
-            return Some(flight.clone());
+        let mut fetches = lock(&self.fetches);
+        if let Some(fetch) = fetches.get(key_id) {
+            return Some(fetch.clone());
         }
-        if flights.len() >= self.flights_max || !admits() {
+        if fetches.len() >= self.fetches_max || !admits() {
             return None;
         }
-        let (landing, flight) = watch::channel(None);
-        flights.insert(key_id.to_owned(), flight.clone());
-        drop(flights);
+        let (landing, fetch) = watch::channel(None);
+        fetches.insert(key_id.to_owned(), fetch.clone());
+        drop(fetches);
         let (lane, key_id, call) = (Arc::clone(self), key_id.to_owned(), call());
         // On its own: a sender that hangs up must not take the key from those who wait with it.
         tokio::spawn(async move {
             let outcome = call.await;
-            lock(&lane.flights).remove(&key_id);
+            lock(&lane.fetches).remove(&key_id);
             // No one may be waiting any more.
             let _ = landing.send(Some(outcome));
         });
-        Some(flight)
+        Some(fetch)
     }
 }

@@ -7,12 +7,12 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use hapax_core::delivery::HandOver;
 use hapax_core::store::{
-    AcceptRequest, AuditEntry, Claim, DuplicateNote, Pause, Report, Span, Subject, Traffic, TrafficRow,
-    Variant,
+    AcceptRequest, AuditEntry, Claim, ConflictingBody, DuplicateNote, Pause, Report, Subject, TimeRange,
+    Traffic, TrafficRow,
 };
 use hapax_core::{
-    Attempt, Backend, BodyHash, Clock as _, ErrorClass, EventId, EventIds, Headers, Hold, Identity,
-    NewDelivery, NewEvent, Owner, SystemClock, SystemRandom, Verdict,
+    Attempt, AttemptOutcome, Backend, BodyHash, Clock as _, ErrorClass, EventId, EventIds, Headers, Hold,
+    Identity, NewDelivery, NewEvent, Owner, SystemClock, SystemRandom,
 };
 
 use crate::load::progress::Progress;
@@ -119,7 +119,7 @@ impl Maker {
         let answers = store.accept(requests.collect()).await;
         let mut reports = Vec::new();
         let mut copies = Vec::new();
-        let mut variants = Vec::new();
+        let mut other_bodies = Vec::new();
         for ((number, event), answer) in numbers.zip(&events).zip(answers) {
             let claims = answer.context("the store refused an event")?;
             reports.extend(
@@ -132,12 +132,12 @@ impl Maker {
             }
             if number % 1_000 == 2 {
                 landmarks.conflicting = Some(event.id);
-                variants.push(variant(event));
+                other_bodies.push(other_body(event));
             }
         }
         store.finish(reports).await?;
         store.note_duplicates(copies).await?;
-        for kept in store.quarantine(variants).await {
+        for kept in store.record_conflicts(other_bodies).await {
             kept.context("the store refused a conflict")?;
         }
         Ok(())
@@ -231,13 +231,15 @@ fn report(number: u64, event: &NewEvent, claim: &Claim, landmarks: &mut Landmark
             error,
             message: error.map(|error| format!("it failed: {error}")),
         }),
-        verdict: error.map_or(Verdict::Completed, |reason| Verdict::Dead { reason }),
+        outcome: error.map_or(AttemptOutcome::Completed, |reason| AttemptOutcome::Dead {
+            reason,
+        }),
     })
 }
 
-fn variant(event: &NewEvent) -> Variant {
+fn other_body(event: &NewEvent) -> ConflictingBody {
     let body = Bytes::from_static(b"{\"amount\":2}");
-    Variant {
+    ConflictingBody {
         key: event.key,
         first: event.id,
         source: event.source.clone(),
@@ -278,7 +280,7 @@ fn body(number: u64) -> Bytes {
 
 /// Every slot of every chart.
 async fn traffic(store: &dyn Backend, now: hapax_core::Timestamp) -> anyhow::Result<()> {
-    for span in Span::ALL {
+    for span in TimeRange::ALL {
         let subjects = SOURCES
             .iter()
             .map(|source| Subject::Source((*source).into()))

@@ -77,8 +77,8 @@ pub(super) fn print(pages: &[Page], limit_ms: f64) -> std::io::Result<()> {
 fn paths(landmarks: &Landmarks) -> Vec<String> {
     let fixed = [
         "/",
-        "/?span=24h",
-        "/?span=7d",
+        "/?range=24h",
+        "/?range=7d",
         "/events",
         "/dead",
         "/replays",
@@ -99,8 +99,8 @@ fn paths(landmarks: &Landmarks) -> Vec<String> {
         "status:completed".to_owned(),
         "status:ignored".to_owned(),
         "status:failed".to_owned(),
-        "copies:>0".to_owned(),
-        "copies:>=7".to_owned(),
+        "duplicates:>0".to_owned(),
+        "duplicates:>=7".to_owned(),
         "has:conflict".to_owned(),
         "to:billing".to_owned(),
         "to:billing error:timeout".to_owned(),
@@ -109,7 +109,7 @@ fn paths(landmarks: &Landmarks) -> Vec<String> {
         format!("id:{}", landmarks.event_id),
         format!("body:/data/object/id={}", landmarks.order),
         "body:/data/object/id=ord_0".to_owned(),
-        "source:github type:push status:completed copies:>0".to_owned(),
+        "source:github type:push status:completed duplicates:>0".to_owned(),
     ];
     let ids = [landmarks.delivered, landmarks.dead, landmarks.conflicting];
     fixed
@@ -125,7 +125,7 @@ fn paths(landmarks: &Landmarks) -> Vec<String> {
             [
                 "/api/v1/events",
                 "/api/v1/stats",
-                "/api/v1/stats?over=7d",
+                "/api/v1/stats?range=7d",
                 "/api/v1/deliveries/groups",
                 "/metrics",
             ]

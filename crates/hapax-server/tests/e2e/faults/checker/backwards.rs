@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::super::history::{Place, Seen, Stored};
+use super::super::history::{DestinationKind, Seen, Stored};
 
-type Deliveries = BTreeMap<(String, Place), Stored>;
+type Deliveries = BTreeMap<(String, DestinationKind), Stored>;
 
 pub(super) fn backwards(history: &[Seen]) -> Vec<String> {
     let mut findings = Vec::new();
@@ -21,7 +21,7 @@ pub(super) fn backwards(history: &[Seen]) -> Vec<String> {
 
 /// What is wrong between two looks at the store.
 fn between(before: &Deliveries, now: &Deliveries) -> Vec<String> {
-    let compare = |((event, place), old): (&(String, Place), &Stored)| {
+    let compare = |((event, place), old): (&(String, DestinationKind), &Stored)| {
         let what = match now.get(&(event.clone(), *place)) {
             None => Some("is not stored any more".to_owned()),
             Some(new) => wrong_step(old, new),

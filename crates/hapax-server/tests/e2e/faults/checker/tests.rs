@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::super::history::{Place, Seen, State, Stored};
+use super::super::history::{DestinationKind, Seen, State, Stored};
 use super::{Findings, check};
 
 fn sent(event: &str) -> Seen {
     Seen::Sent {
         event: event.to_owned(),
-        to: vec![Place::App, Place::Books],
+        to: vec![DestinationKind::App, DestinationKind::Books],
         lane: None,
     }
 }
@@ -16,7 +16,7 @@ fn sent(event: &str) -> Seen {
 fn sent_in_lane(event: &str, lane: usize) -> Seen {
     Seen::Sent {
         event: event.to_owned(),
-        to: vec![Place::Books],
+        to: vec![DestinationKind::Books],
         lane: Some(lane),
     }
 }
@@ -35,7 +35,7 @@ fn attempted(event: &str, key: &str) -> Seen {
     }
 }
 
-fn applied(event: &str, at: Place) -> Seen {
+fn applied(event: &str, at: DestinationKind) -> Seen {
     Seen::Applied {
         event: event.to_owned(),
         at,
@@ -53,7 +53,7 @@ fn delivery(token: i64, state: State) -> Stored {
 }
 
 fn look(stored: Stored) -> Seen {
-    Seen::Stored(BTreeMap::from([(("a".to_owned(), Place::App), stored)]))
+    Seen::Stored(BTreeMap::from([(("a".to_owned(), DestinationKind::App), stored)]))
 }
 
 /// Two looks, the second after a change of the first.
@@ -69,13 +69,13 @@ fn honest() -> Vec<Seen> {
         sent("a"),
         look(delivery(1, State::Running)),
         attempted("a", "k"),
-        applied("a", Place::App),
+        applied("a", DestinationKind::App),
         look(delivery(1, State::Running)),
         answered("a", 503),
         answered("a", 200),
         attempted("a", "k"),
-        applied("a", Place::App),
-        applied("a", Place::Books),
+        applied("a", DestinationKind::App),
+        applied("a", DestinationKind::Books),
         look(delivery(2, State::Completed)),
     ]
 }
@@ -99,7 +99,7 @@ fn a_history_that_keeps_every_promise_passes() {
 
 #[test]
 fn an_event_answered_2xx_without_its_effect_is_lost_at_either_place() {
-    for place in [Place::App, Place::Books] {
+    for place in [DestinationKind::App, DestinationKind::Books] {
         let findings = without(|seen| matches!(seen, Seen::Applied { at, .. } if *at == place));
         assert_eq!(findings.lost.len(), 1, "{findings:?}");
     }
@@ -113,9 +113,13 @@ fn an_event_that_was_never_answered_2xx_is_not_lost() {
 
 #[test]
 fn a_second_effect_in_the_database_is_a_double_even_if_nobody_was_answered() {
-    let findings = with(applied("a", Place::Books));
+    let findings = with(applied("a", DestinationKind::Books));
     assert_eq!(findings.doubled.len(), 1, "{findings:?}");
-    let unanswered = check(&[sent("a"), applied("a", Place::Books), applied("a", Place::Books)]);
+    let unanswered = check(&[
+        sent("a"),
+        applied("a", DestinationKind::Books),
+        applied("a", DestinationKind::Books),
+    ]);
     assert_eq!(unanswered.doubled.len(), 1, "{unanswered:?}");
 }
 
@@ -128,7 +132,7 @@ fn an_effect_behind_a_later_one_of_its_lane_is_found() {
         sent_in_lane("c", 0),
     ];
     let with = |order: [&str; 4]| {
-        let effects = order.map(|event| applied(event, Place::Books));
+        let effects = order.map(|event| applied(event, DestinationKind::Books));
         check(&[&sent[..], &effects[..]].concat())
     };
     assert!(with(["a", "b", "x", "c"]).is_clean());

@@ -20,7 +20,7 @@ use super::attempt::Attempt;
 use super::discovery::Metadata;
 use crate::config::{Oidc, shown_url};
 use crate::destination::http::client::Client;
-use crate::http::admin::fault::{Answer, Fault};
+use crate::http::admin::api_error::{ApiError, ApiResult};
 use crate::telemetry::chain;
 
 /// How long one call may take, connection and all.
@@ -34,12 +34,12 @@ pub(super) struct Caller(Client);
 
 impl Caller {
     /// One that also believes the authorities in a file.
-    pub(super) fn new(client: &Client, ca: Option<&Path>) -> Answer<Self> {
+    pub(super) fn new(client: &Client, ca: Option<&Path>) -> ApiResult<Self> {
         let Some(path) = ca else {
             return Ok(Self(client.clone()));
         };
         let unusable = |error: &dyn Display| {
-            Fault::provider_unavailable(format!(
+            ApiError::provider_unavailable(format!(
                 "`server.oidc.ca` names {}, which cannot be used: {error}",
                 path.display()
             ))
@@ -51,14 +51,14 @@ impl Caller {
     }
 
     /// What the provider answers at an address.
-    pub(super) async fn get<T: DeserializeOwned>(&self, url: &str) -> Answer<T> {
+    pub(super) async fn get<T: DeserializeOwned>(&self, url: &str) -> ApiResult<T> {
         self.json(without_body(Request::get(url))?).await
     }
 
     /// What the provider answers.
-    pub(super) async fn json<T: DeserializeOwned>(&self, request: Request<Full<Bytes>>) -> Answer<T> {
+    pub(super) async fn json<T: DeserializeOwned>(&self, request: Request<Full<Bytes>>) -> ApiResult<T> {
         let shown = shown_url(request.uri());
-        let unavailable = |why: String| Fault::provider_unavailable(format!("{shown} {why}"));
+        let unavailable = |why: String| ApiError::provider_unavailable(format!("{shown} {why}"));
         let exchange = async {
             let response = self.0.request(request).await;
             let (head, body) = response
@@ -82,7 +82,7 @@ impl Caller {
 }
 
 /// A code that is not taken is about this sign-in; anything else is about the provider, or our settings.
-fn refusal(shown: &str, status: StatusCode, body: &[u8]) -> Fault {
+fn refusal(shown: &str, status: StatusCode, body: &[u8]) -> ApiError {
     #[derive(Deserialize)]
     struct Refusal {
         error: String,
@@ -93,10 +93,10 @@ fn refusal(shown: &str, status: StatusCode, body: &[u8]) -> Fault {
         .map_or("no code", |refusal| super::code(&refusal.error));
     let detail = format!("{shown} answered {} with `{error}`", status.as_u16());
     if error == "invalid_grant" {
-        return Fault::sign_in_refused(detail);
+        return ApiError::sign_in_refused(detail);
     }
     tracing::warn!(detail, "the identity provider refused a call");
-    Fault::provider_unavailable(detail)
+    ApiError::provider_unavailable(detail)
 }
 
 /// The exchange of a code for tokens.
@@ -105,7 +105,7 @@ pub(super) fn token_request(
     metadata: &Metadata,
     attempt: &Attempt,
     code: &str,
-) -> Answer<Request<Full<Bytes>>> {
+) -> ApiResult<Request<Full<Bytes>>> {
     let mut form = Serializer::new(String::new());
     form.extend_pairs([
         ("grant_type", "authorization_code"),
@@ -124,7 +124,7 @@ pub(super) fn token_request(
             let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
             let pair = format!("{}:{}", encoded(&oidc.client_id), encoded(secret.expose()));
             let mut value = HeaderValue::try_from(format!("Basic {}", STANDARD.encode(pair)))
-                .map_err(|_| Fault::provider_unavailable("the client secret cannot be sent"))?;
+                .map_err(|_| ApiError::provider_unavailable("the client secret cannot be sent"))?;
             value.set_sensitive(true);
             request = request.header(AUTHORIZATION, value);
         }
@@ -136,11 +136,13 @@ pub(super) fn token_request(
     with_body(request, form.finish())
 }
 
-pub(super) fn without_body(request: http::request::Builder) -> Answer<Request<Full<Bytes>>> {
+pub(super) fn without_body(request: http::request::Builder) -> ApiResult<Request<Full<Bytes>>> {
     with_body(request.header(ACCEPT, "application/json"), String::new())
 }
 
-fn with_body(request: http::request::Builder, body: String) -> Answer<Request<Full<Bytes>>> {
+fn with_body(request: http::request::Builder, body: String) -> ApiResult<Request<Full<Bytes>>> {
     let request = request.body(Full::new(Bytes::from(body)));
-    request.map_err(|_| Fault::provider_unavailable("the identity provider names an address that is not a URL"))
+    request.map_err(|_| {
+        ApiError::provider_unavailable("the identity provider names an address that is not a URL")
+    })
 }

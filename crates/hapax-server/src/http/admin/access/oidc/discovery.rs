@@ -15,7 +15,7 @@ use super::call::Caller;
 use super::jws::{Jwk, KeySet};
 use crate::config::{Oidc, secure_url};
 use crate::destination::http::client::Client;
-use crate::http::admin::fault::{Answer, Fault};
+use crate::http::admin::api_error::{ApiError, ApiResult};
 
 /// How long what it said counts.
 const KEPT_FOR: Duration = Duration::from_secs(600);
@@ -66,7 +66,7 @@ impl IdentityProvider {
     }
 
     /// What it says, not older than ten minutes.
-    pub(super) async fn known(&self, oidc: &Oidc) -> Answer<Known> {
+    pub(super) async fn known(&self, oidc: &Oidc) -> ApiResult<Known> {
         let mut known = self.known.lock().await;
         let counts = |known: &&Known| {
             known.discovery_url == oidc.discovery_url && known.fetched_at.elapsed() < KEPT_FOR
@@ -79,7 +79,7 @@ impl IdentityProvider {
     }
 
     /// The same with the keys that it has now, unless it was asked for them just before.
-    pub(super) async fn with_new_keys(&self, oidc: &Oidc, before: &Known) -> Answer<Known> {
+    pub(super) async fn with_new_keys(&self, oidc: &Oidc, before: &Known) -> ApiResult<Known> {
         let mut known = self.known.lock().await;
         let now = Instant::now();
         let is_newer = |known: &&Known| known.fetched_at > before.fetched_at;
@@ -97,7 +97,7 @@ impl IdentityProvider {
         Ok(known.insert(fetched).clone())
     }
 
-    async fn fetch(&self, oidc: &Oidc) -> Answer<Known> {
+    async fn fetch(&self, oidc: &Oidc) -> ApiResult<Known> {
         let fetched_at = Instant::now();
         let caller = Caller::new(&self.client, oidc.ca.as_deref())?;
         let metadata: Metadata = caller.get(&oidc.discovery_url.to_string()).await?;
@@ -116,9 +116,9 @@ impl IdentityProvider {
 
 impl Metadata {
     /// Whether it is the provider that is configured, and nothing goes to it in plain text.
-    fn check(&self, oidc: &Oidc) -> Answer<()> {
+    fn check(&self, oidc: &Oidc) -> ApiResult<()> {
         if self.issuer != oidc.issuer {
-            return Err(Fault::provider_unavailable(format!(
+            return Err(ApiError::provider_unavailable(format!(
                 "the provider calls itself `{}`, and `server.oidc.issuer` is `{}`; they have to be equal to the last slash",
                 self.issuer, oidc.issuer
             )));
@@ -127,7 +127,7 @@ impl Metadata {
             .into_iter()
             .chain(&self.userinfo_endpoint);
         match endpoints.find_map(|endpoint| secure_url(endpoint).err()) {
-            Some(why) => Err(Fault::provider_unavailable(format!(
+            Some(why) => Err(ApiError::provider_unavailable(format!(
                 "the provider's description names an address that is not used: {why}"
             ))),
             None => Ok(()),
@@ -143,11 +143,11 @@ impl Metadata {
 
 impl Known {
     /// Whether this provider sent the browser back, and not another one that has mixed in (RFC 9207).
-    pub(super) fn check_sender(&self, oidc: &Oidc, sender: Option<&str>) -> Answer<()> {
+    pub(super) fn check_sender(&self, oidc: &Oidc, sender: Option<&str>) -> ApiResult<()> {
         match sender {
             None if !self.metadata.authorization_response_iss_parameter_supported => Ok(()),
             Some(sender) if sender == oidc.issuer => Ok(()),
-            Some(_) | None => Err(Fault::sign_in_refused(
+            Some(_) | None => Err(ApiError::sign_in_refused(
                 "the answer does not come from the configured identity provider",
             )),
         }

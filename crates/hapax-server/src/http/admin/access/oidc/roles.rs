@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::claims::LoggedOut;
 use crate::config::{Claim, Oidc, Role};
 use crate::http::admin::access::NOTE_BYTES_MAX;
-use crate::http::admin::fault::{Answer, Fault};
+use crate::http::admin::api_error::{ApiError, ApiResult};
 
 /// The value of the sources claim that stands for every source.
 const EVERY_SOURCE: &str = "*";
@@ -53,7 +53,7 @@ pub(super) fn is_whole(oidc: &Oidc, id_token: &Value) -> bool {
 }
 
 /// The user of an ID token, with what UserInfo adds. Who has no role is refused.
-pub(super) fn user(oidc: &Oidc, id_token: &Value, user_info: &Value) -> Answer<User> {
+pub(super) fn user(oidc: &Oidc, id_token: &Value, user_info: &Value) -> ApiResult<User> {
     let text = |name: &str| id_token.get(name).and_then(Value::as_str).map(str::to_owned);
     let subject = text("sub").unwrap_or_default();
     let of_claim = |claim: &Claim| {
@@ -77,7 +77,7 @@ pub(super) fn user(oidc: &Oidc, id_token: &Value, user_info: &Value) -> Answer<U
     let refused = |claim: &Claim, values: &[String], missing: &str| {
         tracing::warn!(subject, claim = claim.as_str(), "a user without access signed in");
         let who = if note.is_empty() { &subject } else { &note };
-        Fault::no_role(who, claim.as_str(), &quoted(values), missing)
+        ApiError::no_role(who, claim.as_str(), &quoted(values), missing)
     };
     let values = of_claim(&oidc.role_claim);
     let role = values.iter().filter_map(|value| oidc.roles.get(value)).max();

@@ -1,0 +1,54 @@
+//! A copy as curl, really run against the service that made it.
+
+use tokio::process::Command;
+
+use super::desk::Desk;
+use crate::service::site::SECRET;
+use crate::service::wire::Sink;
+
+#[tokio::test]
+async fn a_copied_request_is_genuine_and_a_duplicate() {
+    let mut sink = Sink::start().await;
+    let desk = Desk::start(&sink.url()).await;
+    let body = "{\"id\":\"evt_1\", \"note\":\"it's ä\"}\n";
+    let id = desk.twice(body).await;
+    sink.next().await;
+    let script = desk.get(&format!("/events/{id}/export?as=curl")).await;
+    assert_eq!(
+        script.header("content-type").unwrap(),
+        "text/plain; charset=utf-8"
+    );
+    assert!(!script.body.contains(SECRET));
+    assert!(
+        script.body.contains("Hapax answers that it is a duplicate"),
+        "{}",
+        script.body
+    );
+    for _ in 0..2 {
+        let ran = Command::new("sh")
+            .arg("-c")
+            .arg(&script.body)
+            .output()
+            .await
+            .unwrap();
+        let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+        assert!(
+            said.contains("\"status\":\"duplicate\""),
+            "{said}{}",
+            String::from_utf8_lossy(&ran.stderr)
+        );
+    }
+    assert!(sink.rest().is_empty(), "nothing takes effect again");
+    for (kind, mark) in [
+        ("rust", "#[test]"),
+        ("python", "def test_"),
+        ("typescript", "node:test"),
+    ] {
+        let copy = desk.get(&format!("/events/{id}/export?as={kind}")).await;
+        assert!(copy.body.contains(mark), "{}", copy.body);
+    }
+    assert_eq!(
+        desk.get(&format!("/events/{id}/export?as=perl")).await.status,
+        400
+    );
+}

@@ -1,0 +1,154 @@
+//! Taking records in. What is there already stays as it is.
+
+mod beside;
+mod deliveries;
+
+use hapax_core::NewEvent;
+use hapax_core::store::{EventContents, IdentityRecord, MigrationCursor, Record};
+use rusqlite::params;
+
+use self::beside::{audit_entry, conflict, duplicates, job};
+use self::deliveries::{attempts, outcome, work};
+use super::mark;
+use crate::accept;
+use crate::bodies;
+use crate::desk::Desk;
+use crate::failure::Failure;
+use crate::noted::{self, Noted};
+
+/// Takes records in, and notes how far the copy has come.
+pub(super) fn import(
+    desk: &mut Desk<'_>,
+    (records, reached): &(Vec<Record>, MigrationCursor),
+) -> Result<(), Failure> {
+    mark::advance(desk, reached)?;
+    for record in records {
+        match record {
+            Record::Identity(record) => identity(desk, record)?,
+            Record::Body(note) => {
+                bodies::keep(desk, note)?;
+            }
+            Record::Pause(pause) => {
+                let destination = desk.intern(pause.destination.as_str())?;
+                desk.connection
+                    .prepare_cached(
+                        "INSERT OR IGNORE INTO pauses (destination, at, by, why) VALUES (?1, ?2, ?3, ?4)",
+                    )?
+                    .execute((destination, pause.at.as_micros(), &pause.by, &pause.why))?;
+                desk.state.paused = None;
+            }
+            Record::Job(record) => job(desk, record)?,
+            Record::Audit(entry) => audit_entry(desk, entry)?,
+        }
+    }
+    Ok(())
+}
+
+fn identity(desk: &mut Desk<'_>, record: &IdentityRecord) -> Result<(), Failure> {
+    let scope = desk.intern(record.scope.as_str())?;
+    let entry = &record.entry;
+    let rule = match &entry.content_hash {
+        Some(content) => Some(desk.intern(&content.rule)?),
+        None => None,
+    };
+    let inserted = desk
+        .connection
+        .prepare_cached(
+            "INSERT INTO ledger (key, scope, id, generation, first_seen, expires_at, raw_hash, content_rule,
+                                 content_hash, forgotten)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (key) DO NOTHING",
+        )?
+        .execute(params![
+            record.key.as_bytes(),
+            scope,
+            entry.id.as_bytes(),
+            entry.generation.0,
+            entry.first_seen.as_micros(),
+            entry.expires_at.as_micros(),
+            entry.raw_hash.as_bytes(),
+            rule,
+            entry.content_hash.as_ref().map(|content| content.hash.as_bytes()),
+            record.is_forgotten,
+        ])?;
+    // All of a record comes in one transaction: where its entry is, the rest is too.
+    if inserted == 0 {
+        return Ok(());
+    }
+    desk.state.tallies.add(scope, 1);
+    for contents in &record.events {
+        event(desk, record, contents, scope)?;
+    }
+    if record.events.is_empty() {
+        desk.connection
+            .prepare_cached("INSERT OR IGNORE INTO expiring (expires_at, key) VALUES (?1, ?2)")?
+            .execute((entry.expires_at.as_micros(), record.key.as_bytes()))?;
+    }
+    if let Some(tally) = &record.duplicates {
+        duplicates(desk, record.key, tally)?;
+        noted::note_copies(desk, record.key)?;
+    }
+    for one in &record.conflicts {
+        conflict(desk, one)?;
+        noted::note(desk, Noted::Conflict, one.other_body.first)?;
+    }
+    Ok(())
+}
+
+fn event(
+    desk: &mut Desk<'_>,
+    record: &IdentityRecord,
+    contents: &EventContents,
+    scope: i64,
+) -> Result<(), Failure> {
+    let id = contents.event.id;
+    let seq = accept::append(
+        desk,
+        &as_new(record, contents),
+        scope,
+        contents.generation,
+        contents.accepted_at,
+        // The other store's order says nothing about this store's places.
+        None,
+    )?;
+    if id != record.entry.id {
+        desk.connection
+            .prepare_cached("INSERT OR IGNORE INTO earlier (key, id) VALUES (?1, ?2)")?
+            .execute((record.key.as_bytes(), id.as_bytes()))?;
+    }
+    if let Some(earlier) = contents.same_body_as {
+        desk.connection
+            .prepare_cached("INSERT OR IGNORE INTO same_body (id, earlier) VALUES (?1, ?2)")?
+            .execute((id.as_bytes(), earlier.as_bytes()))?;
+    }
+    for one in &contents.work {
+        work(desk, seq, one, contents.accepted_at)?;
+    }
+    for one in &contents.outcomes {
+        outcome(desk, seq, one)?;
+    }
+    attempts(desk, seq, contents)
+}
+
+/// The event as if it arrived now; its deliveries come by themselves.
+fn as_new(record: &IdentityRecord, contents: &EventContents) -> NewEvent {
+    let event = contents.event.clone();
+    NewEvent {
+        id: event.id,
+        key: record.key,
+        identity: event.identity,
+        source: event.source,
+        event_type: event.event_type,
+        received_at: event.received_at,
+        signed_at: event.signed_at,
+        secret_index: event.secret_index,
+        raw_hash: event.raw_hash,
+        content_hash: None,
+        headers: event.headers,
+        body: event.body,
+        batch: event.batch,
+        ledger_until: record.entry.expires_at,
+        indexed: contents.indexed.clone(),
+        deliveries: Vec::new(),
+        claimed_body: None,
+    }
+}
