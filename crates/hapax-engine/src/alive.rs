@@ -2,16 +2,17 @@
 //! leased that live no more. Where it cannot tell for ten seconds, others are about to take over: it gives back what
 //! it has from there, and goes on under another owner's name, so that leases which it does not know of are no one's.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use hapax_core::store::AliveReport;
 use hapax_core::{Owner, Random};
+use parking_lot::Mutex;
 
 use crate::dispatch::RESCUE_MAX;
-use crate::engine::{Inner, lock};
+use crate::engine::Inner;
 use crate::observe::Observation;
 
 /// A report that takes longer has failed.
@@ -61,7 +62,7 @@ impl Owners {
 
     /// Who reports to which shard.
     fn reports(&self) -> Vec<(Owner, usize)> {
-        let known = lock(&self.known);
+        let known = self.known.lock();
         let reports = known.iter().flat_map(|known| {
             let shards = known.reported.iter().enumerate();
             let open = shards.filter(|(_, reported)| reported.is_some());
@@ -71,7 +72,7 @@ impl Owners {
     }
 
     fn reported(&self, owner: Owner, shard: usize, asked: Duration) {
-        let mut known = lock(&self.known);
+        let mut known = self.known.lock();
         if known.last().is_some_and(|last| last.owner == owner) {
             self.reported
                 .fetch_max(asked.as_micros().max(1) as u64, Ordering::AcqRel);
@@ -88,7 +89,7 @@ impl Owners {
 
     /// Gives up those that could not report for too long, and takes another name where the current one could not.
     fn give_up(&self, random: &dyn Random, now: Duration) -> Vec<(Owner, usize)> {
-        let mut known = lock(&self.known);
+        let mut known = self.known.lock();
         let mut given_up = Vec::new();
         for known in known.iter_mut() {
             for (shard, reported) in known.reported.iter_mut().enumerate() {
@@ -116,7 +117,9 @@ impl Owners {
     /// Forgets names that were replaced long ago and hold nothing any more.
     fn forget(&self, now: Duration, holds: impl Fn(Owner) -> bool) {
         let is_old = |replaced: Duration| now.saturating_sub(replaced) >= REPLACED_KEEP;
-        lock(&self.known).retain(|known| !known.replaced.is_some_and(is_old) || holds(known.owner));
+        self.known
+            .lock()
+            .retain(|known| !known.replaced.is_some_and(is_old) || holds(known.owner));
     }
 }
 

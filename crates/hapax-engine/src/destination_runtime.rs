@@ -1,13 +1,14 @@
 //! A port: the running side of one destination. Its permits, slots, rate, breaker and pause, and
 //! whether older work waits. Ports outlive a reload; their settings are swapped.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use hapax_core::DestinationId;
 use hapax_core::store::Pause;
+use parking_lot::Mutex;
 
 use crate::breaker::{Breaker, Change, Gate};
 use crate::rate::Bucket;
@@ -130,26 +131,20 @@ impl DestinationRuntime {
     }
 
     fn gate(&self, now: Duration) -> Gate {
-        self.breaker
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .gate(now)
+        self.breaker.lock().gate(now)
     }
 
     pub(crate) fn paused(&self) -> Option<Pause> {
-        self.pause.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.pause.lock().clone()
     }
 
     pub(crate) fn set_pause(&self, pause: Option<Pause>) {
-        *self.pause.lock().unwrap_or_else(PoisonError::into_inner) = pause;
+        *self.pause.lock() = pause;
         self.mark_dirty();
     }
 
     fn is_paused(&self) -> bool {
-        self.pause
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_some()
+        self.pause.lock().is_some()
     }
 
     /// Up to `wanted` permits, as far as concurrency, pause, breaker and rate allow; and if there
@@ -192,10 +187,7 @@ impl DestinationRuntime {
             }
         }
         if gate == Gate::Probe {
-            self.breaker
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .probe();
+            self.breaker.lock().probe();
         }
         Ok(permits)
     }
@@ -236,7 +228,7 @@ impl DestinationRuntime {
         self.work_epoch.load(Ordering::Acquire)
     }
 
-    /// The store had nothing due when `work_epoch` was read: what stirred since is not covered.
+    /// The store had nothing due when `work_epoch` was read: work marked dirty since then is not covered.
     pub(crate) fn mark_clean(&self, work_epoch: u64, next_due: Option<Duration>) {
         self.clean_epoch.store(work_epoch, Ordering::Release);
         let micros = next_due.map_or(u64::MAX, |due| u64::try_from(due.as_micros()).unwrap_or(u64::MAX));
@@ -262,31 +254,19 @@ impl DestinationRuntime {
     }
 
     pub(crate) fn succeeded(&self) -> Change {
-        self.breaker
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .succeeded()
+        self.breaker.lock().succeeded()
     }
 
     pub(crate) fn failed(&self, now: Duration) -> Change {
-        self.breaker
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .failed(now)
+        self.breaker.lock().failed(now)
     }
 
     pub(crate) fn probe_released(&self) {
-        self.breaker
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .probe_released();
+        self.breaker.lock().probe_released();
     }
 
     pub(crate) fn breaker_open_for(&self, now: Duration) -> Option<Duration> {
-        self.breaker
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .open_for(now)
+        self.breaker.lock().open_for(now)
     }
 }
 

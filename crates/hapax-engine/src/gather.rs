@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
-use std::sync::{Mutex, PoisonError};
 
 use hapax_core::store::{BodyNote, DuplicateNote, GAPS_MAX};
 use hapax_core::{Key, Timestamp};
+use parking_lot::Mutex;
 
 use crate::engine::Inner;
 use crate::observe::Observation;
@@ -35,18 +35,18 @@ struct Gathered {
 impl Gather {
     /// A copy arrived.
     pub(crate) fn copy(&self, key: Key, first_seen: Timestamp, at: Timestamp) {
-        let mut gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gathered = self.0.lock();
         if gathered.copies.len() >= KEYS_MAX && !gathered.copies.contains_key(&key) {
             gathered.uncounted += 1;
             return;
         }
         let note = gathered.copies.entry(key).or_insert_with(|| DuplicateNote {
             key,
-            copies: 0,
+            count: 0,
             last_at: at,
             gaps_ms: Vec::new(),
         });
-        note.copies += 1;
+        note.count += 1;
         note.last_at = note.last_at.max(at);
         if note.gaps_ms.len() == GAPS_MAX {
             note.gaps_ms.remove(0);
@@ -57,14 +57,14 @@ impl Gather {
 
     /// A new event whose id is not signed arrived.
     pub(crate) fn body(&self, note: BodyNote) {
-        let mut gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gathered = self.0.lock();
         if gathered.bodies.len() < BODIES_MAX {
             gathered.bodies.push(note);
         }
     }
 
     fn take(&self) -> (Vec<DuplicateNote>, Vec<BodyNote>, u64) {
-        let mut gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gathered = self.0.lock();
         let keys: Vec<Key> = gathered.copies.keys().take(FLUSH_MAX).copied().collect();
         let copies = keys
             .iter()
@@ -118,7 +118,7 @@ mod tests {
             gather.copy(key, Timestamp::from_seconds(0), Timestamp::from_seconds(second));
         }
         let (copies, _, _) = gather.take();
-        assert_eq!(copies[0].copies, 30);
+        assert_eq!(copies[0].count, 30);
         assert_eq!(copies[0].gaps_ms.len(), GAPS_MAX);
         assert_eq!(copies[0].gaps_ms.last(), Some(&30_000));
     }

@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use hapax_core::store::Written;
 use hapax_core::{DestinationId, EventId, Hold, Owner, Token};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::engine::{Inner, lock};
+use crate::engine::Inner;
 use crate::observe::Observation;
 
 /// The shortest time between two looks.
@@ -53,12 +53,14 @@ impl HeldLeases {
             renewed: now,
             signals: signals.clone(),
         };
-        lock(&self.0).insert((hold.event, hold.destination.clone()), lease);
+        self.0
+            .lock()
+            .insert((hold.event, hold.destination.clone()), lease);
         signals
     }
 
     pub(crate) fn end(&self, hold: &Hold) {
-        let mut held = lock(&self.0);
+        let mut held = self.0.lock();
         let key = (hold.event, hold.destination.clone());
         // A rescued delivery may fly again, under another token, before the first one has landed.
         if held.get(&key).is_some_and(|lease| lease.token == hold.token) {
@@ -67,12 +69,12 @@ impl HeldLeases {
     }
 
     pub(crate) fn len(&self) -> usize {
-        lock(&self.0).len()
+        self.0.lock().len()
     }
 
     /// Tells attempts to give their delivery back, chosen by event and owner; how many those are.
     pub(crate) fn release(&self, which: impl Fn(EventId, Owner) -> bool) -> usize {
-        let held = lock(&self.0);
+        let held = self.0.lock();
         let chosen = held
             .iter()
             .filter(|((event, _), lease)| which(*event, lease.owner));
@@ -81,13 +83,13 @@ impl HeldLeases {
 
     /// Whether an owner has any.
     pub(crate) fn any_of(&self, owner: Owner) -> bool {
-        lock(&self.0).values().any(|lease| lease.owner == owner)
+        self.0.lock().values().any(|lease| lease.owner == owner)
     }
 
     /// Those whose lease is due for renewal, by the length of the lease. In order: the same run asks the same again.
     fn due(&self, now: Duration) -> BTreeMap<Duration, Vec<Hold>> {
         let mut due: BTreeMap<Duration, Vec<Hold>> = BTreeMap::new();
-        for ((event, destination), lease) in lock(&self.0).iter() {
+        for ((event, destination), lease) in self.0.lock().iter() {
             if now.saturating_sub(lease.renewed) >= lease.lease_for / 3 {
                 let hold = Hold {
                     event: *event,
@@ -104,7 +106,7 @@ impl HeldLeases {
     }
 
     fn renewed(&self, hold: &Hold, asked: Duration) {
-        if let Some(lease) = lock(&self.0).get_mut(&(hold.event, hold.destination.clone()))
+        if let Some(lease) = self.0.lock().get_mut(&(hold.event, hold.destination.clone()))
             && lease.token == hold.token
         {
             lease.renewed = asked;
@@ -113,7 +115,7 @@ impl HeldLeases {
 
     /// Tells an attempt that its lease is lost; it says so itself when it ends.
     fn lost(&self, hold: &Hold) {
-        let held = lock(&self.0);
+        let held = self.0.lock();
         let lease = held.get(&(hold.event, hold.destination.clone()));
         if let Some(lease) = lease.filter(|lease| lease.token == hold.token) {
             lease.signals.lost.cancel();
@@ -122,7 +124,7 @@ impl HeldLeases {
 
     /// Those whose lease must have ended, as far as this process can tell.
     fn overdue(&self, now: Duration) -> Vec<Hold> {
-        let held = lock(&self.0);
+        let held = self.0.lock();
         let overdue = held
             .iter()
             .filter(|(_, lease)| now.saturating_sub(lease.renewed) >= lease.lease_for);

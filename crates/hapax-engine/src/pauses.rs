@@ -2,12 +2,13 @@
 //! event has to ask for them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use hapax_core::DestinationId;
 use hapax_core::store::{Actor, Error, Pause};
+use parking_lot::Mutex;
 
-use crate::engine::{Engine, Inner, lock};
+use crate::engine::{Engine, Inner};
 use crate::observe::Observation;
 
 /// Every pause, also of destinations that the configuration does not name now.
@@ -30,15 +31,15 @@ impl Pauses {
     }
 
     pub(crate) fn of(&self, destination: &DestinationId) -> Option<Pause> {
-        lock(&self.0).by_destination.get(destination).cloned()
+        self.0.lock().by_destination.get(destination).cloned()
     }
 
     fn changes(&self) -> u64 {
-        lock(&self.0).changes
+        self.0.lock().changes
     }
 
     fn set(&self, destination: &DestinationId, pause: Option<Pause>) {
-        let mut known = lock(&self.0);
+        let mut known = self.0.lock();
         known.changes += 1;
         match pause {
             Some(pause) => known.by_destination.insert(destination.clone(), pause),
@@ -48,7 +49,7 @@ impl Pauses {
 
     /// Takes what the store said, unless something changed here since `changes`.
     fn replace(&self, pauses: Vec<Pause>, changes: u64) {
-        let mut known = lock(&self.0);
+        let mut known = self.0.lock();
         if known.changes == changes {
             known.by_destination = by_destination(pauses);
         }

@@ -2,15 +2,16 @@
 //! an event, here or on another replica, and a copy of an event that failed makes its next attempt due now.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::store::{DeliveryView, Error};
 use hapax_core::{DeliveryState, DestinationId, ErrorClass, EventId};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::accept::Accepted;
-use crate::engine::{Engine, Inner, lock};
+use crate::engine::{Engine, Inner};
 
 /// The first look for what another replica may have finished; each further one waits twice as long.
 const LOOK_FIRST: Duration = Duration::from_millis(25);
@@ -35,13 +36,13 @@ pub(crate) struct Watchers(Mutex<HashMap<EventId, Arc<Notify>>>);
 impl Watchers {
     /// An attempt at this event was written down.
     pub(crate) fn finished(&self, event: EventId) {
-        if let Some(watcher) = lock(&self.0).get(&event) {
+        if let Some(watcher) = self.0.lock().get(&event) {
             watcher.notify_waiters();
         }
     }
 
     fn watch(&self, event: EventId) -> Watch<'_> {
-        let notify = Arc::clone(lock(&self.0).entry(event).or_default());
+        let notify = Arc::clone(self.0.lock().entry(event).or_default());
         Watch {
             watchers: self,
             event,
@@ -59,7 +60,7 @@ struct Watch<'w> {
 
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
-        let mut watchers = lock(&self.watchers.0);
+        let mut watchers = self.watchers.0.lock();
         // Two holders are left: the map and this one.
         if Arc::strong_count(&self.notify) <= 2 {
             watchers.remove(&self.event);

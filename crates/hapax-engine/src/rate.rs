@@ -1,7 +1,8 @@
 //! Rates: a token bucket that says how long to wait. Per process, and said so in the docs.
 
-use std::sync::Mutex;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 /// So many in a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,10 +42,7 @@ impl Bucket {
     pub(crate) fn take(&self, wanted: u32, now: Duration) -> Result<u32, Duration> {
         // The clock starts near zero; shifting it keeps `earliest` from being clipped at the start.
         let now = now + self.burst;
-        let mut spent_until = self
-            .spent_until
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut spent_until = self.spent_until.lock();
         let earliest = now.saturating_sub(self.burst);
         let start = (*spent_until).max(earliest);
         let room = now.saturating_sub(start);
@@ -58,10 +56,7 @@ impl Bucket {
 
     /// Gives back what was taken and not used.
     pub(crate) fn give_back(&self, count: u32) {
-        let mut spent_until = self
-            .spent_until
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut spent_until = self.spent_until.lock();
         *spent_until = spent_until.saturating_sub(self.interval * count);
     }
 }

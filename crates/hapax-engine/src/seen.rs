@@ -7,11 +7,11 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use hapax_core::store::LedgerEntry;
 use hapax_core::{BodyHash, ContentHash, EventId, Key, Timestamp};
+use parking_lot::Mutex;
 
 const SHARDS: usize = 16;
 
@@ -74,7 +74,7 @@ impl Seen {
             self.restart(epoch);
             return None;
         }
-        let shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
+        let shard = self.shard(key).lock();
         let entry = shard.young.get(&key).or_else(|| shard.old.get(&key))?;
         (entry.until > now).then(|| entry.known.clone())
     }
@@ -84,7 +84,7 @@ impl Seen {
         if self.lifetime.is_zero() || self.epoch.load(Ordering::Acquire) != epoch {
             return;
         }
-        let mut shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shard = self.shard(key).lock();
         if shard.young.len() >= self.entries_max {
             shard.old = std::mem::take(&mut shard.young);
         }
@@ -104,14 +104,14 @@ impl Seen {
 
     /// Drops one entry.
     pub(crate) fn forget(&self, key: Key) {
-        let mut shard = self.shard(key).lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shard = self.shard(key).lock();
         shard.young.remove(&key);
         shard.old.remove(&key);
     }
 
     fn restart(&self, epoch: u64) {
         for shard in &self.shards {
-            *shard.lock().unwrap_or_else(PoisonError::into_inner) = Shard::default();
+            *shard.lock() = Shard::default();
         }
         self.epoch.store(epoch, Ordering::Release);
     }
@@ -201,7 +201,7 @@ mod tests {
             .shards
             .iter()
             .map(|shard| {
-                let shard = shard.lock().unwrap();
+                let shard = shard.lock();
                 shard.young.len() + shard.old.len()
             })
             .sum();

@@ -4,11 +4,10 @@
 //! more than can run are leased ahead; they wait here, in order, and start when a slot is free.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::engine::lock;
+use parking_lot::Mutex;
 
 /// Leased ahead, for each slot.
 const AHEAD_FOR_EACH: u32 = 3;
@@ -45,7 +44,7 @@ impl<T> Slots<T> {
 
     /// Lines one up; the one that has a slot now, if there is one.
     pub(crate) fn enter(&self, newcomer: T, slots: u32) -> Option<T> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.waiting.push_back(newcomer);
         if state.running >= slots {
             return None;
@@ -56,7 +55,7 @@ impl<T> Slots<T> {
 
     /// An attempt has ended: the one that takes its slot; if there is none, the slot is free.
     pub(crate) fn next(&self, slots: u32) -> Option<T> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let next = if state.running > slots {
             None
         } else {
@@ -69,7 +68,7 @@ impl<T> Slots<T> {
     }
 
     pub(crate) fn running(&self) -> u32 {
-        lock(&self.state).running
+        self.state.lock().running
     }
 
     /// An attempt took this long.

@@ -6,10 +6,11 @@ mod rewrite;
 mod store;
 mod store_migration;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use hapax_core::Backend;
 use hapax_core::store::BodyNote;
+use parking_lot::Mutex;
 
 use crate::contents::Contents;
 use crate::keyring::{self, OpenError, Rows};
@@ -58,7 +59,7 @@ impl Sealed {
 
     /// Which rows there may be: of which keys, and whether in plain.
     pub fn rows(&self) -> Rows {
-        self.rows.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.rows.lock().clone()
     }
 
     /// Values of sources are few: all are brought under the first key when the store is opened.

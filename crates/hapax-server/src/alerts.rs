@@ -22,11 +22,12 @@ mod test_message;
 mod tests;
 mod view;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use hapax_core::{Backend, Clock};
+use parking_lot::Mutex;
 
 pub use row::State;
 pub use rule::{About, Rule, Unit};

@@ -16,10 +16,11 @@ mod status;
 mod table;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use hapax_core::{CONFLICT_MARK, Clock, DestinationId, Generation, Leased, SourceName, StoredEvent};
 use hapax_engine::Engine;
+use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -207,8 +208,8 @@ impl Outboxes {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, Vec<Running>> {
+        self.running.lock()
     }
 }
 

@@ -22,13 +22,14 @@ mod tuning;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use hapax_core::{Clock, DestinationId, SystemRandom};
 use hapax_engine::{Engine, TokioRuntime};
 use hyper_util::service::TowerToHyperService;
+use parking_lot::Mutex;
 
 use crate::alerts::Alerts;
 use crate::config::Config;

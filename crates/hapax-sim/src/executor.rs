@@ -10,11 +10,12 @@ mod sleep;
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use hapax_engine::{BoxFuture, Runtime};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::random::Dice;
 pub use sleep::Sleep;
@@ -92,7 +93,7 @@ impl Executor {
         let id = TaskId(state.next_number());
         let future = Box::pin(future);
         state.tasks.insert(id, Task { process, future });
-        lock(&state.ready).insert(id);
+        state.ready.lock().insert(id);
     }
 
     /// Ends after `duration` of virtual time.
@@ -129,10 +130,10 @@ impl Executor {
         let ended = Arc::clone(&done);
         self.spawn(Process::WORLD, async move {
             main.await;
-            *lock(&ended) = true;
+            *ended.lock() = true;
         });
         for _ in 0..steps_max {
-            if *lock(&done) {
+            if *done.lock() {
                 return Stop::Done;
             }
             match self.choose() {
@@ -158,7 +159,7 @@ impl Executor {
     fn choose(&self) -> Option<(TaskId, Task)> {
         let mut state = self.lock();
         let ready = Arc::clone(&state.ready);
-        let mut ready = lock(&ready);
+        let mut ready = ready.lock();
         // Woken after their end, or with their process gone.
         ready.retain(|id| state.tasks.contains_key(id));
         let able: Vec<TaskId> = ready.iter().filter(|id| state.is_able(**id)).copied().collect();
@@ -197,7 +198,7 @@ impl Executor {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        lock(&self.0)
+        self.0.lock()
     }
 }
 
@@ -221,7 +222,7 @@ struct Wakes {
 
 impl Wake for Wakes {
     fn wake(self: Arc<Self>) {
-        lock(&self.ready).insert(self.id);
+        self.ready.lock().insert(self.id);
     }
 }
 
@@ -241,11 +242,6 @@ impl Runtime for ProcessRuntime {
     fn sleep(&self, duration: Duration) -> BoxFuture {
         Box::pin(self.executor.sleep(duration))
     }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // One thread: a lock is poisoned only by a panic, which ends the run anyhow.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -5,13 +5,14 @@
 
 mod print;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::store::ReplayJobId;
 use hapax_core::{DestinationId, EventId, Generation, IdempotencyKey, Token};
+use parking_lot::Mutex;
 
-use crate::executor::{Executor, Process, lock};
+use crate::executor::{Executor, Process};
 
 /// Where everyone writes. Clones share it.
 #[derive(Clone)]
@@ -221,12 +222,12 @@ impl History {
     /// Notes what happened, now.
     pub fn note(&self, fact: Fact) {
         let at = self.executor.now();
-        lock(&self.entries).push(Entry { at, fact });
+        self.entries.lock().push(Entry { at, fact });
     }
 
     /// All of it.
     pub fn entries(&self) -> Vec<Entry> {
-        lock(&self.entries).clone()
+        self.entries.lock().clone()
     }
 }
 

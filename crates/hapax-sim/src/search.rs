@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::executor::lock;
+use parking_lot::Mutex;
+
 use crate::mutation::Mutation;
 use crate::run::{Run, simulate};
 use crate::tally::Tally;
@@ -53,9 +53,7 @@ pub fn search(seeds: Range<u64>, mutation: Option<Mutation>, until: Until) -> Fo
             });
         }
     });
-    let mut found = found
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut found = found.into_inner();
     found.failed.sort_by_key(|run| run.seed);
     found.panicked.sort_unstable();
     found
@@ -64,7 +62,7 @@ pub fn search(seeds: Range<u64>, mutation: Option<Mutation>, until: Until) -> Fo
 /// Runs one seed; whether it caught the mutation.
 fn visit(seed: u64, mutation: Option<Mutation>, found: &Mutex<Found>) -> Until {
     let run = catch_unwind(AssertUnwindSafe(|| simulate(seed, mutation)));
-    let mut found = lock(found);
+    let mut found = found.lock();
     let Ok(run) = run else {
         found.panicked.push(seed);
         return Until::AllRun;

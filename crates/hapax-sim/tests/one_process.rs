@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot be built fails its test")]
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -19,6 +19,7 @@ use hapax_sim::history::History;
 use hapax_sim::random::Dice;
 use hapax_sim::store::{Link, Network, Vault};
 use hapax_sim::world::Settings;
+use parking_lot::Mutex;
 
 const PROCESS: Process = Process(1);
 const EVENTS: u64 = 8;
@@ -88,11 +89,11 @@ impl Bench {
             let engine = Engine::start(self.parts, routing, limits).await.unwrap();
             self.executor.sleep(duration).await;
             engine.shutdown(5 * SECOND).await;
-            *result.lock().unwrap() = Some(look(self.vault));
+            *result.lock() = Some(look(self.vault));
         };
         assert_eq!(executor.run(main, STEPS_MAX), Stop::Done);
         executor.clear();
-        seen.lock().unwrap().take().unwrap()
+        seen.lock().take().unwrap()
     }
 
     fn event(&self, number: u64) -> NewEvent {

@@ -21,10 +21,11 @@ mod store_migration;
 mod tally;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::{Backend, Clock, Timestamp};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::ManualClock;
 use state::State;
@@ -92,7 +93,7 @@ impl MemoryStore {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // A step that panicked is a bug that its own test reports; the next step need not hide it.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

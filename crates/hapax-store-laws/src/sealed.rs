@@ -1,11 +1,12 @@
 //! Any store behind keys: it keeps every law, and the store behind it never learns what it keeps.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use hapax_core::{Backend, Secret, Timestamp};
 use hapax_seal::{Keys, Reencrypted, Sealed, Writes};
+use parking_lot::Mutex;
 
 use crate::Subject;
 use crate::bench::Must;
@@ -28,14 +29,14 @@ impl<S: Subject> SealedSubject<S> {
     }
 
     fn taken(&self) -> Option<Arc<dyn Backend>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.open.lock().take()
     }
 
     async fn seal(&self, store: Arc<dyn Backend>) -> Arc<dyn Backend> {
         let texts = [Secret::new("the key of the laws, for every one of them")];
         let keys = Keys::new(Writes::Sealed, &texts).must();
         let opened = Arc::clone(&store);
-        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(opened);
+        *self.open.lock() = Some(opened);
         Arc::new(Sealed::open(store, keys).await.must())
     }
 }

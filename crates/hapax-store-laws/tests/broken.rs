@@ -10,7 +10,7 @@ use std::sync::Arc;
 use hapax_store_laws::laws::{
     alerts, audit_chain, bindings, claims, dead_groups, durability, erasing, fencing, finishing, identities,
     indexes, jobs, lane_ends, lane_replays, lanes, leasing, owners, purging, purging_ledger,
-    record_conflicts, rescue, searching, store_migration, traffic, views,
+    record_conflicts, rescue, saved_searches, searching, store_migration, traffic,
 };
 use hapax_store_laws::property::{behaves_like_the_model, behaves_like_the_model_over};
 use hapax_store_laws::{Bench, Subject, check};
@@ -238,7 +238,10 @@ fn a_store_that_keeps_what_people_look_at_badly_is_caught() {
         Fault::MixesTraffic,
         traffic::a_row_of_traffic_replaces_itself_alone,
     );
-    is_caught(Fault::KeepsEveryView, views::at_most_so_many_views_are_kept);
+    is_caught(
+        Fault::KeepsEveryView,
+        saved_searches::at_most_so_many_views_are_kept,
+    );
     is_caught(
         Fault::SwapsBlindly,
         alerts::an_alert_is_swapped_only_from_what_it_is,

@@ -52,7 +52,7 @@ pub(crate) async fn note_duplicates(session: &Session, notes: &[DuplicateNote]) 
     let mut sums: BTreeMap<Key, DuplicateTally> = BTreeMap::new();
     for note in notes {
         let sum = sums.entry(note.key).or_default();
-        sum.copies = sum.copies.saturating_add(note.copies);
+        sum.count = sum.count.saturating_add(note.count);
         sum.last_at = sum.last_at.max(note.last_at);
         sum.gaps_ms.extend(&note.gaps_ms);
         let surplus = sum.gaps_ms.len().saturating_sub(GAPS_MAX);
@@ -75,7 +75,7 @@ pub(crate) async fn note_duplicates(session: &Session, notes: &[DuplicateNote]) 
         .map(|key| (key_bucket(*key), key_uuid(*key)))
         .collect();
     noted::note_copies(session, &names).await?;
-    let count = |tally: &DuplicateTally| i64::try_from(tally.copies).unwrap_or(i64::MAX);
+    let count = |tally: &DuplicateTally| i64::try_from(tally.count).unwrap_or(i64::MAX);
     let batch = Batch::in_buckets(sums.keys().map(|key| key_bucket(*key)))
         .column("key", sums.keys().map(|key| key_uuid(*key)))
         .column("copies", sums.values().map(count))
@@ -91,7 +91,7 @@ pub(crate) fn tally_at(row: &Row) -> Result<DuplicateTally, Failure> {
     let gaps: &[u8] = row.try_get(2)?;
     let last_at: Timestamp = time_at(row, 1)?;
     Ok(DuplicateTally {
-        copies: row.try_get::<_, i64>(0)? as u64,
+        count: row.try_get::<_, i64>(0)? as u64,
         last_at,
         gaps_ms: gaps_of(gaps),
     })

@@ -173,7 +173,7 @@ impl Operations for PostgresStore {
         .await
     }
 
-    async fn copies(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
+    async fn duplicates(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
         self.search(identity.clone(), |session, identity| {
             duplicates::copies(session, identity).boxed()
         })

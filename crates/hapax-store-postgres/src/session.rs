@@ -2,7 +2,6 @@
 
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::TryFutureExt as _;
@@ -300,18 +299,18 @@ impl Session {
     }
 
     async fn statement(&self, sql: &str, params: &[Param<'_>]) -> Result<Statement, tokio_postgres::Error> {
-        if let Some(statement) = lock(&self.lent.connection.statements).get(sql) {
+        if let Some(statement) = self.lent.connection.statements.lock().get(sql) {
             return Ok(statement.clone());
         }
         let types: Vec<_> = params.iter().map(|(_, sql_type)| sql_type.clone()).collect();
         let statement = self.client().prepare_typed(sql, &types).await?;
-        lock(&self.lent.connection.statements).insert(sql.to_owned(), statement.clone());
+        self.lent
+            .connection
+            .statements
+            .lock()
+            .insert(sql.to_owned(), statement.clone());
         Ok(statement)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn millis(duration: Duration) -> i32 {

@@ -24,7 +24,7 @@ pub(crate) async fn put(session: &Session, rows: &[TrafficRow]) -> Result<(), Fa
     for row in rows {
         let sums = serde_json::to_string(&row.traffic)
             .map_err(|error| Failure::Rejected(format!("traffic cannot be written as JSON: {error}")))?;
-        let (span, slot, subject) = (row.span.as_str(), row.slot.as_micros(), row.subject.to_text());
+        let (span, slot, subject) = (row.range.as_str(), row.slot.as_micros(), row.subject.to_text());
         session
             .execute(UPSERT, bind![span, slot, subject, row.owner.0 as i64, sums])
             .await?;
@@ -42,7 +42,7 @@ pub(crate) async fn list(session: &Session, span: TimeRange) -> Result<Vec<Traff
     rows.iter()
         .map(|row| {
             Ok(TrafficRow {
-                span,
+                range: span,
                 slot: time_at(row, 0)?,
                 subject: subject_of(row.try_get(1)?)?,
                 owner: Owner(row.try_get::<_, i64>(2)? as u64),

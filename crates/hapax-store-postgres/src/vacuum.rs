@@ -3,11 +3,12 @@
 //! A row of work lives for milliseconds. Autovacuum looks once a minute; at thousands of deliveries a second, hundreds
 //! of thousands of dead rows lie in the way of every lease by then, and rates fall to half.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 
 use crate::failure::Failure;
 use crate::session::Session;
@@ -47,12 +48,12 @@ impl Vacuum {
     }
 
     fn rest(&self, now: Instant, took: Duration) {
-        let mut until = self.resting_until.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut until = self.resting_until.lock();
         *until = now.checked_add(took * REST);
     }
 
     fn rests(&self, now: Instant) -> bool {
-        let until = *self.resting_until.lock().unwrap_or_else(PoisonError::into_inner);
+        let until = *self.resting_until.lock();
         until.is_some_and(|until| now < until)
     }
 }

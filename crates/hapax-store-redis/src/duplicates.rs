@@ -37,7 +37,7 @@ async fn add(link: &Link, shard: Shard, notes: Vec<(usize, DuplicateNote)>) -> R
         args.extend([
             ledger::bucket(note.key).into_bytes(),
             note.key.as_bytes().to_vec(),
-            note.copies.to_string().into_bytes(),
+            note.count.to_string().into_bytes(),
             note.last_at.as_micros().to_string().into_bytes(),
             packed::pack(&note.gaps_ms)?,
         ]);
@@ -64,7 +64,7 @@ pub(crate) fn read(value: redis::Value) -> Result<Option<DuplicateTally>, Failur
     };
     let tally: Tally = packed::unpack(&bytes, "a tally of copies")?;
     Ok(Some(DuplicateTally {
-        copies: tally.copies,
+        count: tally.copies,
         last_at: Timestamp::from_micros(tally.last),
         gaps_ms: tally.gaps,
     }))
@@ -73,7 +73,7 @@ pub(crate) fn read(value: redis::Value) -> Result<Option<DuplicateTally>, Failur
 /// What keeps a tally.
 pub(crate) fn keep(key: Key, tally: &DuplicateTally) -> Result<Command, Failure> {
     let tally = Tally {
-        copies: tally.copies,
+        copies: tally.count,
         last: tally.last_at.as_micros(),
         gaps: tally.gaps_ms.clone(),
     };

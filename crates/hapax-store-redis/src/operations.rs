@@ -156,7 +156,7 @@ impl Operations for RedisStore {
             .await
     }
 
-    async fn copies(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
+    async fn duplicates(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
         let key = identity.key();
         self.run_aside(|link, _| async move { duplicates::copies(&link, key).await })
             .await

@@ -12,11 +12,12 @@ mod ledger;
 pub(crate) use events::conflict_key;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::{try_join, try_join_all};
 use hapax_core::store::{PurgeOrder, Purged};
+use parking_lot::Mutex;
 
 use crate::failure::Failure;
 use crate::link::Link;
@@ -77,7 +78,7 @@ pub(crate) async fn purge(
     order: &PurgeOrder,
 ) -> Result<Purged, Failure> {
     let mut open: Vec<(Shard, Walk)> = {
-        let walks = lock(&progress.walks);
+        let walks = progress.walks.lock();
         let walk_of = |shard| (shard, walks.get(&shard).copied().unwrap_or_default());
         let all = link.shards().all().map(walk_of);
         all.filter(|(_, walk)| !walk.is_over).collect()
@@ -96,23 +97,28 @@ pub(crate) async fn purge(
         for (shard, walk, gone) in try_join_all(walks).await? {
             purged.events += gone.events;
             purged.ledger += gone.ledger;
-            lock(&progress.walks).insert(shard, walk);
+            progress.walks.lock().insert(shard, walk);
         }
     }
     let is_over = end_pass(link, progress);
     purged.more = !is_over;
-    if is_over || lock(&progress.swept).is_none_or(|swept| swept.elapsed() >= SWEEP_EVERY) {
+    if is_over
+        || progress
+            .swept
+            .lock()
+            .is_none_or(|swept| swept.elapsed() >= SWEEP_EVERY)
+    {
         purged.more |= bodies::purge(link).await?;
         audit::purge(link).await?;
         jobs::purge(link, options.replay_keep).await?;
-        *lock(&progress.swept) = Some(Instant::now());
+        *progress.swept.lock() = Some(Instant::now());
     }
     Ok(purged)
 }
 
 /// Ends the pass, if every shard was walked through to its end; whether it did.
 fn end_pass(link: &Link, progress: &Progress) -> bool {
-    let mut walks = lock(&progress.walks);
+    let mut walks = progress.walks.lock();
     let mut shards = link.shards().all();
     let is_over = shards.all(|shard| walks.get(&shard).is_some_and(|walk| walk.is_over));
     if is_over {
@@ -149,8 +155,4 @@ async fn walk_on(
         more: false,
     };
     Ok((shard, walk, gone))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

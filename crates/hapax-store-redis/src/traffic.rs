@@ -18,11 +18,11 @@ const SLOTS_AHEAD: u32 = 2;
 pub(crate) async fn put(link: &Link, rows: &[TrafficRow]) -> Result<(), Failure> {
     let mut change = Change::default();
     for row in rows {
-        let key = key(row.span, row.slot);
+        let key = key(row.range, row.slot);
         let field = format!("{}\0{}", row.subject.to_text(), row.owner.0);
         let sums = json::write(&row.traffic)?;
         change.then(Command::new("HSET", key.clone()).arg(field).arg(sums));
-        let shown_until = row.slot.plus(row.span.step() * row.span.slots() as u32);
+        let shown_until = row.slot.plus(row.range.step() * row.range.slots() as u32);
         change.then(Command::new("EXPIREAT", key).number(shown_until.as_seconds()));
     }
     if !change.is_empty() {
@@ -49,7 +49,7 @@ pub(crate) async fn list(link: &Link, span: TimeRange) -> Result<Vec<TrafficRow>
         for (field, sums) in of_slot {
             let (subject, owner) = whose(&field)?;
             rows.push(TrafficRow {
-                span,
+                range: span,
                 slot,
                 subject,
                 owner,

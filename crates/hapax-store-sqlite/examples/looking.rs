@@ -147,7 +147,7 @@ async fn fill(store: &SqliteStore, maker: &Maker, events: u64, dead: u64, waitin
     }
     let now = maker.clock.now();
     let rows = (0..168).map(|back| TrafficRow {
-        span: TimeRange::Week,
+        range: TimeRange::Week,
         slot: TimeRange::Week.slot_of(now).minus(TimeRange::Week.step() * back),
         subject: Subject::Source("common".into()),
         owner: Owner(1),
@@ -186,7 +186,7 @@ async fn give_up(store: &SqliteStore) -> Outcome<()> {
 async fn note(store: &SqliteStore, event: NewEvent) -> Outcome<()> {
     let note = DuplicateNote {
         key: event.key,
-        copies: 2,
+        count: 2,
         last_at: event.received_at,
         gaps_ms: vec![1, 2],
     };
@@ -303,7 +303,7 @@ fn queries() -> Vec<(&'static str, EventQuery)> {
         (
             "duplicates:>0",
             EventQuery {
-                copies: Some(DuplicateCount { min: 1, max: None }),
+                duplicates: Some(DuplicateCount { min: 1, max: None }),
                 ..all()
             },
         ),

@@ -25,7 +25,7 @@ pub(crate) fn note_duplicates(desk: &mut Desk<'_>, notes: &[DuplicateNote]) -> R
             noted::note_copies(desk, note.key)?;
         }
         let mut tally = known.unwrap_or_default();
-        tally.copies += note.copies;
+        tally.count += note.count;
         tally.last_at = tally.last_at.max(note.last_at);
         tally.gaps_ms.extend(&note.gaps_ms);
         let surplus = tally.gaps_ms.len().saturating_sub(GAPS_MAX);
@@ -39,7 +39,7 @@ pub(crate) fn note_duplicates(desk: &mut Desk<'_>, notes: &[DuplicateNote]) -> R
             )?
             .execute((
                 note.key.as_bytes(),
-                i64::try_from(tally.copies).unwrap_or(i64::MAX),
+                i64::try_from(tally.count).unwrap_or(i64::MAX),
                 tally.last_at.as_micros(),
                 gaps,
             ))?;
@@ -70,7 +70,7 @@ pub(crate) fn read_tally(connection: &Connection, key: Key) -> Result<Option<Dup
         })
         .optional()?;
     Ok(found.map(|(copies, last_at, gaps)| DuplicateTally {
-        copies: copies as u64,
+        count: copies as u64,
         last_at: Timestamp::from_micros(last_at),
         gaps_ms: gaps
             .as_chunks::<8>()

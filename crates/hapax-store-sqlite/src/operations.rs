@@ -142,7 +142,7 @@ impl Operations for SqliteStore {
         .await
     }
 
-    async fn copies(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
+    async fn duplicates(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
         let identity = identity.clone();
         self.read(move |desk| duplicates::copies(desk, &identity)).await
     }

@@ -2,10 +2,11 @@
 //! one short transaction, so that it sees one moment and does not keep the log from starting again.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use hapax_core::store::Error;
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
@@ -94,7 +95,7 @@ fn run(path: &Path, list_scan_max: usize, queue: &Mutex<Queue<Look>>) {
     let mut desk: Option<ReadDesk> = None;
     loop {
         // Waiting under the lock: the next reader waits for the lock instead of for the queue.
-        let received = queue.lock().unwrap_or_else(PoisonError::into_inner).wait();
+        let received = queue.lock().wait();
         let look = match received {
             Received::Call(look) => look,
             Received::Empty | Received::Closed => return,

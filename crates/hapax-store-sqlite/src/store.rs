@@ -1,8 +1,8 @@
 //! The store itself: hands inputs to the threads and answers back, and ends them in order.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use hapax_core::store::{
     Replayed, Report, Rescued, Written,
 };
 use hapax_core::{EventId, Hold, Identity, Store};
+use parking_lot::Mutex;
 use rusqlite::Connection;
 
 use crate::checkpoint::Checkpointer;
@@ -127,7 +128,7 @@ impl SqliteStore {
     }
 
     fn take_threads(&self) -> Option<Threads> {
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.threads.lock().take()
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn put(desk: &mut Desk<'_>, rows: &[TrafficRow]) -> Result<(), Failur
         let sums = serde_json::to_string(&row.traffic)
             .map_err(|error| Failure::Rejected(format!("traffic cannot be written as JSON: {error}")))?;
         insert.execute((
-            row.span.as_str(),
+            row.range.as_str(),
             row.slot.as_micros(),
             row.subject.to_text(),
             row.owner.0 as i64,
@@ -43,7 +43,7 @@ pub(crate) fn list(desk: &mut ReadDesk, span: TimeRange) -> Result<Vec<TrafficRo
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         found.push(TrafficRow {
-            span,
+            range: span,
             slot: time_at(row, 0)?,
             subject: subject_of(&row.get::<_, String>(1)?)?,
             owner: Owner(row.get::<_, i64>(2)? as u64),

@@ -5,13 +5,14 @@
 )]
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use hapax_core::{Backend, Clock, Timestamp};
 use hapax_store_laws::{ManualClock, SealedSubject, Subject};
 use hapax_store_sqlite::{Options, SqliteStore};
+use parking_lot::Mutex;
 use tempfile::TempDir;
 
 /// A store in a folder of its own, on a clock that the laws move.
@@ -29,7 +30,7 @@ impl SqliteSubject {
     }
 
     fn path(&self) -> PathBuf {
-        self.folder.lock().unwrap().path().join("hapax.db")
+        self.folder.lock().path().join("hapax.db")
     }
 
     fn open(&self) -> Arc<dyn Backend> {
@@ -41,7 +42,7 @@ impl SqliteSubject {
 #[async_trait]
 impl Subject for SqliteSubject {
     async fn fresh(&self) -> Arc<dyn Backend> {
-        *self.folder.lock().unwrap() = TempDir::new().unwrap();
+        *self.folder.lock() = TempDir::new().unwrap();
         self.open()
     }
 

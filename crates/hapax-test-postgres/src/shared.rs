@@ -12,7 +12,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::ServerError;
 use crate::folder::base;
@@ -38,7 +39,7 @@ struct Held {
 
 /// Starts the server unless it runs; its folder and port.
 pub(crate) fn join() -> Result<(PathBuf, u16), ServerError> {
-    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut held = HELD.lock();
     if let Some(held) = &*held {
         return Ok((held.folder.clone(), held.port));
     }

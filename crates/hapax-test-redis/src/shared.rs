@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::ServerError;
 use crate::folder::base;
@@ -25,7 +26,7 @@ pub(crate) fn join(
     kind: &'static str,
     start: impl FnOnce(&Path) -> Result<Vec<Node>, ServerError>,
 ) -> Result<Vec<Node>, ServerError> {
-    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut held = HELD.lock();
     let folder = base()?.join("shared").join(kind);
     std::fs::create_dir_all(&folder).map_err(ServerError::io("making a folder for shared servers"))?;
     let lock = open(&folder.join("lock"))?;

@@ -41,7 +41,7 @@ pub struct PlanResult {
     pub event: String,
     /// What became of it.
     #[serde(flatten)]
-    pub verdict: PlanOutcome,
+    pub outcome: PlanOutcome,
 }
 
 /// What became of a plan.
@@ -83,7 +83,7 @@ impl Report {
 
     /// The plans that failed.
     pub fn failures(&self) -> impl Iterator<Item = (&PlanResult, &Finding)> {
-        self.results.iter().filter_map(|result| match &result.verdict {
+        self.results.iter().filter_map(|result| match &result.outcome {
             PlanOutcome::Failed(finding) => Some((result, finding)),
             PlanOutcome::Passed { .. } | PlanOutcome::Skipped { .. } => None,
         })

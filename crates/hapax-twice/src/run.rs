@@ -170,7 +170,7 @@ impl Runner {
         Ok(Some(PlanResult {
             plan: plan.clone(),
             event: name,
-            verdict,
+            outcome: verdict,
         }))
     }
 }

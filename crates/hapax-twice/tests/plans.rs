@@ -6,7 +6,7 @@
 )]
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -15,6 +15,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use hapax_twice::{FindingKind, Plan, Report, Twice};
 use hapax_verify::{Options, Request, Verifier, catalogue};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 const SECRET: &str = "whsec_plans";
@@ -135,7 +136,7 @@ async fn test_while(fault: Fault, plans: Vec<Plan>, down: PathBuf) -> Report {
     let memory = Arc::new(Mutex::new(Memory::default()));
     let shown = Arc::clone(&memory);
     let handler = move |headers: HeaderMap, body: Bytes| {
-        let mut memory = memory.lock().unwrap();
+        let mut memory = memory.lock();
         let status = if down.exists() {
             fail(&mut memory, fault, &body)
         } else {
@@ -154,7 +155,7 @@ async fn test_while(fault: Fault, plans: Vec<Plan>, down: PathBuf) -> Report {
         .plans(plans)
         .settle(Duration::from_millis(5))
         .snapshot(move || {
-            let memory = shown.lock().unwrap();
+            let memory = shown.lock();
             let text = format!("total {}\nstatus {}", memory.total, memory.status);
             async move { Ok::<_, std::convert::Infallible>(text) }
         })

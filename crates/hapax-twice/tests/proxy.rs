@@ -5,13 +5,14 @@
     reason = "what cannot go wrong in a test may panic; only functions marked as tests are excused by themselves"
 )]
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use hapax_twice::{Exchange, Proxy, Repeat, Tally};
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
@@ -119,7 +120,7 @@ impl Fixture {
         let told = Arc::new(Mutex::new(Vec::new()));
         let tell = Arc::clone(&told);
         let proxy = Proxy::new(&to, repeat).unwrap();
-        let proxy = proxy.watch(move |exchange| tell.lock().unwrap().push(exchange.clone()));
+        let proxy = proxy.watch(move |exchange| tell.lock().push(exchange.clone()));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
@@ -144,7 +145,7 @@ impl Fixture {
     async fn stop(self) -> (Tally, Vec<Exchange>) {
         self.stop.send(()).unwrap();
         let tally = self.serving.await.unwrap();
-        let told = self.told.lock().unwrap().clone();
+        let told = self.told.lock().clone();
         (tally, told)
     }
 }

@@ -379,7 +379,7 @@ mod tests {
             names.extend(scheme.fixed_headers.keys());
             names.extend(scheme.named_keys.iter().map(|named| &named.header));
             names.extend(scheme.signatures.iter().filter_map(|kind| kind.header.as_ref()));
-            if let Some(TimestampPath::Headers(headers)) = scheme.timestamp.as_ref().map(|rule| &rule.place) {
+            if let Some(TimestampPath::Headers(headers)) = scheme.timestamp.as_ref().map(|rule| &rule.path) {
                 names.extend(headers);
             }
             for name in names {
@@ -416,7 +416,7 @@ mod tests {
 
     /// Whether nothing of the event stands in its id but hashes.
     fn is_hash(rule: &IdentityRule) -> bool {
-        let mut places = rule.event_id.fields().flat_map(Field::places);
+        let mut places = rule.event_id.fields().flat_map(Field::paths);
         places.all(|place| {
             matches!(
                 place,

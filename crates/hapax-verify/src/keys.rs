@@ -1,6 +1,6 @@
 //! Keys that are fetched: some senders sign with a key of their own and say where its public half is.
 //!
-//! This crate does no I/O. A verifier that lacks a key answers [`Verification::NeedsKey`](crate::Verdict::NeedsKey), the
+//! This crate does no I/O. A verifier that lacks a key answers [`Verification::NeedsKey`](crate::Verification::NeedsKey), the
 //! caller fetches it, keeps it, and asks again.
 
 use std::collections::BTreeMap;

@@ -10,7 +10,7 @@
 //!
 //! ```
 //! use hapax_verify::sign::{Delivery, ProviderSigner};
-//! use hapax_verify::{Options, Request, Verdict, Verifier, catalogue};
+//! use hapax_verify::{Options, Request, Verification, Verifier, catalogue};
 //!
 //! let stripe = catalogue::get("stripe").expect("a preset");
 //! let secret = "whsec_test_secret";
@@ -27,7 +27,7 @@
 //! // What the receiver does; any of the secrets may match:
 //! let verifier = Verifier::new(&stripe.recipe(), &["whsec_older", secret], &Options::default())?;
 //! let request = Request::new(&delivery.headers, &delivery.body, 1_767_225_601);
-//! let Verdict::Events(events) = verifier.verify(&request)? else { unreachable!() };
+//! let Verification::Events(events) = verifier.verify(&request)? else { unreachable!() };
 //! assert_eq!(events[0].event_id, "evt_1");
 //! assert_eq!(events[0].event_type.as_deref(), Some("invoice.paid"));
 //! assert_eq!(events[0].secret_index, Some(1));

@@ -55,11 +55,11 @@ pub enum Rejection {
     },
     /// There is an id, but it cannot be one.
     #[error(
-        "the event id at {place} cannot be used: {problem}; the sender has to send an id that is plain text"
+        "the event id at {path} cannot be used: {problem}; the sender has to send an id that is plain text"
     )]
     EventIdInvalid {
         /// Where it was found.
-        place: String,
+        path: String,
         /// What is wrong with it.
         problem: IdProblem,
     },

@@ -118,7 +118,7 @@ pub fn of_rule(rule: &IdentityRule, id: &str) -> Sample {
     draft.put_all(fields, id);
     let hashes_body = fields
         .iter()
-        .flat_map(Field::places)
+        .flat_map(Field::paths)
         .any(|place| *place == ValuePath::BodySha256);
     if hashes_body {
         draft.put_in_body(&["id".to_owned()], id);
@@ -140,7 +140,7 @@ impl Draft {
     fn put_all(&mut self, fields: &[Field], first: &str) {
         for (index, field) in fields.iter().enumerate() {
             let value = if index == 0 { first } else { "sample" };
-            match field.places().first() {
+            match field.paths().first() {
                 Some(ValuePath::Header(name)) => self.put_header(name, value),
                 Some(ValuePath::Body(pointer)) => self.put_in_body(Pointer::tokens(pointer), value),
                 Some(_) | None => {}

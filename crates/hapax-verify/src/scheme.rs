@@ -267,14 +267,14 @@ impl Scheme {
             });
         }
         if let Some(rule) = &self.timestamp {
-            let covered = match &rule.place {
+            let covered = match &rule.path {
                 TimestampPath::Headers(_) | TimestampPath::Key(_) => Part::Timestamp,
                 TimestampPath::Body(_) => Part::Body,
             };
             if !covers(&covered) {
                 return Err(SetupError::TimestampNotSigned);
             }
-            let reachable = match &rule.place {
+            let reachable = match &rule.path {
                 TimestampPath::Headers(names) => !names.is_empty(),
                 TimestampPath::Key(_) => self.format == HeaderFormat::KeyValue,
                 TimestampPath::Body(_) => !covers(&Part::Timestamp),

@@ -85,7 +85,7 @@ impl Signer {
     /// The time as it is sent in a header of its own or beside the signature.
     fn timestamp_text(&self, timestamp: i64) -> Option<String> {
         let rule = self.scheme.timestamp.as_ref()?;
-        match rule.place {
+        match rule.path {
             TimestampPath::Headers(_) | TimestampPath::Key(_) => Some(time_text(rule.unit, timestamp)),
             TimestampPath::Body(_) => None,
         }
@@ -94,7 +94,7 @@ impl Signer {
     /// The time as JSON, where it is sent inside the body, and where in it.
     pub(crate) fn time_in_body(&self, timestamp: i64) -> Option<(&Pointer, String)> {
         let rule = self.scheme.timestamp.as_ref()?;
-        let TimestampPath::Body(pointer) = &rule.place else {
+        let TimestampPath::Body(pointer) = &rule.path else {
             return None;
         };
         let text = time_text(rule.unit, timestamp);
@@ -123,7 +123,7 @@ impl Signer {
         let label = &self.kind().label;
         match (
             &self.scheme.format,
-            self.scheme.timestamp.as_ref().map(|rule| &rule.place),
+            self.scheme.timestamp.as_ref().map(|rule| &rule.path),
         ) {
             (HeaderFormat::Plain { prefix, .. }, _) => format!("{prefix}{signature}"),
             (HeaderFormat::Labelled, _) => format!("{label},{signature}"),
@@ -143,7 +143,7 @@ impl Signer {
             headers.push((name.clone(), id.to_owned()));
         }
         if let (Some(TimestampPath::Headers(names)), Some(text)) =
-            (self.scheme.timestamp.as_ref().map(|rule| &rule.place), timestamp)
+            (self.scheme.timestamp.as_ref().map(|rule| &rule.path), timestamp)
         {
             headers.extend(names.first().map(|name| (name.clone(), text)));
         }

@@ -5,12 +5,12 @@
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::time::Instant;
 
 use hapax_verify::catalogue::{self, Provider};
 use hapax_verify::sign::{Delivery, ProviderSigner, SecretPair, generate_secret};
 use hapax_verify::{Encoding, Envelope, Options, Rejection, Request, Verification, Verifier, sample};
+use parking_lot::Mutex;
 use proptest::prelude::*;
 
 const NOW: i64 = 1_767_225_600;
@@ -90,7 +90,7 @@ const NEWER: u8 = 3;
 /// A secret of the preset, always the same for the same number: an RSA key takes long to make, and is another each time.
 fn secret(provider: &Provider, number: u8) -> SecretPair {
     static MADE: Mutex<BTreeMap<(String, u8), SecretPair>> = Mutex::new(BTreeMap::new());
-    let mut made = MADE.lock().unwrap();
+    let mut made = MADE.lock();
     let key = (provider.name.clone(), number);
     let pair = made
         .entry(key)

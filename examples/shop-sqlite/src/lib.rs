@@ -6,7 +6,7 @@
 mod checkout;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{FromRef, State};
@@ -14,6 +14,7 @@ use axum::routing::post;
 use hapax::answer::Answer;
 use hapax::webhook::{Source, Webhook};
 use hapax::{Inbox, Outcome, RunError};
+use parking_lot::Mutex;
 use rusqlite::Connection;
 
 use crate::checkout::Failure;
@@ -49,7 +50,7 @@ impl Shop {
 
     fn apply(&self, webhook: &Webhook) -> Result<Outcome<()>, RunError<Failure>> {
         // A handler that panicked has rolled back: the connection is as good as before.
-        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connection = self.connection.lock();
         self.inbox
             .run_blocking(&mut connection, webhook.event(), |mut tx| {
                 checkout::completed(&mut tx, webhook)

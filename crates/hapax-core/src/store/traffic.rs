@@ -192,7 +192,7 @@ impl Traffic {
         self.took.add(&other.took);
         self.gaps.add(&other.gaps);
         self.redelivered.add(&other.redelivered);
-        self.twins += other.twins;
+        self.same_bodies += other.same_bodies;
     }
 }
 
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn a_row_of_an_older_version_reads() {
         let old: Traffic = serde_json::from_str(r#"{"accepted":2,"duplicates":1,"gap_ms_max":7}"#).unwrap();
-        assert_eq!((old.accepted, old.twins, old.gaps.is_empty()), (2, 0, true));
+        assert_eq!((old.accepted, old.same_bodies, old.gaps.is_empty()), (2, 0, true));
         assert!(old.redelivered.is_empty());
     }
 

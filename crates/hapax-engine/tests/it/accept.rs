@@ -260,7 +260,7 @@ async fn copies_are_tallied_and_bodies_under_unsigned_ids_flagged() {
     let second = engine.accept(vec![world.incoming("two", "same")]).await.unwrap()[0].id();
     tokio::time::sleep(5 * SECOND).await;
     let tally = world.record(first).await.duplicates.unwrap();
-    assert_eq!((tally.copies, tally.gaps_ms), (1, vec![5_000]));
+    assert_eq!((tally.count, tally.gaps_ms), (1, vec![5_000]));
     assert_eq!(world.record(second).await.same_body_as, Some(first));
     assert_eq!(world.record(first).await.same_body_as, None);
     assert!(

@@ -68,7 +68,7 @@ async fn each_content_under_one_id_is_an_event_of_its_own_and_its_copies_are_dup
         let first = world.record(ids[0]).await;
         assert!(first.conflicts.is_empty(), "nothing is kept aside");
         tokio::time::sleep(5 * SECOND).await;
-        let copies = world.record(ids[1]).await.duplicates.unwrap().copies;
+        let copies = world.record(ids[1]).await.duplicates.unwrap().count;
         assert_eq!(copies, 2, "its copies are counted as its own");
     }
 }

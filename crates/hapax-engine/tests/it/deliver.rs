@@ -212,7 +212,7 @@ async fn an_attempt_whose_lease_is_lost_is_aborted_and_writes_nothing() {
     let engine = world.start().await;
     let id = world.send_twice(&engine, "evt_1").await;
     tokio::time::sleep(SECOND / 2).await;
-    let hold = world.sink.holds.lock().unwrap()[0].clone();
+    let hold = world.sink.holds.lock()[0].clone();
     let report = Report {
         hold,
         attempt: None,

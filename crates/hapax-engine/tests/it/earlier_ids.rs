@@ -30,7 +30,7 @@ async fn what_was_accepted_under_the_earlier_id_is_a_duplicate_and_other_content
         );
         tokio::time::sleep(wait).await;
     }
-    assert_eq!(world.record(first).await.duplicates.unwrap().copies, 3);
+    assert_eq!(world.record(first).await.duplicates.unwrap().count, 3);
     for status in ["accepted", "duplicate"] {
         let answers = engine.accept(vec![incoming(&world, "other")]).await.unwrap();
         assert_eq!((answers[0].status(), answers[0].event_id()), (status, "new"));

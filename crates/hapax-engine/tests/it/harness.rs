@@ -1,8 +1,8 @@
 //! An engine to test: a store, a scripted destination, and a clock that follows tokio's paused time.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -17,6 +17,7 @@ use hapax_engine::{
     Reply, Route, Routing, SameBody, Silent, TokioRuntime, Transport,
 };
 use hapax_store_laws::MemoryStore;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
@@ -95,14 +96,14 @@ impl Transport for Sink {
             self.suspects_max.fetch_max(suspects, Ordering::SeqCst);
         }
         let mut guard = Running(self, true);
-        self.holds.lock().unwrap().push(delivery.hold());
+        self.holds.lock().push(delivery.hold());
         let call = {
-            let mut calls = self.calls.lock().unwrap();
+            let mut calls = self.calls.lock();
             let call = calls.entry(event_id.clone()).or_insert(0);
             *call += 1;
             *call
         };
-        self.seen.lock().unwrap().push(Seen {
+        self.seen.lock().push(Seen {
             event_id,
             key: delivery.idempotency_key,
             attempt: delivery.attempt,
@@ -120,7 +121,7 @@ impl Transport for Sink {
 
 impl Sink {
     pub(crate) fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap().clone()
+        self.seen.lock().clone()
     }
 
     pub(crate) fn ids(&self) -> Vec<String> {

@@ -150,8 +150,8 @@ impl Operations for Sealed {
         self.inner.note_duplicates(notes).await
     }
 
-    async fn copies(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
-        self.inner.copies(identity).await
+    async fn duplicates(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
+        self.inner.duplicates(identity).await
     }
 
     /// An index of digests is another than that of plain hashes: it begins when the key does.

@@ -2,7 +2,6 @@
 //! plain. Any replica may walk, one at a time; where one stopped, another goes on. A walk that finds nothing left is the
 //! proof that the other keys are not needed any more.
 
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use aws_lc_rs::rand;
@@ -40,7 +39,7 @@ impl Sealed {
     /// One step: a page of rows is looked at, and rewritten where it has to be. Call it again at once after
     /// [`Reencrypted::Some`], and after a minute otherwise.
     pub async fn reencrypt(&self, now: Timestamp) -> Result<Reencrypted, OpenError> {
-        let known = self.walk.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let known = self.walk.lock().take();
         let walk = match known {
             Some(walk) => Some(walk),
             None => self.begin(now).await?,
@@ -65,7 +64,7 @@ impl Sealed {
 
     /// Leaves a walk that is in progress to other replicas: this one stops.
     pub async fn leave(&self) -> Result<(), OpenError> {
-        let walk = self.walk.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let walk = self.walk.lock().take();
         if let Some(walk) = walk {
             keyring::keep_pass(&*self.inner, &walk.pass, None).await?;
         }
@@ -103,12 +102,12 @@ impl Sealed {
             }
             walk.noted_at = now;
         }
-        *self.walk.lock().unwrap_or_else(PoisonError::into_inner) = Some(walk);
+        *self.walk.lock() = Some(walk);
         Ok(())
     }
 
     fn know(&self, rows: Rows) {
-        *self.rows.lock().unwrap_or_else(PoisonError::into_inner) = rows;
+        *self.rows.lock() = rows;
     }
 
     /// The next page; how many values of it were to be rewritten.

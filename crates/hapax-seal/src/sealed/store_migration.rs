@@ -1,6 +1,6 @@
 //! Copies go from store to store in plain: each side has its own keys, or none.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use hapax_core::StoreMigration;
@@ -59,7 +59,7 @@ impl Sealed {
     /// Remembered bodies, in the order of their plain hashes, which no store knows: all are read and sorted first, with
     /// about a hundred bytes of memory for each.
     async fn bodies(&self, after: Option<Vec<u8>>, limit: u32) -> Result<MigrationPage, Error> {
-        let held = || self.exported.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = || self.exported.lock();
         if after.is_none() || held().is_empty() {
             let notes = self.sorted_bodies().await?;
             *held() = Arc::new(notes);

@@ -1,7 +1,6 @@
 //! From what the rules found to what the store keeps: raises, keeps and resolves alerts, each by a swap.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use hapax_core::Timestamp;
@@ -134,13 +133,13 @@ impl Alerts {
 
     fn seen(&self, name: &str, is_so: impl FnOnce(Seen, Duration) -> bool) -> bool {
         let now = self.gatherer.clock.elapsed();
-        let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let memory = self.memory.lock();
         memory.0.get(name).is_some_and(|seen| is_so(*seen, now))
     }
 
     fn found_true(&self, name: &str) {
         let now = self.gatherer.clock.elapsed();
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = self.memory.lock();
         if let Some(seen) = memory.0.get_mut(name) {
             seen.true_at = now;
         }
@@ -165,7 +164,7 @@ impl Alerts {
 
     fn remember(&self, kept: &[Kept]) {
         let now = self.gatherer.clock.elapsed();
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = self.memory.lock();
         let names: BTreeSet<&String> = kept.iter().map(|kept| &kept.name).collect();
         memory.0.retain(|name, _| names.contains(name));
         for Kept { name, row, .. } in kept {

@@ -2,11 +2,12 @@
 //! in time; one that is not answered leaves open what only the store knows.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::store::{Counts, Subject, TimeRange, TrafficRow};
 use hapax_core::{Backend, Clock, DestinationId, SourceName, Timestamp};
+use parking_lot::Mutex;
 
 use super::plan::Plan;
 use crate::http::admin::Meter as _;
@@ -137,11 +138,11 @@ fn longest_gaps<'a>(rows: impl Iterator<Item = &'a TrafficRow>) -> BTreeMap<Sour
 }
 
 fn standing<T: Clone>(place: &Mutex<Option<Standing<T>>>, now: Duration) -> Option<T> {
-    let kept = place.lock().unwrap_or_else(PoisonError::into_inner);
+    let kept = place.lock();
     let standing = kept.as_ref().filter(|kept| now < kept.until);
     standing.map(|kept| kept.answer.clone())
 }
 
 fn keep<T>(place: &Mutex<Option<Standing<T>>>, answer: T, until: Duration) {
-    *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(Standing { answer, until });
+    *place.lock() = Some(Standing { answer, until });
 }

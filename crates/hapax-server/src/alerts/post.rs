@@ -8,10 +8,11 @@
 //! A crash in between leaves a claim that ends; then the message is sent again, under the same id.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::{Backoff, Clock, Random as _, SystemRandom};
+use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
 
 use super::kept::{Kept, Shelf};
@@ -168,7 +169,7 @@ struct Busy {
 impl Busy {
     /// None: it is being told something already.
     fn begin(all: &Arc<Mutex<BTreeSet<String>>>, receiver: &str) -> Option<Self> {
-        let is_free = lock(all).insert(receiver.to_owned());
+        let is_free = all.lock().insert(receiver.to_owned());
         is_free.then(|| Self {
             receiver: receiver.to_owned(),
             all: Arc::clone(all),
@@ -178,10 +179,6 @@ impl Busy {
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        lock(&self.all).remove(&self.receiver);
+        self.all.lock().remove(&self.receiver);
     }
-}
-
-fn lock(all: &Mutex<BTreeSet<String>>) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
-    all.lock().unwrap_or_else(PoisonError::into_inner)
 }

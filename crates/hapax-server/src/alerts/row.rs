@@ -120,10 +120,10 @@ impl Row {
             value: excess.value,
             limit: excess.limit,
             beat: 0,
-            told: receivers.iter().map(|name| (*name).clone()).collect(),
+            receivers: receivers.iter().map(|name| (*name).clone()).collect(),
             owed: Vec::new(),
         };
-        row.owe(now, row.told.clone());
+        row.owe(now, row.receivers.clone());
         row
     }
 
@@ -147,7 +147,7 @@ impl Row {
             value: excess.value,
             limit: excess.limit,
             beat: self.beat + 1,
-            told: unaware
+            receivers: unaware
                 .iter()
                 .map(|name| (*name).clone())
                 .chain(heard.clone())
@@ -182,7 +182,7 @@ impl Row {
             beat: self.beat + 1,
             ..self.clone()
         };
-        row.owe(now, self.told.clone());
+        row.owe(now, self.receivers.clone());
         row.or_nothing()
     }
 

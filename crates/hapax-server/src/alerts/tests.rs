@@ -1,11 +1,12 @@
 //! Alerts over a real store and a real program as receiver, on a clock that the test moves.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::{Backend, Clock, Timestamp};
 use hapax_store_sqlite::{Options, SqliteStore};
+use parking_lot::Mutex;
 
 use super::*;
 use crate::config::{self, Environment};
@@ -26,23 +27,23 @@ impl ManualClock {
     }
 
     fn advance(&self, by: Duration) {
-        let mut now = self.0.lock().unwrap();
+        let mut now = self.0.lock();
         *now = (now.0.plus(by), now.1 + by);
     }
 
     fn set_back(&self, by: Duration) {
-        let mut now = self.0.lock().unwrap();
+        let mut now = self.0.lock();
         now.0 = now.0.minus(by);
     }
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
-        self.0.lock().unwrap().0
+        self.0.lock().0
     }
 
     fn elapsed(&self) -> Duration {
-        self.0.lock().unwrap().1
+        self.0.lock().1
     }
 }
 

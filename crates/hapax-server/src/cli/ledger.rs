@@ -42,7 +42,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
 fn text(entry: &LedgerView, reader: Reader) -> String {
     let moments = reader.moments();
     let copies = match entry.last_at {
-        Some(last_at) => format!("{}, the last {}", entry.copies, moments.show(last_at)),
+        Some(last_at) => format!("{}, the last {}", entry.duplicates, moments.show(last_at)),
         None => "0".to_owned(),
     };
     let left = moment::span(Duration::from_secs(entry.window_left_seconds));
@@ -52,7 +52,7 @@ fn text(entry: &LedgerView, reader: Reader) -> String {
         ("event", entry.id.to_string()),
         ("generation", entry.generation.to_string()),
         ("first", moments.show(entry.first_seen)),
-        ("copies", copies),
+        ("duplicates", copies),
         ("known for", format!("{left} more, until {}", entry.expires_at)),
         ("body", format!("sha256 {}", entry.body_sha256)),
     ];
@@ -82,7 +82,7 @@ mod tests {
         event       01940000-0000-7000-8000-000000000001
         generation  0
         first       4s ago
-        copies      2, the last 2s ago
+        duplicates      2, the last 2s ago
         known for   29d more, until 2026-01-31T00:00:00.000000Z
         body        sha256 ab
         ");

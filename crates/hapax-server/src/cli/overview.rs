@@ -37,7 +37,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
         output::line(printable(&attention.sentence))?;
     }
     let dedupe = view.dedupe_ratio.map_or_else(String::new, |ratio| {
-        format!(", {:.1}% of it copies", ratio * 100.0)
+        format!(", {:.1}% of it duplicates", ratio * 100.0)
     });
     output::line(format_args!(
         "\nreceived {}{dedupe}: {} accepted, {} duplicates, {} conflicts, {} rejected",

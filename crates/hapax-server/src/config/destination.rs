@@ -316,7 +316,7 @@ fn order_by(text: &str) -> Result<Field, String> {
             ValuePath::Header(_) | ValuePath::Body(_) | ValuePath::Form(_)
         )
     };
-    if !field.places().iter().all(orders) {
+    if !field.paths().iter().all(orders) {
         return Err("it orders nothing; write \"body:/json/pointer\" or \"header:NAME\"".to_owned());
     }
     Ok(field)

@@ -23,7 +23,10 @@ pub(super) fn read_beside(config: &Path, kept: &KeptSecrets) -> Result<Option<Do
     let path = config.with_file_name(FILE);
     let invalid = |line, message: String| ConfigError::Invalid {
         path: path.clone(),
-        problems: vec![Problem { place: line, message }],
+        problems: vec![Problem {
+            location: line,
+            message,
+        }],
     };
     let bytes = match kept.file(&path) {
         Ok(bytes) => bytes,

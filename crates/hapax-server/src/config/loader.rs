@@ -1,8 +1,9 @@
 //! One configuration, read again and again by a service that runs: whole, or with its secrets alone.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::secret::{KeptSecrets, SecretOrigin};
 use super::{Config, ConfigError, Environment, Flag, parse, read_text};
@@ -94,7 +95,7 @@ impl Loader {
         Environment::beside_keeping(&self.path, self.kept.clone())
     }
 
-    fn current(&self) -> std::sync::MutexGuard<'_, Current> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    fn current(&self) -> parking_lot::MutexGuard<'_, Current> {
+        self.current.lock()
     }
 }

@@ -42,7 +42,7 @@ impl ConfigLocation {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Problem {
     /// Where.
-    pub place: ConfigLocation,
+    pub location: ConfigLocation,
     /// What, why and what to do.
     pub message: String,
 }
@@ -75,7 +75,7 @@ pub enum ConfigError {
 /// One line for a problem: `hapax.toml:3:1: …`.
 pub(super) fn line(path: &std::path::Path, problem: &Problem) -> String {
     let message = &problem.message;
-    match &problem.place {
+    match &problem.location {
         ConfigLocation::File { line, column } => format!("{}:{line}:{column}: {message}", path.display()),
         ConfigLocation::Variable(name) => format!("environment variable {name}: {message}"),
         ConfigLocation::Flag(flag) => format!("flag {flag}: {message}"),

@@ -83,7 +83,7 @@ impl<'a> Report<'a> {
 
     pub(super) fn problem_at(&mut self, place: ConfigLocation, message: impl Into<String>) {
         self.problems.push(Problem {
-            place,
+            location: place,
             message: message.into(),
         });
     }
@@ -97,7 +97,7 @@ impl<'a> Report<'a> {
     pub(super) fn warn(&mut self, path: &str, message: impl Display) {
         let place = self.nearest_place(path);
         self.warnings.push(Problem {
-            place,
+            location: place,
             message: format!("{path}: {message}"),
         });
     }

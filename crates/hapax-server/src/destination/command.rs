@@ -5,11 +5,11 @@ mod group;
 mod tail;
 
 use std::process::{ExitStatus, Stdio};
-use std::sync::Mutex;
 use std::time::Duration;
 
 use hapax_core::{ErrorClass, Leased};
 use hapax_engine::{AttemptResult, Reply};
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;

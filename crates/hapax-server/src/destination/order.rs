@@ -25,7 +25,7 @@ impl FieldOrder {
 
 impl OrderBy for FieldOrder {
     fn key(&self, headers: &Headers, body: &[u8]) -> Option<String> {
-        let found = self.field.places().iter().find_map(|place| match place {
+        let found = self.field.paths().iter().find_map(|place| match place {
             ValuePath::Header(name) => headers
                 .get(name)
                 .map(|value| String::from_utf8_lossy(value).into_owned()),

@@ -4,11 +4,12 @@
 //! and two short copies a request: what the client costs is taken from the server, on a machine that both share.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
+use parking_lot::Mutex;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
@@ -82,7 +83,7 @@ pub(crate) async fn run(prepared: Prepared, plan: &Plan) -> anyhow::Result<Repor
     let last = ended
         .await
         .context("some answers never came: the server hangs")??;
-    let tally = shared.tally.lock().unwrap_or_else(PoisonError::into_inner);
+    let tally = shared.tally.lock();
     Ok(tally.report(connections, last.duration_since(started), started_at_us))
 }
 
@@ -109,7 +110,7 @@ impl Shared {
     }
 
     fn tally(&self, count: impl FnOnce(&mut Tally)) {
-        count(&mut self.tally.lock().unwrap_or_else(PoisonError::into_inner));
+        count(&mut self.tally.lock());
     }
 }
 

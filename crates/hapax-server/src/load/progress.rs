@@ -1,10 +1,10 @@
 //! Progress of long work: a bar on a terminal, a plain line now and then elsewhere. Always on stderr.
 
 use std::io::IsTerminal as _;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use parking_lot::Mutex;
 
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
@@ -57,7 +57,7 @@ impl Progress {
         let message = message.into();
         if let Some(lines) = &self.lines {
             crate::output::note(&message);
-            let mut lines = lines.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut lines = lines.lock();
             lines.message.clone_from(&message);
             lines.last = Instant::now();
         }
@@ -68,7 +68,7 @@ impl Progress {
     pub(crate) fn set(&self, position: u64) {
         self.bar.set_position(position);
         let Some(lines) = &self.lines else { return };
-        let mut lines = lines.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut lines = lines.lock();
         if lines.last.elapsed() >= LINE_EVERY {
             lines.last = Instant::now();
             crate::output::note(format_args!("{}: {position} of {}", lines.message, self.total));

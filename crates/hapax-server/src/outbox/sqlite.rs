@@ -2,13 +2,14 @@
 //! writes it meanwhile: the write lock is taken only when there is something to write, and for a moment.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use hapax::limits::BODY_BYTES_MAX;
 use hapax_core::Timestamp;
+use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use super::row::Row;
@@ -167,7 +168,7 @@ impl SqliteTable {
     ) -> Result<T, TableError> {
         let (path, place) = (Arc::clone(&self.path), Arc::clone(link));
         let task = tokio::task::spawn_blocking(move || {
-            let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut place = place.lock();
             let mut connection = match place.take() {
                 Some(connection) => connection,
                 None => open(&path)?,

@@ -1,7 +1,8 @@
 //! How an outbox is doing: what its relay meets, and what a look at its table every few seconds shows.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::table::{Counts, TableError};
 
@@ -68,8 +69,8 @@ impl Status {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, Known> {
+        self.0.lock()
     }
 }
 

@@ -89,8 +89,8 @@ fn term(query: &mut EventQuery, token: &Token, now: Timestamp) -> Result<(), Que
             query.error = Some(ErrorClass::from_name(value).ok_or_else(|| fail(no_error(value)))?);
         }
         "duplicates" => {
-            once(query.copies.is_some())?;
-            query.copies = Some(copies(value).ok_or_else(|| fail(no_number(value)))?);
+            once(query.duplicates.is_some())?;
+            query.duplicates = Some(copies(value).ok_or_else(|| fail(no_number(value)))?);
         }
         "has" => {
             once(query.has.is_some())?;
@@ -166,7 +166,7 @@ fn copies(value: &str) -> Option<DuplicateCount> {
 
 fn no_number(value: &str) -> String {
     format!(
-        "`copies:{value}` is not a number of duplicates; write duplicates:2, duplicates:>0, duplicates:>=3, duplicates:<5 or duplicates:<=4"
+        "`duplicates:{value}` is not a number of duplicates; write duplicates:2, duplicates:>0, duplicates:>=3, duplicates:<5 or duplicates:<=4"
     )
 }
 

@@ -24,7 +24,7 @@ pub fn print(query: &EventQuery) -> String {
     if let Some(error) = query.error {
         term("error", error.as_str());
     }
-    if let Some(range) = query.copies {
+    if let Some(range) = query.duplicates {
         term("duplicates", &copies(range));
     }
     match query.has {

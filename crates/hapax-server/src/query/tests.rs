@@ -24,7 +24,7 @@ fn the_example_of_the_handbook_reads_as_what_it_says() {
         source: Some("stripe".into()),
         event_type: Some("invoice.*".to_owned()),
         status: Some(EventStatus::Dead),
-        copies: Some(DuplicateCount { min: 2, max: None }),
+        duplicates: Some(DuplicateCount { min: 2, max: None }),
         body: vec![BodyTerm {
             pointer: "/data/object/id".to_owned(),
             value: "ord_1".to_owned(),
@@ -49,7 +49,7 @@ fn a_word_is_an_id_and_quotes_keep_white_space_and_colons() {
 
 #[test]
 fn numbers_of_copies_are_read_in_every_form() {
-    let range = |text: &str| read(text).copies.map(|copies| (copies.min, copies.max));
+    let range = |text: &str| read(text).duplicates.map(|copies| (copies.min, copies.max));
     assert_eq!(range("duplicates:2"), Some((2, Some(2))));
     assert_eq!(range("duplicates:>0"), Some((1, None)));
     assert_eq!(range("duplicates:>=3"), Some((3, None)));

@@ -1,6 +1,6 @@
 //! Another configuration for a service that runs.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::Config;
@@ -34,7 +34,7 @@ impl Server {
         }
         let earlier_ids = self.earlier_ids(&config).await;
         self.fronts.reconfigure(&config.server).await;
-        let mut current = self.config.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.config.lock();
         for key in needs_restart(&current, &config) {
             tracing::warn!(
                 key,

@@ -1,10 +1,10 @@
 //! What alerts show in the metrics, and what of the metrics they need that nothing else does.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use hapax_core::DestinationId;
+use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -48,7 +48,7 @@ impl AlertMeter {
 
     /// A breaker opened, stays open after a probe, or closed (none).
     pub(super) fn breaker(&self, destination: &DestinationId, open_for: Option<Duration>, now: Duration) {
-        let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut breakers = self.breakers.lock();
         match open_for {
             Some(_) => drop(breakers.entry(destination.clone()).or_insert(now)),
             None => drop(breakers.remove(destination)),
@@ -57,7 +57,7 @@ impl AlertMeter {
 
     /// Breakers of destinations that left the configuration are no one's.
     pub(super) fn keep_breakers(&self, is_configured: impl Fn(&DestinationId) -> bool) {
-        let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut breakers = self.breakers.lock();
         breakers.retain(|id, _| is_configured(id));
     }
 }
@@ -66,7 +66,7 @@ impl Metrics {
     /// These alerts fire, by rule and subject, and no others.
     pub fn alerts_firing(&self, firing: Vec<(&'static str, String)>) {
         // No one may see the family while it is being filled.
-        let _no_scrape = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        let _no_scrape = self.registry.lock();
         self.alerts.firing.clear();
         for (alert, subject) in firing {
             self.alerts
@@ -88,11 +88,7 @@ impl Metrics {
     /// How long the breakers that are open have been so, probes in between included.
     pub fn open_breakers(&self) -> BTreeMap<DestinationId, Duration> {
         let now = self.clock.elapsed();
-        let breakers = self
-            .alerts
-            .breakers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let breakers = self.alerts.breakers.lock();
         breakers
             .iter()
             .map(|(id, since)| (id.clone(), now.saturating_sub(*since)))

@@ -5,9 +5,9 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::{Mutex, PoisonError};
 
 use hapax_core::BodyHash;
+use parking_lot::Mutex;
 
 /// Bodies that are remembered for each source, about a hundred kilobytes.
 const BODIES_MAX: usize = 4_096;
@@ -28,7 +28,7 @@ impl Bodies {
     /// A new event came; whether its very body came shortly before under another id.
     pub(super) fn is_twin(&self, body: BodyHash, event_id: &str) -> bool {
         let (body, id) = (prefix(body), hash(event_id));
-        let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut remembered = self.0.lock();
         if let Some(first) = remembered.ids.get(&body) {
             return *first != id;
         }
@@ -80,7 +80,7 @@ mod tests {
         for number in 0..=BODIES_MAX {
             bodies.is_twin(BodyHash::of(&number.to_le_bytes()), "evt");
         }
-        let remembered = bodies.0.lock().unwrap();
+        let remembered = bodies.0.lock();
         assert_eq!(
             (remembered.ids.len(), remembered.order.len()),
             (BODIES_MAX, BODIES_MAX)

@@ -3,9 +3,9 @@
 //! The hot path takes no lock that it would have to wait for, and at most one a second for each bucket.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use hapax_core::{EventId, Timestamp};
+use parking_lot::Mutex;
 
 /// An example stands this long before the next one takes its place.
 const STANDS_MS: u64 = 1_000;
@@ -34,14 +34,14 @@ impl Slot {
         if now_ms.abs_diff(self.kept_at_ms.load(Ordering::Relaxed)) < STANDS_MS {
             return;
         }
-        if let Ok(mut kept) = self.kept.try_lock() {
+        if let Some(mut kept) = self.kept.try_lock() {
             *kept = Some(exemplar);
             self.kept_at_ms.store(now_ms, Ordering::Relaxed);
         }
     }
 
     pub(super) fn newest(&self) -> Option<Exemplar> {
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.kept.lock()
     }
 }
 
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn whoever_finds_the_slot_taken_goes_on_without_waiting() {
         let slot = Slot::default();
-        let taken = slot.kept.lock().unwrap();
+        let taken = slot.kept.lock();
         slot.offer(exemplar(100));
         drop(taken);
         assert_eq!(slot.newest(), None);

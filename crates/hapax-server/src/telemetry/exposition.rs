@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::{PoisonError, RwLock};
+
+use parking_lot::RwLock;
 
 use super::exemplar::Exemplar;
 use super::format::Format;
@@ -37,7 +38,7 @@ impl Histograms {
 
     /// The one with this value of the label.
     pub(super) fn of(&self, value: &str) -> Histogram {
-        let mut all = self.by_value.write().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.by_value.write();
         let histogram = all
             .entry(value.to_owned())
             .or_insert_with(|| Histogram::new(self.bounds));
@@ -46,7 +47,7 @@ impl Histograms {
 
     pub(super) fn write(&self, text: &mut String, format: Format) {
         head(text, self.name, self.help);
-        let all = self.by_value.read().unwrap_or_else(PoisonError::into_inner);
+        let all = self.by_value.read();
         for (value, histogram) in all.iter() {
             let label = format!("{}=\"{}\"", self.label, escaped(value));
             series(text, self.name, &label, histogram, format);

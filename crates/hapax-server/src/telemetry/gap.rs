@@ -1,8 +1,9 @@
 //! The latest copy of the last day: how long after the first it came. Beyond the ledger's window a copy would be taken
 //! for a new event, so this says how much room is left.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 /// How long one maximum is gathered.
 const HOUR_SECONDS: u64 = 3_600;
@@ -17,7 +18,7 @@ impl LargestGap {
     /// A copy came at this moment of the monotonic clock, this long after the first.
     pub(super) fn observe(&self, now: Duration, gap: Duration) {
         let hour = now.as_secs() / HOUR_SECONDS;
-        let mut hours = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hours = self.0.lock();
         let (of, largest) = &mut hours[(hour % HOURS as u64) as usize];
         if *of != hour {
             (*of, *largest) = (hour, Duration::ZERO);
@@ -28,7 +29,7 @@ impl LargestGap {
     /// The largest of the last day; nothing if no copy came.
     pub(super) fn of_a_day(&self, now: Duration) -> Duration {
         let hour = now.as_secs() / HOUR_SECONDS;
-        let hours = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let hours = self.0.lock();
         let recent = hours.iter().filter(|(of, _)| of + HOURS as u64 > hour);
         recent.map(|(_, largest)| *largest).max().unwrap_or_default()
     }

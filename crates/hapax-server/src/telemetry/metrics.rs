@@ -4,14 +4,15 @@
 //! stranger sends to a name that no source has is counted under [`UNKNOWN_SOURCE`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use hapax_core::store::{Counts, Subject, TimeRange, TrafficRow};
 use hapax_core::{Clock, DestinationId, Owner, Random as _, SourceName, SystemRandom, Timestamp};
 use hapax_engine::Observation;
+use parking_lot::Mutex;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
@@ -282,7 +283,7 @@ impl Meter for Metrics {
     fn render(&self, counts: &Counts, now: Timestamp, format: Format) -> String {
         let mut text = String::with_capacity(16 * 1024);
         {
-            let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+            let registry = self.registry.lock();
             self.gauges.set(self, counts, now);
             self.secrets.set();
             // Writing to a String cannot fail.

@@ -1,6 +1,5 @@
 //! What the metrics show of outboxes.
 
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicU64;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -86,7 +85,7 @@ impl Metrics {
     /// The outboxes are doing like this, and there are no others.
     pub(crate) fn outboxes(&self, all: &[Health]) {
         // No one may see the families while they are being filled.
-        let _no_scrape = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        let _no_scrape = self.registry.lock();
         let meter = &self.outboxes;
         meter.up.clear();
         meter.rows.clear();

@@ -1,9 +1,9 @@
 //! The last refusals of a source, for anyone who looks why nothing arrives. In memory only: strangers can cause them at will.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
 use hapax_core::Timestamp;
+use parking_lot::Mutex;
 
 /// Refusals that are kept for each source.
 pub const REFUSALS_MAX: usize = 20;
@@ -39,7 +39,7 @@ struct Kept {
 impl Refusals {
     /// Keeps one more.
     pub fn push(&self, mut refusal: Refusal) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         if let Some((_, likely)) = kept.early.take_if(|(at, _)| *at == refusal.at) {
             refusal.likely = Some(likely);
         }
@@ -52,7 +52,7 @@ impl Refusals {
 
     /// The likely mistake behind the request that arrived at this moment.
     pub fn explain(&self, at: Timestamp, likely: String) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         match kept.last.iter_mut().rev().find(|refusal| refusal.at == at) {
             Some(refusal) => refusal.likely = Some(likely),
             None => kept.early = Some((at, likely)),
@@ -61,7 +61,7 @@ impl Refusals {
 
     /// All that are kept, newest first.
     pub fn newest_first(&self) -> Vec<Refusal> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.0.lock();
         kept.last.iter().rev().cloned().collect()
     }
 }

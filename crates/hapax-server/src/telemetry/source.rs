@@ -96,7 +96,7 @@ impl SourceMeter {
         self.traffic.count(|traffic| match accepted {
             Accepted::New { .. } | Accepted::Quarantined { .. } => {
                 traffic.accepted += 1;
-                traffic.twins += u64::from(is_twin);
+                traffic.same_bodies += u64::from(is_twin);
             }
             Accepted::Duplicate { event_id, .. } => {
                 traffic.duplicates += 1;

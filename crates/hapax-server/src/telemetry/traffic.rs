@@ -7,10 +7,11 @@
 mod tally;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use hapax_core::store::{Subject, TimeRange, Traffic, TrafficRow};
 use hapax_core::{Clock, Owner, Timestamp};
+use parking_lot::{Mutex, MutexGuard};
 
 pub use tally::Tally;
 
@@ -52,7 +53,7 @@ impl TrafficBook {
 
     /// Where a source or destination is counted, to be kept by whoever counts often.
     pub fn tally(&self, subject: Subject) -> Arc<Tally> {
-        let mut tallies = lock(&self.tallies);
+        let mut tallies = self.tallies.lock();
         let tally = tallies
             .entry(subject)
             .or_insert_with(|| Arc::new(Tally::new(Arc::clone(&self.clock))));
@@ -73,9 +74,9 @@ impl TrafficBook {
 
     /// These rows have to be written again.
     pub fn was_not_written(&self, rows: &[TrafficRow]) {
-        let mut slots = lock(&self.slots);
+        let mut slots = self.slots.lock();
         for row in rows {
-            let key = (row.subject.clone(), row.span, row.slot);
+            let key = (row.subject.clone(), row.range, row.slot);
             let slot = slots.by_key.entry(key).or_insert_with(|| Slot {
                 traffic: row.traffic.clone(),
                 is_changed: true,
@@ -106,7 +107,7 @@ impl TrafficBook {
 
     fn row(&self, (subject, span, slot): &Key, kept: &Slot) -> TrafficRow {
         TrafficRow {
-            span: *span,
+            range: *span,
             slot: *slot,
             subject: subject.clone(),
             owner: self.owner,
@@ -117,8 +118,8 @@ impl TrafficBook {
     /// The slots with everything that was counted until now, without those that no one needs any more.
     fn gathered(&self) -> MutexGuard<'_, Slots> {
         let now = self.clock.now();
-        let mut slots = lock(&self.slots);
-        for (subject, tally) in lock(&self.tallies).iter() {
+        let mut slots = self.slots.lock();
+        for (subject, tally) in self.tallies.lock().iter() {
             for (minute, counted) in tally.take() {
                 slots.add(subject, minute, &counted);
             }
@@ -143,10 +144,6 @@ impl Slots {
             slot.is_changed = true;
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl std::fmt::Debug for TrafficBook {

@@ -3,10 +3,10 @@
 //!
 //! One small mutex, held for an addition. Nothing is allocated once a histogram has met its largest time.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use parking_lot::Mutex;
 
 /// How far back a window looks.
 pub const WINDOW: Duration = Duration::from_secs(600);
@@ -121,7 +121,7 @@ impl Window {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Recent) -> T) -> T {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.0.lock())
     }
 }
 

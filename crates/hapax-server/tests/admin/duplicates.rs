@@ -25,7 +25,7 @@ async fn copies_are_counted_by_source_with_the_ids_that_came_most() {
         site.accept("evt_twice").await;
     }
     let often = site
-        .eventually("the copies are flushed", async || {
+        .eventually("the duplicates are flushed", async || {
             let stats = site.get("stats/duplicates").await.ok();
             let first = source(&stats, "stripe")["redelivered"][0].clone();
             (first["duplicates"] == 3).then_some(first)
@@ -110,7 +110,7 @@ async fn elsewhere(site: &Site, gap: Duration) {
         traffic.redelivered.count("evt_elsewhere");
     }
     let row = TrafficRow {
-        span: TimeRange::Week,
+        range: TimeRange::Week,
         slot: TimeRange::Week.slot_of(SystemClock::default().now()),
         subject: Subject::Source("stripe".into()),
         owner: Owner(7),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -18,6 +18,7 @@ use hapax_server::destination::routing;
 use hapax_server::http::admin::{self, Access, AdminState, Phase, Readiness, Settings};
 use hapax_server::telemetry::{Metrics, Tracer, Watch};
 use hapax_store_sqlite::{Options, SqliteStore};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -56,7 +57,7 @@ struct Destination(Mutex<Mood>);
 #[async_trait]
 impl Transport for Destination {
     async fn deliver(&self, _: &Leased) -> AttemptResult {
-        let mood = *self.0.lock().unwrap();
+        let mood = *self.0.lock();
         match mood {
             Mood::Willing => AttemptResult::done(200),
             Mood::Refusing => AttemptResult {
@@ -188,7 +189,7 @@ impl Site {
     }
 
     pub(crate) fn mood(&self, mood: Mood) {
-        *self.destination.0.lock().unwrap() = mood;
+        *self.destination.0.lock() = mood;
     }
 
     /// Accepts one event from `stripe`.

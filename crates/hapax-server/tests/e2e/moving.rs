@@ -146,7 +146,7 @@ async fn a_killed_copy_goes_on_and_postgres_takes_over_without_losing_or_doublin
 
     let arguments = [
         "store",
-        "copy",
+        "migrate",
         "--from",
         "sqlite:hapax.db",
         "--to",
@@ -180,7 +180,7 @@ async fn redis_takes_over_from_a_file_without_losing_or_doubling_and_goes_back_t
     let setup = world.filled().await;
     let arguments = [
         "store",
-        "copy",
+        "migrate",
         "--from",
         "sqlite:hapax.db",
         "--to",
@@ -342,7 +342,7 @@ async fn a_store_that_is_served_is_not_copied_and_a_missing_one_is_not_made() {
     same.assert_code(2);
     let missing = [
         "store",
-        "copy",
+        "migrate",
         "--from",
         "sqlite:nowhere.db",
         "--to",

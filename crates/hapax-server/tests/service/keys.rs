@@ -1,6 +1,6 @@
 //! Keys that senders publish: fetched from a real server on this machine, once, and never from anywhere else.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,6 +10,7 @@ use hapax_verify::sign::{Delivery, ProviderSigner, SecretPair, generate_secret};
 use hapax_verify::{OptionValue, Options, catalogue};
 use http::{Response, StatusCode};
 use http_body_util::Full;
+use parking_lot::Mutex;
 
 use super::certificate::certificate_of;
 use super::day::clock::DayClock;
@@ -38,7 +39,7 @@ impl KeySite {
         let mood: Mood = Arc::new(Mutex::new((status, body.into())));
         let answer = Arc::clone(&mood);
         let keys = Sink::answering(move |_| {
-            let (status, body) = answer.lock().unwrap().clone();
+            let (status, body) = answer.lock().clone();
             let mut response = Response::new(Full::new(Bytes::from(body)));
             *response.status_mut() = status;
             let elsewhere = "http://127.0.0.1:9/elsewhere".parse().unwrap();
@@ -62,7 +63,7 @@ impl KeySite {
     }
 
     fn answers(&self, status: StatusCode, body: impl Into<Vec<u8>>) {
-        *self.mood.lock().unwrap() = (status, body.into());
+        *self.mood.lock() = (status, body.into());
     }
 
     async fn deliver(&self, delivery: &Delivery) -> Reply {

@@ -1,7 +1,7 @@
 //! PayPal, whose signature covers a checksum of the body: forged bodies are refused, on every replica and after a restart,
 //! and PayPal itself is asked where that is wanted. The PayPal here is a real server on this machine.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use hapax_server::config::Config;
@@ -10,6 +10,7 @@ use hapax_verify::sign::{Delivery, ProviderSigner, SecretPair, generate_secret};
 use hapax_verify::{OptionValue, Options, catalogue};
 use http::{Response, StatusCode};
 use http_body_util::Full;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::certificate::certificate_of;
@@ -54,7 +55,7 @@ impl Paypal {
                     json!({"access_token": "the-token", "expires_in": 32_400}).to_string(),
                 ),
                 VERIFICATION => {
-                    let (status, word) = *said.lock().unwrap();
+                    let (status, word) = *said.lock();
                     (status, json!({ "verification_status": word }).to_string())
                 }
                 _ => (StatusCode::NOT_FOUND, String::new()),
@@ -88,7 +89,7 @@ impl Paypal {
     }
 
     fn says(&self, status: StatusCode, word: &'static str) {
-        *self.says.lock().unwrap() = (status, word);
+        *self.says.lock() = (status, word);
     }
 
     /// What was asked since the last time.

@@ -11,7 +11,7 @@ fn ticking(executor: &Executor, process: Process, log: &Log) {
     let (clock, log) = (executor.clone(), Arc::clone(log));
     executor.spawn(process, async move {
         loop {
-            lock(&log).push(format!("{} at {:?}", process.0, clock.now()));
+            log.lock().push(format!("{} at {:?}", process.0, clock.now()));
             clock.sleep(SECOND).await;
         }
     });
@@ -29,7 +29,7 @@ fn lines(seed: u64) -> Vec<String> {
     }
     assert_eq!(run_for(&executor, 5), Stop::Done);
     executor.clear();
-    lock(&log).clone()
+    log.lock().clone()
 }
 
 #[test]
@@ -52,10 +52,10 @@ fn a_killed_process_stops_at_its_await_and_never_starts_again() {
     ticking(&executor, Process(1), &log);
     run_for(&executor, 2);
     executor.kill(Process(1));
-    let before = lock(&log).len();
+    let before = log.lock().len();
     ticking(&executor, Process(1), &log);
     run_for(&executor, 5);
-    assert_eq!(lock(&log).len(), before);
+    assert_eq!(log.lock().len(), before);
 }
 
 #[test]
@@ -65,12 +65,12 @@ fn a_paused_process_stands_still_while_time_goes_on_and_then_goes_on_too() {
     ticking(&executor, Process(1), &log);
     run_for(&executor, 1);
     executor.pause(Process(1));
-    let before = lock(&log).len();
+    let before = log.lock().len();
     run_for(&executor, 60);
-    assert_eq!(lock(&log).len(), before);
+    assert_eq!(log.lock().len(), before);
     executor.resume(Process(1));
     run_for(&executor, 1);
-    assert!(lock(&log).len() > before);
+    assert!(log.lock().len() > before);
     executor.clear();
 }
 

@@ -1,11 +1,13 @@
 //! The network: how long a message takes, whether it arrives, and whether its answer does.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::executor::{Executor, Process, Sleep, lock};
+use parking_lot::Mutex;
+
+use crate::executor::{Executor, Process, Sleep};
 use crate::history::{Fact, Fault, History};
 use crate::random::Dice;
 
@@ -83,20 +85,20 @@ impl Network {
 
     /// Cuts the store off from one process.
     pub fn cut_off(&self, process: Process) {
-        lock(&self.0.cut_off).insert(process);
+        self.0.cut_off.lock().insert(process);
         self.0.history.note(Fact::Fault(Fault::CutOff(process)));
     }
 
     /// Connects them again.
     pub fn reconnect(&self, process: Process) {
-        lock(&self.0.cut_off).remove(&process);
+        self.0.cut_off.lock().remove(&process);
         self.0.epoch.fetch_add(1, Ordering::Relaxed);
         self.0.history.note(Fact::Fault(Fault::Reconnected(process)));
     }
 
     /// Whether the store is cut off from a process.
     pub fn is_store_down_for(&self, process: Process) -> bool {
-        self.0.store_down.load(Ordering::Relaxed) || lock(&self.0.cut_off).contains(&process)
+        self.0.store_down.load(Ordering::Relaxed) || self.0.cut_off.lock().contains(&process)
     }
 
     /// How often the connections to the store were made again.

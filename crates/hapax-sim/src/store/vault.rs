@@ -3,8 +3,8 @@
 mod notes;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hapax_core::store::{
@@ -15,9 +15,10 @@ use hapax_core::{
     DestinationId, EventId, Generation, Hold, IdempotencyKey, Key, Leased, NewEvent, Store as _, Token,
 };
 use hapax_store_laws::MemoryStore;
+use parking_lot::Mutex;
 
 use crate::clock::SkewedClock;
-use crate::executor::{Executor, Process, lock};
+use crate::executor::{Executor, Process};
 use crate::history::History;
 use crate::mutation::Mutation;
 use crate::random::Dice;
@@ -82,7 +83,7 @@ impl Vault {
 
     /// Any event that was stored.
     pub fn any_event(&self, dice: &Dice) -> Option<EventId> {
-        let rows = lock(&self.rows);
+        let rows = self.rows.lock();
         rows.names.keys().nth(dice.index(rows.names.len())).copied()
     }
 
@@ -234,7 +235,7 @@ impl Vault {
     /// Whether someone has not found anything for so long that it may look again, where a mutation lets it look seldom.
     fn may_look(&self, by: Process, order: &LeaseOrder) -> bool {
         let now = self.executor.now();
-        let mut rows = lock(&self.rows);
+        let mut rows = self.rows.lock();
         let key = (
             by,
             order.destination.clone(),
@@ -277,7 +278,7 @@ impl Vault {
 
     /// Keeps the token of a new lease; the first one that this delivery ever had.
     fn remember(&self, event: EventId, destination: &DestinationId, token: Token) -> Token {
-        let mut rows = lock(&self.rows);
+        let mut rows = self.rows.lock();
         let tokens = rows
             .tokens
             .entry((event, destination.clone()))
@@ -291,7 +292,9 @@ impl Vault {
         if !self.has(Mutation::NoFencing) && !self.has(Mutation::ReusedTokens) {
             return hold;
         }
-        let last = lock(&self.rows)
+        let last = self
+            .rows
+            .lock()
             .tokens
             .get(&(hold.event, hold.destination.clone()))
             .copied();

@@ -1,14 +1,15 @@
 //! The door: where senders reach a replica, and where every answer that it gives is noted.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hapax_engine::{Accepted, Engine, IncomingEvent, Processed, Refusal};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::World;
-use crate::executor::{Process, lock};
+use crate::executor::Process;
 use crate::history::{Fact, History, Told};
 use crate::mutation::Mutation;
 
@@ -54,19 +55,19 @@ impl Door {
 
     /// Who is at a place.
     pub fn at(&self, place: usize) -> Option<Replica> {
-        self.places.get(place).and_then(|place| lock(place).clone())
+        self.places.get(place).and_then(|place| place.lock().clone())
     }
 
     /// Puts a replica there.
     pub fn put(&self, place: usize, replica: Replica) {
         if let Some(place) = self.places.get(place) {
-            *lock(place) = Some(replica);
+            *place.lock() = Some(replica);
         }
     }
 
     /// Takes the replica away.
     pub fn take(&self, place: usize) -> Option<Replica> {
-        self.places.get(place).and_then(|place| lock(place).take())
+        self.places.get(place).and_then(|place| place.lock().take())
     }
 }
 

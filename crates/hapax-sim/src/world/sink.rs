@@ -2,14 +2,14 @@
 //! idempotency key or in one step with a note in their inbox.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use hapax_core::{ErrorClass, Leased};
 use hapax_engine::AttemptResult;
+use parking_lot::Mutex;
 
 use super::settings::{BY_INBOX, Settings};
-use crate::executor::{Executor, lock};
+use crate::executor::Executor;
 use crate::history::{Delivery, Fact, History};
 use crate::mutation::Mutation;
 use crate::random::Dice;
@@ -139,12 +139,14 @@ impl Sinks {
     }
 
     fn is_applied(&self, leased: &Leased, by: &str) -> bool {
-        lock(&self.applied).contains(&(leased.destination.to_string(), by.to_owned()))
+        self.applied
+            .lock()
+            .contains(&(leased.destination.to_string(), by.to_owned()))
     }
 
     /// Notes it; whether it was not noted before.
     fn mark(&self, leased: &Leased, by: String) -> bool {
-        lock(&self.applied).insert((leased.destination.to_string(), by))
+        self.applied.lock().insert((leased.destination.to_string(), by))
     }
 
     fn take_effect(&self, leased: &Leased) {

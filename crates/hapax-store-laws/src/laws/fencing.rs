@@ -216,7 +216,7 @@ async fn is_refused(bench: &Bench, hold: &Hold) {
         assert_eq!(
             bench.finish(hold, outcome).await,
             Written::LeaseLost,
-            "{verdict:?}"
+            "{outcome:?}"
         );
     }
 }

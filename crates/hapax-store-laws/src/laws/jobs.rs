@@ -230,7 +230,7 @@ fn job(bench: &Bench) -> ReplayJob {
             event_type: Some("café.*".to_owned()),
             to: Some("billing".into()),
             error: Some(ErrorClass::Timeout),
-            copies: Some(DuplicateCount { min: 1, max: None }),
+            duplicates: Some(DuplicateCount { min: 1, max: None }),
             has: Some(Has::Conflict),
             body: vec![BodyTerm {
                 pointer: "/id".to_owned(),

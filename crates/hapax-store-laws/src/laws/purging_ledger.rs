@@ -119,7 +119,7 @@ pub async fn a_purge_leaves_nothing_behind(bench: &mut Bench) {
     bench.run("ledger", AttemptOutcome::Completed).await;
     let note = DuplicateNote {
         key: event.key,
-        copies: 3,
+        count: 3,
         last_at: START,
         gaps_ms: vec![1, 2, 3],
     };
@@ -155,7 +155,7 @@ pub async fn a_purge_leaves_nothing_behind(bench: &mut Bench) {
     let record = bench.record(again).await;
     assert_eq!(record.deliveries.len(), 1);
     assert_eq!(record.attempts, []);
-    assert_eq!(record.duplicates.map_or(0, |tally| tally.copies), 0);
+    assert_eq!(record.duplicates.map_or(0, |tally| tally.count), 0);
     assert_eq!(record.conflicts, []);
 }
 

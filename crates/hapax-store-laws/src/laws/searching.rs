@@ -85,7 +85,7 @@ pub async fn events_are_found_by_their_copies(bench: &mut Bench) {
     }
     let id = |place: usize| events[place].id;
     let ask = |min, max| EventQuery {
-        copies: Some(DuplicateCount { min, max }),
+        duplicates: Some(DuplicateCount { min, max }),
         ..EventQuery::default()
     };
     finds(bench, &ask(1, None), &[id(3), id(2), id(1)]).await;
@@ -254,7 +254,7 @@ async fn note(bench: &Bench, event: &NewEvent, copies: u64) {
     if copies > 0 {
         let note = DuplicateNote {
             key: event.key,
-            copies,
+            count: copies,
             last_at: START,
             gaps_ms: vec![1],
         };

@@ -92,7 +92,7 @@ impl Looks {
 async fn found(bench: &Bench) -> Vec<Vec<EventId>> {
     let queries = [
         EventQuery {
-            copies: Some(DuplicateCount { min: 1, max: None }),
+            duplicates: Some(DuplicateCount { min: 1, max: None }),
             ..EventQuery::default()
         },
         EventQuery {
@@ -251,7 +251,7 @@ async fn beside(bench: &Bench, events: &[EventId]) -> (EventId, BodyHash) {
     let key = Identity::new("shop", "completed").key();
     let note = DuplicateNote {
         key,
-        copies: 3,
+        count: 3,
         last_at: START,
         gaps_ms: vec![5, 70, 900],
     };

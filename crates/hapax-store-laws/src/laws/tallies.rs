@@ -21,7 +21,7 @@ pub async fn copies_add_up(bench: &mut Bench) {
     let later = START.plus(Duration::from_secs(5));
     let note = |copies, last_at, gaps_ms: &[u64]| DuplicateNote {
         key: event.key,
-        copies,
+        count: copies,
         last_at,
         gaps_ms: gaps_ms.to_vec(),
     };
@@ -36,7 +36,7 @@ pub async fn copies_add_up(bench: &mut Bench) {
         .await
         .must();
     let expected = DuplicateTally {
-        copies: 4,
+        count: 4,
         last_at: later,
         gaps_ms: vec![10, 20, 5000, 30],
     };
@@ -52,13 +52,13 @@ pub async fn copies_are_listed_and_outlive_the_payload(bench: &mut Bench) {
     bench.stored(bench.event("evt_2")).await;
     let note = DuplicateNote {
         key: event.key,
-        copies: 3,
+        count: 3,
         last_at: START,
         gaps_ms: vec![10],
     };
     bench.store.note_duplicates(vec![note]).await.must();
     let listed = bench.list(&EventQuery::default(), 10).await;
-    let copies: Vec<u64> = listed.iter().map(|summary| summary.copies).collect();
+    let copies: Vec<u64> = listed.iter().map(|summary| summary.duplicates).collect();
     assert_eq!(copies, [0, 3]);
     let window = PurgeWindow {
         source: "shop".into(),
@@ -72,13 +72,16 @@ pub async fn copies_are_listed_and_outlive_the_payload(bench: &mut Bench) {
     };
     assert_eq!(bench.purge(&order).await.events, 2);
     let expected = DuplicateTally {
-        copies: 3,
+        count: 3,
         last_at: START,
         gaps_ms: vec![10],
     };
-    assert_eq!(bench.store.copies(&event.identity).await.must(), Some(expected));
+    assert_eq!(
+        bench.store.duplicates(&event.identity).await.must(),
+        Some(expected)
+    );
     let other = Identity::new("shop", "evt_2");
-    assert_eq!(bench.store.copies(&other).await.must(), None);
+    assert_eq!(bench.store.duplicates(&other).await.must(), None);
 }
 
 /// Of the gaps only the last few stay.
@@ -88,14 +91,14 @@ pub async fn only_the_newest_gaps_are_kept(bench: &mut Bench) {
     for batch in 0..3_u64 {
         let note = DuplicateNote {
             key: event.key,
-            copies: 15,
+            count: 15,
             last_at: START,
             gaps_ms: (batch * 15..(batch + 1) * 15).collect(),
         };
         bench.store.note_duplicates(vec![note]).await.must();
     }
     let tally = bench.record(event.id).await.duplicates.must();
-    assert_eq!(tally.copies, 45);
+    assert_eq!(tally.count, 45);
     let newest: Vec<u64> = (45 - GAPS_MAX as u64..45).collect();
     assert_eq!(tally.gaps_ms, newest);
 }

@@ -46,7 +46,7 @@ pub async fn traffic_comes_by_slot_with_its_sums(bench: &mut Bench) {
     let mut full = row(TimeRange::Week, newest, &shop, u64::MAX, 1);
     full.traffic.gap_ms_max = 77;
     full.traffic.took.count(Duration::from_millis(12));
-    full.traffic.twins = 3;
+    full.traffic.same_bodies = 3;
     for number in 0..2 * Redelivered::IDS_MAX {
         // The longest id that there is, with what JSON escapes.
         let event_id = format!("{number:03}\"\\{}", "é".repeat(125));
@@ -91,7 +91,7 @@ pub async fn traffic_that_is_not_shown_any_more_goes(bench: &mut Bench) {
 
 fn row(span: TimeRange, slot: Timestamp, subject: &Subject, owner: u64, accepted: u64) -> TrafficRow {
     TrafficRow {
-        span,
+        range: span,
         slot,
         subject: subject.clone(),
         owner: Owner(owner),

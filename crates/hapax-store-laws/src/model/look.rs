@@ -76,7 +76,9 @@ impl State {
             && query.fits_type(event.event_type.as_deref())
             && query.event_id.as_ref().is_none_or(is_named)
             && self.fits_delivery(query, event.id)
-            && query.copies.is_none_or(|copies| copies.fits(self.copies(row)))
+            && query
+                .duplicates
+                .is_none_or(|copies| copies.fits(self.copies(row)))
             && query.has.is_none_or(|Has::Conflict| self.has_conflict(row))
             && fits_index(query, row)
             && query.since.is_none_or(|since| event.received_at >= since)
@@ -95,7 +97,7 @@ impl State {
     }
 
     fn copies(&self, row: &EventRow) -> u64 {
-        self.duplicates.get(&row.key).map_or(0, |tally| tally.copies)
+        self.duplicates.get(&row.key).map_or(0, |tally| tally.count)
     }
 
     fn has_conflict(&self, row: &EventRow) -> bool {
@@ -113,7 +115,7 @@ impl State {
             received_at: event.received_at,
             status: self.status(event.id),
             body_bytes: plain_body_bytes(event.headers.as_bytes(), event.body.len() as u64),
-            copies: self.copies(row),
+            duplicates: self.copies(row),
         }
     }
 

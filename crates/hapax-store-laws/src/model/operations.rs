@@ -214,7 +214,7 @@ impl Operations for MemoryStore {
         Ok(())
     }
 
-    async fn copies(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
+    async fn duplicates(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
         Ok(self.step(|state, _| state.duplicates.get(&identity.key()).cloned()))
     }
 
@@ -238,7 +238,7 @@ impl Operations for MemoryStore {
             for row in rows {
                 state
                     .traffic
-                    .insert((row.span, row.slot, row.subject, row.owner), row.traffic);
+                    .insert((row.range, row.slot, row.subject, row.owner), row.traffic);
             }
             state
                 .traffic
@@ -251,7 +251,7 @@ impl Operations for MemoryStore {
         Ok(self.step(|state, _| {
             let rows = state.traffic.iter().filter(|((of, ..), _)| *of == span);
             rows.map(|((span, slot, subject, owner), traffic)| TrafficRow {
-                span: *span,
+                range: *span,
                 slot: *slot,
                 subject: subject.clone(),
                 owner: *owner,

@@ -1,11 +1,12 @@
 //! The model under its own laws: how it crashes and comes back.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use hapax_core::store::Rescued;
 use hapax_core::{Backend, Clock, Timestamp};
+use parking_lot::Mutex;
 
 use super::MemoryStore;
 use crate::{ManualClock, Subject};
@@ -40,13 +41,13 @@ impl MemorySubject {
     /// An empty store, of which a copy stands for the disk.
     pub fn store(&self) -> MemoryStore {
         let store = MemoryStore::new(Arc::clone(&self.clock) as Arc<dyn Clock>);
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(store.clone());
+        *self.current.lock() = Some(store.clone());
         store
     }
 
     /// What the last store kept, after a crash.
     pub fn restarted(&self) -> MemoryStore {
-        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = self.current.lock();
         let Some(store) = current.clone() else {
             panic!("nothing was opened, so nothing can be reopened");
         };

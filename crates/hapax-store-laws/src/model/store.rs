@@ -1,6 +1,5 @@
 //! The model as a [`Store`]: each method runs its steps under the one lock.
 
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -16,11 +15,7 @@ use super::{AcceptTrouble, MemoryStore};
 #[async_trait]
 impl Store for MemoryStore {
     async fn accept(&self, requests: Vec<AcceptRequest>) -> Vec<Result<Vec<Claim>, Error>> {
-        let trouble = self
-            .accept_trouble
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let trouble = self.accept_trouble.lock().take();
         let accept = |requests: Vec<AcceptRequest>| -> Vec<Result<Vec<Claim>, Error>> {
             self.step(|state, now| {
                 let requests = requests.into_iter();

@@ -45,7 +45,7 @@ impl State {
 
     pub(super) fn note_duplicates(&mut self, note: DuplicateNote) {
         let tally = self.duplicates.entry(note.key).or_default();
-        tally.copies += note.copies;
+        tally.count += note.count;
         tally.last_at = tally.last_at.max(note.last_at);
         tally.gaps_ms.extend(note.gaps_ms);
         let surplus = tally.gaps_ms.len().saturating_sub(GAPS_MAX);

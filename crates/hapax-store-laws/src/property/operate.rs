@@ -160,7 +160,7 @@ impl Driver {
         let first = self.model.get(id).await.must().must().event;
         let note = DuplicateNote {
             key: first.identity.key(),
-            copies: 2,
+            count: 2,
             last_at: START,
             gaps_ms: vec![3, 5],
         };

@@ -51,7 +51,7 @@ fn queries() -> Vec<EventQuery> {
     });
     for min in [1, 3] {
         queries.push(EventQuery {
-            copies: Some(DuplicateCount { min, max: None }),
+            duplicates: Some(DuplicateCount { min, max: None }),
             ..all()
         });
     }

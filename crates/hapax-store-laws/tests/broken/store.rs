@@ -1,7 +1,7 @@
 //! A store that breaks one promise: the model, with a fault in front of it.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -20,6 +20,7 @@ use hapax_core::{
 use hapax_store_laws::bench::Must;
 use hapax_store_laws::model::{MemorySubject, Restart};
 use hapax_store_laws::{MemoryStore, Subject};
+use parking_lot::Mutex;
 
 /// Which promise is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,7 +172,7 @@ impl Broken {
         if !self.has(Fault::IgnoresTokens) && !self.has(Fault::ReusesTokens) {
             return hold;
         }
-        let known = self.tokens.lock().must();
+        let known = self.tokens.lock();
         match known.get(&(hold.event, hold.destination.clone())) {
             Some(token) => Hold {
                 token: *token,
@@ -192,7 +193,7 @@ impl Store for Broken {
             .iter()
             .map(|request| request.events.iter().map(|event| event.key).collect())
             .collect();
-        let before: HashSet<Key> = self.inserted.lock().must().clone();
+        let before: HashSet<Key> = self.inserted.lock().clone();
         tokio::task::yield_now().await;
         let mut answers = self.inner.accept(requests).await;
         tokio::task::yield_now().await;
@@ -204,7 +205,7 @@ impl Store for Broken {
                         tokens: Vec::new(),
                     };
                 }
-                self.inserted.lock().must().insert(key);
+                self.inserted.lock().insert(key);
             }
         }
         answers
@@ -233,7 +234,7 @@ impl Store for Broken {
         let mut batch = self.inner.lease(order).await?;
         for leased in &mut batch.leased {
             let row = (leased.event.id, leased.destination.clone());
-            self.tokens.lock().must().insert(row, leased.token);
+            self.tokens.lock().insert(row, leased.token);
             if self.has(Fault::ReusesTokens) {
                 leased.token = Token(1);
             }
@@ -482,8 +483,8 @@ impl Operations for Broken {
         self.inner.note_duplicates(notes).await
     }
 
-    async fn copies(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
-        self.inner.copies(identity).await
+    async fn duplicates(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
+        self.inner.duplicates(identity).await
     }
 
     async fn declare_indexes(

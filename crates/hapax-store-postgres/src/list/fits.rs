@@ -60,7 +60,7 @@ pub(super) async fn fitting(
     });
     let fits = |one: &Fitting| {
         query.status.is_none_or(|wanted| wanted == one.status)
-            && query.copies.is_none_or(|wanted| wanted.fits(one.copies))
+            && query.duplicates.is_none_or(|wanted| wanted.fits(one.copies))
     };
     Ok(fitting.filter(fits).collect())
 }

@@ -84,7 +84,7 @@ impl Found {
             received_at: self.received_at,
             status,
             body_bytes: self.body_bytes,
-            copies,
+            duplicates: copies,
         }
     }
 }

@@ -150,7 +150,7 @@ impl Way {
         if let Some(Has::Conflict) = query.has {
             return Ok(Self::Noted(Noted::Conflict));
         }
-        if query.copies.is_some_and(|copies| copies.min > 0) {
+        if query.duplicates.is_some_and(|copies| copies.min > 0) {
             return Ok(Self::Noted(Noted::Copies));
         }
         match query.status {

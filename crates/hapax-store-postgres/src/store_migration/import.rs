@@ -172,7 +172,7 @@ impl Rows {
             self.duplicates.push(DuplicateRow {
                 bucket,
                 key,
-                copies: tally.copies as i64,
+                copies: tally.count as i64,
                 last_at: tally.last_at.as_micros(),
                 gaps: Binary(tally.gaps_ms.iter().flat_map(|gap| gap.to_be_bytes()).collect()),
             });

@@ -261,7 +261,7 @@ pub(super) struct DuplicateRow {
 impl DuplicateRow {
     pub(super) fn tally(&self) -> DuplicateTally {
         DuplicateTally {
-            copies: self.copies as u64,
+            count: self.copies as u64,
             last_at: Timestamp::from_micros(self.last_at),
             gaps_ms: crate::duplicates::gaps_of(&self.gaps.0),
         }

@@ -1,6 +1,6 @@
 //! A store in a database of its own, on the server's clock, for the laws.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -8,6 +8,7 @@ use hapax_core::{Backend, Timestamp};
 use hapax_store_laws::Subject;
 use hapax_store_postgres::{Options, PostgresStore, Spread};
 use hapax_test_postgres::{Cluster, Database, Server};
+use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 use tokio_postgres::Client;
 
@@ -66,7 +67,7 @@ impl PostgresSubject {
     }
 
     fn place(&self) -> Option<Arc<TestDatabase>> {
-        self.place.lock().unwrap().clone()
+        self.place.lock().clone()
     }
 
     async fn open(&self) -> Arc<dyn Backend> {
@@ -93,7 +94,7 @@ impl Subject for PostgresSubject {
             }
             Layout::Distributed => TestDatabase::Cluster(Cluster::join().await.unwrap()),
         });
-        *self.place.lock().unwrap() = Some(Arc::clone(&place));
+        *self.place.lock() = Some(Arc::clone(&place));
         if let TestDatabase::Cluster(_) = *place {
             // A store with half a copy, which an earlier law may have left, is not opened.
             place.run("DROP TABLE IF EXISTS hapax.import").await;

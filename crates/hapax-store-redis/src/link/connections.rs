@@ -1,10 +1,11 @@
 //! Connections to servers: some for each, made when they are needed and again when they broke.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ConnectionAddr, IntoConnectionInfo, Pipeline, RedisConnectionInfo,
@@ -80,8 +81,8 @@ impl Scripts {
         self.known().clear();
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> parking_lot::MutexGuard<'_, HashSet<String>> {
+        self.0.lock()
     }
 }
 
@@ -167,7 +168,7 @@ impl Connections {
     }
 
     fn slots(&self, node: &Node) -> Arc<Vec<Slot>> {
-        let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut nodes = self.nodes.lock();
         let slots = nodes
             .entry(node.clone())
             .or_insert_with(|| Arc::new((0..self.of_each + WAITING).map(|_| Slot::default()).collect()));

@@ -37,7 +37,7 @@ impl Found {
             received_at,
             status: self.status,
             body_bytes: head.body_bytes,
-            copies: self.copies,
+            duplicates: self.copies,
         }
     }
 }
@@ -78,8 +78,8 @@ async fn call(
     let mut snapshot = link.read(shard, looks.collect()).await?;
     let mut found = Vec::with_capacity(rows.len());
     for (row, status) in rows {
-        let copies = duplicates::read(snapshot.next()?)?.map_or(0, |tally| tally.copies);
-        if query.copies.is_none_or(|wanted| wanted.fits(copies)) {
+        let copies = duplicates::read(snapshot.next()?)?.map_or(0, |tally| tally.count);
+        if query.duplicates.is_none_or(|wanted| wanted.fits(copies)) {
             found.push(Found { row, status, copies });
         }
     }

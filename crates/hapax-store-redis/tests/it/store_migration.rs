@@ -6,7 +6,7 @@ use hapax_core::store::{
     Candidates, Error, ImportBegun, LeaseOrder, MigrationCursor, Purpose, Record, Written,
 };
 use hapax_core::{NewEvent, Owner, Store, StoreMigration, Timestamp, Token};
-use hapax_store_laws::bench::copy::{handed_over, import};
+use hapax_store_laws::bench::store_migration::{exported, import};
 use hapax_store_laws::{ManualClock, MemoryStore};
 use hapax_store_redis::{OpenError, Options, RedisStore};
 use hapax_test_redis::{Cluster, Server, fresh_prefix};
@@ -22,7 +22,7 @@ async fn a_store_is_the_same_after_it_moved_to_more_shards_to_a_cluster_and_back
     let cluster = Cluster::shared().unwrap();
     let first = open(&server.url_with_prefix(&fresh_prefix())).await;
     let lane = fill(&first).await;
-    let (mut mark, mut pages) = handed_over(&first, PAGE).await;
+    let (mut mark, mut pages) = exported(&first, PAGE).await;
     let expected = digests(&pages);
     let stores = [
         format!("{}&shards=8", server.url_with_prefix(&fresh_prefix())),
@@ -33,7 +33,7 @@ async fn a_store_is_the_same_after_it_moved_to_more_shards_to_a_cluster_and_back
     for url in stores {
         last = open(&url).await;
         import(&last, &mark, pages).await;
-        (mark, pages) = handed_over(&last, PAGE).await;
+        (mark, pages) = exported(&last, PAGE).await;
         assert_eq!(digests(&pages), expected, "{url}");
     }
     for event in &lane {
@@ -50,7 +50,7 @@ async fn a_store_comes_back_from_another_kind_that_counted_on_from_its_numbers()
     let server = Server::shared().unwrap();
     let first = open(&server.url_with_prefix(&fresh_prefix())).await;
     fill(&first).await;
-    let (mark, pages) = handed_over(&first, PAGE).await;
+    let (mark, pages) = exported(&first, PAGE).await;
     // What was accepted by the server's clock is due by its own.
     let clock = ManualClock::new();
     clock.set(Timestamp::from_seconds(4_000_000_000));
@@ -67,11 +67,11 @@ async fn a_store_comes_back_from_another_kind_that_counted_on_from_its_numbers()
     let reports = leased.iter().map(|leased| done(leased.hold())).collect();
     let written = other.finish(reports).await.unwrap();
     assert_eq!(written, [Written::Applied; 3]);
-    let (mark, pages) = handed_over(&other, PAGE).await;
+    let (mark, pages) = exported(&other, PAGE).await;
     let expected = digests(&pages);
     let second = open(&server.url_with_prefix(&fresh_prefix())).await;
     import(&second, &mark, pages).await;
-    assert_eq!(digests(&handed_over(&second, PAGE).await.1), expected);
+    assert_eq!(digests(&exported(&second, PAGE).await.1), expected);
     let next = lease(&second, "billing", 1).await.remove(0);
     assert!(leased.iter().all(|earlier| earlier.token < next.token));
 }
@@ -81,7 +81,7 @@ async fn an_unfinished_copy_is_not_served_and_may_be_gone_on_with() {
     let server = Server::shared().unwrap();
     let first = open(&server.url_with_prefix(&fresh_prefix())).await;
     fill(&first).await;
-    let (mark, pages) = handed_over(&first, PAGE).await;
+    let (mark, pages) = exported(&first, PAGE).await;
     let url = server.url_with_prefix(&fresh_prefix());
     let second = open(&url).await;
     assert_eq!(second.begin_import(&mark).await.unwrap(), ImportBegun::Started);
@@ -105,7 +105,7 @@ async fn numbers_that_scripts_cannot_count_with_are_refused_with_the_reason() {
     let server = Server::shared().unwrap();
     let first = open(&server.url_with_prefix(&fresh_prefix())).await;
     fill(&first).await;
-    let (mark, mut pages) = handed_over(&first, PAGE).await;
+    let (mark, mut pages) = exported(&first, PAGE).await;
     for record in pages.iter_mut().flat_map(|(records, _)| records) {
         if let Record::Identity(identity) = record {
             let work = identity.events.iter_mut().flat_map(|event| &mut event.work);

@@ -1,6 +1,6 @@
 //! A store under a prefix of its own, on the server's clock, for the laws.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -8,6 +8,7 @@ use hapax_core::{Backend, Timestamp};
 use hapax_store_laws::Subject;
 use hapax_store_redis::{Options, RedisStore};
 use hapax_test_redis::{Cluster, Connection, Server, fresh_prefix};
+use parking_lot::Mutex;
 
 /// Shards of a store on the cluster: more than masters, so that each has several.
 const CLUSTER_SHARDS: u8 = 8;
@@ -48,7 +49,7 @@ impl RedisSubject {
     }
 
     async fn open(&self) -> Arc<dyn Backend> {
-        let url = self.url.lock().unwrap().clone();
+        let url = self.url.lock().clone();
         Arc::new(RedisStore::open(Options::new(url)).await.unwrap())
     }
 }
@@ -57,7 +58,7 @@ impl RedisSubject {
 impl Subject for RedisSubject {
     async fn fresh(&self) -> Arc<dyn Backend> {
         let prefix = fresh_prefix();
-        *self.url.lock().unwrap() = match &self.place {
+        *self.url.lock() = match &self.place {
             TestRedis::Server(server) => server.url_with_prefix(&prefix),
             TestRedis::Cluster(cluster) => cluster.url_with(&prefix, CLUSTER_SHARDS),
         };
@@ -70,7 +71,7 @@ impl Subject for RedisSubject {
     }
 
     async fn now(&self) -> Timestamp {
-        let time = self.clock.lock().unwrap().call(&["TIME"]).unwrap();
+        let time = self.clock.lock().call(&["TIME"]).unwrap();
         let [seconds, micros] = [0, 1].map(|part: usize| time.list()[part].text().parse::<i64>().unwrap());
         Timestamp::from_micros(seconds * 1_000_000 + micros)
     }

@@ -42,7 +42,7 @@ pub(super) fn fitting(
     {
         return Ok(None);
     }
-    if let Some(wanted) = query.copies
+    if let Some(wanted) = query.duplicates
         && !wanted.fits(duplicates::count(connection, key)?)
     {
         return Ok(None);
@@ -61,7 +61,7 @@ pub(super) fn fitting(
         event_type: row.event_type,
         received_at: row.received_at,
         body_bytes: row.body_bytes,
-        copies: duplicates::count(&desk.connection, key)?,
+        duplicates: duplicates::count(&desk.connection, key)?,
     }))
 }
 

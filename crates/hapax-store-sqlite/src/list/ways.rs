@@ -66,7 +66,7 @@ fn beside(desk: &mut ReadDesk, query: &EventQuery) -> Result<Vec<Trail>, Failure
     if let Some(Has::Conflict) = query.has {
         return Ok(vec![noted(Noted::Conflict)]);
     }
-    if query.copies.is_some_and(|copies| copies.min > 0) {
+    if query.duplicates.is_some_and(|copies| copies.min > 0) {
         return Ok(vec![noted(Noted::Copies)]);
     }
     match query.status {

@@ -26,7 +26,7 @@ async fn copies_and_conflicts_from_before_an_upgrade_are_found() {
     accept(&store, bench.event("plain").build()).await.unwrap();
     let note = DuplicateNote {
         key: event.key,
-        copies: 1,
+        count: 1,
         last_at: event.received_at,
         gaps_ms: vec![3],
     };
@@ -49,7 +49,7 @@ async fn copies_and_conflicts_from_before_an_upgrade_are_found() {
 
     let store = bench.open();
     let copies = EventQuery {
-        copies: Some(DuplicateCount { min: 1, max: None }),
+        duplicates: Some(DuplicateCount { min: 1, max: None }),
         ..EventQuery::default()
     };
     assert_eq!(found(&store, &copies).await, [event.id]);

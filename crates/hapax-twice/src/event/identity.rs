@@ -27,7 +27,7 @@ pub(super) fn place(provider: &Provider) -> Option<&ValuePath> {
         }
         _ => false,
     };
-    let places = || provider.identity.event_id.fields().flat_map(Field::places);
+    let places = || provider.identity.event_id.fields().flat_map(Field::paths);
     places().find(has_mark).or_else(|| places().next())
 }
 

@@ -10,7 +10,7 @@ pub(super) fn render(report: &Report) -> String {
     let skipped = report
         .results
         .iter()
-        .filter(|result| matches!(result.verdict, PlanOutcome::Skipped { .. }));
+        .filter(|result| matches!(result.outcome, PlanOutcome::Skipped { .. }));
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     // Writing to a string cannot fail.
     let _ = writeln!(
@@ -23,7 +23,7 @@ pub(super) fn render(report: &Report) -> String {
     for result in &report.results {
         let (name, class) = (escaped(&result.plan.to_string()), escaped(&result.event));
         let _ = write!(xml, "  <testcase classname=\"{class}\" name=\"{name}\"");
-        let _ = match &result.verdict {
+        let _ = match &result.outcome {
             PlanOutcome::Passed { .. } => writeln!(xml, "/>"),
             PlanOutcome::Skipped { reason } => {
                 writeln!(xml, "><skipped message=\"{}\"/></testcase>", escaped(reason))
@@ -74,7 +74,7 @@ mod tests {
         let result = |plan, verdict| PlanResult {
             plan,
             event: "pay <1>".to_owned(),
-            verdict,
+            outcome: verdict,
         };
         let report = Report {
             provider: "stripe".to_owned(),

@@ -44,7 +44,7 @@ impl Report {
         );
         writeln!(formatter, "{:plans$}  {:events$}  RESULT", "PLAN", "EVENT")?;
         for result in &self.results {
-            let (word, remark) = match &result.verdict {
+            let (word, remark) = match &result.outcome {
                 PlanOutcome::Passed { note } => ("passed", note.as_deref().unwrap_or_default()),
                 PlanOutcome::Failed(finding) => ("FAILED", finding.kind.title()),
                 PlanOutcome::Skipped { reason } => ("skipped", reason.as_str()),

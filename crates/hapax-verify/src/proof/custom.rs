@@ -93,7 +93,7 @@ fn jwt(custom: &CustomScheme) -> Result<JwtRule, SetupError> {
         (Some(header), None) => in_header(header, "")?,
     };
     Ok(JwtRule {
-        place,
+        path: place,
         algorithm,
         key: custom.key.unwrap_or(KeyEncoding::Utf8),
         issuer: custom.issuer.clone(),

@@ -33,7 +33,7 @@ const LIFETIME_SECONDS: i64 = 300;
 #[serde(deny_unknown_fields)]
 pub struct JwtRule {
     /// Where it is.
-    pub place: TokenPath,
+    pub path: TokenPath,
     /// How it is signed.
     pub algorithm: JwtAlgorithm,
     /// How a shared secret's text becomes key bytes.
@@ -95,7 +95,7 @@ impl JwtAlgorithm {
 
 impl JwtRule {
     pub(super) fn summary(&self) -> String {
-        let (name, place) = (self.algorithm.name(), self.place.name());
+        let (name, place) = (self.algorithm.name(), self.path.name());
         let body = match &self.body_hash {
             Some(hash) => format!("that names the sha256 of the body in `{}`", hash.claim),
             None => "that does not cover the body".to_owned(),
@@ -145,17 +145,17 @@ impl JwtProof {
     }
 
     fn invalid(&self, problem: SignatureProblem) -> Rejection {
-        invalid(&self.rule.place.name(), problem)
+        invalid(&self.rule.path.name(), problem)
     }
 
     /// Which secret the token is signed with, and what it says.
     fn check(&self, request: &Request<'_>) -> Result<(usize, Map<String, Value>), Rejection> {
         let token = self
             .rule
-            .place
+            .path
             .find(request)
             .ok_or_else(|| Rejection::SignatureMissing {
-                header: self.rule.place.name(),
+                header: self.rule.path.name(),
             })?;
         if token.len() > SIGNATURE_HEADER_BYTES_MAX {
             return Err(self.invalid(SignatureProblem::HeaderTooLong));
@@ -252,7 +252,7 @@ impl Prove for JwtProof {
     }
 
     fn applies(&self, request: &Request<'_>) -> bool {
-        self.rule.place.find(request).is_some()
+        self.rule.path.find(request).is_some()
     }
 
     fn covers(&self, place: &ValuePath) -> bool {
@@ -301,6 +301,6 @@ impl Sign for JwtSigner {
         }
         let unsigned = unsigned(&json!({"alg": self.rule.algorithm.name(), "typ": "JWT"}), &claims);
         let signature = self.key.sign(unsigned.as_bytes());
-        self.rule.place.put(&signed(&unsigned, &signature), delivery);
+        self.rule.path.put(&signed(&unsigned, &signature), delivery);
     }
 }

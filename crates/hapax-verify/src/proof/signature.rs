@@ -55,7 +55,7 @@ impl SignatureProof {
             .and_then(|name| setup.options.text(name));
         let url = url.map(str::to_owned);
         let mut time_in_body = Pointers::default();
-        if let Some(TimestampPath::Body(pointer)) = scheme.timestamp.as_ref().map(|rule| &rule.place) {
+        if let Some(TimestampPath::Body(pointer)) = scheme.timestamp.as_ref().map(|rule| &rule.path) {
             time_in_body.add(pointer)?;
         }
         Ok(SignatureProof {
@@ -70,7 +70,7 @@ impl SignatureProof {
     fn locate<'a>(&'a self, request: &Request<'a>) -> Result<Located<'a>, Rejection> {
         let found = headers::read(&self.scheme, request)?;
         let header = found.name;
-        let timestamp = match self.scheme.timestamp.as_ref().map(|rule| &rule.place) {
+        let timestamp = match self.scheme.timestamp.as_ref().map(|rule| &rule.path) {
             None | Some(TimestampPath::Body(_)) => None,
             Some(TimestampPath::Headers(names)) => Some(first_present(names, request)?.1),
             Some(TimestampPath::Key(key)) => Some(
@@ -125,7 +125,7 @@ impl SignatureProof {
         let Some(rule) = &self.scheme.timestamp else {
             return Ok(None);
         };
-        match (&rule.place, located.content.timestamp()) {
+        match (&rule.path, located.content.timestamp()) {
             (TimestampPath::Body(_), _) => self.check_time_in_body(rule, request).map(Some),
             (TimestampPath::Headers(_) | TimestampPath::Key(_), text) => {
                 timestamp::check(rule, text.unwrap_or_default(), request.received_at).map(Some)

@@ -108,7 +108,7 @@ mod tests {
             let request = Request::new(&signed.headers, &signed.body, at).url(&signed.url);
             let verification = self.verifier.verify(&request);
             let Ok(Verification::Events(events)) = verification else {
-                panic!("{}: {verdict:?}", self.provider.name);
+                panic!("{}: {verification:?}", self.provider.name);
             };
             let bytes = |event: &Envelope| event.body.of(&signed.body).into_owned();
             events

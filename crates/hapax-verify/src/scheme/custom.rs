@@ -224,7 +224,7 @@ impl TryFrom<CustomScheme> for Scheme {
         let timestamp = match &custom.timestamp_header {
             None => None,
             Some(name) => Some(TimestampRule {
-                place: TimestampPath::Headers(vec![header_name(name)?]),
+                path: TimestampPath::Headers(vec![header_name(name)?]),
                 unit: custom.timestamp_unit.unwrap_or_default(),
                 tolerance_seconds: tolerance_seconds(custom.tolerance.as_deref())?,
             }),

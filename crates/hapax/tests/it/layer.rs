@@ -1,6 +1,6 @@
 //! The layer: a route whose effect happens once.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use axum::extract::State;
 use axum::routing::post;
@@ -10,6 +10,7 @@ use hapax::Inbox;
 use hapax::outbox::{self, Call};
 use hapax::webhook::{InboxLayer, Source, Tx, Webhook};
 use http::StatusCode;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tower::ServiceExt as _;
 
@@ -49,10 +50,10 @@ async fn handler(
         End::Well => {}
         End::Refusing => return (StatusCode::CONFLICT, "not now".to_owned()),
         End::Panicking => panic!("told to panic"),
-        End::Keeping(place) => *place.lock().unwrap() = Some(tx),
+        End::Keeping(place) => *place.lock() = Some(tx),
         End::Swallowing => drop(sqlx::query("select 1 / 0").execute(&mut *tx).await),
         End::Waiting(gate) => {
-            let (begun, go) = gate.lock().unwrap().take().unwrap();
+            let (begun, go) = gate.lock().take().unwrap();
             begun.send(()).unwrap();
             go.await.unwrap();
         }

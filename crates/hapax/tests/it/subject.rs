@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::future::Future;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use hapax::{Event, Inbox, Outcome, RunError};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 /// The account, in both dialects.
@@ -89,7 +90,7 @@ impl Step {
 
 impl Gate {
     pub(crate) fn take(gate: &Mutex<Option<Self>>) -> Self {
-        gate.lock().unwrap().take().expect("a gate is passed once")
+        gate.lock().take().expect("a gate is passed once")
     }
 
     pub(crate) async fn pass(self) -> Result<(), Failed> {

@@ -93,7 +93,7 @@ fn add_identity(parts: &mut Parts, identity: &IdentityRecord) {
     parts.number(identity.is_forgotten);
     parts.each(&identity.events, add_event);
     parts.optional(identity.duplicates.as_ref(), |parts, tally| {
-        parts.number(tally.copies);
+        parts.number(tally.count);
         parts.time(tally.last_at);
         parts.each(&tally.gaps_ms, |parts, gap| parts.number(*gap));
     });

@@ -86,7 +86,7 @@ fn what_fires_again_before_anybody_heard_that_it_was_over_goes_on_firing() {
     let again = over.raised_again(EXCESS, at(90), &two()[..1].iter().collect());
     assert_eq!(owed(&again), []);
     assert_eq!((again.state, again.since), (State::Firing, at(0)));
-    assert_eq!(again.told, ["chat"]);
+    assert_eq!(again.receivers, ["chat"]);
 }
 
 #[test]

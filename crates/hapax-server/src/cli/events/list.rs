@@ -53,7 +53,14 @@ pub(in crate::cli) fn looked_at(coverage: CoverageView) -> Option<String> {
 
 fn table(page: &EventPageView, reader: Reader) -> String {
     let mut table = Table::new([
-        "id", "source", "event id", "type", "status", "received", "size", "copies",
+        "id",
+        "source",
+        "event id",
+        "type",
+        "status",
+        "received",
+        "size",
+        "duplicates",
     ]);
     for event in &page.events {
         table.row([
@@ -64,7 +71,7 @@ fn table(page: &EventPageView, reader: Reader) -> String {
             event.status.to_string(),
             reader.moments().show(event.received_at),
             moment::bytes(event.body_bytes),
-            event.copies.to_string(),
+            event.duplicates.to_string(),
         ]);
     }
     table.render(reader)
@@ -96,7 +103,7 @@ mod tests {
         01940000-0000-7000-8000-000000000002  github  a/b%3A    -             dead       2h ago    17 B     0
         ");
         insta::assert_snapshot!(table(&page, Reader::Program).replace('\t', "→"), @r"
-        id→source→event id→type→status→received→size→copies
+        id→source→event id→type→status→received→size→duplicates
         01940000-0000-7000-8000-000000000001→stripe→evt_1→invoice.paid→completed→2026-01-01T00:00:00.000000Z→2.0 KiB→1
         01940000-0000-7000-8000-000000000002→github→a/b%3A→-→dead→2025-12-31T22:00:00.000000Z→17 B→0
         ");

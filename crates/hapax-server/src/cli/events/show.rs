@@ -51,8 +51,8 @@ fn text(view: &EventView, reader: Reader) -> String {
         field("batch", format!("item {} of request {}", batch.index, batch.id));
     }
     match &view.duplicates {
-        Some(copies) => field("copies", self::copies(copies, reader)),
-        None => field("copies", "0".to_owned()),
+        Some(copies) => field("duplicates", self::copies(copies, reader)),
+        None => field("duplicates", "0".to_owned()),
     }
     if let Some(identity) = &view.identity {
         field("identity", identity.sentence.clone());
@@ -89,8 +89,8 @@ fn copies(copies: &DuplicatesView, reader: Reader) -> String {
     let gaps: Vec<String> = gaps.collect();
     let last = reader.moments().show(copies.last_at);
     match gaps.as_slice() {
-        [] => format!("{}, the last {last}", copies.copies),
-        gaps => format!("{}, the last {last}; after {}", copies.copies, gaps.join(", ")),
+        [] => format!("{}, the last {last}", copies.count),
+        gaps => format!("{}, the last {last}; after {}", copies.count, gaps.join(", ")),
     }
 }
 
@@ -206,7 +206,7 @@ mod tests {
         signed    5s ago
         secret    number 1 of the source's secrets
         body      17 B, sha256 ab
-        copies    2, the last 2s ago; after 1ms, 2ms
+        duplicates    2, the last 2s ago; after 1ms, 2ms
 
         deliveries
         DESTINATION  STATUS    ATTEMPTS  LOST  WHEN       ERROR  IDEMPOTENCY KEY

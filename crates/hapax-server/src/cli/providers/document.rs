@@ -56,7 +56,7 @@ fn signature(provider: &Provider) -> Value {
         "summary": provider.proof.summary(),
         "headers": provider.proof.headers(),
         "format": scheme.map(|scheme| format_name(&scheme.format)),
-        "timestamp": timestamp.map(|rule| timestamp_place(&rule.place)),
+        "timestamp": timestamp.map(|rule| timestamp_place(&rule.path)),
         "tolerance_seconds": provider.proof.tolerance_seconds(),
         "covers_url": provider.proof.covers_url(),
     })

@@ -48,7 +48,7 @@ fn proof(page: &mut Page, provider: &Provider) {
     }
     let scheme = provider.proof.scheme();
     if let Some(rule) = scheme.and_then(|scheme| scheme.timestamp.as_ref()) {
-        let place = document::timestamp_place(&rule.place);
+        let place = document::timestamp_place(&rule.path);
         page.field(
             "timestamp",
             format!("{place}, within {} s", rule.tolerance_seconds),

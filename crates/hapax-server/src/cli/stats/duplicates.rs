@@ -49,19 +49,19 @@ fn text(stats: &DuplicateStatsView, reader: Reader) -> String {
     let mut parts = vec![
         format!(
             "the last {}, since {}",
-            stats.over.as_str(),
+            stats.range.as_str(),
             reader.moments().show(stats.since)
         ),
         summary(&stats.sources, reader),
         sentences(&stats.sources),
     ];
-    for source in stats.sources.iter().filter(|source| source.copies > 0) {
+    for source in stats.sources.iter().filter(|source| source.duplicates > 0) {
         parts.push(format!(
-            "{}: copies by the gap after the first",
+            "{}: duplicates by the gap after the first",
             printable(&source.source)
         ));
         parts.push(gaps(&source.gaps, reader));
-        parts.push(format!("{}: ids with most copies", printable(&source.source)));
+        parts.push(format!("{}: ids with most duplicates", printable(&source.source)));
         parts.push(redelivered(&source.redelivered, reader));
     }
     parts.push(stats.note.clone());
@@ -73,34 +73,34 @@ fn summary(sources: &[SourceDuplicatesView], reader: Reader) -> String {
         "source",
         "received",
         "accepted",
-        "copies",
+        "duplicates",
         "dedupe",
         "conflicts",
         "same body",
         "gap p50",
         "gap p95",
         "largest",
-        "copies over time",
+        "duplicates over time",
     ]);
     for source in sources {
         table.row([
             source.source.clone(),
             source.received.to_string(),
             source.accepted.to_string(),
-            source.copies.to_string(),
+            source.duplicates.to_string(),
             source
                 .dedupe_ratio
                 .map_or_else(dash, |ratio| format!("{:.1}%", ratio * 100.0)),
             source.conflicts.to_string(),
-            source.twins.to_string(),
+            source.same_bodies.to_string(),
             source.gap.p50_ms.map_or_else(dash, |gap| millis(gap as u64)),
             source.gap.p95_ms.map_or_else(dash, |gap| millis(gap as u64)),
-            if source.copies > 0 {
+            if source.duplicates > 0 {
                 millis(source.gap_ms_max)
             } else {
                 dash()
             },
-            spark::line(&source.copies_series),
+            spark::line(&source.duplicates_series),
         ]);
     }
     table.render(reader)
@@ -122,13 +122,18 @@ fn sentences(sources: &[SourceDuplicatesView]) -> String {
 }
 
 fn gaps(classes: &[GapClassView], reader: Reader) -> String {
-    let most = classes.iter().map(|class| class.copies).max().unwrap_or(0).max(1);
-    let mut table = Table::new(["gap", "copies", "share"]);
+    let most = classes
+        .iter()
+        .map(|class| class.duplicates)
+        .max()
+        .unwrap_or(0)
+        .max(1);
+    let mut table = Table::new(["gap", "duplicates", "share"]);
     for class in classes {
-        let columns = (class.copies * BAR_COLUMNS).div_ceil(most);
+        let columns = (class.duplicates * BAR_COLUMNS).div_ceil(most);
         table.row([
             class.label.clone(),
-            class.copies.to_string(),
+            class.duplicates.to_string(),
             "█".repeat(columns as usize),
         ]);
     }
@@ -136,12 +141,12 @@ fn gaps(classes: &[GapClassView], reader: Reader) -> String {
 }
 
 fn redelivered(ids: &[RedeliveredView], reader: Reader) -> String {
-    let mut table = Table::new(["event id", "copies", "first", "last", "largest gap"]);
+    let mut table = Table::new(["event id", "duplicates", "first", "last", "largest gap"]);
     for one in ids {
         table.row([
             one.event_id.clone(),
-            one.copies.map_or_else(
-                || format!("up to {}", one.copies_at_most),
+            one.duplicates.map_or_else(
+                || format!("up to {}", one.duplicates_at_most),
                 |copies| copies.to_string(),
             ),
             reader.moments().show_option(one.first_at),
@@ -204,13 +209,13 @@ mod tests {
         stripe: largest gap 71 h, window 30 d: fine
         stripe: once another body came
 
-        stripe: copies by the gap after the first
+        stripe: duplicates by the gap after the first
 
         GAP        COPIES  SHARE
         up to 1 s  6       ██████████████████████████████
         more       3       ███████████████
 
-        stripe: ids with most copies
+        stripe: ids with most duplicates
 
         EVENT ID     COPIES   FIRST   LAST     LARGEST GAP
         evt_1        7        1m ago  30s ago  30s

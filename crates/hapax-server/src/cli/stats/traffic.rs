@@ -8,7 +8,7 @@ use crate::http::admin::views::{PercentilesView, TrafficView};
 pub(in crate::cli) fn text(traffic: &TrafficView, reader: Reader) -> String {
     format!(
         "the last {}, in steps of {} s; percentiles in ms\n\n{}\n\n{}",
-        traffic.over.as_str(),
+        traffic.range.as_str(),
         traffic.step_seconds,
         sources(traffic, reader),
         destinations(traffic, reader)

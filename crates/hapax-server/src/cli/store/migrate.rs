@@ -92,8 +92,8 @@ async fn copy(places: &BothStores, page: u32) -> Result<Copied, CliError> {
         for state in source.source_states().await? {
             target.put_source_state(state).await?;
         }
-        for view in source.views().await? {
-            target.put_saved_search(view).await?;
+        for search in source.saved_searches().await? {
+            target.put_saved_search(search).await?;
         }
         for span in TimeRange::ALL {
             target.put_traffic(source.traffic(span).await?).await?;

@@ -55,7 +55,7 @@ pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
         output::json_line(&tally)?;
     } else {
         output::line(format_args!(
-            "{} POSTs were repeated; the copies of {} were answered differently",
+            "{} POSTs were repeated; the duplicates of {} were answered differently",
             tally.received, tally.differing
         ))?;
     }

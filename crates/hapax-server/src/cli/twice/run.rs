@@ -104,7 +104,7 @@ fn plans(text: &str) -> Result<Plans, hapax_twice::plan::NotAPlan> {
 }
 
 fn progress(result: &PlanResult) {
-    let word = match result.verdict {
+    let word = match result.outcome {
         PlanOutcome::Passed { .. } => "passed",
         PlanOutcome::Failed(_) => "FAILED",
         PlanOutcome::Skipped { .. } => "skipped",

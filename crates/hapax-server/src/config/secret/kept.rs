@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use aws_lc_rs::digest::{SHA256, digest};
 use hapax_core::Secret;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::super::environment::Environment;
 use super::super::report::Origins;
@@ -129,7 +130,7 @@ impl KeptSecrets {
 
     /// What a panicking thread left behind is whole: every change here is one step.
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -203,7 +203,7 @@ impl Param {
         let event = &delivery.event;
         Ok(match &self.from {
             From::Field(field) => {
-                for place in field.places() {
+                for place in field.paths() {
                     if let Some(value) = at(place, event)? {
                         return Ok(Some(value));
                     }
@@ -241,7 +241,7 @@ fn field(from: &str) -> Result<Field, String> {
         let words: Vec<&str> = WORDS.iter().map(|(word, _)| *word).collect();
         format!("{error}; or one of {}", words.join(", "))
     })?;
-    match field.places().iter().find(|place| !place.is_in_event()) {
+    match field.paths().iter().find(|place| !place.is_in_event()) {
         None => Ok(field),
         Some(place) => Err(format!(
             "\"{place}\" is not in an event any more when it is delivered; write \"body:/json/pointer\" or \"header:NAME\""

@@ -1,6 +1,6 @@
 //! The last bytes of a command's output: where the error message is.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use crate::destination::excerpt::EXCERPT_BYTES_MAX;
 
@@ -19,11 +19,11 @@ impl Tail {
 }
 
 pub(super) fn push(tail: &Mutex<Tail>, more: &[u8]) {
-    tail.lock().unwrap_or_else(PoisonError::into_inner).push(more);
+    tail.lock().push(more);
 }
 
 pub(super) fn text(tail: &Mutex<Tail>) -> String {
-    let tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+    let tail = tail.lock();
     String::from_utf8_lossy(&tail.bytes).into_owned()
 }
 

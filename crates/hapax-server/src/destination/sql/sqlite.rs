@@ -3,9 +3,10 @@
 //! is tried again in parts.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, Savepoint, Transaction, TransactionBehavior};
 
 use super::failure::{Broken, Failure, Kind};
@@ -116,7 +117,7 @@ fn open(path: &Path, plan: &Plan) -> Result<Link, Failure> {
         })?;
     let deadline = Arc::new(Mutex::new(Instant::now() + plan.timeout));
     let seen = Arc::clone(&deadline);
-    let is_over = move || Instant::now() >= *seen.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_over = move || Instant::now() >= *seen.lock();
     connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(is_over))?;
     Ok(Link { connection, deadline })
 }
@@ -157,7 +158,7 @@ struct Clock<'l> {
 
 impl Clock<'_> {
     fn restart(&self) {
-        *self.deadline.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + self.limit;
+        *self.deadline.lock() = Instant::now() + self.limit;
     }
 }
 

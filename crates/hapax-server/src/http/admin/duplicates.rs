@@ -43,7 +43,7 @@ pub(super) struct DuplicateParameters {
 /// Names the ids with most copies, senders whose ids are not stable, and ids that are used again for other events.
 #[utoipa::path(get, path = "/stats/duplicates", operation_id = "getDuplicateStats", tag = "stats",
     params(DuplicateParameters),
-    responses((status = 200, description = "The copies of each source.", body = DuplicateStatsView)),
+    responses((status = 200, description = "The duplicates of each source.", body = DuplicateStatsView)),
     extensions(("x-problems" = json!(["invalid_parameter", "unknown_source"])))
 )]
 pub(super) async fn show(
@@ -83,7 +83,7 @@ pub(in crate::http) async fn over(
     }
     sources.sort_by(|one, other| share(other).total_cmp(&share(one)));
     Ok(DuplicateStatsView {
-        over: span,
+        range: span,
         since: span.oldest(now),
         note: NOTE.to_owned(),
         sources,
@@ -143,7 +143,7 @@ impl Book {
         SourceDuplicatesView {
             received,
             accepted: total.accepted,
-            copies: total.duplicates,
+            duplicates: total.duplicates,
             conflicts: total.conflicts,
             dedupe_ratio: (received > 0).then(|| total.duplicates as f64 / received as f64),
             gaps: gaps::classes(&total.gaps),
@@ -152,9 +152,9 @@ impl Book {
             findings: advice::findings(&total, &window),
             window,
             redelivered: Vec::new(),
-            twins: total.twins,
+            same_bodies: total.same_bodies,
             accepted_series: each(|slot| slot.accepted),
-            copies_series: each(|slot| slot.duplicates),
+            duplicates_series: each(|slot| slot.duplicates),
             source,
         }
     }
@@ -181,7 +181,7 @@ mod tests {
             traffic.redelivered.count(event_id);
         }
         TrafficRow {
-            span: TimeRange::Week,
+            range: TimeRange::Week,
             slot,
             subject: Subject::Source("stripe".into()),
             owner: Owner(owner),
@@ -205,10 +205,13 @@ mod tests {
         let books = books(&settings, TimeRange::Week, now, rows);
         let book = &books["stripe"];
         let view = book.view(&settings, "stripe".to_owned(), TimeRange::Week);
-        assert_eq!((view.accepted, view.copies, view.received), (3, 6, 9));
-        let some: Vec<_> = view.gaps.iter().filter(|class| class.copies > 0).collect();
-        assert_eq!(some.iter().map(|class| class.copies).collect::<Vec<_>>(), [3, 3]);
+        assert_eq!((view.accepted, view.duplicates, view.received), (3, 6, 9));
+        let some: Vec<_> = view.gaps.iter().filter(|class| class.duplicates > 0).collect();
+        assert_eq!(
+            some.iter().map(|class| class.duplicates).collect::<Vec<_>>(),
+            [3, 3]
+        );
         assert_eq!(book.top.largest(), [("a".to_owned(), 4), ("b".to_owned(), 2)]);
-        assert_eq!((view.copies_series[0], view.copies_series[167]), (2, 4));
+        assert_eq!((view.duplicates_series[0], view.duplicates_series[167]), (2, 4));
     }
 }

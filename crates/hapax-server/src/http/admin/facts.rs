@@ -76,7 +76,7 @@ fn why(record: &EventRecord, entry: Option<&LedgerEntry>, rule: Option<&str>, no
     };
     let left = rough(entry.expires_at.since(now));
     let first = entry.first_seen;
-    match record.duplicates.as_ref().filter(|tally| tally.copies > 0) {
+    match record.duplicates.as_ref().filter(|tally| tally.count > 0) {
         None => format!(
             "{conflict}A further delivery with {id} is a duplicate: it was first committed at {first}, and the ledger remembers it for another {left}."
         ),
@@ -88,7 +88,7 @@ fn why(record: &EventRecord, entry: Option<&LedgerEntry>, rule: Option<&str>, no
 }
 
 fn copies(tally: &DuplicateTally) -> String {
-    match tally.copies {
+    match tally.count {
         1 => "1 later delivery was a duplicate".to_owned(),
         many => format!("{many} later deliveries were duplicates"),
     }

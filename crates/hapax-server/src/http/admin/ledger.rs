@@ -49,7 +49,7 @@ pub(in crate::http) async fn entry(
     let store = state.engine.store();
     let entry = store.look_up(&identity).await?;
     let entry = entry.ok_or_else(|| unknown(&source, &identity))?;
-    let copies = store.copies(&identity).await?;
+    let copies = store.duplicates(&identity).await?;
     Ok(LedgerView {
         source,
         scope: identity.scope.to_string(),
@@ -60,7 +60,7 @@ pub(in crate::http) async fn entry(
         expires_at: entry.expires_at,
         window_left_seconds: entry.expires_at.since(SystemClock::default().now()).as_secs(),
         body_sha256: entry.raw_hash.to_string(),
-        copies: copies.as_ref().map_or(0, |tally| tally.copies),
+        duplicates: copies.as_ref().map_or(0, |tally| tally.count),
         last_at: copies.map(|tally| tally.last_at),
     })
 }

@@ -1,6 +1,6 @@
 //! What the admin port reads from the process's counters.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hapax_core::store::{Counts, Error, TimeRange, TrafficRow};
@@ -50,7 +50,7 @@ pub trait Meter: Send + Sync + 'static {
 /// a moment ago at once while someone counts again.
 #[derive(Clone, Debug, Default)]
 pub(in crate::http) struct StoreCounts {
-    known: Arc<std::sync::Mutex<Option<Counted>>>,
+    known: Arc<parking_lot::Mutex<Option<Counted>>>,
     /// Held by whoever counts: those that come meanwhile wait for one count, or take what is known.
     counting: Arc<Mutex<()>>,
 }
@@ -92,7 +92,7 @@ impl StoreCounts {
     }
 
     fn known(&self) -> Option<Counted> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.known.lock().clone()
     }
 
     /// Counts again beside whoever asked, unless someone does already.
@@ -114,7 +114,7 @@ impl StoreCounts {
         }
         let started = Instant::now();
         let counts = store.counts().await?;
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(Counted {
+        *self.known.lock() = Some(Counted {
             at: Instant::now(),
             took: started.elapsed(),
             counts: counts.clone(),
@@ -184,7 +184,7 @@ mod tests {
         let counts = StoreCounts::default();
         let mut old = counted(Duration::from_secs(1), COUNTS_KEPT);
         old.counts.events = 7;
-        *counts.known.lock().unwrap() = Some(old);
+        *counts.known.lock() = Some(old);
         assert_eq!(counts.read(&store).await.unwrap().events, 7);
         while counts.known().unwrap().counts.events == 7 {
             tokio::task::yield_now().await;

@@ -134,7 +134,7 @@ pub(super) fn summary(event: EventSummary) -> EventSummaryView {
         status: event.status,
         received_at: event.received_at,
         body_bytes: event.body_bytes,
-        copies: event.copies,
+        duplicates: event.duplicates,
     }
 }
 
@@ -239,7 +239,7 @@ fn headers(source: &SourceName, headers: &Headers) -> Vec<HeaderView> {
 
 fn duplicates(tally: &store::DuplicateTally) -> DuplicatesView {
     DuplicatesView {
-        copies: tally.copies,
+        count: tally.count,
         last_at: tally.last_at,
         gaps_ms: tally.gaps_ms.clone(),
     }

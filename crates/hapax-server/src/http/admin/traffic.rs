@@ -67,7 +67,7 @@ pub(super) fn sum(
         .collect();
     destinations.sort_by(|one, other| one.destination.cmp(&other.destination));
     TrafficView {
-        over: span,
+        range: span,
         step_seconds: span.step().as_secs(),
         slots,
         sources: sources
@@ -181,7 +181,7 @@ mod tests {
         };
         traffic.took.count(Duration::from_millis(millis));
         TrafficRow {
-            span: TimeRange::Hour,
+            range: TimeRange::Hour,
             slot,
             subject: Subject::Source("stripe".into()),
             owner: Owner(owner),

@@ -33,7 +33,7 @@ pub(super) async fn page(
     let view = duplicates::over(&state, span, None).await?;
     let now = SystemClock::default().now();
     let content = html! {
-        p { "How often each sender repeats itself, how late its copies come, and whether its ids can be trusted. "
+        p { "How often each sender repeats itself, how late its duplicates come, and whether its ids can be trusted. "
             a href="/sources" { "All sources" } }
         (ranges::tabs("/duplicates", span))
         (chart::legend(&KINDS))
@@ -54,23 +54,23 @@ fn card(source: &SourceDuplicatesView, span: TimeRange, now: Timestamp) -> Marku
     let share = source
         .dedupe_ratio
         .map_or_else(|| "–".to_owned(), |ratio| format!("{:.1}%", ratio * 100.0));
-    let label = format!("New events and copies of {} over time", source.source);
+    let label = format!("New events and duplicates of {} over time", source.source);
     html! {
         h2 { a href=(link::search(&format!("source:{}", source.source))) { (source.source) } }
         p {
-            b { (share) " copies: " }
-            (number::count(source.copies)) " of " (number::count(source.received)) " received, "
+            b { (share) " duplicates: " }
+            (number::count(source.duplicates)) " of " (number::count(source.received)) " received, "
             (number::count(source.accepted)) " new, " (number::count(source.conflicts)) " conflicts"
         }
         (chart::bars(&label, span.as_str(), &[
             Layer { name: "accepted", counts: &source.accepted_series },
-            Layer { name: "duplicates", counts: &source.copies_series },
+            Layer { name: "duplicates", counts: &source.duplicates_series },
         ]))
         (window(&source.window))
         @for finding in source.findings.iter().filter(|finding| finding.kind != FindingKind::Window) {
             p { (badge(Tone::Warn, words(finding.kind))) " " (prose(&finding.sentence)) }
         }
-        @if source.copies > 0 {
+        @if source.duplicates > 0 {
             (gaps(source))
             (redelivered(&source.redelivered, now))
         }
@@ -95,12 +95,17 @@ const fn words(kind: FindingKind) -> &'static str {
 }
 
 fn gaps(source: &SourceDuplicatesView) -> Markup {
-    let most = source.gaps.iter().map(|class| class.copies).max().unwrap_or(0);
+    let most = source
+        .gaps
+        .iter()
+        .map(|class| class.duplicates)
+        .max()
+        .unwrap_or(0);
     html! {
         div class="table" tabindex="0" role="region" aria-label={ "Gaps of " (source.source) } {
             table {
-                caption { "Copies by the time after the first" }
-                thead { tr { th scope="col" { "Gap" } th scope="col" class="number" { "Copies" } th scope="col" { "Share" } } }
+                caption { "Duplicates by the time after the first" }
+                thead { tr { th scope="col" { "Gap" } th scope="col" class="number" { "Duplicates" } th scope="col" { "Share" } } }
                 tbody { @for class in &source.gaps { (gap_row(class, most)) } }
             }
         }
@@ -111,19 +116,19 @@ fn gap_row(class: &GapClassView, most: u64) -> Markup {
     html! {
         tr {
             th scope="row" { (class.label) }
-            td class="number" { (number::count(class.copies)) }
-            td { meter min="0" max=(most.max(1)) value=(class.copies) aria-label={ "Copies " (class.label) } { (class.copies) } }
+            td class="number" { (number::count(class.duplicates)) }
+            td { meter min="0" max=(most.max(1)) value=(class.duplicates) aria-label={ "Duplicates " (class.label) } { (class.duplicates) } }
         }
     }
 }
 
 fn redelivered(ids: &[RedeliveredView], now: Timestamp) -> Markup {
     html! {
-        div class="table" tabindex="0" role="region" aria-label="Ids with most copies" {
+        div class="table" tabindex="0" role="region" aria-label="Ids with most duplicates" {
             table {
-                caption { "Ids with most copies" }
+                caption { "Ids with most duplicates" }
                 thead { tr {
-                    th scope="col" { "Event id" } th scope="col" class="number" { "Copies" } th scope="col" { "First" }
+                    th scope="col" { "Event id" } th scope="col" class="number" { "Duplicates" } th scope="col" { "First" }
                     th scope="col" { "Last" } th scope="col" { "Largest gap" }
                 } }
                 tbody { @for one in ids { (id_row(one, now)) } }
@@ -145,9 +150,9 @@ fn id_row(one: &RedeliveredView, now: Timestamp) -> Markup {
                 }
             }
             td class="number" {
-                @match one.copies {
+                @match one.duplicates {
                     Some(copies) => { (number::count(copies)) }
-                    None => { "up to " (number::count(one.copies_at_most)) }
+                    None => { "up to " (number::count(one.duplicates_at_most)) }
                 }
             }
             td { @match one.first_at { Some(at) => { (moment(at, now)) } None => { "–" } } }

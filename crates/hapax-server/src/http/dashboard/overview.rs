@@ -148,7 +148,7 @@ fn source_card(source: &SourceTrafficView, traffic: &TrafficView) -> Markup {
     let name = source.source.as_str();
     let label = format!(
         "{name} over the last {}: {} accepted, {} duplicates, {} conflicts, {} rejected",
-        traffic.over.as_str(),
+        traffic.range.as_str(),
         source.accepted,
         source.duplicates,
         source.conflicts,
@@ -157,7 +157,7 @@ fn source_card(source: &SourceTrafficView, traffic: &TrafficView) -> Markup {
     html! {
         section class="card stack" {
             h3 { a href=(events_of(name, None)) { (name) } }
-            (chart::bars(&label, traffic.over.as_str(), &layers(source)))
+            (chart::bars(&label, traffic.range.as_str(), &layers(source)))
             p class="small muted" {
                 (number::count(source.received)) " received, ack " (percentiles(source.ack))
                 @if source.gap_ms_max > 0 { ", longest gap to a copy " (super::moment::span(std::time::Duration::from_millis(source.gap_ms_max))) }
@@ -219,7 +219,7 @@ fn events_of(source: &str, slot: Option<(Timestamp, &TrafficView)>) -> String {
     link::events(&EventQuery {
         source: Some(SourceName::from(source)),
         since: slot.map(|(at, _)| at),
-        until: slot.map(|(at, traffic)| at.plus(traffic.over.step())),
+        until: slot.map(|(at, traffic)| at.plus(traffic.range.step())),
         ..EventQuery::default()
     })
 }

@@ -30,7 +30,7 @@ pub(super) fn of_source(recent: &TenMinutesView, name: &str) -> Markup {
     html! {
         p {
             b { "Last ten minutes, in this process: " }
-            (number::count(source.events)) " events, " (share(source.dedupe_ratio)) " copies (p95 "
+            (number::count(source.events)) " events, " (share(source.dedupe_ratio)) " duplicates (p95 "
             (share(Some(source.dedupe_ratio_p95))) "), " (number::count(source.unproven)) " unproven; ack "
             (percentiles(source.ack)) " (p50 / p95 / p99)"
         }
@@ -68,8 +68,8 @@ fn sources(sources: &[SourceTenMinutesView]) -> Markup {
                 thead {
                     tr {
                         th scope="col" { "Source" }
-                        th scope="col" class="number" { "Events" } th scope="col" class="number" { "Copies" }
-                        th scope="col" class="number" { "Copies, p95" } th scope="col" class="number" { "Unproven" }
+                        th scope="col" class="number" { "Events" } th scope="col" class="number" { "Duplicates" }
+                        th scope="col" class="number" { "Duplicates, p95" } th scope="col" class="number" { "Unproven" }
                         th scope="col" class="number" { "Ack p50 / p95 / p99" }
                     }
                 }

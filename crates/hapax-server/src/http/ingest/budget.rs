@@ -9,10 +9,11 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hapax_core::SourceName;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::Limits;
 use crate::http::listen::Peer;
@@ -55,7 +56,7 @@ impl Budget {
     }
 
     fn unproven(&self) -> MutexGuard<'_, Unproven> {
-        self.unproven.lock().unwrap_or_else(PoisonError::into_inner)
+        self.unproven.lock()
     }
 
     fn take_unproven(&self, source: &SourceName, peer: IpAddr, bytes: usize) -> Result<(), Exhausted> {

@@ -3,7 +3,7 @@
 //! It is never told to anyone who sent the request. Strangers can cause refusals at will, and a diagnosis costs some hundred
 //! verifications: it is made after the answer, beside the requests, and once in a while.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,6 +12,7 @@ use hapax_verify::diagnose::{Holder, Mistake, Suspect};
 use hapax_verify::limits::DIAGNOSIS_BODY_BYTES_MAX;
 use hapax_verify::{Rejection, Verifier};
 use http::request::Parts;
+use parking_lot::Mutex;
 
 use super::source::Sources;
 use crate::telemetry::SourceMeter;
@@ -26,7 +27,7 @@ pub(super) struct Pace(Mutex<Option<Duration>>);
 impl Pace {
     /// Whether one may be made now; if so, the next has to wait.
     pub(super) fn admits(&self, now: Duration) -> bool {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.0.lock();
         let admitted = last.is_none_or(|last| now.saturating_sub(last) >= INTERVAL);
         if admitted {
             *last = Some(now);

@@ -15,11 +15,12 @@ mod lane;
 mod source;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_core::{Clock, SourceName};
 use hapax_verify::{KeyRequest, Keys};
+use parking_lot::Mutex;
 
 use crate::destination::http::Lookup;
 use crate::destination::http::client::TlsError;
@@ -83,7 +84,7 @@ impl KeyFetcher {
 
     /// Asks again for every key of the sources that stay: another configuration may ask other servers.
     pub fn reconfigure(&self, stays: impl Fn(&SourceName) -> bool) {
-        let mut sources = lock(&self.0.sources);
+        let mut sources = self.0.sources.lock();
         sources.retain(|source, _| stays(source));
         for keys in sources.values_mut() {
             *keys = Arc::new(keys.after_reload());
@@ -105,7 +106,7 @@ impl KeyFetcher {
     /// Fetches a key, unless someone does already; then this waits for what comes of it.
     pub async fn fetch(&self, source: &SourceName, request: KeyRequest) -> Outcome {
         let keys = self.source(source);
-        let known = lock(&keys.cache).outcome(&request.key_id, self.0.clock.elapsed());
+        let known = keys.cache.lock().outcome(&request.key_id, self.0.clock.elapsed());
         if let Some(outcome) = known {
             return outcome;
         }
@@ -141,7 +142,7 @@ impl KeyFetcher {
             return Outcome::Unavailable;
         };
         let answer = self.0.caller.key(request).await;
-        let (now, mut cache) = (self.0.clock.elapsed(), lock(&keys.cache));
+        let (now, mut cache) = (self.0.clock.elapsed(), keys.cache.lock());
         let fault = match answer {
             Ok(bytes) => {
                 cache.put(request, bytes, now);
@@ -175,7 +176,7 @@ impl KeyFetcher {
     }
 
     fn source(&self, source: &SourceName) -> Arc<SourceKeys> {
-        let mut sources = lock(&self.0.sources);
+        let mut sources = self.0.sources.lock();
         if let Some(keys) = sources.get(source) {
             return Arc::clone(keys);
         }
@@ -186,9 +187,9 @@ impl KeyFetcher {
 impl KeysAtHand<'_> {
     /// Notes that these keys have proven a request.
     pub fn proved(&self) {
-        let used = lock(&self.used);
+        let used = self.used.lock();
         if !used.is_empty() {
-            lock(&self.fetcher.source(self.source).cache).trust(used.iter());
+            self.fetcher.source(self.source).cache.lock().trust(used.iter());
         }
     }
 }
@@ -196,12 +197,12 @@ impl KeysAtHand<'_> {
 impl Keys for KeysAtHand<'_> {
     fn get(&self, key_id: &str) -> Option<Vec<u8>> {
         let keys = self.fetcher.source(self.source);
-        let found = lock(&keys.cache).get(key_id, self.fetcher.0.clock.elapsed())?;
+        let found = keys.cache.lock().get(key_id, self.fetcher.0.clock.elapsed())?;
         if let Some(request) = found.refresh {
             // No one waits for it.
             let _ = self.fetcher.call(self.source, &keys, request);
         }
-        lock(&self.used).push(key_id.to_owned());
+        self.used.lock().push(key_id.to_owned());
         Some(found.bytes)
     }
 }
@@ -210,9 +211,4 @@ impl std::fmt::Debug for KeyFetcher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("KeyFetcher").finish_non_exhaustive()
     }
-}
-
-/// What a panicking thread left behind is whole: every change here is one step.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

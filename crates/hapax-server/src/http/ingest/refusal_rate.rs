@@ -6,9 +6,9 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::Limits;
@@ -52,7 +52,7 @@ impl RefusalRate {
     pub(super) fn charge(&self, peer: Peer, body_bytes: usize, now: Instant) -> Duration {
         let refusal = Duration::from_secs_f64(1.0 / self.per_second);
         let bytes = Duration::from_secs(body_bytes as u64) / BYTES_PER_SECOND;
-        let mut debts = self.debts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut debts = self.debts.lock();
         let peer = remembered(&mut debts, peer.network(), now);
         let owed = debts.entry(peer).or_default();
         owed.bytes.charge(bytes, OWED_MAX, now);
@@ -62,7 +62,7 @@ impl RefusalRate {
 
     /// How long a peer has to wait before more of a large body is read.
     pub(super) fn wait(&self, peer: Peer, now: Instant) -> Duration {
-        let debts = self.debts.lock().unwrap_or_else(PoisonError::into_inner);
+        let debts = self.debts.lock();
         let owed = debts.get(&peer.network()).map(|owed| owed.bytes.owed(now));
         owed.unwrap_or_default().saturating_sub(CREDIT)
     }
@@ -132,6 +132,6 @@ mod tests {
         for number in 1..30_000 {
             rate.charge(peer(number), 0, now);
         }
-        assert!(rate.debts.lock().unwrap().len() <= PEERS_MAX + 1);
+        assert!(rate.debts.lock().len() <= PEERS_MAX + 1);
     }
 }

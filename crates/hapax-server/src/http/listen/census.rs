@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::peer::Peer;
 
@@ -49,7 +51,7 @@ impl Census {
 
     /// Counts one more, if there is room for it. Without a peer it counts among all only.
     pub(super) fn enter(self: &Arc<Self>, peer: Option<Peer>) -> Result<CountedConnection, Full> {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.counts.lock();
         if counts.all >= self.max {
             return Err(Full::All(self.max));
         }
@@ -70,7 +72,7 @@ impl Census {
 
 impl Drop for CountedConnection {
     fn drop(&mut self) {
-        let mut counts = self.census.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.census.counts.lock();
         counts.all = counts.all.saturating_sub(1);
         let Some(peer) = self.peer else { return };
         if let Some(count) = counts.by_peer.get_mut(&peer) {
@@ -120,7 +122,7 @@ mod tests {
         for last in 1..=100 {
             enter(&census, &format!("192.0.2.{last}")).unwrap();
         }
-        let counts = census.counts.lock().unwrap();
+        let counts = census.counts.lock();
         assert!(counts.by_peer.is_empty() && counts.all == 0);
     }
 }

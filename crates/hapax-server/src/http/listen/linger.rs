@@ -5,12 +5,12 @@
 //! no buffer and no share of any budget; what it may take is bounded by [`Linger`].
 
 use std::io;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
+use parking_lot::Mutex;
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
@@ -129,7 +129,7 @@ impl Lingering {
     fn owed_after(&self, bytes: usize) -> Duration {
         let cost = Duration::from_secs(bytes as u64) / self.limits.bytes_per_second_max;
         let now = Instant::now();
-        let mut debt = self.debt.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut debt = self.debt.lock();
         debt.charge(cost, self.limits.within, now);
         debt.owed(now)
     }

@@ -5,10 +5,11 @@
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
@@ -141,7 +142,7 @@ impl Tls {
             current,
             ..
         } = &*self.0;
-        let mut tried = tried.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tried = tried.lock();
         let contents = match Contents::read(files) {
             Ok(contents) if tried.as_ref() == Some(&contents) => return Ok(Refreshed::Unchanged),
             Ok(contents) => tried.insert(contents),
@@ -182,7 +183,7 @@ impl Tls {
 
     fn may_log(&self) -> bool {
         let now = Instant::now();
-        let mut logged = self.0.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logged = self.0.logged.lock();
         let is_paid_off = logged.owed(now) < LOG_BURST;
         if is_paid_off {
             logged.charge(LOG_EVERY, LOG_BURST, now);

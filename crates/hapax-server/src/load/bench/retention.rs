@@ -4,8 +4,8 @@
 //! What has expired is known without asking the store: whatever had been accepted a window ago, less what was purged.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -17,6 +17,7 @@ use hapax_engine::{
     Accepted, AttemptResult, Engine, IncomingEvent, Limits, Observation, Observer, OnConflict, Parts, Route,
     Routing, SameBody, TokioRuntime, Transport,
 };
+use parking_lot::Mutex;
 use serde::Serialize;
 
 use crate::config::StoreUrl;
@@ -110,7 +111,7 @@ pub(crate) async fn run(plan: &Plan) -> anyhow::Result<Results> {
     let (with, counted) = measure(plan, Purging::On, workspace.path()).await?;
     progress.step();
     progress.end();
-    let samples = lock(&counted.samples).clone();
+    let samples = counted.samples.lock().clone();
     let most = |samples: &[Sample]| {
         let expired = samples
             .iter()
@@ -252,7 +253,7 @@ async fn load(
                     Ok(_) => Outcome::OtherSuccess,
                     Err(_) => Outcome::Unavailable,
                 };
-                lock(&tally).answer(0, outcome, sent.elapsed());
+                tally.lock().answer(0, outcome, sent.elapsed());
                 counted.accepted.fetch_add(1, Ordering::Relaxed);
             }
         })
@@ -263,7 +264,7 @@ async fn load(
     for sender in ended {
         sender.context("a sender ended early")?;
     }
-    let report = lock(&tally).report(CONNECTIONS, started.elapsed(), 0);
+    let report = tally.lock().report(CONNECTIONS, started.elapsed(), 0);
     Ok(report)
 }
 
@@ -313,7 +314,7 @@ impl Observer for Counted {
 async fn sample(counted: &Counted, started: Instant, time_limit: Duration) {
     while started.elapsed() < time_limit {
         tokio::time::sleep(SAMPLE_EVERY).await;
-        let mut samples = lock(&counted.samples);
+        let mut samples = counted.samples.lock();
         let seconds = started.elapsed().as_secs_f64();
         let expired = |window: Duration, purged: &AtomicU64| {
             accepted_before(&samples, seconds - window.as_secs_f64())
@@ -327,10 +328,6 @@ async fn sample(counted: &Counted, started: Instant, time_limit: Duration) {
         };
         samples.push(sample);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How many had been accepted by then.

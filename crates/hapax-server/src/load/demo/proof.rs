@@ -154,7 +154,7 @@ pub(crate) fn print(proof: &Proof) -> io::Result<()> {
     row(
         "duplicates",
         proof.duplicates,
-        "copies that were answered and dropped".to_owned(),
+        "duplicates that were answered and dropped".to_owned(),
     )?;
     row(
         "attempts",

@@ -1,10 +1,11 @@
 //! Senders that behave as providers do: they send until they hear 2xx, whatever happens in between.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -122,7 +123,7 @@ impl Senders {
 
 impl Shared {
     fn heard(&self) -> MutexGuard<'_, Vec<Heard>> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+        self.heard.lock()
     }
 }
 

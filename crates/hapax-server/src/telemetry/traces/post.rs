@@ -1,6 +1,5 @@
 //! How exports go out: one request each on the service's own client, bounded in time and size.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,6 +8,7 @@ use http::header::HeaderMap;
 use http::{HeaderValue, Request, Response};
 use http_body_util::{BodyExt as _, Full, Limited};
 use opentelemetry_http::{HttpClient, HttpError};
+use parking_lot::Mutex;
 
 use crate::config;
 use crate::destination::http::client::Client;
@@ -52,7 +52,7 @@ impl Post {
 
     /// Why the last request failed, once.
     pub(super) fn failure(&self) -> Option<String> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.failure.lock().take()
     }
 
     async fn exchange(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
@@ -72,7 +72,7 @@ impl HttpClient for Post {
         let answered = tokio::time::timeout(self.timeout, self.exchange(request)).await;
         let answered = answered.unwrap_or_else(|_| Err(Late(self.timeout).into()));
         if let Err(error) = &answered {
-            let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut failure = self.failure.lock();
             *failure = Some(words(&**error));
         }
         answered

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 use std::mem::take;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use hapax_core::store::{TimeRange, Traffic};
 use hapax_core::{Clock, Timestamp};
+use parking_lot::Mutex;
 
 /// Minutes that wait to be gathered; older ones are dropped, since an hour is all that is shown by the minute.
 const MINUTES_MAX: usize = 60;
@@ -36,7 +37,7 @@ impl Tally {
     /// Counts something that happens now.
     pub fn count(&self, counted: impl FnOnce(&mut Traffic)) {
         let minute = TimeRange::Hour.slot_of(self.clock.now());
-        let mut minutes = self.minutes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut minutes = self.minutes.lock();
         if minutes.now != minute {
             minutes.turn(minute);
         }
@@ -45,7 +46,7 @@ impl Tally {
 
     /// Takes everything that was counted away, by minute.
     pub(super) fn take(&self) -> Vec<(Timestamp, Traffic)> {
-        let mut minutes = self.minutes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut minutes = self.minutes.lock();
         let now = minutes.now;
         minutes.turn(now);
         take(&mut minutes.over).into()

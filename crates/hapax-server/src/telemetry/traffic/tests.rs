@@ -24,7 +24,7 @@ fn book() -> (Arc<Moved>, TrafficBook) {
 }
 
 fn accepted(rows: &[TrafficRow], span: TimeRange) -> Vec<u64> {
-    let of = rows.iter().filter(|row| row.span == span);
+    let of = rows.iter().filter(|row| row.range == span);
     of.map(|row| row.traffic.accepted).collect()
 }
 
@@ -83,7 +83,7 @@ fn own_rows_in_the_store_are_replaced_and_those_of_others_stay() {
     let tally = book.tally(Subject::Source("stripe".into()));
     tally.count(|traffic| traffic.accepted += 1);
     let mut stored = book.take_changed();
-    stored.retain(|row| row.span == TimeRange::Hour);
+    stored.retain(|row| row.range == TimeRange::Hour);
     let mut foreign = stored.clone();
     foreign[0].owner = Owner(8);
     stored.extend(foreign);

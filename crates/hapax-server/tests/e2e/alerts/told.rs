@@ -36,7 +36,7 @@ pub(super) fn assert_signed(received: &Received) {
     let request = Request::new(&received.headers, &received.body, i64::try_from(now).unwrap());
     let verification = verifier.verify(&request).expect("the signature verifies");
     let Verification::Events(events) = verification else {
-        panic!("{verdict:?}");
+        panic!("{verification:?}");
     };
     assert_eq!(events.len(), 1);
     assert_eq!(

@@ -1,9 +1,10 @@
 //! Someone between Hapax and its database says that there is no TLS, and asks for the password in plain text.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -34,7 +35,7 @@ impl InTheMiddle {
                 tokio::spawn(async move {
                     let mut buffer = [0; 1024];
                     while let Ok(count @ 1..) = stream.read(&mut buffer).await {
-                        told.lock().unwrap().extend_from_slice(&buffer[..count]);
+                        told.lock().extend_from_slice(&buffer[..count]);
                         let answer: &[u8] = if buffer[..count] == TLS_REQUEST {
                             b"N"
                         } else {
@@ -55,7 +56,7 @@ impl InTheMiddle {
     }
 
     fn heard(&self) -> String {
-        String::from_utf8_lossy(&self.heard.lock().unwrap()).into_owned()
+        String::from_utf8_lossy(&self.heard.lock()).into_owned()
     }
 }
 
@@ -81,7 +82,7 @@ async fn no_password_goes_to_whoever_refuses_tls() {
         log.contains("the outbox is not relayed").then_some(log)
     })
     .await;
-    let heard = middle.heard.lock().unwrap().clone();
+    let heard = middle.heard.lock().clone();
     let requests = heard.windows(8).filter(|bytes| *bytes == TLS_REQUEST).count();
     let others = heard.len() - requests * TLS_REQUEST.len();
     report::write(

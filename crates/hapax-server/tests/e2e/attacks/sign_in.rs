@@ -3,7 +3,7 @@
 //! The identity provider is the attacker's as far as tokens go: it hands out whatever the test forges. Its keys are real.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use aws_lc_rs::hmac;
 use aws_lc_rs::rand::SystemRandom;
@@ -11,6 +11,7 @@ use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPai
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::report;
@@ -86,7 +87,7 @@ impl Site {
         let keys = json!({"keys": [signer.jwk()]});
         let handed_out = Arc::clone(&next);
         provider.behave(move |asked| {
-            let forged = handed_out.lock().unwrap().clone();
+            let forged = handed_out.lock().clone();
             let document = match asked.path.as_str() {
                 "/.well-known/openid-configuration" => description.clone(),
                 "/keys" => keys.clone(),
@@ -143,7 +144,7 @@ impl Site {
         sender: &str,
         forged: Forged,
     ) -> HttpResponse {
-        *self.next.lock().unwrap() = forged;
+        *self.next.lock() = forged;
         let query = form_urlencoded::Serializer::new(String::new())
             .extend_pairs([("code", "any"), ("state", state), ("iss", sender)])
             .finish();

@@ -221,7 +221,7 @@ async fn readable(service: &Service, token: &str, events: &[String]) -> Vec<u8> 
         "stats",
         "overview",
         "replays",
-        "views",
+        "searches",
         "alerts",
         "stats/duplicates",
         "deliveries",

@@ -126,7 +126,7 @@ async fn every_scheme_takes_what_its_sender_sends_once_and_nothing_else() {
         let id = service.deliver_twice(&good).await;
         let shown = service.admin(&format!("/api/v1/events/{id}")).await.text();
         assert!(shown.contains(&good.event_id), "{shown}");
-        let test = service.hapax(&["events", "copy", &id, "--as", "python"]).await;
+        let test = service.hapax(&["events", "export", &id, "--as", "python"]).await;
         for text in [shown, test.assert_code(0).stdout.clone()] {
             // A token that names the body's hash is a signature of that body, which an admin may see.
             let is_signature = case.verify.contains("body_hash_claim");

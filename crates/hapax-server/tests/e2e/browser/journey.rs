@@ -24,7 +24,10 @@ async fn an_event_arrives_live_is_opened_shows_its_duplicate_and_is_replayed() {
         browser.click(&format!("a[href='/events/{id}']")).await;
         browser.until_shown("Event evt_live").await;
         let text = browser.text().await;
-        assert!(text.contains("Copies") && text.contains("completed"), "{text}");
+        assert!(
+            text.contains("Duplicates") && text.contains("completed"),
+            "{text}"
+        );
         browser.click("main input[name=mode][value=force]").await;
         browser
             .click("main form[action$='/replay'] button[type=submit]")
@@ -100,7 +103,7 @@ async fn a_search_is_shared_by_its_address() {
     for id in ["evt_one", "evt_two"] {
         site.deliver(id).await;
     }
-    let shared = Arc::new(std::sync::Mutex::new(String::new()));
+    let shared = Arc::new(parking_lot::Mutex::new(String::new()));
     browse(&site.url(), Kind::Usual, async |browser| {
         browser.sign_in(TOKEN, "/events").await;
         browser.fill("#q", "source:stripe evt_two").await;
@@ -109,10 +112,10 @@ async fn a_search_is_shared_by_its_address() {
             .until("the search is over", "location.search !== ''")
             .await;
         browser.until_shown("evt_two").await;
-        *shared.lock().unwrap() = browser.path().await;
+        *shared.lock() = browser.path().await;
     })
     .await;
-    let address = shared.lock().unwrap().clone();
+    let address = shared.lock().clone();
     browse(&site.url(), Kind::Usual, async |browser| {
         browser.sign_in(TOKEN, &address).await;
         assert_eq!(browser.path().await, address);
@@ -132,7 +135,7 @@ async fn a_view_is_saved_opened_and_deleted() {
     site.deliver("evt_view").await;
     browse(&site.url(), Kind::Usual, async |browser| {
         browser
-            .sign_in(TOKEN, "/events?q=source%3Astripe+copies%3A%3E0")
+            .sign_in(TOKEN, "/events?q=source%3Astripe+duplicates%3A%3E0")
             .await;
         browser
             .run("document.querySelector('#search-name').closest('details').open = true")
@@ -142,7 +145,7 @@ async fn a_view_is_saved_opened_and_deleted() {
         browser.until_shown("The view was saved.").await;
         browser.open("/events").await;
         let tab = browser
-            .find("nav[aria-label=Views] a[href*='copies%3A%3E0']:not([href='/events?q=copies%3A%3E0'])")
+            .find("nav[aria-label='Saved searches'] a[href*='duplicates%3A%3E0']:not([href='/events?q=duplicates%3A%3E0'])")
             .await;
         assert_eq!(tab.text().await.unwrap(), "Stripe twice");
         tab.click().await.unwrap();
@@ -170,7 +173,7 @@ async fn the_last_ten_minutes_are_on_three_pages_and_say_whose_they_are() {
         browser.open("/sources").await;
         browser
             .until_shown(
-                "Last ten minutes, in this process: 2 events, 50.0% copies (p95 0.0%), 0 unproven; ack",
+                "Last ten minutes, in this process: 2 events, 50.0% duplicates (p95 0.0%), 0 unproven; ack",
             )
             .await;
         browser.open("/destinations").await;

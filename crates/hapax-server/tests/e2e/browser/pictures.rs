@@ -69,7 +69,7 @@ async fn remember(path: &Path) {
     for span in TimeRange::ALL {
         for (place, source) in ["stripe", "github", "shopify"].into_iter().enumerate() {
             let rows = (0..span.slots() - 1).map(|slot| TrafficRow {
-                span,
+                range: span,
                 slot: span.oldest(now).plus(span.step() * slot as u32),
                 subject: Subject::Source(source.into()),
                 owner: Owner(1),

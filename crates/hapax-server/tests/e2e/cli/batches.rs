@@ -88,7 +88,7 @@ async fn events(service: &Service, provider: &Provider) -> Vec<Value> {
 /// Whether the id of an event is its own: Pusher's is a hash of the request that it came in.
 fn is_known_by_itself(provider: &Provider) -> bool {
     let rule = &provider.identity.event_id;
-    let mut places = rule.fields().flat_map(Field::places);
+    let mut places = rule.fields().flat_map(Field::paths);
     !rule.is_none() && !places.any(|place| *place == ValuePath::RequestSha256)
 }
 
@@ -122,7 +122,7 @@ async fn one_event_of_a_batch_sent_again_is_a_duplicate_for_every_provider() {
             continue;
         }
         assert_eq!(after, stored.len(), "{name}");
-        let what = format!("the copies of {name} are counted");
+        let what = format!("the duplicates of {name} are counted");
         let shown = eventually(&what, LIMIT, async || {
             let event = service.api(&format!("events/{id}")).await;
             let copies = event["duplicates"]["count"].as_u64()?;
@@ -139,7 +139,7 @@ async fn one_event_of_a_batch_sent_again_is_a_duplicate_for_every_provider() {
 
 /// Runs the script twice, and says how many requests that was.
 async fn by_curl(service: &Service, provider: &Provider, id: &str) -> u64 {
-    let script = service.hapax(&["events", "copy", id, "--as", "curl"]).await;
+    let script = service.hapax(&["events", "export", id, "--as", "curl"]).await;
     if secrets(provider).signing != secrets(provider).verifying {
         // A source of this provider has a public key, with which nothing can be signed.
         script.assert_code(1);

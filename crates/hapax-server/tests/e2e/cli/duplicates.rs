@@ -14,7 +14,7 @@ async fn copies_with_a_gap_are_told_by_source_and_still_after_a_restart() {
     let id = service.deliver_twice(&delivery).await;
     service.until_event_is(&id, "completed", LIMIT).await;
     let told = async |service: &crate::harness::Service, copies: u64| {
-        eventually("the copies are flushed", LIMIT, async || {
+        eventually("the duplicates are flushed", LIMIT, async || {
             let stats = service.hapax(&["stats", "duplicates", "--json"]).await.json();
             let first = stats["sources"][0]["redelivered"][0].clone();
             (first["duplicates"] == copies).then_some(stats)

@@ -181,7 +181,7 @@ async fn the_ledger_says_how_often_an_id_came_and_a_conflict_is_compared_and_rel
             .hapax(&["ledger", "stripe", "evt_1"])
             .await
             .stdout
-            .contains("copies")
+            .contains("duplicates")
     );
     service.hapax(&["ledger", "stripe", "evt_9"]).await.assert_code(4);
 
@@ -214,15 +214,15 @@ async fn an_event_is_shown_with_its_proof_and_copied_as_a_request_and_as_tests()
     let service = Setup::stripe_to(&sink).start().await;
     let id = service.deliver_twice(&Sender::of("stripe").event("evt_1")).await;
     let shown = service.hapax(&["events", "show", &id]).await;
-    for line in ["identity", "proof", "copies"] {
+    for line in ["identity", "proof", "duplicates"] {
         assert!(shown.stdout.contains(line), "{line}: {shown:#?}");
     }
     for kind in ["curl", "rust", "python", "typescript"] {
-        let copy = service.hapax(&["events", "copy", &id, "--as", kind]).await;
+        let copy = service.hapax(&["events", "export", &id, "--as", kind]).await;
         copy.assert_code(0);
         assert!(copy.stdout.contains("evt_1"), "{kind}: {copy:#?}");
         let json = service
-            .hapax(&["events", "copy", &id, "--as", kind, "--json"])
+            .hapax(&["events", "export", &id, "--as", kind, "--json"])
             .await
             .json();
         assert_eq!(json["as"], kind);

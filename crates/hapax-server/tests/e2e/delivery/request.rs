@@ -134,7 +134,7 @@ async fn what_a_sender_signs_as_svix_does_is_signed_by_us_for_the_same_library()
         let verification = library.verify(&Request::new(&got.headers, &got.body, now()));
         assert!(
             matches!(verification, Ok(Verification::Events(_))),
-            "{verdict:?} {:?}",
+            "{verification:?} {:?}",
             got.headers
         );
         assert_eq!(got.header("hapax-original-svix-id"), Some(got.event_id.as_str()));

@@ -2,11 +2,12 @@
 //! application that writes rows to its outbox. Every answer is written down.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -36,11 +37,11 @@ pub(super) struct Log {
 
 impl Log {
     pub(super) fn add(&self, seen: Seen) {
-        self.seen.lock().unwrap().push(seen);
+        self.seen.lock().push(seen);
     }
 
     pub(super) fn take(&self) -> Vec<Seen> {
-        std::mem::take(&mut self.seen.lock().unwrap())
+        std::mem::take(&mut self.seen.lock())
     }
 
     /// A new event.

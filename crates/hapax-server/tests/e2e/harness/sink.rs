@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -12,6 +12,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -118,7 +119,7 @@ impl Sink {
 
     /// Behaves otherwise from the next request on.
     pub(crate) fn behave(&self, behaviour: impl Fn(&Received) -> Reply + Send + Sync + 'static) {
-        *self.shared.behaviour.lock().unwrap() = Arc::new(behaviour);
+        *self.shared.behaviour.lock() = Arc::new(behaviour);
     }
 
     pub(crate) fn url(&self) -> String {
@@ -127,7 +128,7 @@ impl Sink {
 
     /// Every request so far.
     pub(crate) fn received(&self) -> Vec<Received> {
-        self.shared.state.lock().unwrap().received.clone()
+        self.shared.state.lock().received.clone()
     }
 
     /// Every request for one event, in order of arrival.
@@ -143,7 +144,6 @@ impl Sink {
         self.shared
             .state
             .lock()
-            .unwrap()
             .applied
             .iter()
             .map(|(key, _)| key.clone())
@@ -155,7 +155,6 @@ impl Sink {
         self.shared
             .state
             .lock()
-            .unwrap()
             .applied
             .iter()
             .map(|(_, event_id)| event_id.clone())
@@ -164,7 +163,7 @@ impl Sink {
 
     /// How many requests were applied, repeated ones included.
     pub(crate) fn applications(&self) -> usize {
-        self.shared.state.lock().unwrap().applied.len()
+        self.shared.state.lock().applied.len()
     }
 
     /// The event ids in the order in which they took effect.
@@ -172,7 +171,6 @@ impl Sink {
         self.shared
             .state
             .lock()
-            .unwrap()
             .applied
             .iter()
             .map(|(_, event_id)| event_id.clone())
@@ -181,7 +179,7 @@ impl Sink {
 
     /// The most requests that were ever in hand at once.
     pub(crate) fn running_max(&self) -> usize {
-        self.shared.state.lock().unwrap().running_max
+        self.shared.state.lock().running_max
     }
 
     /// Every key that an event showed. More than one is a broken promise.
@@ -293,7 +291,7 @@ async fn handle(request: Request<Incoming>, shared: Arc<Shared>) -> anyhow::Resu
         nth: 0,
     });
     let _running = Running::begin(&shared);
-    let behaviour = Arc::clone(&shared.behaviour.lock().unwrap());
+    let behaviour = Arc::clone(&shared.behaviour.lock());
     let mut answered = Bytes::from_static(b"sink");
     let (status, headers): (u16, &[_]) = match behaviour(&received) {
         Reply::Status(status) => (status, &[]),
@@ -333,7 +331,7 @@ async fn handle(request: Request<Incoming>, shared: Arc<Shared>) -> anyhow::Resu
 
 impl Shared {
     fn receive(&self, mut received: Received) -> Received {
-        let mut state = self.state.lock().unwrap();
+        let mut state = self.state.lock();
         let times = state.times.entry(received.key.clone()).or_default();
         *times += 1;
         received.nth = *times;
@@ -346,7 +344,6 @@ impl Shared {
     fn apply(&self, received: &Received) {
         self.state
             .lock()
-            .unwrap()
             .applied
             .push((received.key.clone(), received.event_id.clone()));
         self.changed.send_modify(|count| *count += 1);
@@ -358,7 +355,7 @@ struct Running<'a>(&'a Shared);
 
 impl<'a> Running<'a> {
     fn begin(shared: &'a Shared) -> Self {
-        let mut state = shared.state.lock().unwrap();
+        let mut state = shared.state.lock();
         state.running += 1;
         state.running_max = state.running_max.max(state.running);
         Self(shared)
@@ -367,6 +364,6 @@ impl<'a> Running<'a> {
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.0.state.lock().unwrap().running -= 1;
+        self.0.state.lock().running -= 1;
     }
 }

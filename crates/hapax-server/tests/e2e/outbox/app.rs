@@ -1,9 +1,9 @@
 //! An application with an outbox: it writes rows as any language would, in transactions of its own.
 
-use std::sync::Mutex;
 use std::time::Duration;
 
 use hapax_test_postgres::{Database, Server};
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use tempfile::TempDir;
 use tokio::sync::RwLock;
@@ -204,18 +204,16 @@ impl App {
     async fn run(&self, sql: &str) {
         match self {
             Self::Postgres { client, .. } => client.read().await.batch_execute(sql).await.unwrap(),
-            Self::Sqlite { connection, .. } => connection.lock().unwrap().execute_batch(sql).unwrap(),
+            Self::Sqlite { connection, .. } => connection.lock().execute_batch(sql).unwrap(),
         }
     }
 
     async fn text(&self, sql: &str) -> Option<String> {
         match self {
             Self::Postgres { client, .. } => client.read().await.query_one(sql, &[]).await.unwrap().get(0),
-            Self::Sqlite { connection, .. } => connection
-                .lock()
-                .unwrap()
-                .query_row(sql, [], |row| row.get(0))
-                .unwrap(),
+            Self::Sqlite { connection, .. } => {
+                connection.lock().query_row(sql, [], |row| row.get(0)).unwrap()
+            }
         }
     }
 }

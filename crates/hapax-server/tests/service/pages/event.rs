@@ -25,7 +25,7 @@ async fn the_page_says_why_a_copy_is_one_and_shows_the_attempt() {
         "The last 1, newest first",
         "\"amount\": 12345678901234567890",
         "attempts at 1 destinations within",
-        "Copy as",
+        "Export as",
     ] {
         let text = text.replace('"', "&quot;");
         assert!(page.contains(&text), "{text} in {page}");

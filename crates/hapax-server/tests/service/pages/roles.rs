@@ -50,7 +50,7 @@ async fn a_token_that_only_reads_sees_forms_and_can_use_none() {
     let page = desk.page(&event).await;
     assert!(page.contains("<fieldset class=\"disabled\" disabled>"), "{page}");
     assert!(
-        !page.contains("copy?as=curl") && page.contains("copy?as=python"),
+        !page.contains("export?as=curl") && page.contains("export?as=python"),
         "{page}"
     );
     let hash = "0".repeat(64);

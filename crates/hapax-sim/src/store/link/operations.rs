@@ -161,9 +161,9 @@ impl Operations for Link {
         self.call(async move { model.note_duplicates(notes).await }).await
     }
 
-    async fn copies(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
+    async fn duplicates(&self, identity: &Identity) -> Result<Option<DuplicateTally>, Error> {
         let (model, identity) = (self.vault.model.clone(), identity.clone());
-        self.call(async move { model.copies(&identity).await }).await
+        self.call(async move { model.duplicates(&identity).await }).await
     }
 
     async fn declare_indexes(
@@ -198,7 +198,7 @@ impl Operations for Link {
 
     async fn saved_searches(&self) -> Result<Vec<SavedSearch>, Error> {
         let model = self.vault.model.clone();
-        self.call(async move { model.views().await }).await
+        self.call(async move { model.saved_searches().await }).await
     }
 
     async fn alerts(&self) -> Result<Vec<AlertState>, Error> {

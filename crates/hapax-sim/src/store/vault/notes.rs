@@ -1,17 +1,17 @@
 //! What the vault writes into the history.
 
 use hapax_core::store::{Claim, ReplayJobId, Report, Rescued, Written};
-use hapax_core::{AttemptEnd as Wanted, DestinationId, EventId, NewEvent, Token};
+use hapax_core::{AttemptOutcome as Wanted, DestinationId, EventId, NewEvent, Token};
 
 use super::Vault;
-use crate::executor::{Process, lock};
+use crate::executor::Process;
 use crate::history::{AttemptEnd, Delivery, Fact};
 
 impl Vault {
     pub(super) fn note_claim(&self, by: Process, event: &NewEvent, claim: &Claim) {
         let Claim::New { tokens, .. } = claim else { return };
         let name = event.identity.event_id.clone();
-        lock(&self.rows).names.insert(event.id, name.clone());
+        self.rows.lock().names.insert(event.id, name.clone());
         self.history.note(Fact::Stored {
             event: name,
             id: event.id,
@@ -62,7 +62,7 @@ impl Vault {
     pub(super) fn note_end(&self, by: Process, report: &Report, written: Written) {
         let hold = &report.hold;
         let (delivery, token) = (self.delivery(hold.event, &hold.destination), hold.token);
-        let verdict = match report.verdict {
+        let verdict = match report.outcome {
             Wanted::Completed => AttemptEnd::Completed,
             Wanted::Retry { .. } => AttemptEnd::Retry,
             Wanted::Dead { .. } => AttemptEnd::Dead,
@@ -80,7 +80,7 @@ impl Vault {
     }
 
     pub(super) fn delivery(&self, id: EventId, destination: &DestinationId) -> Delivery {
-        let event = lock(&self.rows).names.get(&id).cloned().unwrap_or_default();
+        let event = self.rows.lock().names.get(&id).cloned().unwrap_or_default();
         Delivery {
             event,
             id,

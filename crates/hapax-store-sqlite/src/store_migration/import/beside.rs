@@ -17,7 +17,7 @@ pub(super) fn duplicates(desk: &Desk<'_>, key: Key, tally: &DuplicateTally) -> R
         )?
         .execute((
             key.as_bytes(),
-            tally.copies as i64,
+            tally.count as i64,
             tally.last_at.as_micros(),
             gaps,
         ))?;

@@ -90,7 +90,7 @@ mod tests {
 
     fn rule(unit: TimestampUnit) -> TimestampRule {
         TimestampRule {
-            place: TimestampPath::Headers(vec!["x-timestamp".to_owned()]),
+            path: TimestampPath::Headers(vec!["x-timestamp".to_owned()]),
             unit,
             tolerance_seconds: 300,
         }

@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::http::listen::Peer;
@@ -49,7 +49,7 @@ impl Backoff {
         check: impl FnOnce() -> Option<T>,
     ) -> Result<T, Refused> {
         let from = Peer(from).network();
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         let before = known.get(&from).copied().filter(|one| !one.is_old(now));
         if let Some(wait) = before.and_then(|failures| failures.wait(now)) {
             return Err(Refused::Wait(wait));
@@ -161,6 +161,6 @@ mod tests {
             let later = now + Duration::from_micros(number.into());
             let _ = backoff.attempt(from, later, || None::<()>);
         }
-        assert_eq!(backoff.0.lock().unwrap().len(), ADDRESSES_MAX);
+        assert_eq!(backoff.0.lock().len(), ADDRESSES_MAX);
     }
 }

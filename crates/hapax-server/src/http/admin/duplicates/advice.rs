@@ -103,7 +103,7 @@ fn sentence(
     let window = words(window);
     match advice {
         WindowAdvice::Unknown => format!(
-            "{name}: no copies in the last {}, window {window}: nothing to judge by",
+            "{name}: no duplicates in the last {}, window {window}: nothing to judge by",
             span.as_str()
         ),
         WindowAdvice::Fine => format!("{name}: largest gap {gap}, window {window}: fine"),
@@ -129,15 +129,15 @@ pub(super) fn findings(total: &Traffic, window: &WindowView) -> Vec<FindingView>
 }
 
 fn unstable(total: &Traffic) -> Option<FindingView> {
-    let share = total.twins as f64 / total.accepted.max(1) as f64;
-    (total.twins >= TWINS_MIN && share > TWINS_SHARE_MAX).then(|| FindingView {
+    let share = total.same_bodies as f64 / total.accepted.max(1) as f64;
+    (total.same_bodies >= TWINS_MIN && share > TWINS_SHARE_MAX).then(|| FindingView {
         kind: FindingKind::UnstableIds,
         sentence: format!(
             "{} of {} new events ({:.1}%) had the very body of an event shortly before, under another id. If these are \
-             copies, the sender's ids are not stable, and each takes effect again. Look at two of them, and take the id \
+             duplicates, the sender's ids are not stable, and each takes effect again. Look at two of them, and take the id \
              from what stays the same: `event_id = \"body:/order/id\"`, a list of places that makes a composite, or \
              `body-sha256`.",
-            total.twins,
+            total.same_bodies,
             total.accepted,
             share * 100.0
         ),
@@ -206,7 +206,7 @@ mod tests {
         );
         assert_eq!(
             window("stripe", Some(&source(30)), &Traffic::default(), TimeRange::Day).sentence,
-            "stripe: no copies in the last 24h, window 30 d: nothing to judge by"
+            "stripe: no duplicates in the last 24h, window 30 d: nothing to judge by"
         );
     }
 
@@ -249,7 +249,7 @@ mod tests {
         let view = window("s", Some(&source(30)), &total(71), TimeRange::Week);
         let kinds = |twins, conflicts| -> Vec<FindingKind> {
             let total = Traffic {
-                twins,
+                same_bodies: twins,
                 conflicts,
                 ..total(71)
             };

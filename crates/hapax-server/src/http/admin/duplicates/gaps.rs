@@ -33,13 +33,13 @@ pub(super) fn classes(gaps: &Durations) -> Vec<GapClassView> {
         .map(|(up_to_seconds, label)| GapClassView {
             label: label.to_owned(),
             up_to_seconds,
-            copies: 0,
+            duplicates: 0,
         })
         .collect();
     for (gap, copies) in gaps.classes() {
         let fits = |view: &&mut GapClassView| is_within(gap, view.up_to_seconds);
         if let Some(view) = views.iter_mut().find(fits) {
-            view.copies += copies;
+            view.duplicates += copies;
         }
     }
     views
@@ -83,7 +83,7 @@ mod tests {
         ] {
             gaps.count(Duration::from_secs(seconds));
         }
-        let found: Vec<u64> = classes(&gaps).iter().map(|class| class.copies).collect();
+        let found: Vec<u64> = classes(&gaps).iter().map(|class| class.duplicates).collect();
         assert_eq!(found, [1; 11]);
     }
 

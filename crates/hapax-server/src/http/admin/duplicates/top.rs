@@ -61,7 +61,7 @@ impl LookUps {
             }
             views.push(view);
         }
-        views.sort_by_key(|view| std::cmp::Reverse(view.copies.unwrap_or(view.copies_at_most)));
+        views.sort_by_key(|view| std::cmp::Reverse(view.duplicates.unwrap_or(view.duplicates_at_most)));
         Ok(views)
     }
 }
@@ -70,8 +70,8 @@ fn counted(event_id: String, copies_at_most: u64) -> RedeliveredView {
     RedeliveredView {
         event_id,
         id: None,
-        copies: None,
-        copies_at_most,
+        duplicates: None,
+        duplicates_at_most: copies_at_most,
         first_at: None,
         last_at: None,
         gap_ms_max: None,
@@ -86,9 +86,9 @@ async fn tell(state: &AdminState, scope: &str, view: &mut RedeliveredView) -> Ap
     };
     view.id = Some(entry.id);
     view.first_at = Some(entry.first_seen);
-    let tally = store.copies(&identity).await?.unwrap_or_default();
-    view.copies = Some(tally.copies);
-    if tally.copies > 0 {
+    let tally = store.duplicates(&identity).await?.unwrap_or_default();
+    view.duplicates = Some(tally.count);
+    if tally.count > 0 {
         view.last_at = Some(tally.last_at);
         view.gap_ms_max = Some(tally.last_at.since(entry.first_seen).as_millis() as u64);
     }

@@ -125,7 +125,7 @@ fn notes(
 /// Whether the id of an event is in the event itself.
 fn is_in_event(facts: &SourceFacts) -> bool {
     let mut fields = facts.recipe.identity.event_id.fields();
-    fields.all(|field| field.places().iter().all(ValuePath::is_in_event))
+    fields.all(|field| field.paths().iter().all(ValuePath::is_in_event))
 }
 
 /// The id and the body of the event, as Hapax will read them.

@@ -355,7 +355,7 @@ fn a_copy_of_an_event_of_a_batch_is_a_request_that_is_a_duplicate() {
         let request = resign::request(&record.event, Some(&facts), now).unwrap();
         let notes = request.notes.join(" ");
         // A hash of the request that an event came in (Pusher) is an id that nothing else has.
-        let mut places = provider.identity.event_id.fields().flat_map(Field::places);
+        let mut places = provider.identity.event_id.fields().flat_map(Field::paths);
         let expected = if places.any(|place| *place == ValuePath::RequestSha256) {
             "its id was made of the whole request"
         } else {

@@ -54,15 +54,15 @@ fn verified(verification: &VerificationView) -> Markup {
 }
 
 fn copies(tally: Option<&DuplicatesView>, first: Timestamp, now: Timestamp) -> Markup {
-    let tally = tally.filter(|tally| tally.copies > 0);
+    let tally = tally.filter(|tally| tally.count > 0);
     html! {
-        section class="card stack" aria-labelledby="copies" {
-            h3 id="copies" { "Copies" }
+        section class="card stack" aria-labelledby="duplicates" {
+            h3 id="duplicates" { "Duplicates" }
             @match tally {
-                None => p class="muted" { "No copy has come. Copies of the last seconds may not be counted yet." },
+                None => p class="muted" { "No duplicate has arrived. The last few seconds may not be counted yet." },
                 Some(tally) => {
                     p {
-                        b { (number::count(tally.copies)) } @if tally.copies == 1 { " copy" } @else { " copies" }
+                        b { (number::count(tally.count)) } @if tally.count == 1 { " duplicate" } @else { " duplicates" }
                         " came after the first, the last " (moment(tally.last_at, now)) ". None took effect."
                     }
                     (last_copies(tally, first))

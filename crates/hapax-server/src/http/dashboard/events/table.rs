@@ -21,7 +21,7 @@ pub(super) fn table(events: &[EventSummaryView]) -> Markup {
                         th scope="col" { "Type" }
                         th scope="col" { "Event id" }
                         th scope="col" { "Status" }
-                        th scope="col" class="number" { "Copies" }
+                        th scope="col" class="number" { "Duplicates" }
                         th scope="col" class="number" { "Size" }
                     }
                 }
@@ -42,7 +42,7 @@ fn row(event: &EventSummaryView, now: Timestamp) -> Markup {
             td { (event.event_type.as_deref().unwrap_or("–")) }
             td class="wrap mono" { a href={ "/events/" (event.id) } { (event.event_id) } }
             td { (status(event.status)) }
-            td class="number" data-duplicates=(event.copies) { (count(event.copies)) }
+            td class="number" data-duplicates=(event.duplicates) { (count(event.duplicates)) }
             td class="number" { (size(event.body_bytes)) }
         }
     }

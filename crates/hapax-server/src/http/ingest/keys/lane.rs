@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
-use super::{Outcome, lock};
+use super::Outcome;
 
 /// Calls that are in progress, by the key's id.
 pub(super) struct Lane {
@@ -48,7 +49,7 @@ impl Lane {
     where
         F: Future<Output = Outcome> + Send + 'static,
     {
-        let mut fetches = lock(&self.fetches);
+        let mut fetches = self.fetches.lock();
         if let Some(fetch) = fetches.get(key_id) {
             return Some(fetch.clone());
         }
@@ -62,7 +63,7 @@ impl Lane {
         // On its own: a sender that hangs up must not take the key from those who wait with it.
         tokio::spawn(async move {
             let outcome = call.await;
-            lock(&lane.fetches).remove(&key_id);
+            lane.fetches.lock().remove(&key_id);
             // No one may be waiting any more.
             let _ = landing.send(Some(outcome));
         });

@@ -4,14 +4,14 @@
 //! Calls that strangers cause and calls for requests that are proven, or for keys that have proven some, never wait for
 //! each other.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hapax_verify::{KeyKind, KeyRequest};
+use parking_lot::Mutex;
 
 use super::cache::Cache;
 use super::lane::Lane;
-use super::lock;
 
 /// How many keys that strangers name are fetched at once.
 const STRANGERS_CALLS_MAX: usize = 4;
@@ -45,13 +45,13 @@ impl SourceKeys {
 
     /// For another configuration. Calls that are in progress end in what was before, and change nothing here.
     pub(super) fn after_reload(&self) -> Self {
-        Self::with(lock(&self.cache).after_reload())
+        Self::with(self.cache.lock().after_reload())
     }
 
     /// Where a key is asked for.
     pub(super) fn lane(&self, request: &KeyRequest) -> &Arc<Lane> {
         let may_be_made_up =
-            request.kind == KeyKind::Published && !lock(&self.cache).is_trusted(&request.key_id);
+            request.kind == KeyKind::Published && !self.cache.lock().is_trusted(&request.key_id);
         if may_be_made_up {
             &self.strangers
         } else {
@@ -61,7 +61,7 @@ impl SourceKeys {
 
     /// Whether one more call may be made in this lane now.
     pub(super) fn admits(&self, lane: &Arc<Lane>, now: Duration) -> bool {
-        !Arc::ptr_eq(lane, &self.strangers) || lock(&self.pace).admits(now)
+        !Arc::ptr_eq(lane, &self.strangers) || self.pace.lock().admits(now)
     }
 }
 

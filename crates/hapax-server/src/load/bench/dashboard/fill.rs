@@ -178,7 +178,7 @@ impl Maker {
     fn copies(&self, number: u64, event: &NewEvent) -> DuplicateNote {
         DuplicateNote {
             key: event.key,
-            copies: 1 + number % 7,
+            count: 1 + number % 7,
             last_at: self.clock.now(),
             gaps_ms: vec![1_000, 60_000, 3_600_000],
         }
@@ -287,7 +287,7 @@ async fn traffic(store: &dyn Backend, now: hapax_core::Timestamp) -> anyhow::Res
             .chain([WORKING, PAUSED].map(|destination| Subject::Destination(destination.into())));
         let rows = subjects.flat_map(|subject| {
             (0..span.slots()).map(move |slot| TrafficRow {
-                span,
+                range: span,
                 slot: span.oldest(now).plus(span.step() * slot as u32),
                 subject: subject.clone(),
                 owner: OWNER,

@@ -5,10 +5,11 @@ mod tally;
 
 use std::net::SocketAddr;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 use super::TIMEOUT;
@@ -67,7 +68,7 @@ impl Crowd {
 
     /// No one takes another event; those that were taken are delivered.
     pub(super) fn stop(&self) {
-        let mut left = self.left.lock().unwrap();
+        let mut left = self.left.lock();
         left.end = left.start;
     }
 
@@ -109,7 +110,7 @@ impl Member {
     }
 
     fn take(&self) -> Option<usize> {
-        self.left.lock().unwrap().next()
+        self.left.lock().next()
     }
 
     async fn deliver(&mut self, delivery: &Delivery) {
