@@ -9,7 +9,7 @@ import sys
 import tomllib
 import uuid
 
-ROOT = "hapax-server"
+ROOT = "hapax-cli"
 
 metadata = json.load(sys.stdin)
 packages = {package["id"]: package for package in metadata["packages"]}

@@ -5,6 +5,8 @@
 //! [`Clock`], randomness from a [`Random`], so that the simulator drives the very code
 //! that production runs.
 
+#![warn(missing_docs)]
+
 pub mod clock;
 pub mod delivery;
 pub mod event;

@@ -28,6 +28,7 @@ mod operate;
 mod pauses;
 mod processed;
 mod rate;
+pub mod registration;
 mod replay;
 mod retain;
 mod routing;

@@ -1,24 +1,355 @@
-//! The one binary of Hapax, as a library so that its tests can reach every part.
+//! The service, put together: store, engine, destinations and both listeners; started, reloaded and stopped as one.
 //!
-//! `cli` has one file for each verb; `config` reads `hapax.toml`; `client` speaks to a running service; `query` is the language that says which events; `load` measures
-//! one and proves it; the rest is what `serve` runs.
+//! ```text
+//! SIGHUP, or
+//! a new secret  ──► reload   sources and destinations are swapped; no request is dropped
+//! SIGTERM, ^C   ──► stop     not ready ─► no new connections ─► requests end ─► attempts end ─► store closed
+//! ```
 
-pub mod alerts;
-pub mod cli;
-pub mod client;
-pub mod config;
-pub mod destination;
-mod earlier_ids;
-pub mod exit;
-#[cfg(feature = "fail-points")]
-pub mod fail_points;
-mod handover;
-pub mod http;
-mod load;
-mod outbox;
-pub mod output;
-pub mod query;
-mod redact;
-pub mod renamed;
-pub mod serve;
-pub mod telemetry;
+mod alerts;
+mod encryption;
+mod files;
+mod listener;
+mod reload;
+mod run;
+mod secrets;
+pub mod signals;
+mod store;
+mod supervisor;
+mod tls;
+mod traffic;
+mod tuning;
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use hapax_core::{Clock, DestinationId, SystemRandom};
+use hapax_engine::{Engine, TokioRuntime};
+use hyper_util::service::TowerToHyperService;
+use parking_lot::Mutex;
+
+use hapax_admin::{self as admin, AdminState, IdentityProvider, Readiness, Settings};
+use hapax_alerts::Alerts;
+use hapax_api::views::Phase;
+use hapax_config::Config;
+use hapax_delivery::destination::{Destinations, SetupError, routing, targets};
+use hapax_delivery::outbox::Outboxes;
+use hapax_ingest::earlier_ids::EarlierIds;
+use hapax_ingest::keys::KeyFetcher;
+use hapax_ingest::{self as ingest, Ingest, Sources};
+use hapax_listen::{self as listen, BindError};
+use hapax_outbound::client::{Client, TlsError};
+use hapax_outbound::lookup::Lookup;
+use hapax_telemetry::traces::{self, Exporting, SpanTarget};
+use hapax_telemetry::{Metrics, Tracer, Watch};
+
+use listener::Listener;
+pub use run::run;
+pub use store::{Kind, OpenStore, StoreError};
+use tls::Fronts;
+pub use tuning::Tuning;
+
+/// How long attempts may take to end when the service stops; what has not ended by then is given back untried.
+const ATTEMPTS_DRAIN: Duration = Duration::from_secs(8);
+/// How long the admin port's answers may take to end.
+const ADMIN_DRAIN: Duration = Duration::from_secs(1);
+/// How long deliveries that are being answered may take to end.
+const INGEST_DRAIN: Duration = Duration::from_secs(6);
+/// The whole of stopping; after that the process ends as if it had crashed, which loses nothing either.
+pub const STOP_LIMIT: Duration = Duration::from_secs(20);
+/// Connections to the admin port.
+const ADMIN_CONNECTIONS_MAX: usize = 256;
+
+/// Why the service did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// An address is taken.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The store cannot be opened.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The store cannot be read.
+    #[error("the store was opened and then failed")]
+    Engine(#[from] hapax_core::store::Error),
+    /// No TLS to others.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// A certificate, key or authority of a listener cannot be used.
+    #[error(transparent)]
+    ListenerTls(#[from] listen::TlsError),
+    /// A destination cannot be set up.
+    #[error(transparent)]
+    Destination(#[from] SetupError),
+    /// Spans cannot be sent.
+    #[error(transparent)]
+    Traces(#[from] traces::SetupError),
+    /// A listener has no address.
+    #[error("a listener's own address cannot be read")]
+    Address(#[source] std::io::Error),
+    /// Signals cannot be listened for.
+    #[error("signals cannot be listened for")]
+    Signals(#[source] std::io::Error),
+}
+
+/// A running service.
+pub struct Server {
+    engine: Engine,
+    outboxes: Arc<Outboxes>,
+    store: OpenStore,
+    ingest: Ingest,
+    destinations: Arc<Destinations>,
+    client: Client,
+    metrics: Arc<Metrics>,
+    settings: Arc<ArcSwap<Settings>>,
+    readiness: Readiness,
+    clock: Arc<dyn Clock>,
+    traffic: traffic::Writer,
+    reencryption: Option<encryption::Reencryption>,
+    alerts: Arc<Alerts>,
+    alert_loop: alerts::AlertLoop,
+    tracer: Tracer,
+    exporting: Option<Exporting>,
+    config: Mutex<Config>,
+    ingest_listener: Listener,
+    admin_listener: Listener,
+    fronts: Fronts,
+    /// Looks for new certificates as long as it is held.
+    _certificates: tls::Watching,
+}
+
+impl Server {
+    /// Starts everything. When this returns, both ports answer.
+    pub async fn start(config: Config, tuning: Tuning) -> Result<Self, StartError> {
+        let clock = tuning.clock;
+        let started_at = clock.now();
+        let ingest_socket = listen::bind(config.server.listen, "server.listen").await?;
+        let admin_socket = listen::bind(config.server.admin_listen, "server.admin_listen").await?;
+        let store = OpenStore::open_to_serve(&config, &clock).await?;
+        for warning in store.warnings() {
+            tracing::warn!("{warning}");
+        }
+        let metrics = Arc::new(Metrics::new(Arc::clone(&clock)));
+        know(&metrics, &config);
+        let fronts = Fronts::new(&config.server, &metrics)?;
+        let keys = KeyFetcher::new(
+            &tuning.lookup,
+            config.server.key_server.clone(),
+            Arc::clone(&clock),
+        )?;
+        let (tracer, exporting) = trace(&config, &tuning.lookup, &metrics)?;
+        let listen = ingest_socket.local_addr().map_err(StartError::Address)?;
+        let admin_listen = admin_socket.local_addr().map_err(StartError::Address)?;
+        let client = Client::new(tuning.lookup)?.listening_on(vec![listen, admin_listen]);
+        let targets = targets(&config, &client, &clock, tracer.propagation())?;
+        let destinations = Arc::new(Destinations::new(targets));
+        let random = Arc::new(SystemRandom::new());
+        let parts = hapax_engine::Parts {
+            store: store.backend(),
+            clock: Arc::clone(&clock),
+            random: random.clone(),
+            runtime: Arc::new(TokioRuntime),
+            transport: destinations.clone(),
+            observer: Arc::new(Watch::new(Arc::clone(&metrics), tracer.clone())),
+        };
+        let limits = hapax_engine::Limits {
+            accept_in_flight: store.accepts_in_flight(),
+            ..tuning.engine
+        };
+        let engine = Engine::start(parts, routing(&config), limits).await?;
+        let outboxes = Arc::new(Outboxes::new(
+            engine.clone(),
+            Arc::clone(&clock),
+            tracer.clone(),
+            Arc::clone(&metrics),
+        ));
+        let earlier_ids = EarlierIds::read(&*store.backend(), &config, started_at).await?;
+        let ingest = Ingest::new(ingest::Parts {
+            engine: engine.clone(),
+            sources: Sources::of(&config, &earlier_ids, &metrics),
+            metrics: Arc::clone(&metrics),
+            clock: Arc::clone(&clock),
+            random,
+            limits: tuning.ingest,
+            keys,
+            tracer: tracer.clone(),
+        });
+        let settings = Arc::new(ArcSwap::from_pointee(shown(&config, listen)));
+        let readiness = Readiness::default();
+        let alerts = Arc::new(Alerts::new(
+            hapax_alerts::Parts {
+                store: store.backend(),
+                metrics: Arc::clone(&metrics),
+                clock: Arc::clone(&clock),
+                client: client.clone(),
+                outboxes: Some(Arc::clone(&outboxes)),
+            },
+            &config,
+        )?);
+        let meter = metrics.clone();
+        let state = AdminState::new(
+            engine.clone(),
+            Arc::clone(&settings),
+            meter,
+            readiness.clone(),
+            started_at,
+        )
+        .with_outboxes(Arc::clone(&outboxes))
+        .with_alerts(Arc::clone(&alerts))
+        .with_identity_provider(IdentityProvider::new(client.clone()))
+        .with_encryption(store.sealed().cloned());
+        let ingest_limits = listen::Limits {
+            keep_alive: config.server.keep_alive,
+            ..tuning.listen
+        };
+        let admin_limits = listen::Limits {
+            connections_max: ADMIN_CONNECTIONS_MAX,
+            keep_alive: config.server.keep_alive,
+            drain: ADMIN_DRAIN,
+            ..listen::Limits::default()
+        };
+        let admin_service =
+            TowerToHyperService::new(admin::router(state.clone(), hapax_dashboard::router(&state)));
+        let admin_listener = Listener::start(admin_socket, |socket, stop| {
+            let front = fronts.admin.clone();
+            tokio::spawn(listen::serve(socket, admin_limits, front, admin_service, stop))
+        })?;
+        let ingest_service = ingest.service();
+        let ingest_listener = Listener::start(ingest_socket, |socket, stop| {
+            let front = fronts.ingest.clone();
+            tokio::spawn(listen::serve(socket, ingest_limits, front, ingest_service, stop))
+        })?;
+        outboxes.reconfigure(&config);
+        let traffic = traffic::Writer::start(store.backend(), Arc::clone(&metrics));
+        let reencryption = store.sealed().map(|sealed| {
+            encryption::Reencryption::start(Arc::clone(sealed), Arc::clone(&metrics), Arc::clone(&clock))
+        });
+        let alert_loop = alerts::AlertLoop::start(Arc::clone(&alerts));
+        readiness.enter(Phase::Serving);
+        Ok(Self {
+            engine,
+            outboxes,
+            store,
+            ingest,
+            destinations,
+            client,
+            metrics,
+            settings,
+            readiness,
+            clock,
+            traffic,
+            reencryption,
+            alerts,
+            alert_loop,
+            tracer,
+            exporting,
+            config: Mutex::new(config),
+            ingest_listener,
+            admin_listener,
+            _certificates: fronts.watch(),
+            fronts,
+        })
+    }
+
+    /// Where webhooks arrive.
+    pub const fn ingest_address(&self) -> SocketAddr {
+        self.ingest_listener.address
+    }
+
+    /// Where the admin API is.
+    pub const fn admin_address(&self) -> SocketAddr {
+        self.admin_listener.address
+    }
+
+    /// The engine.
+    pub const fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// What was counted.
+    pub const fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
+    }
+
+    /// What is alerted on.
+    pub const fn alerts(&self) -> &Arc<Alerts> {
+        &self.alerts
+    }
+
+    /// Stops: answers what was asked, ends or gives back what runs, closes the store.
+    pub async fn stop(self) {
+        self.readiness.enter(Phase::Stopping);
+        self.ingest_listener.stop().await;
+        self.outboxes.stop().await;
+        let report = self.engine.shutdown(ATTEMPTS_DRAIN).await;
+        tracing::info!(
+            finished = report.finished,
+            released = report.released,
+            "attempts ended"
+        );
+        self.alert_loop.stop().await;
+        self.admin_listener.stop().await;
+        self.traffic.stop().await;
+        if let Some(reencryption) = self.reencryption {
+            reencryption.stop().await;
+        }
+        if let Some(exporting) = self.exporting {
+            exporting.stop().await;
+        }
+        self.store.close().await;
+    }
+}
+
+/// What the admin port shows of a configuration: with the address that was really bound, for anyone who copies a request.
+fn shown(config: &Config, listen: SocketAddr) -> Settings {
+    let mut config = config.clone();
+    config.server.listen = listen;
+    Settings::from(&config)
+}
+
+/// Counts begin at zero for everything that is configured.
+fn know(metrics: &Metrics, config: &Config) {
+    let routing = routing(config);
+    let windows = routing
+        .sources
+        .iter()
+        .map(|(name, route)| (name, route.ledger_window));
+    metrics.know(windows, routing.destinations.keys());
+}
+
+/// A tracer, and the task behind it where spans are sent anywhere.
+fn trace(
+    config: &Config,
+    lookup: &Lookup,
+    metrics: &Metrics,
+) -> Result<(Tracer, Option<Exporting>), StartError> {
+    let Some(settings) = &config.traces else {
+        return Ok((Tracer::default(), None));
+    };
+    // Connections of its own: a receiver that hangs must not use up those of destinations.
+    let client = Client::new(lookup.clone())?;
+    let (tracer, exporting) = Tracer::start(settings, client, metrics.spans().clone())?;
+    tracer.know(places(config));
+    tracing::info!(endpoint = %settings.endpoint, sample = settings.sample, "traces are exported");
+    Ok((tracer, Some(exporting)))
+}
+
+/// What each destination is.
+fn places(config: &Config) -> HashMap<DestinationId, SpanTarget> {
+    let destinations = config.destinations.values();
+    destinations
+        .map(|destination| (destination.id.clone(), SpanTarget::of(destination)))
+        .collect()
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server")
+            .field("ingest", &self.ingest_address())
+            .field("admin", &self.admin_address())
+            .finish_non_exhaustive()
+    }
+}

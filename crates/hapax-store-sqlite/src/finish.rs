@@ -54,7 +54,7 @@ fn finish_one(desk: &mut Desk<'_>, report: &Report) -> Result<Written, Failure> 
     match report.outcome {
         AttemptOutcome::Completed => conclude(desk, &row, report.hold.token, Ending::Completed, now)?,
         AttemptOutcome::Dead { reason } => {
-            conclude(desk, &row, report.hold.token, Ending::Dead(reason), now)?
+            conclude(desk, &row, report.hold.token, Ending::Dead(reason), now)?;
         }
         AttemptOutcome::Retry { after } => {
             let due_at = desk.moment().plus(after).as_micros();

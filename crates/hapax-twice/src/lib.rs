@@ -22,6 +22,8 @@
 //! The command `hapax twice run` does the same from a shell. How effects are compared is described in `effect.rs`, and
 //! how a run goes in `run.rs`.
 
+#![warn(missing_docs)]
+
 mod client;
 mod effect;
 mod error;

@@ -38,6 +38,8 @@
 //!
 //! An event id has one injective text form, used in the ledger, in headers and in keys; see [`identity`].
 
+#![warn(missing_docs)]
+
 mod answer;
 pub mod catalogue;
 pub mod diagnose;

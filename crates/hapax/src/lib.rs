@@ -16,6 +16,7 @@
 //! `sqlx-postgres`, `tokio-postgres` and `rusqlite` each bring the driver of that name; `axum`, on by default,
 //! brings the extractor and the layer.
 
+#![warn(missing_docs)]
 #![cfg_attr(
     not(any(feature = "sqlx-postgres", feature = "tokio-postgres", feature = "rusqlite")),
     allow(dead_code, reason = "without a driver nothing is claimed or staged")

@@ -1,7 +1,7 @@
 //! Every row of the table of answers that exists so far. Every delivery is made twice.
 
-use hapax_server::http::ingest;
-use hapax_server::serve::Tuning;
+use hapax_ingest as ingest;
+use hapax_server::Tuning;
 
 use super::site::{OTHER_SECRET, SECRET, Site, now, stripe_headers, stripe_headers_with};
 use super::wire::{Wire, request};

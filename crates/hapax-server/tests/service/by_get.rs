@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use hapax_server::config::{self, Environment};
-use hapax_server::serve::{Server, Tuning};
+use hapax_config::{self as config, Environment};
+use hapax_server::{Server, Tuning};
 use hapax_verify::sign::{Delivery, ProviderSigner};
 use hapax_verify::{Options, catalogue};
 

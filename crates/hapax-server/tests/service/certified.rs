@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use hapax_server::serve::Tuning;
+use hapax_server::Tuning;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::client::TlsStream;
 
-use super::frames;
+use hapax_testkit::frames;
+
 use super::site::Site;
 
 /// A certificate that is its own authority.

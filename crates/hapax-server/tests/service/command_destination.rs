@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use hapax_config::{CommandEnv, Environment};
 use hapax_core::{ErrorClass, Headers, Leased};
+use hapax_delivery::destination::{CommandTarget, Destinations, Target};
 use hapax_engine::{AttemptResult, Reply, Transport as _};
-use hapax_server::config::{CommandEnv, Environment};
-use hapax_server::destination::{CommandTarget, Destinations, Target};
-use hapax_server::telemetry::traces::context::{Parent, Propagation};
+use hapax_telemetry::traces::context::{Parent, Propagation};
 
 use super::http_destination::delivery;
 use super::wire::PATIENCE;

@@ -6,7 +6,7 @@ mod traffic;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hapax_server::serve::{Server, Tuning};
+use hapax_server::{Server, Tuning};
 
 use super::site::{INHOUSE, STRIPE, admin, configuration};
 use super::wire::Sink;

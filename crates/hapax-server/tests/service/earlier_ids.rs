@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hapax_config::Config;
 use hapax_core::Secret;
-use hapax_server::config::Config;
-use hapax_server::serve::{Server, Tuning};
+use hapax_server::{Server, Tuning};
 use hapax_verify::{FieldList, IdentityRule, Verifier};
 
 use super::day::clock::DayClock;

@@ -3,19 +3,19 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use hapax_server::http::listen;
-use hapax_server::serve::Tuning;
+use hapax_listen as listen;
+use hapax_server::Tuning;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::certified::Files;
-use super::frames::{
-    CONTINUATION, DATA, END_HEADERS, Frame, Frames, HEADERS, REFUSED_STREAM, RST_STREAM, head,
-};
 use super::limits::{SHORT, UNPROVEN, impatient};
 use super::site::{Site, stripe_headers};
 use super::wire::{PATIENCE, Wire};
+use hapax_testkit::frames::{
+    CONTINUATION, DATA, END_HEADERS, Frame, Frames, HEADERS, REFUSED_STREAM, RST_STREAM, head,
+};
 
 const BODY: &[u8] = br#"{"id":"evt_1"}"#;
 const HERE: &str = "127.0.0.1";

@@ -1,7 +1,7 @@
 //! A sender that hands over its secret: taken only while a registration is open, used by every replica and after a
 //! restart.
 
-use hapax_server::serve::{Server, Tuning};
+use hapax_server::{Server, Tuning};
 
 use super::site::{Site, admin, configuration, configuration_at, signed};
 use super::wire::{self, Reply};

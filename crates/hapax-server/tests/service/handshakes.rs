@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use hapax_server::serve::{Server, Tuning};
+use hapax_server::{Server, Tuning};
 use hapax_verify::sign::{Delivery, ProviderSigner, generate_secret};
 use hapax_verify::{Verifier, catalogue};
 

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use hapax_server::http::{ingest, listen};
-use hapax_server::serve::Tuning;
+use hapax_ingest as ingest;
+use hapax_listen as listen;
+use hapax_server::Tuning;
 use http::{Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use hapax_config::KeyForm;
 use hapax_core::{
     BodyHash, ErrorClass, EventIds, Generation, Headers, Identity, Leased, StoredEvent, SystemClock,
     SystemRandom, Timestamp, Token,
 };
+use hapax_delivery::destination::{Address, Destinations, HttpTarget, Target};
 use hapax_engine::{AttemptResult, Reply, Transport as _};
-use hapax_server::config::KeyForm;
-use hapax_server::destination::http::Lookup;
-use hapax_server::destination::http::client::Client;
-use hapax_server::destination::{Address, Destinations, HttpTarget, Target};
-use hapax_server::telemetry::traces::context::Propagation;
+use hapax_outbound::client::Client;
+use hapax_outbound::lookup::Lookup;
+use hapax_telemetry::traces::context::Propagation;
 use http::Response;
 use http_body_util::Full;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hapax_core::Clock as _;
-use hapax_server::serve::{Server, Tuning};
+use hapax_server::{Server, Tuning};
 use hapax_verify::sign::{Delivery, ProviderSigner, SecretPair, generate_secret};
 use hapax_verify::{OptionValue, Options, catalogue};
 use http::{Response, StatusCode};
 use http_body_util::Full;
 use parking_lot::Mutex;
 
-use super::certificate::certificate_of;
 use super::day::clock::DayClock;
 use super::site::{SECRET, Site, configuration, now};
 use super::wire::{Reply, Sink};
+use hapax_testkit::certificate::certificate_of;
 
 const DELIVERIES: usize = 20;
 

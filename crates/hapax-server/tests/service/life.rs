@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use hapax_server::serve::{Server, Tuning};
+use hapax_server::{Server, Tuning};
 
 use super::site::{STRIPE, Site, configuration, stripe_headers};
 use super::wire::{Sink, Wire, request};

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use hapax_server::http::{ingest, listen};
-use hapax_server::serve::{Server, Tuning};
+use hapax_ingest as ingest;
+use hapax_listen as listen;
+use hapax_server::{Server, Tuning};
 
 use super::site::{STRIPE, Site, configuration, stripe_headers};
 use super::wire::{PATIENCE, Wire, post, request};

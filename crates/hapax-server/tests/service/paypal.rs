@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hapax_server::config::Config;
-use hapax_server::serve::{Server, Tuning};
+use hapax_config::Config;
+use hapax_server::{Server, Tuning};
 use hapax_verify::sign::{Delivery, ProviderSigner, SecretPair, generate_secret};
 use hapax_verify::{OptionValue, Options, catalogue};
 use http::{Response, StatusCode};
@@ -13,9 +13,9 @@ use http_body_util::Full;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::certificate::certificate_of;
 use super::site::{SECRET, configuration, configuration_at, now};
 use super::wire::{Reply, Seen, Sink, post};
+use hapax_testkit::certificate::certificate_of;
 
 const SOURCE: &str = "
 [sources.paypal]

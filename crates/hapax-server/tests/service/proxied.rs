@@ -1,7 +1,7 @@
 //! Behind a trusted proxy, limits go by the client and not by the proxy. Every delivery is made twice.
 
-use hapax_server::http::listen;
-use hapax_server::serve::{Server, Tuning};
+use hapax_listen as listen;
+use hapax_server::{Server, Tuning};
 
 use super::limits::UNPROVEN;
 use super::site::{STRIPE, Site, configuration, stripe_headers};

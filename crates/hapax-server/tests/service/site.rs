@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use hapax_server::config::{self, Config, Environment};
-use hapax_server::serve::{Server, Tuning};
+use hapax_config::{self as config, Config, Environment};
+use hapax_server::{Server, Tuning};
 use hapax_verify::sign::{Delivery, ProviderSigner, Signer};
 use hapax_verify::{Options, catalogue};
 

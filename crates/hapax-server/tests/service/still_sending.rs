@@ -3,8 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use hapax_server::http::{ingest, listen};
-use hapax_server::serve::Tuning;
+use hapax_ingest as ingest;
+use hapax_listen as listen;
+use hapax_server::Tuning;
 
 use super::site::{Site, stripe_headers};
 use super::wire::{Reply, Wire, request};

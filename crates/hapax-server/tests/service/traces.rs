@@ -3,8 +3,8 @@
 mod collector;
 mod trouble;
 
-use hapax_server::serve::{Server, Tuning};
-use hapax_server::telemetry::traces::context::Parent;
+use hapax_server::{Server, Tuning};
+use hapax_telemetry::traces::context::Parent;
 use http::Response;
 use http_body_util::Full;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;

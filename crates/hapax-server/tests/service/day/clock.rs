@@ -6,26 +6,26 @@ use std::time::Duration;
 use hapax_core::{Clock, SystemClock, Timestamp};
 
 /// Both clocks of a service, moved together.
-pub(in crate::service) struct DayClock {
+pub(crate) struct DayClock {
     began: Timestamp,
     passed_us: AtomicU64,
 }
 
 impl DayClock {
     /// Begins this long before now: what the pages show is of the present when the day is over.
-    pub(in crate::service) fn that_ends_now(length: Duration) -> Self {
+    pub(crate) fn that_ends_now(length: Duration) -> Self {
         Self {
             began: SystemClock::default().now().minus(length),
             passed_us: AtomicU64::new(0),
         }
     }
 
-    pub(in crate::service) fn advance(&self, by: Duration) {
+    pub(crate) fn advance(&self, by: Duration) {
         self.passed_us.fetch_add(by.as_micros() as u64, Ordering::SeqCst);
     }
 
     /// The moment that is this long after the beginning.
-    pub(in crate::service) fn at(&self, after: Duration) -> Timestamp {
+    pub(crate) fn at(&self, after: Duration) -> Timestamp {
         self.began.plus(after)
     }
 }

@@ -1,13 +1,13 @@
 //! What two senders deliver in a day: new events all the time, a copy now and then, and one of them a storm of retries.
 
 use hapax_core::Clock as _;
-use hapax_server::serve::Server;
+use hapax_server::Server;
 use tokio::process::Command;
 
 use super::STORM;
 use super::clock::DayClock;
-use crate::service::site::{SECRET, inhouse_headers, stripe_headers_with};
-use crate::service::wire::{Reply, Wire};
+use crate::site::{SECRET, inhouse_headers, stripe_headers_with};
+use crate::wire::{Reply, Wire};
 
 /// Each sender has an event this often, in steps.
 const EVENT_EVERY: u64 = 3;
@@ -78,7 +78,7 @@ impl Traffic {
 
 /// What `hapax stats duplicates` says.
 pub(super) async fn duplicates(server: &Server) -> String {
-    let ran = Command::new(env!("CARGO_BIN_EXE_hapax"))
+    let ran = Command::new(hapax_testkit::binary())
         .args(["stats", "duplicates", "--range", "24h", "--admin"])
         .arg(format!("http://{}", server.admin_address()))
         .output()

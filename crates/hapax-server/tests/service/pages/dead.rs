@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::desk::Desk;
-use crate::service::wire::Sink;
+use crate::wire::Sink;
 
 /// A sink that answers 500 until it is told to answer 200.
 async fn moody() -> (Sink, Arc<AtomicBool>) {

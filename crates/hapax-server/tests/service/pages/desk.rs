@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use hapax_server::config::{self, Environment};
-use hapax_server::serve::{Server, Tuning};
+use hapax_config::{self as config, Environment};
+use hapax_server::{Server, Tuning};
 use tokio::time::{Instant, sleep};
 
-use crate::service::site::{OTHER_SECRET, SECRET, stripe_headers};
-use crate::service::wire::{self, PATIENCE, Reply, Wire};
+use crate::site::{OTHER_SECRET, SECRET, stripe_headers};
+use crate::wire::{self, PATIENCE, Reply, Wire};
 
 /// The token of whoever may change things.
 pub(super) const ADMIN: &str = "0123456789abcdef0123456789abcdef";

@@ -1,7 +1,7 @@
 //! The page of duplicates.
 
 use super::desk::Desk;
-use crate::service::wire::Sink;
+use crate::wire::Sink;
 
 #[tokio::test]
 async fn the_page_names_the_source_its_gaps_its_window_and_the_id_that_came_most() {

@@ -1,7 +1,7 @@
 //! The page of one event.
 
 use super::desk::Desk;
-use crate::service::wire::Sink;
+use crate::wire::Sink;
 
 const BODY: &str = r#"{"id":"evt_1","type":"invoice.paid","amount":12345678901234567890}"#;
 
@@ -31,7 +31,7 @@ async fn the_page_says_why_a_copy_is_one_and_shows_the_attempt() {
         assert!(page.contains(&text), "{text} in {page}");
     }
     desk.until(&format!("/events/{id}"), "done, 200").await;
-    assert!(!page.contains(crate::service::site::SECRET));
+    assert!(!page.contains(crate::site::SECRET));
 }
 
 #[tokio::test]

@@ -3,8 +3,8 @@
 use tokio::process::Command;
 
 use super::desk::Desk;
-use crate::service::site::SECRET;
-use crate::service::wire::Sink;
+use crate::site::SECRET;
+use crate::wire::Sink;
 
 #[tokio::test]
 async fn a_copied_request_is_genuine_and_a_duplicate() {

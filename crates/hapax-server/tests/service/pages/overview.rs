@@ -1,8 +1,8 @@
 //! The overview and the audit trail.
 
 use super::desk::{Desk, Door, figure};
-use crate::service::site::{OTHER_SECRET, now, stripe_headers_with};
-use crate::service::wire::{self, Sink};
+use crate::site::{OTHER_SECRET, now, stripe_headers_with};
+use crate::wire::{self, Sink};
 
 const BODY: &str = r#"{"id":"evt_1","type":"invoice.paid"}"#;
 

@@ -1,8 +1,8 @@
 //! Sources and destinations.
 
 use super::desk::Desk;
-use crate::service::site::{OTHER_SECRET, SECRET, now, stripe_headers_with};
-use crate::service::wire::{self, Sink};
+use crate::site::{OTHER_SECRET, SECRET, now, stripe_headers_with};
+use crate::wire::{self, Sink};
 
 const BODY: &str = r#"{"id":"evt_1","type":"invoice.paid"}"#;
 

@@ -1,7 +1,7 @@
 //! Who may do what on the pages.
 
 use super::desk::{ADMIN, Desk, Door, READER};
-use crate::service::wire::Sink;
+use crate::wire::Sink;
 
 const BODY: &str = r#"{"id":"evt_1","type":"invoice.paid"}"#;
 const PAGES: [&str; 9] = [

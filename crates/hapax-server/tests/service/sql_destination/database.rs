@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use hapax_config::{self as config, Environment};
 use hapax_core::{Clock, Leased, SystemClock};
+use hapax_delivery::destination::{Destinations, targets};
 use hapax_engine::{AttemptResult, Transport as _};
-use hapax_server::config::{self, Environment};
-use hapax_server::destination::http::Lookup;
-use hapax_server::destination::http::client::Client;
-use hapax_server::destination::{Destinations, targets};
-use hapax_server::telemetry::traces::context::Propagation;
+use hapax_outbound::client::Client;
+use hapax_outbound::lookup::Lookup;
+use hapax_telemetry::traces::context::Propagation;
 use hapax_test_postgres::{Database, Pooler, Server};
 
 /// A database for one test.

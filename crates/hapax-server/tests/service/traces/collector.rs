@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use hapax_server::telemetry::traces::context::Parent;
+use hapax_telemetry::traces::context::Parent;
 use http::Response;
 use http_body_util::Full;
 use opentelemetry_proto::tonic::collector::trace::v1::{

@@ -1,0 +1,26 @@
+#!/usr/bin/env python3
+"""The map in ARCHITECTURE.md is the crate graph: `cargo metadata --format-version 1 --no-deps | map_check.py ARCHITECTURE.md`.
+
+In the page stands a block ```map … ```; each line is `crate -> crate crate …`. Lines go from the leaves to the binary: a crate may
+name only crates above it, so that the block itself shows that there is no cycle. Development dependencies are not in it.
+"""
+import json, re, sys
+page = open(sys.argv[1]).read(); block = re.search(r'```map\n(.*?)```', page, re.S)
+if not block: sys.exit(f'{sys.argv[1]} has no ```map block')
+drawn, wrong = {}, []
+for line in block.group(1).splitlines():
+    if not line.strip(): continue
+    crate, _, needs = line.partition('->'); crate = crate.strip(); drawn[crate] = set(needs.split())
+    wrong += [f'{crate} needs {n}, which is not above it: a cycle, or the wrong order' for n in sorted(drawn[crate]) if n not in drawn or n == crate]
+packages = json.load(sys.stdin)['packages']
+ours = {p['name'] for p in packages if '/crates/' in p['manifest_path']}
+for p in packages:
+    if p['name'] not in ours: continue
+    real = {d['name'] for d in p['dependencies'] if d['kind'] is None and d['name'] in ours}
+    if p['name'] not in drawn: wrong.append(f"{p['name']} is not on the map: {p['name']} -> {' '.join(sorted(real))}"); continue
+    for n in sorted(real - drawn[p['name']]): wrong.append(f"{p['name']} depends on {n}, which the map does not show")
+    for n in sorted(drawn[p['name']] - real): wrong.append(f"the map shows {p['name']} -> {n}, and there is no such dependency")
+wrong += [f'{n} is on the map, and there is no such crate' for n in sorted(set(drawn) - ours)]
+table = set(re.findall(r'(?m)^\| `(hapax[\w-]*)` \|', page))
+wrong += [f'{n} has no line in the table of crates' for n in sorted(ours - table)]
+print('\n'.join(wrong)); sys.exit(bool(wrong))

@@ -1,0 +1,126 @@
+//! Someone who was let in: who they are, what they may do, and which sources they see.
+
+use axum::extract::FromRequestParts;
+use hapax_core::store::Actor;
+use http::request::Parts;
+use http::{HeaderMap, Method};
+
+use super::NOTE_BYTES_MAX;
+use super::oidc::User;
+use super::rights::{Reach, right_for};
+use super::still::Credential;
+use super::visible::VisibleSources;
+use crate::api_error::{ApiError, ApiResult};
+use crate::state::AdminState;
+use hapax_api::NOTE_HEADER;
+use hapax_config::{Role, Token};
+
+/// What the audit trail calls whoever needs no token.
+const LOCAL: &str = "local";
+/// What stands before the id of someone from the identity provider: no token has a name with it.
+const OIDC_PREFIX: &str = "oidc:";
+
+/// Someone who was let in.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// What the audit trail calls them, and what they say of themselves.
+    pub actor: Actor,
+    /// What they may do.
+    pub role: Role,
+    /// Which sources they see.
+    pub visible: VisibleSources,
+    /// What let them in.
+    pub(super) credential: Credential,
+}
+
+impl Caller {
+    /// Whoever has a token.
+    pub(super) fn of(token: &Token, note: String) -> Self {
+        let name = token.name.clone();
+        Self {
+            actor: Actor { name, note },
+            role: token.role,
+            visible: token.sources.clone().into(),
+            credential: Credential::Token(token.token.clone()),
+        }
+    }
+
+    /// Someone who signed in at the identity provider.
+    pub(super) fn of_user(user: &User, credential: Credential) -> Self {
+        Self {
+            actor: Actor {
+                name: format!("{OIDC_PREFIX}{}", user.subject),
+                note: user.note.clone(),
+            },
+            role: user.role,
+            visible: user.sources.clone().into(),
+            credential,
+        }
+    }
+
+    /// Someone on this machine, where there is no token.
+    pub fn local(note: String) -> Self {
+        let name = LOCAL.to_owned();
+        Self {
+            actor: Actor { name, note },
+            role: Role::Admin,
+            visible: VisibleSources::All,
+            credential: Credential::None,
+        }
+    }
+
+    /// Whether they may ask for this.
+    pub fn check(&self, method: &Method, path: &str) -> ApiResult<()> {
+        let right = right_for(method, path);
+        self.check_role(right.role)?;
+        match (right.reach, self.visible.is_all()) {
+            (Reach::Sources, _) | (Reach::Whole, true) => Ok(()),
+            (Reach::Whole, false) => Err(ApiError::sources_limited(format!(
+                "you see {}, and this is about the whole service: it cannot be limited to them",
+                self.visible.words()
+            ))),
+        }
+    }
+
+    /// Whether their role is enough.
+    pub fn check_role(&self, needed: Role) -> ApiResult<()> {
+        if self.role >= needed {
+            return Ok(());
+        }
+        Err(ApiError::role_too_low(&self.actor.name, self.role, needed))
+    }
+
+    /// The same as a yes or no.
+    pub fn may(&self, method: &Method, path: &str) -> bool {
+        self.check(method, path).is_ok()
+    }
+}
+
+impl FromRequestParts<AdminState> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &AdminState) -> Result<Self, ApiError> {
+        // The guard, or `wrap`, let them in; a path outside of both has no one.
+        let caller = parts.extensions.get::<Self>().cloned();
+        caller.ok_or_else(|| ApiError::unauthorized("sign in, or send a token"))
+    }
+}
+
+/// What a client says of whoever acts.
+pub(super) fn note(headers: &HeaderMap) -> ApiResult<String> {
+    let Some(value) = headers.get(NOTE_HEADER) else {
+        return Ok(String::new());
+    };
+    checked_note(std::str::from_utf8(value.as_bytes()).unwrap_or("\0"))
+}
+
+/// A note that the audit trail takes.
+pub fn checked_note(text: &str) -> ApiResult<String> {
+    let note = text.trim();
+    if note.len() > NOTE_BYTES_MAX || note.chars().any(char::is_control) {
+        return Err(ApiError::invalid_parameter(format!(
+            "a note has at most {NOTE_BYTES_MAX} bytes of UTF-8 and no control characters"
+        )));
+    }
+    Ok(note.to_owned())
+}

@@ -1,0 +1,110 @@
+//! What access remembers while the process runs: addresses that guess, and a key for forms where there is no token.
+
+use std::net::IpAddr;
+
+use aws_lc_rs::{hmac, rand};
+use hapax_core::{Backend, Clock as _, SystemClock};
+use http::HeaderMap;
+use tokio::time::Instant;
+
+use super::Access;
+use super::backoff::{Backoff, Refused};
+use super::oidc::{LoggedOut, User};
+use super::opener::Opener;
+use super::session::{self, COOKIE_NAME, Opened, cookie, form_token};
+use crate::api_error::{ApiError, ApiResult};
+use hapax_config::{Oidc, Token};
+
+/// The memory of the door. It is this process's own: another replica does not know of it.
+pub struct Gate {
+    backoff: Backoff,
+    form_key: hmac::Key,
+}
+
+impl Gate {
+    /// A gate that knows no one.
+    pub fn new() -> Self {
+        Self {
+            backoff: Backoff::default(),
+            form_key: hmac::Key::new(hmac::HMAC_SHA256, &random()),
+        }
+    }
+
+    /// The token with this value, for someone at this address.
+    pub(super) fn try_token<'a>(
+        &self,
+        access: &'a Access,
+        given: &[u8],
+        from: IpAddr,
+    ) -> ApiResult<&'a Token> {
+        let check = || access.token_of(given);
+        self.backoff
+            .attempt(from, Instant::now(), check)
+            .map_err(|refused| match refused {
+                Refused::Wrong => ApiError::unauthorized("the token is not one of this service's"),
+                Refused::Wait(wait) => ApiError::too_many_attempts(wait),
+            })
+    }
+
+    /// A new session for anyone who has this token; its cookie's value.
+    pub async fn sign_in(
+        &self,
+        access: &Access,
+        store: &dyn Backend,
+        given: &str,
+        note: String,
+        from: IpAddr,
+    ) -> ApiResult<String> {
+        let token = self.try_token(access, given.as_bytes(), from)?;
+        let cookie = hex::encode(random());
+        let opener = Opener::token(token, &cookie, note);
+        session::open(store, &cookie, opener, SystemClock::default().now()).await?;
+        Ok(cookie)
+    }
+
+    /// A new session for whoever the identity provider says this is; its cookie's value.
+    pub async fn admit_user(&self, oidc: &Oidc, store: &dyn Backend, user: User) -> ApiResult<String> {
+        let cookie = hex::encode(random());
+        let opener = Opener::user(oidc, user);
+        session::open(store, &cookie, opener, SystemClock::default().now()).await?;
+        Ok(cookie)
+    }
+
+    /// Ends the sessions that the identity provider has ended.
+    pub async fn end_sessions(
+        &self,
+        oidc: &Oidc,
+        store: &dyn Backend,
+        logged_out: &LoggedOut,
+    ) -> ApiResult<()> {
+        session::end_where(store, |opener| opener.is_logged_out(oidc, logged_out)).await
+    }
+
+    /// The session of a request.
+    pub async fn session(
+        &self,
+        access: &Access,
+        store: &dyn Backend,
+        headers: &HeaderMap,
+    ) -> ApiResult<Option<Opened>> {
+        match cookie(headers, COOKIE_NAME) {
+            Some(cookie) => session::find(access, store, cookie, SystemClock::default().now()).await,
+            None => Ok(None),
+        }
+    }
+
+    /// What forms carry where no one has to sign in.
+    pub fn local_form_token(&self) -> String {
+        form_token(&self.form_key, b"local")
+    }
+}
+
+pub(super) fn random() -> [u8; 32] {
+    let mut bytes = [0; 32];
+    // The library's generator does not fail once the process runs; zeroes here would be guessed, so nothing goes on.
+    if rand::fill(&mut bytes).is_err() {
+        tracing::error!("the system has no randomness");
+        std::process::abort();
+    }
+    bytes
+}

@@ -1,0 +1,148 @@
+//! Calls to the identity provider: bounded in time and size. Redirects are not followed.
+
+use std::fmt::Display;
+use std::path::Path;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use form_urlencoded::{Serializer, byte_serialize};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderValue, Request, StatusCode};
+use http_body_util::{BodyExt as _, Full, Limited};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::attempt::Attempt;
+use super::discovery::Metadata;
+use crate::api_error::{ApiError, ApiResult};
+use hapax_config::{Oidc, shown_url};
+use hapax_outbound::client::Client;
+use hapax_telemetry::chain;
+
+/// How long one call may take, connection and all.
+const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+/// The largest answer that is read; the keys of large providers take tens of kilobytes.
+const ANSWER_BYTES_MAX: usize = 256 * 1024;
+
+/// Calls the provider.
+#[derive(Clone)]
+pub(super) struct Caller(Client);
+
+impl Caller {
+    /// One that also believes the authorities in a file.
+    pub(super) fn new(client: &Client, ca: Option<&Path>) -> ApiResult<Self> {
+        let Some(path) = ca else {
+            return Ok(Self(client.clone()));
+        };
+        let unusable = |error: &dyn Display| {
+            ApiError::provider_unavailable(format!(
+                "`server.oidc.ca` names {}, which cannot be used: {error}",
+                path.display()
+            ))
+        };
+        let authorities = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+        let authorities = authorities.map_err(|error| unusable(&error))?;
+        let client = client.trusting_also(authorities);
+        client.map(Self).map_err(|error| unusable(&error))
+    }
+
+    /// What the provider answers at an address.
+    pub(super) async fn get<T: DeserializeOwned>(&self, url: &str) -> ApiResult<T> {
+        self.json(without_body(Request::get(url))?).await
+    }
+
+    /// What the provider answers.
+    pub(super) async fn json<T: DeserializeOwned>(&self, request: Request<Full<Bytes>>) -> ApiResult<T> {
+        let shown = shown_url(request.uri());
+        let unavailable = |why: String| ApiError::provider_unavailable(format!("{shown} {why}"));
+        let exchange = async {
+            let response = self.0.request(request).await;
+            let (head, body) = response
+                .map_err(|error| format!("cannot be reached: {}", chain(&error)))?
+                .into_parts();
+            let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+            let body = body
+                .map_err(|_| format!("sent an answer that broke off, or is over {ANSWER_BYTES_MAX} bytes"))?;
+            Ok((head.status, body.to_bytes()))
+        };
+        let (status, body) = tokio::time::timeout(CALL_TIMEOUT, exchange)
+            .await
+            .unwrap_or_else(|_| Err(format!("did not answer within {} s", CALL_TIMEOUT.as_secs())))
+            .map_err(unavailable)?;
+        if !status.is_success() {
+            return Err(refusal(&shown, status, &body));
+        }
+        serde_json::from_slice(&body)
+            .map_err(|_| unavailable("did not answer what OpenID Connect says".to_owned()))
+    }
+}
+
+/// A code that is not taken is about this sign-in; anything else is about the provider, or our settings.
+fn refusal(shown: &str, status: StatusCode, body: &[u8]) -> ApiError {
+    #[derive(Deserialize)]
+    struct Refusal {
+        error: String,
+    }
+    let refusal = serde_json::from_slice::<Refusal>(body);
+    let error = refusal
+        .as_ref()
+        .map_or("no code", |refusal| super::code(&refusal.error));
+    let detail = format!("{shown} answered {} with `{error}`", status.as_u16());
+    if error == "invalid_grant" {
+        return ApiError::sign_in_refused(detail);
+    }
+    tracing::warn!(detail, "the identity provider refused a call");
+    ApiError::provider_unavailable(detail)
+}
+
+/// The exchange of a code for tokens.
+pub(super) fn token_request(
+    oidc: &Oidc,
+    metadata: &Metadata,
+    attempt: &Attempt,
+    code: &str,
+) -> ApiResult<Request<Full<Bytes>>> {
+    let mut form = Serializer::new(String::new());
+    form.extend_pairs([
+        ("grant_type", "authorization_code"),
+        ("code", code),
+        ("redirect_uri", &oidc.redirect_url()),
+        ("code_verifier", &attempt.verifier()),
+    ]);
+    let mut request = Request::post(&metadata.token_endpoint)
+        .header(ACCEPT, "application/json")
+        .header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+    match &oidc.client_secret {
+        None => {
+            form.append_pair("client_id", &oidc.client_id);
+        }
+        Some(secret) if metadata.takes_basic() => {
+            let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+            let pair = format!("{}:{}", encoded(&oidc.client_id), encoded(secret.expose()));
+            let mut value = HeaderValue::try_from(format!("Basic {}", STANDARD.encode(pair)))
+                .map_err(|_| ApiError::provider_unavailable("the client secret cannot be sent"))?;
+            value.set_sensitive(true);
+            request = request.header(AUTHORIZATION, value);
+        }
+        Some(secret) => {
+            form.append_pair("client_id", &oidc.client_id);
+            form.append_pair("client_secret", secret.expose());
+        }
+    }
+    with_body(request, form.finish())
+}
+
+pub(super) fn without_body(request: http::request::Builder) -> ApiResult<Request<Full<Bytes>>> {
+    with_body(request.header(ACCEPT, "application/json"), String::new())
+}
+
+fn with_body(request: http::request::Builder, body: String) -> ApiResult<Request<Full<Bytes>>> {
+    let request = request.body(Full::new(Bytes::from(body)));
+    request.map_err(|_| {
+        ApiError::provider_unavailable("the identity provider names an address that is not a URL")
+    })
+}

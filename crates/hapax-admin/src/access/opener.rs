@@ -1,0 +1,114 @@
+//! Who opened a session, and whether they would still be let in.
+
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use aws_lc_rs::hmac;
+use hapax_core::Secret;
+use serde::{Deserialize, Serialize};
+
+use super::oidc::{LoggedOut, User};
+use super::still::Credential;
+use super::{Access, Caller};
+use hapax_config::{Oidc, Token};
+
+const TOKEN_USE: &[u8] = b"hapax session 2";
+
+/// Who opened a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Opener {
+    /// Someone with a token.
+    Token {
+        /// Its name.
+        name: String,
+        /// Its value under a key made of the cookie: a token that is changed ends its sessions, and who reads the store
+        /// can guess neither.
+        proof: String,
+        /// What was typed at the login.
+        note: String,
+    },
+    /// Someone who signed in at the identity provider.
+    User {
+        /// The provider.
+        issuer: String,
+        /// What `[server.oidc]` was like: other settings may give another role, and end the session.
+        fingerprint: String,
+        /// Who, and what the provider said of them at that moment.
+        user: User,
+    },
+}
+
+impl Opener {
+    /// Someone with a token, who gets this cookie.
+    pub(super) fn token(token: &Token, cookie: &str, note: String) -> Self {
+        Self::Token {
+            name: token.name.clone(),
+            proof: hex::encode(proof(cookie, token)),
+            note,
+        }
+    }
+
+    /// Someone who signed in at the identity provider.
+    pub(super) fn user(oidc: &Oidc, user: User) -> Self {
+        Self::User {
+            issuer: oidc.issuer.clone(),
+            fingerprint: oidc.fingerprint(),
+            user,
+        }
+    }
+
+    /// Whether the identity provider has ended it.
+    pub(super) fn is_logged_out(&self, oidc: &Oidc, logged_out: &LoggedOut) -> bool {
+        match self {
+            Self::Token { .. } => false,
+            Self::User { issuer, user, .. } => *issuer == oidc.issuer && user.is_logged_out(logged_out),
+        }
+    }
+
+    /// Who that is now; none if the token, or what `[server.oidc]` says, has changed since.
+    pub(super) fn caller(&self, access: &Access, cookie: &str) -> Option<Caller> {
+        let credential = Credential::Session(Secret::new(cookie));
+        match self {
+            Self::Token { name, proof, note } => {
+                let known = hex::decode(proof).unwrap_or_default();
+                let is_same = |token: &&Token| {
+                    verify_slices_are_equal(self::proof(cookie, token).as_ref(), &known).is_ok()
+                };
+                let token = access.token_named(name).filter(is_same)?;
+                Some(Caller {
+                    credential,
+                    ..Caller::of(token, note.clone())
+                })
+            }
+            Self::User {
+                fingerprint, user, ..
+            } => {
+                access.oidc().filter(|oidc| oidc.fingerprint() == *fingerprint)?;
+                Some(Caller::of_user(user, credential))
+            }
+        }
+    }
+
+    /// Whether both are the same token, or the same user.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Token { name: one, .. }, Self::Token { name: other, .. }) => one == other,
+            (
+                Self::User { issuer, user, .. },
+                Self::User {
+                    issuer: at,
+                    user: other,
+                    ..
+                },
+            ) => issuer == at && user.subject == other.subject,
+            (Self::Token { .. } | Self::User { .. }, _) => false,
+        }
+    }
+}
+
+fn proof(cookie: &str, token: &Token) -> hmac::Tag {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, cookie.as_bytes());
+    let mut context = hmac::Context::with_key(&key);
+    context.update(TOKEN_USE);
+    context.update(token.token.expose().as_bytes());
+    context.sign()
+}

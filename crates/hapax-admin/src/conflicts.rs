@@ -1,0 +1,108 @@
+//! `GET events/{id}/conflicts/{hash}/payload` and `POST …/release`: other bodies under a known id.
+
+use axum::Json;
+use axum::response::Response;
+use hapax_core::store::{Actor, ConflictingBody};
+use hapax_core::{BodyHash, EventId};
+
+use super::access::{Caller, Narrowed};
+use super::api_error::{ApiError, ApiResult, Missing};
+use super::diff;
+use super::events::{self, raw};
+use super::extract::{PathParams, body_hash, event_id};
+use super::sight;
+use super::state::AdminState;
+use hapax_api::views::{DiffView, ReleasedView};
+use hapax_config::Role;
+use hapax_telemetry::lines;
+
+/// Gives another body that came under the id of an event, byte for byte but for the fields that its source redacts.
+#[utoipa::path(get, path = "/events/{id}/conflicts/{hash}/payload", operation_id = "getConflictPayload", tag = "events",
+    params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid"), ("hash" = String, Path, description = "SHA-256 of the other body, in hexadecimal.", pattern = "^[0-9a-f]{64}$")),
+    responses((status = 200, description = "The body.", content_type = "*/*", body = Value)),
+    extensions(("x-problems" = json!(["invalid_parameter", "conflict_not_found"])))
+)]
+pub(super) async fn payload(
+    Narrowed(state): Narrowed,
+    caller: Caller,
+    PathParams((id, hash)): PathParams<(String, String)>,
+) -> ApiResult<Response> {
+    let other_body = visible(&state, caller.role, event_id(&id)?, body_hash(&hash)?).await?;
+    let other_body = other_body.ok_or_else(|| missing(&id, &hash))?;
+    Ok(raw(&other_body.headers, other_body.body))
+}
+
+/// Makes an event of its own of another body that came under the id of an event.
+///
+/// Doing it twice makes one event.
+#[utoipa::path(post, path = "/events/{id}/conflicts/{hash}/release", operation_id = "releaseConflict", tag = "events",
+    params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid"), ("hash" = String, Path, description = "SHA-256 of the other body, in hexadecimal.", pattern = "^[0-9a-f]{64}$")),
+    responses((status = 200, description = "The new event.", body = ReleasedView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "conflict_not_found", "unknown_source", "rate_limited"])))
+)]
+pub(super) async fn release(
+    Narrowed(state): Narrowed,
+    caller: Caller,
+    PathParams((id, hash)): PathParams<(String, String)>,
+) -> ApiResult<Json<ReleasedView>> {
+    released(&state, &id, &hash, &caller.actor).await.map(Json)
+}
+
+/// Compares another body that came under the id of an event with the first one, line by line.
+#[utoipa::path(get, path = "/events/{id}/conflicts/{hash}/diff", operation_id = "diffConflict", tag = "events",
+    params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid"),
+        ("hash" = String, Path, description = "SHA-256 of the other body, in hexadecimal.", pattern = "^[0-9a-f]{64}$")),
+    responses((status = 200, description = "Where they differ.", body = DiffView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "event_not_found", "conflict_not_found"])))
+)]
+pub(super) async fn compare(
+    Narrowed(state): Narrowed,
+    caller: Caller,
+    PathParams((id, hash)): PathParams<(String, String)>,
+) -> ApiResult<Json<DiffView>> {
+    let (first, raw_hash) = (event_id(&id)?, body_hash(&hash)?);
+    let record = events::visible(&state, caller.role, first).await?;
+    let other_body = visible(&state, caller.role, first, raw_hash).await?;
+    let other_body = other_body.ok_or_else(|| missing(&id, &hash))?;
+    Ok(Json(diff::of(&record.event.body, &other_body.body)))
+}
+
+/// A quarantined body as the caller may see it.
+pub async fn visible(
+    state: &AdminState,
+    role: Role,
+    first: EventId,
+    raw_hash: BodyHash,
+) -> ApiResult<Option<ConflictingBody>> {
+    let other_body = find(state, first, raw_hash).await?;
+    Ok(other_body.map(|other_body| sight::other_body(&state.settings.load(), role, other_body)))
+}
+
+/// Makes an event of a quarantined body.
+pub async fn released(state: &AdminState, id: &str, hash: &str, who: &Actor) -> ApiResult<ReleasedView> {
+    let (first, raw_hash) = (event_id(id)?, body_hash(hash)?);
+    find(state, first, raw_hash)
+        .await?
+        .ok_or_else(|| missing(id, hash))?;
+    let released = state.engine.release_conflict(first, raw_hash, who).await?;
+    let released = released.ok_or_else(|| missing(id, hash))?;
+    // Whoever is refused here may ask again: doing it twice makes one event.
+    let record = events::record(state, released).await?;
+    lines::released(&record.event, first, &who.name);
+    Ok(ReleasedView {
+        first,
+        body_sha256: raw_hash.to_string(),
+        id: released,
+    })
+}
+
+/// A quarantined body of a source that the caller sees.
+async fn find(state: &AdminState, first: EventId, raw_hash: BodyHash) -> ApiResult<Option<ConflictingBody>> {
+    let other_body = state.engine.store().conflict(first, raw_hash).await?;
+    Ok(other_body.filter(|other_body| state.visible.sees(other_body.source.as_str())))
+}
+
+fn missing(id: &str, hash: &str) -> ApiError {
+    let detail = format!("event {id} has no conflict with hash {hash}; `hapax events show {id}` lists them");
+    ApiError::not_found(Missing::Conflict, detail)
+}

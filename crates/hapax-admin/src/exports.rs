@@ -1,0 +1,55 @@
+//! `GET events/{id}/export`: an event as something to run.
+
+use axum::response::{IntoResponse as _, Response};
+use hapax_core::{Clock as _, SystemClock};
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::access::{Caller, Narrowed};
+use super::api_error::ApiResult;
+use super::events;
+use super::export::{self, ExportFormat};
+use super::extract::{PathParams, QueryParams, event_id};
+use hapax_config::Role;
+
+/// What to make of it.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ExportParams {
+    /// What to make of it: a shell script that delivers it again, signed now, or a test in a language.
+    #[serde(rename = "as")]
+    #[param(inline)]
+    format: ExportFormat,
+}
+
+/// Makes a request of an event that is signed again, or a test that delivers it twice.
+///
+/// The body is exact to the byte, but for the fields that its source redacts. The re-signed request holds a signature,
+/// so that it takes the role `operate`. No secret of a source is ever in it.
+#[utoipa::path(get, path = "/events/{id}/export", operation_id = "exportEvent", tag = "events",
+    params(("id" = String, Path, description = "The id that Hapax gave the event.", format = "uuid"), ExportParams),
+    responses((status = 200, description = "The text of it.", content_type = "text/plain", body = String)),
+    extensions(("x-problems" = json!(["invalid_parameter", "event_not_found", "role_too_low"])))
+)]
+pub(crate) async fn export(
+    Narrowed(state): Narrowed,
+    caller: Caller,
+    PathParams(id): PathParams<String>,
+    QueryParams(asked): QueryParams<ExportParams>,
+) -> ApiResult<Response> {
+    if asked.format == ExportFormat::Curl {
+        caller.check_role(Role::Operate)?;
+    }
+    let record = events::visible(&state, caller.role, event_id(&id)?).await?;
+    let text = export::text(&state, &record, asked.format, SystemClock::default().now())?;
+    let headers = [
+        (CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()),
+        (
+            CONTENT_DISPOSITION,
+            format!("attachment; filename=\"{}\"", asked.format.file_name()),
+        ),
+    ];
+    Ok((headers, text).into_response())
+}

@@ -1,0 +1,99 @@
+//! `GET ledger/{source}/{event_id}` and `DELETE ledger/{source}/{event_id}`: what is remembered, and forgetting it.
+
+use axum::Json;
+use hapax_core::store::{Actor, Forgotten};
+use hapax_core::{Clock as _, Identity, SystemClock};
+
+use super::access::{Caller, Narrowed};
+use super::api_error::{ApiError, ApiResult, Missing};
+use super::extract::PathParams;
+use super::state::AdminState;
+use hapax_api::views::{ForgottenView, LedgerView};
+
+/// Says what is remembered of a sender's id: since when, for how long, how many copies came.
+#[utoipa::path(get, path = "/ledger/{source}/{*event_id}", operation_id = "getLedgerEntry", tag = "ledger",
+    params(("source" = String, Path, description = "The source's name.", min_length = 1), ("event_id" = String, Path, description = "The sender's id, percent-encoded; it may hold slashes.", min_length = 1)),
+    responses((status = 200, description = "What the ledger knows.", body = LedgerView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "unknown_source", "ledger_entry_not_found"])))
+)]
+pub(super) async fn show(
+    Narrowed(state): Narrowed,
+    PathParams((source, event_id)): PathParams<(String, String)>,
+) -> ApiResult<Json<LedgerView>> {
+    entry(&state, source, event_id).await.map(Json)
+}
+
+/// Forgets a sender's id, so that the next event of that id is new.
+///
+/// Takes ten seconds, the life of every cache that could still answer for the old one.
+#[utoipa::path(delete, path = "/ledger/{source}/{*event_id}", operation_id = "forgetLedgerEntry", tag = "ledger",
+    params(("source" = String, Path, description = "The source's name.", min_length = 1), ("event_id" = String, Path, description = "The sender's id, percent-encoded; it may hold slashes.", min_length = 1)),
+    responses((status = 200, description = "It is forgotten.", body = ForgottenView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "unknown_source", "ledger_entry_not_found", "deliveries_unfinished"])))
+)]
+pub(super) async fn forget(
+    Narrowed(state): Narrowed,
+    caller: Caller,
+    PathParams((source, event_id)): PathParams<(String, String)>,
+) -> ApiResult<Json<ForgottenView>> {
+    forgotten(&state, source, event_id, &caller.actor).await.map(Json)
+}
+
+/// What the ledger knows of a sender's id.
+pub(crate) async fn entry(state: &AdminState, source: String, event_id: String) -> ApiResult<LedgerView> {
+    let identity = identity(state, &source, event_id)?;
+    let store = state.engine.store();
+    let entry = store.look_up(&identity).await?;
+    let entry = entry.ok_or_else(|| unknown(&source, &identity))?;
+    let copies = store.duplicates(&identity).await?;
+    Ok(LedgerView {
+        source,
+        scope: identity.scope.to_string(),
+        event_id: identity.event_id,
+        id: entry.id,
+        generation: entry.generation.0,
+        first_seen: entry.first_seen,
+        expires_at: entry.expires_at,
+        window_left_seconds: entry.expires_at.since(SystemClock::default().now()).as_secs(),
+        body_sha256: entry.raw_hash.to_string(),
+        duplicates: copies.as_ref().map_or(0, |tally| tally.count),
+        last_at: copies.map(|tally| tally.last_at),
+    })
+}
+
+/// Makes the ledger forget an id.
+pub async fn forgotten(
+    state: &AdminState,
+    source: String,
+    event_id: String,
+    who: &Actor,
+) -> ApiResult<ForgottenView> {
+    let identity = identity(state, &source, event_id)?;
+    match state.engine.forget(&identity, who).await? {
+        Forgotten::Done { next } => Ok(ForgottenView {
+            source,
+            scope: identity.scope.to_string(),
+            event_id: identity.event_id,
+            next_generation: next.0,
+        }),
+        Forgotten::Unfinished => Err(ApiError::deliveries_unfinished(format!(
+            "`{}` has deliveries that are not finished; forgetting it now could make it take effect twice. Wait \
+             until they are, or discard them once they are dead",
+            identity.event_id
+        ))),
+        Forgotten::NotFound => Err(unknown(&source, &identity)),
+    }
+}
+
+fn identity(state: &AdminState, source: &str, event_id: String) -> ApiResult<Identity> {
+    let scope = state.settings.load().source(source)?.scope.clone();
+    Ok(Identity::new(scope, event_id))
+}
+
+fn unknown(source: &str, identity: &Identity) -> ApiError {
+    let detail = format!(
+        "the ledger of `{source}` does not know `{}`: it never came, was forgotten, or is older than the ledger_window",
+        identity.event_id
+    );
+    ApiError::not_found(Missing::LedgerEntry, detail)
+}

@@ -1,0 +1,186 @@
+//! The admin port: health, readiness, metrics, and the API that the command line and the dashboard use.
+//!
+//! `/healthz`, `/readyz` and `/metrics` need no token, as probes and Prometheus expect: they show names
+//! of sources and destinations and numbers, never what is inside an event. Everything under `/api/v1`
+//! is behind `access`. Every answer has a limit in time and every body one in size; the live tail is
+//! the one answer without an end, and has a limit in number.
+
+pub mod access;
+pub(crate) mod alerts;
+pub mod api_error;
+pub mod audit;
+pub(crate) mod complete;
+pub mod conflicts;
+pub mod deliveries;
+pub mod destinations;
+pub mod diff;
+pub mod duplicates;
+mod erasures;
+pub mod events;
+pub mod export;
+mod exports;
+pub mod extract;
+pub mod facts;
+pub mod filter;
+pub mod ledger;
+pub mod openapi;
+pub mod outbox;
+pub mod overview;
+pub mod pretty;
+pub mod readiness;
+pub mod registrations;
+pub mod replays;
+pub mod searches;
+mod settings;
+pub(crate) mod show;
+pub mod sight;
+pub mod sources;
+pub(crate) mod state;
+pub mod stats;
+mod store_counts;
+pub mod stream;
+mod strict;
+pub mod ten_minutes;
+pub mod traffic;
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::middleware::{Next, from_fn, from_fn_with_state, map_response};
+use axum::response::{IntoResponse, Response};
+use hapax_core::{Clock as _, SystemClock};
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub use access::{Access, IdentityProvider};
+pub use readiness::Readiness;
+pub use state::{AdminState, DestinationSettings, Settings};
+
+use api_error::{ApiError, Missing};
+use extract::BODY_BYTES_MAX;
+use hapax_api::renamed::{Kind, hint};
+use hapax_telemetry::Format;
+use strict::strict;
+
+/// Longest that an answer takes. `forget` alone waits for the life of the seen-cache, ten seconds.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Everything that the admin port answers, with these pages.
+pub fn router(state: AdminState, pages: Router<AdminState>) -> Router {
+    let Routes {
+        probes,
+        timed,
+        streams,
+    } = routes();
+    let api = Router::from(timed)
+        .layer(from_fn(in_time))
+        .merge(Router::from(streams))
+        .fallback(unknown_path)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(from_fn_with_state(state.clone(), access::guard));
+    Router::new()
+        .merge(Router::from(probes).layer(from_fn(in_time)))
+        .merge(pages.layer(from_fn(in_time)))
+        .nest("/api/v1", api)
+        .fallback(unknown_path)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(map_response(strict))
+        .with_state(state)
+}
+
+/// What is described in the OpenAPI document: a handler without a description has no place in here.
+struct Routes {
+    /// Outside the API.
+    probes: OpenApiRouter<AdminState>,
+    /// Answers with an end.
+    timed: OpenApiRouter<AdminState>,
+    /// Answers without one.
+    streams: OpenApiRouter<AdminState>,
+}
+
+fn routes() -> Routes {
+    let probes = OpenApiRouter::new()
+        .routes(routes!(readiness::healthz))
+        .routes(routes!(readiness::readyz))
+        .routes(routes!(metrics));
+    let timed = OpenApiRouter::new()
+        .routes(routes!(events::list))
+        .routes(routes!(events::show))
+        .routes(routes!(events::payload))
+        .routes(routes!(replays::replay_one))
+        .routes(routes!(exports::export))
+        .routes(routes!(conflicts::payload))
+        .routes(routes!(conflicts::compare))
+        .routes(routes!(conflicts::release))
+        .routes(routes!(replays::list, replays::start))
+        .routes(routes!(replays::show, replays::cancel))
+        .routes(routes!(erasures::erase))
+        .routes(routes!(deliveries::list))
+        .routes(routes!(deliveries::groups))
+        .routes(routes!(deliveries::discard))
+        .routes(routes!(deliveries::restore))
+        .routes(routes!(stats::show))
+        .routes(routes!(duplicates::show))
+        .routes(routes!(overview::show))
+        .routes(routes!(alerts::list))
+        .routes(routes!(alerts::test))
+        .routes(routes!(audit::list))
+        .routes(routes!(audit::verify))
+        // A sender's id may hold anything, slashes too: it is the whole rest of the path.
+        .routes(routes!(ledger::show, ledger::forget))
+        .routes(routes!(complete::complete))
+        .routes(routes!(searches::list))
+        .routes(routes!(searches::put, searches::delete))
+        .routes(routes!(outbox::list))
+        .routes(routes!(outbox::retry))
+        .routes(routes!(sources::list))
+        .routes(routes!(registrations::open))
+        .routes(routes!(destinations::list))
+        .routes(routes!(destinations::pause))
+        .routes(routes!(destinations::resume))
+        .routes(routes!(openapi::serve));
+    let streams = OpenApiRouter::new().routes(routes!(stream::tail));
+    Routes {
+        probes,
+        timed,
+        streams,
+    }
+}
+
+/// Counts everything for Prometheus.
+#[utoipa::path(get, path = "/metrics", operation_id = "metrics", tag = "probes",
+    responses((status = 200, description = "The counts: in OpenMetrics with exemplars where `Accept` names it, else in the \
+        text format of Prometheus.", content((String = "text/plain"), (String = "application/openmetrics-text")))))]
+async fn metrics(State(state): State<AdminState>, headers: HeaderMap) -> Response {
+    let format = Format::asked_by(&headers);
+    let counts = state.counts.scrape(state.engine.store()).await;
+    if let Some(outboxes) = &state.outboxes {
+        outboxes.show();
+    }
+    let text = state.meter.render(&counts, SystemClock::default().now(), format);
+    ([(CONTENT_TYPE, format.media_type())], text).into_response()
+}
+
+async fn unknown_path(request: Request) -> ApiError {
+    let path = request.uri().path();
+    let renamed: String = path.split('/').map(|part| hint(Kind::Path, part)).collect();
+    ApiError::not_found(
+        Missing::Path,
+        format!("there is nothing at `{path}`{renamed}; docs/reference/api.md lists every path"),
+    )
+}
+
+async fn wrong_method() -> ApiError {
+    ApiError::method_not_allowed()
+}
+
+async fn in_time(request: Request, next: Next) -> Response {
+    match tokio::time::timeout(ANSWER_TIMEOUT, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => ApiError::timeout(ANSWER_TIMEOUT).into_response(),
+    }
+}

@@ -1,0 +1,285 @@
+//! `GET openapi.json`: the description of everything that the admin port answers, made from the handlers themselves.
+//!
+//! A handler names the codes that it may answer in `x-problems`; what each means and which status it has is in the one
+//! table that the page of errors is made from. Here they become responses, together with those that any path answers.
+
+pub mod documents;
+pub mod outline;
+
+use std::collections::BTreeMap;
+
+use axum::response::{IntoResponse, Response};
+use http::Method;
+use http::header::CONTENT_TYPE;
+use serde_json::{Value, json};
+use utoipa::openapi::{OpenApi, Server};
+use utoipa::{Modify, OpenApi as _};
+use utoipa_axum::router::OpenApiRouter;
+
+use super::access::{Right, right_for};
+use hapax_api::problem;
+use hapax_api::problem::codes::codes as problem_codes;
+use hapax_config::Role;
+
+/// The tags of operations, in the order of the page, each with what it is about.
+const TAGS: [(&str, &str); 12] = [
+    ("events", "What was received, and what became of it."),
+    ("replays", "Delivering again."),
+    ("deliveries", "Deliveries that were given up."),
+    ("ledger", "Which ids are remembered."),
+    ("queries", "Completing queries, and keeping them under a name."),
+    ("stats", "How much of everything there is."),
+    ("sources", "Where events come from."),
+    ("destinations", "Where events go."),
+    ("outbox", "Events that come from a table of your own."),
+    ("audit", "Who did what."),
+    ("description", "This description."),
+    ("probes", "For load balancers and Prometheus; no token is needed."),
+];
+
+/// What any path under `/api/v1` may answer.
+pub const ANYWHERE: [&str; 9] = [
+    "unauthorized",
+    "too_many_attempts",
+    "forbidden_origin",
+    "sources_limited",
+    "store_rejected",
+    "store_damaged",
+    "store_unsupported",
+    "store_unavailable",
+    "overloaded",
+];
+
+/// Where an operation says which role it takes.
+pub(crate) const ROLE_KEY: &str = "x-role";
+
+/// Where a handler names its codes.
+const PROBLEMS_KEY: &str = "x-problems";
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "Hapax admin API",
+        description = "Look at webhooks and operate their delivery. Lists have pages: pass `next` as `cursor`. Times \
+                       are RFC 3339 in UTC. `x-role` is the role that an operation takes. Unknown parameters and fields are refused. Whatever goes wrong is an \
+                       `application/problem+json` document (RFC 9457) with a stable `code`.",
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
+    ),
+    modifiers(&Access),
+)]
+struct Head;
+
+/// How a client proves who it is.
+struct Access;
+
+impl Modify for Access {
+    fn modify(&self, document: &mut OpenApi) {
+        use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("token", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
+        let cookie = ApiKey::Cookie(ApiKeyValue::with_description(
+            super::access::COOKIE_NAME,
+            "What the dashboard's login sets; a request that changes something needs the CSRF token, too.",
+        ));
+        components.add_security_scheme("session", SecurityScheme::ApiKey(cookie));
+    }
+}
+
+/// Gives this description.
+#[utoipa::path(get, path = "/openapi.json", operation_id = "getDescription", tag = "description",
+    responses((status = 200, description = "The document, OpenAPI 3.1.", body = Object)))]
+pub(super) async fn serve() -> Response {
+    let json = [(CONTENT_TYPE, "application/json")];
+    (json, document().to_string()).into_response()
+}
+
+/// The description of everything that the admin port answers.
+pub fn document() -> Value {
+    let mut head = Head::openapi();
+    head.servers = Some(vec![Server::new("http://127.0.0.1:8081")]);
+    let routes = super::routes();
+    let described = OpenApiRouter::with_openapi(head)
+        .merge(routes.probes)
+        .nest("/api/v1", routes.timed.merge(routes.streams));
+    finish(described.into_openapi())
+}
+
+fn finish(document: OpenApi) -> Value {
+    let mut document = serde_json::to_value(document).unwrap_or_default();
+    document["tags"] = TAGS
+        .iter()
+        .map(|(name, about)| json!({ "name": name, "description": about }))
+        .collect();
+    document["components"]["schemas"]["Problem"] = problem_schema();
+    let paths = std::mem::take(&mut document["paths"]);
+    let mut finished = serde_json::Map::new();
+    for (path, mut item) in paths.as_object().cloned().unwrap_or_default() {
+        let is_api = path.starts_with("/api/");
+        for (method, operation) in item.as_object_mut().into_iter().flatten() {
+            relax_body(&document, operation);
+            if is_api {
+                let verb = Method::from_bytes(method.to_ascii_uppercase().as_bytes()).unwrap_or_default();
+                let right = right_for(&verb, &path);
+                operation[ROLE_KEY] = json!(right.role.as_str());
+                add_problems(operation, right);
+                operation["security"] = json!([{ "token": [] }, { "session": [] }]);
+            }
+        }
+        // The router writes a rest of a path with a star, the document without.
+        finished.insert(path.replace("{*", "{"), item);
+    }
+    document["paths"] = Value::Object(finished);
+    document
+}
+
+/// A body none of whose fields must be there may be left out.
+fn relax_body(document: &Value, operation: &mut Value) {
+    let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+    let pointer = schema["$ref"]
+        .as_str()
+        .and_then(|reference| reference.strip_prefix('#'));
+    let Some(schema) = pointer.and_then(|pointer| document.pointer(pointer)) else {
+        return;
+    };
+    if schema["required"].is_null() && schema["minProperties"].is_null() {
+        operation["requestBody"]["required"] = Value::Bool(false);
+    }
+}
+
+/// Turns the codes that an operation names into responses, one for each status.
+fn add_problems(operation: &mut Value, right: Right) {
+    let named = operation[PROBLEMS_KEY].as_array().cloned().unwrap_or_default();
+    let named = named.iter().filter_map(Value::as_str).chain(ANYWHERE);
+    // Who may not do it is refused whatever else is wrong.
+    let named = named.chain((right.role > Role::Read).then_some("role_too_low"));
+    let mut by_status: BTreeMap<u16, Vec<(&str, &str)>> = BTreeMap::new();
+    for code in named {
+        if let Some((code, status, meaning)) = problem_codes().find(|(known, ..)| *known == code) {
+            by_status.entry(status).or_default().push((code, meaning));
+        }
+    }
+    if let Some(fields) = operation.as_object_mut() {
+        fields.remove(PROBLEMS_KEY);
+    }
+    for (status, codes) in by_status {
+        operation["responses"][status.to_string()] = problem_response(&codes);
+    }
+}
+
+fn problem_response(codes: &[(&str, &str)]) -> Value {
+    let names: Vec<&str> = codes.iter().map(|(code, _)| *code).collect();
+    let lines: Vec<String> = codes
+        .iter()
+        .map(|(code, meaning)| format!("`{code}`: {meaning}"))
+        .collect();
+    let schema = json!({ "allOf": [
+        { "$ref": "#/components/schemas/Problem" },
+        { "type": "object", "properties": { "code": { "type": "string", "enum": names } } },
+    ] });
+    json!({ "description": lines.join("\n\n"), "content": { (problem::MEDIA_TYPE): { "schema": schema } } })
+}
+
+fn problem_schema() -> Value {
+    json!({
+        "type": "object",
+        "description": "Something that went wrong (RFC 9457).",
+        "required": ["type", "title", "status", "detail", "code"],
+        "properties": {
+            "type": { "type": "string", "format": "uri", "description": "The page of the code." },
+            "title": { "type": "string", "description": "The same for every occurrence." },
+            "status": { "type": "integer", "description": "The HTTP status." },
+            "detail": { "type": "string", "description": "What happened this time, and what to do." },
+            "code": { "type": "string", "description": "Stable; what a program looks at." },
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn operations() -> Vec<(String, String, Value)> {
+        let document = document();
+        let paths = document["paths"].as_object().cloned().unwrap();
+        let mut found = Vec::new();
+        for (path, item) in paths {
+            for (method, operation) in item.as_object().unwrap() {
+                found.push((method.clone(), path.clone(), operation.clone()));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn every_operation_has_a_name_of_its_own_a_summary_and_a_known_tag() {
+        let mut names = BTreeSet::new();
+        for (method, path, operation) in operations() {
+            let name = operation["operationId"].as_str().unwrap().to_owned();
+            assert!(names.insert(name), "{method} {path} has the name of another");
+            assert!(
+                !operation["summary"].as_str().unwrap_or_default().is_empty(),
+                "{method} {path}"
+            );
+            let tag = operation["tags"][0].as_str().unwrap();
+            assert!(
+                TAGS.iter().any(|(known, _)| *known == tag),
+                "{method} {path}: {tag}"
+            );
+            assert_eq!(
+                operation["tags"].as_array().map(Vec::len),
+                Some(1),
+                "{method} {path}"
+            );
+        }
+        assert!(names.len() > 30, "{names:?}");
+    }
+
+    #[test]
+    fn every_code_that_a_handler_names_is_a_known_one() {
+        let routes = crate::routes();
+        let mut seen = 0;
+        for api in [routes.timed, routes.streams] {
+            let api = serde_json::to_value(api.into_openapi()).unwrap();
+            for item in api["paths"].as_object().unwrap().values() {
+                for operation in item.as_object().unwrap().values() {
+                    for code in operation[PROBLEMS_KEY].as_array().into_iter().flatten() {
+                        seen += 1;
+                        let code = code.as_str().unwrap();
+                        assert!(problem_codes().any(|(known, ..)| known == code), "{code}");
+                    }
+                }
+            }
+        }
+        for code in ANYWHERE.into_iter().chain(["role_too_low"]) {
+            assert!(problem_codes().any(|(known, ..)| known == code), "{code}");
+        }
+        assert!(seen > 30, "the codes are not where this test looks: {seen}");
+    }
+
+    #[test]
+    fn the_document_is_openapi_3_1_and_every_reference_leads_somewhere() {
+        let document = document();
+        assert!(
+            document["openapi"].as_str().unwrap().starts_with("3.1"),
+            "{}",
+            document["openapi"]
+        );
+        let text = document.to_string();
+        let references = text
+            .split("\"#/")
+            .skip(1)
+            .filter_map(|rest| rest.split('"').next());
+        let mut count = 0;
+        for reference in references {
+            count += 1;
+            assert!(
+                document.pointer(&format!("/{reference}")).is_some(),
+                "{reference}"
+            );
+        }
+        assert!(count > 50, "{count}");
+        assert!(!text.contains("{*"), "a path is written as the router does");
+    }
+}

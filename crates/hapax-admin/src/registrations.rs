@@ -1,0 +1,87 @@
+//! `POST sources/{name}/registration`: lets a sender hand over the secret that it will sign with, for a while.
+
+use std::time::Duration;
+
+use axum::Json;
+use hapax_core::store::Actor;
+use hapax_core::{Clock as _, SourceName, SystemClock};
+use hapax_verify::{Handshake, catalogue};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::access::{Caller, Narrowed};
+use super::api_error::{ApiError, ApiResult};
+use super::extract::{JsonBody, PathParams};
+use super::state::AdminState;
+use hapax_api::views::{RegistrationView, SourceView};
+
+/// How long a registration is open, unless asked otherwise.
+const SECONDS_DEFAULT: u64 = 600;
+/// The longest that one is open: until then anyone who knows the URL could be first.
+const SECONDS_MAX: u64 = 24 * 3600;
+
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schema(as = RegistrationWanted)]
+pub(super) struct Wanted {
+    /// How long the registration is open; 600 unless said.
+    #[schema(minimum = 1, maximum = 86400)]
+    for_seconds: Option<u64>,
+}
+
+/// Lets a sender hand over the secret that it will sign with, for a while.
+///
+/// Only for senders that do so (Asana).
+#[utoipa::path(post, path = "/sources/{name}/registration", operation_id = "openRegistration", tag = "sources",
+    params(("name" = String, Path, description = "The source's name.", min_length = 1)),
+    request_body = Wanted,
+    responses((status = 200, description = "Until when it is open.", body = RegistrationView)),
+    extensions(("x-problems" = json!(["invalid_parameter", "malformed_body", "body_too_large", "unknown_source", "no_registration"])))
+)]
+pub(super) async fn open(
+    Narrowed(state): Narrowed,
+    caller: Caller,
+    PathParams(name): PathParams<String>,
+    JsonBody(wanted): JsonBody<Wanted>,
+) -> ApiResult<Json<RegistrationView>> {
+    opened(&state, name, wanted.for_seconds, &caller.actor)
+        .await
+        .map(Json)
+}
+
+/// Lets the sender of a source hand its secret over, for a while.
+pub async fn opened(
+    state: &AdminState,
+    name: String,
+    for_seconds: Option<u64>,
+    who: &Actor,
+) -> ApiResult<RegistrationView> {
+    check(state.settings.load().source(&name)?)?;
+    let seconds = for_seconds.unwrap_or(SECONDS_DEFAULT);
+    if !(1..=SECONDS_MAX).contains(&seconds) {
+        return Err(ApiError::invalid_parameter(format!(
+            "`for_seconds` is {seconds}; a registration is open between 1 s and {SECONDS_MAX} s"
+        )));
+    }
+    let open_until = SystemClock::default().now().plus(Duration::from_secs(seconds));
+    let (store, source) = (state.engine.store(), SourceName::from(name.as_str()));
+    hapax_engine::registration::open(&**store, &source, open_until).await?;
+    let entry = who.entry("register", name.clone(), format!("until {open_until}"));
+    state.engine.record(entry).await?;
+    Ok(RegistrationView {
+        source: name,
+        open_until,
+    })
+}
+
+/// Only a sender that hands its secret over has anything to register.
+fn check(source: &SourceView) -> ApiResult<()> {
+    let provider = source.provider.as_deref().and_then(catalogue::get);
+    if provider.is_some_and(|provider| provider.handshakes.contains(&Handshake::AsanaSecret)) {
+        return Ok(());
+    }
+    Err(ApiError::no_registration(format!(
+        "the sender of `{}` hands over no secret; its secrets are those of the configuration",
+        source.name
+    )))
+}

@@ -1,0 +1,25 @@
+//! `GET sources`: where events come from, as configured.
+
+use axum::Json;
+
+use super::access::Narrowed;
+use super::facts;
+use super::state::AdminState;
+use hapax_api::views::SourcesView;
+
+/// Lists the sources as they are configured, without their secrets.
+#[utoipa::path(get, path = "/sources", operation_id = "listSources", tag = "sources",
+    responses((status = 200, description = "Every source.", body = SourcesView)))]
+pub(super) async fn list(Narrowed(state): Narrowed) -> Json<SourcesView> {
+    Json(all(&state))
+}
+
+/// Every source, with what was refused lately.
+pub fn all(state: &AdminState) -> SourcesView {
+    let mut sources = state.settings.load().sources.clone();
+    for source in &mut sources {
+        let refusals = state.meter.refusals(&source.name).into_iter();
+        source.refusals = refusals.map(facts::refusal).collect();
+    }
+    SourcesView { sources }
+}

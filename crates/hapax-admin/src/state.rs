@@ -1,0 +1,240 @@
+//! What every handler of the admin port is given.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use hapax_core::{DestinationId, Secret, Timestamp};
+use hapax_engine::Engine;
+use hapax_seal::Sealed;
+use hapax_verify::catalogue::Provider;
+use hapax_verify::{Options, Recipe};
+use tokio::sync::Semaphore;
+
+use super::access::{Access, Gate, IdentityProvider, VisibleSources};
+use super::api_error::{ApiError, Missing};
+use super::readiness::Readiness;
+use super::store_counts::StoreCounts;
+use super::stream::STREAMS_MAX;
+use hapax_alerts::Alerts;
+use hapax_api::views::{DestinationView, SourceView};
+use hapax_config::redact::Redaction;
+use hapax_delivery::outbox::Outboxes;
+use hapax_telemetry::Meter;
+
+/// The admin port's share of the process. Cheap to clone.
+#[derive(Clone)]
+pub struct AdminState {
+    /// The engine that does what operators ask.
+    pub engine: Engine,
+    /// What the configuration says; swapped whole on a reload.
+    pub settings: Arc<ArcSwap<Settings>>,
+    /// What was counted since the start.
+    pub meter: Arc<dyn Meter>,
+    /// Whether this process takes work.
+    pub readiness: Readiness,
+    /// When it started.
+    pub started_at: Timestamp,
+    /// Permits for live tails.
+    pub streams: Arc<Semaphore>,
+    /// How much the store has of everything.
+    pub counts: StoreCounts,
+    /// What access remembers.
+    pub gate: Arc<Gate>,
+    /// Which sources whoever asks sees.
+    pub visible: VisibleSources,
+    /// The outboxes that are relayed.
+    pub outboxes: Option<Arc<Outboxes>>,
+    /// What is alerted on.
+    pub alerts: Option<Arc<Alerts>>,
+    /// Where people sign in without a token, if anywhere.
+    pub identity_provider: Option<Arc<IdentityProvider>>,
+    /// The store's keys.
+    pub encryption: Option<Arc<Sealed>>,
+}
+
+impl AdminState {
+    /// With the outboxes that this process relays.
+    #[must_use]
+    pub fn with_outboxes(mut self, outboxes: Arc<Outboxes>) -> Self {
+        self.outboxes = Some(outboxes);
+        self
+    }
+
+    /// With the alerts of this process.
+    #[must_use]
+    pub fn with_alerts(mut self, alerts: Arc<Alerts>) -> Self {
+        self.alerts = Some(alerts);
+        self
+    }
+
+    /// With a way to ask the identity provider.
+    #[must_use]
+    pub fn with_identity_provider(mut self, provider: IdentityProvider) -> Self {
+        self.identity_provider = Some(Arc::new(provider));
+        self
+    }
+
+    /// With the keys of the store, if it is encrypted.
+    #[must_use]
+    pub fn with_encryption(mut self, encryption: Option<Arc<Sealed>>) -> Self {
+        self.encryption = encryption;
+        self
+    }
+
+    /// The state of a process that starts now.
+    pub fn new(
+        engine: Engine,
+        settings: Arc<ArcSwap<Settings>>,
+        meter: Arc<dyn Meter>,
+        readiness: Readiness,
+        started_at: Timestamp,
+    ) -> Self {
+        let streams = Arc::new(Semaphore::new(STREAMS_MAX));
+        Self {
+            engine,
+            settings,
+            meter,
+            readiness,
+            started_at,
+            streams,
+            counts: StoreCounts::default(),
+            gate: Arc::new(Gate::new()),
+            visible: VisibleSources::All,
+            outboxes: None,
+            alerts: None,
+            identity_provider: None,
+            encryption: None,
+        }
+    }
+}
+
+/// The part of the configuration that the admin port shows or needs. Of secrets it has its own, and one of each source
+/// to sign a copy with; neither is ever shown.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Who may use the API.
+    pub access: Access,
+    /// Every source, by name.
+    pub sources: Vec<SourceView>,
+    /// Every configured destination, by name.
+    pub destinations: Vec<DestinationSettings>,
+    /// The effective configuration by section, such as `sources.shop`, without secrets.
+    pub written: BTreeMap<String, String>,
+    /// How the requests of each source are judged, and made.
+    pub facts: BTreeMap<String, SourceFacts>,
+}
+
+/// How the requests of a source are judged, and how one like them is made.
+#[derive(Clone, Debug)]
+pub struct SourceFacts {
+    /// Whose they are, where there is a preset.
+    pub provider: Option<&'static Provider>,
+    /// How they are judged.
+    pub recipe: Recipe,
+    /// What its sender needs besides a secret.
+    pub options: Options,
+    /// The first of its secrets.
+    pub secret: Option<Secret>,
+    /// Where its webhooks go: by the public URL, or where the service listens.
+    pub url: String,
+    /// Fields of its bodies that no one is shown.
+    pub redact: Redaction,
+}
+
+impl SourceFacts {
+    /// Where the id of an event is, in words.
+    pub fn rule(&self) -> String {
+        self.recipe.identity.event_id.to_string()
+    }
+}
+
+/// A destination as it is configured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DestinationSettings {
+    /// Its name.
+    pub name: String,
+    /// Its stable id.
+    pub id: DestinationId,
+    /// `http`, `command` or `sql`.
+    pub kind: String,
+    /// Where it leads, without credentials.
+    pub target: String,
+}
+
+impl Settings {
+    /// The source with this name.
+    pub fn source(&self, name: &str) -> Result<&SourceView, ApiError> {
+        self.sources
+            .iter()
+            .find(|source| source.name == name)
+            .ok_or_else(|| {
+                let known = known_names(self.sources.iter().map(|source| source.name.as_str()));
+                ApiError::not_found(Missing::Source, format!("there is no source `{name}`; {known}"))
+            })
+    }
+
+    /// The id of the destination that is called this, or has this id.
+    pub fn destination(&self, name: &str) -> Result<DestinationId, ApiError> {
+        let by_name = self
+            .destinations
+            .iter()
+            .find(|destination| destination.name == name);
+        let found = by_name.or_else(|| self.destinations.iter().find(|one| one.id.as_str() == name));
+        found.map(|destination| destination.id.clone()).ok_or_else(|| {
+            let known = known_names(self.destinations.iter().map(|one| one.name.as_str()));
+            ApiError::not_found(
+                Missing::Destination,
+                format!("there is no destination `{name}`; {known}"),
+            )
+        })
+    }
+
+    /// The same for what may be removed from the configuration: a name that is unknown is taken for an id.
+    pub fn destination_or_id(&self, name: &str) -> DestinationId {
+        self.destination(name)
+            .unwrap_or_else(|_| DestinationId::from(name))
+    }
+
+    /// The configured destination with this id.
+    pub fn by_id(&self, id: &DestinationId) -> Option<&DestinationSettings> {
+        self.destinations.iter().find(|destination| destination.id == *id)
+    }
+
+    /// What people call the destination with this id.
+    pub fn name_of(&self, id: &DestinationId) -> String {
+        self.by_id(id)
+            .map_or_else(|| id.to_string(), |destination| destination.name.clone())
+    }
+}
+
+/// Names for an error message: few enough to read.
+fn known_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    const SHOWN_MAX: usize = 12;
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    let more = names.len().saturating_sub(SHOWN_MAX);
+    names.truncate(SHOWN_MAX);
+    match (names.is_empty(), more) {
+        (true, _) => "none is configured".to_owned(),
+        (false, 0) => format!("configured are {}", names.join(", ")),
+        (false, more) => format!("configured are {} and {more} more", names.join(", ")),
+    }
+}
+
+impl DestinationSettings {
+    /// The view of it before anything is known about its work.
+    pub fn view(&self) -> DestinationView {
+        DestinationView {
+            name: self.name.clone(),
+            id: self.id.to_string(),
+            kind: Some(self.kind.clone()),
+            target: Some(self.target.clone()),
+            configured: true,
+            paused: None,
+            breaker_open_ms: None,
+            running: 0,
+            concurrency: 0,
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! What a receiver is told: what is wrong, the figure against the limit, since when, and what to run. Never a body, a
+//! secret or a token: all that is in it are names of the configuration and figures.
+
+use std::time::Duration;
+
+use hapax_core::{BodyHash, Timestamp};
+use serde_json::{Value, json};
+
+use hapax_api::alert::State;
+use hapax_api::alert::{About, Rule, Unit};
+use hapax_api::moment::span;
+
+/// The colours of a chat's bar: what is wrong, what is over, what is only a test.
+const RED: &str = "#c0392b";
+const GREEN: &str = "#2e7d32";
+const GREY: &str = "#607d8b";
+/// Characters of an id: a hash is cut to what no one will see twice.
+const ID_CHARACTERS: usize = 32;
+
+/// One message.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Message {
+    pub(super) rule: Rule,
+    pub(super) subject: String,
+    pub(super) said: Said,
+    pub(super) since: Timestamp,
+    pub(super) at: Timestamp,
+    pub(super) value: f64,
+    pub(super) limit: f64,
+}
+
+/// What a message says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Said {
+    Firing,
+    Resolved,
+    /// Nothing: someone tries the receiver.
+    Test,
+}
+
+impl From<State> for Said {
+    fn from(state: State) -> Self {
+        match state {
+            State::Firing => Self::Firing,
+            State::Resolved => Self::Resolved,
+        }
+    }
+}
+
+impl Said {
+    /// The type of the message.
+    pub(super) const fn as_type(self) -> &'static str {
+        match self {
+            Self::Firing => "alert.firing",
+            Self::Resolved => "alert.resolved",
+            Self::Test => "alert.test",
+        }
+    }
+
+    const fn colour(self) -> &'static str {
+        match self {
+            Self::Firing => RED,
+            Self::Resolved => GREEN,
+            Self::Test => GREY,
+        }
+    }
+}
+
+impl Message {
+    /// The same however often it is sent, and without a dot, as Standard Webhooks asks for.
+    pub(super) fn id(&self) -> String {
+        let parts = format!(
+            "{}\0{}\0{}\0{}",
+            self.rule,
+            self.subject,
+            self.since.as_micros(),
+            self.said.as_type()
+        );
+        let mut id = BodyHash::of(parts.as_bytes()).to_string();
+        id.truncate(ID_CHARACTERS);
+        format!("alert_{id}")
+    }
+
+    /// What is wrong, or over, in a sentence.
+    pub(super) fn sentence(&self) -> String {
+        match self.said {
+            Said::Test => {
+                "This is a test of `hapax alerts test`: nothing is wrong, and alerts arrive here.".to_owned()
+            }
+            Said::Firing => wrong(self.rule, &self.subject, self.value, self.limit),
+            Said::Resolved => format!(
+                "{}: resolved after {}; {}.",
+                whose(self.rule, &self.subject),
+                span(self.at.since(self.since)),
+                fine(self.rule, self.limit)
+            ),
+        }
+    }
+
+    /// The message as a document, for webhooks and commands.
+    pub(super) fn document(&self) -> Value {
+        json!({
+            "type": self.said.as_type(),
+            "timestamp": self.at,
+            "data": {
+                "id": self.id(),
+                "alert": self.rule,
+                "about": self.rule.about(),
+                "subject": self.subject,
+                "summary": self.sentence(),
+                "value": self.value,
+                "limit": self.limit,
+                "unit": self.rule.unit(),
+                "since": self.since,
+                "command": command(self.rule, &self.subject),
+                "guide": self.rule.guide(),
+            },
+        })
+    }
+
+    /// The message in the shape that Slack takes.
+    pub(super) fn for_slack(&self) -> Value {
+        let title = match self.said {
+            Said::Firing => format!("FIRING: {} of {}", self.rule, self.subject),
+            Said::Resolved => format!("RESOLVED: {} of {}", self.rule, self.subject),
+            Said::Test => "TEST".to_owned(),
+        };
+        let field = |title: &str, value: String| json!({ "title": title, "value": value, "short": true });
+        let mut fields = vec![
+            field("Figure", figure(self.rule.unit(), self.value)),
+            field("Limit", figure(self.rule.unit(), self.limit)),
+            field("Since", self.since.to_string()),
+            json!({ "title": "Run", "value": format!("`{}`", escaped(&command(self.rule, &self.subject))), "short": false }),
+        ];
+        if self.said == Said::Test {
+            fields.clear();
+        }
+        json!({
+            "text": escaped(&title),
+            "attachments": [{
+                "color": self.said.colour(),
+                "text": escaped(&self.sentence()),
+                "fallback": escaped(&self.sentence()),
+                "fields": fields,
+                "ts": self.at.as_seconds(),
+            }],
+        })
+    }
+}
+
+/// What is wrong, with the figure against the limit.
+pub(super) fn wrong(rule: Rule, subject: &str, value: f64, limit: f64) -> String {
+    let whose = whose(rule, subject);
+    let (value, limit) = (figure(rule.unit(), value), figure(rule.unit(), limit));
+    match rule {
+        Rule::DedupeRate => format!(
+            "{whose}: duplicate rate {value} (95th percentile over ten minutes) is above the limit of {limit}."
+        ),
+        Rule::HandlerP95 => format!(
+            "{whose}: handler latency {value} (95th percentile over ten minutes) is above the limit of {limit}."
+        ),
+        Rule::OldestPending => {
+            format!(
+                "{whose}: the oldest unfinished delivery has waited for {value}, longer than the limit of {limit}."
+            )
+        }
+        Rule::DeadLetters => format!(
+            "{whose}: there are dead letters ({value}), more than the limit of {limit}; nothing delivers them by itself."
+        ),
+        Rule::BreakerOpen => format!(
+            "{whose}: it keeps failing, and its breaker has been open for {value}, longer than the limit of {limit}."
+        ),
+        Rule::Conflicts => format!(
+            "{whose}: bodies came that differ from the first one under their id ({value} in ten minutes), more than the limit of {limit}."
+        ),
+        Rule::SignatureFailures => format!(
+            "{whose}: requests did not prove who sent them ({value} in ten minutes), more than the limit of {limit}."
+        ),
+        Rule::DuplicateGap => format!(
+            "{whose}: a copy came after {value} of `ledger_window` within the last day, more than the limit of {limit}; a later one would count as new."
+        ),
+        Rule::StoreWriteP95 => format!(
+            "{whose}: durable writes take {value} (the 95th percentile over ten minutes), longer than the limit of {limit}."
+        ),
+        Rule::OutboxDown => format!(
+            "{whose}: its table has not been usable for {value}, longer than the limit of {limit}; its rows wait there."
+        ),
+        Rule::OutboxRefused => format!(
+            "{whose}: rows were refused ({value}), more than the limit of {limit}; nothing relays them until they are corrected."
+        ),
+        Rule::OutboxWaiting => format!(
+            "{whose}: the oldest row that is not relayed has waited for {value}, longer than the limit of {limit}."
+        ),
+    }
+}
+
+/// What to run to see more.
+pub fn command(rule: Rule, subject: &str) -> String {
+    match rule {
+        Rule::DedupeRate | Rule::DuplicateGap => format!("hapax stats duplicates {subject}"),
+        Rule::HandlerP95 => "hapax stats --range 1h".to_owned(),
+        Rule::OldestPending | Rule::BreakerOpen => "hapax destinations".to_owned(),
+        Rule::DeadLetters => format!("hapax dead list --destination {subject}"),
+        Rule::Conflicts => format!("hapax events list --query 'source:{subject} has:conflict'"),
+        Rule::SignatureFailures => "hapax sources".to_owned(),
+        Rule::StoreWriteP95 | Rule::OutboxDown => "hapax doctor".to_owned(),
+        Rule::OutboxRefused | Rule::OutboxWaiting => "hapax outbox list".to_owned(),
+    }
+}
+
+/// A figure for people.
+pub(super) fn figure(unit: Unit, figure: f64) -> String {
+    match unit {
+        Unit::Share => format!("{:.0}%", figure * 100.0),
+        Unit::Count => format!("{figure:.0}"),
+        Unit::Seconds if figure < 10.0 => format!("{figure:.1}s"),
+        Unit::Seconds => span(Duration::try_from_secs_f64(figure).unwrap_or_default()),
+    }
+}
+
+fn whose(rule: Rule, subject: &str) -> String {
+    match rule.about() {
+        About::Source => format!("Source {subject}"),
+        About::Destination => format!("Destination {subject}"),
+        About::Store => "The store".to_owned(),
+        About::Outbox => format!("Outbox {subject}"),
+    }
+}
+
+fn fine(rule: Rule, limit: f64) -> String {
+    let limit = figure(rule.unit(), limit);
+    match rule {
+        Rule::DedupeRate => format!("its dedupe rate is not above {limit} any more"),
+        Rule::HandlerP95 => format!("attempts do not take longer than {limit}"),
+        Rule::OldestPending => format!("no delivery has waited for longer than {limit}"),
+        Rule::DeadLetters => format!("there are not more than {limit} dead letters"),
+        Rule::BreakerOpen => "its breaker is closed".to_owned(),
+        Rule::Conflicts => format!("there are not more than {limit} conflicts in ten minutes"),
+        Rule::SignatureFailures => format!("not more than {limit} requests in ten minutes lack a proof"),
+        Rule::DuplicateGap => format!("no copy of the last day came after {limit} of `ledger_window`"),
+        Rule::StoreWriteP95 => format!("writes do not take longer than {limit}"),
+        Rule::OutboxDown => "its table can be used".to_owned(),
+        Rule::OutboxRefused => format!("not more than {limit} of its rows are refused"),
+        Rule::OutboxWaiting => format!("no row has waited for longer than {limit}"),
+    }
+}
+
+/// Slack takes these three for markup.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+#[cfg(test)]
+#[path = "message/tests.rs"]
+mod tests;

@@ -1,0 +1,176 @@
+//! Problem documents (RFC 9457): the one shape in which both listeners say what went wrong.
+//!
+//! Every code is stable and has a page under `docs/errors/`.
+
+pub mod codes;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, Response, StatusCode};
+
+use super::json;
+
+/// Where the page of a code is found.
+pub const ERRORS_URL: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/errors/");
+
+/// The media type of a problem document.
+pub const MEDIA_TYPE: &str = "application/problem+json";
+
+/// Something that went wrong, as a client sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    status: StatusCode,
+    code: &'static str,
+    title: &'static str,
+    detail: String,
+    retry_after: Option<Duration>,
+    allow: Option<&'static str>,
+    connection: Connection,
+}
+
+/// What becomes of the connection after the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Connection {
+    Kept,
+    Closed,
+}
+
+impl Problem {
+    /// A problem with its stable code, a title that is the same for every occurrence, and what happened this time.
+    pub fn new(
+        status: StatusCode,
+        code: &'static str,
+        title: &'static str,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self {
+            status,
+            code,
+            title,
+            detail: detail.into(),
+            retry_after: None,
+            allow: None,
+            connection: Connection::Kept,
+        }
+    }
+
+    /// With a `Retry-After`, in whole seconds and at least one.
+    #[must_use]
+    pub const fn retry_after(mut self, wait: Duration) -> Self {
+        self.retry_after = Some(wait);
+        self
+    }
+
+    /// With the methods that would be right.
+    #[must_use]
+    pub const fn allow(mut self, methods: &'static str) -> Self {
+        self.allow = Some(methods);
+        self
+    }
+
+    /// Closes the connection after the answer, so that the next request goes elsewhere.
+    #[must_use]
+    pub const fn closing(mut self) -> Self {
+        self.connection = Connection::Closed;
+        self
+    }
+
+    /// The status.
+    pub const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The stable code.
+    pub const fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// The title, the same for every occurrence.
+    pub const fn title(&self) -> &'static str {
+        self.title
+    }
+
+    /// What happened this time.
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// The document.
+    pub fn document(&self) -> String {
+        let mut text = String::with_capacity(256 + self.detail.len());
+        text.push_str("{\"type\":\"");
+        text.push_str(ERRORS_URL);
+        text.push_str(self.code);
+        text.push_str(".md\",\"title\":");
+        json::push_string(&mut text, self.title);
+        text.push_str(",\"status\":");
+        text.push_str(self.status.as_str());
+        text.push_str(",\"detail\":");
+        json::push_string(&mut text, &self.detail);
+        text.push_str(",\"code\":");
+        json::push_string(&mut text, self.code);
+        text.push('}');
+        text
+    }
+
+    /// The whole answer, for any body type that is made from bytes.
+    pub fn into_response<B: From<Bytes>>(self) -> Response<B> {
+        let mut response = Response::new(B::from(Bytes::from(self.document())));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
+        if let Some(wait) = self.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from(whole_seconds(wait)));
+        }
+        if let Some(methods) = self.allow {
+            headers.insert(ALLOW, HeaderValue::from_static(methods));
+        }
+        match self.connection {
+            Connection::Kept => {}
+            Connection::Closed => {
+                headers.insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+        }
+        response
+    }
+}
+
+/// Rounded up: a client that waits this long is never too early.
+fn whole_seconds(wait: Duration) -> u64 {
+    let more = u64::from(wait.subsec_nanos() > 0);
+    wait.as_secs().saturating_add(more).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_is_a_document_with_its_code_and_a_page() {
+        let problem = Problem::new(
+            StatusCode::NOT_FOUND,
+            "unknown_source",
+            "Unknown source",
+            "no \"x\"\n",
+        );
+        let document: serde_json::Value = serde_json::from_str(&problem.document()).unwrap();
+        assert_eq!(document["code"], "unknown_source");
+        assert_eq!(document["status"], 404);
+        assert_eq!(document["detail"], "no \"x\"\n");
+        assert!(
+            document["type"]
+                .as_str()
+                .unwrap()
+                .ends_with("/docs/errors/unknown_source.md")
+        );
+    }
+
+    #[test]
+    fn a_wait_is_rounded_up_to_whole_seconds() {
+        for (wait_ms, seconds) in [(0, 1), (1, 1), (1000, 1), (1001, 2)] {
+            assert_eq!(whole_seconds(Duration::from_millis(wait_ms)), seconds);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! How the OpenAPI document describes types that the core crate owns: it knows nothing of HTTP.
+
+use hapax_core::store::TimeRange;
+use hapax_core::{ErrorClass, EventStatus, IdOrigin};
+use utoipa::openapi::schema::{AnyOfBuilder, ArrayBuilder, KnownFormat, SchemaFormat, SchemaType, Type};
+use utoipa::openapi::{Object, ObjectBuilder, RefOr, Schema};
+
+use crate::query::{BODY_TERMS_MAX, QUERY_BYTES_MAX};
+
+/// The format of a text in the query language.
+pub(crate) const QUERY_FORMAT: &str = "hapax-query";
+
+/// What the modes of a replay mean.
+const MODE: &str = "Which deliveries are put back: `failed` are the dead and discarded ones; `all` takes completed ones \
+                    too, under the same keys; `force` takes all of them under new keys, so that they take effect again; \
+                    `held` releases those that are held because their body came before under another id, which no other \
+                    mode reaches.";
+
+/// What has become of an event.
+pub fn event_status() -> Object {
+    choice(
+        "What has become of the event.",
+        Null::No,
+        EventStatus::ALL.map(EventStatus::as_str),
+    )
+}
+
+/// Where the id of an event comes from.
+pub(crate) fn id_origin() -> Object {
+    choice(
+        "Where the id comes from: the `sender`; `generated` here, so that no other event is a duplicate of it; `missing`, \
+         and the event is kept aside; or made of a known id and another content, a `conflict` that was accepted.",
+        Null::No,
+        IdOrigin::ALL.map(IdOrigin::as_str),
+    )
+}
+
+/// Kinds of failure.
+pub fn error_class() -> Object {
+    choice(
+        "Why a delivery of it was given up.",
+        Null::No,
+        ErrorClass::ALL.map(ErrorClass::as_str),
+    )
+}
+
+/// How far to look back.
+pub fn span() -> Object {
+    choice(
+        "How far to look back.",
+        Null::No,
+        TimeRange::ALL.map(TimeRange::as_str),
+    )
+}
+
+/// Which deliveries a replay puts back.
+pub(crate) fn replay_mode() -> Object {
+    choice(MODE, Null::No, ["failed", "all", "force"])
+}
+
+/// The same where it may be left out.
+pub fn replay_mode_or_null() -> Object {
+    choice(MODE, Null::Yes, ["failed", "all", "force"])
+}
+
+/// Where a bulk replay stands.
+pub(crate) fn replay_state() -> Object {
+    choice("Where it stands.", Null::No, ["running", "done", "cancelled"])
+}
+
+/// A text in the query language.
+pub fn query_text() -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .format(Some(SchemaFormat::Custom(QUERY_FORMAT.to_owned())))
+        .description(Some(
+            "Which events, in the query language. What is given besides must match, too.",
+        ))
+        .max_length(Some(QUERY_BYTES_MAX))
+        .examples(["source:stripe type:invoice.* status:dead since:2h"])
+        .build()
+}
+
+/// A query as text or as an object.
+pub fn which() -> RefOr<Schema> {
+    // A query that says nothing is refused: it would mean every event ever.
+    let fields = ObjectBuilder::from(event_query()).min_properties(Some(1));
+    let both = AnyOfBuilder::new()
+        .description(Some(
+            "Which events: a text in the query language, or the same as an object.",
+        ))
+        .item(query_text())
+        .item(fields);
+    RefOr::T(Schema::AnyOf(both.build()))
+}
+
+/// A query as an object: the same keys as in the language.
+pub(crate) fn event_query() -> Object {
+    let text = || nullable(Type::String);
+    let moment = || {
+        ObjectBuilder::from(nullable(Type::String))
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+            .build()
+    };
+    ObjectBuilder::new()
+        .description(Some("Which events; everything given must match."))
+        .property("source", text())
+        .property(
+            "status",
+            choice(
+                "What has become of the event.",
+                Null::Yes,
+                EventStatus::ALL.map(EventStatus::as_str),
+            ),
+        )
+        .property("type", text())
+        .property("event_id", text())
+        .property("to", text())
+        .property(
+            "error",
+            choice(
+                "Why a delivery of it was given up.",
+                Null::Yes,
+                ErrorClass::ALL.map(ErrorClass::as_str),
+            ),
+        )
+        .property("duplicates", copies())
+        .property("has", choice("What it has besides.", Null::Yes, ["conflict"]))
+        .property(
+            "body",
+            ArrayBuilder::new()
+                .items(body_term())
+                .max_items(Some(BODY_TERMS_MAX)),
+        )
+        .property("since", moment())
+        .property("until", moment())
+        .additional_properties(Some(utoipa::openapi::schema::AdditionalProperties::FreeForm(
+            false,
+        )))
+        .build()
+}
+
+fn copies() -> Object {
+    let number = |schema_type| {
+        ObjectBuilder::new()
+            .schema_type(schema_type)
+            .minimum(Some(0))
+            .build()
+    };
+    ObjectBuilder::from(nullable(Type::Object))
+        .property("min", number(SchemaType::from(Type::Integer)))
+        .property("max", number(or_null(Type::Integer)))
+        .required("min")
+        .additional_properties(Some(utoipa::openapi::schema::AdditionalProperties::FreeForm(
+            false,
+        )))
+        .build()
+}
+
+fn body_term() -> Object {
+    let pointer = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .pattern(Some("^(/([^~/]|~[01])*)+$"))
+        .max_length(Some(hapax_core::store::POINTER_BYTES_MAX));
+    ObjectBuilder::new()
+        .property("pointer", pointer)
+        .property("value", ObjectBuilder::new().schema_type(Type::String))
+        .required("pointer")
+        .required("value")
+        .additional_properties(Some(utoipa::openapi::schema::AdditionalProperties::FreeForm(
+            false,
+        )))
+        .build()
+}
+
+/// Whether `null` is taken, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Null {
+    Yes,
+    No,
+}
+
+fn choice<const N: usize>(about: &str, null: Null, names: [&'static str; N]) -> Object {
+    let mut values: Vec<serde_json::Value> = names.into_iter().map(Into::into).collect();
+    let schema_type = match null {
+        Null::No => SchemaType::from(Type::String),
+        Null::Yes => {
+            values.push(serde_json::Value::Null);
+            or_null(Type::String)
+        }
+    };
+    ObjectBuilder::new()
+        .description(Some(about))
+        .schema_type(schema_type)
+        .enum_values(Some(values))
+        .build()
+}
+
+fn nullable(schema_type: Type) -> Object {
+    ObjectBuilder::new().schema_type(or_null(schema_type)).build()
+}
+
+fn or_null(schema_type: Type) -> SchemaType {
+    SchemaType::from_iter([schema_type, Type::Null])
+}

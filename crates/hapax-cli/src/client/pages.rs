@@ -1,0 +1,123 @@
+//! Lists that go on: as many pages as it takes, as one.
+
+use serde::de::DeserializeOwned;
+
+use super::Client;
+use super::Error;
+use hapax_api::path::Parameters;
+use hapax_api::views::{AuditPageView, DeliveriesView, EventPageView, ReplaysView};
+use hapax_terminal::output;
+
+/// Items that are asked for at once: the server's limit.
+const PAGE_MAX: u32 = 200;
+
+/// An answer that is one page of a list.
+pub trait Page: Default + DeserializeOwned {
+    /// How many items it holds.
+    fn count(&self) -> usize;
+
+    /// Takes another page's items, and goes on where that one does.
+    fn append(&mut self, page: Self);
+
+    /// Where the list goes on; none at its end.
+    fn next(&self) -> Option<&String>;
+
+    /// Tells a person that there is more.
+    fn note_more(&self) {
+        if let Some(next) = self.next() {
+            output::note(format_args!(
+                "there are more: --cursor {next}, or a larger --limit"
+            ));
+        }
+    }
+}
+
+impl Client {
+    /// Up to `limit` items of the list at `path`, from `cursor` on.
+    ///
+    /// # Errors
+    /// When an answer is no page.
+    pub async fn pages<P: Page>(
+        &self,
+        path: &str,
+        parameters: &Parameters,
+        cursor: Option<String>,
+        limit: u32,
+    ) -> Result<P, Error> {
+        let (mut whole, mut cursor) = (P::default(), cursor);
+        loop {
+            let missing = limit.saturating_sub(whole.count() as u32);
+            let asked = parameters
+                .clone()
+                .with("limit", Some(missing.min(PAGE_MAX)))
+                .with("cursor", cursor);
+            whole.append(self.get(&asked.on(path)).await?);
+            cursor = whole.next().cloned();
+            // A page may hold fewer than asked for and still go on.
+            if cursor.is_none() || whole.count() as u32 >= limit {
+                return Ok(whole);
+            }
+        }
+    }
+}
+
+impl Page for EventPageView {
+    fn count(&self) -> usize {
+        self.events.len()
+    }
+
+    fn append(&mut self, page: Self) {
+        self.events.extend(page.events);
+        self.next = page.next;
+        self.coverage = page.coverage;
+    }
+
+    fn next(&self) -> Option<&String> {
+        self.next.as_ref()
+    }
+}
+
+impl Page for DeliveriesView {
+    fn count(&self) -> usize {
+        self.deliveries.len()
+    }
+
+    fn append(&mut self, page: Self) {
+        self.deliveries.extend(page.deliveries);
+        self.next = page.next;
+    }
+
+    fn next(&self) -> Option<&String> {
+        self.next.as_ref()
+    }
+}
+
+impl Page for AuditPageView {
+    fn count(&self) -> usize {
+        self.audit.len()
+    }
+
+    fn append(&mut self, page: Self) {
+        self.audit.extend(page.audit);
+        self.next = page.next;
+    }
+
+    fn next(&self) -> Option<&String> {
+        self.next.as_ref()
+    }
+}
+
+impl Page for ReplaysView {
+    fn count(&self) -> usize {
+        self.replays.len()
+    }
+
+    fn append(&mut self, page: Self) {
+        self.replays.extend(page.replays);
+        self.next = page.next;
+    }
+
+    fn next(&self) -> Option<&String> {
+        self.next.as_ref()
+    }
+}

@@ -1,0 +1,149 @@
+//! How the process ends: the exit codes that scripts rely on, and the error that carries one.
+
+use std::process::ExitCode;
+
+/// The exit codes of every verb.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Done.
+    Done,
+    /// It was tried and failed.
+    Failed,
+    /// The command line cannot be understood.
+    Usage,
+    /// The configuration is missing or wrong.
+    Configuration,
+    /// What was named does not exist.
+    NotFound,
+    /// A check ran, and found a problem.
+    ProblemFound,
+}
+
+impl Exit {
+    /// The number the process ends with.
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Configuration => 3,
+            Self::NotFound => 4,
+            Self::ProblemFound => 5,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// Why a verb did not succeed, and the exit code that says so.
+///
+/// Any other error turns into one with [`Exit::Failed`], so that `?` works in every verb. It is not an
+/// [`std::error::Error`] itself: that is what makes this conversion possible.
+#[derive(Debug)]
+pub struct CliError {
+    /// How the process ends.
+    pub exit: Exit,
+    /// What to tell the user. `None` if the verb has said everything already.
+    pub error: Option<anyhow::Error>,
+}
+
+impl CliError {
+    /// An error with an exit code of its own.
+    pub fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
+        Self {
+            exit,
+            error: Some(error.into()),
+        }
+    }
+
+    /// It was tried and failed.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::new(Exit::Failed, anyhow::Error::msg(message.into()))
+    }
+
+    /// The command line makes no sense.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, anyhow::Error::msg(message.into()))
+    }
+
+    /// The configuration is wrong.
+    pub fn configuration(error: impl Into<anyhow::Error>) -> Self {
+        Self::new(Exit::Configuration, error)
+    }
+
+    /// What was named does not exist.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(Exit::NotFound, anyhow::Error::msg(message.into()))
+    }
+
+    /// A check found a problem.
+    pub fn problem_found(message: impl Into<String>) -> Self {
+        Self::new(Exit::ProblemFound, anyhow::Error::msg(message.into()))
+    }
+
+    /// Ends with `exit` without another word: the verb has printed what there is to say.
+    pub const fn silent(exit: Exit) -> Self {
+        Self { exit, error: None }
+    }
+}
+
+impl<E: Into<anyhow::Error>> From<E> for CliError {
+    fn from(error: E) -> Self {
+        let error = error.into();
+        // A reader that has seen enough (`hapax events list | head`) is not a failure.
+        let broken_pipe = error
+            .chain()
+            .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+            .any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe);
+        if broken_pipe {
+            return Self::silent(Exit::Done);
+        }
+        let exit = if error.is::<hapax_config::ConfigError>() {
+            Exit::Configuration
+        } else {
+            Exit::Failed
+        };
+        Self {
+            exit,
+            error: Some(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_exit_has_the_documented_number() {
+        let exits = [
+            Exit::Done,
+            Exit::Failed,
+            Exit::Usage,
+            Exit::Configuration,
+            Exit::NotFound,
+            Exit::ProblemFound,
+        ];
+        assert_eq!(exits.map(Exit::code), [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn an_ordinary_error_means_failed_and_a_closed_pipe_means_done() {
+        fn fails(kind: std::io::ErrorKind) -> Result<(), CliError> {
+            Err(std::io::Error::from(kind))?;
+            Ok(())
+        }
+        assert_eq!(
+            fails(std::io::ErrorKind::NotFound).unwrap_err().exit,
+            Exit::Failed
+        );
+        assert_eq!(
+            fails(std::io::ErrorKind::BrokenPipe).unwrap_err().exit,
+            Exit::Done
+        );
+    }
+}

@@ -1,0 +1,37 @@
+//! `hapax dead groups`: what has gone wrong in the same way.
+
+use crate::client::{Client, Error};
+use crate::exit::CliError;
+use crate::verbs::Globals;
+use hapax_api::views::DeadGroupsView;
+use hapax_terminal::output;
+use hapax_terminal::table::{Reader, Table};
+
+pub(super) async fn run(client: &Client, globals: &Globals) -> Result<(), CliError> {
+    let view: DeadGroupsView = client.get("deliveries/groups").await.map_err(Error::into_cli)?;
+    if globals.json {
+        return Ok(output::json(&view)?);
+    }
+    let Some(largest) = view.groups.first() else {
+        output::note("nothing is dead");
+        return Ok(());
+    };
+    let reader = Reader::of_stdout();
+    let mut table = Table::new(["destination", "error", "dead", "first", "last", "query"]);
+    for group in &view.groups {
+        table.row([
+            group.destination.clone(),
+            group.error.clone().unwrap_or_else(|| "-".to_owned()),
+            group.count.to_string(),
+            reader.moments().show(group.first_at),
+            reader.moments().show(group.last_at),
+            group.q.clone(),
+        ]);
+    }
+    output::line(table.render(reader))?;
+    output::note(format_args!(
+        "`hapax replay --query '{}' --to {} --dry-run` says what a replay of the first would do",
+        largest.q, largest.destination
+    ));
+    Ok(())
+}

@@ -1,0 +1,76 @@
+//! `hapax destinations`: where events go.
+
+use std::time::Duration;
+
+use super::Globals;
+use crate::client::{Client, Error};
+use crate::exit::CliError;
+use hapax_api::moment;
+use hapax_api::views::{DestinationsView, PauseView};
+use hapax_terminal::output;
+use hapax_terminal::table::{Reader, Table};
+
+/// List the destinations of a running service: what each is, whether it is paused, whether it fails.
+///
+/// `hapax pause` and `hapax resume` change it; `hapax stats` says how much work each has.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hapax destinations
+  hapax destinations --json")]
+pub struct Args {}
+
+/// Runs the verb.
+pub async fn run(_args: Args, globals: &Globals) -> Result<(), CliError> {
+    let client = Client::from_globals(globals)?;
+    let view: DestinationsView = client.get("destinations").await.map_err(Error::into_cli)?;
+    if globals.json {
+        return Ok(output::json(&view)?);
+    }
+    if view.destinations.is_empty() {
+        output::note("no destination is configured: add [destinations.NAME] to hapax.toml");
+        return Ok(());
+    }
+    let mut table = Table::new([
+        "destination",
+        "id",
+        "kind",
+        "target",
+        "running",
+        "at most",
+        "state",
+    ]);
+    for destination in &view.destinations {
+        let dash = || "-".to_owned();
+        table.row([
+            destination.name.clone(),
+            destination.id.clone(),
+            destination.kind.clone().unwrap_or_else(dash),
+            destination.target.clone().unwrap_or_else(dash),
+            destination.running.to_string(),
+            destination.concurrency.to_string(),
+            state(
+                destination.configured,
+                destination.paused.as_ref(),
+                destination.breaker_open_ms,
+            ),
+        ]);
+    }
+    Ok(output::line(table.render(Reader::of_stdout()))?)
+}
+
+/// What a destination is doing, in a few words.
+pub(super) fn state(is_configured: bool, paused: Option<&PauseView>, breaker_open_ms: Option<u64>) -> String {
+    match (is_configured, paused, breaker_open_ms) {
+        (false, _, _) => "not configured".to_owned(),
+        (true, Some(pause), _) if pause.why.is_empty() => format!("paused by {}", pause.by),
+        (true, Some(pause), _) => format!("paused by {}: {}", pause.by, pause.why),
+        (true, None, Some(open_ms)) => {
+            format!(
+                "failing, tried again in {}",
+                moment::span(Duration::from_millis(open_ms))
+            )
+        }
+        (true, None, None) => "ok".to_owned(),
+    }
+}

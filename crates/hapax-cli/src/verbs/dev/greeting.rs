@@ -1,0 +1,72 @@
+//! What `hapax dev` says first: where to send, with which secret, and a line to copy.
+
+use std::path::PathBuf;
+
+use owo_colors::OwoColorize as _;
+
+use super::folder::Folder;
+use hapax_server::Server;
+use hapax_terminal::output::note;
+
+/// The provider of the line to copy.
+const FIRST_PROVIDER: &str = "stripe";
+
+/// Says it, on stderr: what arrives later is the data.
+pub(super) fn print(server: &Server, folder: &Folder, forward: Option<&str>) {
+    let (ingest, admin) = (server.ingest_address(), server.admin_address());
+    let hapax = program();
+    note(format_args!(
+        "{} on this machine only, with everything in {}",
+        "hapax dev".bold(),
+        folder.path().display()
+    ));
+    note("");
+    note(format_args!(
+        "Each provider at http://{ingest}/in/NAME, with its secret; those with a key pair have it in {}.",
+        folder.path().display()
+    ));
+    note("");
+    for (name, secret) in folder.secrets() {
+        note(format_args!(
+            "  {:18} {}",
+            name.bold(),
+            secret.unwrap_or("a key pair")
+        ));
+    }
+    note("");
+    note(format_args!("  {:18} http://{admin}", "dashboard".bold()));
+    match forward {
+        Some(url) => note(format_args!("  {:18} {url}", "delivers to".bold())),
+        None => note(format_args!(
+            "  {:18} nowhere; `--forward URL` changes that",
+            "delivers to".bold()
+        )),
+    }
+    let first = folder
+        .secrets()
+        .find(|(name, _)| *name == FIRST_PROVIDER)
+        .or_else(|| folder.secrets().next());
+    if let Some((name, Some(secret))) = first {
+        note("");
+        note("Send a first event, twice: the second time it is a duplicate.");
+        note("");
+        note(format_args!(
+            "  {hapax} send {name} --to http://{ingest}/in/{name} --secret {secret} --times 2"
+        ));
+        note("");
+        note("And look at it:");
+        note("");
+        note(format_args!("  {hapax} events list --admin http://{admin}"));
+        note(format_args!("  http://{admin}/events"));
+    }
+    note("");
+    note("Events appear below as they arrive. Ctrl-C ends.");
+}
+
+/// This very program, as short as it can be written from here.
+fn program() -> String {
+    let path = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("hapax"));
+    let here = std::env::current_dir().ok();
+    let relative = here.and_then(|here| path.strip_prefix(here).ok().map(PathBuf::from));
+    relative.unwrap_or(path).display().to_string()
+}

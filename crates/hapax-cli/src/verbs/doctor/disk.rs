@@ -1,0 +1,114 @@
+//! The disk under the store: room, and how long it takes until a write is safe.
+
+use std::io::{self, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::check::Check;
+use hapax_api::moment;
+use hapax_config::StoreUrl;
+
+/// Below this much room the store cannot go on for long.
+const FREE_BYTES_FAIL: u64 = 64 << 20;
+/// Below this much room someone should look.
+const FREE_BYTES_WARN: u64 = 1 << 30;
+/// A write-ahead log beyond this is not being emptied.
+const WAL_BYTES_WARN: u64 = 1 << 30;
+/// A flush slower than this limits how many events a second can be acknowledged.
+const FLUSH_WARN: Duration = Duration::from_millis(20);
+/// Flushes measured.
+const FLUSHES: usize = 21;
+const BLOCK_BYTES: usize = 4_096;
+
+pub(super) fn check(store: &StoreUrl) -> Vec<Check> {
+    // A database's disk is not ours to look at.
+    let StoreUrl::Sqlite(path) = store else {
+        return Vec::new();
+    };
+    let folder = folder_of(path);
+    let mut checks = vec![room(&folder), flush(&folder)];
+    checks.extend(log(path));
+    checks
+}
+
+/// The folder that the store's file is in.
+pub(super) fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        Some(_) | None => PathBuf::from("."),
+    }
+}
+
+fn room(folder: &Path) -> Check {
+    let name = "disk room";
+    let free = match rustix::fs::statvfs(folder) {
+        Ok(stat) => stat.f_bavail.saturating_mul(stat.f_frsize),
+        Err(error) => {
+            let detail = format!("{} cannot be looked at: {error}", folder.display());
+            return Check::fail(name, detail, format!("`mkdir -p {}`", folder.display()));
+        }
+    };
+    let detail = format!("{} free at {}", moment::bytes(free), folder.display());
+    let fix = "make room, or shorten payload_retention; while the disk is full, webhooks are answered 503";
+    match free {
+        0..FREE_BYTES_FAIL => Check::fail(name, detail, fix),
+        FREE_BYTES_FAIL..FREE_BYTES_WARN => Check::warn(name, detail, fix),
+        FREE_BYTES_WARN.. => Check::ok(name, detail),
+    }
+}
+
+fn flush(folder: &Path) -> Check {
+    let name = "disk flush";
+    match median_flush(folder) {
+        Ok(median) => {
+            let detail = format!(
+                "{:.1} ms until 4 KiB are safe (median of {FLUSHES})",
+                median.as_secs_f64() * 1e3
+            );
+            if median <= FLUSH_WARN {
+                Check::ok(name, detail)
+            } else {
+                Check::warn(
+                    name,
+                    detail,
+                    "use a faster disk for the store: every acknowledgement waits for a flush",
+                )
+            }
+        }
+        Err(error) => Check::fail(
+            name,
+            format!("{} cannot be written: {error}", folder.display()),
+            format!(
+                "give the service's user the right to write there: `chown -R hapax {}`",
+                folder.display()
+            ),
+        ),
+    }
+}
+
+fn median_flush(folder: &Path) -> io::Result<Duration> {
+    let mut file = tempfile::tempfile_in(folder)?;
+    let mut took = Vec::with_capacity(FLUSHES);
+    for _ in 0..FLUSHES {
+        let begun = Instant::now();
+        file.rewind()?;
+        file.write_all(&[0x5a; BLOCK_BYTES])?;
+        file.sync_data()?;
+        took.push(begun.elapsed());
+    }
+    took.sort_unstable();
+    Ok(took[FLUSHES / 2])
+}
+
+fn log(path: &Path) -> Option<Check> {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    let bytes = std::fs::metadata(PathBuf::from(name)).ok()?.len();
+    let detail = format!("{} of log not yet moved into the file", moment::bytes(bytes));
+    Some(if bytes <= WAL_BYTES_WARN {
+        Check::ok("write-ahead log", detail)
+    } else {
+        let fix = "look for a program that keeps the file open (`fuser FILE`); a restart of the service empties the log";
+        Check::warn("write-ahead log", detail, fix)
+    })
+}

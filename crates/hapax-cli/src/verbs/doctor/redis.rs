@@ -1,0 +1,189 @@
+//! A store on Redis: what it would lose by a crash or a failover, whether it has room, and how quick it is.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hapax_core::store::Operations as _;
+use hapax_core::{Clock, SystemClock};
+use hapax_store_redis::{Condition, Flushed, RedisStore};
+
+use super::check::Check;
+use hapax_api::moment;
+use hapax_config::{Config, StoreUrl};
+use hapax_server::{Kind, OpenStore};
+
+/// Writes measured.
+const WRITES: usize = 21;
+/// A write slower than this limits how many events a second can be acknowledged.
+const WRITE_WARN: Duration = Duration::from_millis(20);
+/// Above this share of the memory someone should look.
+const USED_WARN_PERCENT: u64 = 75;
+/// Above this share of the memory the next burst may be refused.
+const USED_FAIL_PERCENT: u64 = 95;
+
+/// Nothing where the store is none on Redis, or cannot be opened: another check says so.
+pub(super) async fn check(config: &Config) -> Vec<Check> {
+    let StoreUrl::Redis(_) = &config.store.url else {
+        return Vec::new();
+    };
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+    let encryption = config.store.encryption.as_ref();
+    let Ok(opened) = OpenStore::open(&config.store.url, encryption, &clock).await else {
+        return Vec::new();
+    };
+    let Kind::Redis(store) = opened.kind() else {
+        return Vec::new();
+    };
+    let mut checks = Vec::new();
+    match store.condition().await {
+        Ok(servers) => {
+            let wait = config.sources.values().map(|source| source.redis_wait).max();
+            for server in &servers {
+                checks.extend(of_server(server, u64::from(wait.unwrap_or(0))));
+            }
+        }
+        Err(error) => checks.push(Check::fail("redis server", error.to_string(), "start it again")),
+    }
+    checks.push(shards(store));
+    checks.push(write(store).await);
+    checks.push(failover(config));
+    checks
+}
+
+fn of_server(server: &Condition, wait: u64) -> [Check; 4] {
+    let version = format!("{} is Redis {}, and never evicts", server.node, server.version);
+    [
+        Check::ok("redis server", version),
+        persistence(server),
+        replicas(server, wait),
+        memory(server),
+    ]
+}
+
+fn persistence(server: &Condition) -> Check {
+    let name = "redis persistence";
+    let node = &server.node;
+    let fix = "`appendonly yes` and `appendfsync everysec` (or `always`) in redis.conf, or by `redis-cli CONFIG SET`";
+    match server.flushed {
+        Flushed::Always => Check::ok(
+            name,
+            format!("{node}: `appendfsync always`; a crash loses nothing that was answered"),
+        ),
+        Flushed::EverySecond => Check::ok(
+            name,
+            format!(
+                "{node}: `appendfsync everysec`; a crash of its machine loses about a second, one of Redis nothing, or up to two \
+                 seconds while the disk is slow"
+            ),
+        ),
+        Flushed::BySystem => Check::warn(
+            name,
+            format!(
+                "{node}: `appendfsync no`; a crash of its machine loses what the system had not written, often 30 s"
+            ),
+            fix,
+        ),
+        Flushed::Never => Check::warn(
+            name,
+            format!(
+                "{node}: no append-only file; a crash loses everything since the last snapshot, or everything"
+            ),
+            fix,
+        ),
+        Flushed::Unsaid => Check::warn(
+            name,
+            format!("{node} does not say when it flushes its append-only file"),
+            "ask whoever runs it; with `appendfsync everysec` a crash of its machine costs about a second",
+        ),
+    }
+}
+
+fn replicas(server: &Condition, wait: u64) -> Check {
+    let name = "redis replicas";
+    let Condition {
+        node,
+        replicas,
+        replicas_required,
+        ..
+    } = server;
+    let required = replicas_required.map_or_else(|| "unknown".to_owned(), |count| count.to_string());
+    let detail = format!("{node} has {replicas}; `min-replicas-to-write` is {required}");
+    if *replicas < wait {
+        let detail = format!("{detail}; a source waits for {wait}, so its events are answered 503");
+        return Check::fail(
+            name,
+            detail,
+            "start replicas, or lower `redis.wait` of the source",
+        );
+    }
+    if *replicas == 0 {
+        return Check::ok(name, format!("{detail}: when its disk is lost, everything is"));
+    }
+    if *replicas_required == Some(0) {
+        let fix = "`min-replicas-to-write 1`: a master that is cut off then takes nothing that will be lost";
+        return Check::warn(name, detail, fix);
+    }
+    Check::ok(name, detail)
+}
+
+fn memory(server: &Condition) -> Check {
+    let name = "redis memory";
+    let (node, used) = (&server.node, moment::bytes(server.memory_used));
+    let Some(limit) = server.memory_max else {
+        return Check::warn(
+            name,
+            format!("{node} uses {used} and has no limit: the system may kill it"),
+            "`maxmemory`, at about two thirds of what its machine has",
+        );
+    };
+    let detail = format!("{node} uses {used} of {}", moment::bytes(limit));
+    let fix = "raise `maxmemory`, or shorten payload_retention; while it is full, webhooks are answered 503";
+    match server.memory_used.saturating_mul(100) / limit {
+        0..USED_WARN_PERCENT => Check::ok(name, detail),
+        USED_WARN_PERCENT..USED_FAIL_PERCENT => Check::warn(name, detail, fix),
+        USED_FAIL_PERCENT.. => Check::fail(name, detail, fix),
+    }
+}
+
+fn shards(store: &RedisStore) -> Check {
+    let place = if store.is_cluster() {
+        "a cluster"
+    } else {
+        "one server"
+    };
+    let detail = format!("{} on {place}; the number is fixed", store.shards());
+    Check::ok("redis shards", detail)
+}
+
+async fn write(store: &RedisStore) -> Check {
+    let name = "redis write";
+    let mut took = Vec::with_capacity(WRITES);
+    for _ in 0..WRITES {
+        let begun = Instant::now();
+        if let Err(error) = store.probe().await {
+            return Check::fail(name, error.to_string(), "the message says what is missing");
+        }
+        took.push(begun.elapsed());
+    }
+    took.sort_unstable();
+    let median = took[WRITES / 2];
+    let detail = format!("{:.1} ms (median of {WRITES})", median.as_secs_f64() * 1e3);
+    if median <= WRITE_WARN {
+        return Check::ok(name, detail);
+    }
+    let fix = "put Redis nearer, or on a faster disk: every acknowledgement waits for a write";
+    Check::warn(name, detail, fix)
+}
+
+/// It is so however the servers are set up, and so it is no warning.
+fn failover(config: &Config) -> Check {
+    let waits = config.sources.values().any(|source| source.redis_wait > 0);
+    let detail = if waits {
+        "a promoted replica may lack what its master answered last; `wait` makes that unlikely for the sources that have \
+         it, and does not rule it out"
+    } else {
+        "a promoted replica may lack what its master answered last, and that is lost; `redis = { wait = 1 }` of a source \
+         makes it unlikely"
+    };
+    Check::ok("redis failover", detail)
+}

@@ -1,0 +1,42 @@
+//! `hapax forget`: take an event id out of the ledger.
+
+use super::Globals;
+use crate::client::{Client, Error};
+use crate::exit::CliError;
+use hapax_api::path::segment;
+use hapax_api::views::ForgottenView;
+use hapax_terminal::output;
+
+/// Forget an event id, so that its next delivery takes effect again.
+///
+/// Refused while deliveries of the event are unfinished. Stored data stays; the next delivery gets new idempotency
+/// keys. Takes about ten seconds, until no cache holds the old entry.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  hapax forget stripe evt_1NG8Du2eZvKYlo2CUI79vXWy")]
+pub struct Args {
+    /// The source that received it
+    #[arg(value_name = "SOURCE")]
+    pub source: String,
+
+    /// The sender's id of the event, as `hapax events list` shows it
+    #[arg(value_name = "EVENT_ID")]
+    pub event_id: String,
+}
+
+/// Runs the verb.
+pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
+    let client = Client::from_globals(globals)?;
+    let path = format!("ledger/{}/{}", segment(&args.source), segment(&args.event_id));
+    let forgotten: ForgottenView = client.delete(&path).await.map_err(Error::into_cli)?;
+    if globals.json {
+        output::json(&forgotten)?;
+    } else {
+        output::note(format_args!(
+            "forgotten: the next `{}` from {} is new, as generation {}",
+            forgotten.event_id, forgotten.source, forgotten.next_generation
+        ));
+    }
+    Ok(())
+}

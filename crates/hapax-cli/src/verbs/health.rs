@@ -1,0 +1,94 @@
+//! `hapax health`: whether a running service takes webhooks, for containers that have no shell and no curl.
+
+use std::time::Duration;
+
+use super::Globals;
+use crate::client::{Client, Error};
+use crate::exit::CliError;
+use hapax_api::views::{Phase, ReadyView};
+use hapax_terminal::output;
+
+/// Longest wait for the answer: the service itself gives its store two seconds.
+const ANSWER_LIMIT: Duration = Duration::from_secs(4);
+
+/// Ask a running service whether it takes webhooks.
+///
+/// Asks `/readyz` on the admin port. Ends with 0 if the service takes webhooks and its store can write, and with 1 and
+/// the reason if it does not.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hapax health
+  hapax health --admin http://127.0.0.1:8081
+  HEALTHCHECK CMD [\"hapax\", \"health\"]      in a Dockerfile")]
+pub struct Args {}
+
+/// Runs the verb.
+pub async fn run(_: Args, globals: &Globals) -> Result<(), CliError> {
+    let client = Client::from_globals(globals)?;
+    let asked = client.probe::<ReadyView>("readyz");
+    let view = match tokio::time::timeout(ANSWER_LIMIT, asked).await {
+        Ok(answer) => answer.map_err(Error::into_cli)?,
+        Err(_) => return Err(late()),
+    };
+    if globals.json {
+        output::json(&view)?;
+    } else if view.ready {
+        output::line("ready")?;
+    }
+    match reason(&view) {
+        None => Ok(()),
+        Some(reason) => Err(CliError::failed(reason)),
+    }
+}
+
+fn late() -> CliError {
+    CliError::failed(format!(
+        "the service did not answer within {} s",
+        ANSWER_LIMIT.as_secs()
+    ))
+}
+
+fn reason(view: &ReadyView) -> Option<String> {
+    if view.ready {
+        return None;
+    }
+    let store = &view.checks.store;
+    Some(match (view.phase, &store.message) {
+        (Phase::Starting, _) => "the service is starting; ask again in a moment".to_owned(),
+        (Phase::Stopping, _) => "the service is stopping and takes nothing new".to_owned(),
+        (Phase::Serving, Some(message)) => format!("the store cannot write: {message}"),
+        (Phase::Serving, None) => "the service says that it is not ready, and not why".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use hapax_api::views::{CheckView, ChecksView};
+
+    use super::*;
+
+    #[test]
+    fn each_reason_is_told() {
+        let told = |ready, phase, message: Option<&str>| {
+            let store = CheckView {
+                ok: message.is_none(),
+                message: message.map(str::to_owned),
+                took_ms: 1,
+            };
+            reason(&ReadyView {
+                ready,
+                phase,
+                checks: ChecksView { store },
+            })
+            .unwrap_or_default()
+        };
+        assert_eq!(told(true, Phase::Serving, None), "");
+        assert_eq!(
+            told(false, Phase::Serving, Some("disk full")),
+            "the store cannot write: disk full"
+        );
+        assert!(told(false, Phase::Stopping, None).contains("stopping"));
+        assert!(told(false, Phase::Starting, None).contains("starting"));
+    }
+}

@@ -1,0 +1,326 @@
+//! `hapax init`: a commented `hapax.toml` to start from.
+
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write as _};
+
+use anyhow::Context as _;
+use hapax_verify::catalogue::{self, Provider};
+use hapax_verify::{Handshake, OptionKind, Verifier};
+
+use super::Globals;
+use crate::exit::CliError;
+use hapax_config as config;
+use hapax_terminal::output;
+
+/// Write a commented hapax.toml.
+///
+/// With providers: a source for each. `--config` says where it goes; a file that is already there is left alone.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hapax init
+  hapax init stripe github
+  hapax init stripe --config /etc/hapax.toml --force")]
+pub struct Args {
+    /// Providers to write a source for; `hapax providers` lists them
+    #[arg(value_name = "PROVIDER")]
+    pub providers: Vec<String>,
+
+    /// Overwrite the file if it is there
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Runs the verb.
+pub fn run(args: &Args, globals: &Globals) -> Result<(), CliError> {
+    let providers = args
+        .providers
+        .iter()
+        .map(|name| known(name))
+        .collect::<Result<Vec<_>, _>>()?;
+    let path = &globals.config;
+    let mut options = OpenOptions::new();
+    options.write(true);
+    if args.force {
+        options.create(true).truncate(true);
+    } else {
+        // Created only if absent, in one step: no one's file is lost between a look and a write.
+        options.create_new(true);
+    }
+    let mut file = options.open(path).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => CliError::failed(format!(
+            "{} is there already; `--force` overwrites it, `--config FILE` names another",
+            path.display()
+        )),
+        _ => anyhow::Error::new(error)
+            .context(format!("{} cannot be written", path.display()))
+            .into(),
+    })?;
+    file.write_all(text(&providers).as_bytes())
+        .with_context(|| format!("{} cannot be written", path.display()))?;
+    output::note(format_args!("{} written.", path.display()));
+    for provider in providers.iter().filter(|provider| needs_secret(provider)) {
+        output::note(format_args!(
+            "Set {} to the signing secret that {} shows.",
+            variable(provider),
+            provider.title
+        ));
+    }
+    output::note("Then: `hapax config check`, and `hapax serve`.");
+    Ok(())
+}
+
+fn known(name: &str) -> Result<&'static Provider, CliError> {
+    catalogue::get(name).ok_or_else(|| {
+        let names = catalogue::all().iter().map(|provider| provider.name.as_str());
+        let meant = config::nearest(name, names)
+            .map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
+        CliError::not_found(format!(
+            "`{name}` is not in the catalogue; `hapax providers` lists what is{meant}"
+        ))
+    })
+}
+
+/// The variable that a written source reads its secret from.
+fn variable(provider: &Provider) -> String {
+    format!(
+        "{}_WEBHOOK_SECRET",
+        provider.name.to_ascii_uppercase().replace('-', "_")
+    )
+}
+
+/// Whether it cannot be verified by what is fetched or handed over.
+fn needs_secret(provider: &Provider) -> bool {
+    let options = provider.sample_options();
+    Verifier::new(&provider.recipe(), &[] as &[&str], &options).is_err()
+}
+
+/// The options without which the preset is of no use, with an example for each.
+fn options(provider: &Provider) -> String {
+    let mut text = String::new();
+    for spec in provider.options.iter().filter(|spec| spec.required) {
+        let example = toml::Value::from(spec.sample.as_deref().unwrap_or("..."));
+        let value = match spec.kind {
+            OptionKind::Text | OptionKind::Secret => example,
+            OptionKind::List => vec![example].into(),
+            OptionKind::Table => toml::Table::new().into(),
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "options.{} = {value}    # {}", spec.name, spec.about);
+    }
+    text
+}
+
+/// `[server]` and `[store]`, with what these senders need there.
+fn head(providers: &[&Provider]) -> String {
+    let mut head = HEAD.to_owned();
+    if providers.iter().any(|provider| provider.proof.covers_url()) {
+        head = head.replace("# public_url", "public_url");
+    }
+    let hands_over = |provider: &&Provider| provider.handshakes.contains(&Handshake::AsanaSecret);
+    if providers.iter().any(hands_over) {
+        head = head.replace("# encryption_keys", "encryption_keys");
+    }
+    head
+}
+
+fn text(providers: &[&Provider]) -> String {
+    let mut text = head(providers);
+    if providers.is_empty() {
+        text.push_str(SOURCE_EXAMPLE);
+    }
+    let mut written: Vec<&str> = Vec::new();
+    for provider in providers {
+        if written.contains(&provider.name.as_str()) {
+            continue;
+        }
+        written.push(&provider.name);
+        let (name, title, variable) = (&provider.name, &provider.title, variable(provider));
+        let unused = if needs_secret(provider) { "" } else { "# " };
+        let options = options(provider);
+        let _ = write!(
+            text,
+            "\n# {title}. Give it the URL of this machine, ending in /in/{name}.\n\
+             [sources.{name}]\n\
+             provider = \"{name}\"\n\
+             {unused}secrets = [\"env:{variable}\"]    # several while you rotate: any may match\n\
+             {options}deliver_to = [\"app\"]\n\
+             # ledger_window = \"30d\"          # how long an event id is remembered\n\
+             # payload_retention = \"14d\"      # how long its body is kept\n"
+        );
+    }
+    text.push_str(TAIL);
+    text.push_str(SQL_EXAMPLE);
+    text.push_str(ALERTS_EXAMPLE);
+    text
+}
+
+const HEAD: &str = r#"# Hapax: every webhook takes effect exactly once.
+# `hapax config check` checks this file, `hapax config show` shows what holds.
+# Secrets are "env:NAME", "file:PATH", "exec:COMMAND" or the text itself.
+
+[server]
+listen = "127.0.0.1:8080"              # webhooks: POST /in/<source>
+admin_listen = "127.0.0.1:8081"        # admin API, /metrics, /healthz, /readyz
+# admin_token = "env:HAPAX_ADMIN_TOKEN"  # needed where admin_listen is not a loopback address
+# body_limit = "5MiB"
+# public_url = "https://hooks.example.com"  # for senders that sign the URL
+
+[store]
+url = "sqlite:hapax.db"
+# encryption_keys = ["env:HAPAX_ENCRYPTION_KEY"]  # encrypts payloads and secrets; `openssl rand -hex 32` prints one
+"#;
+
+const SOURCE_EXAMPLE: &str = r#"
+# Who sends. `hapax providers` lists the presets.
+# [sources.stripe]
+# provider = "stripe"
+# secrets = ["env:STRIPE_WEBHOOK_SECRET"]
+# deliver_to = ["app"]
+
+# A sender without a preset: say how it proves itself, and where its ids are. `scheme` is a signature (hmac-sha256,
+# hmac-sha512, hmac-sha1, ed25519, ecdsa-p256), a signed token (jwt), or a shared secret (token, basic).
+# [sources.inhouse]
+# verify = { scheme = "hmac-sha256", header = "x-signature", signed = "{body}" }
+# event_id = "header:x-event-id"
+# event_type = "body:/type"
+# secrets = ["env:INHOUSE_WEBHOOK_SECRET"]
+# deliver_to = ["app"]
+"#;
+
+const TAIL: &str = r#"
+# Who receives. 2xx means done; anything else is tried again.
+[destinations.app]
+kind = "http"
+url = "http://127.0.0.1:3000/webhooks"
+# secret = "env:APP_SIGNING_SECRET"    # signs the outgoing request, Standard Webhooks
+# events = ["invoice.*"]               # default: all
+# timeout = "10s"
+# concurrency = 32
+# max_attempts = 12
+# order_by = "body:/data/object/id"    # one at a time per value, in order of acceptance
+"#;
+
+const SQL_EXAMPLE: &str = r#"
+# Exactly once without code: your statements, and the mark that they ran, in one transaction of your database.
+# [destinations.ledger]
+# kind = "sql"
+# url = "env:APP_DATABASE_URL"         # postgres://user@host/database or sqlite:app.db
+# params = { order = "body:/data/object/id", event = "event_id" }
+# statements = ["update orders set status = 'paid', event = :event where id = :order and status = 'pending'"]
+"#;
+
+const ALERTS_EXAMPLE: &str = r#"
+# Who is told when something is wrong. Without it, `hapax alerts`, the dashboard and the log say so.
+# [alerts]
+# dead_letters = 0                     # fires above; `false` switches a rule off
+# [alerts.receivers.chat]
+# kind = "slack"                       # or "webhook" (Standard Webhooks), or "command"
+# url = "env:ALERTS_URL"
+"#;
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::exit::Exit;
+    use hapax_config::Environment;
+
+    #[test]
+    fn what_is_written_passes_the_check() {
+        let all: Vec<&Provider> = catalogue::all().iter().collect();
+        let secrets: Vec<(String, String)> = all
+            .iter()
+            .map(|provider| {
+                (
+                    variable(provider),
+                    hapax_verify::sign::generate_secret(provider, &[7; 32]).verifying,
+                )
+            })
+            .collect();
+        let encryption_key = ("HAPAX_ENCRYPTION_KEY", "0123456789abcdef0123456789abcdef");
+        let environment = Environment::with(
+            secrets
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str()))
+                .chain([encryption_key]),
+        );
+        for providers in [&all[..], &[]] {
+            let config = config::parse(&text(providers), Path::new("hapax.toml"), &environment, &[]).unwrap();
+            assert_eq!(config.sources.len(), providers.len());
+            assert!(config.destinations.contains_key("app"));
+        }
+    }
+
+    #[test]
+    fn the_commented_examples_are_right_too() {
+        let uncommented = |example: &str| {
+            let lines = example
+                .lines()
+                .filter(|line| line.starts_with("# [") || line.contains(" = "));
+            let lines: Vec<&str> = lines.map(|line| line.trim_start_matches("# ")).collect();
+            lines
+                .join("\n")
+                .replace("deliver_to = [\"app\"]", "deliver_to = [\"app\", \"ledger\"]")
+        };
+        let environment = Environment::with([
+            ("STRIPE_WEBHOOK_SECRET", "whsec_1"),
+            ("INHOUSE_WEBHOOK_SECRET", "secret"),
+            ("APP_DATABASE_URL", "postgres://app@db/app"),
+            ("ALERTS_URL", "https://chat.example.com/services/1"),
+        ]);
+        let text = format!(
+            "{HEAD}{}{TAIL}{}\n{}",
+            uncommented(SOURCE_EXAMPLE),
+            uncommented(SQL_EXAMPLE),
+            uncommented(ALERTS_EXAMPLE)
+        );
+        let config = config::parse(&text, Path::new("hapax.toml"), &environment, &[]).unwrap();
+        assert_eq!(config.sources.len(), 2);
+        assert_eq!(config.warning_lines(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_left_alone_unless_forced() {
+        use clap::Parser as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hapax.toml");
+        std::fs::write(&path, "mine").unwrap();
+        let globals = super::super::Cli::parse_from([
+            std::ffi::OsStr::new("hapax"),
+            "-c".as_ref(),
+            path.as_os_str(),
+            "init".as_ref(),
+        ])
+        .globals;
+        let mut args = Args {
+            providers: vec!["stripe".to_owned()],
+            force: false,
+        };
+        let error = run(&args, &globals).unwrap_err();
+        assert_eq!(error.exit, Exit::Failed);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+        args.force = true;
+        run(&args, &globals).unwrap();
+        assert!(
+            std::fs::read_to_string(&path)
+                .unwrap()
+                .contains("[sources.stripe]")
+        );
+    }
+
+    #[test]
+    fn an_unknown_provider_is_refused_with_the_nearest() {
+        let error = known("strip").unwrap_err();
+        assert_eq!(error.exit, Exit::NotFound);
+        assert!(
+            error
+                .error
+                .unwrap()
+                .to_string()
+                .ends_with("did you mean `stripe`?")
+        );
+    }
+}

@@ -1,0 +1,92 @@
+//! `hapax ledger`: have you seen this id, when, how often?
+
+use std::time::Duration;
+
+use super::Globals;
+use crate::client::{Client, Error};
+use crate::exit::CliError;
+use hapax_api::moment;
+use hapax_api::path::segment;
+use hapax_api::views::LedgerView;
+use hapax_terminal::output;
+use hapax_terminal::table::{Reader, printable};
+
+/// Show what the ledger knows about a provider's event id: when it first arrived, how many duplicates followed, and
+/// when it expires.
+///
+/// Exits with 4 if the ledger does not know the id. `hapax forget` takes one out.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  hapax ledger stripe evt_1NG8Du2eZvKYlo2CUI79vXWy
+  hapax ledger stripe evt_1NG8Du2eZvKYlo2CUI79vXWy --json")]
+pub struct Args {
+    /// The source that received it
+    #[arg(value_name = "SOURCE")]
+    pub source: String,
+
+    /// The sender's id of the event
+    #[arg(value_name = "EVENT_ID")]
+    pub event_id: String,
+}
+
+/// Runs the verb.
+pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
+    let client = Client::from_globals(globals)?;
+    let path = format!("ledger/{}/{}", segment(&args.source), segment(&args.event_id));
+    let entry: LedgerView = client.get(&path).await.map_err(Error::into_cli)?;
+    if globals.json {
+        return Ok(output::json(&entry)?);
+    }
+    Ok(output::line(text(&entry, Reader::of_stdout()))?)
+}
+
+fn text(entry: &LedgerView, reader: Reader) -> String {
+    let moments = reader.moments();
+    let copies = match entry.last_at {
+        Some(last_at) => format!("{}, the last {}", entry.duplicates, moments.show(last_at)),
+        None => "0".to_owned(),
+    };
+    let left = moment::span(Duration::from_secs(entry.window_left_seconds));
+    let lines = [
+        ("event id", entry.event_id.clone()),
+        ("scope", entry.scope.clone()),
+        ("event", entry.id.to_string()),
+        ("generation", entry.generation.to_string()),
+        ("first", moments.show(entry.first_seen)),
+        ("duplicates", copies),
+        ("known for", format!("{left} more, until {}", entry.expires_at)),
+        ("body", format!("sha256 {}", entry.body_sha256)),
+    ];
+    let lines = lines.map(|(name, value)| format!("{name:<12}{}", printable(&value)));
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use hapax_core::Timestamp;
+
+    use super::*;
+    use hapax_api::moment::Moments;
+
+    #[test]
+    fn an_entry_says_when_how_often_and_for_how_long() {
+        let entry: LedgerView = serde_json::from_value(serde_json::json!({
+            "source": "stripe", "scope": "stripe", "event_id": "evt_1", "id": "01940000-0000-7000-8000-000000000001",
+            "generation": 0, "first_seen": "2026-01-01T00:00:00Z", "expires_at": "2026-01-31T00:00:00Z",
+            "window_left_seconds": 2_591_996, "body_sha256": "ab", "duplicates": 2, "last_at": "2026-01-01T00:00:02Z",
+        }))
+        .unwrap();
+        let moments = Moments::Relative(Timestamp::from_seconds(1_767_225_604));
+        insta::assert_snapshot!(text(&entry, Reader::Person { width: Some(100), moments }), @r"
+        event id    evt_1
+        scope       stripe
+        event       01940000-0000-7000-8000-000000000001
+        generation  0
+        first       4s ago
+        duplicates      2, the last 2s ago
+        known for   29d more, until 2026-01-31T00:00:00.000000Z
+        body        sha256 ab
+        ");
+    }
+}

@@ -1,0 +1,163 @@
+//! The page of the admin API, from the OpenAPI document that the service itself serves.
+
+use std::fmt::Write as _;
+
+use hapax_admin::openapi::documents::{Document, documents};
+use hapax_admin::openapi::outline::{Chapter, Field, Need, Operation, chapters};
+use hapax_admin::openapi::{ANYWHERE, document};
+
+const INTRODUCTION: &str = "
+On `server.admin_listen` (`127.0.0.1:8081` unless configured). The command line and the dashboard use nothing else.
+
+```sh
+curl -s -H \"Authorization: Bearer $HAPAX_ADMIN_TOKEN\" 'http://127.0.0.1:8081/api/v1/events?q=status:dead' | jq
+```
+
+The same as an OpenAPI 3.1 document: [openapi.json](openapi.json), served at `/api/v1/openapi.json` and printed by
+`hapax print openapi`; as a page to read: `/api`.
+
+## Access
+
+- With `server.admin_token`, every path under `/api/v1` needs `Authorization: Bearer TOKEN`: that token, or one of
+  `[[server.tokens]]`. After several wrong tokens an address has to wait (`too_many_attempts`).
+- Each path takes a role: `read`, `operate` or `admin`. A token with a lower role gets `role_too_low`.
+- A token with `sources` sees and changes only what belongs to them: what it asks for is narrowed, an event of another
+  source is not found, and what cannot be narrowed is `sources_limited`. A destination, with its figures and its dead
+  letters by group, belongs to them if no other source delivers to it. See [the guide](../guides/access.md).
+- Without a token the address must be loopback. Then the `Host` must be a loopback name or the admin address itself, and a
+  request that changes something must not come from a web page of another origin.
+- A session of the dashboard opens what only reads, too: the live tail and the completion of queries are read by its
+  script.
+- The audit trail names the token: `admin` for `server.admin_token`, `local` where there is none. `Hapax-Note: TEXT` adds a
+  note, up to 128 bytes; it proves nothing, and is shown as a note.
+- `/healthz`, `/readyz` and `/metrics` need no token. They show names and numbers, never what is inside an event.
+
+## Conventions
+
+- Lists have pages: `limit` (50, at most 200) and `cursor`, which is the `next` of the page before; `next` is null at the
+  end. A page never skips or repeats an event because others arrive meanwhile.
+- `q` is a text in the [query language](query.md).
+- Times are RFC 3339 in UTC. Ids are our UUIDs, except `event_id`, which is the sender's.
+- Unknown parameters and fields are refused, so that a misspelt filter never selects everything.
+- Errors are `application/problem+json` with a stable `code`; [errors.md](errors.md) lists them. Besides what stands
+  below, any path under `/api/v1` may answer `unauthorized`, `too_many_attempts`, `forbidden_origin`, `sources_limited`,
+  `store_rejected`, `store_damaged`, `store_unsupported`, `store_unavailable` and `overloaded`.
+- An answer takes at most 60 seconds, a body at most 1 MiB, and 64 live tails may be open.
+";
+
+pub(super) fn page() -> String {
+    let mut page = super::heading("Admin API", "api");
+    page.push_str(INTRODUCTION);
+    let described = document();
+    let chapters = chapters(&described);
+    page.push_str("\n## Paths\n\n| path | role | |\n|---|---|---|\n");
+    for operation in chapters.iter().flat_map(|chapter| &chapter.operations) {
+        let _ = writeln!(
+            page,
+            "| [`{} {}`](#{}) | {} | {} |",
+            operation.method,
+            operation.path,
+            operation.id.to_ascii_lowercase(),
+            operation.role,
+            operation.summary
+        );
+    }
+    for chapter in &chapters {
+        push_chapter(&mut page, chapter);
+    }
+    page.push_str("\n## Documents\n");
+    for one in documents(&described) {
+        push_document(&mut page, &one);
+    }
+    page
+}
+
+// Writing to a String cannot fail, here and below.
+fn push_chapter(page: &mut String, chapter: &Chapter) {
+    let _ = write!(page, "\n## {}\n\n{}\n", chapter.name, chapter.about);
+    for operation in &chapter.operations {
+        push_operation(page, operation);
+    }
+}
+
+fn push_operation(page: &mut String, operation: &Operation) {
+    let _ = write!(
+        page,
+        "\n### {}\n\n`{} {}`\n\n{}\n",
+        operation.id, operation.method, operation.path, operation.summary
+    );
+    if !operation.description.is_empty() {
+        let _ = write!(page, "\n{}\n", operation.description);
+    }
+    let fields: Vec<&Field> = operation.parameters.iter().chain(&operation.body).collect();
+    if !fields.is_empty() {
+        page.push_str("\n| name | where | what | |\n|---|---|---|---|\n");
+    }
+    for field in fields {
+        let need = match field.need {
+            Need::Required => ", required",
+            Need::Optional => "",
+        };
+        let _ = writeln!(
+            page,
+            "| `{}` | {}{need} | {} | {} |",
+            field.name, field.place, field.kind, field.help
+        );
+    }
+    page.push('\n');
+    for answer in &operation.answers {
+        push_answer(page, &answer.status, &answer.help, answer.schema.as_deref());
+    }
+}
+
+fn push_document(page: &mut String, document: &Document) {
+    let _ = write!(page, "\n### {}\n\n", document.name);
+    if !document.about.is_empty() {
+        let _ = write!(page, "{}\n\n", document.about);
+    }
+    page.push_str("| field | what | |\n|---|---|---|\n");
+    for field in &document.fields {
+        let _ = writeln!(page, "| `{}` | {} | {} |", field.name, field.kind, field.help);
+    }
+}
+
+/// Problems by their codes alone: what each means is on the page of errors, and what any path answers is said above.
+fn push_answer(page: &mut String, status: &str, help: &str, schema: Option<&str>) {
+    let codes: Vec<&str> = help
+        .split("\n\n")
+        .filter_map(|line| line.strip_prefix('`')?.split_once('`'))
+        .map(|(code, _)| code)
+        .collect();
+    if let Some(schema) = schema {
+        let _ = writeln!(
+            page,
+            "- {status}: {help} [`{schema}`](#{})",
+            schema.to_ascii_lowercase()
+        );
+    } else if codes.is_empty() {
+        let _ = writeln!(page, "- {status}: {help}");
+    }
+    let own = codes.into_iter().filter(|code| !ANYWHERE.contains(code));
+    let links: Vec<String> = own
+        .map(|code| format!("[`{code}`](../errors/{code}.md)"))
+        .collect();
+    if !links.is_empty() {
+        let _ = writeln!(page, "- {status}: {}", links.join(", "));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_path_is_on_the_page_with_its_codes() {
+        let page = super::page();
+        for line in [
+            "### listEvents",
+            "`GET /api/v1/ledger/{source}/{event_id}`",
+            "[`replay_finished`](../errors/replay_finished.md)",
+            "| `cursor` | query |",
+        ] {
+            assert!(page.contains(line), "{line}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! `hapax resume`: deliver to a paused destination again.
+
+use super::Globals;
+use crate::client::{Client, Error};
+use crate::exit::CliError;
+use hapax_api::path::segment;
+use hapax_api::views::ResumedView;
+use hapax_terminal::output;
+
+/// Deliver to a paused destination again.
+///
+/// Queued deliveries resume within the destination's rate limit.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  hapax resume billing")]
+pub struct Args {
+    /// The destination
+    #[arg(value_name = "DESTINATION")]
+    pub destination: String,
+}
+
+/// Runs the verb.
+pub async fn run(args: Args, globals: &Globals) -> Result<(), CliError> {
+    let client = Client::from_globals(globals)?;
+    let path = format!("destinations/{}/resume", segment(&args.destination));
+    let nothing = serde_json::json!({});
+    let resumed: ResumedView = client.post(&path, &nothing).await.map_err(Error::into_cli)?;
+    if globals.json {
+        output::json(&resumed)?;
+    } else if resumed.was_paused {
+        output::note(format_args!("{} gets its deliveries again", args.destination));
+    } else {
+        output::note(format_args!("{} was not paused", args.destination));
+    }
+    Ok(())
+}

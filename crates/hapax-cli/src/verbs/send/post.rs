@@ -1,0 +1,214 @@
+//! One POST and its answer, over HTTP or HTTPS.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, Uri};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde::Serialize;
+
+use super::delivery::Signed;
+use hapax_outbound::tls::Tls;
+
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+const ANSWER_BYTES_MAX: usize = 1024 * 1024;
+
+/// Sends to one URL. Clones share their connections.
+#[derive(Clone)]
+pub(super) struct Post {
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    url: Uri,
+}
+
+/// What came back.
+#[derive(Debug, Serialize)]
+pub(super) struct SendResult {
+    /// The HTTP status; none where there was no answer.
+    status: Option<u16>,
+    /// The body: as JSON where it is, else as text.
+    body: serde_json::Value,
+    /// The body as it came, for people.
+    #[serde(skip)]
+    text: String,
+    /// Why there was no answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+impl Post {
+    /// A client for this URL.
+    pub(super) fn new(url: &Uri, tls: &Tls) -> anyhow::Result<Self> {
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls.config().map_err(anyhow::Error::msg)?)
+            .https_or_http()
+            .enable_http1()
+            .build();
+        Ok(Self {
+            client: Client::builder(TokioExecutor::new()).build(connector),
+            url: url.clone(),
+        })
+    }
+
+    /// Sends a copy. A failure is an answer too: the next copy may succeed.
+    pub(super) async fn send(&self, signed: &Signed) -> SendResult {
+        match tokio::time::timeout(ANSWER_LIMIT, self.exchange(signed)).await {
+            Ok(Ok((status, body))) => SendResult::new(status, &body),
+            Ok(Err(error)) => SendResult::failed(format!("{error:#}")),
+            Err(_) => SendResult::failed(format!("no answer within {ANSWER_LIMIT:?}")),
+        }
+    }
+
+    async fn exchange(&self, signed: &Signed) -> anyhow::Result<(u16, Bytes)> {
+        let mut request = Request::builder()
+            .method(Method::POST)
+            .uri(with_query(&self.url, &signed.query));
+        for (name, value) in &signed.headers {
+            request = request.header(name, value);
+        }
+        let response = self
+            .client
+            .request(request.body(Full::new(signed.body.clone()))?)
+            .await?;
+        let status = response.status().as_u16();
+        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX)
+            .collect()
+            .await;
+        Ok((status, body.map_err(anyhow::Error::from_boxed)?.to_bytes()))
+    }
+}
+
+/// The URL with what the signer added behind it.
+fn with_query(url: &Uri, added: &str) -> String {
+    let url = url.to_string();
+    match added.strip_prefix('?') {
+        Some(rest) if url.contains('?') => format!("{url}&{rest}"),
+        Some(_) | None => format!("{url}{added}"),
+    }
+}
+
+impl SendResult {
+    fn new(status: u16, body: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(body).into_owned();
+        let body = serde_json::from_slice(body).unwrap_or_else(|_| text.clone().into());
+        Self {
+            status: Some(status),
+            body,
+            text,
+            error: None,
+        }
+    }
+
+    /// Whether it is 2xx.
+    pub(super) fn is_success(&self) -> bool {
+        self.status.is_some_and(|status| (200..300).contains(&status))
+    }
+
+    /// `accepted`, `duplicate` …, or the code of a problem, or the HTTP status.
+    pub(super) fn result(&self) -> String {
+        let word = ["status", "code"]
+            .iter()
+            .find_map(|key| self.body.get(key)?.as_str());
+        match (word, self.status) {
+            (Some(word), _) => word.to_owned(),
+            (None, Some(status)) => status.to_string(),
+            (None, None) => "no answer".to_owned(),
+        }
+    }
+
+    fn failed(error: String) -> Self {
+        Self {
+            status: None,
+            body: serde_json::Value::Null,
+            text: String::new(),
+            error: Some(error),
+        }
+    }
+}
+
+impl fmt::Display for SendResult {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.status, &self.error) {
+            (Some(status), _) => write!(formatter, "{status} {}", self.text.trim_end()),
+            (None, error) => write!(formatter, "no answer: {}", error.as_deref().unwrap_or("unknown")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_named_by_its_status_its_problem_or_its_number() {
+        assert_eq!(
+            SendResult::new(200, br#"{"status":"accepted"}"#).result(),
+            "accepted"
+        );
+        assert_eq!(
+            SendResult::new(401, br#"{"code":"signature_invalid","status":401}"#).result(),
+            "signature_invalid"
+        );
+        assert_eq!(SendResult::new(502, b"<html>").result(), "502");
+        assert_eq!(SendResult::failed("refused".to_owned()).result(), "no answer");
+    }
+
+    #[test]
+    fn text_and_json_are_printed_as_they_are() {
+        assert_eq!(
+            SendResult::new(502, b"bad gateway\n").to_string(),
+            "502 bad gateway"
+        );
+        assert_eq!(
+            SendResult::new(200, br#"{"status":"accepted"}"#).to_string(),
+            r#"200 {"status":"accepted"}"#
+        );
+    }
+
+    #[tokio::test]
+    async fn copies_are_sent_with_their_headers_and_answered_one_by_one() {
+        let handler = |headers: http::HeaderMap, body: Bytes| async move {
+            assert_eq!((headers["x-one"].as_bytes(), &body[..]), (&b"1"[..], &b"{}"[..]));
+            r#"{"status":"accepted"}"#
+        };
+        let router = axum::Router::new().route("/in/x", axum::routing::post(handler));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/in/x", listener.local_addr().unwrap())
+            .parse()
+            .unwrap();
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        let post = Post::new(&url, &Tls::default()).unwrap();
+        let signed = Signed {
+            query: String::new(),
+            headers: vec![("x-one".to_owned(), "1".to_owned())],
+            body: Bytes::from_static(b"{}"),
+        };
+        for _ in 0..2 {
+            let answer = post.send(&signed).await;
+            assert!(answer.is_success(), "{answer}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_service_that_is_not_there_is_no_success() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap())
+            .parse()
+            .unwrap();
+        drop(listener);
+        let answer = Post::new(&url, &Tls::default())
+            .unwrap()
+            .send(&Signed {
+                query: String::new(),
+                headers: vec![],
+                body: Bytes::new(),
+            })
+            .await;
+        assert!(!answer.is_success());
+        assert!(answer.to_string().starts_with("no answer"));
+    }
+}

@@ -1,0 +1,132 @@
+//! Where a copy comes from and goes to, and whether it may.
+
+use std::sync::Arc;
+
+use hapax_core::store::{ImportBegun, ImportMark, MigrationCursor, Purpose};
+use hapax_core::{Backend, Clock, DeliveryState};
+
+use super::Args;
+use crate::exit::CliError;
+use crate::verbs::Globals;
+use hapax_config::{self as config, Encryption, Environment, StoreUrl};
+use hapax_server::OpenStore;
+
+/// Leases taken back in one call.
+const RESCUE_LIMIT: u32 = 1_000;
+
+/// Both stores, open.
+pub(super) struct BothStores {
+    pub(super) from: StoreUrl,
+    pub(super) to: StoreUrl,
+    pub(super) source: OpenStore,
+    pub(super) target: OpenStore,
+}
+
+/// How a copy begins.
+pub(super) enum Begun {
+    /// From the start.
+    Anew,
+    /// Where it stopped.
+    Again(MigrationCursor),
+}
+
+impl BothStores {
+    pub(super) async fn open(
+        args: &Args,
+        globals: &Globals,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Self, CliError> {
+        let environment = Environment::beside(&globals.config)?;
+        let configured = match &args.from {
+            // The configuration may be another machine's.
+            Some(_) if !globals.config.exists() => None,
+            Some(_) | None => Some(config::load(&globals.config, &environment, &[])?.store),
+        };
+        let from = match (&args.from, &configured) {
+            (Some(from), _) => from.clone(),
+            (None, Some(store)) => store.url.clone(),
+            (None, None) => return Err(CliError::usage("--from names the store to copy")),
+        };
+        let configured = configured.and_then(|store| store.encryption);
+        let keys = |given: &Option<Vec<String>>| match given {
+            Some(references) => {
+                Encryption::from_references(references, &environment).map_err(CliError::usage)
+            }
+            None => Ok(configured.clone()),
+        };
+        let (from_keys, to_keys) = (keys(&args.from_keys)?, keys(&args.to_keys)?);
+        if from == args.to {
+            return Err(CliError::usage(
+                "--to names the store that is to be copied: name another one",
+            ));
+        }
+        if let StoreUrl::Sqlite(path) = &from
+            && !path.exists()
+        {
+            // Opening would make it.
+            return Err(CliError::not_found(format!(
+                "there is no store at {from}: nothing to copy"
+            )));
+        }
+        let source = OpenStore::open_to_copy(&from, from_keys.as_ref(), clock, Purpose::Serve).await?;
+        let target = match OpenStore::open_to_copy(&args.to, to_keys.as_ref(), clock, Purpose::Import).await {
+            Ok(target) => target,
+            Err(error) => {
+                source.close().await;
+                return Err(error.into());
+            }
+        };
+        Ok(Self {
+            from,
+            to: args.to.clone(),
+            source,
+            target,
+        })
+    }
+
+    /// Marks the target, or finds its own mark.
+    pub(super) async fn begin(&self, target: &dyn Backend, mark: &ImportMark) -> Result<Begun, CliError> {
+        let to = &self.to;
+        match target.begin_import(mark).await? {
+            ImportBegun::Started => Ok(Begun::Anew),
+            ImportBegun::Occupied => Err(CliError::failed(format!(
+                "{to} is not empty: a copy needs a store of its own; name another one, or empty it if nothing in it \
+                 matters"
+            ))),
+            ImportBegun::Unfinished(found) if found.origin != mark.origin => Err(CliError::failed(format!(
+                "{to} is an unfinished copy of another store than {}: go on with that one, or empty it",
+                self.from
+            ))),
+            ImportBegun::Unfinished(found) if found.census != mark.census => Err(CliError::failed(format!(
+                "{} was changed since the copy into {to} began, so that what was copied may be out of date: empty \
+                 {to}, and copy again without serving meanwhile",
+                self.from
+            ))),
+            ImportBegun::Unfinished(found) => Ok(Begun::Again(found.reached)),
+        }
+    }
+
+    pub(super) async fn close(&self) {
+        self.source.close().await;
+        self.target.close().await;
+    }
+}
+
+/// Refuses while a service works on the source. A file is locked against it; a database shows it by leases that hold.
+pub(super) async fn refuse_while_served(source: &dyn Backend) -> Result<(), CliError> {
+    while !source.rescue(RESCUE_LIMIT).await?.is_empty() {}
+    let counts = source.counts().await?;
+    let running: u64 = counts
+        .backlog
+        .iter()
+        .filter(|backlog| backlog.state == DeliveryState::Running)
+        .map(|backlog| backlog.count)
+        .sum();
+    if running == 0 {
+        return Ok(());
+    }
+    Err(CliError::failed(format!(
+        "{running} deliveries are running, so a service still works on the store: stop every `hapax serve` on it, and \
+         run this again (what a killed one left is free when its leases end, 60 s unless configured)"
+    )))
+}

@@ -1,0 +1,394 @@
+//! What every test stands on: a service without ingest, on its own file and ports.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use async_trait::async_trait;
+use bytes::Bytes;
+use hapax_admin::{self as admin, Access, AdminState, Readiness, Settings};
+use hapax_api::views::Phase;
+use hapax_config::{self as config, Environment, Role, Token};
+use hapax_core::{Clock as _, ErrorClass, EventId, Headers, Leased, Secret, SystemClock, SystemRandom};
+use hapax_delivery::destination::routing;
+use hapax_engine::{
+    Accepted, AttemptResult, Engine, IncomingEvent, Limits, Parts, Reply, TokioRuntime, Transport,
+};
+use hapax_store_sqlite::{Options, SqliteStore};
+use hapax_telemetry::{Metrics, Tracer, Watch};
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{Instant, sleep};
+
+/// Longest that a test waits for something.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How often a condition is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// The token of sites that have one.
+pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// A token beside the admin token.
+pub(crate) fn token(name: &str, value: &str, role: Role, sources: Option<&[&str]>) -> Token {
+    Token {
+        name: name.to_owned(),
+        token: Secret::new(value),
+        role,
+        sources: sources.map(|names| names.iter().map(|name| (*name).into()).collect()),
+    }
+}
+
+/// What every destination answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mood {
+    /// Done.
+    Willing,
+    /// Never again.
+    Refusing,
+    /// Nothing, for as long as the test runs.
+    Silent,
+}
+
+struct Destination(Mutex<Mood>);
+
+#[async_trait]
+impl Transport for Destination {
+    async fn deliver(&self, _: &Leased) -> AttemptResult {
+        let mood = *self.0.lock();
+        match mood {
+            Mood::Willing => AttemptResult::done(200),
+            Mood::Refusing => AttemptResult {
+                reply: Reply::Refused {
+                    class: ErrorClass::Refused,
+                    message: "gone".to_owned(),
+                },
+                status: Some(410),
+                excerpt: "go away".to_owned(),
+            },
+            Mood::Silent => std::future::pending().await,
+        }
+    }
+}
+
+/// A running admin port.
+pub(crate) struct Site {
+    pub(crate) engine: Engine,
+    pub(crate) address: SocketAddr,
+    pub(crate) readiness: Readiness,
+    pub(crate) settings: Arc<ArcSwap<Settings>>,
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) store: Arc<SqliteStore>,
+    destination: Arc<Destination>,
+    token: Option<&'static str>,
+}
+
+/// Two sources that share a destination, and one whose scope is not its name.
+fn text(folder: &Path, token: Option<&str>) -> String {
+    let token = token
+        .map(|token| format!("admin_token = \"{token}\"\n"))
+        .unwrap_or_default();
+    format!(
+        "[server]\n{token}\
+         [store]\nurl = \"sqlite:{}\"\n\
+         [sources.stripe]\nprovider = \"stripe\"\nsecrets = [\"whsec_test_secret\"]\ndeliver_to = [\"billing\"]\n\
+         [sources.backup]\nprovider = \"stripe\"\nsecrets = [\"whsec_test_secret\"]\ndeliver_to = [\"billing\"]\n\
+         [sources.payments]\nprovider = \"stripe\"\nsecrets = [\"whsec_test_secret\"]\ndeliver_to = []\nscope = \"money\"\n\
+         [destinations.billing]\nid = \"billing-id\"\nkind = \"http\"\nurl = \"http://127.0.0.1:9/hook?token=x\"\n\
+         [destinations.ledger]\nkind = \"http\"\nurl = \"http://127.0.0.1:9/\"\n",
+        folder.join("hapax.db").display()
+    )
+}
+
+impl Site {
+    /// A site with a token.
+    pub(crate) async fn start() -> Self {
+        Self::start_with(Some(TOKEN)).await
+    }
+
+    /// A site with this token, or none.
+    pub(crate) async fn start_with(token: Option<&'static str>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hapax.toml");
+        std::fs::write(&path, text(folder.path(), token)).unwrap();
+        let config = config::load(&path, &Environment::with([]), &[]).unwrap();
+        let clock = Arc::new(SystemClock::default());
+        let options = Options::new(clock.clone());
+        let store = Arc::new(SqliteStore::open(&folder.path().join("hapax.db"), options).unwrap());
+        let metrics = Arc::new(Metrics::new(clock.clone()));
+        metrics.know(
+            config
+                .sources
+                .values()
+                .map(|source| (&source.name, source.ledger_window)),
+            config.destinations.values().map(|destination| &destination.id),
+        );
+        let destination = Arc::new(Destination(Mutex::new(Mood::Willing)));
+        let parts = Parts {
+            store: store.clone(),
+            clock: clock.clone(),
+            random: Arc::new(SystemRandom::new()),
+            runtime: Arc::new(TokioRuntime),
+            transport: destination.clone(),
+            observer: Arc::new(Watch::new(metrics.clone(), Tracer::default())),
+        };
+        // `forget` waits for the cache's life; ten seconds of it prove nothing more than this.
+        let limits = Limits {
+            seen_for: Duration::from_millis(50),
+            ..Limits::default()
+        };
+        let engine = Engine::start(parts, routing(&config), limits).await.unwrap();
+        let settings = Arc::new(ArcSwap::from_pointee(Settings::from(&config)));
+        let readiness = Readiness::default();
+        readiness.enter(Phase::Serving);
+        let state = AdminState::new(
+            engine.clone(),
+            settings.clone(),
+            metrics,
+            readiness.clone(),
+            clock.now(),
+        );
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            axum::serve(
+                listener,
+                admin::router(state.clone(), hapax_dashboard::router(&state)),
+            )
+            .await
+        });
+        Self {
+            engine,
+            address,
+            readiness,
+            settings,
+            folder,
+            store,
+            destination,
+            token,
+        }
+    }
+
+    /// Changes who may come in.
+    pub(crate) fn admit(&self, admin_token: &str, tokens: Vec<Token>) {
+        let mut settings = self.settings.load().as_ref().clone();
+        settings.access = Access::new(Some(Secret::new(admin_token)), tokens, self.address);
+        self.settings.store(Arc::new(settings));
+    }
+
+    /// The address of another process's admin port: the same store, and a memory of its own.
+    pub(crate) async fn another_replica(&self) -> SocketAddr {
+        let clock = Arc::new(SystemClock::default());
+        let state = AdminState::new(
+            self.engine.clone(),
+            self.settings.clone(),
+            Arc::new(Metrics::new(clock.clone())),
+            self.readiness.clone(),
+            clock.now(),
+        );
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            axum::serve(
+                listener,
+                admin::router(state.clone(), hapax_dashboard::router(&state)),
+            )
+            .await
+        });
+        address
+    }
+
+    pub(crate) fn mood(&self, mood: Mood) {
+        *self.destination.0.lock() = mood;
+    }
+
+    /// Accepts one event from `stripe`.
+    pub(crate) async fn accept(&self, event_id: &str) -> Accepted {
+        self.accept_as("stripe", event_id, "{\"type\":\"invoice.paid\"}")
+            .await
+    }
+
+    /// Accepts one event.
+    pub(crate) async fn accept_as(&self, source: &str, event_id: &str, body: &'static str) -> Accepted {
+        let headers: [(&str, &[u8]); 3] = [
+            ("content-type", b"text/html"),
+            ("cookie", b"session=1"),
+            ("x-odd", b"\xff"),
+        ];
+        let incoming = IncomingEvent {
+            source: source.into(),
+            event_id: event_id.to_owned(),
+            earlier_id: None,
+            event_type: Some("invoice.paid".to_owned()),
+            signed_at: None,
+            secret_index: Some(0),
+            received_at: SystemClock::default().now(),
+            headers: Headers::pack(headers),
+            body: Bytes::from_static(body.as_bytes()),
+            content_hash: None,
+            batch: None,
+        };
+        self.engine.accept(vec![incoming]).await.unwrap().remove(0)
+    }
+
+    /// Accepts one event and waits until it has this status.
+    pub(crate) async fn accept_until(&self, event_id: &str, status: &str) -> EventId {
+        let id = self.accept(event_id).await.id();
+        self.until(id, status).await;
+        id
+    }
+
+    /// Waits until an event has this status.
+    pub(crate) async fn until(&self, id: EventId, status: &str) {
+        self.eventually(&format!("{id} is {status}"), async || {
+            let view = self.get(&format!("events/{id}")).await;
+            (view.json()["status"] == status).then_some(())
+        })
+        .await;
+    }
+
+    /// Looks until there is something to see; a test that waited in vain says for what.
+    pub(crate) async fn eventually<T>(&self, what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(seen) = look().await {
+                return seen;
+            }
+            assert!(Instant::now() < deadline, "it never came true: {what}");
+            sleep(LOOK_EVERY).await;
+        }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Response {
+        self.api("GET", path, "").await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: impl ToString) -> Response {
+        self.api("POST", path, &body.to_string()).await
+    }
+
+    pub(crate) async fn put(&self, path: &str, body: impl ToString) -> Response {
+        self.api("PUT", path, &body.to_string()).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Response {
+        self.api("DELETE", path, "").await
+    }
+
+    async fn api(&self, method: &str, path: &str, body: &str) -> Response {
+        let authorization = self.token.map(|token| format!("Bearer {token}"));
+        let headers: Vec<_> = authorization
+            .iter()
+            .map(|value| ("authorization", value.as_str()))
+            .collect();
+        self.send(method, &format!("/api/v1/{path}"), &headers, body)
+            .await
+    }
+
+    /// One request exactly as it is written here.
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Response {
+        Self::send_to(self.address, method, path, headers, body).await
+    }
+
+    /// The same to another port.
+    pub(crate) async fn send_to(
+        address: SocketAddr,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Response {
+        let mut request = format!(
+            "{method} {path} HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n",
+            body.len()
+        );
+        if !headers.iter().any(|(name, _)| *name == "host") {
+            write!(request, "host: {address}\r\n").unwrap();
+        }
+        for (name, value) in headers {
+            write!(request, "{name}: {value}\r\n").unwrap();
+        }
+        request.push_str("\r\n");
+        request.push_str(body);
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.unwrap();
+        Response::parse(&answer)
+    }
+}
+
+/// An answer, read whole.
+#[derive(Debug)]
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    head: String,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Response {
+    fn parse(bytes: &[u8]) -> Self {
+        let end = bytes
+            .windows(4)
+            .position(|four| four == b"\r\n\r\n")
+            .expect("an answer has a head");
+        let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Self {
+            status,
+            head: head.to_ascii_lowercase(),
+            body: bytes[end + 4..].to_vec(),
+        }
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.head
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The document of a success.
+    #[track_caller]
+    pub(crate) fn ok(&self) -> Value {
+        assert!(
+            (200..300).contains(&self.status),
+            "{} {}",
+            self.head,
+            String::from_utf8_lossy(&self.body)
+        );
+        self.json()
+    }
+
+    /// Checks that it is a problem with this status and code.
+    #[track_caller]
+    pub(crate) fn is_problem(&self, status: u16, code: &str) {
+        assert_eq!(
+            (self.status, self.json()["code"].as_str()),
+            (status, Some(code)),
+            "{}",
+            self.json()
+        );
+        assert_eq!(self.header("content-type"), Some("application/problem+json"));
+        assert!(!self.json()["detail"].as_str().unwrap().is_empty());
+    }
+}
+
+impl Site {
+    /// Accepts one event without destinations, from `payments`.
+    pub(crate) async fn accept_quietly(&self, event_id: String) {
+        self.accept_as("payments", &event_id, "{}").await;
+    }
+}

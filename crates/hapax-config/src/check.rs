@@ -1,0 +1,217 @@
+//! The checks that look at several tables at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::command_env;
+use super::nearest::suggestion;
+use super::outbox::OUTBOX_LEDGER_WINDOW;
+use super::report::Report;
+use super::{Config, Kind, SqlUrl, StoreUrl};
+use hapax_api::duration::format_duration;
+use hapax_api::size::format_size;
+
+/// How much longer than the ledger an inbox remembers, at least: a replay at the window's end may wait this long.
+const LATE_REPLAY: Duration = Duration::from_secs(86_400);
+
+/// Reports what does not fit together. `declared` are the names of all destinations, those with problems too.
+pub(super) fn check(config: &Config, declared: &BTreeSet<&str>, report: &mut Report<'_>) {
+    bodies(config, report);
+    routes(config, declared, report);
+    destination_ids(config, report);
+    shared_scopes(config, report);
+    inboxes(config, report);
+    only_on_redis(config, report);
+    never_on_a_cluster(config, report);
+    handed_over(config, report);
+    leftovers(config, report);
+    command_env::check(config, report);
+}
+
+/// A body that no limit of memory leaves room for could never be delivered.
+fn bodies(config: &Config, report: &mut Report<'_>) {
+    let room = config.server.limits.body_bytes_max();
+    let servers = ("server.body_limit".to_owned(), config.server.body_limit);
+    let sources = config.sources.iter();
+    let sources = sources.map(|(name, source)| (format!("sources.{name}.body_limit"), source.body_limit));
+    if let Some((path, _)) = sources
+        .chain([servers])
+        .find(|(_, body_limit)| *body_limit > room)
+    {
+        report.problem(
+            &path,
+            format_args!(
+                "[server.limits] has room for bodies of {} only; raise `unproven_bytes` to twice this limit, and \
+                 `unproven_bytes_per_peer` and `proven_bytes` to as much as it",
+                format_size(room)
+            ),
+        );
+    }
+}
+
+/// Only Redis answers before its replicas have an event.
+fn only_on_redis(config: &Config, report: &mut Report<'_>) {
+    let why = match &config.store.url {
+        StoreUrl::Redis(_) => return,
+        StoreUrl::Sqlite(_) => "the store is a file, which has no replicas: what is answered is on its disk",
+        StoreUrl::Postgres(_) => {
+            "the store is PostgreSQL, which waits for its standbys by its own setting `synchronous_standby_names`"
+        }
+    };
+    for (name, source) in &config.sources {
+        if source.redis_wait > 0 {
+            report.problem(&format!("sources.{name}.redis"), format_args!("{why}; remove it"));
+        }
+    }
+}
+
+/// Lanes join shards that are on different masters. A failover may lose the last moments of one and not of the other.
+fn never_on_a_cluster(config: &Config, report: &mut Report<'_>) {
+    if !config.store.url.is_redis_cluster() {
+        return;
+    }
+    for (name, destination) in &config.destinations {
+        if destination.order_by.is_some() {
+            report.problem(
+                &format!("destinations.{name}.order_by"),
+                "a Redis Cluster cannot promise an order: a lane's events are on several masters, and a failover may \
+                 lose the last moments of one of them and not of the others; remove it, or use one Redis server, \
+                 PostgreSQL or SQLite",
+            );
+        }
+    }
+}
+
+/// A secret that a sender hands over is stored, and never as it is.
+fn handed_over(config: &Config, report: &mut Report<'_>) {
+    for (name, source) in &config.sources {
+        if source.hands_secrets_over() && config.store.encryption.is_none() {
+            report.problem(
+                &format!("sources.{name}.provider"),
+                "this sender hands its secret over, and the store keeps it encrypted; set `store.encryption_keys`, \
+                 such as [\"env:HAPAX_ENCRYPTION_KEY\"] (`openssl rand -hex 32` prints a good one)",
+            );
+        }
+    }
+}
+
+fn routes(config: &Config, declared: &BTreeSet<&str>, report: &mut Report<'_>) {
+    for (name, source) in &config.sources {
+        for (index, destination) in source.deliver_to.iter().enumerate() {
+            if declared.contains(destination.as_str()) {
+                continue;
+            }
+            let meant = suggestion(destination, declared.iter().copied());
+            report.problem(
+                &format!("sources.{name}.deliver_to.{index}"),
+                format_args!("there is no [destinations.{destination}]{meant}"),
+            );
+        }
+    }
+}
+
+/// Two destinations with one id would share their idempotency keys, and one of them would miss events.
+fn destination_ids(config: &Config, report: &mut Report<'_>) {
+    let mut first_with: BTreeMap<&str, &str> = BTreeMap::new();
+    for (name, destination) in &config.destinations {
+        let id = destination.id.as_str();
+        if let Some(first) = first_with.insert(id, name) {
+            let at = if id == name { first } else { name };
+            report.problem(
+                &format!("destinations.{at}.id"),
+                format_args!("`{first}` and `{name}` have the same id `{id}`; each needs its own"),
+            );
+        }
+    }
+}
+
+/// An event is accepted once per scope, through whichever source comes first: both must lead to the same places.
+fn shared_scopes(config: &Config, report: &mut Report<'_>) {
+    let mut first_with: BTreeMap<&str, &str> = BTreeMap::new();
+    for (name, source) in &config.sources {
+        let scope = source.scope.as_str();
+        let Some(first) = first_with.get(scope) else {
+            first_with.insert(scope, name);
+            continue;
+        };
+        let routes = |name: &str| -> BTreeSet<&String> {
+            config
+                .sources
+                .get(name)
+                .into_iter()
+                .flat_map(|source| &source.deliver_to)
+                .collect()
+        };
+        if routes(first) != routes(name) {
+            report.problem(
+                &format!("sources.{name}.deliver_to"),
+                format_args!(
+                    "`{first}` and `{name}` share the scope `{scope}`, so an event goes where the first of them to \
+                     receive it says; give both the same `deliver_to`, or scopes of their own"
+                ),
+            );
+        }
+    }
+}
+
+/// An inbox that forgets before a late replay has run would let an event through a second time.
+fn inboxes(config: &Config, report: &mut Report<'_>) {
+    for (name, destination) in &config.destinations {
+        let Kind::Sql(sql) = &destination.kind else {
+            continue;
+        };
+        if let (SqlUrl::Sqlite(target), StoreUrl::Sqlite(store)) = (&sql.url, &config.store.url)
+            && target == store
+        {
+            report.problem(
+                &format!("destinations.{name}.url"),
+                "this is the store's own file, which no other connection may write to; give the application a file of its own",
+            );
+        }
+        let sources = config.sources.values();
+        let windows = sources
+            .filter(|source| source.deliver_to.contains(name))
+            .map(|source| source.ledger_window)
+            // A row of an outbox may name any destination.
+            .chain(config.outboxes.values().map(|_| OUTBOX_LEDGER_WINDOW));
+        let least = windows.max().map(|window| (window, window + LATE_REPLAY));
+        if let Some((window, least)) = least.filter(|(_, least)| *least > sql.inbox_retention) {
+            report.problem(
+                &format!("destinations.{name}.inbox_retention"),
+                format_args!(
+                    "the inbox would forget after {}, but an event may be replayed until the ledger forgets it, after {}, and \
+                     then wait for its turn: it would take effect again; make it at least {}",
+                    format_duration(sql.inbox_retention),
+                    format_duration(window),
+                    format_duration(least)
+                ),
+            );
+        }
+    }
+}
+
+fn leftovers(config: &Config, report: &mut Report<'_>) {
+    if config.sources.is_empty() && report.problems.is_empty() {
+        report.warn(
+            "sources",
+            "there are none, so nothing is received; `hapax init PROVIDER` shows how one looks",
+        );
+    }
+    for (name, source) in &config.sources {
+        if source.deliver_to.is_empty() {
+            report.warn(
+                &format!("sources.{name}"),
+                "`deliver_to` is empty: events are stored and delivered nowhere",
+            );
+        }
+    }
+    for name in config.destinations.keys() {
+        if !config
+            .sources
+            .values()
+            .any(|source| source.deliver_to.contains(name))
+        {
+            report.warn(&format!("destinations.{name}"), "no source delivers to it");
+        }
+    }
+}

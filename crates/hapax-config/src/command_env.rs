@@ -1,0 +1,177 @@
+//! `env`: what a command is given of the environment of this process, which holds every secret. All else stays here.
+
+use std::collections::BTreeSet;
+
+use hapax_core::Secret;
+
+use super::environment::{Environment, NoVariable};
+use super::report::Report;
+use super::section::Section;
+use super::{Config, Kind, ReceiverKind};
+
+/// What programs need to find others, and to write times and texts as this machine does.
+const DEFAULT: [&str; 6] = ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"];
+/// What Hapax itself tells a command, and where its own settings are.
+const OURS: &str = "HAPAX_";
+const LIST_MAX: usize = 256;
+
+/// The variables that a command starts with, beside those that tell it of the event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandEnv {
+    names: Vec<String>,
+    /// Those of them that are set.
+    values: Vec<(String, Secret)>,
+}
+
+impl CommandEnv {
+    /// What a command is given unless its table says otherwise.
+    pub fn usual(environment: &Environment) -> Self {
+        let value = |name: &&str| Some(((*name).to_owned(), Secret::new(environment.get(name).ok()?)));
+        Self {
+            names: DEFAULT.map(ToOwned::to_owned).to_vec(),
+            values: DEFAULT.iter().filter_map(value).collect(),
+        }
+    }
+
+    /// The names that are passed on.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The variables.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.values
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.expose()))
+    }
+}
+
+pub(super) fn read(section: &mut Section<'_, '_, '_>) -> CommandEnv {
+    let Some(texts) = section.texts("env") else {
+        return CommandEnv::usual(section.report.environment());
+    };
+    if texts.len() > LIST_MAX {
+        section.problem("env", format_args!("at most {LIST_MAX} variables"));
+    }
+    let mut values = Vec::new();
+    for (path, name) in &texts {
+        if let Err(why) = check_name(name) {
+            section.report.problem(path, why);
+            continue;
+        }
+        match section.report.environment().get(name) {
+            Ok(value) => values.push((name.clone(), Secret::new(value))),
+            Err(NoVariable::NotSet) => section.report.warn(
+                path,
+                format_args!("{name} is not set here, so the command starts without it"),
+            ),
+            Err(NoVariable::NotUtf8) => section
+                .report
+                .problem(path, format_args!("the value of {name} is not UTF-8")),
+        }
+    }
+    CommandEnv {
+        names: texts.into_iter().map(|(_, name)| name).collect(),
+        values,
+    }
+}
+
+fn check_name(name: &str) -> Result<(), String> {
+    if name.is_empty() || name.contains(['=', '\0']) {
+        return Err("write the name of a variable, such as \"PATH\"".to_owned());
+    }
+    if name.starts_with(OURS) {
+        return Err(format!(
+            "{OURS}… are what Hapax tells the command of the event, and its own settings, which no command gets; \
+             remove it"
+        ));
+    }
+    Ok(())
+}
+
+/// Reports commands that would be given a secret of this configuration.
+pub(super) fn check(config: &Config, report: &mut Report<'_>) {
+    let secrets: BTreeSet<String> = report.origins.secret_variables().map(ToOwned::to_owned).collect();
+    let destinations = config
+        .destinations
+        .iter()
+        .filter_map(|(name, one)| match &one.kind {
+            Kind::Command { env, .. } => Some((format!("destinations.{name}"), env)),
+            Kind::Http { .. } | Kind::Sql(_) => None,
+        });
+    let receivers = config
+        .alerts
+        .receivers
+        .iter()
+        .filter_map(|(name, one)| match &one.kind {
+            ReceiverKind::Command { env, .. } => Some((format!("alerts.receivers.{name}"), env)),
+            ReceiverKind::Slack { .. } | ReceiverKind::Webhook { .. } => None,
+        });
+    for (path, env) in destinations.chain(receivers) {
+        for (index, name) in env
+            .names
+            .iter()
+            .enumerate()
+            .filter(|(_, name)| secrets.contains(*name))
+        {
+            report.problem(
+                &format!("{path}.env.{index}"),
+                format_args!(
+                    "{name} is a secret of Hapax: this file reads it as \"env:{name}\"; give the command what it needs \
+                     under another name"
+                ),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::{Environment, Kind, parse};
+
+    const VARIABLES: [(&str, &str); 5] = [
+        ("PATH", "/bin"),
+        ("TZ", "UTC"),
+        ("APP_MODE", "test"),
+        ("STRIPE_SECRET", "whsec_hunter2"),
+        ("HAPAX_ADMIN_TOKEN", "hunter2-hunter2-hunter2"),
+    ];
+
+    fn read(env: &str) -> Result<Vec<(String, String)>, String> {
+        let text = format!(
+            "[sources.stripe]\nprovider = \"stripe\"\nsecrets = [\"env:STRIPE_SECRET\"]\ndeliver_to = [\"script\"]\n\
+             [destinations.script]\nkind = \"command\"\ncommand = [\"true\"]\n{env}\n"
+        );
+        let environment = Environment::with(VARIABLES);
+        let config =
+            parse(&text, Path::new("hapax.toml"), &environment, &[]).map_err(|error| error.to_string())?;
+        let Kind::Command { env, .. } = &config.destinations["script"].kind else {
+            return Err("no command".to_owned());
+        };
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        Ok(env.iter().map(owned).collect())
+    }
+
+    fn pair(name: &str, value: &str) -> (String, String) {
+        (name.to_owned(), value.to_owned())
+    }
+
+    #[test]
+    fn a_command_gets_what_is_listed_and_set_and_nothing_else() {
+        assert_eq!(read("").unwrap(), [pair("PATH", "/bin"), pair("TZ", "UTC")]);
+        let listed = read("env = [\"APP_MODE\", \"NOT_SET\"]").unwrap();
+        assert_eq!(listed, [pair("APP_MODE", "test")]);
+        assert_eq!(read("env = []").unwrap(), []);
+    }
+
+    #[test]
+    fn no_secret_of_ours_can_be_listed() {
+        for name in ["STRIPE_SECRET", "HAPAX_ADMIN_TOKEN", "", "A=B"] {
+            let error = read(&format!("env = [\"{name}\"]")).unwrap_err();
+            assert!(error.contains("destinations.script.env.0"), "{error}");
+            assert!(!error.contains("hunter2"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! `store.encryption_keys`: what the store is encrypted with.
+
+use hapax_core::Secret;
+use hapax_seal::{KEY_BYTES_MIN, Keys, Writes};
+
+use super::environment::Environment;
+use super::secret::resolve_secret;
+use super::section::Section;
+
+/// The word in the place of the first key while replicas learn the keys, or forget them: nothing new is encrypted.
+const PLAIN: &str = "plain";
+
+/// Most keys: every one is tried at the start.
+const KEYS_MAX: usize = 8;
+
+/// The keys of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encryption {
+    writes: Writes,
+    keys: Vec<Secret>,
+}
+
+impl Encryption {
+    /// The keys, made ready. There is at least one.
+    pub fn keys(&self) -> Option<Keys> {
+        Keys::new(self.writes, &self.keys)
+    }
+
+    /// How many keys there are.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Whether nothing new is encrypted.
+    pub fn writes_plain(&self) -> bool {
+        self.writes == Writes::Plain
+    }
+
+    /// From references as a flag has them, such as `env:NEW,env:OLD`; none for `plain` alone.
+    pub fn from_references(references: &[String], environment: &Environment) -> Result<Option<Self>, String> {
+        let (writes, references) = split(references);
+        let resolve = |reference: &String| {
+            let (key, _) = resolve_secret(reference, environment).map_err(|error| error.to_string())?;
+            check(&key).map(|()| key)
+        };
+        let keys = references.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
+        Ok((!keys.is_empty()).then_some(Self { writes, keys }))
+    }
+}
+
+/// Reads the key of a `[store]`.
+pub(super) fn read(section: &mut Section<'_, '_, '_>) -> Option<Encryption> {
+    let references = section.texts("encryption_keys").unwrap_or_default();
+    if references.len() > KEYS_MAX {
+        let message = format!(
+            "there are {} keys; at most {KEYS_MAX} are allowed",
+            references.len()
+        );
+        section.problem("encryption_keys", message);
+    }
+    let (paths, references): (Vec<String>, Vec<String>) = references.into_iter().unzip();
+    let (writes, rest) = split(&references);
+    if writes == Writes::Plain && rest.is_empty() {
+        section.problem(
+            "encryption_keys",
+            "\"plain\" stands before keys that are not used yet, or no longer; name them behind it, or remove the line",
+        );
+    }
+    let paths = &paths[references.len() - rest.len()..];
+    let mut keys: Vec<Secret> = Vec::new();
+    for (path, reference) in paths.iter().zip(rest) {
+        let Some(key) = section.report.secret(path, reference) else {
+            continue;
+        };
+        if let Err(message) = check(&key) {
+            section.report.problem(path, message);
+        } else if keys.contains(&key) {
+            section
+                .report
+                .problem(path, "this key is in the list already; name each key once");
+        }
+        keys.push(key);
+    }
+    (!keys.is_empty()).then_some(Encryption { writes, keys })
+}
+
+/// Whether the first key writes, and the keys.
+fn split(references: &[String]) -> (Writes, &[String]) {
+    match references.split_first() {
+        Some((first, rest)) if first == PLAIN => (Writes::Plain, rest),
+        Some(_) | None => (Writes::Sealed, references),
+    }
+}
+
+fn check(key: &Secret) -> Result<(), String> {
+    if key.expose().len() >= KEY_BYTES_MIN {
+        return Ok(());
+    }
+    Err(format!(
+        "a key of fewer than {KEY_BYTES_MIN} characters can be guessed; `openssl rand -hex 32` prints a good one"
+    ))
+}

@@ -1,0 +1,354 @@
+//! The configuration: `hapax.toml`, overlaid by the environment and by flags, checked whole before anything starts.
+//!
+//! [`load`] reads, resolves every secret, compiles every verifier and runs every check; what it returns can be used
+//! as it is. Every problem of a file is reported at once, with line and column.
+//!
+//! Order of precedence: flags, then `HAPAX_SECTION__KEY` in the environment (for `[server]` and `[store]`), then the
+//! same in `.env` beside the file, then the file, then defaults.
+
+pub mod address;
+mod alerts;
+mod allowed_targets;
+mod check;
+mod command_env;
+mod destination;
+mod dotenv;
+mod encryption;
+mod environment;
+mod events;
+pub mod http_url;
+mod key_server;
+pub mod keys;
+pub mod limits;
+mod loader;
+mod name;
+pub mod nearest;
+mod network;
+mod oidc;
+mod outbox;
+mod overlay;
+mod problem;
+pub mod process_group;
+mod rate;
+pub mod redact;
+mod report;
+mod secret;
+mod section;
+mod server;
+mod show;
+mod source;
+mod sql;
+mod store_url;
+mod tls;
+mod tokens;
+mod traces;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+pub use alerts::{Alerts, Receiver, ReceiverKind};
+pub use allowed_targets::AllowedTargets;
+pub use command_env::CommandEnv;
+pub use destination::{Destination, KeyForm, Kind};
+pub use encryption::Encryption;
+pub use environment::Environment;
+pub use events::{EventPattern, Events};
+pub use http_url::{http_url, origin_of, shown_url};
+pub use key_server::{KeyServer, KeyServerError};
+pub use limits::Limits;
+pub use loader::Loader;
+pub use name::is_valid_name;
+pub use nearest::nearest;
+pub use network::{Network, NetworkError};
+pub use oidc::secure_url;
+pub use oidc::{Claim, Oidc};
+pub use outbox::{OUTBOX_LEDGER_WINDOW, OUTBOX_PAYLOAD_RETENTION, Outbox};
+pub use problem::{ConfigError, ConfigLocation, Problem};
+pub use rate::{NotARate, Rate};
+pub use report::Origins;
+pub use secret::{
+    CommandError, ENVIRONMENT_OF_COMMANDS, KeptSecrets, SecretError, SecretOrigin, WordsError, resolve_secret,
+};
+pub use server::{ADMIN_TOKEN_BYTES_MIN, Server, Store};
+pub use source::ledger_window_min;
+pub use source::{Ack, AllowFrom, Source};
+pub use sql::{Param, ParamType, Presence, Sql, SqlUrl, Statement, StatementError, Value, ValueFrom};
+pub use store_url::{StoreUrl, StoreUrlError};
+pub use tls::Tls;
+pub use tokens::{Role, Token};
+pub use traces::Traces;
+
+use report::Report;
+use section::{Section, article, join};
+
+/// The largest file, in bytes. Room for thousands of sources.
+pub const FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Everything that `serve` needs, resolved, defaulted and checked.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The file it came from.
+    pub path: PathBuf,
+    /// The listeners.
+    pub server: Server,
+    /// Where events are kept.
+    pub store: Store,
+    /// Who sends, by name.
+    pub sources: BTreeMap<String, Source>,
+    /// Who receives, by name.
+    pub destinations: BTreeMap<String, Destination>,
+    /// Databases with an outbox, by name.
+    pub outboxes: BTreeMap<String, Outbox>,
+    /// What is alerted on, and who is told.
+    pub alerts: Alerts,
+    /// Where spans are sent, if anywhere.
+    pub traces: Option<Traces>,
+    /// What is allowed, and should be looked at.
+    pub warnings: Vec<Problem>,
+    /// Where each value came from.
+    pub origins: Origins,
+}
+
+/// A key that a flag sets.
+#[derive(Clone, Debug)]
+pub struct Flag {
+    /// The flag, such as `--listen`.
+    pub flag: &'static str,
+    /// The key's path, such as `server.listen`.
+    pub path: &'static str,
+    /// Its value.
+    pub value: String,
+}
+
+/// Reads and checks the file at `path`.
+pub fn load(path: &Path, environment: &Environment, flags: &[Flag]) -> Result<Config, ConfigError> {
+    parse(&read_text(path)?, path, environment, flags)
+}
+
+fn read_text(path: &Path) -> Result<String, ConfigError> {
+    let unreadable = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => ConfigError::Missing(path.to_owned()),
+        _ => ConfigError::Unreadable {
+            path: path.to_owned(),
+            error,
+        },
+    };
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let mut text = String::new();
+    file.take(FILE_BYTES_MAX + 1)
+        .read_to_string(&mut text)
+        .map_err(unreadable)?;
+    Ok(text)
+}
+
+/// Checks a text as if it were the file at `path`.
+pub fn parse(
+    text: &str,
+    path: &Path,
+    environment: &Environment,
+    flags: &[Flag],
+) -> Result<Config, ConfigError> {
+    let mut report = Report::new(text, environment);
+    let config = read(text, path, flags, &mut report);
+    finish(config, path, report)
+}
+
+impl Config {
+    /// The URL that a source's sender calls; empty if it is not known.
+    pub fn public_url_of(&self, source: &str) -> String {
+        let own = self
+            .sources
+            .get(source)
+            .and_then(|source| source.public_url.clone());
+        let of_server = || Some(format!("{}/in/{source}", self.server.public_url.as_ref()?));
+        own.or_else(of_server).unwrap_or_default()
+    }
+
+    /// One line for each warning: `hapax.toml:3:1: …`.
+    pub fn warning_lines(&self) -> Vec<String> {
+        self.warnings
+            .iter()
+            .map(|warning| problem::line(&self.path, warning))
+            .collect()
+    }
+}
+
+fn finish(config: Option<Config>, path: &Path, mut report: Report<'_>) -> Result<Config, ConfigError> {
+    report.problems.sort();
+    report.problems.dedup();
+    report.warnings.sort();
+    match config {
+        Some(config) if report.problems.is_empty() => Ok(Config {
+            warnings: report.warnings,
+            origins: report.origins,
+            ..config
+        }),
+        _ => Err(ConfigError::Invalid {
+            path: path.to_owned(),
+            problems: report.problems,
+        }),
+    }
+}
+
+fn read(text: &str, path: &Path, flags: &[Flag], report: &mut Report<'_>) -> Option<Config> {
+    if text.len() as u64 > FILE_BYTES_MAX {
+        report.problem_at(
+            ConfigLocation::Nowhere,
+            format!("the file is larger than {FILE_BYTES_MAX} bytes"),
+        );
+        return None;
+    }
+    let (document, errors) = DeTable::parse_recoverable(text);
+    // The parser's own rendering quotes the line, where a secret may stand: take its message only.
+    for error in &errors {
+        let place = error
+            .span()
+            .map_or(ConfigLocation::Nowhere, |span| report.place_of(&span));
+        report.problem_at(place, format!("not TOML: {}", error.message()));
+    }
+    if !errors.is_empty() {
+        return None;
+    }
+
+    overlay::refuse_strangers(report);
+    let overrides = |section: &str, report: &mut Report<'_>| overlay::of_section(section, flags, report);
+    let server_overrides = overrides("server", report);
+    let store_overrides = overrides("store", report);
+
+    let mut top = Section::open("", &keys::TOP, Some(document.get_ref()), BTreeMap::new(), report);
+    let [server, store, sources, destinations, outboxes, alerts, traces] = [
+        "server",
+        "store",
+        "sources",
+        "destinations",
+        "outbox",
+        "alerts",
+        "traces",
+    ]
+    .map(|name| top.table(name).and_then(as_table));
+
+    let server = server::read_server(Section::open(
+        "server",
+        &keys::SERVER,
+        server,
+        server_overrides,
+        report,
+    ));
+    let store = server::read_store(Section::open(
+        "store",
+        &keys::STORE,
+        store,
+        store_overrides,
+        report,
+    ));
+    let traces = traces::read(Section::open(
+        "traces",
+        &keys::TRACES,
+        traces,
+        BTreeMap::new(),
+        report,
+    ));
+    let source_tables = named_tables("sources", sources, report);
+    let destination_tables = named_tables("destinations", destinations, report);
+    let outbox_tables = named_tables("outbox", outboxes, report);
+    let alerts = alerts::read(Section::open(
+        "alerts",
+        &keys::ALERTS,
+        alerts,
+        BTreeMap::new(),
+        report,
+    ));
+
+    let mut config = Config {
+        path: path.to_owned(),
+        server,
+        store,
+        sources: BTreeMap::new(),
+        destinations: BTreeMap::new(),
+        outboxes: BTreeMap::new(),
+        alerts,
+        traces,
+        warnings: Vec::new(),
+        origins: Origins::default(),
+    };
+    for (name, table) in &destination_tables {
+        let section = Section::open(
+            join("destinations", name),
+            &keys::DESTINATION,
+            Some(table),
+            BTreeMap::new(),
+            report,
+        );
+        let destination = destination::read(name, section);
+        config
+            .destinations
+            .extend(destination.map(|destination| ((*name).to_owned(), destination)));
+    }
+    for (name, table) in &source_tables {
+        let section = Section::open(
+            join("sources", name),
+            &keys::SOURCE,
+            Some(table),
+            BTreeMap::new(),
+            report,
+        );
+        let source = source::read(name, &config.server, section);
+        config
+            .sources
+            .extend(source.map(|source| ((*name).to_owned(), source)));
+    }
+    for (name, table) in &outbox_tables {
+        let section = Section::open(
+            join("outbox", name),
+            &keys::OUTBOX,
+            Some(table),
+            BTreeMap::new(),
+            report,
+        );
+        let outbox = outbox::read(name, section);
+        config
+            .outboxes
+            .extend(outbox.map(|outbox| ((*name).to_owned(), outbox)));
+    }
+    let declared: BTreeSet<&str> = destination_tables.iter().map(|(name, _)| *name).collect();
+    check::check(&config, &declared, report);
+    Some(config)
+}
+
+/// The tables under `sources` or `destinations`, with a problem for each that is none or has no proper name.
+fn named_tables<'doc>(
+    path: &str,
+    tables: Option<&'doc DeTable<'doc>>,
+    report: &mut Report<'_>,
+) -> Vec<(&'doc str, &'doc DeTable<'doc>)> {
+    let mut found = Vec::new();
+    for (key, value) in tables.into_iter().flatten() {
+        let name: &str = key.get_ref();
+        let full = join(path, name);
+        let place = report.place_of(&key.span());
+        report.locate(&full, place.clone());
+        if !is_valid_name(name) {
+            report.problem_at(
+                place,
+                format!("[{path}] cannot have {name:?} as a name: {}", name::RULE),
+            );
+            continue;
+        }
+        match value.get_ref() {
+            DeValue::Table(table) => found.push((name, table)),
+            other => report.problem(&full, format_args!("expected a table, found {}", article(other))),
+        }
+    }
+    found
+}
+
+fn as_table<'doc>(value: &'doc Spanned<DeValue<'doc>>) -> Option<&'doc DeTable<'doc>> {
+    value.get_ref().as_table()
+}
+
+#[cfg(test)]
+mod tests;

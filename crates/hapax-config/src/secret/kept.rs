@@ -1,0 +1,215 @@
+//! What files and commands said last: to notice when they say something else, and to go on while a command fails.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use aws_lc_rs::digest::{SHA256, digest};
+use hapax_core::Secret;
+use parking_lot::{Mutex, MutexGuard};
+
+use super::super::environment::Environment;
+use super::super::report::Origins;
+use super::{SecretError, SecretOrigin, command, read_file};
+
+/// Files and commands that secrets came from. Clones share it.
+#[derive(Clone, Default)]
+pub struct KeptSecrets(Arc<Mutex<Inner>>);
+
+#[derive(Default)]
+struct Inner {
+    /// What each file contained, as a hash; nothing if it could not be read.
+    files: BTreeMap<PathBuf, Option<Vec<u8>>>,
+    commands: BTreeMap<String, Printed>,
+}
+
+struct Printed {
+    value: Secret,
+    at: Instant,
+    /// The keys that it is used for.
+    paths: Vec<String>,
+}
+
+impl KeptSecrets {
+    /// The content of a file, which is watched from now on.
+    pub fn file(&self, path: &Path) -> Result<Vec<u8>, SecretError> {
+        let content = read_file(path);
+        self.lock().files.insert(path.to_owned(), hash(&content));
+        content
+    }
+
+    /// What a command printed last, or prints now if it never ran.
+    pub(super) fn command(&self, text: &str, environment: &Environment) -> Result<String, SecretError> {
+        if let Some(printed) = self.lock().commands.get(text) {
+            return Ok(printed.value.expose().to_owned());
+        }
+        let value = printed(text, environment)?;
+        let kept = Printed {
+            value: Secret::new(value.as_str()),
+            at: Instant::now(),
+            paths: Vec::new(),
+        };
+        self.lock().commands.insert(text.to_owned(), kept);
+        Ok(value)
+    }
+
+    /// Runs every command again, and says which printed something else. One that fails keeps its value.
+    pub fn refresh(&self, environment: &Environment) -> Vec<SecretOrigin> {
+        let commands: Vec<String> = self.lock().commands.keys().cloned().collect();
+        let changed = commands
+            .into_iter()
+            .filter(|text| self.has_changed(text, environment));
+        changed.map(SecretOrigin::Command).collect()
+    }
+
+    fn has_changed(&self, text: &str, environment: &Environment) -> bool {
+        let result = printed(text, environment);
+        let mut inner = self.lock();
+        let Some(kept) = inner.commands.get_mut(text) else {
+            return false;
+        };
+        match result {
+            Ok(value) => {
+                kept.at = Instant::now();
+                let has_changed = kept.value.expose() != value;
+                kept.value = Secret::new(value);
+                has_changed
+            }
+            Err(error) => {
+                tracing::warn!(
+                    secrets = kept.paths.join(", "),
+                    age_s = kept.at.elapsed().as_secs(),
+                    %error,
+                    "a secret could not be refreshed; its last value stays in use"
+                );
+                false
+            }
+        }
+    }
+
+    /// Which files contain something else than before.
+    pub fn changed_files(&self) -> Vec<SecretOrigin> {
+        let paths: Vec<PathBuf> = self.lock().files.keys().cloned().collect();
+        let changed = paths.into_iter().filter(|path| {
+            let now = hash(&read_file(path));
+            let mut inner = self.lock();
+            let before = inner.files.insert(path.clone(), now.clone());
+            before != Some(now)
+        });
+        changed.map(SecretOrigin::File).collect()
+    }
+
+    /// Forgets the files and commands that a configuration no longer names.
+    pub fn retain(&self, origins: &Origins, dotenv: Option<&Path>) {
+        let mut inner = self.lock();
+        inner.files.retain(|path, _| {
+            let named = |(_, origin): (&String, &SecretOrigin)| matches!(origin, SecretOrigin::File(file) if file == path);
+            dotenv == Some(path) || origins.secrets().any(named)
+        });
+        inner.commands.retain(|text, printed| {
+            let named = |(path, origin): (&String, &SecretOrigin)| match origin {
+                SecretOrigin::Command(command) if command == text => Some(path.clone()),
+                _ => None,
+            };
+            printed.paths = origins.secrets().filter_map(named).collect();
+            !printed.paths.is_empty()
+        });
+    }
+
+    /// By the key that it is used for: how long ago a command last printed its secret.
+    pub fn ages(&self) -> Vec<(String, Duration)> {
+        let inner = self.lock();
+        let of_command = |printed: &Printed| {
+            let age = printed.at.elapsed();
+            let paths = printed.paths.iter();
+            paths.map(|path| (path.clone(), age)).collect::<Vec<_>>()
+        };
+        inner.commands.values().flat_map(of_command).collect()
+    }
+
+    /// What a panicking thread left behind is whole: every change here is one step.
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock()
+    }
+}
+
+/// What a command prints. Nothing is no secret: a tool that was signed out may say nothing, and succeed.
+fn printed(text: &str, environment: &Environment) -> Result<String, SecretError> {
+    let value = super::without_line_end(command::run(text, environment)?);
+    if value.is_empty() {
+        return Err(SecretError::Empty(SecretOrigin::Command(text.to_owned())));
+    }
+    Ok(value)
+}
+
+fn hash(content: &Result<Vec<u8>, SecretError>) -> Option<Vec<u8>> {
+    let bytes = content.as_ref().ok()?;
+    Some(digest(&SHA256, bytes).as_ref().to_vec())
+}
+
+impl std::fmt::Debug for KeptSecrets {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("KeptSecrets").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment() -> Environment {
+        Environment::with([("PATH", std::env::var("PATH").unwrap().as_str())])
+    }
+
+    #[test]
+    fn a_command_that_fails_keeps_its_last_value() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("value");
+        let (kept, text) = (KeptSecrets::default(), format!("cat {}", file.display()));
+        assert!(kept.command(&text, &environment()).is_err(), "there is none yet");
+        std::fs::write(&file, "first\n").unwrap();
+        assert_eq!(kept.command(&text, &environment()).unwrap(), "first");
+        assert_eq!(kept.refresh(&environment()), []);
+        for broken in [None, Some("\n")] {
+            match broken {
+                None => std::fs::remove_file(&file).unwrap(),
+                Some(content) => std::fs::write(&file, content).unwrap(),
+            }
+            assert_eq!(kept.refresh(&environment()), []);
+            assert_eq!(kept.command(&text, &environment()).unwrap(), "first");
+        }
+        std::fs::write(&file, "second").unwrap();
+        assert_eq!(
+            kept.refresh(&environment()),
+            [SecretOrigin::Command(text.clone())]
+        );
+        assert_eq!(kept.command(&text, &environment()).unwrap(), "second");
+    }
+
+    #[test]
+    fn a_file_has_changed_when_its_content_has_by_a_write_or_by_a_symlink_swap() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        // As Kubernetes mounts a secret: file -> ..data/file, ..data -> a folder that is replaced whole.
+        for (version, content) in [("v1", "first"), ("v2", "second")] {
+            std::fs::create_dir(path(version)).unwrap();
+            std::fs::write(path(version).join("secret"), content).unwrap();
+        }
+        std::os::unix::fs::symlink("v1", path("..data")).unwrap();
+        std::os::unix::fs::symlink("..data/secret", path("secret")).unwrap();
+        let kept = KeptSecrets::default();
+        assert_eq!(kept.file(&path("secret")).unwrap(), b"first");
+        assert_eq!(kept.changed_files(), []);
+        std::os::unix::fs::symlink("v2", path("..new")).unwrap();
+        std::fs::rename(path("..new"), path("..data")).unwrap();
+        let changed = [SecretOrigin::File(path("secret"))];
+        assert_eq!(kept.changed_files(), changed);
+        assert_eq!(kept.changed_files(), [], "it is said once");
+        std::fs::write(path("v2").join("secret"), "third").unwrap();
+        assert_eq!(kept.changed_files(), changed);
+        std::fs::remove_file(path("secret")).unwrap();
+        assert_eq!(kept.changed_files(), changed);
+        assert_eq!(kept.changed_files(), []);
+    }
+}

@@ -1,0 +1,98 @@
+//! `allow_from`: the networks that a source's requests may come from.
+
+use std::net::IpAddr;
+
+use hapax_verify::catalogue::Provider;
+
+use crate::network::{Network, NetworkError};
+use crate::section::Section;
+
+/// Stands for the networks that the provider publishes.
+const PROVIDER: &str = "provider";
+/// Most networks of one source: each is compared with where every request comes from.
+const NETWORKS_MAX: usize = 256;
+
+/// Who may send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllowFrom {
+    /// As it was written.
+    pub written: Vec<String>,
+    networks: Vec<Network>,
+}
+
+impl AllowFrom {
+    /// Whether a request may come from here.
+    pub fn allows(&self, address: IpAddr) -> bool {
+        self.networks.iter().any(|network| network.contains(address))
+    }
+}
+
+/// None where everyone may send.
+pub(super) fn read(section: &mut Section<'_, '_, '_>, provider: Option<&Provider>) -> Option<AllowFrom> {
+    let texts = section.texts("allow_from")?;
+    let mut networks = Vec::new();
+    for (path, text) in &texts {
+        match resolve(text, provider) {
+            Ok(resolved) => networks.extend(resolved),
+            Err(why) => section.report.problem(path, why),
+        }
+    }
+    if texts.is_empty() {
+        section.problem(
+            "allow_from",
+            "the list is empty, which would refuse everybody; remove it, or name a network",
+        );
+    }
+    if networks.len() > NETWORKS_MAX {
+        section.problem("allow_from", format_args!("at most {NETWORKS_MAX} networks"));
+    }
+    let written = texts.into_iter().map(|(_, text)| text).collect();
+    Some(AllowFrom { written, networks })
+}
+
+fn resolve(text: &str, provider: Option<&Provider>) -> Result<Vec<Network>, String> {
+    if text != PROVIDER {
+        let network = text.parse().map_err(|error: NetworkError| error.to_string())?;
+        return Ok(vec![network]);
+    }
+    let Some(provider) = provider else {
+        return Err(
+            "\"provider\" stands for the networks of a preset, and this source has none; name the networks"
+                .to_owned(),
+        );
+    };
+    let Some(addresses) = &provider.addresses else {
+        return Err(format!(
+            "{} publishes no stable list of networks that is known here (`hapax providers {}`); name the networks",
+            provider.title, provider.name
+        ));
+    };
+    let networks = addresses.networks.iter().map(|network| network.parse());
+    networks
+        .collect::<Result<_, NetworkError>>()
+        .map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use hapax_verify::catalogue;
+
+    use super::*;
+
+    #[test]
+    fn every_network_of_the_catalogue_can_be_read() {
+        let known: Vec<_> = catalogue::all()
+            .iter()
+            .filter(|provider| provider.addresses.is_some())
+            .collect();
+        assert!(known.iter().any(|provider| provider.name == "stripe"));
+        for provider in known {
+            let networks = resolve(PROVIDER, Some(provider));
+            assert!(
+                networks.is_ok_and(|networks| !networks.is_empty()),
+                "{}",
+                provider.name
+            );
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! The keys of a `sql` destination: where the database is, what is run there, and with which values.
+
+mod param;
+mod statement;
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use hapax_core::Secret;
+use toml::Spanned;
+use toml::de::DeValue;
+
+pub use param::{Param, ParamType, Presence, Value, ValueFrom};
+pub use statement::{Statement, StatementError};
+
+use super::keys::PARAM;
+use super::nearest::suggestion;
+use super::section::{Section, article};
+use super::store_url::StoreUrl;
+
+const CONNECTIONS: RangeInclusive<u32> = 1..=64;
+const INBOX_RETENTION: RangeInclusive<Duration> =
+    Duration::from_secs(86_400)..=Duration::from_secs(3650 * 86_400);
+/// How many statements, and how many parameters there may be.
+const LIST_MAX: usize = 64;
+
+/// What a `sql` destination does.
+#[derive(Clone, Debug)]
+pub struct Sql {
+    /// Where.
+    pub url: SqlUrl,
+    /// What, in this order, in one transaction. At least one.
+    pub statements: Vec<Statement>,
+    /// The values, by name; every one is used.
+    pub params: BTreeMap<String, Param>,
+    /// Transactions at once, in this process.
+    pub connections: u32,
+    /// How long the inbox remembers what was applied.
+    pub inbox_retention: Duration,
+}
+
+/// A database that is written to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SqlUrl {
+    /// PostgreSQL. The URL may hold a password.
+    Postgres(Secret),
+    /// A file; a relative path begins at the working directory.
+    Sqlite(PathBuf),
+}
+
+/// Without its password.
+impl std::fmt::Display for SqlUrl {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Postgres(url) => StoreUrl::Postgres(url.clone()).fmt(formatter),
+            Self::Sqlite(path) => write!(formatter, "sqlite:{}", path.display()),
+        }
+    }
+}
+
+/// The keys as they stand in the file: all are read whatever the kind is.
+pub(super) struct Keys<'doc> {
+    params: Option<&'doc Spanned<DeValue<'doc>>>,
+    statements: Option<Vec<(String, String)>>,
+    connections: u32,
+    inbox_retention: Duration,
+}
+
+impl<'doc> Keys<'doc> {
+    pub(super) fn read(section: &mut Section<'doc, '_, '_>) -> Self {
+        Self {
+            params: section.table("params"),
+            statements: section.texts("statements"),
+            connections: section.integer("connections", 2, &CONNECTIONS),
+            inbox_retention: section.duration(
+                "inbox_retention",
+                hapax::tables::INBOX_RETENTION,
+                &INBOX_RETENTION,
+            ),
+        }
+    }
+
+    /// What they mean together.
+    pub(super) fn mean(self, section: &mut Section<'_, '_, '_>, url: Option<Secret>) -> Option<Sql> {
+        if !section.has("url") {
+            section.missing(
+                "url",
+                "a sql destination needs it, such as \"postgres://user@host/database\"",
+            );
+        }
+        if !section.has("statements") {
+            section.missing(
+                "statements",
+                "a sql destination needs it, such as [\"insert into payments (id) values (:event)\"]",
+            );
+        }
+        let params = read_params(section, self.params);
+        let statements = read_statements(section, self.statements?)?;
+        let params = params?;
+        every_name_fits(section, &statements, &params)?;
+        let url = read_url(section, &url?)?;
+        Some(Sql {
+            url,
+            statements,
+            params,
+            connections: self.connections,
+            inbox_retention: self.inbox_retention,
+        })
+    }
+}
+
+pub(super) fn read_url(section: &mut Section<'_, '_, '_>, url: &Secret) -> Option<SqlUrl> {
+    match url.expose().parse() {
+        Ok(StoreUrl::Postgres(url)) => Some(SqlUrl::Postgres(url)),
+        Ok(StoreUrl::Sqlite(path)) => Some(SqlUrl::Sqlite(path)),
+        // A Redis has no transaction that an effect and its row of the inbox could share.
+        Ok(StoreUrl::Redis(_)) | Err(_) => {
+            section.problem(
+                "url",
+                "this is not a database: write \"postgres://user@host/database\" or \"sqlite:\" and a path, such as \
+                 \"sqlite:app.db\"",
+            );
+            None
+        }
+    }
+}
+
+fn read_statements(
+    section: &mut Section<'_, '_, '_>,
+    texts: Vec<(String, String)>,
+) -> Option<Vec<Statement>> {
+    if texts.is_empty() || texts.len() > LIST_MAX {
+        section.problem("statements", format_args!("expected 1 to {LIST_MAX} statements"));
+        return None;
+    }
+    let read = texts
+        .into_iter()
+        .map(|(path, text)| match text.parse::<Statement>() {
+            Ok(statement) => Some(statement),
+            Err(error) => {
+                section.report.problem(&path, error);
+                None
+            }
+        });
+    // Every one is read before the first that is wrong ends it.
+    read.collect::<Vec<_>>().into_iter().collect()
+}
+
+fn read_params(
+    section: &mut Section<'_, '_, '_>,
+    table: Option<&Spanned<DeValue<'_>>>,
+) -> Option<BTreeMap<String, Param>> {
+    let entries = table.and_then(|value| value.get_ref().as_table());
+    let mut params = BTreeMap::new();
+    let mut complete = true;
+    for (key, value) in entries.into_iter().flatten() {
+        let name: &str = key.get_ref();
+        let path = format!("{}.{name}", section.path("params"));
+        let place = section.report.place_of(&key.span());
+        section.report.locate(&path, place);
+        match read_param(section, &path, name, value) {
+            Some(param) => drop(params.insert(name.to_owned(), param)),
+            None => complete = false,
+        }
+    }
+    if params.len() > LIST_MAX {
+        section.problem("params", format_args!("at most {LIST_MAX} of them"));
+        return None;
+    }
+    complete.then_some(params)
+}
+
+fn read_param(
+    section: &mut Section<'_, '_, '_>,
+    path: &str,
+    name: &str,
+    value: &Spanned<DeValue<'_>>,
+) -> Option<Param> {
+    if !statement::is_name(name) {
+        section.report.problem(
+            path,
+            "a name has letters, digits and `_`, and does not begin with a digit",
+        );
+        return None;
+    }
+    let (from, kind, presence) = match value.get_ref() {
+        DeValue::String(text) => (text.to_string(), None, param::Presence::Required),
+        DeValue::Table(table) => {
+            let mut inner = Section::open(path, &PARAM, Some(table), BTreeMap::new(), section.report);
+            let from = inner.text("from");
+            if from.is_none() {
+                inner.missing("from", "such as \"body:/data/object/id\"");
+            }
+            let kind = inner.choice("type", ParamType::NAMES).and_then(ParamType::named);
+            let presence = if inner.boolean("optional", false) {
+                param::Presence::Optional
+            } else {
+                param::Presence::Required
+            };
+            (from?, kind, presence)
+        }
+        other => {
+            section.report.problem(
+                path,
+                format_args!(
+                    "expected a place such as \"body:/data/object/id\", or {{ from = \"…\", type = \"…\" }}, found {}",
+                    article(other)
+                ),
+            );
+            return None;
+        }
+    };
+    match Param::new(&from, kind, presence) {
+        Ok(param) => Some(param),
+        Err(error) => {
+            section.report.problem(path, error);
+            None
+        }
+    }
+}
+
+/// A name that nothing gives a value, or that no statement uses, is a slip of the pen.
+fn every_name_fits(
+    section: &mut Section<'_, '_, '_>,
+    statements: &[Statement],
+    params: &BTreeMap<String, Param>,
+) -> Option<()> {
+    let mut fits = true;
+    for (index, statement) in statements.iter().enumerate() {
+        for name in statement
+            .names()
+            .iter()
+            .filter(|name| !params.contains_key(*name))
+        {
+            let meant = suggestion(name, params.keys().map(String::as_str));
+            let path = format!("{}.{index}", section.path("statements"));
+            section
+                .report
+                .problem(&path, format_args!("`:{name}` is not in `params`{meant}"));
+            fits = false;
+        }
+    }
+    let unused = |name: &&String| {
+        !statements
+            .iter()
+            .any(|statement| statement.names().contains(name))
+    };
+    for name in params.keys().filter(unused) {
+        let path = format!("{}.{name}", section.path("params"));
+        section.report.problem(
+            &path,
+            format_args!("no statement uses `:{name}`; use it, or remove it"),
+        );
+        fits = false;
+    }
+    fits.then_some(())
+}

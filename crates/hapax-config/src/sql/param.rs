@@ -1,0 +1,174 @@
+//! A parameter of a `sql` destination: where in the event its value is, and of which type it must be.
+
+use hapax_verify::Field;
+
+/// Where a value comes from, and what it must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// Where.
+    pub from: ValueFrom,
+    /// What it must be.
+    pub kind: Option<ParamType>,
+    /// Whether it must be there.
+    pub presence: Presence,
+}
+
+/// Whether the value may be missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    Required,
+    /// Then it is NULL.
+    Optional,
+}
+
+/// What a value must be. Without one it is what the event says, and the database decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamType {
+    /// Text; a number or a document is taken as it is written.
+    Text,
+    /// A whole number.
+    Integer,
+    /// Any number.
+    Number,
+    /// True or false.
+    Boolean,
+    /// A JSON document.
+    Json,
+    /// The body, byte for byte; only for `body`.
+    Bytes,
+}
+
+/// A value for a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// NULL.
+    Null,
+    /// Text.
+    Text(String),
+    /// A number, as it is written: no digit is lost.
+    Number(String),
+    /// True or false.
+    Boolean(bool),
+    /// A JSON document, as it is written.
+    Json(String),
+    /// The body.
+    Bytes(bytes::Bytes),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ValueFrom {
+    Field(Field),
+    Body,
+    EventId,
+    EventType,
+    Source,
+    Id,
+    ReceivedAt,
+    IdempotencyKey,
+    Generation,
+}
+
+const WORDS: [(&str, ValueFrom); 8] = [
+    ("body", ValueFrom::Body),
+    ("event_id", ValueFrom::EventId),
+    ("event_type", ValueFrom::EventType),
+    ("source", ValueFrom::Source),
+    ("id", ValueFrom::Id),
+    ("received_at", ValueFrom::ReceivedAt),
+    ("idempotency_key", ValueFrom::IdempotencyKey),
+    ("generation", ValueFrom::Generation),
+];
+
+impl ParamType {
+    pub(super) const NAMES: &'static [&'static str] =
+        &["text", "integer", "number", "boolean", "json", "bytes"];
+
+    pub(super) fn named(name: &str) -> Option<Self> {
+        match name {
+            "text" => Some(Self::Text),
+            "integer" => Some(Self::Integer),
+            "number" => Some(Self::Number),
+            "boolean" => Some(Self::Boolean),
+            "json" => Some(Self::Json),
+            "bytes" => Some(Self::Bytes),
+            _ => None,
+        }
+    }
+
+    /// As it is written.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+            Self::Json => "json",
+            Self::Bytes => "bytes",
+        }
+    }
+}
+
+impl Param {
+    pub(super) fn new(from: &str, kind: Option<ParamType>, presence: Presence) -> Result<Self, String> {
+        let word = WORDS.iter().find(|(word, _)| *word == from);
+        let from = match word {
+            Some((_, from)) => from.clone(),
+            None => ValueFrom::Field(field(from)?),
+        };
+        Ok(Self { from, kind, presence })
+    }
+
+    /// As the configuration writes it.
+    pub fn as_written(&self) -> String {
+        match &self.from {
+            ValueFrom::Field(field) => field.to_string(),
+            word => WORDS
+                .iter()
+                .find(|(_, known)| known == word)
+                .map_or_else(String::new, |(text, _)| (*text).to_owned()),
+        }
+    }
+}
+
+/// A field of the event itself: what else its request had is gone when it is delivered.
+fn field(from: &str) -> Result<Field, String> {
+    let field: Field = from.parse().map_err(|error: hapax_verify::SetupError| {
+        let words: Vec<&str> = WORDS.iter().map(|(word, _)| *word).collect();
+        format!("{error}; or one of {}", words.join(", "))
+    })?;
+    match field.paths().iter().find(|place| !place.is_in_event()) {
+        None => Ok(field),
+        Some(place) => Err(format!(
+            "\"{place}\" is not in an event any more when it is delivered; write \"body:/json/pointer\" or \"header:NAME\""
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_in_an_event_is_no_parameter() {
+        let new = |from| Param::new(from, None, Presence::Required);
+        for from in [
+            "query:code",
+            "request:/realm",
+            "request-sha256",
+            "index",
+            "body:/a|query:b",
+        ] {
+            let message = new(from).err().unwrap();
+            assert!(message.contains("not in an event any more"), "{message}");
+        }
+        for from in [
+            "body:/a",
+            "header:x",
+            "form:MessageSid",
+            "body-sha256",
+            "event_id",
+        ] {
+            assert!(new(from).is_ok(), "{from}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! `[[server.tokens]]`: tokens with a name, a role, and the sources that they see.
+
+use std::collections::BTreeSet;
+
+use hapax_core::{Secret, SourceName};
+
+use super::keys::TOKEN;
+use super::name::parse_name;
+use super::section::Section;
+use super::server::ADMIN_TOKEN_BYTES_MIN;
+
+/// Each is compared with what a caller sends.
+const TOKENS_MAX: usize = 64;
+/// Names that are taken: of `server.admin_token`, and of whoever needs no token.
+const TAKEN: [&str; 2] = ["admin", "local"];
+
+/// What a caller may do; each role may do what those before it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Look.
+    Read,
+    /// Keep deliveries going: replay, pause, discard, release.
+    Operate,
+    /// Everything, such as what cannot be undone.
+    Admin,
+}
+
+impl Role {
+    /// As they are written in the file, the least first.
+    pub const NAMES: &'static [&'static str] = &["read", "operate", "admin"];
+
+    /// As it is written.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Operate => "operate",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// Whether it may have what someone could send a request with.
+    pub fn can_see_proofs(self) -> bool {
+        self >= Self::Operate
+    }
+
+    /// The role with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Read, Self::Operate, Self::Admin]
+            .into_iter()
+            .find(|role| role.as_str() == name)
+    }
+}
+
+/// A token beside the admin token.
+#[derive(Clone, Debug)]
+pub struct Token {
+    /// What the audit trail calls whoever has it.
+    pub name: String,
+    /// What callers send.
+    pub token: Secret,
+    /// What it may do.
+    pub role: Role,
+    /// The sources that it sees; all of them where it says nothing.
+    pub sources: Option<BTreeSet<SourceName>>,
+}
+
+/// Every token that is written well; each as hard to guess as the admin token, and no two of them the same.
+pub(super) fn read(section: &mut Section<'_, '_, '_>, admin_token: Option<&Secret>) -> Vec<Token> {
+    let tables = section.tables("tokens");
+    if tables.len() > TOKENS_MAX {
+        let message = format!(
+            "there are {} tokens; at most {TOKENS_MAX} are allowed",
+            tables.len()
+        );
+        section.problem("tokens", message);
+    }
+    if !tables.is_empty() && !section.has("admin_token") {
+        section.problem(
+            "tokens",
+            "without `admin_token` everybody on this machine may do everything; set one, such as \"env:HAPAX_ADMIN_TOKEN\"",
+        );
+    }
+    let mut tokens: Vec<Token> = Vec::new();
+    for (path, table) in tables {
+        let of_token = Section::open(path, &TOKEN, Some(table), [].into(), section.report);
+        tokens.extend(read_one(of_token, admin_token, &tokens));
+    }
+    tokens
+}
+
+fn read_one(
+    mut section: Section<'_, '_, '_>,
+    admin_token: Option<&Secret>,
+    before: &[Token],
+) -> Option<Token> {
+    for name in ["name", "token", "role"] {
+        if !section.has(name) {
+            section.missing(
+                name,
+                "write such as name = \"ci\", token = \"env:CI_TOKEN\", role = \"read\"",
+            );
+        }
+    }
+    let name = section.parsed("name", parse_name);
+    let is_taken =
+        |name: &String| TAKEN.contains(&name.as_str()) || before.iter().any(|token| token.name == *name);
+    if name.as_ref().is_some_and(is_taken) {
+        section.problem(
+            "name",
+            "another token already has this name, and the audit trail shows only the name; choose a different one",
+        );
+    }
+    let token = section.secret("token");
+    if let Some(token) = &token {
+        if token.expose().len() < ADMIN_TOKEN_BYTES_MIN {
+            let message = format_args!(
+                "a token of fewer than {ADMIN_TOKEN_BYTES_MIN} characters can be guessed; `openssl rand -hex 32` prints \
+                 a good one"
+            );
+            section.problem("token", message);
+        }
+        if admin_token == Some(token) || before.iter().any(|other| other.token == *token) {
+            section.problem(
+                "token",
+                "another token has the same value; use a value of its own for each",
+            );
+        }
+    }
+    let role = section.choice("role", Role::NAMES).and_then(Role::named);
+    let sources = read_sources(&mut section);
+    Some(Token {
+        name: name?,
+        token: token?,
+        role: role?,
+        sources,
+    })
+}
+
+/// The sources that someone sees. A name that no source has is no mistake: its events may be older than the file.
+pub(super) fn read_sources(section: &mut Section<'_, '_, '_>) -> Option<BTreeSet<SourceName>> {
+    let names = section.texts("sources")?;
+    if names.is_empty() {
+        section.problem(
+            "sources",
+            "the list is empty, so nothing could be seen; leave it out to see every source",
+        );
+    }
+    Some(
+        names
+            .into_iter()
+            .map(|(_, name)| SourceName::from(name))
+            .collect(),
+    )
+}

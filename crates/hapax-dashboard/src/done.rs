@@ -1,0 +1,119 @@
+//! What was just done, said once at the top of the next page. Only these words: an address cannot bring its own.
+
+/// What a form did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Done {
+    /// An event was put back.
+    Replayed,
+    /// A bulk replay began.
+    ReplayStarted,
+    /// A bulk replay was cancelled.
+    ReplayCancelled,
+    /// A destination was paused.
+    Paused,
+    /// A destination goes on.
+    Resumed,
+    /// A search was saved.
+    SearchSaved,
+    /// A saved search was deleted.
+    SearchDeleted,
+    /// Another body under the same id was released.
+    Released,
+    /// An id was forgotten.
+    Forgotten,
+    /// A dead letter was discarded.
+    Discarded,
+    /// A discarded one is a dead letter again.
+    Restored,
+    /// A sender may hand its secret over.
+    RegistrationOpened,
+    /// A refused row of an outbox is tried again.
+    OutboxRetried,
+    /// No one is signed in any more.
+    SignedOut,
+}
+
+impl Done {
+    const ALL: [Self; 14] = [
+        Self::Replayed,
+        Self::ReplayStarted,
+        Self::ReplayCancelled,
+        Self::Paused,
+        Self::Resumed,
+        Self::SearchSaved,
+        Self::SearchDeleted,
+        Self::Released,
+        Self::Forgotten,
+        Self::Discarded,
+        Self::Restored,
+        Self::RegistrationOpened,
+        Self::OutboxRetried,
+        Self::SignedOut,
+    ];
+
+    /// Its code, as in `?done=replayed`.
+    pub(crate) const fn code(self) -> &'static str {
+        match self {
+            Self::Replayed => "replayed",
+            Self::ReplayStarted => "replay-started",
+            Self::ReplayCancelled => "replay-cancelled",
+            Self::Paused => "paused",
+            Self::Resumed => "resumed",
+            Self::SearchSaved => "search-saved",
+            Self::SearchDeleted => "search-deleted",
+            Self::Released => "released",
+            Self::Forgotten => "forgotten",
+            Self::Discarded => "discarded",
+            Self::Restored => "restored",
+            Self::RegistrationOpened => "registration-opened",
+            Self::OutboxRetried => "outbox-retried",
+            Self::SignedOut => "signed-out",
+        }
+    }
+
+    /// The sentence.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::Replayed => "The event was queued for delivery again.",
+            Self::ReplayStarted => "The replay has started.",
+            Self::ReplayCancelled => {
+                "The replay was cancelled. Deliveries that were already requeued stay queued."
+            }
+            Self::Paused => "The destination is paused. Events are kept for it.",
+            Self::Resumed => "The destination was resumed.",
+            Self::SearchSaved => "The saved search was saved.",
+            Self::SearchDeleted => "The saved search was deleted.",
+            Self::Released => "The conflicting body was released as a new event.",
+            Self::Forgotten => "The id was forgotten. The next event with it counts as new.",
+            Self::Discarded => "The dead letter was discarded. It can be restored until its payload expires.",
+            Self::Restored => "The delivery is a dead letter again.",
+            Self::RegistrationOpened => {
+                "The registration is open for ten minutes: create the webhook at the sender now."
+            }
+            Self::OutboxRetried => "The row is tried again.",
+            Self::SignedOut => "You have signed out.",
+        }
+    }
+
+    /// The one that a query string names.
+    pub(super) fn of(query: Option<&str>) -> Option<Self> {
+        let mut pairs = form_urlencoded::parse(query?.as_bytes());
+        let (_, code) = pairs.find(|(name, _)| name == "done")?;
+        Self::ALL.into_iter().find(|done| done.code() == code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_reads_back_and_no_other_text_is_shown() {
+        for done in Done::ALL {
+            let query = format!("q=a&done={}", done.code());
+            assert_eq!(Done::of(Some(&query)), Some(done));
+        }
+        assert_eq!(Done::of(Some("done=You+won")), None);
+        assert_eq!(Done::of(None), None);
+    }
+}

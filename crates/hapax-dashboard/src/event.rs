@@ -1,0 +1,106 @@
+//! `GET /events/{id}`: one event with its payload, why it is itself, and everything that happened to it.
+
+mod actions;
+mod conflicts;
+mod export;
+mod held;
+mod identity;
+mod payload;
+mod timeline;
+
+use axum::response::Response;
+use hapax_core::{Clock as _, EventStatus, SystemClock, Timestamp};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::frame::{self, Here};
+use super::moment::moment;
+use super::viewer::Viewer;
+use super::{link, number, status};
+use hapax_admin::access::Narrowed;
+use hapax_admin::api_error::ApiResult;
+use hapax_admin::extract::{PathParams, QueryParams, event_id};
+use hapax_admin::{events, facts};
+use hapax_api::views::EventView;
+
+pub(super) use actions::{forget, replay};
+pub(super) use conflicts::release;
+pub(super) use export::export;
+pub(super) use payload::text as payload_text;
+
+use payload::Shown;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Parameters {
+    #[serde(rename = "as")]
+    shown: Shown,
+}
+
+pub(super) async fn page(
+    Narrowed(state): Narrowed,
+    viewer: Viewer,
+    PathParams(id): PathParams<String>,
+    QueryParams(asked): QueryParams<Parameters>,
+) -> ApiResult<Response> {
+    let record = events::visible(&state, viewer.caller.role, event_id(&id)?).await?;
+    let now = SystemClock::default().now();
+    let view = facts::event(&state, &record, now).await?;
+    let conflicts = conflicts::section(&state, &viewer, &record, &view, now).await?;
+    let destinations: Vec<String> = {
+        let settings = state.settings.load();
+        settings
+            .destinations
+            .iter()
+            .map(|place| place.name.clone())
+            .collect()
+    };
+    let content = html! {
+        (summary(&view, now))
+        (held::section(&viewer, &view))
+        (timeline::section(&view, now))
+        h2 { "Identity" }
+        (identity::section(&view, now))
+        (conflicts)
+        (payload::section(&view, &record.event.body, asked.shown))
+        (export::section(&viewer, &view))
+        (actions::section(&viewer, &view, &destinations))
+    };
+    let title = format!("Event {}", view.event_id);
+    Ok(frame::page(&viewer, Here::Events, &title, content))
+}
+
+fn summary(view: &EventView, now: Timestamp) -> Markup {
+    html! {
+        @if let Some(earlier) = view.same_body_as {
+            p class="notice warn" {
+                "The same body came before under another id, as " a href=(link::event(earlier)) { (earlier) }
+                ". Ids of this sender are not signed, so somebody may have sent it again."
+            }
+        }
+        @if view.is_erased {
+            p class="notice" { "This event was erased: its headers, its body, its conflicts and what destinations answered are gone. A further delivery of it is still a duplicate." }
+        }
+        dl class="kv card" {
+            dt { "Status" } dd { (status::status(view.status)) " " span class="muted" { (meaning(view.status)) } }
+            dt { "Source" } dd { a href=(link::search(&format!("source:{}", view.source))) { (view.source) } }
+            dt { "Type" } dd { (view.event_type.as_deref().unwrap_or("none")) }
+            dt { "Received" } dd { (moment(view.received_at, now)) " " span class="muted" { (view.received_at) } }
+            dt { "Hapax id" } dd { code { (view.id) } }
+            dt { "Body" } dd { (number::size(view.body_bytes)) ", SHA-256 " code class="wrap" { (view.body_sha256) } }
+            @if let Some(batch) = view.batch { dt { "Batch" } dd { "item " (batch.index) " of request " code { (batch.id) } } }
+        }
+    }
+}
+
+const fn meaning(status: EventStatus) -> &'static str {
+    match status {
+        EventStatus::Completed => "every destination has done its work",
+        EventStatus::Pending => "work is under way",
+        EventStatus::Failed => "an attempt failed and is made again",
+        EventStatus::Quarantined => "it has no provider id and is not delivered until you replay it",
+        EventStatus::Dead => "a destination was given up",
+        EventStatus::Held => "nothing is delivered until somebody releases it",
+        EventStatus::Ignored => "it is delivered to nobody",
+    }
+}

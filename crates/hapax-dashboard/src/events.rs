@@ -1,0 +1,153 @@
+//! `/events`: what came, newest first, found by the query language, with a tail that grows at its top.
+//!
+//! The address holds the whole search, so that it can be shared. A query that cannot be read is shown with its mistake
+//! and the events are left out: a list that ignores half of what was asked would mislead.
+
+mod search;
+mod table;
+mod tail;
+
+use axum::extract::Query;
+use axum::response::{IntoResponse, Response};
+use form_urlencoded::byte_serialize;
+use hapax_core::{Clock as _, SystemClock};
+use http::StatusCode;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::frame::{Here, page as framed};
+use super::moment::moment;
+use super::number::count;
+use super::viewer::Viewer;
+use hapax_admin::AdminState;
+use hapax_admin::access::Narrowed;
+use hapax_admin::api_error::ApiResult;
+use hapax_admin::extract::PAGE_DEFAULT;
+use hapax_admin::{events, filter, searches};
+use hapax_api::query::{self, QueryError};
+use hapax_api::views::{CoverageView, EventPageView, SavedSearchView};
+
+/// What the address asks for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct EventsParams {
+    q: String,
+    cursor: String,
+}
+
+/// The page.
+pub(super) async fn page(
+    viewer: Viewer,
+    Narrowed(state): Narrowed,
+    Query(asked): Query<EventsParams>,
+) -> ApiResult<Response> {
+    let text = asked.q.trim();
+    let saved = searches::all(&state).await?.searches;
+    let found = match query::parse(text, SystemClock::default().now()) {
+        Ok(_) => find(&state, &viewer, text, &asked.cursor).await?,
+        Err(error) => return Ok(misread(&viewer, text, &saved, &error)),
+    };
+    let content = html! {
+        (search::tabs(&viewer, text, &saved))
+        (search::form(&viewer, text, None))
+        (search::shortcuts(text, &sources(&state)))
+        (covered(found.page.coverage))
+        (tail::bar(text, found.tail))
+        (table::table(&found.page.events))
+        (turn(text, &asked.cursor, &found.page))
+        (tail::replay_dialog(&viewer))
+    };
+    Ok(framed(&viewer, Here::Events, "Events", content))
+}
+
+/// The address of a search, and of where in it.
+pub(super) fn address(query: &str, cursor: Option<&str>) -> String {
+    let encode = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+    match (query, cursor) {
+        ("", None) => "/events".to_owned(),
+        (query, None) => format!("/events?q={}", encode(query)),
+        (query, Some(cursor)) => format!("/events?q={}&cursor={}", encode(query), encode(cursor)),
+    }
+}
+
+struct Found {
+    page: EventPageView,
+    tail: tail::Kind,
+}
+
+async fn find(state: &AdminState, viewer: &Viewer, text: &str, cursor: &str) -> ApiResult<Found> {
+    let query = filter::read(&state.settings.load(), text)?;
+    let cursor = Some(cursor).filter(|cursor| !cursor.is_empty());
+    let after = filter::search_cursor(cursor)?;
+    Ok(Found {
+        page: events::page(state, viewer.caller.role, &query, after, PAGE_DEFAULT).await?,
+        tail: tail::Kind::of(&query, cursor),
+    })
+}
+
+fn sources(state: &AdminState) -> Vec<String> {
+    let settings = state.settings.load();
+    settings
+        .sources
+        .iter()
+        .map(|source| source.name.clone())
+        .collect()
+}
+
+fn misread(viewer: &Viewer, text: &str, saved: &[SavedSearchView], error: &QueryError) -> Response {
+    let content = html! {
+        (search::tabs(viewer, text, saved))
+        (search::form(viewer, text, Some(error)))
+    };
+    let page = framed(viewer, Here::Events, "Events", content);
+    (StatusCode::BAD_REQUEST, page).into_response()
+}
+
+/// Says so where a search did not look at everything.
+fn covered(coverage: CoverageView) -> Markup {
+    let now = SystemClock::default().now();
+    match coverage {
+        CoverageView::Everything => html! {},
+        CoverageView::Indexed { since } => html! {
+            p class="notice" {
+                "This field is indexed: everything accepted since " (moment(since, now)) " was looked at, and nothing before."
+            }
+        },
+        CoverageView::Newest {
+            bodies_read,
+            is_cut: false,
+        } => html! {
+            p class="notice" {
+                "No index has this field, so the newest bodies are read one by one: "
+                (count(bodies_read)) " up to here."
+            }
+        },
+        CoverageView::Newest {
+            bodies_read,
+            is_cut: true,
+        } => html! {
+            p class="notice warn" {
+                "The search ended after the newest " (count(bodies_read))
+                " bodies, which is its limit; older events were not looked at. A source can name the field in "
+                code { "indexed" } " to have it looked up."
+            }
+        },
+    }
+}
+
+fn turn(text: &str, cursor: &str, page: &EventPageView) -> Markup {
+    html! {
+        nav class="row spread turn" aria-label="Pages of events" {
+            @if cursor.is_empty() {
+                span {}
+            } @else {
+                a class="button" href=(address(text, None)) { "Back to the newest" }
+            }
+            @if let Some(next) = &page.next {
+                a class="button" rel="next" href=(address(text, Some(next))) { "Older events" }
+            } @else {
+                span class="muted" { "There is nothing older." }
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The live part of the page: whether it is live, why not, and what its keys do.
+
+use form_urlencoded::byte_serialize;
+use hapax_core::store::EventQuery;
+use maud::{Markup, html};
+
+use crate::form::CSRF_FIELD;
+use crate::live::NOT_LIVE;
+use crate::viewer::Viewer;
+use hapax_admin::stream::is_seen_at_arrival;
+
+/// Whether new events appear by themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// They do.
+    Live,
+    /// The search asks for what is not known at arrival.
+    Unknowable,
+    /// The page shows older events.
+    Older,
+}
+
+impl Kind {
+    pub(super) fn of(query: &EventQuery, cursor: Option<&str>) -> Self {
+        match (cursor, is_seen_at_arrival(query)) {
+            (Some(_), _) => Self::Older,
+            (None, true) => Self::Live,
+            (None, false) => Self::Unknowable,
+        }
+    }
+}
+
+/// The line above the table. The script fills it; without one it says how to see what is new.
+pub(super) fn bar(text: &str, kind: Kind) -> Markup {
+    let query: String = byte_serialize(text.as_bytes()).collect();
+    html! {
+        div class="row spread live" {
+            @match kind {
+                Kind::Live => {
+                    p data-live={ "/events/live?q=" (query) } {
+                        span class="badge plain" data-live-state { "Not live" } " "
+                        span data-live-words { "Reload the page to see new events." }
+                    }
+                    p class="row" {
+                        button class="button" type="button" data-live-new hidden { "Show new events" }
+                        button class="button" type="button" data-live-pause aria-pressed="false" hidden { "Pause" }
+                    }
+                    p class="visually-hidden" role="status" data-live-said {}
+                },
+                Kind::Unknowable => p class="muted" { "Not live: " (NOT_LIVE) ". Reload the page to see new events." },
+                Kind::Older => p class="muted" { "Not live: these are older events." },
+            }
+        }
+    }
+}
+
+/// What `r` asks. The script says which event.
+pub(super) fn replay_dialog(viewer: &Viewer) -> Markup {
+    html! {
+        @if viewer.may_send("/events/{id}/replay") {
+            dialog id="replay" aria-labelledby="replay-title" {
+                form class="stack" method="post" {
+                    input type="hidden" name=(CSRF_FIELD) value=(viewer.csrf);
+                    h2 id="replay-title" { "Replay this event?" }
+                    p class="mono wrap" data-replay-id {}
+                    label for="replay-mode" { "Which deliveries" }
+                    select id="replay-mode" name="mode" {
+                        option value="failed" { "Those that failed" }
+                        option value="all" { "All, under the same key: who handled it already may ignore it" }
+                        option value="force" { "All, under a new key: it takes effect again" }
+                    }
+                    div class="row" {
+                        button class="button primary" type="submit" { "Replay" }
+                        button class="button" type="button" data-close { "Cancel" }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Forms: what pages send, and how they are written.
+
+use axum::extract::{FromRequest, Request};
+use bytes::Bytes;
+use maud::{Markup, html};
+
+use super::viewer::Viewer;
+use hapax_admin::AdminState;
+use hapax_admin::api_error::ApiError;
+
+/// Largest form that is read.
+pub(super) const FORM_BYTES_MAX: usize = 64 * 1024;
+/// The field with the proof that a form is ours.
+pub(super) const CSRF_FIELD: &str = "csrf";
+
+/// What a form sent.
+#[derive(Debug)]
+pub(crate) struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// The value of a field; none if it was not sent.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(field, _)| field == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// The value of a field without white space around it; none if it is empty.
+    pub(crate) fn filled(&self, name: &str) -> Option<&str> {
+        self.get(name).map(str::trim).filter(|value| !value.is_empty())
+    }
+}
+
+impl FromRequest<AdminState> for Fields {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &AdminState) -> Result<Self, ApiError> {
+        let body = Bytes::from_request(request, state)
+            .await
+            .map_err(|_| ApiError::body_too_large(FORM_BYTES_MAX))?;
+        let pairs = form_urlencoded::parse(&body);
+        Ok(Self(pairs.into_owned().collect()))
+    }
+}
+
+/// A form that changes something. Who may not send it sees it, cannot use it, and is told why.
+#[expect(clippy::needless_pass_by_value, reason = "a form gives its content away")]
+pub(crate) fn form(viewer: &Viewer, action: &str, content: Markup) -> Markup {
+    html! {
+        form method="post" action=(action) {
+            input type="hidden" name=(CSRF_FIELD) value=(viewer.csrf);
+            @if viewer.may_send(action) {
+                (content)
+            } @else {
+                fieldset class="disabled" disabled { (content) }
+                p class="muted small" { "Your role or your sources do not allow this." }
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Where a login leads: back to the page that was asked for, and never off this site.
+
+use form_urlencoded::byte_serialize;
+use http::{Method, Uri};
+
+/// Longest path that is gone back to.
+const NEXT_BYTES_MAX: usize = 4_096;
+
+/// The login that comes back to this page.
+pub(super) fn login(uri: &Uri, method: &Method) -> String {
+    let path = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+    // What was sent with a form is gone, and its address often has no page.
+    if !method.is_safe() || path == "/" {
+        return "/login".to_owned();
+    }
+    let next: String = byte_serialize(path.as_bytes()).collect();
+    format!("/login?next={next}")
+}
+
+/// The path if it is one of this site, else the first page. `//evil.example` and `/\evil.example` are other sites.
+pub(crate) fn local(path: &str) -> &str {
+    let is_plain = path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    let is_local = path.starts_with('/') && !path.starts_with("//");
+    if is_plain && is_local && path.len() <= NEXT_BYTES_MAX {
+        return path;
+    }
+    "/"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_paths_of_this_site_are_gone_to() {
+        for path in ["/", "/events?q=status%3Adead", "/events/1#payload"] {
+            assert_eq!(local(path), path);
+        }
+        for path in [
+            "",
+            "events",
+            "//evil.example",
+            "/\\evil.example",
+            "https://evil.example",
+            "javascript:alert(1)",
+            "/\t/evil.example",
+            "/a\nset-cookie: x",
+        ] {
+            assert_eq!(local(path), "/", "{path}");
+        }
+    }
+
+    #[test]
+    fn a_login_comes_back_to_a_page_and_not_to_the_target_of_a_form() {
+        let uri = "/events?q=a%20b&x=1".parse().unwrap();
+        assert_eq!(
+            login(&uri, &Method::GET),
+            "/login?next=%2Fevents%3Fq%3Da%2520b%26x%3D1"
+        );
+        assert_eq!(login(&uri, &Method::POST), "/login");
+    }
+}

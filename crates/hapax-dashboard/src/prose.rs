@@ -1,0 +1,44 @@
+//! Sentences of the service on pages: what stands between back ticks is shown as code, and they begin and end as
+//! sentences do. All of it is text: a sender's back tick makes code of a few letters, and nothing else.
+
+use maud::{Markup, html};
+
+/// A sentence.
+pub(crate) fn prose(text: &str) -> Markup {
+    marked(&sentence(text))
+}
+
+/// Words of the service that are no sentence.
+pub(crate) fn marked(text: &str) -> Markup {
+    html! {
+        @for (place, part) in text.split('`').enumerate() {
+            @if place % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
+}
+
+/// Details begin small and without a full stop, as log lines do.
+pub(crate) fn sentence(detail: &str) -> String {
+    let mut letters = detail.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string());
+    let end = if detail.ends_with(['.', '…', '!', '?']) {
+        ""
+    } else {
+        "."
+    };
+    format!("{}{}{end}", first.unwrap_or_default(), letters.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_is_marked_and_markup_stays_text() {
+        assert_eq!(
+            prose("the id `a<b>` is new").into_string(),
+            "The id <code>a&lt;b&gt;</code> is new."
+        );
+        assert_eq!(prose("`x` of <i>").into_string(), "<code>x</code> of &lt;i&gt;.");
+    }
+}

@@ -1,0 +1,177 @@
+//! `GET /replays` and `GET /replays/{id}`: bulk replays, how far they are, and the form that cancels one.
+
+use axum::response::{IntoResponse as _, Redirect, Response};
+use hapax_core::store::ReplayJobState;
+use hapax_core::{Clock as _, DestinationId, SystemClock, Timestamp};
+use http::HeaderValue;
+use http::header::REFRESH;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::done::Done;
+use super::form::form;
+use super::frame::{self, Here};
+use super::moment::moment;
+use super::status::{Tone, badge};
+use super::viewer::{Acting, Viewer};
+use super::{link, number};
+use hapax_admin::access::Narrowed;
+use hapax_admin::api_error::ApiResult;
+use hapax_admin::extract::{PathParams, QueryParams, cursor, limit};
+use hapax_admin::replays;
+use hapax_admin::replays::job_id;
+use hapax_api::views::ReplayJobView;
+
+/// How often the page of a running job is loaded again, in seconds.
+const REFRESH_SECONDS: &str = "2";
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ListParameters {
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct OneParameters {
+    /// How many events the preview found.
+    of: Option<u64>,
+}
+
+pub(super) async fn page(
+    Narrowed(state): Narrowed,
+    viewer: Viewer,
+    QueryParams(asked): QueryParams<ListParameters>,
+) -> ApiResult<Response> {
+    let found = replays::page(&state, cursor(asked.cursor.as_deref())?, limit(None)?).await?;
+    let now = SystemClock::default().now();
+    let content = html! {
+        @if found.replays.is_empty() {
+            p class="card empty" { "Nobody has replayed a group yet. " a href="/dead" { "Dead letters" } " are where that begins." }
+        } @else {
+            (table(&found.replays, now))
+        }
+        @if let Some(next) = &found.next { p { a class="button" rel="next" href=(link::next("/replays", next)) { "Older" } } }
+    };
+    Ok(frame::page(&viewer, Here::Replays, "Replays", content))
+}
+
+pub(super) async fn one(
+    Narrowed(state): Narrowed,
+    viewer: Viewer,
+    PathParams(id): PathParams<String>,
+    QueryParams(asked): QueryParams<OneParameters>,
+) -> ApiResult<Response> {
+    let job = replays::find(&state, job_id(&id)?).await?;
+    let to = job
+        .to
+        .as_deref()
+        .map(|id| state.settings.load().name_of(&DestinationId::from(id)));
+    let now = SystemClock::default().now();
+    let content = html! {
+        (progress(&job, asked.of))
+        (facts(&job, to.as_deref(), now))
+        @if is_running(&job) {
+            (form(&viewer, &format!("/replays/{}/cancel", job.id), html! {
+                button class="button danger" type="submit" { "Cancel this replay" }
+            }))
+        }
+    };
+    let mut response = frame::page(&viewer, Here::Replays, "Replay", content);
+    if is_running(&job) {
+        // It moves on without a script, too.
+        let every = HeaderValue::from_static(REFRESH_SECONDS);
+        response.headers_mut().insert(REFRESH, every);
+    }
+    Ok(response)
+}
+
+pub(super) async fn cancel(
+    Narrowed(state): Narrowed,
+    PathParams(id): PathParams<String>,
+    Acting(viewer, _): Acting,
+) -> ApiResult<Response> {
+    let job = replays::cancelled(&state, job_id(&id)?, &viewer.caller.actor).await?;
+    let page = format!("/replays/{}", job.id);
+    Ok(Redirect::to(&link::done(&page, Done::ReplayCancelled)).into_response())
+}
+
+fn is_running(job: &ReplayJobView) -> bool {
+    match job.state {
+        ReplayJobState::Running => true,
+        ReplayJobState::Done | ReplayJobState::Cancelled => false,
+    }
+}
+
+fn state_badge(state: ReplayJobState) -> Markup {
+    match state {
+        ReplayJobState::Running => badge(Tone::Busy, "running"),
+        ReplayJobState::Done => badge(Tone::Good, "done"),
+        ReplayJobState::Cancelled => badge(Tone::Plain, "cancelled"),
+    }
+}
+
+fn progress(job: &ReplayJobView, of: Option<u64>) -> Markup {
+    let looked_at = job.tally.matched;
+    let of = of.filter(|of| *of > 0).map(|of| of.max(looked_at));
+    html! {
+        div class="card stack" {
+            p { (state_badge(job.state)) " " (number::count(looked_at)) @if let Some(of) = of { " of " (number::count(of)) } " events looked at" }
+            @if is_running(job) {
+                @match of {
+                    Some(of) => progress max=(of) value=(looked_at) aria-label="Progress" {},
+                    None => progress aria-label="Progress" {},
+                }
+                p class="muted small" { "This page loads again every " (REFRESH_SECONDS) " s. The replay goes on when you leave it, and after a restart." }
+            } @else {
+                progress max="1" value=(if job.state == ReplayJobState::Done { "1" } else { "0" }) aria-label="Progress" {}
+            }
+        }
+    }
+}
+
+fn facts(job: &ReplayJobView, to: Option<&str>, now: Timestamp) -> Markup {
+    let tally = job.tally;
+    html! {
+        dl class="kv card" {
+            dt { "Events" } dd { a href=(link::search(&job.q)) { code { (job.q) } } }
+            dt { "Mode" } dd { (format!("{:?}", job.mode).to_lowercase()) }
+            dt { "To" } dd { (to.unwrap_or("every destination of each event")) }
+            dt { "Started" } dd { (moment(job.as_of, now)) " by " (job.who) }
+            @if !job.why.is_empty() { dt { "Why" } dd { (job.why) } }
+            dt { "Rate" } dd { "at most " (number::count(job.rate_per_second.into())) " events a second" }
+            dt { "Requeued" } dd { (number::count(tally.replayed)) " deliveries" }
+            dt { "Refused" } dd { (number::count(tally.unfinished)) " events, because work was unfinished" }
+            dt { "Skipped" } dd { (number::count(tally.skipped)) " events, where nothing fitted or that were gone" }
+            dt { "Id" } dd { code { (job.id) } }
+        }
+    }
+}
+
+fn table(jobs: &[ReplayJobView], now: Timestamp) -> Markup {
+    html! {
+        div class="table" {
+            table {
+                thead {
+                    tr {
+                        th scope="col" { "Started" } th scope="col" { "State" } th scope="col" { "Events" } th scope="col" { "Who" }
+                        th scope="col" class="number" { "Looked at" } th scope="col" class="number" { "Requeued" } th scope="col" { "Why" }
+                    }
+                }
+                tbody {
+                    @for job in jobs {
+                        tr {
+                            th scope="row" { a href={ "/replays/" (job.id) } { (moment(job.as_of, now)) } }
+                            td { (state_badge(job.state)) }
+                            td class="wrap" { code { (job.q) } }
+                            td { (job.who) }
+                            td class="number" { (number::count(job.tally.matched)) }
+                            td class="number" { (number::count(job.tally.replayed)) }
+                            td class="wrap" { (job.why) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The `command` destination: one process for each attempt. The payload is on its stdin, what there is to know in its
+//! environment, and exit code 0 means done.
+
+mod tail;
+
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use hapax_core::{ErrorClass, Leased};
+use hapax_engine::{AttemptResult, Reply};
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use hapax_config::CommandEnv;
+use hapax_config::process_group::Group;
+use hapax_telemetry::traces::context::{self, Parent, Propagation};
+use tail::Tail;
+
+/// The code by which a command says "not now" (`EX_TEMPFAIL` of sysexits); like any other failure it is tried again.
+const EXIT_TEMPORARY: i32 = 75;
+/// How long output is waited for after the process has ended: a child of its own may hold the pipe open for good.
+const OUTPUT_GRACE: Duration = Duration::from_millis(200);
+
+/// A command.
+#[derive(Clone, Debug)]
+pub struct CommandTarget {
+    /// The program and its arguments. There is no shell in between.
+    pub argv: Vec<String>,
+    /// What it has of our environment.
+    pub env: CommandEnv,
+    /// After this long it is killed, with everything it started.
+    pub timeout: Duration,
+    /// What it is told of an event's trace.
+    pub propagation: Propagation,
+}
+
+impl CommandTarget {
+    pub(super) async fn deliver(&self, delivery: &Leased) -> AttemptResult {
+        let mut command = match program(&self.argv, &self.env) {
+            Ok(command) => command,
+            Err(message) => return AttemptResult::failed(ErrorClass::Exit, message),
+        };
+        let event = &delivery.event;
+        command
+            .env("HAPAX_SOURCE", event.source.as_str())
+            .env("HAPAX_EVENT_ID", &event.identity.event_id)
+            .env(
+                "HAPAX_EVENT_TYPE",
+                event.event_type.as_deref().unwrap_or_default(),
+            )
+            .env("HAPAX_ID", event.id.to_string())
+            .env("HAPAX_IDEMPOTENCY_KEY", crate::outbox::key_of(delivery))
+            .env("HAPAX_ATTEMPT", delivery.attempt.to_string())
+            .env("HAPAX_RECEIVED_AT", event.received_at.to_string());
+        for (name, value) in self.trace(delivery) {
+            command.env(name, value);
+        }
+        if let Some((batch, index)) = event.batch {
+            command
+                .env("HAPAX_BATCH_ID", batch.to_string())
+                .env("HAPAX_BATCH_INDEX", index.to_string());
+        }
+        call(command, &event.body, self.timeout).await
+    }
+}
+
+/// A program that runs in a group of its own, and is fed and listened to. Of our environment, where every secret is, it
+/// gets `env` alone.
+pub fn program(argv: &[String], env: &CommandEnv) -> Result<Command, String> {
+    let (program, arguments) = argv
+        .split_first()
+        .ok_or_else(|| "the command is empty; set `command`".to_owned())?;
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(env.iter())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // A group of its own: Ctrl-C in the terminal is for the service, which lets its commands finish.
+        .process_group(0)
+        .kill_on_drop(true);
+    Ok(command)
+}
+
+/// Runs a program with this on its stdin until it ends; after `limit` it is killed, with everything it started.
+pub async fn call(mut command: Command, payload: &[u8], limit: Duration) -> AttemptResult {
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            let program = command.as_std().get_program().to_string_lossy();
+            return AttemptResult::failed(
+                ErrorClass::Exit,
+                format!("`{program}` could not be started: {error}; check `command`"),
+            );
+        }
+    };
+    let group = Group::of(&child);
+    let output = Mutex::new(Tail::default());
+    let ended = timeout(limit, run(&mut child, payload, &output)).await;
+    let excerpt = tail::text(&output);
+    match ended {
+        Ok(Ok(status)) => {
+            group.ended();
+            judge(status, excerpt)
+        }
+        Ok(Err(error)) => AttemptResult {
+            excerpt,
+            ..AttemptResult::failed(
+                ErrorClass::Exit,
+                format!("the command could not be waited for: {error}"),
+            )
+        },
+        // Dropping `group` kills the process and what it started.
+        Err(_) => AttemptResult {
+            excerpt,
+            ..AttemptResult::failed(
+                ErrorClass::Timeout,
+                format!(
+                    "the command was killed: it had not ended after {} ms",
+                    limit.as_millis()
+                ),
+            )
+        },
+    }
+}
+
+impl CommandTarget {
+    /// `TRACEPARENT` and `TRACESTATE`, by which tracers in scripts find their parent.
+    fn trace(&self, delivery: &Leased) -> Vec<(&'static str, String)> {
+        let headers = &delivery.event.headers;
+        let text = |name| {
+            headers
+                .get(name)
+                .map(|value| String::from_utf8_lossy(value).into_owned())
+        };
+        let ours = self.propagation.parent(delivery).map(|parent| parent.to_string());
+        let parent = ours.or_else(|| text(context::TRACEPARENT));
+        // A state belongs to its parent: beside another one it would lie.
+        let state = Parent::of(headers).and_then(|_| text(context::TRACESTATE));
+        let named = [("TRACEPARENT", parent), ("TRACESTATE", state)];
+        let set = named.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        // A variable cannot hold a NUL; a header cannot either, and a row of an outbox is checked like one.
+        set.filter(|(_, value)| !value.contains('\0')).collect()
+    }
+}
+
+/// Feeds the process and listens to it until it ends.
+async fn run(child: &mut Child, payload: &[u8], output: &Mutex<Tail>) -> std::io::Result<ExitStatus> {
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let feed = async {
+        if let Some(mut stdin) = stdin {
+            // A command may ignore its input: a closed pipe is not a failure, its exit code decides.
+            let _ = stdin.write_all(payload).await;
+        }
+    };
+    let streams = async {
+        tokio::join!(feed, listen(stdout, output), listen(stderr, output));
+    };
+    tokio::pin!(streams);
+    let status = tokio::select! {
+        status = child.wait() => status?,
+        () = &mut streams => return child.wait().await,
+    };
+    // What it wrote last may still be in the pipe.
+    let _ = timeout(OUTPUT_GRACE, streams).await;
+    Ok(status)
+}
+
+async fn listen(stream: Option<impl AsyncRead + Unpin>, output: &Mutex<Tail>) {
+    let Some(mut stream) = stream else { return };
+    let mut buffer = [0; 4096];
+    while let Ok(count @ 1..) = stream.read(&mut buffer).await {
+        tail::push(output, &buffer[..count]);
+    }
+}
+
+fn judge(status: ExitStatus, excerpt: String) -> AttemptResult {
+    let reply = if status.success() {
+        Reply::Done
+    } else {
+        let message = match status.code() {
+            Some(EXIT_TEMPORARY) => "the command asks to be tried again (exit code 75)".to_owned(),
+            Some(code) => format!("the command ended with exit code {code}"),
+            None => format!("the command was ended from outside ({status})"),
+        };
+        Reply::Failed {
+            class: ErrorClass::Exit,
+            message,
+            retry_after: None,
+        }
+    };
+    AttemptResult {
+        reply,
+        status: status.code(),
+        excerpt,
+    }
+}

@@ -1,0 +1,188 @@
+//! The `sql` destination: statements in the target database, in one transaction with a row of `hapax_inbox`. The effect
+//! and the note that it was made commit together, so it is made once, whatever is delivered, killed or replayed.
+//!
+//! ```text
+//! deliver ──► desk (a bounded queue) ──► a worker takes what waits ──► one transaction for all of them
+//! ```
+
+mod failure;
+mod outcome;
+mod pace;
+mod param;
+mod parts;
+mod postgres;
+mod sqlite;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hapax::{Event, Inbox};
+use hapax_core::{DestinationId, ErrorClass, Leased};
+use hapax_engine::{AttemptResult, Reply};
+use tokio::sync::{Mutex, mpsc, oneshot};
+
+use hapax_config::{Sql, SqlUrl, Statement, Value};
+use pace::Pace;
+use parts::Patience;
+pub use postgres::probe as probe_postgres;
+pub use sqlite::probe as probe_sqlite;
+
+/// How often the inbox is looked through for rows that have outlived their time. As long as whole portions of them are
+/// found, one follows each transaction, and more while no event waits.
+const PURGE_EVERY: Duration = Duration::from_secs(10);
+/// How long after a purge that failed the next one is tried.
+const PURGE_AGAIN: Duration = Duration::from_secs(600);
+/// Rows of the inbox that are removed in one transaction. Far more than the events that share one: the inbox shrinks
+/// whatever comes in.
+const PURGE_ROWS: u32 = 1_000;
+/// Events that may wait for a worker. No more attempts run at once than a destination's `concurrency` allows.
+const DESK_MAX: usize = 1_024;
+
+/// A database and what is done there.
+#[derive(Debug)]
+pub struct SqlTarget {
+    plan: Arc<Plan>,
+    desk: mpsc::Sender<Job>,
+}
+
+/// What every worker knows.
+#[derive(Debug)]
+struct Plan {
+    inbox: Inbox,
+    statements: Vec<Statement>,
+    params: Vec<(String, hapax_config::Param)>,
+    /// For each statement, which of `params` its numbers mean.
+    slots: Vec<Vec<usize>>,
+    timeout: Duration,
+    pace: Pace,
+}
+
+/// One event to apply.
+#[derive(Debug)]
+struct Job {
+    event: Event,
+    /// One for each of the plan's `params`.
+    values: Vec<Value>,
+    answer: oneshot::Sender<AttemptResult>,
+}
+
+impl Job {
+    /// Whether its attempt still goes on. One that timed out will be repeated.
+    fn is_waited_for(&self) -> bool {
+        !self.answer.is_closed()
+    }
+}
+
+/// What workers take from. Whoever holds the lock waits for the next event; the others are busy or wait for the lock.
+type Desk = Arc<Mutex<mpsc::Receiver<Job>>>;
+
+impl SqlTarget {
+    /// A target that connects when the first event comes; the reason why there is none never quotes the URL.
+    pub(super) fn new(consumer: &DestinationId, timeout: Duration, sql: &Sql) -> Result<Self, String> {
+        let (desk, queue) = mpsc::channel(DESK_MAX);
+        let plan = Arc::new(Plan::new(consumer, timeout, sql)?);
+        let queue: Desk = Arc::new(Mutex::new(queue));
+        match &sql.url {
+            SqlUrl::Postgres(url) => postgres::start(url, &plan, &queue, sql.connections)?,
+            SqlUrl::Sqlite(path) => sqlite::start(path.clone(), &plan, queue),
+        }
+        Ok(Self { plan, desk })
+    }
+
+    pub(super) async fn deliver(&self, delivery: &Leased) -> AttemptResult {
+        let (event, values) = match event(delivery).and_then(|event| Ok((event, self.plan.values(delivery)?)))
+        {
+            Ok(read) => read,
+            Err(message) => return refused(message),
+        };
+        let (answer, answered) = oneshot::channel();
+        let job = Job {
+            event,
+            values,
+            answer,
+        };
+        let gone = || AttemptResult::failed(ErrorClass::Connect, "the destination's worker has ended");
+        if self.desk.send(job).await.is_err() {
+            return gone();
+        }
+        answered.await.unwrap_or_else(|_| gone())
+    }
+}
+
+/// Events that came while others were tried: they go before one that is slow gets all of its time.
+fn waiting(desk: &Desk) -> Vec<Job> {
+    let Ok(mut queue) = desk.try_lock() else {
+        return Vec::new();
+    };
+    std::iter::from_fn(|| queue.try_recv().ok())
+        .take(pace::TOGETHER_MAX)
+        .collect()
+}
+
+/// Whether no event waits for a worker.
+fn is_idle(desk: &Desk) -> bool {
+    // Another worker has the lock only while it waits for an event.
+    desk.try_lock()
+        .map_or(true, |queue| queue.is_empty() && !queue.is_closed())
+}
+
+impl Plan {
+    /// How long a statement may take.
+    fn statement_timeout(&self, patience: Patience) -> Duration {
+        match patience {
+            Patience::Full => self.timeout,
+            Patience::Short => self.timeout / 4,
+        }
+    }
+
+    fn new(consumer: &DestinationId, timeout: Duration, sql: &Sql) -> Result<Self, String> {
+        let inbox = Inbox::new(consumer.as_str()).map_err(|error| error.to_string())?;
+        let params: Vec<_> = sql
+            .params
+            .iter()
+            .map(|(name, param)| (name.clone(), param.clone()))
+            .collect();
+        let slot = |name: &String| params.iter().position(|(known, _)| known == name);
+        let slots = sql
+            .statements
+            .iter()
+            .map(|statement| statement.names().iter().filter_map(slot).collect());
+        Ok(Self {
+            inbox: inbox.retention(sql.inbox_retention),
+            slots: slots.collect(),
+            statements: sql.statements.clone(),
+            params,
+            timeout,
+            pace: Pace::default(),
+        })
+    }
+
+    fn values(&self, delivery: &Leased) -> Result<Vec<Value>, String> {
+        let value = |(name, param): &(String, hapax_config::Param)| {
+            param::value(param, delivery).map_err(|why| format!("the parameter `{name}` has no value: {why}"))
+        };
+        self.params.iter().map(value).collect()
+    }
+}
+
+/// The event, as the inbox knows it. It may have been applied by an earlier attempt, whose note is then kept longer.
+fn event(delivery: &Leased) -> Result<Event, String> {
+    let identity = &delivery.event.identity;
+    let event =
+        Event::new(identity.scope.as_str(), identity.event_id.as_str()).map_err(|error| error.to_string())?;
+    Ok(event
+        .with_body_hash(delivery.event.raw_hash)
+        .in_generation(delivery.generation.0)
+        .replayed())
+}
+
+fn refused(message: String) -> AttemptResult {
+    AttemptResult {
+        reply: Reply::Refused {
+            class: ErrorClass::Sql,
+            message,
+        },
+        status: None,
+        excerpt: String::new(),
+    }
+}

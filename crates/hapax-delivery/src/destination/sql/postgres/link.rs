@@ -1,0 +1,210 @@
+//! One connection to a PostgreSQL target, with the destination's statements as the server knows them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use futures_util::future::join_all;
+use hapax_store_postgres::Connected;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Transaction};
+
+use super::super::failure::{Failure, Kind, chain};
+use super::super::{Job, Plan};
+use super::value::Bound;
+use super::{Target, one_by_one};
+
+/// Serializes the creation of the table among replicas that start together.
+const CREATE_LOCK: i64 = 0x6861_7061_785f_696e;
+
+/// A connection.
+pub(super) struct Link {
+    pub(super) client: Client,
+    pub(super) plan: Arc<Plan>,
+    statements: Vec<Runnable>,
+    pub(super) seen: Seen,
+}
+
+/// What a look at the database shows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub(super) inbox: Inbox,
+    /// Whether a constraint or trigger may run only at COMMIT.
+    pub(super) is_deferrable: bool,
+}
+
+/// How rows of the inbox that have expired are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Inbox {
+    /// In the order of their expiry.
+    Ordered,
+    /// An earlier release has made the table, with an index that knows no order.
+    Unordered,
+}
+
+/// A statement, ready to run.
+enum Runnable {
+    Prepared(tokio_postgres::Statement),
+    Text(String),
+}
+
+impl Link {
+    /// Connects, and makes sure that the inbox is there and that the server takes the statements.
+    pub(super) async fn open(target: &Target) -> Result<Self, Failure> {
+        let Connected { client, prepares } = target.connector.connect().await.map_err(|error| {
+            Failure::connection(format!("the database cannot be reached: {}", chain(&error)))
+        })?;
+        let plan = Arc::clone(&target.plan);
+        let prepares = prepares && target.prepares.load(Ordering::Acquire);
+        let looking = async {
+            let seen = look(&client).await?;
+            Ok::<_, Failure>((seen, ready(&client, &plan, prepares).await?))
+        };
+        // A server that takes connections may still be one that answers nothing.
+        let (seen, statements) = tokio::time::timeout(plan.timeout, looking)
+            .await
+            .unwrap_or_else(|_| Err(Failure::timeout("the database does not answer")))?;
+        Ok(Self {
+            client,
+            plan,
+            statements,
+            seen,
+        })
+    }
+
+    /// Looks at the database as it is now. The server fixes the types of a statement's parameters and result when it
+    /// prepares it: where a table has changed since, what it refuses then is no fault of the event.
+    pub(super) async fn refresh(&mut self) -> Result<(), Failure> {
+        let prepares = self.is_prepared();
+        self.seen = look(&self.client).await?;
+        self.statements = ready(&self.client, &self.plan, prepares).await?;
+        Ok(())
+    }
+
+    fn is_prepared(&self) -> bool {
+        let is_prepared = |statement: &Runnable| matches!(statement, Runnable::Prepared(_));
+        self.statements.iter().any(is_prepared)
+    }
+
+    pub(super) fn is_usable(&self) -> bool {
+        !self.client.is_closed()
+    }
+
+    /// Where nothing was prepared, no statement of ours can be missing: one of the destination's own is.
+    pub(super) fn explain(&self, failure: Failure) -> Failure {
+        match failure.kind {
+            Kind::Unprepared if !self.is_prepared() => Failure {
+                kind: Kind::Statement,
+                ..failure
+            },
+            Kind::Unprepared | Kind::Connection | Kind::Timeout | Kind::Contention | Kind::Statement => {
+                failure
+            }
+        }
+    }
+
+    /// The client, and what runs on it.
+    pub(super) fn parts(&mut self) -> (&mut Client, Runner<'_>) {
+        let runner = Runner {
+            statements: &self.statements,
+            slots: &self.plan.slots,
+        };
+        (&mut self.client, runner)
+    }
+}
+
+/// The destination's statements, for one event after the other.
+#[derive(Clone, Copy)]
+pub(super) struct Runner<'l> {
+    statements: &'l [Runnable],
+    slots: &'l [Vec<usize>],
+}
+
+impl Runner<'_> {
+    /// Runs them for one event; for each, how many rows it changed. All are sent at once: those of another event that
+    /// shares the transaction come before or after, never between, so what one statement wrote the next one finds.
+    pub(super) async fn run(&self, transaction: &Transaction<'_>, job: &Job) -> Result<Vec<u64>, Failure> {
+        let bound = |slots: &Vec<usize>| slots.iter().map(|slot| Bound(&job.values[*slot])).collect();
+        let values: Vec<Vec<Bound<'_>>> = self.slots.iter().map(bound).collect();
+        let runs = self
+            .statements
+            .iter()
+            .zip(&values)
+            .map(|(statement, values)| execute(transaction, statement, values));
+        let rows: Result<Vec<u64>, _> = one_by_one::join(runs.collect()).await.into_iter().collect();
+        // What failed first is the reason; what came behind it says only that something had failed.
+        Ok(rows?)
+    }
+}
+
+async fn execute(
+    transaction: &Transaction<'_>,
+    statement: &Runnable,
+    values: &[Bound<'_>],
+) -> Result<u64, tokio_postgres::Error> {
+    match statement {
+        Runnable::Prepared(statement) => {
+            let params: Vec<&(dyn ToSql + Sync)> =
+                values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
+            transaction.execute(statement, &params).await
+        }
+        Runnable::Text(text) => {
+            let params: Vec<(&(dyn ToSql + Sync), Type)> = values
+                .iter()
+                .map(|value| (value as &(dyn ToSql + Sync), value.kind()))
+                .collect();
+            transaction.execute_typed(text, &params).await
+        }
+    }
+}
+
+/// The destination's statements, as the server takes them.
+async fn ready(client: &Client, plan: &Plan, prepares: bool) -> Result<Vec<Runnable>, Failure> {
+    let texts = plan.statements.iter().map(hapax_config::Statement::for_postgres);
+    if !prepares {
+        return Ok(texts.map(Runnable::Text).collect());
+    }
+    let texts: Vec<String> = texts.collect();
+    let answers = join_all(texts.iter().map(|text| client.prepare(text))).await;
+    let statements: Result<Vec<_>, _> = answers.into_iter().collect();
+    Ok(statements?.into_iter().map(Runnable::Prepared).collect())
+}
+
+/// Whether there is an inbox, whether an index has its rows in the order of their expiry, and whether anything can be
+/// deferred: constraints are kept by triggers, too.
+const LOOK: &str = "
+    SELECT to_regclass('hapax_inbox') IS NOT NULL, EXISTS (
+        SELECT FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam
+        JOIN pg_attribute t ON t.attrelid = i.indrelid AND t.attnum = i.indkey[0]
+        WHERE i.indrelid = to_regclass('hapax_inbox') AND i.indisvalid AND i.indpred IS NULL
+          AND a.amname = 'btree' AND t.attname = 'expires_at'),
+        EXISTS (SELECT FROM pg_trigger WHERE tgdeferrable)";
+
+/// Looks at the database, and makes the inbox where there is none.
+async fn look(client: &Client) -> Result<Seen, Failure> {
+    let found = client.query_typed(LOOK, &[]).await?;
+    let is = |column: usize| {
+        found
+            .first()
+            .is_some_and(|row| row.try_get(column).unwrap_or(false))
+    };
+    let seen = |inbox| Seen {
+        inbox,
+        is_deferrable: is(2),
+    };
+    if is(0) {
+        return Ok(seen(if is(1) { Inbox::Ordered } else { Inbox::Unordered }));
+    }
+    let create = format!(
+        "BEGIN; SELECT pg_advisory_xact_lock({CREATE_LOCK}); {} COMMIT",
+        hapax::tables::POSTGRES_INBOX
+    );
+    client.batch_execute(&create).await.map_err(|error| {
+        let failure = Failure::from(error);
+        Failure::connection(format!(
+            "the table hapax_inbox is missing in this database and could not be created ({}); create it there as \
+             docs/guides/exactly-once-effect.md shows",
+            failure.message
+        ))
+    })?;
+    Ok(seen(Inbox::Ordered))
+}

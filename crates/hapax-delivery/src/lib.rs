@@ -1,0 +1,6 @@
+//! Where events go, and the outboxes that they come from.
+
+pub mod destination;
+pub mod outbox;
+pub mod percent;
+pub(crate) mod pointer;

@@ -1,0 +1,105 @@
+//! Texts as header values: what a header cannot carry is percent-encoded.
+
+use http::HeaderValue;
+
+/// The text with control characters and everything outside ASCII percent-encoded. An event id has its own `%` escaped
+/// already, so decoding gives the sender's id back.
+pub fn header_value(text: &str) -> HeaderValue {
+    let is_plain = text.is_ascii() && text.trim() == text;
+    if is_plain && let Ok(value) = HeaderValue::from_str(text) {
+        return value;
+    }
+    let mut encoded = String::with_capacity(text.len() + 16);
+    for (index, byte) in text.bytes().enumerate() {
+        let at_an_end = index == 0 || index + 1 == text.len();
+        match byte {
+            // A space at an end would be trimmed on the way, and two ids would become one.
+            b' ' if !at_an_end => encoded.push(' '),
+            0x21..=0x7e => encoded.push(char::from(byte)),
+            _ => {
+                encoded.push('%');
+                encoded.push_str(&hex::encode_upper([byte]));
+            }
+        }
+    }
+    HeaderValue::from_str(&encoded).unwrap_or_else(|_| HeaderValue::from_static(""))
+}
+
+/// The same as a string of RFC 9651 (structured fields), which is what the IETF's draft asks of `Idempotency-Key`.
+pub(crate) fn quoted(text: &str) -> HeaderValue {
+    let value = header_value(text);
+    let mut quoted = Vec::with_capacity(value.len() + 2);
+    quoted.push(b'"');
+    for byte in value.as_bytes() {
+        if matches!(byte, b'"' | b'\\') {
+            quoted.push(b'\\');
+        }
+        quoted.push(*byte);
+    }
+    quoted.push(b'"');
+    HeaderValue::from_bytes(&quoted).unwrap_or(value)
+}
+
+/// The text as the id under a signature of Standard Webhooks: as a header value, and without a dot, which would let one
+/// signature fit two requests.
+pub(crate) fn signed_id(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for (index, byte) in text.bytes().enumerate() {
+        let at_an_end = index == 0 || index + 1 == text.len();
+        match byte {
+            b' ' if !at_an_end => encoded.push(' '),
+            0x21..=0x7e if !b"%.".contains(&byte) => encoded.push(char::from(byte)),
+            _ => {
+                encoded.push('%');
+                encoded.push_str(&hex::encode_upper([byte]));
+            }
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_header_cannot_carry_is_percent_encoded() {
+        for (text, expected) in [
+            ("evt_1", "evt_1"),
+            ("a b", "a b"),
+            (" a ", "%20a%20"),
+            ("é", "%C3%A9"),
+            ("a\u{7f}\n", "a%7F%0A"),
+            ("100%25", "100%25"),
+            ("", ""),
+        ] {
+            assert_eq!(header_value(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_quoted_text_is_one_string_whatever_is_in_it() {
+        for (text, expected) in [
+            ("8e03978e40d5", "\"8e03978e40d5\""),
+            ("a b", "\"a b\""),
+            ("say \"hi\" \\", "\"say \\\"hi\\\" \\\\\""),
+            ("é", "\"%C3%A9\""),
+            ("", "\"\""),
+        ] {
+            assert_eq!(quoted(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_id_under_a_signature_has_no_dot_and_no_two_texts_have_the_same() {
+        for (text, expected) in [
+            ("receipt-7", "receipt-7"),
+            ("a b", "a b"),
+            ("a.1", "a%2E1"),
+            ("a%2E1", "a%252E1"),
+            (" é", "%20%C3%A9"),
+        ] {
+            assert_eq!(signed_id(text), expected, "{text}");
+        }
+    }
+}

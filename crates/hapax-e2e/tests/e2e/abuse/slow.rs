@@ -1,0 +1,61 @@
+//! Clients that send a byte now and then, to hold a connection for ever.
+
+use std::time::Duration;
+
+use hapax_testkit::{RawConnection, Sender, Setup};
+
+/// Both cuts come after 10 s at most; a busy machine is granted more.
+const CUT_LIMIT: Duration = Duration::from_secs(30);
+const TRICKLE: Duration = Duration::from_millis(500);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slow_heads_and_slow_bodies_are_cut_off_while_deliveries_go_on() {
+    let service = Setup::new().source("stripe", "stripe", "").start().await;
+    let delivery = Sender::of("stripe").event("evt_1");
+    let slow_head = trickle(
+        &service,
+        b"POST /in/stripe HTTP/1.1\r\nhost: e2e\r\nx-slow: ".to_vec(),
+    );
+    let slow_body = trickle(&service, delivery.head("content-length: 100000\r\n"));
+    let silent = async {
+        RawConnection::to(service.address())
+            .await
+            .read_until_closed(CUT_LIMIT)
+            .await
+    };
+    let honest = async {
+        for number in 0..20 {
+            service
+                .deliver_twice(&Sender::of("stripe").event(&format!("evt_{number}")))
+                .await;
+        }
+    };
+    let (head, body, silent, ()) = tokio::join!(slow_head, slow_body, silent, honest);
+    assert!(
+        head.starts_with("HTTP/1.1 408 ") && head.contains("head_timeout"),
+        "{head}"
+    );
+    assert!(
+        body.starts_with("HTTP/1.1 408 ") && body.contains("body_timeout"),
+        "{body}"
+    );
+    assert!(silent.is_empty(), "{silent}");
+    service
+        .deliver(&Sender::of("stripe").event("evt_1"))
+        .await
+        .assert_durable("duplicate");
+}
+
+/// Sends the beginning, then a byte now and then until the other side has had enough. Gives what it said.
+async fn trickle(service: &hapax_testkit::Service, beginning: Vec<u8>) -> String {
+    let mut connection = RawConnection::to(service.address()).await;
+    connection.write(beginning).await.unwrap();
+    let slowly = async {
+        loop {
+            if let Some(answer) = connection.write_slowly(b"x", TRICKLE).await {
+                return answer;
+            }
+        }
+    };
+    hapax_testkit::within("a slow client is cut off", CUT_LIMIT, slowly).await
+}

@@ -1,0 +1,447 @@
+//! The ingest listener: `POST /in/<source>`, from raw bytes to an answer that means *durable*.
+//!
+//! This is the hot path: plain hyper, no router, no parsing beyond what the source's rule names. What is accepted is
+//! written by the engine's own loop; this future only waits for the answer, so a client that hangs up tears nothing.
+
+mod answer;
+mod body;
+mod budget;
+mod confirm;
+mod deadline;
+mod diagnosis;
+pub mod earlier_ids;
+pub(crate) mod handover;
+mod handshake;
+mod incoming;
+pub mod keys;
+mod refusal_rate;
+mod refused;
+mod source;
+mod transmission;
+mod verify;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use hapax_core::{Clock, EventId, EventIds, Random, Timestamp};
+use hapax_engine::{Accepted, Engine, IncomingEvent, Processed};
+use hapax_verify::Verification;
+use http::request::Parts as Head;
+use http::{HeaderValue, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::service::{Service, service_fn};
+use tokio::time::{Instant, sleep};
+
+use hapax_config::Ack;
+use hapax_telemetry::metrics::UNKNOWN_SOURCE;
+use hapax_telemetry::traces::{Ended, Journey, context};
+use hapax_telemetry::{Metrics, Refusal, Tracer};
+
+use body::Reading;
+use budget::{Budget, Share};
+use deadline::Deadline;
+use hapax_api::problem::Problem;
+pub use hapax_config::limits::ingest::Limits;
+use hapax_listen::{Peer, RequestBody};
+use keys::KeyFetcher;
+use refusal_rate::RefusalRate;
+pub use source::{AckStatus, PublicUrl, Source, Sources};
+
+/// What stands before a source's name in a path.
+const PREFIX: &str = "/in/";
+
+/// The service behind the ingest listener. Clones share it.
+#[derive(Clone)]
+pub struct Ingest(Arc<Inner>);
+
+struct Inner {
+    engine: Engine,
+    sources: ArcSwap<Sources>,
+    metrics: Arc<Metrics>,
+    clock: Arc<dyn Clock>,
+    random: Arc<dyn Random>,
+    ids: EventIds,
+    limits: Limits,
+    budget: Arc<Budget>,
+    refusal_rate: RefusalRate,
+    pace: diagnosis::Pace,
+    keys: KeyFetcher,
+    tracer: Tracer,
+}
+
+/// What the ingest service is made of.
+pub struct Parts {
+    /// Takes what was verified.
+    pub engine: Engine,
+    /// Who may send.
+    pub sources: Sources,
+    /// Counts.
+    pub metrics: Arc<Metrics>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub random: Arc<dyn Random>,
+    /// Everything has a limit.
+    pub limits: Limits,
+    /// Fetches the keys that senders publish.
+    pub keys: KeyFetcher,
+    /// Writes spans down.
+    pub tracer: Tracer,
+}
+
+type HttpResponse = Response<Full<Bytes>>;
+
+/// The ingest service as a listener sees it.
+pub trait IngestService:
+    Service<Request<RequestBody>, Response = HttpResponse, Error = Infallible, Future: Send>
+    + Clone
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<S> IngestService for S where
+    S: Service<Request<RequestBody>, Response = HttpResponse, Error = Infallible, Future: Send>
+        + Clone
+        + Send
+        + Sync
+        + 'static
+{
+}
+
+impl Ingest {
+    /// Puts the service together.
+    pub fn new(parts: Parts) -> Self {
+        let budget = Budget::new(&parts.limits, parts.sources.count());
+        Self(Arc::new(Inner {
+            engine: parts.engine,
+            sources: ArcSwap::from_pointee(parts.sources),
+            metrics: parts.metrics,
+            clock: parts.clock,
+            random: parts.random,
+            ids: EventIds::default(),
+            budget: Arc::new(budget),
+            refusal_rate: RefusalRate::new(&parts.limits),
+            limits: parts.limits,
+            pace: diagnosis::Pace::default(),
+            keys: parts.keys,
+            tracer: parts.tracer,
+        }))
+    }
+
+    /// What a listener serves.
+    pub fn service(&self) -> impl IngestService {
+        let inner = Arc::clone(&self.0);
+        service_fn(move |request| {
+            let inner = Arc::clone(&inner);
+            async move { Ok(inner.handle(request).await) }
+        })
+    }
+
+    /// Serves these sources from the next request on; requests that run go on with what they found.
+    pub fn reconfigure(&self, sources: Sources) {
+        self.0
+            .keys
+            .reconfigure(|source| sources.get(source.as_str()).is_some());
+        self.0.budget.divide_among(sources.count());
+        self.0.sources.store(Arc::new(sources));
+    }
+}
+
+/// A request that was read and judged.
+struct VerifiedRequest {
+    head: Head,
+    body: Bytes,
+    verification: Verification,
+    deadline: Deadline,
+}
+
+impl VerifiedRequest {
+    /// Whether someone proved who they are. A handshake may come from anyone.
+    const fn is_proven(&self) -> bool {
+        match self.verification {
+            Verification::Events(_) | Verification::Confirmation(_) => true,
+            Verification::Handshake(_) | Verification::Registration(_) | Verification::NeedsKey(_) => false,
+        }
+    }
+}
+
+/// An answer for good.
+struct HandledRequest {
+    answer: HttpResponse,
+    /// The first event that it is about.
+    event: Option<EventId>,
+}
+
+impl From<HttpResponse> for HandledRequest {
+    fn from(answer: HttpResponse) -> Self {
+        Self { answer, event: None }
+    }
+}
+
+impl Inner {
+    async fn handle(&self, request: Request<RequestBody>) -> HttpResponse {
+        let started = self.clock.elapsed();
+        let peer = Peer::of(request.extensions());
+        let source = match self.find(request.uri().path()) {
+            Ok(source) => source,
+            Err(problem) => {
+                self.note_stranger(&problem);
+                drop(request);
+                sleep(self.refusal_rate.charge(peer, 0, Instant::now())).await;
+                return problem.into_response();
+            }
+        };
+        // The time of arrival is that of the head: a slow body must not make a fresh signature old.
+        let received_at = self.clock.now();
+        let method = request.method().clone();
+        let mut journey = self.journey(&request, received_at);
+        let mut share = Share::of(&self.budget, &source.name, peer);
+        let verified = self
+            .verified(&source, request, received_at, peer, &mut share)
+            .await;
+        let held_back = self.held_back(&verified, peer, &share);
+        let outcome = match verified {
+            Ok(verified) => {
+                self.take(&source, verified, received_at, share, &mut journey)
+                    .await
+            }
+            Err(problem) => {
+                drop(share);
+                Err(problem)
+            }
+        };
+        let took = self.clock.elapsed().saturating_sub(started);
+        let (answer, code) = match outcome {
+            Ok(HandledRequest { answer, event }) => {
+                source.meter.acknowledged(took, event);
+                (answer, None)
+            }
+            Err(problem) => {
+                self.count(&source, &problem, received_at);
+                // What is held back is counted, and not written down: a flood must not fill the log.
+                if held_back.is_zero() {
+                    log(&source, &problem);
+                }
+                let code = problem.code();
+                (answer::refused(problem, &source.answer), Some(code))
+            }
+        };
+        let status = answer.status();
+        journey.ended(&source.name, took, Ended::Request { method, status, code });
+        if !held_back.is_zero() {
+            sleep(held_back).await;
+        }
+        answer
+    }
+
+    /// How long an answer waits that no one has proven to deserve.
+    fn held_back(&self, verified: &Result<VerifiedRequest, Problem>, peer: Peer, share: &Share) -> Duration {
+        let is_strange = match verified {
+            Ok(verified) => !verified.is_proven(),
+            // A genuine request that is not usable is 400, and so is a client that hung up.
+            Err(problem) => problem.status() != StatusCode::BAD_REQUEST,
+        };
+        if is_strange {
+            self.refusal_rate.charge(peer, share.bytes(), Instant::now())
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    fn journey(&self, request: &Request<RequestBody>, received_at: Timestamp) -> Journey {
+        let parent = request.headers().get(context::TRACEPARENT);
+        self.tracer
+            .journey(parent.map(HeaderValue::as_bytes), received_at)
+    }
+
+    fn find(&self, path: &str) -> Result<Arc<Source>, Problem> {
+        let name = path
+            .strip_prefix(PREFIX)
+            .ok_or_else(|| refused::unknown_path(path))?;
+        // Some senders end every URL with a slash. What they signed is the URL as they called it.
+        let name = name.strip_suffix('/').unwrap_or(name);
+        self.sources
+            .load()
+            .get(name)
+            .ok_or_else(|| refused::unknown_source(name))
+    }
+
+    /// Reads a request and says what it is. All of it may come from a stranger.
+    async fn verified(
+        &self,
+        source: &Source,
+        request: Request<RequestBody>,
+        received_at: Timestamp,
+        peer: Peer,
+        share: &mut Share,
+    ) -> Result<VerifiedRequest, Problem> {
+        let (head, incoming) = request.into_parts();
+        source.check_peer(peer)?;
+        verify::check_method(&head.method)?;
+        let reading = Reading {
+            limit: source.body_limit,
+            limits: &self.limits,
+            wait: |now| self.refusal_rate.wait(peer, now),
+        };
+        let refused = |error| refused::body(&error, source.body_limit);
+        reading.check_announced(&incoming).map_err(refused)?;
+        self.check_head(source, &head, received_at)?;
+        let body = reading.read(incoming, share).await.map_err(refused)?;
+        // From here on the sender waits for us.
+        let deadline = Deadline::of(source);
+        let verification = self.verify(source, &head, &body, received_at, deadline).await?;
+        Ok(VerifiedRequest {
+            head,
+            body,
+            verification,
+            deadline,
+        })
+    }
+
+    /// Takes what was judged: identify, accept, answer. The share is held until the answer: what waits to be written
+    /// counts too.
+    async fn take(
+        &self,
+        source: &Source,
+        verified: VerifiedRequest,
+        received_at: Timestamp,
+        mut share: Share,
+        journey: &mut Journey,
+    ) -> Result<HandledRequest, Problem> {
+        if verified.is_proven() {
+            share.prove().map_err(|_| refused::no_room())?;
+        }
+        let VerifiedRequest {
+            head,
+            body,
+            verification,
+            deadline,
+        } = verified;
+        let envelopes = match verification {
+            Verification::Events(envelopes) => envelopes,
+            Verification::Handshake(answer) => return Ok(handshake::response(answer).into()),
+            Verification::Registration(registration) => {
+                let registered = deadline.keep(self.register(source, registration)).await?;
+                return registered.map(HandledRequest::from);
+            }
+            Verification::Confirmation(confirmation) => {
+                return self.confirm(source, confirmation).await.map(HandledRequest::from);
+            }
+            Verification::NeedsKey(request) => return Err(refused::key_unavailable(&request.key_id)),
+        };
+        if envelopes.is_empty() {
+            return Ok(answer::dressed(answer::empty(), &source.answer).into());
+        }
+        if let Some(transmission) = envelopes
+            .iter()
+            .find_map(|envelope| envelope.transmission.as_ref())
+        {
+            deadline.keep(self.bind(source, transmission, &body)).await??;
+        }
+        let (headers, body) = incoming::content(&source.verifier, &head, body);
+        let is_batch = envelopes.iter().any(|envelope| envelope.batch_index.is_some());
+        let arrivals = self.arrivals(source, envelopes, received_at, &headers, &body);
+        drop(body);
+        let (began_at, began) = (self.clock.now(), self.clock.elapsed());
+        let accepted = self.accept(arrivals, share, deadline).await?;
+        let took = self.clock.elapsed().saturating_sub(began);
+        journey.accepted(&source.name, &accepted, began_at, took);
+        if let Ack::Processed { limit } = source.ack {
+            self.until_processed(&accepted, limit, deadline).await?;
+        }
+        let answer = match accepted.as_slice() {
+            [one] if !is_batch => answer::one(one, source.ack_status),
+            several => answer::batch(several),
+        };
+        Ok(HandledRequest {
+            answer: answer::dressed(answer, &source.answer),
+            event: accepted.first().map(Accepted::id),
+        })
+    }
+
+    /// Takes events in. Where the store does not answer in time, the sender gets 503 and delivers again; what the store
+    /// has written by then is found.
+    async fn accept(
+        &self,
+        arrivals: Vec<IncomingEvent>,
+        share: Share,
+        deadline: Deadline,
+    ) -> Result<Vec<Accepted>, Problem> {
+        let engine = self.engine.clone();
+        let mut accepting = Box::pin(async move {
+            let answer = engine.accept(arrivals).await;
+            drop(share);
+            answer
+        });
+        match deadline.keep(&mut accepting).await {
+            Ok(answer) => answer.map_err(|refusal| refused::refusal(&refusal)),
+            Err(problem) => {
+                // It still waits to be written, and its bytes count until it was.
+                tokio::spawn(accepting);
+                Err(problem)
+            }
+        }
+    }
+
+    /// Waits for the work. Everything is durable already: whatever is answered, nothing is lost.
+    async fn until_processed(
+        &self,
+        accepted: &[Accepted],
+        limit: Duration,
+        deadline: Deadline,
+    ) -> Result<(), Problem> {
+        match deadline.keep(self.engine.processed(accepted, limit)).await {
+            Ok(Ok(Processed::Done)) => Ok(()),
+            Ok(Ok(Processed::Failed)) => Err(refused::handler_failed()),
+            Ok(Ok(Processed::InFlight)) | Err(_) => Err(refused::in_flight()),
+            Ok(Err(_)) => Err(refused::store_unavailable()),
+        }
+    }
+
+    /// A URL that is wrong by a letter is a common mistake; what else is asked for on this port is noise.
+    fn note_stranger(&self, problem: &Problem) {
+        self.metrics.rejected(UNKNOWN_SOURCE, problem.code());
+        if problem.code() == refused::UNKNOWN_SOURCE_CODE {
+            self.metrics.strange(refusal(problem, self.clock.now()));
+        }
+    }
+
+    fn count(&self, source: &Source, problem: &Problem, received_at: Timestamp) {
+        self.metrics.rejected(source.name.as_str(), problem.code());
+        source.meter.refused(refusal(problem, received_at));
+        if problem.status().is_server_error() {
+            self.metrics.unavailable(problem.code());
+        }
+    }
+}
+
+fn log(source: &Source, problem: &Problem) {
+    tracing::info!(
+        source = %source.name,
+        status = problem.status().as_u16(),
+        code = problem.code(),
+        detail = problem.detail(),
+        "request refused"
+    );
+}
+
+fn refusal(problem: &Problem, received_at: Timestamp) -> Refusal {
+    Refusal {
+        at: received_at,
+        status: problem.status().as_u16(),
+        code: problem.code(),
+        detail: problem.detail().to_owned(),
+        likely: None,
+    }
+}
+
+impl std::fmt::Debug for Ingest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ingest").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,357 @@
+//! From a refusal to its problem document: the only place where the ingest port's error codes are made.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use hapax::answer::{HANDLER_FAILED, IN_FLIGHT, Kind, STORE_UNAVAILABLE};
+use hapax_engine::Refusal;
+use hapax_verify::Rejection;
+use http::StatusCode;
+
+use super::body::BodyError;
+use crate::handover::NotTaken;
+use hapax_api::problem::Problem;
+
+/// The code of a name that no source has.
+pub(super) const UNKNOWN_SOURCE_CODE: &str = "unknown_source";
+/// The methods of `/in/<source>`.
+const METHODS: &str = "POST";
+/// When to ask again how the work ended.
+const IN_FLIGHT_RETRY: Duration = Duration::from_secs(2);
+/// When a key may be there that could not be fetched.
+const KEY_RETRY: Duration = Duration::from_secs(5);
+/// Characters of a stranger's text that an answer repeats.
+const ECHO_CHARS_MAX: usize = 100;
+
+pub(super) fn unknown_path(path: &str) -> Problem {
+    Problem::new(
+        StatusCode::NOT_FOUND,
+        "not_found",
+        "Not found",
+        format!(
+            "nothing is at `{}` on this port; webhooks go to /in/<source>",
+            shortened(path)
+        ),
+    )
+}
+
+pub(super) fn unknown_source(name: &str) -> Problem {
+    Problem::new(
+        StatusCode::NOT_FOUND,
+        UNKNOWN_SOURCE_CODE,
+        "Unknown source",
+        format!(
+            "no source is named `{}`; add [sources.<name>] to the configuration, or correct the URL at the sender",
+            shortened(name)
+        ),
+    )
+}
+
+/// Someone whose address the source's `allow_from` does not name.
+pub(super) fn address_not_allowed(from: IpAddr) -> Problem {
+    Problem::new(
+        StatusCode::FORBIDDEN,
+        "address_not_allowed",
+        "Address not allowed",
+        format!(
+            "the request comes from {from}, which is not in the source's `allow_from`; if that is a proxy of yours, name it in \
+             `server.trusted_proxies`"
+        ),
+    )
+}
+
+pub(super) fn method_not_allowed(method: &http::Method) -> Problem {
+    Problem::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "method_not_allowed",
+        "Method not allowed",
+        format!(
+            "send webhooks with POST; {} is accepted only for provider handshakes",
+            shortened(method.as_str())
+        ),
+    )
+    .allow(METHODS)
+}
+
+pub(super) fn body(error: &BodyError, limit: u64) -> Problem {
+    match error {
+        BodyError::TooLarge => Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "body_too_large",
+            "Body too large",
+            format!(
+                "the body is longer than {limit} bytes; raise the source's `body_limit` if the sender's events are this large"
+            ),
+        ),
+        BodyError::TooLate(within) => too_slow(format!(
+            "the body was not complete after {} s; nothing was kept",
+            within.as_secs()
+        )),
+        BodyError::TooSlow(rate) => too_slow(format!(
+            "the body came at fewer than {rate} bytes a second; nothing was kept"
+        )),
+        BodyError::Broken => Problem::new(
+            StatusCode::BAD_REQUEST,
+            "body_incomplete",
+            "Body incomplete",
+            "the connection broke, or the body was not valid HTTP; nothing was kept",
+        ),
+        BodyError::NoRoom => no_room(),
+    }
+}
+
+fn too_slow(detail: String) -> Problem {
+    Problem::new(
+        StatusCode::REQUEST_TIMEOUT,
+        "body_timeout",
+        "Body too slow",
+        detail,
+    )
+}
+
+/// There is no memory for this body now.
+pub(super) fn no_room() -> Problem {
+    Problem::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "overloaded",
+        "Overloaded",
+        "too many bytes of other deliveries are in flight; nothing was kept, deliver it again",
+    )
+    .retry_after(Duration::from_secs(1))
+}
+
+pub(super) fn rejection(rejection: &Rejection) -> Problem {
+    let status = StatusCode::from_u16(rejection.status()).unwrap_or(StatusCode::UNAUTHORIZED);
+    Problem::new(status, rejection.code(), rejection.title(), rejection.to_string())
+}
+
+pub(super) fn key_unknown(key_id: &str) -> Problem {
+    Problem::new(
+        StatusCode::UNAUTHORIZED,
+        "signature_invalid",
+        "Signature invalid",
+        format!(
+            "the signature names the key `{}`, which is not known here",
+            shortened(key_id)
+        ),
+    )
+}
+
+/// A genuine signature with another body than it came with first.
+pub(super) fn transmission_reused(id: &str) -> Problem {
+    Problem::new(
+        StatusCode::UNAUTHORIZED,
+        "transmission_reused",
+        "Transmission reused",
+        format!(
+            "the transmission `{}` came with another body before, and its signature does not show which one is genuine; \
+             only the first is accepted",
+            shortened(id)
+        ),
+    )
+}
+
+/// A secret that was handed over and not taken.
+pub(super) fn not_taken(error: &NotTaken) -> Problem {
+    match error {
+        NotTaken::NoRegistration => Problem::new(
+            StatusCode::FORBIDDEN,
+            "handshake_refused",
+            "Handshake refused",
+            error.to_string(),
+        ),
+        NotTaken::Store(_) => store_unavailable(),
+    }
+}
+
+/// A sender whose own URL had to be called first.
+pub(super) fn confirmation_failed(why: &str) -> Problem {
+    Problem::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "confirmation_failed",
+        "Confirmation failed",
+        format!("the sender asks to be confirmed by a call, and {why}; nothing was confirmed, ask again"),
+    )
+    .retry_after(IN_FLIGHT_RETRY)
+}
+
+/// Nothing is said about the signature: the sender delivers again, and by then the key may be there.
+pub(super) fn key_unavailable(key_id: &str) -> Problem {
+    Problem::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "key_unavailable",
+        "Key unavailable",
+        format!(
+            "the key `{}` that the signature names cannot be fetched now; nothing was kept, deliver it again",
+            shortened(key_id)
+        ),
+    )
+    .retry_after(KEY_RETRY)
+}
+
+/// The sender delivers again, and that makes the next attempt.
+pub(super) fn handler_failed() -> Problem {
+    of_kind(
+        HANDLER_FAILED,
+        "the event is stored, but a destination did not do its work; deliver it again to try again at once",
+    )
+}
+
+pub(super) fn in_flight() -> Problem {
+    of_kind(
+        IN_FLIGHT,
+        "the event is stored and its work is under way; deliver it again to learn how it ended",
+    )
+    .retry_after(IN_FLIGHT_RETRY)
+}
+
+pub(super) fn store_unavailable() -> Problem {
+    of_kind(
+        STORE_UNAVAILABLE,
+        "the store does not answer now; nothing is promised, deliver it again",
+    )
+    .retry_after(IN_FLIGHT_RETRY)
+}
+
+/// The store did not answer before the sender would stop listening.
+pub(super) fn store_silent(within: Duration) -> Problem {
+    of_kind(
+        STORE_UNAVAILABLE,
+        &format!(
+            "the store did not answer within {} ms; nothing is promised, deliver it again",
+            within.as_millis()
+        ),
+    )
+    .retry_after(IN_FLIGHT_RETRY)
+}
+
+/// As the library answers, which does the same inside a service.
+fn of_kind(kind: Kind, detail: &str) -> Problem {
+    let status = StatusCode::from_u16(kind.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    Problem::new(status, kind.code, kind.title, detail)
+}
+
+pub(super) fn refusal(refusal: &Refusal) -> Problem {
+    match refusal {
+        Refusal::UnknownSource => Problem::new(
+            StatusCode::NOT_FOUND,
+            "unknown_source",
+            "Unknown source",
+            "the source was removed from the configuration while this request was on its way",
+        ),
+        Refusal::RateLimited { retry_after } => Problem::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "rate_limited",
+            "Rate limited",
+            "the source's `rate_limit` is used up; nothing was kept, deliver it again later",
+        )
+        .retry_after(*retry_after),
+        Refusal::Overloaded { retry_after } => Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "overloaded",
+            "Overloaded",
+            "too many deliveries wait to be written; nothing was kept, deliver it again",
+        )
+        .retry_after(*retry_after),
+        // What is wrong with the store is for the log, not for anyone who sends.
+        Refusal::Unavailable {
+            retry_after,
+            message: _,
+        } => Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "store_unavailable",
+            "Store unavailable",
+            "the store cannot write now; nothing is promised, deliver it again",
+        )
+        .retry_after(*retry_after),
+        Refusal::Unsupported {
+            retry_after,
+            message: _,
+        } => Problem::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "store_unsupported",
+            "Store not as needed",
+            "the store is not set up as this service needs it, which its log explains; nothing was kept, deliver it \
+             again when that is put right",
+        )
+        .retry_after(*retry_after),
+        Refusal::ShuttingDown { retry_after } => Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "shutting_down",
+            "Shutting down",
+            "the service is about to end; deliver it again",
+        )
+        .retry_after(*retry_after)
+        .closing(),
+        Refusal::Rejected { message } => Problem::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "event_refused",
+            "Event refused",
+            format!("the store can never keep this event: {message}"),
+        ),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(ECHO_CHARS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn every_rejection_has_the_status_that_the_verifier_names() {
+        for case in [
+            Rejection::SignatureMissing {
+                header: "h".to_owned(),
+            },
+            Rejection::TimestampOutOfRange {
+                signed_at: None,
+                received_at: 0,
+                tolerance_seconds: 1,
+            },
+            Rejection::EventIdMissing {
+                looked_in: "body:/id".to_owned(),
+            },
+        ] {
+            let problem = rejection(&case);
+            assert_eq!(problem.status().as_u16(), case.status());
+            assert_eq!(problem.code(), case.code());
+        }
+    }
+
+    #[test]
+    fn what_a_sender_should_repeat_says_when() {
+        let retry_after = Duration::from_millis(1500);
+        for (case, status, code) in [
+            (Refusal::RateLimited { retry_after }, 429, "rate_limited"),
+            (Refusal::Overloaded { retry_after }, 503, "overloaded"),
+            (Refusal::ShuttingDown { retry_after }, 503, "shutting_down"),
+            (
+                Refusal::Unavailable {
+                    retry_after,
+                    message: "no space on /var/secret".to_owned(),
+                },
+                503,
+                "store_unavailable",
+            ),
+            (
+                Refusal::Unsupported {
+                    retry_after,
+                    message: "no rights on /var/secret".to_owned(),
+                },
+                500,
+                "store_unsupported",
+            ),
+        ] {
+            let problem = refusal(&case);
+            assert_eq!((problem.status().as_u16(), problem.code()), (status, code));
+            assert!(!problem.detail().contains("/var/secret"));
+            let response = problem.into_response::<http_body_util::Full<bytes::Bytes>>();
+            assert_eq!(response.headers()["retry-after"], "2");
+        }
+    }
+}

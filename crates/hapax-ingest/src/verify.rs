@@ -1,0 +1,163 @@
+//! What a request is: by its source's verifier, and again with keys that had to be fetched, or where the store may know a
+//! secret that this replica does not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hapax_core::Timestamp;
+use hapax_verify::{KeyRequest, Rejection, Verification, Verifier};
+use http::Method;
+use http::request::Parts;
+use tokio::time::{Instant, timeout_at};
+
+use super::diagnosis::{self, Case};
+use super::keys::Outcome;
+use super::{Deadline, Inner, Source, refused};
+use hapax_api::problem::Problem;
+
+/// What may have to be fetched for one request: PayPal's certificate, an access token, and what it says of the signature.
+const KEYS_MAX: usize = 3;
+/// How long all of it may take together: shorter than these senders wait for us.
+const KEYS_WAIT_MAX: Duration = Duration::from_secs(8);
+
+/// Refuses what is neither a delivery nor a handshake of any sender before its body is read.
+pub(super) fn check_method(method: &Method) -> Result<(), Problem> {
+    match *method {
+        Method::POST | Method::GET | Method::HEAD | Method::OPTIONS => Ok(()),
+        _ => Err(refused::method_not_allowed(method)),
+    }
+}
+
+impl Inner {
+    /// Refuses a request that lacks its proof before its body is read: none could make it genuine.
+    pub(super) fn check_head(
+        &self,
+        source: &Source,
+        head: &Parts,
+        received_at: Timestamp,
+    ) -> Result<(), Problem> {
+        let request = hapax_verify::Request::new(&head.headers, b"", received_at.as_seconds())
+            .method(head.method.as_str())
+            .query(head.uri.query().unwrap_or_default());
+        source.verifier.check_head(&request).map_err(|rejection| {
+            self.explain(&rejection, source, head, &Bytes::new(), received_at);
+            refusal(source, head, &rejection)
+        })
+    }
+
+    pub(super) async fn verify(
+        &self,
+        source: &Source,
+        head: &Parts,
+        body: &Bytes,
+        received_at: Timestamp,
+        deadline: Deadline,
+    ) -> Result<Verification, Problem> {
+        let url = source.url(&head.uri);
+        let ask = |verifier: &Verifier| {
+            let keys = self.keys.keys_of(&source.name);
+            let request = hapax_verify::Request::new(&head.headers, body, received_at.as_seconds())
+                .method(head.method.as_str())
+                .url(&url)
+                .query(head.uri.query().unwrap_or_default())
+                .keys(&keys);
+            let verification = verifier.verify(&request);
+            if let Ok(Verification::Events(_) | Verification::Confirmation(_)) = &verification {
+                keys.proved();
+            }
+            verification
+        };
+        let mut verification = ask(&source.verifier());
+        let waiting_until = Instant::now() + KEYS_WAIT_MAX;
+        for _ in 0..KEYS_MAX {
+            let Ok(Verification::NeedsKey(key)) = &verification else {
+                break;
+            };
+            self.fetch(source, key.clone(), waiting_until).await?;
+            verification = ask(&source.verifier());
+        }
+        if is_unproven(&verification)
+            && let Some(newer) = deadline.keep(self.newer_verifier(source)).await??
+        {
+            verification = ask(&newer);
+        }
+        if let Err(rejection) = &verification {
+            self.explain(rejection, source, head, body, received_at);
+        }
+        match verification {
+            // A look at the URL is no delivery, whatever it carries.
+            Ok(Verification::Events(_)) if !source.verifier.delivers_by(head.method.as_str()) => {
+                Err(refused::method_not_allowed(&head.method))
+            }
+            Ok(verification) => Ok(verification),
+            Err(rejection) => Err(refusal(source, head, &rejection)),
+        }
+    }
+
+    /// Fetches a key that a signature names.
+    async fn fetch(&self, source: &Source, key: KeyRequest, until: Instant) -> Result<(), Problem> {
+        let key_id = key.key_id.clone();
+        match timeout_at(until, self.keys.fetch(&source.name, key)).await {
+            Ok(Outcome::Known) => Ok(()),
+            Ok(Outcome::Unknown) => Err(refused::key_unknown(&key_id)),
+            Ok(Outcome::Unavailable) | Err(_) => Err(refused::key_unavailable(&key_id)),
+        }
+    }
+
+    /// A verifier with what other replicas were handed, where senders hand secrets over.
+    async fn newer_verifier(&self, source: &Source) -> Result<Option<Arc<Verifier>>, Problem> {
+        let Some(handed) = &source.handed else {
+            return Ok(None);
+        };
+        let store = self.engine.store();
+        handed
+            .look_up(&**store, &*self.clock)
+            .await
+            .map(Some)
+            .map_err(|_| refused::store_unavailable())
+    }
+
+    /// Finds out why a request is refused, for the log, if it was not done just now.
+    fn explain(
+        &self,
+        rejection: &Rejection,
+        source: &Source,
+        head: &Parts,
+        body: &Bytes,
+        received_at: Timestamp,
+    ) {
+        if !diagnosis::is_open(rejection, body) || !self.pace.admits(self.clock.elapsed()) {
+            return;
+        }
+        let case = Case {
+            sources: self.sources.load_full(),
+            source: source.name.clone(),
+            meter: Arc::clone(&source.meter),
+            verifier: source.verifier(),
+            url: source.url(&head.uri).into_owned(),
+            head: head.clone(),
+            body: body.clone(),
+            received_at,
+            code: rejection.code(),
+        };
+        case.explain_later();
+    }
+}
+
+/// What a rejected request hears.
+fn refusal(source: &Source, head: &Parts, rejection: &Rejection) -> Problem {
+    let is_handshake = matches!(rejection, Rejection::HandshakeRefused { .. });
+    if is_handshake || source.verifier.delivers_by(head.method.as_str()) {
+        refused::rejection(rejection)
+    } else {
+        // Neither a delivery nor a handshake: say which methods are right.
+        refused::method_not_allowed(&head.method)
+    }
+}
+
+fn is_unproven(verification: &Result<Verification, Rejection>) -> bool {
+    verification
+        .as_ref()
+        .is_err_and(|rejection| rejection.status() == 401)
+}

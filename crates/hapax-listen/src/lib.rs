@@ -1,0 +1,326 @@
+//! The loop that both listeners run: accept, TLS where it is configured, serve HTTP/1.1 or HTTP/2, cut off who is too
+//! slow, drain at the end. By HTTP/1.1, an answer that comes before the end of its request closes the connection, and
+//! still reaches its client.
+//!
+//! Everything a stranger can use up is bounded here by [`Limits`]; what bounds a body is in `ingest`.
+
+mod activity;
+mod census;
+mod conversation;
+pub mod debt;
+mod http2;
+mod linger;
+mod peer;
+mod refuse;
+mod request_body;
+mod stream;
+mod tls;
+mod trusted_proxies;
+mod watched;
+
+use std::collections::HashMap;
+use std::error::Error as StdError;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use hyper::service::Service;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::{Id, JoinSet};
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use census::Census;
+use conversation::{Ended, converse};
+pub use hapax_config::limits::listen::{Limits, Linger};
+use linger::Lingering;
+pub use peer::{Encrypted, Peer};
+pub use request_body::RequestBody;
+use stream::Stream;
+pub use tls::{Refreshed, Tls, TlsError};
+pub use trusted_proxies::TrustedProxies;
+
+/// After a failed accept (no file descriptor left, most often) the loop rests this long instead of spinning.
+const ACCEPT_REST: Duration = Duration::from_millis(50);
+/// How long the end of a TLS connection may take to be said.
+const GOODBYE: Duration = Duration::from_secs(1);
+
+/// An address that cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address} (`{key}`): {}", advice(.source))]
+pub struct BindError {
+    address: SocketAddr,
+    key: &'static str,
+    source: io::Error,
+}
+
+/// Takes the address; `key` is where the configuration names it.
+pub async fn bind(address: SocketAddr, key: &'static str) -> Result<TcpListener, BindError> {
+    TcpListener::bind(address)
+        .await
+        .map_err(|source| BindError { address, key, source })
+}
+
+/// What stands between a client and HTTP.
+#[derive(Clone, Debug, Default)]
+pub struct Front {
+    /// Plain text without it.
+    pub tls: Option<Tls>,
+    /// Whose word about a client's address counts.
+    pub proxies: TrustedProxies,
+}
+
+/// What a listener serves.
+pub trait HttpService<B>:
+    Service<
+        Request<RequestBody>,
+        Response = Response<B>,
+        Future: Send + 'static,
+        Error: Into<Box<dyn StdError + Send + Sync>>,
+    > + Clone
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<B, S> HttpService<B> for S where
+    S: Service<
+            Request<RequestBody>,
+            Response = Response<B>,
+            Future: Send + 'static,
+            Error: Into<Box<dyn StdError + Send + Sync>>,
+        > + Clone
+        + Send
+        + Sync
+        + 'static
+{
+}
+
+/// What it answers with.
+pub trait HttpBody:
+    Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + From<Bytes> + Send + Unpin + 'static
+{
+}
+
+impl<B> HttpBody for B where
+    B: Body<Data: Send, Error: Into<Box<dyn StdError + Send + Sync>>> + From<Bytes> + Send + Unpin + 'static
+{
+}
+
+/// Serves until `stop`, then drains. Returns once every connection is gone. Every request carries its [`Peer`].
+pub async fn serve<B: HttpBody>(
+    listener: TcpListener,
+    limits: Limits,
+    front: Front,
+    service: impl HttpService<B>,
+    stop: CancellationToken,
+) {
+    let census = Census::new(limits.connections_max, limits.peer_connections_max);
+    let shared = Arc::new(Shared {
+        limits,
+        front,
+        requests: Census::new(limits.connections_max, limits.peer_connections_max),
+        lingering: Arc::new(Lingering::new(limits.linger)),
+    });
+    let mut connections = JoinSet::new();
+    let mut drains: HashMap<Id, oneshot::Sender<()>> = HashMap::new();
+    let mut refusals = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, from)) => match census.enter(shared.front.proxies.counted(Peer(from.ip()))) {
+                    Ok(place) => {
+                        let (drain, draining) = oneshot::channel();
+                        let client = Client { address: from.ip(), shared: Arc::clone(&shared) };
+                        let served = connection(stream, client, service.clone(), draining);
+                        let task = connections.spawn(async move {
+                            let _place = place;
+                            served.await;
+                        });
+                        drains.insert(task.id(), drain);
+                    }
+                    // By TLS a refusal would take a handshake, which is what there is no room for.
+                    Err(_) if shared.front.tls.is_some() => {}
+                    Err(full) => refuse::refuse(&mut refusals, stream, full, &shared.lingering),
+                },
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted; if this stays, raise the limit of open files");
+                    tokio::time::sleep(ACCEPT_REST).await;
+                }
+            },
+            Some(ended) = connections.join_next_with_id(), if !connections.is_empty() => {
+                let id = match ended {
+                    Ok((id, ())) => id,
+                    Err(error) => error.id(),
+                };
+                drains.remove(&id);
+            }
+            Some(_) = refusals.join_next(), if !refusals.is_empty() => {}
+            () = stop.cancelled() => break,
+        }
+    }
+    drop(listener);
+    // Dropping the senders tells every connection to end after the request it is in.
+    drop(drains);
+    let all_ended = timeout(limits.drain, async {
+        while connections.join_next().await.is_some() {}
+    })
+    .await;
+    if all_ended.is_err() {
+        tracing::warn!(
+            connections = connections.len(),
+            "connections did not end in time and are cut off"
+        );
+        connections.shutdown().await;
+    }
+}
+
+/// What all connections of a listener have in common.
+struct Shared {
+    limits: Limits,
+    front: Front,
+    /// Requests at the same time, where a connection may bring many or those of many.
+    requests: Arc<Census>,
+    lingering: Arc<Lingering>,
+}
+
+/// Who has connected.
+struct Client {
+    address: IpAddr,
+    shared: Arc<Shared>,
+}
+
+async fn connection<B: HttpBody>(
+    socket: TcpStream,
+    client: Client,
+    service: impl HttpService<B>,
+    mut draining: oneshot::Receiver<()>,
+) {
+    // An answer is one small write: waiting to fill a segment would only delay it. Without it, all still works.
+    let _ = socket.set_nodelay(true);
+    let first_tick = Instant::now() + client.shared.limits.head_timeout;
+    // A connection that never says anything costs a socket and a small task, and no buffer. Only a look at the first
+    // byte tells: a fresh socket is taken for readable until someone has tried.
+    let mut first_byte = [0];
+    tokio::select! {
+        looked = timeout_at(first_tick, socket.peek(&mut first_byte)) => match looked {
+            Ok(Ok(1..)) => {}
+            Ok(Ok(0) | Err(_)) | Err(_) => return,
+        },
+        _ = &mut draining => return,
+    }
+    // In a box: all that follows needs several kilobytes, which idle connections must not hold.
+    Box::pin(speak(socket, first_byte, &client, service, draining, first_tick)).await;
+}
+
+async fn speak<B: HttpBody>(
+    socket: TcpStream,
+    first_byte: [u8; 1],
+    client: &Client,
+    service: impl HttpService<B>,
+    mut draining: oneshot::Receiver<()>,
+    first_tick: Instant,
+) {
+    let Shared {
+        limits,
+        front,
+        lingering,
+        ..
+    } = &*client.shared;
+    let (mut stream, retired) = match &front.tls {
+        None => (Stream::Plain(socket), CancellationToken::new()),
+        Some(_) if first_byte != [tls::FIRST_BYTE] => {
+            return refuse::refuse_plain(socket, lingering).await;
+        }
+        Some(tls) => match Box::pin(tls.accept(socket, first_tick)).await {
+            Some(accepted) => accepted,
+            None => return,
+        },
+    };
+    let ending = async {
+        tokio::select! {
+            _ = &mut draining => {}
+            () = retired.cancelled() => {}
+        }
+    };
+    // In a box of its own, which is gone before the rest of a request is waited for.
+    let ended = Box::pin(converse(&mut stream, client, service, ending, first_tick)).await;
+    let is_answered = match ended {
+        Ended::Whole => false,
+        Ended::MidRequest => true,
+        Ended::InHead => Box::pin(refuse::cut_off(&mut stream, limits.head_timeout))
+            .await
+            .is_ok(),
+    };
+    if is_answered {
+        tokio::select! {
+            () = lingering.linger(stream.socket()) => {}
+            _ = &mut draining => {}
+        }
+    } else if stream.is_encrypted() {
+        // That nothing was cut off at the end is part of what TLS promises. Who does not listen need not be told.
+        let _ = timeout(GOODBYE, stream.shutdown()).await;
+    }
+}
+
+fn advice(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "another process listens there already; stop it or choose another address".to_owned()
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            "no interface of this machine has that address; 0.0.0.0 stands for all of them".to_owned()
+        }
+        io::ErrorKind::PermissionDenied => {
+            format!("{error}; ports below 1024 need a privilege: choose a higher one")
+        }
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_connection_that_says_nothing_holds_less_than_a_kilobyte() {
+        let listener = bind(([127, 0, 0, 1], 0).into(), "server.listen").await.unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (_drain, draining) = oneshot::channel();
+        let service = hyper::service::service_fn(|_| async {
+            Ok::<_, std::convert::Infallible>(Response::new(http_body_util::Full::new(Bytes::new())))
+        });
+        let limits = Limits::default();
+        let shared = Shared {
+            limits,
+            front: Front::default(),
+            requests: Census::new(1, 1),
+            lingering: Arc::new(Lingering::new(limits.linger)),
+        };
+        let client = Client {
+            address: stream.peer_addr().unwrap().ip(),
+            shared: Arc::new(shared),
+        };
+        let task = connection::<http_body_util::Full<Bytes>>(stream, client, service, draining);
+        assert!(size_of_val(&task) < 1024, "{} bytes", size_of_val(&task));
+    }
+
+    #[tokio::test]
+    async fn a_taken_port_is_refused_with_the_address_and_the_key() {
+        let first = bind(([127, 0, 0, 1], 0).into(), "server.listen").await.unwrap();
+        let address = first.local_addr().unwrap();
+        let message = bind(address, "server.listen").await.unwrap_err().to_string();
+        assert!(message.contains(&address.to_string()), "{message}");
+        assert!(
+            message.contains("`server.listen`") && message.contains("another process"),
+            "{message}"
+        );
+    }
+}

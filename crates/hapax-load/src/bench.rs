@@ -1,0 +1,97 @@
+//! The published benchmark: Hapax beside its ceiling, in one run.
+//!
+//! Rounds alternate between the ceiling and the service, so that both see the same machine; every figure is the median
+//! of its rounds, and every ratio is taken within a round. The client is a process of its own, ids are random, and the
+//! store is on a disk.
+
+mod backlog;
+pub mod dashboard;
+pub mod encryption;
+mod figure;
+pub mod hostile;
+mod ledger;
+mod plan;
+mod remembered;
+pub mod retention;
+mod round;
+mod site;
+mod table;
+pub mod telemetry;
+
+use serde::Serialize;
+
+use super::machine::Machine;
+use super::redis::Persistence;
+use super::workspace::{Afterwards, Workspace};
+use hapax_terminal::progress::Progress;
+
+pub(crate) use backlog::Backlog;
+pub(crate) use figure::Figure;
+pub(crate) use ledger::Ledger;
+pub use plan::{Plan, SECONDS_MAX};
+pub(crate) use remembered::Remembered;
+pub(crate) use round::Round;
+pub use table::print;
+
+/// Everything that was measured.
+#[derive(Debug, Serialize)]
+pub struct Results {
+    /// Where it was measured.
+    pub machine: Machine,
+    /// What was run.
+    pub plan: Plan,
+    /// How safely the store writes, where that is Redis.
+    pub redis: Option<Persistence>,
+    /// The figures, with their targets.
+    pub figures: Vec<Figure>,
+    /// What was not as it should be: answers that were no success, events that were not new.
+    pub problems: Vec<String>,
+    /// What each round found.
+    pub rounds: Vec<Round>,
+    /// A large ledger beside an empty one.
+    pub ledger: Option<Ledger>,
+    /// What events cost in memory whose payloads are gone.
+    pub remembered: Vec<Remembered>,
+    /// A long backlog beside a short one.
+    pub backlog: Option<Backlog>,
+}
+
+/// Runs the plan.
+pub async fn run(plan: Plan) -> anyhow::Result<Results> {
+    let workspace = Workspace::create(&plan.folder, Afterwards::Remove)?;
+    let machine = Machine::probe(workspace.path())?;
+    let redis = site::persistence(&plan).await?;
+    let mut rounds = Vec::with_capacity(plan.rounds);
+    let progress = Progress::new(plan.steps());
+    for number in 0..plan.rounds {
+        rounds.push(round::run(&plan, number, workspace.path(), &progress).await?);
+    }
+    progress.end();
+    let ledger = match plan.preload {
+        0 => None,
+        entries => Some(ledger::run(&plan, entries, workspace.path()).await?),
+    };
+    let remembered = remembered::run(&plan).await?;
+    let backlog = match plan.backlog {
+        0 => None,
+        deliveries => Some(backlog::run(&plan, deliveries, workspace.path()).await?),
+    };
+    let mut figures = figure::all(&rounds, plan.kind());
+    figures.extend(ledger.iter().flat_map(figure::against_empty));
+    figures.extend(remembered.iter().map(figure::of_remembered));
+    figures.extend(backlog.iter().flat_map(figure::against_short));
+    let mut problems: Vec<String> = redis.iter().filter_map(Persistence::problem).collect();
+    problems.extend(rounds.iter().flat_map(|round| round.problems.clone()));
+    problems.extend(ledger.iter().flat_map(|ledger| ledger.problems.clone()));
+    Ok(Results {
+        machine,
+        plan,
+        redis,
+        figures,
+        problems,
+        rounds,
+        ledger,
+        remembered,
+        backlog,
+    })
+}

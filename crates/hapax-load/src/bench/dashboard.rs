@@ -1,0 +1,93 @@
+//! The dashboard with a million events stored: how long every page takes, and what a live tail costs.
+//!
+//! The store is filled before the service opens it; pages are asked for as a browser does, with a session. The tail is
+//! measured in turns, without and with it, so that both see the same machine.
+
+mod browser;
+mod fill;
+mod pages;
+mod tail;
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use hapax_core::{Clock, SystemClock};
+use serde::Serialize;
+
+use crate::machine::Machine;
+use crate::service::{Settings, Site};
+use crate::workspace::{Afterwards, Workspace};
+use hapax_config::StoreUrl;
+use hapax_server::OpenStore;
+use hapax_terminal::output;
+
+use super::plan::Plan;
+use fill::{PAUSED, SOURCES, WORKING};
+use pages::Page;
+use tail::Tail;
+
+/// The most events that are stored first.
+pub const EVENTS_MAX: u64 = 20_000_000;
+/// What a page may take.
+const PAGE_MS_MAX: f64 = 150.0;
+/// What a tail may take of accepts.
+const SLOWDOWN_MAX: f64 = 0.05;
+
+/// Everything that was measured.
+#[derive(Debug, Serialize)]
+pub struct Results {
+    /// Where it was measured.
+    machine: Machine,
+    /// Events that were stored before.
+    events: u64,
+    /// Every page.
+    pages: Vec<Page>,
+    /// The live tail.
+    tail: Tail,
+}
+
+/// Fills a store and measures.
+pub async fn run(plan: &Plan, events: u64) -> anyhow::Result<Results> {
+    let workspace = Workspace::create(&plan.folder, Afterwards::Remove)?;
+    let machine = Machine::probe(workspace.path())?;
+    let secret = format!("whsec_{:032x}", fastrand::u128(..));
+    let own = format!("sqlite:{}", workspace.path().join("hapax.db").display());
+    let url: StoreUrl = plan.store.clone().unwrap_or(own).parse()?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+    let store = OpenStore::open(&url, None, &clock).await?;
+    let landmarks = fill::run(&*store.backend(), events).await?;
+    store.close().await;
+    let sources = SOURCES.iter().map(|source| (*source, vec![])).collect();
+    let settings = Settings {
+        store_url: plan.store.clone().unwrap_or_else(|| url.to_string()),
+        encryption_key: None,
+        sources,
+        secret: secret.clone(),
+        destinations: format!(
+            "\n[destinations.{WORKING}]\nkind = \"http\"\nurl = \"http://127.0.0.1:9/\"\n\
+             \n[destinations.{PAUSED}]\nkind = \"http\"\nurl = \"http://127.0.0.1:9/\"\n"
+        ),
+    };
+    let site = Site::create(workspace.path(), &settings)?;
+    let service = site.start().await?;
+    let pages = pages::measure(&site, &landmarks).await?;
+    let pid = service.pid().context("the service has no process id")?;
+    let tail = tail::measure(&site, pid, &secret, plan).await?;
+    service.end().await.context("the service did not end")?;
+    Ok(Results {
+        machine,
+        events,
+        pages,
+        tail,
+    })
+}
+
+/// Prints what was found.
+pub fn print(results: &Results) -> std::io::Result<()> {
+    output::line(format_args!(
+        "{} events stored, {} cores",
+        results.events, results.machine.cores
+    ))?;
+    pages::print(&results.pages, PAGE_MS_MAX)?;
+    tail::print(&results.tail, SLOWDOWN_MAX)
+}

@@ -1,0 +1,474 @@
+//! From rounds to figures: medians, ratios to the ceiling, and how they stand against their targets.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::report::Report;
+
+use super::backlog::Backlog;
+use super::ledger::Ledger;
+use super::plan::StoreKind;
+use super::remembered::Remembered;
+use super::round::Round;
+
+/// What remembering one event may cost, once its payload is gone.
+const ENTRY_BYTES_MAX: f64 = 200.0;
+
+/// One line of the result.
+#[derive(Clone, Debug, Serialize)]
+pub struct Figure {
+    /// What it is.
+    pub name: String,
+    /// The median of its rounds.
+    pub value: f64,
+    /// In what.
+    pub unit: Unit,
+    /// Against what it is held (the ceiling, or the empty store), as a ratio: the median of the ratios in each round.
+    pub ratio: Option<f64>,
+    /// What it should be.
+    pub target: Option<Target>,
+    /// Whether it is.
+    pub standing: Standing,
+}
+
+/// What a value counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Events or requests a second.
+    PerSecond,
+    /// Milliseconds.
+    Milliseconds,
+    /// Mebibytes.
+    Mebibytes,
+    /// Bytes.
+    Bytes,
+}
+
+/// What a figure should be.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Target {
+    /// The ratio should be at least `floor`, better `aim`.
+    RatioAtLeast {
+        /// Below this it fails.
+        floor: f64,
+        /// From here on there is nothing more to ask for.
+        aim: f64,
+    },
+    /// The ratio should not be above this.
+    RatioAtMost(f64),
+    /// The value should be at least `floor`, better `aim`.
+    AtLeast {
+        /// Below this it fails.
+        floor: f64,
+        /// From here on there is nothing more to ask for.
+        aim: f64,
+    },
+    /// The value should not be above this.
+    AtMost(f64),
+    /// The value should be below this.
+    Below(f64),
+}
+
+/// How a figure stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// It has no target.
+    NoTarget,
+    /// It missed its target.
+    Missed,
+    /// It reached its target.
+    Reached,
+    /// It reached its aim, too.
+    AimReached,
+}
+
+/// What a kind of store is held against. A figure without a target is printed and not judged.
+struct Wanted {
+    new_64: Option<Target>,
+    new_256: Target,
+    new_p99: Option<Target>,
+    duplicates_64: Option<Target>,
+    duplicates_256: Option<Target>,
+    delivered: Option<Target>,
+    committed: Option<Target>,
+}
+
+impl Wanted {
+    const fn of(kind: StoreKind) -> Self {
+        const fn ratio(floor: f64, aim: f64) -> Target {
+            Target::RatioAtLeast { floor, aim }
+        }
+        match kind {
+            StoreKind::Sqlite => Self {
+                new_64: Some(ratio(0.18, 0.30)),
+                new_256: ratio(0.25, 0.40),
+                new_p99: Some(Target::RatioAtMost(4.0)),
+                duplicates_64: Some(ratio(0.75, 0.90)),
+                duplicates_256: Some(ratio(0.75, 0.90)),
+                delivered: Some(ratio(0.10, 0.20)),
+                committed: None,
+            },
+            StoreKind::Postgres => Self {
+                new_64: None,
+                new_256: ratio(0.22, 0.35),
+                new_p99: None,
+                duplicates_64: None,
+                duplicates_256: None,
+                delivered: None,
+                committed: Some(Target::AtLeast {
+                    floor: 2_500.0,
+                    aim: 6_000.0,
+                }),
+            },
+            StoreKind::Redis => Self {
+                new_64: None,
+                new_256: ratio(0.25, 0.40),
+                new_p99: None,
+                duplicates_64: None,
+                duplicates_256: Some(ratio(0.70, 0.90)),
+                delivered: None,
+                committed: None,
+            },
+        }
+    }
+}
+
+/// The figures of the rounds.
+pub(super) fn all(rounds: &[Round], kind: StoreKind) -> Vec<Figure> {
+    let wanted = Wanted::of(kind);
+    let mut figures = Vec::new();
+    for connections in [64, 256] {
+        let ceiling = |round: &Round| success_rate(&round.ceiling, connections);
+        figures.push(rate(
+            format!("ceiling, {connections} connections"),
+            rounds,
+            ceiling,
+            None,
+        ));
+        figures.extend(latencies(
+            "ceiling",
+            connections,
+            rounds,
+            |round| &round.ceiling,
+            None,
+        ));
+    }
+    for (connections, target, p99) in [
+        (64, wanted.new_64, wanted.new_p99),
+        (256, Some(wanted.new_256), None),
+    ] {
+        let name = format!("new events, {connections} connections");
+        let new = |round: &Round| expected_rate(&round.new, connections, |report| report.counts.accepted);
+        figures.push(against_ceiling(name, rounds, connections, new, target));
+        figures.extend(latencies(
+            "new events",
+            connections,
+            rounds,
+            |round| &round.new,
+            p99,
+        ));
+    }
+    for (connections, target) in [(64, wanted.duplicates_64), (256, wanted.duplicates_256)] {
+        let name = format!("duplicates, {connections} connections");
+        let seen =
+            |round: &Round| expected_rate(&round.duplicates, connections, |report| report.counts.duplicate);
+        figures.push(against_ceiling(name, rounds, connections, seen, target));
+        figures.extend(latencies(
+            "duplicates",
+            connections,
+            rounds,
+            |round| &round.duplicates,
+            None,
+        ));
+    }
+    for connections in [64, 256] {
+        figures.push(against_new(rounds, connections));
+        figures.extend(latencies(
+            "conflicts",
+            connections,
+            rounds,
+            |round| &round.conflicts,
+            None,
+        ));
+    }
+    figures.push(against_ceiling(
+        "accepted to delivered, 64 connections".to_owned(),
+        rounds,
+        64,
+        |round| Some(round.delivered_per_second),
+        wanted.delivered,
+    ));
+    figures.push(against_ceiling(
+        "accepted to committed by a sql destination".to_owned(),
+        rounds,
+        64,
+        |round| Some(round.committed_per_second),
+        wanted.committed,
+    ));
+    figures.extend(footprint(rounds));
+    figures
+}
+
+fn rate(
+    name: String,
+    rounds: &[Round],
+    value: impl Fn(&Round) -> Option<f64>,
+    target: Option<Target>,
+) -> Figure {
+    let value = median(rounds.iter().filter_map(value));
+    Figure::new(name, value, Unit::PerSecond, None, target)
+}
+
+fn against_ceiling(
+    name: String,
+    rounds: &[Round],
+    connections: usize,
+    value: impl Fn(&Round) -> Option<f64>,
+    target: Option<Target>,
+) -> Figure {
+    let ratio = median(
+        rounds
+            .iter()
+            .filter_map(|round| Some(value(round)? / success_rate(&round.ceiling, connections)?)),
+    );
+    let value = median(rounds.iter().filter_map(&value));
+    Figure::new(name, value, Unit::PerSecond, Some(ratio), target)
+}
+
+/// Conflicts, held against the new events of the same round: a provider that changes its bodies must not slow the others.
+fn against_new(rounds: &[Round], connections: usize) -> Figure {
+    let value = |round: &Round| expected_rate(&round.conflicts, connections, |report| report.counts.conflict);
+    let new = |round: &Round| expected_rate(&round.new, connections, |report| report.counts.accepted);
+    let ratio = median(
+        rounds
+            .iter()
+            .filter_map(|round| Some(value(round)? / new(round)?)),
+    );
+    let target = Target::RatioAtLeast { floor: 0.5, aim: 1.0 };
+    let name = format!("conflicts, {connections} connections, of new events");
+    Figure::new(
+        name,
+        median(rounds.iter().filter_map(value)),
+        Unit::PerSecond,
+        Some(ratio),
+        Some(target),
+    )
+}
+
+/// Its name, and where a report has it.
+type Percentile = (&'static str, fn(&Report) -> u64);
+
+fn latencies(
+    label: &str,
+    connections: usize,
+    rounds: &[Round],
+    reports: impl Fn(&Round) -> &BTreeMap<usize, Report>,
+    p99_target: Option<Target>,
+) -> Vec<Figure> {
+    let percentiles: [Percentile; 2] = [
+        ("p50", |report| report.latency.p50_us),
+        ("p99", |report| report.latency.p99_us),
+    ];
+    let figure = |(percentile, of): Percentile| {
+        let read =
+            |reports: &BTreeMap<usize, Report>| reports.get(&connections).map(|report| of(report) as f64);
+        let value = median(rounds.iter().filter_map(|round| read(reports(round)))) / 1e3;
+        let ratio = median(
+            rounds
+                .iter()
+                .filter_map(|round| Some(read(reports(round))? / read(&round.ceiling)?)),
+        );
+        let target = p99_target.filter(|_| percentile == "p99");
+        let ratio = (label != "ceiling").then_some(ratio);
+        let name = format!("{label}, {connections} connections, {percentile}");
+        Figure::new(name, value, Unit::Milliseconds, ratio, target)
+    };
+    percentiles.into_iter().map(figure).collect()
+}
+
+fn footprint(rounds: &[Round]) -> Vec<Figure> {
+    let mebibytes = |kib: u64| kib as f64 / 1024.0;
+    let mut figures = Vec::new();
+    let mut memory = |name: &str, of: fn(&Round) -> Option<u64>, limit: Option<f64>| {
+        let values: Vec<f64> = rounds.iter().filter_map(of).map(mebibytes).collect();
+        if !values.is_empty() {
+            let value = values.iter().copied().fold(0.0, f64::max);
+            figures.push(Figure::new(
+                name.to_owned(),
+                value,
+                Unit::Mebibytes,
+                None,
+                limit.map(Target::Below),
+            ));
+        }
+    };
+    memory(
+        "anonymous memory, highest",
+        |round| round.anonymous_peak_kib,
+        Some(200.0),
+    );
+    memory("resident memory, highest", |round| round.resident_peak_kib, None);
+    memory(
+        "resident memory, idle",
+        |round| round.idle_resident_kib,
+        Some(40.0),
+    );
+    let ready = median(rounds.iter().map(|round| round.ready_ms));
+    let target = Some(Target::Below(200.0));
+    figures.push(Figure::new(
+        "start to ready".to_owned(),
+        ready,
+        Unit::Milliseconds,
+        None,
+        target,
+    ));
+    figures
+}
+
+pub(super) fn against_empty(ledger: &Ledger) -> Vec<Figure> {
+    let (empty, large) = (ledger.empty_per_second(), ledger.large_per_second());
+    let target = Target::RatioAtLeast {
+        floor: 0.85,
+        aim: 1.0,
+    };
+    let name = format!("new events, {} entries, of the empty store's", ledger.entries);
+    vec![
+        Figure::new(
+            "new events, empty store, for minutes".to_owned(),
+            empty,
+            Unit::PerSecond,
+            None,
+            None,
+        ),
+        Figure::new(name, large, Unit::PerSecond, Some(large / empty), Some(target)),
+    ]
+}
+
+pub(super) fn of_remembered(remembered: &Remembered) -> Figure {
+    let name = format!(
+        "memory of a ledger entry without its payload, {} entries",
+        remembered.entries
+    );
+    let target = Target::AtMost(ENTRY_BYTES_MAX);
+    Figure::new(name, remembered.bytes_each(), Unit::Bytes, None, Some(target))
+}
+
+pub(super) fn against_short(backlog: &Backlog) -> Vec<Figure> {
+    let (short, long) = (backlog.short_per_second(), backlog.long_per_second());
+    let target = Target::RatioAtLeast {
+        floor: 0.80,
+        aim: 1.0,
+    };
+    let name = format!(
+        "leased and finished, {} waiting, of the short backlog's",
+        backlog.deliveries
+    );
+    vec![
+        Figure::new(
+            "leased and finished, short backlog".to_owned(),
+            short,
+            Unit::PerSecond,
+            None,
+            None,
+        ),
+        Figure::new(name, long, Unit::PerSecond, Some(long / short), Some(target)),
+    ]
+}
+
+impl Figure {
+    fn new(name: String, value: f64, unit: Unit, ratio: Option<f64>, target: Option<Target>) -> Self {
+        let standing = target.map_or(Standing::NoTarget, |target| target.grade(value, ratio));
+        Self {
+            name,
+            value,
+            unit,
+            ratio,
+            target,
+            standing,
+        }
+    }
+}
+
+impl Target {
+    fn grade(self, value: f64, ratio: Option<f64>) -> Standing {
+        match self {
+            Self::RatioAtLeast { floor, aim } => match ratio {
+                Some(ratio) if ratio >= aim => Standing::AimReached,
+                Some(ratio) if ratio >= floor => Standing::Reached,
+                Some(_) | None => Standing::Missed,
+            },
+            Self::AtLeast { aim, .. } if value >= aim => Standing::AimReached,
+            Self::AtLeast { floor, .. } if value >= floor => Standing::Reached,
+            Self::RatioAtMost(limit) if ratio.is_some_and(|ratio| ratio <= limit) => Standing::Reached,
+            Self::AtMost(limit) if value <= limit => Standing::Reached,
+            Self::Below(limit) if value < limit => Standing::Reached,
+            Self::AtLeast { .. } | Self::RatioAtMost(_) | Self::AtMost(_) | Self::Below(_) => {
+                Standing::Missed
+            }
+        }
+    }
+}
+
+fn success_rate(reports: &BTreeMap<usize, Report>, connections: usize) -> Option<f64> {
+    expected_rate(reports, connections, |report| report.counts.successes())
+}
+
+/// Only the answers that were asked for count: an error answered quickly is no throughput.
+fn expected_rate(
+    reports: &BTreeMap<usize, Report>,
+    connections: usize,
+    count: impl Fn(&Report) -> u64,
+) -> Option<f64> {
+    let report = reports.get(&connections)?;
+    (report.seconds > 0.0).then(|| count(report) as f64 / report.seconds)
+}
+
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => f64::NAN,
+        length if length % 2 == 1 => values[middle],
+        _ => f64::midpoint(values[middle - 1], values[middle]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_median_is_in_the_middle() {
+        assert!((median([3.0, 1.0, 2.0].into_iter()) - 2.0).abs() < 1e-9);
+        assert!((median([4.0, 1.0, 2.0, 3.0].into_iter()) - 2.5).abs() < 1e-9);
+        assert!(median(std::iter::empty()).is_nan());
+    }
+
+    #[test]
+    fn figures_are_judged_against_floor_aim_and_limit() {
+        let at_least = Target::RatioAtLeast {
+            floor: 0.25,
+            aim: 0.40,
+        };
+        assert_eq!(at_least.grade(1.0, Some(0.24)), Standing::Missed);
+        assert_eq!(at_least.grade(1.0, Some(0.25)), Standing::Reached);
+        assert_eq!(at_least.grade(1.0, Some(0.41)), Standing::AimReached);
+        assert_eq!(at_least.grade(1.0, Some(f64::NAN)), Standing::Missed);
+        assert_eq!(Target::RatioAtMost(4.0).grade(0.0, Some(4.1)), Standing::Missed);
+        assert_eq!(Target::RatioAtMost(4.0).grade(0.0, Some(3.9)), Standing::Reached);
+        let rate = Target::AtLeast { floor: 2.0, aim: 6.0 };
+        assert_eq!(rate.grade(1.9, None), Standing::Missed);
+        assert_eq!(rate.grade(2.0, None), Standing::Reached);
+        assert_eq!(rate.grade(6.0, None), Standing::AimReached);
+        assert_eq!(Target::AtMost(200.0).grade(200.0, None), Standing::Reached);
+        assert_eq!(Target::AtMost(200.0).grade(200.1, None), Standing::Missed);
+        assert_eq!(Target::AtMost(200.0).grade(f64::NAN, None), Standing::Missed);
+        assert_eq!(Target::Below(40.0).grade(40.0, None), Standing::Missed);
+        assert_eq!(Target::Below(40.0).grade(39.9, None), Standing::Reached);
+    }
+}

@@ -1,0 +1,114 @@
+//! Does a large ledger slow accepts down? The same load, for minutes, on a store with millions of entries and on an
+//! empty one, in turns: empty, large, large, empty.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::preload;
+use crate::report::Report;
+use crate::service::Site;
+use crate::workspace::{Afterwards, Workspace};
+use hapax_terminal::progress::Progress;
+
+use super::plan::Plan;
+use super::round::unexpected;
+use super::site::{self, Loads, STORED};
+
+const CONNECTIONS: usize = 256;
+
+/// What the comparison found.
+#[derive(Debug, Serialize)]
+pub struct Ledger {
+    /// Entries in the large ledger at its start.
+    pub entries: u64,
+    /// Runs on a store that was empty at their start.
+    pub empty: Vec<Report>,
+    /// Runs on the large one, which grows from one to the next.
+    pub large: Vec<Report>,
+    /// What was not as it should be.
+    pub problems: Vec<String>,
+}
+
+impl Ledger {
+    /// Events a second on the empty store, over all its runs.
+    pub fn empty_per_second(&self) -> f64 {
+        mean(&self.empty)
+    }
+
+    /// Events a second on the large one.
+    pub fn large_per_second(&self) -> f64 {
+        mean(&self.large)
+    }
+}
+
+/// Runs the comparison inside `parent`.
+pub(super) async fn run(plan: &Plan, entries: u64, parent: &Path) -> anyhow::Result<Ledger> {
+    let secret = format!("whsec_{:032x}", fastrand::u128(..));
+    let workspace = Workspace::create(parent, Afterwards::Remove)?;
+    preload::fill(&workspace.path().join("hapax.db"), STORED, entries).await?;
+    let large = site::create(workspace.path(), None, None, &secret)?;
+    let mut ledger = Ledger {
+        entries,
+        empty: Vec::new(),
+        large: Vec::new(),
+        problems: Vec::new(),
+    };
+    let progress = Progress::new(4);
+    for turn in [Turn::Empty, Turn::Large, Turn::Large, Turn::Empty] {
+        progress.say(format!("{} for {} s", turn.label(), plan.ledger_seconds));
+        let report = match turn {
+            Turn::Empty => {
+                let workspace = Workspace::create(parent, Afterwards::Remove)?;
+                let site = site::create(workspace.path(), None, None, &secret)?;
+                measure(plan, &site, &secret).await?
+            }
+            Turn::Large => measure(plan, &large, &secret).await?,
+        };
+        ledger
+            .problems
+            .extend(unexpected(turn.label(), &report, report.counts.accepted));
+        match turn {
+            Turn::Empty => ledger.empty.push(report),
+            Turn::Large => ledger.large.push(report),
+        }
+        progress.step();
+    }
+    Ok(ledger)
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Turn {
+    Empty,
+    Large,
+}
+
+impl Turn {
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Empty => "new events on an empty ledger",
+            Self::Large => "new events on the large ledger",
+        }
+    }
+}
+
+async fn measure(plan: &Plan, site: &Site, secret: &str) -> anyhow::Result<Report> {
+    let service = site.start().await?;
+    let loads = Loads {
+        secret,
+        seconds: plan.ledger_seconds,
+    };
+    let report = loads.new_events(site.ingest(), CONNECTIONS).await?;
+    service.end().await?;
+    Ok(report)
+}
+
+fn mean(reports: &[Report]) -> f64 {
+    let accepted: u64 = reports.iter().map(|report| report.counts.accepted).sum();
+    let seconds: f64 = reports.iter().map(|report| report.seconds).sum();
+    if seconds > 0.0 {
+        accepted as f64 / seconds
+    } else {
+        0.0
+    }
+}

@@ -1,0 +1,121 @@
+//! How much to measure.
+
+use std::path::PathBuf;
+
+use serde::{Serialize, Serializer};
+
+use hapax_config::StoreUrl;
+
+/// The loads: few connections, where latency counts, and many, where throughput does.
+pub(crate) const CONNECTIONS: [usize; 2] = [64, 256];
+/// A signature is good for five minutes, and it is made before the run.
+pub const SECONDS_MAX: u64 = 240;
+/// Duplicates and conflicts are spread over this many ids.
+pub(crate) const DUPLICATE_IDS: usize = 100_000;
+/// Deliveries that are prepared for each second of a run with new events: more than any store here takes.
+pub(crate) const NEW_PER_SECOND_MAX: usize = 80_000;
+
+/// A kind of store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreKind {
+    /// A file.
+    Sqlite,
+    /// A database.
+    Postgres,
+    /// A server in memory, or a cluster of them.
+    Redis,
+}
+
+/// What to run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Plan {
+    /// How often each measurement is repeated.
+    pub rounds: usize,
+    /// How long each takes.
+    pub seconds: u64,
+    /// Events in the run to the sink.
+    pub delivered_events: usize,
+    /// Entries of the large ledger; 0: it is not measured.
+    pub preload: u64,
+    /// How long each run of the large and the empty ledger takes; there are two of each.
+    pub ledger_seconds: u64,
+    /// Deliveries of the long backlog; 0: it is not measured.
+    pub backlog: u64,
+    /// Ledger entries whose memory is measured, once for each of these numbers; only where the store is in memory.
+    pub remembered: Vec<u64>,
+    /// A store to use, emptied for each round; none: a new SQLite file for each.
+    #[serde(serialize_with = "without_password")]
+    pub store: Option<String>,
+    /// Where the files go.
+    #[serde(skip)]
+    pub folder: PathBuf,
+}
+
+impl Plan {
+    /// The published run, about thirteen minutes with its five million entries.
+    pub fn full(folder: PathBuf) -> Self {
+        Self {
+            rounds: 5,
+            seconds: 8,
+            delivered_events: 100_000,
+            preload: 5_000_000,
+            ledger_seconds: 60,
+            backlog: 1_000_000,
+            // Two sizes: what holds the entries has another form when it is small.
+            remembered: vec![200_000, 1_000_000],
+            store: None,
+            folder,
+        }
+    }
+
+    /// A first impression within a minute or so.
+    pub fn quick(folder: PathBuf) -> Self {
+        Self {
+            rounds: 3,
+            seconds: 2,
+            delivered_events: 20_000,
+            preload: 0,
+            ledger_seconds: 15,
+            backlog: 0,
+            remembered: vec![200_000],
+            ..Self::full(folder)
+        }
+    }
+
+    /// Which store is measured: each has targets of its own.
+    pub fn kind(&self) -> StoreKind {
+        match &self.store {
+            Some(url) if url.starts_with("postgres") => StoreKind::Postgres,
+            Some(url) if url.starts_with("redis") => StoreKind::Redis,
+            Some(_) | None => StoreKind::Sqlite,
+        }
+    }
+
+    /// Measurements in all rounds.
+    pub fn steps(&self) -> u64 {
+        (self.rounds * (CONNECTIONS.len() * 4 + 3)) as u64
+    }
+}
+
+/// A report is made to be shown, and a URL may hold a password.
+#[expect(clippy::ref_option, reason = "serde hands a field over in this form")]
+fn without_password<S: Serializer>(store: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    let url = store.as_ref().and_then(|url| url.parse::<StoreUrl>().ok());
+    url.map(|url| url.to_string()).serialize(serializer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_does_not_show_the_password_of_its_store() {
+        let plan = Plan {
+            store: Some("postgres://app:hunter2@db/bench".to_owned()),
+            ..Plan::quick(PathBuf::new())
+        };
+        let shown = serde_json::to_value(&plan).unwrap();
+        assert_eq!(shown["store"], "postgres://db/bench");
+        assert!(!shown.to_string().contains("hunter2"));
+    }
+}

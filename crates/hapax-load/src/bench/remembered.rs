@@ -1,0 +1,121 @@
+//! What does it cost in memory to remember an event whose payload is gone? A store in memory is filled with events
+//! through its own `accept`, their payloads are purged, and what is left is divided by their number.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use hapax_core::store::{PurgeOrder, PurgeWindow};
+use hapax_core::{Clock, Secret, SourceName, Store, SystemClock, Timestamp};
+use serde::Serialize;
+
+use crate::preload;
+use crate::redis::Redis;
+use hapax_config::StoreUrl;
+use hapax_server::OpenStore;
+use hapax_terminal::progress::Progress;
+
+use super::plan::{Plan, StoreKind};
+use super::site::{self, STORED};
+
+/// Later than any event of this run was received.
+const LATER: Duration = Duration::from_secs(86_400);
+/// Rows that one call purges.
+const PURGE_ROWS: u32 = 1_000;
+
+/// What one measurement found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Remembered {
+    /// Events that the ledger knows.
+    pub entries: u64,
+    /// Memory in use with an empty store.
+    pub empty_bytes: u64,
+    /// Memory in use with the entries alone.
+    pub filled_bytes: u64,
+}
+
+impl Remembered {
+    /// Bytes for each entry.
+    pub fn bytes_each(&self) -> f64 {
+        self.filled_bytes.saturating_sub(self.empty_bytes) as f64 / self.entries as f64
+    }
+}
+
+/// Measures each number of entries of the plan in turn. Only a store in memory is measured so.
+pub(super) async fn run(plan: &Plan) -> anyhow::Result<Vec<Remembered>> {
+    let mut found = Vec::new();
+    match (plan.kind(), &plan.store) {
+        (StoreKind::Redis, Some(url)) => {
+            for entries in &plan.remembered {
+                site::empty(plan).await?;
+                found.push(measure(url, *entries).await?);
+            }
+            // What follows begins with an empty store, too.
+            site::empty(plan).await?;
+        }
+        (StoreKind::Redis, None) | (StoreKind::Sqlite | StoreKind::Postgres, _) => {}
+    }
+    Ok(found)
+}
+
+async fn measure(url: &str, entries: u64) -> anyhow::Result<Remembered> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+    let mut redis = Redis::connect(&Secret::new(url)).await?;
+    let store_url: StoreUrl = url.parse()?;
+    let store = OpenStore::open(&store_url, None, &clock).await?;
+    let backend = store.backend();
+    let empty_bytes = redis.used_memory().await?;
+    preload::remember(&*backend, STORED, entries).await?;
+    let purged = purge(&*backend, clock.now(), entries).await?;
+    anyhow::ensure!(
+        purged == entries,
+        "{entries} payloads were written, and {purged} were purged"
+    );
+    let filled_bytes = redis.used_memory().await?;
+    store.close().await;
+    Ok(Remembered {
+        entries,
+        empty_bytes,
+        filled_bytes,
+    })
+}
+
+/// Purges every payload and no ledger entry; how many there were.
+async fn purge(store: &dyn Store, now: Timestamp, entries: u64) -> anyhow::Result<u64> {
+    let progress = Progress::new(entries);
+    progress.say(format!("purging {entries} payloads"));
+    let order = PurgeOrder {
+        windows: vec![PurgeWindow {
+            source: SourceName::from(STORED),
+            payload_before: now.plus(LATER),
+            dead_before: now.plus(LATER),
+        }],
+        ledger_before: now,
+        limit: PURGE_ROWS,
+    };
+    let mut purged = 0;
+    loop {
+        let step = store.purge(order.clone()).await.context("a purge failed")?;
+        anyhow::ensure!(step.ledger == 0, "a ledger entry expired before its time");
+        purged += step.events;
+        progress.set(purged);
+        if !step.more {
+            return Ok(purged);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_shared_by_all_entries() {
+        let remembered = Remembered {
+            entries: 1_000,
+            empty_bytes: 50_000,
+            filled_bytes: 250_000,
+        };
+        assert!((remembered.bytes_each() - 200.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,232 @@
+//! The service as the benchmark configures it: one source without a destination, one that delivers to the sink.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use hapax_core::Secret;
+use hapax_store_postgres::Connector;
+
+use crate::book::Book;
+use crate::child::{self, Load};
+use crate::client::Order;
+use crate::redis::{Persistence, Redis};
+use crate::report::Report;
+use crate::service::{Settings, Site, quoted};
+
+use super::plan::{DUPLICATE_IDS, NEW_PER_SECOND_MAX, Plan, StoreKind};
+
+/// Accepts and stores; nothing follows.
+pub(super) const STORED: &str = "bench";
+/// Accepts, stores and delivers.
+pub(super) const DELIVERED: &str = "delivered";
+/// Accepts, stores and commits to a table.
+pub(super) const COMMITTED: &str = "committed";
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Long enough that a run which ends by its count is never cut short.
+const COUNT_SECONDS_MAX: u64 = 240;
+
+/// Empties the store, so that each round begins like the first; a file is a new one each time. What goes is the
+/// benchmark's own: it takes only a database without any tables of Hapax, and a Redis without any keys of its prefix.
+pub(super) async fn empty(plan: &Plan) -> anyhow::Result<()> {
+    let Some(url) = plan.store.as_ref().map(Secret::new) else {
+        return Ok(());
+    };
+    match plan.kind() {
+        StoreKind::Sqlite => Ok(()),
+        StoreKind::Postgres => empty_postgres(&url).await,
+        StoreKind::Redis => Redis::connect(&url).await?.empty().await,
+    }
+}
+
+/// Lets the store finish what the last measurement left to do: a Redis that writes its file again takes a core for seconds,
+/// also from the ceiling.
+pub(super) async fn rest(plan: &Plan) -> anyhow::Result<()> {
+    match (plan.kind(), &plan.store) {
+        (StoreKind::Redis, Some(url)) => Redis::connect(&Secret::new(url)).await?.rest().await,
+        (StoreKind::Redis, None) | (StoreKind::Sqlite | StoreKind::Postgres, _) => Ok(()),
+    }
+}
+
+/// How safely a Redis writes; other stores flush before they answer.
+pub(super) async fn persistence(plan: &Plan) -> anyhow::Result<Option<Persistence>> {
+    match (plan.kind(), &plan.store) {
+        (StoreKind::Redis, Some(url)) => {
+            let mut redis = Redis::connect(&Secret::new(url)).await?;
+            redis.persistence().await.map(Some)
+        }
+        (StoreKind::Redis, None) | (StoreKind::Sqlite | StoreKind::Postgres, _) => Ok(None),
+    }
+}
+
+async fn empty_postgres(url: &Secret) -> anyhow::Result<()> {
+    let connector = Connector::new(url, CONNECT_TIMEOUT, CONNECT_TIMEOUT)
+        .map_err(|why| anyhow::anyhow!("the store's URL cannot be used: {why}"))?;
+    let client = connector.connect().await?.client;
+    client
+        .batch_execute("DROP SCHEMA IF EXISTS hapax CASCADE; DROP TABLE IF EXISTS hapax_inbox")
+        .await?;
+    // What the last round left to write down is not this one's.
+    client
+        .batch_execute("CHECKPOINT")
+        .await
+        .or_else(|error| match error.code() {
+            // Only some users may; then it is measured too.
+            Some(_) => Ok(()),
+            None => Err(error.into()),
+        })
+}
+
+/// Where events go.
+#[derive(Clone, Copy)]
+pub(super) struct Outlets<'a> {
+    /// Over HTTP.
+    pub(super) sink: SocketAddr,
+    /// Through a `sql` destination.
+    pub(super) book: &'a Book,
+}
+
+/// A site in `folder`, with its store there unless another is named.
+pub(super) fn create(
+    folder: &Path,
+    store: Option<&str>,
+    outlets: Option<Outlets<'_>>,
+    secret: &str,
+) -> anyhow::Result<Site> {
+    let mut sources = vec![(STORED, vec![])];
+    let mut destinations = String::new();
+    if let Some(Outlets { sink, book }) = outlets {
+        sources.push((DELIVERED, vec!["sink"]));
+        sources.push((COMMITTED, vec!["book"]));
+        let url = quoted(&format!("http://{sink}/"));
+        destinations = format!("\n[destinations.sink]\nkind = \"http\"\nurl = {url}\n");
+        destinations.push_str(&book.destination("book"));
+    }
+    let own = format!("sqlite:{}", folder.join("hapax.db").display());
+    let store_url = store.map_or(own, str::to_owned);
+    Site::create(
+        folder,
+        &Settings {
+            store_url,
+            encryption_key: None,
+            sources,
+            secret: secret.to_owned(),
+            destinations,
+        },
+    )
+}
+
+/// The runs of the load client, all alike but for where they go and what they repeat.
+pub(super) struct Loads<'a> {
+    /// The signing secret.
+    pub(super) secret: &'a str,
+    /// How long a run by time takes.
+    pub(super) seconds: u64,
+}
+
+impl Loads<'_> {
+    /// Requests to the ceiling, which does not care what they are.
+    pub(super) async fn ceiling(&self, address: SocketAddr, connections: usize) -> anyhow::Result<Report> {
+        let load = Load {
+            order: Order::Repeat,
+            distinct: DUPLICATE_IDS,
+            ..self.load(address, STORED, connections)
+        };
+        child::load(&load).await
+    }
+
+    /// Events that were never sent before.
+    pub(super) async fn new_events(&self, address: SocketAddr, connections: usize) -> anyhow::Result<Report> {
+        child::load(&self.load(address, STORED, connections)).await
+    }
+
+    /// The events that duplicates repeat, sent for the first time.
+    pub(super) async fn first_copies(&self, address: SocketAddr, seed: u64) -> anyhow::Result<Report> {
+        let load = Load {
+            seconds: COUNT_SECONDS_MAX,
+            distinct: DUPLICATE_IDS,
+            seed,
+            ..self.load(address, STORED, 256)
+        };
+        child::load(&load).await
+    }
+
+    /// The same events, again and again.
+    pub(super) async fn duplicates(
+        &self,
+        address: SocketAddr,
+        connections: usize,
+        seed: u64,
+    ) -> anyhow::Result<Report> {
+        let load = self.load(address, STORED, connections);
+        child::load(&Load {
+            order: Order::Repeat,
+            distinct: DUPLICATE_IDS,
+            seed,
+            ..load
+        })
+        .await
+    }
+
+    /// The same ids, again and again, each time with a body that was never sent before.
+    pub(super) async fn conflicts(
+        &self,
+        address: SocketAddr,
+        connections: usize,
+        seed: u64,
+    ) -> anyhow::Result<Report> {
+        let load = self.load(address, STORED, connections);
+        child::load(&Load {
+            conflicting: Some(DUPLICATE_IDS),
+            seed,
+            ..load
+        })
+        .await
+    }
+
+    /// This many new events that are to be delivered.
+    pub(super) async fn delivered(&self, address: SocketAddr, count: usize) -> anyhow::Result<Report> {
+        self.counted(address, DELIVERED, count).await
+    }
+
+    /// This many new events that are to be committed.
+    pub(super) async fn committed(&self, address: SocketAddr, count: usize) -> anyhow::Result<Report> {
+        self.counted(address, COMMITTED, count).await
+    }
+
+    async fn counted(
+        &self,
+        address: SocketAddr,
+        source: &'static str,
+        count: usize,
+    ) -> anyhow::Result<Report> {
+        let load = self.load(address, source, 64);
+        child::load(&Load {
+            seconds: COUNT_SECONDS_MAX,
+            distinct: count,
+            ..load
+        })
+        .await
+    }
+
+    fn load(&self, address: SocketAddr, source: &'static str, connections: usize) -> Load<'_> {
+        let path = match source {
+            STORED => "/in/bench",
+            DELIVERED => "/in/delivered",
+            _ => "/in/committed",
+        };
+        Load {
+            address,
+            path,
+            secret: self.secret,
+            connections,
+            seconds: self.seconds,
+            distinct: NEW_PER_SECOND_MAX * self.seconds as usize,
+            conflicting: None,
+            seed: fastrand::u64(..),
+            order: Order::Once,
+            rate: None,
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! The helpers that run as processes of their own: the ceiling, the sink and the load client.
+//!
+//! All are hidden verbs of this binary. A server prints its address as the first line; the client prints its report.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+use super::report::Report;
+
+const START_LIMIT: Duration = Duration::from_secs(10);
+
+/// A helper that serves. It is killed when this is dropped, and ends by itself when this process is gone.
+pub(crate) struct Server {
+    address: SocketAddr,
+    // Held for its drop, which kills the process; its stdin closes with it.
+    _child: Child,
+}
+
+impl Server {
+    /// Starts the verb and waits for its address.
+    pub(crate) async fn start(verb: &str) -> anyhow::Result<Self> {
+        let mut child = command()?
+            .args([verb, "--listen", "127.0.0.1:0"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("`hapax {verb}` could not be started"))?;
+        let stdout = child.stdout.take().context("the helper has no stdout")?;
+        let mut line = String::new();
+        tokio::time::timeout(START_LIMIT, BufReader::new(stdout).read_line(&mut line))
+            .await
+            .with_context(|| format!("`hapax {verb}` did not say where it listens"))??;
+        let address = line.trim().parse();
+        let address = address.with_context(|| format!("`hapax {verb}` ended without an address"))?;
+        Ok(Self {
+            address,
+            _child: child,
+        })
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+/// Strangers that do their worst. They end when this is dropped.
+pub(crate) struct Attack {
+    _child: Child,
+}
+
+impl Attack {
+    /// Starts them, and waits until all of them are connected.
+    pub(crate) async fn start(address: SocketAddr, path: &str, connections: usize) -> anyhow::Result<Self> {
+        let mut child = command()?
+            .args(["attack", "--address", &address.to_string(), "--path", path])
+            .args(["--connections", &connections.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("`hapax attack` could not be started")?;
+        let stdout = child.stdout.take().context("the attacker has no stdout")?;
+        let mut line = String::new();
+        tokio::time::timeout(START_LIMIT, BufReader::new(stdout).read_line(&mut line))
+            .await
+            .context("`hapax attack` did not connect in time")??;
+        anyhow::ensure!(!line.is_empty(), "`hapax attack` ended; its reason is above");
+        Ok(Self { _child: child })
+    }
+}
+
+/// What the load client is to do.
+#[derive(Clone, Debug)]
+pub(crate) struct Load<'a> {
+    /// Where to.
+    pub address: SocketAddr,
+    /// The path, such as `/in/bench`.
+    pub path: &'a str,
+    /// The signing secret.
+    pub secret: &'a str,
+    /// How many connections.
+    pub connections: usize,
+    /// At most this long.
+    pub seconds: u64,
+    /// How many different deliveries.
+    pub distinct: usize,
+    /// Only this many ids, each time with another body.
+    pub conflicting: Option<usize>,
+    /// Which ones.
+    pub seed: u64,
+    /// `--repeat` or nothing.
+    pub order: super::client::Order,
+    /// At most this many requests a second.
+    pub rate: Option<u32>,
+}
+
+/// Runs the load client to its end.
+pub(crate) async fn load(load: &Load<'_>) -> anyhow::Result<Report> {
+    let mut command = command()?;
+    command
+        .arg("load")
+        .args(["--address", &load.address.to_string(), "--path", load.path])
+        .args([
+            "--connections",
+            &load.connections.to_string(),
+            "--seconds",
+            &load.seconds.to_string(),
+        ])
+        .args([
+            "--distinct",
+            &load.distinct.to_string(),
+            "--seed",
+            &load.seed.to_string(),
+        ])
+        // Not as an argument, where every user of the machine could read it.
+        .env(SECRET_VARIABLE, load.secret)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    if load.order == super::client::Order::Repeat {
+        command.arg("--repeat");
+    }
+    if let Some(ids) = load.conflicting {
+        command.args(["--conflicting", &ids.to_string()]);
+    }
+    if let Some(rate) = load.rate {
+        command.args(["--rate", &rate.to_string()]);
+    }
+    let mut child = command.spawn().context("`hapax load` could not be started")?;
+    let mut text = String::new();
+    let mut stdout = child.stdout.take().context("the load client has no stdout")?;
+    stdout.read_to_string(&mut text).await?;
+    let status = child.wait().await?;
+    anyhow::ensure!(
+        status.success(),
+        "the load client failed ({status}); its reason is above"
+    );
+    serde_json::from_str(&text).context("the load client printed something that is not its report")
+}
+
+/// The environment variable that hands the secret to the load client.
+pub const SECRET_VARIABLE: &str = "HAPAX_LOAD_SECRET";
+
+/// This binary, without any setting of ours that the environment may hold, and killed with its handle.
+pub(crate) fn command() -> anyhow::Result<Command> {
+    let binary = std::env::current_exe().context("the path of this binary is not known")?;
+    let mut command = Command::new(binary);
+    for name in ours(std::env::vars_os().map(|(name, _)| name)) {
+        command.env_remove(name);
+    }
+    command.kill_on_drop(true);
+    Ok(command)
+}
+
+fn ours(names: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
+    names.filter(|name| name.to_string_lossy().starts_with("HAPAX_"))
+}
+
+/// Ends when the parent does: its end of our stdin closes, however it died.
+pub async fn parent_gone() {
+    let (gone, wait) = tokio::sync::oneshot::channel::<()>();
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        drop(gone);
+    });
+    let _ = wait.await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_ours_do_not_reach_a_measured_service() {
+        let names = ["HAPAX_STORE__URL", "PATH", "HAPAX_CONFIG"].map(OsString::from);
+        let removed: Vec<OsString> = ours(names.into_iter()).collect();
+        assert_eq!(removed, ["HAPAX_STORE__URL", "HAPAX_CONFIG"]);
+    }
+}

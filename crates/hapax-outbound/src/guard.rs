@@ -1,0 +1,136 @@
+//! Which addresses a client may call, judged when a connection is made: a name is only as good as what it resolves to at
+//! that moment.
+//!
+//! Destinations that the operator configured may be anywhere but at a forbidden address. URLs that come from data, as those
+//! of an outbox's rows do, lead to the public Internet and to what the operator allowed, and never to Hapax itself: the
+//! right to write a row must not give access to everything that this process can reach.
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+
+use hapax_config::AllowedTargets;
+use hapax_config::address::{is_forbidden, is_not_public, normal};
+
+/// What a client may call.
+#[derive(Clone, Debug)]
+pub(crate) enum Guard {
+    /// What the operator configured.
+    Configured,
+    /// What the rows of an outbox name.
+    Rows(Arc<Rows>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Rows {
+    /// The name of the outbox.
+    pub outbox: String,
+    pub allowed: AllowedTargets,
+    /// Where this process listens.
+    pub listeners: Vec<SocketAddr>,
+}
+
+/// An address may not be called.
+#[derive(Debug, thiserror::Error)]
+#[error("the destination's host leads to {address}, which may not be called: {reason}")]
+pub struct Blocked {
+    address: IpAddr,
+    reason: String,
+}
+
+impl Guard {
+    /// Whether `host`, which has this address, may be called.
+    pub(crate) fn check(&self, host: &str, address: SocketAddr) -> Result<(), Blocked> {
+        match self.reason(host, address) {
+            None => Ok(()),
+            Some(reason) => Err(Blocked {
+                address: address.ip(),
+                reason,
+            }),
+        }
+    }
+
+    fn reason(&self, host: &str, address: SocketAddr) -> Option<String> {
+        let ip = address.ip();
+        if let Some(reason) = is_forbidden(ip) {
+            return Some(reason.to_owned());
+        }
+        let Self::Rows(rows) = self else {
+            return None;
+        };
+        if rows.listeners.iter().any(|listener| reaches(*listener, address)) {
+            return Some("it is a listener of Hapax itself, which no row of an outbox may call".to_owned());
+        }
+        let reason = is_not_public(ip).filter(|_| !rows.allowed.allow(host, ip))?;
+        Some(format!(
+            "{reason}, and a row of an outbox may name public addresses only; to allow it, add the host or its range to \
+             `allow_targets` of [outbox.{}] in hapax.toml",
+            rows.outbox
+        ))
+    }
+}
+
+/// Whether a connection to `address` reaches this listener.
+fn reaches(listener: SocketAddr, address: SocketAddr) -> bool {
+    let ip = normal(address.ip());
+    listener.port() == address.port()
+        && (normal(listener.ip()) == ip || (listener.ip().is_unspecified() && is_of_this_machine(ip)))
+}
+
+/// Only an address of this machine can be bound.
+fn is_of_this_machine(ip: IpAddr) -> bool {
+    ip.is_loopback() || UdpSocket::bind((ip, 0)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(listener: &str) -> Guard {
+        Guard::Rows(Arc::new(Rows {
+            outbox: "app".to_owned(),
+            allowed: AllowedTargets::default(),
+            listeners: vec![listener.parse().unwrap()],
+        }))
+    }
+
+    #[test]
+    fn a_listener_is_reached_under_every_address_that_leads_to_it() {
+        for (listener, address, is_reached) in [
+            ("127.0.0.1:8081", "127.0.0.1:8081", true),
+            ("127.0.0.1:8081", "[::ffff:127.0.0.1]:8081", true),
+            ("127.0.0.1:8081", "[64:ff9b::7f00:1]:8081", true),
+            ("127.0.0.1:8081", "127.0.0.1:8082", false),
+            ("127.0.0.1:8081", "127.0.0.2:8081", false),
+            ("0.0.0.0:8081", "127.0.0.2:8081", true),
+            ("[::]:8081", "127.0.0.1:8081", true),
+            ("[::]:8081", "[::1]:8081", true),
+            ("0.0.0.0:8081", "198.51.100.7:8081", false),
+            ("10.0.0.5:8081", "10.0.0.5:8081", true),
+        ] {
+            let (one, other) = (listener.parse().unwrap(), address.parse().unwrap());
+            assert_eq!(reaches(one, other), is_reached, "{address} at {listener}");
+        }
+    }
+
+    #[test]
+    fn rows_reach_public_addresses_and_the_configuration_reaches_more() {
+        for (address, of_rows, configured) in [
+            ("93.184.216.34:443", true, true),
+            ("127.0.0.1:3000", false, true),
+            ("10.0.0.1:80", false, true),
+            ("[fd00::1]:80", false, true),
+            ("169.254.169.254:80", false, false),
+            ("93.184.216.34:8081", true, true),
+        ] {
+            let parsed = address.parse().unwrap();
+            let guard = rows("127.0.0.1:8081");
+            assert_eq!(guard.check("example.com", parsed).is_ok(), of_rows, "{address}");
+            let guard = Guard::Configured;
+            assert_eq!(
+                guard.check("example.com", parsed).is_ok(),
+                configured,
+                "{address}"
+            );
+        }
+    }
+}

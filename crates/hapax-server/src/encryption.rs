@@ -1,0 +1,74 @@
+//! Brings all rows of an encrypted store under its first key, in the background and at a fraction of the store's time.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hapax_core::Clock;
+use hapax_seal::{Reencrypted, Sealed};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use hapax_telemetry::Metrics;
+
+/// How often it looks whether there is something to do.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+/// How much longer it rests after a step than the step took: a quarter of the time, the store is busy with it at most.
+const RESTS: u32 = 3;
+
+/// The loop.
+pub(super) struct Reencryption {
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Reencryption {
+    /// Starts it.
+    pub(super) fn start(store: Arc<Sealed>, metrics: Arc<Metrics>, clock: Arc<dyn Clock>) -> Self {
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        let task = tokio::spawn(async move {
+            let mut rest = Duration::ZERO;
+            while stopped
+                .run_until_cancelled(tokio::time::sleep(rest))
+                .await
+                .is_some()
+            {
+                rest = step(&store, &metrics, &*clock).await;
+            }
+            // If this fails, the others wait a minute longer.
+            let _ = store.leave().await;
+        });
+        Self { stop, task }
+    }
+
+    /// Ends it after the step that is in progress.
+    pub(super) async fn stop(self) {
+        self.stop.cancel();
+        // It fails only if the loop panicked; then there is nothing left to wait for.
+        let _ = self.task.await;
+    }
+}
+
+/// One step; how long to rest after it.
+async fn step(store: &Sealed, metrics: &Metrics, clock: &dyn Clock) -> Duration {
+    let began = Instant::now();
+    match store.reencrypt(clock.now()).await {
+        Ok(Reencrypted::Some { values }) => {
+            metrics.reencrypted(values);
+            began.elapsed() * RESTS
+        }
+        Ok(Reencrypted::Nothing) => {
+            if let Ok(Some(counted)) = store.counted().await {
+                metrics.encrypted_values(&counted);
+            }
+            LOOK_EVERY
+        }
+        Err(error) => {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "rows are not re-encrypted; it is tried again in a minute"
+            );
+            LOOK_EVERY
+        }
+    }
+}

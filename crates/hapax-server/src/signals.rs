@@ -1,0 +1,44 @@
+//! The signals that `serve` understands.
+
+use std::io;
+
+use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
+
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// Read the configuration again.
+    Reload,
+    /// End; with the signal's name.
+    Stop(&'static str),
+}
+
+/// Listens for them.
+pub struct Signals {
+    hangup: Stream,
+    interrupt: Stream,
+    terminate: Stream,
+}
+
+impl Signals {
+    pub fn new() -> io::Result<Self> {
+        Ok(Self {
+            hangup: signal(SignalKind::hangup())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    pub async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.hangup.recv() => Signal::Reload,
+            _ = self.interrupt.recv() => Signal::Stop("SIGINT"),
+            _ = self.terminate.recv() => Signal::Stop("SIGTERM"),
+        }
+    }
+
+    /// The next one that asks to end: someone does not want to wait.
+    pub async fn second_stop(&mut self) {
+        while self.next().await == Signal::Reload {}
+    }
+}

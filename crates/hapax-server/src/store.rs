@@ -1,0 +1,291 @@
+//! Opening and closing the store that the configuration names.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hapax_core::store::Purpose;
+use hapax_core::{Backend, Clock, SourceName};
+use hapax_seal::Sealed;
+use hapax_store_postgres::PostgresStore;
+use hapax_store_redis::RedisStore;
+use hapax_store_sqlite::SqliteStore;
+
+use hapax_config::{Config, Encryption, StoreUrl};
+
+/// Batches of accepts in progress at once on a store that many connections write to.
+const ACCEPTS_IN_FLIGHT: usize = 4;
+/// How long one step of a copy may take: it counts whole tables.
+const COPY_STEP_TIMEOUT: Duration = Duration::from_secs(3_600);
+/// The same on Redis, where no step counts a whole store: as long as a failover and a slow server may take together.
+const COPY_CALL_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The store cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// SQLite says why and what to do.
+    #[error("the store {} cannot be opened", path.display())]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: hapax_store_sqlite::OpenError,
+    },
+    /// Postgres says why and what to do.
+    #[error("the store {place} cannot be opened")]
+    Postgres {
+        /// Where it is, without its password.
+        place: String,
+        /// Why.
+        source: hapax_store_postgres::OpenError,
+    },
+    /// Redis says why and what to do.
+    #[error("the store {place} cannot be opened")]
+    Redis {
+        /// Where it is, without its password.
+        place: String,
+        /// Why.
+        source: hapax_store_redis::OpenError,
+    },
+    /// Its keys are not the configured ones.
+    #[error("the store {place} cannot be opened")]
+    Encryption {
+        /// Where it is, without its password.
+        place: String,
+        /// Why.
+        source: hapax_seal::OpenError,
+    },
+    /// The thread that opens it is gone.
+    #[error("the store {} was not opened: its thread ended", path.display())]
+    Aborted {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// An open store of any kind, behind its keys if it is encrypted.
+#[derive(Clone, Debug)]
+pub struct OpenStore {
+    kind: Kind,
+    sealed: Option<Arc<Sealed>>,
+}
+
+/// A store without its keys.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    /// A file of this process.
+    Sqlite(Arc<SqliteStore>),
+    /// A database for many.
+    Postgres(Arc<PostgresStore>),
+    /// One Redis server or a cluster, for many.
+    Redis(Arc<RedisStore>),
+}
+
+impl OpenStore {
+    /// Opens it. What is not there yet is created.
+    pub async fn open(
+        url: &StoreUrl,
+        encryption: Option<&Encryption>,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Self, StoreError> {
+        let kind = Kind::open(url, clock).await?;
+        Self::behind_keys(kind, url, encryption).await
+    }
+
+    /// Opens it with what its configuration asks of it.
+    pub(super) async fn open_to_serve(config: &Config, clock: &Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let url = &config.store.url;
+        let kind = match url {
+            StoreUrl::Redis(secret) => {
+                let mut options = hapax_store_redis::Options::new(secret.expose());
+                options.wait = waits(config);
+                redis(url, options).await?
+            }
+            StoreUrl::Sqlite(_) | StoreUrl::Postgres(_) => Kind::open(url, clock).await?,
+        };
+        Self::behind_keys(kind, url, config.store.encryption.as_ref()).await
+    }
+
+    /// Opens it to copy from it or into it: with time to count everything, and few connections.
+    pub async fn open_to_copy(
+        url: &StoreUrl,
+        encryption: Option<&Encryption>,
+        clock: &Arc<dyn Clock>,
+        purpose: Purpose,
+    ) -> Result<Self, StoreError> {
+        let kind = Kind::open_to_copy(url, clock, purpose).await?;
+        Self::behind_keys(kind, url, encryption).await
+    }
+
+    /// An encrypted store needs its keys, and only it.
+    async fn behind_keys(
+        kind: Kind,
+        url: &StoreUrl,
+        encryption: Option<&Encryption>,
+    ) -> Result<Self, StoreError> {
+        let backend = kind.backend();
+        let sealed = match encryption.and_then(Encryption::keys) {
+            Some(keys) => Sealed::open(backend, keys)
+                .await
+                .map(|sealed| Some(Arc::new(sealed))),
+            None => Sealed::refuse_encrypted(&*backend).await.map(|()| None),
+        };
+        match sealed {
+            Ok(sealed) => Ok(Self { kind, sealed }),
+            Err(source) => {
+                kind.close().await;
+                let place = url.to_string();
+                Err(StoreError::Encryption { place, source })
+            }
+        }
+    }
+
+    /// What the engine works on.
+    pub fn backend(&self) -> Arc<dyn Backend> {
+        match &self.sealed {
+            Some(sealed) => Arc::clone(sealed) as Arc<dyn Backend>,
+            None => self.kind.backend(),
+        }
+    }
+
+    /// Its keys' side, if it is encrypted.
+    pub const fn sealed(&self) -> Option<&Arc<Sealed>> {
+        self.sealed.as_ref()
+    }
+
+    /// The store without its keys.
+    pub const fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// Takes over what another configuration asks of the store.
+    pub(super) fn reconfigure(&self, config: &Config) {
+        match &self.kind {
+            Kind::Sqlite(_) | Kind::Postgres(_) => {}
+            Kind::Redis(store) => store.set_wait(waits(config)),
+        }
+    }
+
+    /// What works, and promises less than it could: said once, at the start.
+    pub fn warnings(&self) -> Vec<String> {
+        match &self.kind {
+            Kind::Sqlite(_) | Kind::Postgres(_) => Vec::new(),
+            Kind::Redis(store) => store.warnings().iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// How many batches of accepts it takes at once.
+    pub const fn accepts_in_flight(&self) -> usize {
+        match &self.kind {
+            Kind::Sqlite(_) => 1,
+            Kind::Postgres(_) | Kind::Redis(_) => ACCEPTS_IN_FLIGHT,
+        }
+    }
+
+    /// Writes down what is left and lets go of it.
+    pub async fn close(&self) {
+        self.kind.close().await;
+    }
+}
+
+impl Kind {
+    async fn open(url: &StoreUrl, clock: &Arc<dyn Clock>) -> Result<Self, StoreError> {
+        match url {
+            StoreUrl::Sqlite(path) => sqlite(path.clone(), clock, Purpose::Serve)
+                .await
+                .map(Self::Sqlite),
+            StoreUrl::Postgres(secret) => {
+                let options = hapax_store_postgres::Options::new(secret.expose());
+                match PostgresStore::open(options).await {
+                    Ok(store) => Ok(Self::Postgres(Arc::new(store))),
+                    Err(source) => Err(StoreError::Postgres {
+                        place: url.to_string(),
+                        source,
+                    }),
+                }
+            }
+            StoreUrl::Redis(secret) => {
+                let options = hapax_store_redis::Options::new(secret.expose());
+                redis(url, options).await
+            }
+        }
+    }
+
+    async fn open_to_copy(
+        url: &StoreUrl,
+        clock: &Arc<dyn Clock>,
+        purpose: Purpose,
+    ) -> Result<Self, StoreError> {
+        match url {
+            StoreUrl::Sqlite(path) => sqlite(path.clone(), clock, purpose).await.map(Self::Sqlite),
+            StoreUrl::Postgres(secret) => {
+                let mut options = hapax_store_postgres::Options::new(secret.expose());
+                options.purpose = purpose;
+                options.statement_timeout = COPY_STEP_TIMEOUT;
+                options.step_timeout = COPY_STEP_TIMEOUT;
+                let opened = PostgresStore::open(options).await;
+                let place = url.to_string();
+                opened
+                    .map(|store| Self::Postgres(Arc::new(store)))
+                    .map_err(|source| StoreError::Postgres { place, source })
+            }
+            StoreUrl::Redis(secret) => {
+                let mut options = hapax_store_redis::Options::new(secret.expose());
+                options.purpose = purpose;
+                options.call_timeout = COPY_CALL_TIMEOUT;
+                redis(url, options).await
+            }
+        }
+    }
+
+    fn backend(&self) -> Arc<dyn Backend> {
+        match self {
+            Self::Sqlite(store) => Arc::clone(store) as Arc<dyn Backend>,
+            Self::Postgres(store) => Arc::clone(store) as Arc<dyn Backend>,
+            Self::Redis(store) => Arc::clone(store) as Arc<dyn Backend>,
+        }
+    }
+
+    async fn close(&self) {
+        match self {
+            Self::Sqlite(store) => store.close().await,
+            // Every answered step is committed; its connections end with the process.
+            Self::Postgres(_) | Self::Redis(_) => {}
+        }
+    }
+}
+
+async fn redis(url: &StoreUrl, options: hapax_store_redis::Options) -> Result<Kind, StoreError> {
+    match RedisStore::open(options).await {
+        Ok(store) => Ok(Kind::Redis(Arc::new(store))),
+        Err(source) => Err(StoreError::Redis {
+            place: url.to_string(),
+            source,
+        }),
+    }
+}
+
+/// How many replicas each source waits for; those that wait for none are left out.
+fn waits(config: &Config) -> BTreeMap<SourceName, u8> {
+    let sources = config.sources.values().filter(|source| source.redis_wait > 0);
+    sources
+        .map(|source| (source.name.clone(), source.redis_wait))
+        .collect()
+}
+
+async fn sqlite(
+    path: PathBuf,
+    clock: &Arc<dyn Clock>,
+    purpose: Purpose,
+) -> Result<Arc<SqliteStore>, StoreError> {
+    let mut options = hapax_store_sqlite::Options::new(Arc::clone(clock));
+    options.purpose = purpose;
+    let file = path.clone();
+    // It checks the file and may migrate it: nothing for a thread that serves requests.
+    match tokio::task::spawn_blocking(move || SqliteStore::open(&file, options)).await {
+        Ok(Ok(store)) => Ok(Arc::new(store)),
+        Ok(Err(source)) => Err(StoreError::Sqlite { path, source }),
+        Err(_) => Err(StoreError::Aborted { path }),
+    }
+}

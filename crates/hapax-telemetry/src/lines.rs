@@ -1,0 +1,238 @@
+//! What the log says about what the engine does: one line for each thing an operator may look for, with the event's id.
+//!
+//! Every line that concerns an event names it alike: `event.id`, `event.sender_id`, `source`, `delivery`, `attempt` and
+//! `trace_id`, as far as they exist. Never a body, a header or a secret. What goes well is `debug`: at thousands of
+//! events a second the log would cost more than the work. docs/reference/logging.md lists every line.
+
+use hapax_core::store::{self, EventRecord, Rescued};
+use hapax_core::{AttemptOutcome, ErrorClass, EventId, Headers, IdOrigin, Leased, SourceName, StoredEvent};
+use hapax_engine::{Accepted, Observation};
+use opentelemetry::trace::TraceId;
+use tracing::{debug, error, info, warn};
+
+use super::chain;
+use super::traces::context::{self, Parent};
+
+/// A line about a delivery. What it names is only looked at if the line is written.
+macro_rules! about {
+    ($level:ident, $delivery:expr, $($rest:tt)*) => {
+        $level!(
+            event.id = %$delivery.event.id,
+            event.sender_id = $delivery.event.identity.event_id,
+            source = %$delivery.event.source,
+            delivery = %$delivery.destination,
+            attempt = $delivery.attempt,
+            trace_id = %trace_of(&$delivery.event.headers, $delivery.event.id),
+            $($rest)*
+        )
+    };
+}
+
+/// A line about an event that is in the store.
+macro_rules! whole {
+    ($level:ident, $event:expr, $($rest:tt)*) => {
+        $level!(
+            event.id = %$event.id,
+            event.sender_id = $event.identity.event_id,
+            source = %$event.source,
+            trace_id = %trace_of(&$event.headers, $event.id),
+            $($rest)*
+        )
+    };
+}
+
+/// Writes at most one line.
+pub(super) fn write(observation: &Observation<'_>) {
+    match observation {
+        Observation::Arrived {
+            source,
+            accepted,
+            headers,
+            ..
+        } => arrived(source, accepted, headers),
+        Observation::StoreWrite { events, took } => {
+            debug!(events, took_us = took.as_micros() as u64, "batch written");
+        }
+        Observation::Attempted {
+            delivery,
+            attempt,
+            outcome,
+            ..
+        } => attempted(delivery, attempt, *outcome),
+        Observation::LeaseLost { delivery } => {
+            about!(warn, delivery, "lease lost while the attempt ran; it was aborted");
+        }
+        Observation::GivenBack { delivery } => {
+            about!(info, delivery, "attempt given back");
+        }
+        Observation::Unreported { attempts } => warn!(
+            attempts,
+            "this process could not report to the store for ten seconds that it is alive; in-flight attempts were released"
+        ),
+        Observation::Rescued { rescued, record } => taken_back(rescued, *record),
+        Observation::Breaker {
+            destination,
+            open_for: Some(wait),
+        } => warn!(
+            delivery = %destination, open_for_ms = wait.as_millis() as u64,
+            "destination keeps failing; deliveries to it wait"
+        ),
+        Observation::Breaker {
+            destination,
+            open_for: None,
+        } => info!(delivery = %destination, "destination works again"),
+        Observation::StoreFailed {
+            during,
+            error: store::Error::Unsupported { message },
+        } => error!(
+            during,
+            error = message,
+            "the store cannot do what Hapax asks of it; waiting alone will not help"
+        ),
+        Observation::StoreFailed { during, error } => error!(
+            during,
+            error = chain(*error),
+            "the store failed; it will be tried again"
+        ),
+        Observation::Purged(purged) => {
+            debug!(
+                events = purged.events,
+                ledger = purged.ledger,
+                "expired entries deleted"
+            );
+        }
+        Observation::PurgeHeld { disagreement } => warn!(
+            by_seconds = disagreement.as_secs(),
+            "wall clock and monotonic clock disagree; nothing is deleted until they agree or the service restarts"
+        ),
+        Observation::AuditHead { head } => {
+            info!(%head, "audit entry written");
+        }
+        Observation::DuplicatesUncounted { copies } => {
+            warn!(
+                copies,
+                "duplicates were answered but not counted: too many ids repeat at once"
+            );
+        }
+    }
+}
+
+/// An operator put an event back to work.
+pub fn replayed(event: &StoredEvent, deliveries: u32, who: &str) {
+    whole!(info, event, deliveries, who, "event replayed");
+}
+
+/// An operator made an event of a body that had come under another one's id.
+pub fn released(event: &StoredEvent, first: EventId, who: &str) {
+    whole!(
+        info,
+        event,
+        %first,
+        who,
+        "conflicting body released as an event of its own"
+    );
+}
+
+fn arrived(source: &SourceName, accepted: &Accepted, headers: &Headers) {
+    let id = accepted.id();
+    match accepted {
+        Accepted::New { event_id, .. } if IdOrigin::of(event_id) == IdOrigin::Conflict => info!(
+            event.id = %id, event.sender_id = event_id, %source, trace_id = %trace_of(headers, id),
+            "an id came again with another content; that is accepted as an event of its own"
+        ),
+        Accepted::New { event_id, .. } | Accepted::Duplicate { event_id, .. } => debug!(
+            event.id = %id, event.sender_id = event_id, %source, trace_id = %trace_of(headers, id),
+            status = accepted.status(), "event answered"
+        ),
+        Accepted::Quarantined { event_id, .. } => warn!(
+            event.id = %id, event.sender_id = event_id, %source, trace_id = %trace_of(headers, id),
+            "event has no id; it is quarantined until you replay it"
+        ),
+        Accepted::Conflict { event_id, .. } => warn!(
+            event.id = %id, event.sender_id = event_id, %source, trace_id = %trace_of(headers, id),
+            "an id came again with another body; that body is kept aside"
+        ),
+    }
+}
+
+fn attempted(delivery: &Leased, attempt: &hapax_core::Attempt, outcome: AttemptOutcome) {
+    let class = attempt.error.map_or("", ErrorClass::as_str);
+    let (status, ms) = (attempt.status, attempt.duration_ms);
+    let error = said(attempt);
+    match outcome {
+        AttemptOutcome::Completed => about!(debug, delivery, status, ms, "delivered"),
+        AttemptOutcome::Retry { after } => about!(
+            warn,
+            delivery,
+            status,
+            ms,
+            class,
+            error,
+            retry_in_ms = after.as_millis() as u64,
+            "attempt failed, will try again"
+        ),
+        AttemptOutcome::Dead { reason } => about!(
+            error,
+            delivery,
+            status,
+            ms,
+            %reason,
+            error,
+            "delivery is dead; see `hapax dead list` and `hapax replay`"
+        ),
+        AttemptOutcome::Release => about!(info, delivery, "attempt given back"),
+    }
+}
+
+/// The error in words. A database may quote the event in what it says, so that of its words only the first are written:
+/// `SQLSTATE 22P02`.
+fn said(attempt: &hapax_core::Attempt) -> &str {
+    let message = attempt.message.as_deref().unwrap_or_default();
+    match attempt.error {
+        Some(ErrorClass::Sql) => message.split(':').next().unwrap_or_default(),
+        Some(
+            ErrorClass::Connect
+            | ErrorClass::Timeout
+            | ErrorClass::Status
+            | ErrorClass::Refused
+            | ErrorClass::Protocol
+            | ErrorClass::Blocked
+            | ErrorClass::Exit
+            | ErrorClass::Lost
+            | ErrorClass::Shutdown
+            | ErrorClass::SameBody,
+        )
+        | None => message,
+    }
+}
+
+/// The attempt that was lost is the one after those that count.
+fn taken_back(rescued: &Rescued, record: Option<&EventRecord>) {
+    let Some(EventRecord {
+        event, deliveries, ..
+    }) = record
+    else {
+        warn!(
+            event.id = %rescued.event, delivery = %rescued.destination, lost = rescued.lost,
+            "delivery taken back: its worker was gone"
+        );
+        return;
+    };
+    let delivery = deliveries
+        .iter()
+        .find(|delivery| delivery.destination == rescued.destination);
+    warn!(
+        event.id = %rescued.event,
+        event.sender_id = event.identity.event_id,
+        source = %event.source,
+        delivery = %rescued.destination,
+        attempt = delivery.map(|delivery| delivery.attempts + 1),
+        trace_id = %trace_of(&event.headers, event.id),
+        lost = rescued.lost,
+        "delivery taken back: its worker was gone"
+    );
+}
+
+fn trace_of(headers: &Headers, event: EventId) -> TraceId {
+    context::trace_of(Parent::of(headers), event)
+}

@@ -1,0 +1,200 @@
+//! The task behind the queue: gathers records for a moment, makes spans of them and sends them.
+//!
+//! A receiver that fails is left alone for a while, longer each time; what does not fit into the queue meanwhile is
+//! dropped and counted. The log says when it begins to fail and when it works again, not once for each batch.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use opentelemetry::{InstrumentationScope, KeyValue};
+use opentelemetry_otlp::{
+    ExporterBuildError, Protocol, RetryPolicy, WithExportConfig as _, WithHttpConfig as _,
+};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::{SpanData, SpanExporter as _};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::counts::SpanCounts;
+use super::post::Post;
+use super::record::Record;
+use super::{SpanTargets, span};
+use hapax_config as config;
+use hapax_outbound::client::Client;
+
+/// Spans sent in one request.
+pub(super) const BATCH_SPANS_MAX: usize = 512;
+/// How long spans wait for others.
+const LINGER: Duration = Duration::from_millis(200);
+/// How long a receiver is left alone after it failed; it doubles up to the longest.
+const PAUSE_MIN: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+/// How long the last spans may take when the service stops.
+const FLUSH_LIMIT: Duration = Duration::from_secs(2);
+
+/// Why spans cannot be sent at all.
+#[derive(Debug, thiserror::Error)]
+#[error("traces cannot be exported; check `[traces]` and the variables that begin with OTEL_")]
+pub struct SetupError(#[from] ExporterBuildError);
+
+/// The task that sends spans.
+#[derive(Debug)]
+pub struct Exporting {
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+struct Exporter {
+    client: opentelemetry_otlp::SpanExporter,
+    post: Arc<Post>,
+    counts: SpanCounts,
+    places: Arc<SpanTargets>,
+    scope: InstrumentationScope,
+    timeout: Duration,
+    pause: Option<Duration>,
+}
+
+impl Exporting {
+    pub(super) fn start(
+        config: &config::Traces,
+        client: Client,
+        queue: mpsc::Receiver<Record>,
+        counts: SpanCounts,
+        places: Arc<SpanTargets>,
+    ) -> Result<Self, SetupError> {
+        let post = Arc::new(Post::new(client, config));
+        let mut exporter = opentelemetry_otlp::SpanExporter::builder()
+            .with_http()
+            .with_shared_http_client(Arc::clone(&post) as Arc<dyn opentelemetry_http::HttpClient>)
+            .with_protocol(Protocol::HttpBinary)
+            .with_endpoint(config.endpoint.to_string())
+            .with_timeout(config.timeout)
+            .with_retry_policy(RetryPolicy::disabled())
+            .build()?;
+        exporter.set_resource(&resource(config));
+        let exporter = Exporter {
+            client: exporter,
+            post,
+            counts,
+            places,
+            scope: span::scope(),
+            timeout: config.timeout,
+            pause: None,
+        };
+        let stop = CancellationToken::new();
+        let task = tokio::spawn(exporter.run(queue, stop.clone()));
+        Ok(Self { stop, task })
+    }
+
+    /// Sends what waits, for a short time, and ends.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        // It fails only if the task panicked; then there is nothing left to wait for.
+        let _ = self.task.await;
+    }
+}
+
+fn resource(config: &config::Traces) -> Resource {
+    let attributes = config.resource.iter();
+    Resource::builder_empty()
+        .with_attributes(attributes.map(|(name, value)| KeyValue::new(name.clone(), value.clone())))
+        .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
+        .with_service_name(config.service_name.clone())
+        .build()
+}
+
+impl Exporter {
+    async fn run(mut self, mut queue: mpsc::Receiver<Record>, stop: CancellationToken) {
+        let counts = self.counts.clone();
+        // An export that hangs may take longer than a stop may.
+        let is_late = async {
+            stop.cancelled().await;
+            tokio::time::sleep(FLUSH_LIMIT).await;
+        };
+        tokio::select! {
+            biased;
+            () = self.work(&mut queue, &stop) => {}
+            () = is_late => {
+                counts.dropped.inc_by(queue.len() as u64);
+                tracing::warn!("the last spans could not be sent in time; they are lost");
+            }
+        }
+    }
+
+    /// Sends batch after batch, and what is left when it is told to stop.
+    async fn work(&mut self, queue: &mut mpsc::Receiver<Record>, stop: &CancellationToken) {
+        let mut batch = Vec::with_capacity(BATCH_SPANS_MAX);
+        loop {
+            let count = tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                count = queue.recv_many(&mut batch, BATCH_SPANS_MAX) => count,
+            };
+            if count == 0 {
+                break;
+            }
+            if batch.len() < BATCH_SPANS_MAX {
+                rest(LINGER, stop).await;
+                let room = BATCH_SPANS_MAX - batch.len();
+                batch.extend(std::iter::from_fn(|| queue.try_recv().ok()).take(room));
+            }
+            self.export(std::mem::take(&mut batch)).await;
+            if let Some(pause) = self.pause {
+                rest(pause, stop).await;
+            }
+        }
+        queue.close();
+        self.flush(queue).await;
+    }
+
+    async fn flush(&mut self, queue: &mut mpsc::Receiver<Record>) {
+        let mut batch = Vec::new();
+        while queue.recv_many(&mut batch, BATCH_SPANS_MAX).await > 0 {
+            self.export(std::mem::take(&mut batch)).await;
+        }
+    }
+
+    async fn export(&mut self, batch: Vec<Record>) {
+        let count = batch.len() as u64;
+        let spans: Vec<SpanData> = batch
+            .into_iter()
+            .map(|record| span::of(record, &self.places, &self.scope))
+            .collect();
+        let sent = tokio::time::timeout(self.timeout, self.client.export(spans)).await;
+        let failure = match sent {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(self.post.failure().unwrap_or_else(|| error.to_string())),
+            Err(_) => Some("no answer in time".to_owned()),
+        };
+        match failure {
+            None => self.succeeded(count),
+            Some(why) => self.failed(count, &why),
+        }
+    }
+
+    fn succeeded(&mut self, count: u64) {
+        self.counts.exported.inc_by(count);
+        if self.pause.take().is_some() {
+            tracing::info!("traces are exported again");
+        }
+    }
+
+    fn failed(&mut self, count: u64, why: &str) {
+        self.counts.failed.inc_by(count);
+        if self.pause.is_none() {
+            tracing::warn!(
+                error = why,
+                "traces are not exported; spans are dropped and counted until the receiver takes them again"
+            );
+        }
+        self.pause = Some(self.pause.map_or(PAUSE_MIN, |pause| (pause * 2).min(PAUSE_MAX)));
+    }
+}
+
+async fn rest(pause: Duration, stop: &CancellationToken) {
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = tokio::time::sleep(pause) => {}
+    }
+}

@@ -1,0 +1,159 @@
+//! Tables: as wide as the terminal allows, and tab-separated where no one looks.
+
+use std::io::IsTerminal as _;
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{Cell, ContentArrangement};
+use hapax_core::{Clock as _, SystemClock};
+
+use hapax_api::moment::Moments;
+
+/// Who reads the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// A person at a terminal of this many columns; none if the terminal itself knows.
+    Person {
+        /// Columns.
+        width: Option<u16>,
+        /// How times are written.
+        moments: Moments,
+    },
+    /// A program: fields are separated by tabs, times are exact.
+    Program,
+}
+
+impl Reader {
+    /// Who reads stdout.
+    pub fn of_stdout() -> Self {
+        if std::io::stdout().is_terminal() {
+            let moments = Moments::Relative(SystemClock::default().now());
+            Self::Person { width: None, moments }
+        } else {
+            Self::Program
+        }
+    }
+
+    /// How times are written.
+    pub const fn moments(self) -> Moments {
+        match self {
+            Self::Person { moments, .. } => moments,
+            Self::Program => Moments::Exact,
+        }
+    }
+}
+
+/// Rows under a header.
+#[derive(Clone, Debug)]
+pub struct Table {
+    header: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new(header: impl Into<Vec<&'static str>>) -> Self {
+        Self {
+            header: header.into(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, row: impl Into<Vec<String>>) {
+        self.rows.push(row.into());
+    }
+
+    /// The whole table, without a line end behind it.
+    pub fn render(&self, reader: Reader) -> String {
+        match reader {
+            Reader::Person { width, .. } => self.for_person(width),
+            Reader::Program => self.for_program(),
+        }
+    }
+
+    fn for_person(&self, width: Option<u16>) -> String {
+        let mut table = comfy_table::Table::new();
+        table
+            .load_style(NOTHING)
+            .set_content_arrangement(ContentArrangement::Dynamic);
+        if let Some(width) = width {
+            table.set_width(width);
+        }
+        table.set_header(self.header.iter().map(|name| name.to_uppercase()));
+        for row in &self.rows {
+            // What a sender wrote must not move the cursor or set colours.
+            table.add_row(row.iter().map(|field| Cell::new(printable(field))));
+        }
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 2));
+        }
+        let text = table.to_string();
+        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        lines.join("\n")
+    }
+
+    fn for_program(&self) -> String {
+        let header = self.header.join("\t");
+        let rows = self.rows.iter().map(|row| {
+            row.iter()
+                .map(|field| printable(field))
+                .collect::<Vec<_>>()
+                .join("\t")
+        });
+        std::iter::once(header).chain(rows).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Text without control characters: they are shown escaped.
+pub fn printable(text: &str) -> String {
+    if !text.chars().any(char::is_control) {
+        return text.to_owned();
+    }
+    text.chars()
+        .fold(String::with_capacity(text.len()), |mut out, character| {
+            if character.is_control() {
+                out.extend(character.escape_default());
+            } else {
+                out.push(character);
+            }
+            out
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::new(["id", "event id", "status"]);
+        table.row(["1".to_owned(), "evt_1".to_owned(), "dead".to_owned()]);
+        table.row([
+            "2".to_owned(),
+            "tab\there\u{1b}[31m".to_owned(),
+            "completed".to_owned(),
+        ]);
+        table
+    }
+
+    #[test]
+    fn a_program_gets_fields_separated_by_tabs_and_nothing_else() {
+        insta::assert_snapshot!(table().render(Reader::Program).replace('\t', "→"), @r"
+        id→event id→status
+        1→evt_1→dead
+        2→tab\there\u{1b}[31m→completed
+        ");
+    }
+
+    #[test]
+    fn a_person_gets_columns_that_fit() {
+        let reader = Reader::Person {
+            width: Some(60),
+            moments: Moments::Exact,
+        };
+        insta::assert_snapshot!(table().render(reader), @r"
+        ID  EVENT ID             STATUS
+        1   evt_1                dead
+        2   tab\there\u{1b}[31m  completed
+        ");
+    }
+}

@@ -1,0 +1,51 @@
+//! What the tests are made of: the real binary as a process, a real sink, real signed deliveries.
+//!
+//! Nothing here knows the inside of the product: everything goes over sockets, files, signals and exit codes.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "what cannot go wrong in a test may panic"
+)]
+
+mod answer;
+mod clients;
+mod command;
+mod connection;
+mod delivery;
+mod gate;
+mod identity;
+mod ports;
+mod raw;
+mod scale;
+mod seed;
+mod sender;
+mod service;
+mod setup;
+mod sink;
+mod visitor;
+mod wait;
+
+pub use answer::HttpResponse;
+pub use clients::{Copies, deliver_all};
+pub use command::{Outcome, binary, hapax as command_in, run};
+pub use connection::Connection;
+pub use delivery::Delivery;
+pub use gate::Gate;
+pub use identity::{ClaimsIn, IdentityProvider};
+pub use ports::{free_address, two_free_addresses};
+pub use raw::RawConnection;
+pub use scale::scaled;
+pub use seed::seed;
+pub use sender::{Sender, now, secret_of};
+pub use service::Service;
+pub use setup::Setup;
+pub use sink::{Received, Reply, Sink};
+pub use visitor::Visitor;
+pub use wait::{eventually, within};
+
+pub mod authority;
+pub mod certificate;
+pub mod curl;
+pub mod frames;
+pub mod promtool;

@@ -1,0 +1,369 @@
+//! A destination: a real HTTP server that records every request and answers as the test says.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::{Gate, within};
+
+/// One request, as it arrived.
+#[derive(Clone, Debug)]
+pub struct Received {
+    pub path: String,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+    pub at: Instant,
+    pub key: String,
+    pub event_id: String,
+    /// How often this key has come, this time included.
+    pub nth: usize,
+}
+
+impl Received {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+}
+
+/// What the sink does with a request.
+pub enum Reply {
+    Status(u16),
+    With(u16, &'static [(&'static str, &'static str)]),
+    /// Answers with this body.
+    Body(u16, Bytes),
+    /// Works this long, then answers.
+    Slow(Duration, u16),
+    /// Works until the gate opens, then answers.
+    Behind(Gate, u16),
+    /// Never answers.
+    Hang,
+    /// Applies the effect, and is gone before it can say so.
+    DropAfterApplying,
+    /// Applies the effect, and says otherwise.
+    LieAfterApplying(u16),
+}
+
+type Behaviour = dyn Fn(&Received) -> Reply + Send + Sync;
+
+/// The server. It stops when dropped.
+pub struct Sink {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    changes: watch::Receiver<usize>,
+    server: JoinHandle<()>,
+}
+
+struct Shared {
+    behaviour: Mutex<Arc<Behaviour>>,
+    state: Mutex<State>,
+    changed: watch::Sender<usize>,
+}
+
+#[derive(Default)]
+struct State {
+    received: Vec<Received>,
+    /// How often each key has come.
+    times: HashMap<String, usize>,
+    /// Keys in the order in which they took effect; a doubled effect is twice in it.
+    applied: Vec<(String, String)>,
+    running: usize,
+    running_max: usize,
+}
+
+impl Sink {
+    /// Applies everything at once.
+    pub async fn start() -> Self {
+        Self::that(|_| Reply::Status(200)).await
+    }
+
+    /// Behaves as told.
+    pub async fn that(behaviour: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Self {
+        Self::on(TcpListener::bind("127.0.0.1:0").await.unwrap(), behaviour)
+    }
+
+    /// Applies everything, at an address that was another sink's before.
+    pub async fn at(address: SocketAddr) -> Self {
+        Self::on(TcpListener::bind(address).await.unwrap(), |_| Reply::Status(200))
+    }
+
+    fn on(listener: TcpListener, behaviour: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Self {
+        let address = listener.local_addr().unwrap();
+        let (news, changes) = watch::channel(0);
+        let behaviour: Arc<Behaviour> = Arc::new(behaviour);
+        let shared = Arc::new(Shared {
+            behaviour: Mutex::new(behaviour),
+            state: Mutex::default(),
+            changed: news,
+        });
+        let server = tokio::spawn(serve(listener, Arc::clone(&shared)));
+        Self {
+            address,
+            shared,
+            changes,
+            server,
+        }
+    }
+
+    /// Behaves otherwise from the next request on.
+    pub fn behave(&self, behaviour: impl Fn(&Received) -> Reply + Send + Sync + 'static) {
+        *self.shared.behaviour.lock() = Arc::new(behaviour);
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}/hook", self.address)
+    }
+
+    /// Every request so far.
+    pub fn received(&self) -> Vec<Received> {
+        self.shared.state.lock().received.clone()
+    }
+
+    /// Every request for one event, in order of arrival.
+    pub fn received_for(&self, event_id: &str) -> Vec<Received> {
+        self.received()
+            .into_iter()
+            .filter(|one| one.event_id == event_id)
+            .collect()
+    }
+
+    /// The effects: what a receiver that looks at the key has applied, once for each.
+    pub fn effects(&self) -> BTreeSet<String> {
+        self.shared
+            .state
+            .lock()
+            .applied
+            .iter()
+            .map(|(key, _)| key.clone())
+            .collect()
+    }
+
+    /// Ids of the events that took effect.
+    pub fn events_applied(&self) -> BTreeSet<String> {
+        self.shared
+            .state
+            .lock()
+            .applied
+            .iter()
+            .map(|(_, event_id)| event_id.clone())
+            .collect()
+    }
+
+    /// How many requests were applied, repeated ones included.
+    pub fn applications(&self) -> usize {
+        self.shared.state.lock().applied.len()
+    }
+
+    /// The event ids in the order in which they took effect.
+    pub fn order_applied(&self) -> Vec<String> {
+        self.shared
+            .state
+            .lock()
+            .applied
+            .iter()
+            .map(|(_, event_id)| event_id.clone())
+            .collect()
+    }
+
+    /// The most requests that were ever in hand at once.
+    pub fn running_max(&self) -> usize {
+        self.shared.state.lock().running_max
+    }
+
+    /// Every key that an event showed. More than one is a broken promise.
+    pub fn keys_by_event(&self) -> BTreeMap<String, BTreeSet<String>> {
+        let mut keys: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for one in self.received() {
+            keys.entry(one.event_id).or_default().insert(one.key);
+        }
+        keys
+    }
+
+    #[track_caller]
+    pub fn assert_one_key_for_each_event(&self) {
+        for (event_id, keys) in self.keys_by_event() {
+            assert_eq!(keys.len(), 1, "{event_id} showed several keys: {keys:?}");
+        }
+    }
+
+    /// Waits until the sink is as the test wants it.
+    pub async fn until(&self, what: &str, limit: Duration, is_there: impl Fn(&Self) -> bool) {
+        let mut changes = self.changes.clone();
+        let seen = || {
+            format!(
+                "{what} (received {}, applied {})",
+                self.received().len(),
+                self.applications()
+            )
+        };
+        let waiting = async {
+            while !is_there(self) {
+                changes.changed().await.unwrap();
+            }
+        };
+        let waited = tokio::time::timeout(limit, waiting).await;
+        assert!(waited.is_ok(), "in {limit:?} it never came true: {}", seen());
+    }
+
+    /// Waits for this many requests.
+    pub async fn until_received(&self, count: usize, limit: Duration) {
+        self.until(&format!("{count} requests"), limit, |sink| {
+            sink.received().len() >= count
+        })
+        .await;
+    }
+
+    /// Waits for this many effects.
+    pub async fn until_effects(&self, count: usize, limit: Duration) {
+        self.until(&format!("{count} effects"), limit, |sink| {
+            sink.effects().len() >= count
+        })
+        .await;
+    }
+
+    /// Stops listening: a destination that is down.
+    pub async fn stop(mut self) -> SocketAddr {
+        self.server.abort();
+        // It ends as cancelled, which is what was asked for.
+        let _ = within("the sink stops", Duration::from_secs(5), &mut self.server).await;
+        self.address
+    }
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+async fn serve(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = tokio::task::JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => {
+                let Ok((stream, _)) = accepted else { continue };
+                connections.spawn(connection(stream, Arc::clone(&shared)));
+            }
+            Some(_) = connections.join_next(), if !connections.is_empty() => {}
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, shared: Arc<Shared>) {
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |request| handle(request, Arc::clone(&shared)));
+    // How a connection ends is part of what the tests do to it.
+    let _ = http1::Builder::new()
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+}
+
+async fn handle(request: Request<Incoming>, shared: Arc<Shared>) -> anyhow::Result<Response<Full<Bytes>>> {
+    let (head, body) = request.into_parts();
+    let body = body.collect().await?.to_bytes();
+    let text = |name: &str| {
+        head.headers
+            .get(name)
+            .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+            .unwrap_or_default()
+    };
+    let (key, event_id) = (text("idempotency-key"), text("hapax-event-id"));
+    let path = head.uri.path().to_owned();
+    let received = shared.receive(Received {
+        path,
+        headers: head.headers,
+        body,
+        at: Instant::now(),
+        key,
+        event_id,
+        nth: 0,
+    });
+    let _running = Running::begin(&shared);
+    let behaviour = Arc::clone(&shared.behaviour.lock());
+    let mut answered = Bytes::from_static(b"sink");
+    let (status, headers): (u16, &[_]) = match behaviour(&received) {
+        Reply::Status(status) => (status, &[]),
+        Reply::With(status, headers) => (status, headers),
+        Reply::Body(status, body) => {
+            answered = body;
+            (status, &[])
+        }
+        Reply::Slow(work, status) => {
+            tokio::time::sleep(work).await;
+            (status, &[])
+        }
+        Reply::Behind(gate, status) => {
+            gate.pass().await;
+            (status, &[])
+        }
+        Reply::Hang => std::future::pending().await,
+        Reply::DropAfterApplying => {
+            shared.apply(&received);
+            anyhow::bail!("the connection is dropped")
+        }
+        Reply::LieAfterApplying(status) => {
+            shared.apply(&received);
+            (status, &[])
+        }
+    };
+    if (200..300).contains(&status) {
+        shared.apply(&received);
+    }
+    let answer = headers
+        .iter()
+        .fold(Response::builder().status(status), |answer, (name, value)| {
+            answer.header(*name, *value)
+        });
+    Ok(answer.body(Full::new(answered))?)
+}
+
+impl Shared {
+    fn receive(&self, mut received: Received) -> Received {
+        let mut state = self.state.lock();
+        let times = state.times.entry(received.key.clone()).or_default();
+        *times += 1;
+        received.nth = *times;
+        state.received.push(received.clone());
+        drop(state);
+        self.changed.send_modify(|count| *count += 1);
+        received
+    }
+
+    fn apply(&self, received: &Received) {
+        self.state
+            .lock()
+            .applied
+            .push((received.key.clone(), received.event_id.clone()));
+        self.changed.send_modify(|count| *count += 1);
+    }
+}
+
+/// Counts a request as in hand, also when the client hangs up on it.
+struct Running<'a>(&'a Shared);
+
+impl<'a> Running<'a> {
+    fn begin(shared: &'a Shared) -> Self {
+        let mut state = shared.state.lock();
+        state.running += 1;
+        state.running_max = state.running_max.max(state.running);
+        Self(shared)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().running -= 1;
+    }
+}
