@@ -1,8 +1,8 @@
-//! Accept: claim, store and enqueue what arrived, in one durable write, then answer.
+//! Accept: claims, stores and enqueues arrivals in one durable write, then answers.
 //!
-//! Requests wait in one bounded queue; a loop writes all that wait together. The request's own
-//! future only waits for the answer: a client that hangs up cannot tear the write, nor lose the
-//! work that was handed over with it.
+//! Requests wait in one bounded queue, and a loop writes all queued requests together. The request's own future only
+//! waits for the answer, so a client that hangs up can neither interrupt the write nor lose the deliveries that start
+//! with it.
 
 mod aliases;
 mod cached;
@@ -25,68 +25,66 @@ pub use directed::{ADDRESS_HEADER, DirectedEvent};
 use prepare::{Keyed, Prepared};
 pub(crate) use queue::Waiting;
 
-/// What senders are told to wait when the store cannot take their event now.
+/// The `Retry-After` for sources whose event the store cannot accept now.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// An event as the server hands it in: verified and identified.
+/// A verified and identified event, as the server passes it in.
 #[derive(Clone, Debug)]
 pub struct IncomingEvent {
-    /// The source that received it.
     pub source: SourceName,
-    /// The sender's id, in its one injective form.
+    /// The provider's id, in its one injective form.
     pub event_id: String,
-    /// The id that an earlier version of the source's rule gives it: the same content that is known under it is this
-    /// event.
+    /// The id that an earlier version of the source's rule would give it. If the ledger knows the same content under
+    /// that id, it is this event.
     pub earlier_id: Option<String>,
-    /// The sender's type.
+    /// The provider's event type.
     pub event_type: Option<String>,
     /// The timestamp under the signature.
     pub signed_at: Option<Timestamp>,
-    /// Which secret matched.
+    /// Index of the secret that matched.
     pub secret_index: Option<u16>,
-    /// When it arrived.
     pub received_at: Timestamp,
     /// Headers as they arrived.
     pub headers: Headers,
-    /// The body as it arrived (of a batch: the item).
+    /// The body as it arrived (for a batch, the item).
     pub body: Bytes,
-    /// A hash over what stays the same on a retry, where the preset leaves fields out.
+    /// A hash over the content that stays the same on a retry, if the preset excludes fields.
     pub content_hash: Option<ContentHash>,
-    /// Of a split batch: the id of the request and the item's place in it.
+    /// For an item of a split batch: the request's id and the item's position.
     pub batch: Option<(EventId, u32)>,
 }
 
-/// The answer for one event. All of them mean: durable.
+/// The answer for one event. Every variant means that it is durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Accepted {
-    /// It is new, and stored.
+    /// New, and stored.
     New {
-        /// Our id.
+        /// The Hapax id.
         id: EventId,
-        /// The sender's.
+        /// The provider's id.
         event_id: String,
     },
-    /// It was here before.
+    /// Already accepted, with the same body.
     Duplicate {
-        /// The first one's id.
+        /// The first event's Hapax id.
         id: EventId,
-        /// The sender's.
+        /// The provider's id.
         event_id: String,
-        /// When the first was committed.
+        /// When the first event was committed.
         first_seen: Timestamp,
     },
-    /// It is new and has no id of its own: it is stored, and goes nowhere until an operator says where.
+    /// New, but without an id of its own: stored, and not delivered until an operator says where to.
     Quarantined {
-        /// Our id.
+        /// The Hapax id.
         id: EventId,
-        /// What is kept instead of the sender's.
+        /// The id stored in place of the provider's.
         event_id: String,
     },
-    /// Its id was here before, with another body. The variant is kept aside.
+    /// A known id with another body. The body is stored as a conflict.
     Conflict {
-        /// The first one's id.
+        /// The first event's Hapax id.
         id: EventId,
-        /// The sender's.
+        /// The provider's id.
         event_id: String,
     },
 }
@@ -102,7 +100,7 @@ impl Accepted {
         }
     }
 
-    /// Our id (the first one's, for a copy).
+    /// The Hapax id (the first event's, for a duplicate).
     pub const fn id(&self) -> EventId {
         match self {
             Self::New { id, .. }
@@ -112,7 +110,7 @@ impl Accepted {
         }
     }
 
-    /// The sender's id.
+    /// The provider's id.
     pub fn event_id(&self) -> &str {
         match self {
             Self::New { event_id, .. }
@@ -123,58 +121,51 @@ impl Accepted {
     }
 }
 
-/// Why a request was not taken. Nothing is promised to its sender, who will come again.
+/// Why a request was refused. Nothing is promised to the provider, which will retry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// No source has this name.
     #[error("no source has this name")]
     UnknownSource,
-    /// The source's rate is used up.
-    #[error("the source's rate limit is used up")]
+    #[error("the source's rate limit is exceeded")]
     RateLimited {
-        /// When to come again.
+        /// When to retry.
         retry_after: Duration,
     },
-    /// Too much waits to be written.
-    #[error("too many requests wait to be written")]
+    #[error("too many requests are waiting to be written")]
     Overloaded {
-        /// When to come again.
+        /// When to retry.
         retry_after: Duration,
     },
     /// The store cannot write.
     #[error("{message}")]
     Unavailable {
-        /// When to come again.
+        /// When to retry.
         retry_after: Duration,
-        /// What is wrong.
         message: String,
     },
-    /// The store cannot take it as it is set up; waiting alone does not help.
+    /// The store cannot accept it as configured; waiting alone does not help.
     #[error("{message}")]
     Unsupported {
-        /// When to come again.
+        /// When to retry.
         retry_after: Duration,
-        /// What is wrong.
         message: String,
     },
-    /// The process is about to end.
     #[error("the service is shutting down")]
     ShuttingDown {
-        /// When to come again.
+        /// When to retry.
         retry_after: Duration,
     },
-    /// The store will never take this very event.
+    /// The store will never accept this event.
     #[error("{message}")]
     Rejected {
-        /// Why.
         message: String,
     },
 }
 
-/// Why an event was not taken, inside the engine.
+/// Why an event was not accepted, inside the engine.
 pub(crate) enum Untaken {
     Refused(Refusal),
-    /// Its id was taken for another target; nothing was kept of it.
+    /// Its id belongs to another target; nothing of it was stored.
     OtherTarget,
 }
 
@@ -189,17 +180,17 @@ impl From<Untaken> for Refusal {
         match untaken {
             Untaken::Refused(refusal) => refusal,
             Untaken::OtherTarget => Self::Rejected {
-                message: "the id was taken for another target".to_owned(),
+                message: "the id belongs to an event for another target".to_owned(),
             },
         }
     }
 }
 
 impl Engine {
-    /// Takes the events of one request. Answers only when every one of them is durable.
+    /// Accepts the events of one request. Answers only when all of them are durable.
     ///
     /// # Errors
-    /// A [`Refusal`]: then nothing is promised, and the sender must come again.
+    /// A [`Refusal`]: nothing is promised, and the provider must retry.
     pub async fn accept(&self, arrivals: Vec<IncomingEvent>) -> Result<Vec<Accepted>, Refusal> {
         let inner = &self.0;
         if inner.is_stopping() {
@@ -241,7 +232,7 @@ impl Engine {
         self.write(events).await.map_err(Refusal::from)
     }
 
-    /// Lets events wait to be written, and waits for the answer.
+    /// Queues events to be written, and waits for the answer.
     async fn write(&self, events: Vec<Prepared>) -> Result<Vec<Accepted>, Untaken> {
         let (answer, answered) = oneshot::channel();
         self.0.queue(Waiting { events, answer });

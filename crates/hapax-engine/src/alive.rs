@@ -1,6 +1,7 @@
-//! Alive: this process tells each shard of the store once a second that it lives, and takes back there what others had
-//! leased that live no more. Where it cannot tell for ten seconds, others are about to take over: it gives back what
-//! it has from there, and goes on under another owner's name, so that leases which it does not know of are no one's.
+//! Liveness: once a second this process reports to each shard of the store that it is alive, and reclaims deliveries
+//! there that dead processes had leased. If it cannot report for ten seconds, other processes are about to take over:
+//! it releases the leases it holds there and continues under a new owner name, so that leases it does not know about
+//! belong to no one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,28 +16,28 @@ use crate::dispatch::RESCUE_MAX;
 use crate::engine::Inner;
 use crate::observe::Observation;
 
-/// A report that takes longer has failed.
+/// A report that takes longer counts as failed.
 const REPORT_MAX: Duration = Duration::from_secs(3);
-/// A replaced owner is still reported for this long, so that outcomes on their way can be written.
+/// A replaced owner keeps reporting for this long, so that outcomes still in flight can be written.
 const REPLACED_KEEP: Duration = Duration::from_secs(60);
 
-/// The names under which this process has leased.
+/// The owner names under which this process has leased.
 #[derive(Debug)]
 pub(crate) struct Owners {
     current: AtomicU64,
-    /// When the current one last reported to any shard, in microseconds; 0: not yet.
+    /// When the current name last reported to any shard, in microseconds; 0 if it has not yet.
     reported: AtomicU64,
     silent_max: Duration,
-    /// All that still hold something, the current one last.
+    /// All names that still hold leases, the current one last.
     known: Mutex<Vec<Known>>,
 }
 
 #[derive(Debug)]
 struct Known {
     owner: Owner,
-    /// When another name took its place.
+    /// When a new name replaced it.
     replaced: Option<Duration>,
-    /// For each shard, when the last report began that came through; none once it was given up.
+    /// For each shard, when the last successful report began; none once the shard was abandoned.
     reported: Vec<Option<Duration>>,
 }
 
@@ -51,8 +52,8 @@ impl Owners {
         }
     }
 
-    /// The name under which to lease now. None while the store has not heard of it lately: no one would notice the
-    /// death of such an owner before its leases end.
+    /// The name to lease under now. None if the store has not heard from it lately: the death of such an owner would go
+    /// unnoticed until its leases end.
     pub(crate) fn current(&self, now: Duration) -> Option<Owner> {
         let owner = Owner(self.current.load(Ordering::Acquire));
         let reported = Duration::from_micros(self.reported.load(Ordering::Acquire));
@@ -60,7 +61,7 @@ impl Owners {
         is_known.then_some(owner)
     }
 
-    /// Who reports to which shard.
+    /// Which names report to which shards.
     fn reports(&self) -> Vec<(Owner, usize)> {
         let known = self.known.lock();
         let reports = known.iter().flat_map(|known| {
@@ -81,13 +82,13 @@ impl Owners {
             .iter_mut()
             .find(|known| known.owner == owner)
             .and_then(|known| known.reported.get_mut(shard));
-        // One that was given up stays so.
+        // An abandoned one stays abandoned.
         if let Some(reported) = reported.and_then(Option::as_mut) {
             *reported = asked;
         }
     }
 
-    /// Gives up those that could not report for too long, and takes another name where the current one could not.
+    /// Abandons names that could not report for too long, and picks a new name if the current one is among them.
     fn give_up(&self, random: &dyn Random, now: Duration) -> Vec<(Owner, usize)> {
         let mut known = self.known.lock();
         let mut given_up = Vec::new();
@@ -106,7 +107,7 @@ impl Owners {
                 last.replaced = Some(now);
             }
             let next = Known::new(shards, random, now);
-            // In this order: no one may take the new name for one that the store has heard of.
+            // The order matters: the new name must not look like one that the store has heard from.
             self.reported.store(0, Ordering::Release);
             self.current.store(next.owner.0, Ordering::Release);
             known.push(next);
@@ -114,7 +115,7 @@ impl Owners {
         given_up
     }
 
-    /// Forgets names that were replaced long ago and hold nothing any more.
+    /// Forgets names that were replaced long ago and no longer hold leases.
     fn forget(&self, now: Duration, holds: impl Fn(Owner) -> bool) {
         let is_old = |replaced: Duration| now.saturating_sub(replaced) >= REPLACED_KEEP;
         self.known
@@ -140,7 +141,7 @@ impl Inner {
         }
     }
 
-    /// Reports under every name to every shard, each by itself: a shard that is silent holds up no other.
+    /// Reports every name to every shard, each separately, so a silent shard holds up no other.
     pub(crate) async fn report_alive(self: &Arc<Self>) {
         let reports = self.owners.reports();
         join_all(
@@ -174,14 +175,14 @@ impl Inner {
                 self.took_back(rescued);
             }
             Err(error) => self.observe(&Observation::StoreFailed {
-                during: "reporting that this process lives",
+                during: "reporting that this process is alive",
                 error: &error,
             }),
         }
     }
 
-    /// Looks by the clock of this process, whatever becomes of the reports: one that stood still finds out when it
-    /// wakes up.
+    /// Checks by this process's own clock, independently of the reports, so a process that was suspended notices when
+    /// it wakes up.
     pub(crate) async fn silence_loop(self: Arc<Self>) {
         while !self.rest(self.limits.report_every / 2).await {
             let now = self.elapsed();
@@ -224,7 +225,7 @@ mod tests {
         assert_eq!(
             owners.current(11 * SECOND),
             None,
-            "a process that slept leases nothing before it has noticed"
+            "a process that was suspended must not lease before it notices"
         );
         owners.give_up(&random, 11 * SECOND);
         owners.reported(name, 1, 10 * SECOND);
@@ -254,7 +255,7 @@ mod tests {
         assert_eq!(
             owners.reports(),
             [(name_of(&owners), 0)],
-            "the first is silent for good"
+            "the first stays silent"
         );
     }
 
@@ -287,9 +288,9 @@ mod tests {
         owners.give_up(&random, 10 * SECOND);
         let reports = |owner| owners.reports().iter().any(|(known, _)| *known == owner);
         owners.forget(69 * SECOND, |_| false);
-        assert!(reports(name), "outcomes may still be on their way");
+        assert!(reports(name), "outcomes may still be in flight");
         owners.forget(70 * SECOND, |_| true);
-        assert!(reports(name), "it still holds something");
+        assert!(reports(name), "it still holds a lease");
         owners.forget(70 * SECOND, |_| false);
         assert!(!reports(name) && reports(name_of(&owners)));
     }

@@ -1,15 +1,15 @@
-//! Audit: what operators did is written to the store's chain, and the chain is checked.
+//! Audit: writes operators' actions to the store's audit chain, and verifies the chain.
 
 use hapax_core::store::{Actor, AuditCheck, AuditEntry, AuditHead, AuditVerified, Error};
 
 use crate::engine::{Engine, Inner};
 use crate::observe::Observation;
 
-/// Entries that are read at the same time.
+/// Entries read at a time.
 const PAGE: u32 = 1_000;
 
 impl Engine {
-    /// Walks the whole audit trail, against a head that someone kept, if one is given.
+    /// Verifies the whole audit trail, against a head kept elsewhere if one is given.
     ///
     /// # Errors
     /// When the store fails.
@@ -29,7 +29,7 @@ impl Engine {
         }
     }
 
-    /// Writes down what someone did.
+    /// Records an operator's action.
     ///
     /// # Errors
     /// When the store fails.
@@ -50,7 +50,7 @@ impl Inner {
     }
 
     async fn record(&self, entry: AuditEntry) -> Result<(), Error> {
-        // Whoever keeps the log elsewhere can prove the trail against it.
+        // Anyone who keeps the log elsewhere can prove the trail against it.
         let head = self.parts.store.record(entry).await?.head;
         self.observe(&Observation::AuditHead { head });
         Ok(())

@@ -1,16 +1,16 @@
 //! The circuit breaker: a destination that keeps failing is left alone for a while.
 //!
-//! After [`FAILURES_MAX`] failures in a row it opens; after a pause that doubles each time one
-//! attempt is let through, and its result decides.
+//! After [`FAILURES_MAX`] consecutive failures it opens. After a pause that doubles each time, one attempt is let
+//! through, and its result decides.
 
 use std::time::Duration;
 
-/// Failures in a row that open it.
+/// Consecutive failures that open it.
 pub(crate) const FAILURES_MAX: u32 = 10;
 const PAUSE_FIRST: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// One destination's breaker. Moments are on the monotonic clock.
+/// One destination's breaker. Times are on the monotonic clock.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
     failures: u32,
@@ -29,7 +29,7 @@ struct Open {
 pub(crate) enum Gate {
     /// Anything.
     Closed,
-    /// One attempt, to see.
+    /// One attempt, as a probe.
     Probe,
     /// Nothing, for this long.
     Open(Duration),
@@ -38,40 +38,37 @@ pub(crate) enum Gate {
 /// How a result changed a breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// Not at all.
     None,
     /// It opened, for this long.
     Opened(Duration),
-    /// It closed.
     Closed,
 }
 
 impl Breaker {
-    /// What may pass now. Does not reserve the probe: see [`Breaker::probe`].
+    /// What may pass now. Does not reserve the probe; see [`Breaker::probe`].
     pub(crate) fn gate(&self, now: Duration) -> Gate {
         match &self.open {
             None => Gate::Closed,
             Some(open) if now >= open.until && !open.probing => Gate::Probe,
-            // While a probe runs, its result is what everyone waits for.
+            // While a probe runs, everything waits for its result.
             Some(open) => Gate::Open(open.until.saturating_sub(now).max(Duration::from_millis(50))),
         }
     }
 
-    /// The probe is on its way.
+    /// Marks the probe as started.
     pub(crate) fn probe(&mut self) {
         if let Some(open) = &mut self.open {
             open.probing = true;
         }
     }
 
-    /// The probe never ran.
+    /// The probe did not run.
     pub(crate) fn probe_released(&mut self) {
         if let Some(open) = &mut self.open {
             open.probing = false;
         }
     }
 
-    /// An attempt succeeded.
     pub(crate) fn succeeded(&mut self) -> Change {
         self.failures = 0;
         match self.open.take() {
@@ -80,7 +77,6 @@ impl Breaker {
         }
     }
 
-    /// An attempt failed.
     pub(crate) fn failed(&mut self, now: Duration) -> Change {
         self.failures = self.failures.saturating_add(1);
         match &mut self.open {
@@ -103,7 +99,7 @@ impl Breaker {
         }
     }
 
-    /// For how long it stays open.
+    /// How long it stays open.
     pub(crate) fn open_for(&self, now: Duration) -> Option<Duration> {
         self.open.as_ref().map(|open| open.until.saturating_sub(now))
     }

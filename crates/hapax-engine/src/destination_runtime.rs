@@ -1,5 +1,5 @@
-//! A port: the running side of one destination. Its permits, slots, rate, breaker and pause, and
-//! whether older work waits. Ports outlive a reload; their settings are swapped.
+//! The run-time state of one destination: its permits, slots, rate, breaker and pause, and whether older deliveries
+//! wait. It survives a reload; only its settings are swapped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -16,16 +16,16 @@ use crate::routing::Destination;
 use crate::run::QueuedAttempt;
 use crate::slots::Slots;
 
-/// One destination at work.
+/// The run-time state of one destination.
 #[derive(Debug)]
 pub(crate) struct DestinationRuntime {
     settings: ArcSwap<Settings>,
-    /// Leases held here, running or waiting for a slot.
+    /// Leases held here, whether running or waiting for a slot.
     leases: AtomicU32,
     slots: Slots<QueuedAttempt>,
     breaker: Mutex<Breaker>,
     pause: Mutex<Option<Pause>>,
-    /// Counts what may have made work due; `clean_epoch` is its value when the store last had none.
+    /// Incremented whenever a delivery may have become due; `clean_epoch` is its value when the store last had none.
     work_epoch: AtomicU64,
     clean_epoch: AtomicU64,
     /// When the next waiting delivery is due (monotonic, in microseconds); `u64::MAX` if unknown.
@@ -38,7 +38,7 @@ struct Settings {
     bucket: Option<Bucket>,
 }
 
-/// The right to hold one lease. Dropping it gives it back.
+/// The right to hold one lease. Dropping it returns it.
 #[derive(Debug)]
 pub(crate) struct Permit(Arc<DestinationRuntime>);
 
@@ -54,12 +54,13 @@ impl Drop for Permit {
     }
 }
 
-/// A permit for a delivery that is only being accepted, with its share of the rate. Both go back unless it is used.
+/// A permit for a delivery whose event is still being accepted, with its share of the rate. Both are returned unless it
+/// is used.
 #[derive(Debug)]
 pub(crate) struct Reserved(Option<Permit>);
 
 impl Reserved {
-    /// The attempt is made.
+    /// The attempt starts.
     pub(crate) fn used(mut self) -> Option<Permit> {
         self.0.take()
     }
@@ -81,7 +82,7 @@ impl DestinationRuntime {
             slots: Slots::new(),
             breaker: Mutex::default(),
             pause: Mutex::new(pause),
-            // Not drained: what an earlier run left in the store comes first.
+            // Not clean: deliveries that an earlier run left in the store come first.
             work_epoch: AtomicU64::new(1),
             clean_epoch: AtomicU64::new(0),
             next_due_us: AtomicU64::new(u64::MAX),
@@ -97,7 +98,7 @@ impl DestinationRuntime {
         self.settings.load().destination.id.clone()
     }
 
-    /// Calls `read` with the settings as they are now.
+    /// Calls `read` with the current settings.
     pub(crate) fn with_settings<T>(&self, read: impl FnOnce(&Destination) -> T) -> T {
         read(&self.settings.load().destination)
     }
@@ -106,17 +107,17 @@ impl DestinationRuntime {
         self.slots.running()
     }
 
-    /// Lines up a leased delivery; the one that starts now, if a slot is free.
+    /// Queues a leased delivery. Returns the one that starts now, if a slot is free.
     pub(crate) fn enqueue(&self, queued: QueuedAttempt) -> Option<QueuedAttempt> {
         self.slots.enter(queued, self.slots_now())
     }
 
-    /// An attempt has ended: the delivery that takes its slot.
+    /// An attempt has ended. Returns the delivery that takes its slot.
     pub(crate) fn next_queued(&self) -> Option<QueuedAttempt> {
         self.slots.next(self.slots_now())
     }
 
-    /// An attempt took this long.
+    /// Records how long an attempt took.
     pub(crate) fn took(&self, duration: Duration) {
         self.slots.took(duration);
     }
@@ -125,7 +126,7 @@ impl DestinationRuntime {
         self.with_settings(|destination| destination.concurrency)
     }
 
-    /// Whether attempts may start: not paused, and the breaker is closed.
+    /// Whether attempts may start: not paused, and the breaker closed.
     pub(crate) fn is_open(&self, now: Duration) -> bool {
         !self.is_paused() && self.gate(now) == Gate::Closed
     }
@@ -147,8 +148,8 @@ impl DestinationRuntime {
         self.pause.lock().is_some()
     }
 
-    /// Up to `wanted` permits, as far as concurrency, pause, breaker and rate allow; and if there
-    /// are none, how long to wait (none: until a permit comes back or the pause ends).
+    /// Up to `wanted` permits, as far as concurrency, pause, breaker and rate allow. If there are none, how long to
+    /// wait (none: until a permit is returned or the pause ends).
     pub(crate) fn permits(
         self: &Arc<Self>,
         wanted: u32,
@@ -165,14 +166,14 @@ impl DestinationRuntime {
             Gate::Open(wait) => return Err(Some(wait)),
         }
         let settings = self.settings.load();
-        // A rate counts attempts when they are leased: nothing may wait between the two.
+        // A rate counts attempts when they are leased, so nothing may wait between the two.
         let ahead = if settings.bucket.is_some() || gate == Gate::Probe {
             0
         } else {
             self.slots.ahead(settings.destination.concurrency)
         };
         let limit = settings.destination.concurrency.saturating_add(ahead);
-        // While some wait, a batch is worth more than haste: each is a write of its own.
+        // While others wait, a batch is worth more than haste, because each lease is a separate write.
         if wanted > 1 && limit.saturating_sub(self.leases.load(Ordering::Acquire)) < ahead / 2 {
             return Err(None);
         }
@@ -192,7 +193,7 @@ impl DestinationRuntime {
         Ok(permits)
     }
 
-    /// Gives back to the rate what was taken for attempts that are not made.
+    /// Returns tokens to the rate for attempts that are not made.
     pub(crate) fn unused(&self, count: usize) {
         if let Some(bucket) = &self.settings.load().bucket {
             bucket.give_back(count as u32);
@@ -210,7 +211,7 @@ impl DestinationRuntime {
         (0..granted).map(|_| Permit(Arc::clone(self))).collect()
     }
 
-    /// One permit for a delivery that is accepted now, if nothing older waits and all is well.
+    /// One permit for a delivery whose event is being accepted, if nothing older waits and the destination is open.
     pub(crate) fn hand_over(self: &Arc<Self>, now: Duration) -> Option<Reserved> {
         if self.has_backlog() || self.gate(now) != Gate::Closed {
             return None;
@@ -219,7 +220,7 @@ impl DestinationRuntime {
         Some(Reserved(Some(permit)))
     }
 
-    /// Something may have become due.
+    /// A delivery may have become due.
     pub(crate) fn mark_dirty(&self) {
         self.work_epoch.fetch_add(1, Ordering::AcqRel);
     }
@@ -228,19 +229,19 @@ impl DestinationRuntime {
         self.work_epoch.load(Ordering::Acquire)
     }
 
-    /// The store had nothing due when `work_epoch` was read: work marked dirty since then is not covered.
+    /// The store had nothing due when `work_epoch` was read. Later changes are not covered.
     pub(crate) fn mark_clean(&self, work_epoch: u64, next_due: Option<Duration>) {
         self.clean_epoch.store(work_epoch, Ordering::Release);
         let micros = next_due.map_or(u64::MAX, |due| u64::try_from(due.as_micros()).unwrap_or(u64::MAX));
         self.next_due_us.store(micros, Ordering::Release);
     }
 
-    /// Whether something due may wait in the store.
+    /// Whether due deliveries may wait in the store.
     pub(crate) fn has_backlog(&self) -> bool {
         self.work_epoch.load(Ordering::Acquire) != self.clean_epoch.load(Ordering::Acquire)
     }
 
-    /// A delivery will be due at this moment.
+    /// A delivery becomes due at this time.
     pub(crate) fn due_at(&self, moment: Duration) {
         let micros = u64::try_from(moment.as_micros()).unwrap_or(u64::MAX);
         self.next_due_us.fetch_min(micros, Ordering::AcqRel);

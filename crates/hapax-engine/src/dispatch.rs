@@ -1,8 +1,7 @@
-//! Dispatch: lease what is due and start it, round-robin over destinations; and take back what
-//! expired leases left behind.
+//! Dispatch: leases due deliveries and starts them, round-robin over destinations, and reclaims expired leases.
 //!
-//! Deliveries whose lease was lost before run one at a time in this process: if one of them is
-//! what kills it, no other is blamed along with it.
+//! Deliveries whose lease was lost before run one at a time in this process, so if one of them kills it, no other is
+//! blamed.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,13 +14,13 @@ use crate::destination_runtime::{DestinationRuntime, Permit};
 use crate::engine::Inner;
 use crate::observe::Observation;
 
-/// The shortest wait between two looks at the store when it fails.
+/// The shortest wait between two queries when the store fails.
 const FAILURE_PAUSE: Duration = Duration::from_millis(200);
-/// The wait before a look at what is due by our clock and was not due by the store's.
+/// The wait before querying again for deliveries that are due by our clock but not yet by the store's.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// Expired leases taken back in one write.
+/// Expired leases reclaimed in one write.
 pub(crate) const RESCUE_MAX: u32 = 256;
-/// Events of those that are looked up, so that the log can say whose they were.
+/// Reclaimed deliveries whose event is looked up for the log.
 const RESCUE_LOOKED_UP_MAX: usize = 64;
 
 impl Inner {
@@ -52,7 +51,7 @@ impl Inner {
                 self.serve_suspects(&destinations, owner, poll).await;
             }
             if wait.is_zero() {
-                // More is due: go on at once, but let others run.
+                // More is due: continue immediately, but let other tasks run.
                 tokio::task::yield_now().await;
                 continue;
             }
@@ -65,7 +64,7 @@ impl Inner {
         }
     }
 
-    /// Leases and starts one batch for one destination; how long until it wants to be looked at again.
+    /// Leases and starts one batch for one destination. Returns how long until it needs to be served again.
     async fn serve_destination(
         self: &Arc<Self>,
         runtime: &Arc<DestinationRuntime>,
@@ -75,7 +74,7 @@ impl Inner {
         let now = self.elapsed();
         let due = runtime.next_due().is_some_and(|due| due <= now);
         if poll {
-            // Others may have left work there. What comes new waits behind it, until the store says that there is none.
+            // Other replicas may have left deliveries there. New ones wait behind them until the store reports none.
             runtime.mark_dirty();
         }
         if !(runtime.has_backlog() || due) {
@@ -85,13 +84,13 @@ impl Inner {
         }
         let permits = match runtime.permits(self.limits.lease_batch, now) {
             Ok(permits) => permits,
-            // Without a time, a permit that comes back wakes us.
+            // Without a time, a returned permit wakes us.
             Err(wait) => return wait.unwrap_or(Duration::MAX),
         };
         let work_epoch = runtime.work_epoch();
         let wanted = permits.len();
         match self.lease(runtime, owner, permits, Candidates::Fresh).await {
-            // More may be due: a permit that comes back, or the next turn, asks for it.
+            // More may be due: a returned permit, or the next turn, asks for it.
             Some((started, next_due)) if started == wanted || next_due == Some(Duration::ZERO) => {
                 runtime.mark_dirty();
                 Duration::ZERO
@@ -104,7 +103,7 @@ impl Inner {
         }
     }
 
-    /// One suspect at a time, whichever destination it is for.
+    /// Serves one suspect at a time, across all destinations.
     async fn serve_suspects(
         self: &Arc<Self>,
         destinations: &[Arc<DestinationRuntime>],
@@ -126,7 +125,7 @@ impl Inner {
                 Err(_) => 0,
             };
             if started > 0 {
-                // More may wait behind it: look again when it has ended.
+                // More may wait behind it: check again when it has ended.
                 self.suspects_wait.store(true, Ordering::SeqCst);
                 return;
             }
@@ -135,8 +134,8 @@ impl Inner {
         self.suspects_wait.store(false, Ordering::SeqCst);
     }
 
-    /// Leases up to as many as there are permits and starts them. Returns how many were started and
-    /// in how long the next is due; nothing if the store failed.
+    /// Leases at most one delivery per permit and starts them. Returns how many were started and in how long the next
+    /// is due, or nothing if the store failed.
     async fn lease(
         self: &Arc<Self>,
         runtime: &Arc<DestinationRuntime>,
@@ -166,7 +165,7 @@ impl Inner {
         fail::fail_point!("dispatch.after_lease");
         let started = leased.len();
         for leased in leased {
-            // The store never leases more than were asked for.
+            // The store never leases more than requested.
             let Some(permit) = permits.pop() else { break };
             self.start_attempt(owner, leased, permit);
         }
@@ -175,14 +174,15 @@ impl Inner {
             runtime.probe_released();
         }
         let now = self.parts.clock.now();
-        // Nothing was due by the store's clock, and something is by ours, which is ahead: to ask again at once would be
-        // to ask all the time. Where something was leased, more may really be due: stores lease less than is asked for.
+        // Nothing was due by the store's clock, but something is by ours, which is ahead: asking again immediately
+        // would be a busy loop. If something was leased, more may really be due, because stores may lease fewer than
+        // requested.
         let is_ahead = |due: Timestamp| started == 0 && due <= now;
         let wait = |due| if is_ahead(due) { LOOK_AGAIN } else { due.since(now) };
         Some((started, next_due.map(wait)))
     }
 
-    /// Takes back deliveries whose lease has expired. Those of a replica that died are found sooner, by `alive`.
+    /// Reclaims deliveries whose lease has expired. Those of a dead replica are found sooner, by `alive`.
     pub(crate) async fn rescue_loop(self: Arc<Self>) {
         while !self.rest(self.limits.rescue_every).await {
             match self.parts.store.rescue(RESCUE_MAX).await {
@@ -195,7 +195,7 @@ impl Inner {
         }
     }
 
-    /// Has what was taken back run, and tells of it.
+    /// Runs reclaimed deliveries, and reports them.
     pub(crate) fn took_back(self: &Arc<Self>, rescued: Vec<Rescued>) {
         if rescued.is_empty() {
             return;
@@ -207,12 +207,12 @@ impl Inner {
             .values()
             .for_each(|runtime| runtime.mark_dirty());
         self.dispatch.notify_one();
-        // By itself: neither the work nor the next report that this process lives waits for the log.
+        // In a separate task: neither the deliveries nor the next liveness report waits for the log.
         self.spawn_loop(Self::tell_rescued(Arc::clone(self), rescued));
     }
 
-    /// Tells what was taken back, with its event, which is looked up for the first few only: after a crash there are
-    /// hundreds, and their events are being delivered by then.
+    /// Reports reclaimed deliveries with their event, which is looked up for the first few only: after a crash there
+    /// are hundreds, and they are being delivered by then.
     async fn tell_rescued(self: Arc<Self>, rescued: Vec<Rescued>) {
         for (index, rescued) in rescued.iter().enumerate() {
             let record = if index < RESCUE_LOOKED_UP_MAX && !self.is_stopping() {

@@ -1,4 +1,4 @@
-//! The engine put together: its parts, its limits, its loops, and how it stops.
+//! The assembled engine: its parts, limits and loops, and how it stops.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -28,59 +28,57 @@ use crate::runtime::Runtime;
 use crate::seen::Seen;
 use crate::transport::Transport;
 
-/// What the engine is handed.
+/// The engine's dependencies.
 #[derive(Clone)]
 pub struct Parts {
-    /// Where everything is kept.
     pub store: Arc<dyn Backend>,
-    /// Time.
     pub clock: Arc<dyn Clock>,
-    /// Randomness.
     pub random: Arc<dyn Random>,
-    /// Tasks and waiting.
+    /// Spawns tasks and sleeps.
     pub runtime: Arc<dyn Runtime>,
-    /// The way out.
+    /// Carries deliveries to their destinations.
     pub transport: Arc<dyn Transport>,
-    /// Who hears what happens.
+    /// Receives observations, for metrics and logs.
     pub observer: Arc<dyn Observer>,
 }
 
-/// Everything has a limit.
+/// The engine's limits and intervals.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Requests that may wait to be written; further ones are refused with `Overloaded`.
     pub accept_queue: usize,
-    /// Requests written together.
+    /// Requests per write.
     pub accept_batch: usize,
-    /// Batches in progress at once. One, where the store has one writer.
+    /// Concurrent batches. One, if the store has a single writer.
     pub accept_in_flight: usize,
-    /// Requests with a conflict that may wait for its body to be kept; further ones are refused with `Overloaded`.
+    /// Requests with a conflict that may wait for its body to be stored; further ones are refused with `Overloaded`.
     pub conflict_queue: usize,
-    /// Entries of the seen-cache.
+    /// Entries in the seen-cache.
     pub seen_entries: usize,
-    /// How long the seen-cache answers for the store. `forget` waits this long.
+    /// How long the seen-cache answers in place of the store. `forget` waits this long.
     pub seen_for: Duration,
-    /// Deliveries leased at the same time for one destination.
+    /// Deliveries leased at a time for one destination.
     pub lease_batch: u32,
-    /// Reports that may wait to be written; attempts wait when it is full.
+    /// Outcomes that may wait to be written; attempts wait when the queue is full.
     pub finish_queue: usize,
-    /// Reports written together.
+    /// Outcomes per write.
     pub finish_batch: usize,
-    /// How often to look for work that others made due.
+    /// How often to look for deliveries that other replicas made due.
     pub poll_every: Duration,
-    /// How often to flush what was gathered.
+    /// How often to flush gathered counts.
     pub flush_every: Duration,
     /// How often to look for expired leases.
     pub rescue_every: Duration,
-    /// How often to report to the store that this process lives.
+    /// How often to report to the store that this process is alive.
     pub report_every: Duration,
-    /// After this long without a report, attempts are given back: less than the silence that others allow.
+    /// After this long without a successful report, attempts are released. Shorter than the silence that other replicas
+    /// allow.
     pub silent_max: Duration,
-    /// How long other replicas may be silent before what they have leased is taken back.
+    /// How long other replicas may be silent before their leases are reclaimed.
     pub patience: Patience,
-    /// How often to look for what has outlived its window.
+    /// How often to look for expired rows.
     pub retain_every: Duration,
-    /// Rows deleted in one go at first; more, where that is quick.
+    /// Rows deleted at a time, initially; more if the store is quick.
     pub purge_rows: u32,
 }
 
@@ -108,7 +106,7 @@ impl Default for Limits {
     }
 }
 
-/// The engine. Clones share it.
+/// The engine. Clones share state.
 #[derive(Clone)]
 pub struct Engine(pub(crate) Arc<Inner>);
 
@@ -116,12 +114,12 @@ pub(crate) struct Inner {
     pub(crate) parts: Parts,
     pub(crate) limits: Limits,
     pub(crate) owners: Owners,
-    /// Who drives bulk replays: the same as long as the process lives.
+    /// The owner name for driving replay jobs, constant for the life of the process.
     pub(crate) driver: Owner,
     pub(crate) ids: EventIds,
     pub(crate) plan: ArcSwap<Plan>,
     pub(crate) pauses: Pauses,
-    /// Since when each source has each field indexed.
+    /// Since when each field of each source is indexed.
     pub(crate) indexes: ArcSwap<HashMap<(SourceName, String), Timestamp>>,
     pub(crate) seen: Seen,
     pub(crate) gather: Gather,
@@ -132,34 +130,35 @@ pub(crate) struct Inner {
     pub(crate) finish_queue: mpsc::Sender<Finished>,
     pub(crate) dispatch: Notify,
     pub(crate) replays: Notify,
-    /// Whether the fields that are indexed may have changed.
+    /// Signals that the indexed fields may have changed.
     pub(crate) declare: Notify,
     pub(crate) tail: broadcast::Sender<Notice>,
-    /// Whether a delivery whose lease was lost before is in progress: only one at a time.
+    /// Whether a delivery whose lease was lost before is in progress. Only one runs at a time.
     pub(crate) suspects: AtomicBool,
     /// Whether more of them may wait.
     pub(crate) suspects_wait: AtomicBool,
     pub(crate) stopping: AtomicBool,
-    /// Ends the accept loop, once what waits is written, and the dispatch loop, once what it leases has started.
+    /// Ends the accept loop once queued requests are written, and the dispatch loop once its leased deliveries have
+    /// started.
     pub(crate) shut_door: CancellationToken,
     door: TaskTracker,
     /// Ends the other loops.
     pub(crate) stop: CancellationToken,
     /// Attempts in progress.
     pub(crate) attempts: TaskTracker,
-    /// Deliveries given back instead of finished.
+    /// Deliveries released instead of finished.
     pub(crate) released: AtomicUsize,
     loops: TaskTracker,
 }
 
-/// The routing, compiled: what accept and dispatch look up.
+/// The compiled routing that accept and dispatch look up.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) sources: HashMap<SourceName, Arc<Source>>,
     pub(crate) destinations: HashMap<DestinationId, Arc<DestinationRuntime>>,
 }
 
-/// A source with the ports of its destinations at hand.
+/// A source, with the run-time state of its destinations at hand.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) route: Route,
@@ -167,23 +166,23 @@ pub(crate) struct Source {
     pub(crate) bucket: Option<Bucket>,
 }
 
-/// How a shutdown went.
+/// The result of a shutdown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShutdownReport {
-    /// Attempts that ended by themselves.
+    /// Attempts that ended on their own.
     pub finished: usize,
-    /// Attempts that were cut short and given back, to be made again.
+    /// Attempts that were aborted and released, to be made again.
     pub released: usize,
 }
 
-/// Lines the live tail keeps for a slow reader: two seconds of 2,000 events each.
+/// Lines the live tail buffers for a slow reader: two seconds at 2,000 events per second.
 const TAIL_LINES: usize = 4_096;
 
 impl Engine {
     /// Starts the engine and its loops.
     ///
     /// # Errors
-    /// When the store cannot say what is paused or which replays go on.
+    /// When the store cannot be read.
     pub async fn start(parts: Parts, routing: Routing, limits: Limits) -> Result<Self, Error> {
         let pauses = Pauses::new(parts.store.pauses().await?);
         let (accept_queue, waiting) = mpsc::channel(limits.accept_queue);
@@ -225,7 +224,7 @@ impl Engine {
             parts,
             limits,
         });
-        // Before anything is leased: others can only take over from those that they have heard of.
+        // Before anything is leased: other replicas can only take over from owners they have heard of.
         inner.report_alive().await;
         inner.spawn_at_door(Inner::accept_loop(Arc::clone(&inner), waiting, conflict_queue));
         inner.spawn_at_door(Inner::conflict_loop(Arc::clone(&inner), undecided));
@@ -244,8 +243,8 @@ impl Engine {
         Ok(Self(inner))
     }
 
-    /// Takes a new routing. What is in progress ends under the old one; work of a destination that
-    /// is gone is held in the store until it comes back.
+    /// Replaces the routing. Deliveries in progress end under the old one; deliveries for a removed destination stay in
+    /// the store until it returns.
     pub fn reconfigure(&self, routing: Routing) {
         let old = self.0.plan.load();
         let plan = Plan::new(routing, &old, &self.0.pauses);
@@ -255,23 +254,22 @@ impl Engine {
         self.0.declare.notify_one();
     }
 
-    /// The store.
     pub fn store(&self) -> &Arc<dyn Backend> {
         &self.0.parts.store
     }
 
-    /// The live tail. Lossy: a reader that lags misses lines and is told so.
+    /// The live tail. Lossy: a reader that lags misses lines and is notified.
     pub fn tail(&self) -> broadcast::Receiver<Notice> {
         self.0.tail.subscribe()
     }
 
-    /// Stops: refuses new events, leases nothing more, lets what runs end within `limit`, gives
-    /// back the rest, and writes everything down.
+    /// Stops the engine: refuses new events, leases nothing more, lets running attempts end within `limit`, releases
+    /// the rest, and writes every outcome.
     pub async fn shutdown(&self, limit: Duration) -> ShutdownReport {
         let inner = &self.0;
         inner.stopping.store(true, Ordering::SeqCst);
-        // First the door: what was accepted and handed over, and what was being leased, must be among the attempts
-        // waited for.
+        // Stop accepting first: deliveries that start with their accept, and those being leased, must be among the
+        // attempts waited for.
         inner.shut_door.cancel();
         inner.door.close();
         inner.door.wait().await;
@@ -310,7 +308,7 @@ impl Inner {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    /// Waits; whether the engine was told to stop meanwhile.
+    /// Sleeps. Returns whether the engine was stopped during the sleep.
     pub(crate) async fn rest(&self, duration: Duration) -> bool {
         tokio::select! {
             biased;
@@ -319,12 +317,12 @@ impl Inner {
         }
     }
 
-    /// Spawns a loop by which work comes in.
+    /// Spawns a loop that brings deliveries in.
     fn spawn_at_door(self: &Arc<Self>, body: impl Future<Output = ()> + Send + 'static) {
         self.parts.runtime.spawn(Box::pin(self.door.track_future(body)));
     }
 
-    /// Spawns what ends when the engine does.
+    /// Spawns a task that ends when the engine does.
     pub(crate) fn spawn_loop(self: &Arc<Self>, body: impl Future<Output = ()> + Send + 'static) {
         self.parts.runtime.spawn(Box::pin(self.loops.track_future(body)));
     }
@@ -337,7 +335,7 @@ impl Inner {
 }
 
 impl Plan {
-    /// Compiles a routing. Ports that were there before go on with their permits, breaker and pause.
+    /// Compiles a routing. Destinations that existed before keep their permits, breaker and pause.
     fn new(routing: Routing, old: &Self, pauses: &Pauses) -> Self {
         let destinations: HashMap<_, _> = routing
             .destinations

@@ -1,5 +1,5 @@
-//! Erase: a page of events that match, at a bounded cost. The caller goes on until there is no next page, and may begin
-//! again at any time: what was erased stays erased.
+//! Erase: a page of matching events, at a bounded cost. The caller continues until there is no next page, and may
+//! restart at any time: erased events stay erased.
 
 use hapax_core::EventId;
 use hapax_core::store::{Actor, Erased, Error, EventQuery, Unfinished};
@@ -7,29 +7,28 @@ use hapax_core::store::{Actor, Erased, Error, EventQuery, Unfinished};
 use crate::engine::Engine;
 use crate::search::{Coverage, SearchCursor};
 
-/// Events that are erased in one go.
+/// Events erased at a time.
 const PAGE: u32 = 100;
 
-/// What became of a page of events that were to be erased.
+/// The result of erasing a page of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Erasure {
-    /// Events that were erased.
     pub erased: u64,
-    /// Deliveries of them that were discarded.
+    /// Their deliveries that were discarded.
     pub discarded: u64,
-    /// Events that had been erased before.
+    /// Events that were already erased.
     pub before: u64,
-    /// Events that were left as they are, because work is unfinished.
+    /// Events left alone because they have unfinished deliveries.
     pub unfinished: u64,
-    /// Where to go on; none at the end.
+    /// Where to continue; none at the end.
     pub next: Option<SearchCursor>,
-    /// What of the store was looked at.
+    /// How much of the store was searched.
     pub coverage: Coverage,
 }
 
 impl Engine {
-    /// Erases the events of one page of a search. `named` is what the audit trail calls the query: it must not repeat what
-    /// was erased.
+    /// Erases the events on one page of a search. `named` is how the audit trail refers to the query: it must not
+    /// contain erased data.
     ///
     /// # Errors
     /// When the store fails.
@@ -53,7 +52,7 @@ impl Engine {
         if events.is_empty() {
             return Ok(erasure);
         }
-        // Before it happens: it cannot be undone, and must not happen unseen if the process ends in between.
+        // Recorded first: erasure cannot be undone, and must not go unrecorded if the process ends in between.
         let rest = match unfinished {
             Unfinished::Keep => "those with unfinished deliveries are left alone",
             Unfinished::Discard => "unfinished deliveries are discarded",

@@ -1,4 +1,4 @@
-//! Finish: write down what became of attempts, many in one write, each only while its lease holds.
+//! Finish: writes the outcomes of attempts, many in one write, each only while its lease holds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,14 +12,14 @@ use crate::destination_runtime::DestinationRuntime;
 use crate::engine::Inner;
 use crate::observe::Observation;
 
-/// The pause before a failed write is tried again.
+/// The pause before a failed write is retried.
 const RETRY_EVERY: Duration = Duration::from_millis(200);
 
-/// An attempt that is over and must be written down.
+/// An attempt that has ended and must be recorded.
 pub(crate) struct Finished {
     report: Report,
     runtime: Arc<DestinationRuntime>,
-    /// What was tried, without its body: a queue of these must not hold payloads.
+    /// The delivery, without its body: this queue must not hold payloads.
     leased: Leased,
 }
 
@@ -41,7 +41,7 @@ impl Inner {
             tokio::select! {
                 biased;
                 _ = queue.recv_many(&mut batch, self.limits.finish_batch) => {}
-                // Told to stop only when every attempt has ended: what is queued is all there is.
+                // Stopped only when every attempt has ended, so the queue holds everything that is left.
                 () = self.stop.cancelled() => {
                     queue.close();
                     while queue.recv_many(&mut batch, self.limits.finish_batch).await > 0 {
@@ -69,8 +69,8 @@ impl Inner {
                         during: "recording outcomes",
                         error: &error,
                     });
-                    // While stopping, a store that is gone must not hold the process: the leases
-                    // expire and the deliveries are made again, under the same keys.
+                    // While stopping, an unavailable store must not hold up the process: the leases expire, and the
+                    // deliveries are made again under the same keys.
                     stopping_tries += u32::from(self.stop.is_cancelled());
                     if stopping_tries > 3 || !error.is_retryable() {
                         return;
@@ -99,7 +99,7 @@ impl Inner {
         }
     }
 
-    /// Tells the port what may be due now or later; whether the dispatcher should look.
+    /// Marks deliveries that may be due now or later. Returns whether the dispatcher should run.
     fn follow_up(&self, finished: &Finished) -> bool {
         match finished.report.outcome {
             AttemptOutcome::Retry { after } => finished.runtime.due_at(self.elapsed() + after),

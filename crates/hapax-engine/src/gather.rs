@@ -1,7 +1,7 @@
-//! Gathers what is counted beside the hot path: copies of events, and bodies under unsigned ids.
+//! Gathers counts off the hot path: duplicates of events, and bodies under unsigned ids.
 //!
-//! Lossy by design: what was not flushed when the process dies is forgotten, and under a flood of
-//! different ids the surplus is counted but not kept. Duplicates write nothing on the hot path.
+//! Lossy by design: counts that were not flushed are lost when the process dies, and under a flood of different ids the
+//! surplus is counted but not stored. Duplicates write nothing on the hot path.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -14,14 +14,14 @@ use crate::engine::Inner;
 use crate::observe::Observation;
 use crate::seen::KeyHasher;
 
-/// Ids whose copies are gathered at the same time.
+/// Ids whose duplicates are counted between flushes.
 const KEYS_MAX: usize = 65_536;
-/// Bodies that wait to be noted.
+/// Bodies waiting to be recorded.
 const BODIES_MAX: usize = 8_192;
-/// Rows written at one flush, so that a storm of copies cannot crowd out accepts.
+/// Rows written per flush, so that a storm of duplicates cannot crowd out accepts.
 const FLUSH_MAX: usize = 1_000;
 
-/// What has been gathered and not yet flushed.
+/// Counts gathered and not yet flushed.
 #[derive(Debug, Default)]
 pub(crate) struct Gather(Mutex<Gathered>);
 
@@ -33,7 +33,7 @@ struct Gathered {
 }
 
 impl Gather {
-    /// A copy arrived.
+    /// A duplicate arrived.
     pub(crate) fn copy(&self, key: Key, first_seen: Timestamp, at: Timestamp) {
         let mut gathered = self.0.lock();
         if gathered.copies.len() >= KEYS_MAX && !gathered.copies.contains_key(&key) {
@@ -77,7 +77,7 @@ impl Gather {
 }
 
 impl Inner {
-    /// Writes one bounded portion of what was gathered; whether there was any.
+    /// Writes one bounded portion of the gathered counts. Returns whether there were any.
     pub(crate) async fn flush_gathered(&self) -> bool {
         let (copies, bodies, uncounted) = self.gather.take();
         if uncounted > 0 {
@@ -89,7 +89,7 @@ impl Inner {
             && let Err(error) = store.note_duplicates(copies).await
         {
             self.observe(&Observation::StoreFailed {
-                during: "counting copies",
+                during: "counting duplicates",
                 error: &error,
             });
         }
@@ -97,7 +97,7 @@ impl Inner {
             && let Err(error) = store.note_bodies(bodies).await
         {
             self.observe(&Observation::StoreFailed {
-                during: "noting bodies",
+                during: "recording bodies",
                 error: &error,
             });
         }

@@ -1,5 +1,5 @@
-//! Heartbeats: attempts that last have their leases renewed at a third of the lease; one whose
-//! lease is lost is aborted, since someone else may run it by now.
+//! Heartbeats: renews the leases of long attempts after a third of the lease. An attempt whose lease is lost is
+//! aborted, because another process may be running it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 use crate::engine::Inner;
 use crate::observe::Observation;
 
-/// The shortest time between two looks.
+/// The shortest time between two checks.
 const TICK_MIN: Duration = Duration::from_millis(100);
-/// The longest.
+/// The longest time between two checks.
 const TICK_MAX: Duration = Duration::from_secs(5);
 /// Leases renewed in one write.
 const EXTEND_MAX: usize = 1_000;
@@ -34,12 +34,12 @@ struct HeldLease {
     signals: Signals,
 }
 
-/// How an attempt is told to stop.
+/// How an attempt is stopped.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Signals {
     /// The lease is lost: abort, write nothing.
     pub(crate) lost: CancellationToken,
-    /// The process is going: abort, give it back.
+    /// The process is stopping: abort, release the delivery.
     pub(crate) release: CancellationToken,
 }
 
@@ -62,7 +62,7 @@ impl HeldLeases {
     pub(crate) fn end(&self, hold: &Hold) {
         let mut held = self.0.lock();
         let key = (hold.event, hold.destination.clone());
-        // A rescued delivery may fly again, under another token, before the first one has landed.
+        // A rescued delivery may start again, under another token, before the first attempt has ended.
         if held.get(&key).is_some_and(|lease| lease.token == hold.token) {
             held.remove(&key);
         }
@@ -72,7 +72,7 @@ impl HeldLeases {
         self.0.lock().len()
     }
 
-    /// Tells attempts to give their delivery back, chosen by event and owner; how many those are.
+    /// Tells attempts, chosen by event and owner, to release their delivery. Returns how many there are.
     pub(crate) fn release(&self, which: impl Fn(EventId, Owner) -> bool) -> usize {
         let held = self.0.lock();
         let chosen = held
@@ -81,12 +81,12 @@ impl HeldLeases {
         chosen.map(|(_, lease)| lease.signals.release.cancel()).count()
     }
 
-    /// Whether an owner has any.
+    /// Whether an owner holds any lease.
     pub(crate) fn any_of(&self, owner: Owner) -> bool {
         self.0.lock().values().any(|lease| lease.owner == owner)
     }
 
-    /// Those whose lease is due for renewal, by the length of the lease. In order: the same run asks the same again.
+    /// Leases due for renewal, by length of the lease. Ordered, so that a repeated run makes the same requests.
     fn due(&self, now: Duration) -> BTreeMap<Duration, Vec<Hold>> {
         let mut due: BTreeMap<Duration, Vec<Hold>> = BTreeMap::new();
         for ((event, destination), lease) in self.0.lock().iter() {
@@ -113,7 +113,7 @@ impl HeldLeases {
         }
     }
 
-    /// Tells an attempt that its lease is lost; it says so itself when it ends.
+    /// Tells an attempt that its lease is lost; the attempt reports it when it ends.
     fn lost(&self, hold: &Hold) {
         let held = self.0.lock();
         let lease = held.get(&(hold.event, hold.destination.clone()));
@@ -122,7 +122,7 @@ impl HeldLeases {
         }
     }
 
-    /// Those whose lease must have ended, as far as this process can tell.
+    /// Leases that must have ended, as far as this process can tell.
     fn overdue(&self, now: Duration) -> Vec<Hold> {
         let held = self.0.lock();
         let overdue = held
@@ -175,7 +175,7 @@ impl Inner {
                 }
             }
         }
-        // The store could not be asked for a whole lease: others may have taken over.
+        // The store was unreachable for a whole lease: others may have taken over.
         for hold in self.held_leases.overdue(self.elapsed()) {
             self.held_leases.lost(&hold);
         }

@@ -1,4 +1,4 @@
-//! Indexed fields: the store is told which they are, and says since when a search can rely on each.
+//! Indexed fields: declares them to the store, which reports since when a search can rely on each.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use crate::engine::{Inner, Plan};
 use crate::observe::Observation;
 
 impl Inner {
-    /// Declares what the routing says, at the start and after each change. What fails is tried again.
+    /// Declares the routing's indexed fields, at the start and after each change. Failures are retried.
     pub(crate) async fn indexes_loop(self: Arc<Self>) {
         loop {
-            // After the routing: what is accepted once the store has answered is indexed.
+            // Read after the routing is in place: events accepted once the store has answered are indexed.
             let fields = self.plan.load().indexed_fields();
             match self.parts.store.declare_indexes(fields).await {
                 Ok(declared) => {
@@ -38,7 +38,7 @@ impl Inner {
         }
     }
 
-    /// Relies no more on fields that a new routing does not have indexed: events without them come at once.
+    /// Stops relying on fields that a new routing no longer indexes: events without them arrive immediately.
     pub(crate) fn drop_indexes(&self, plan: &Plan) {
         let kept = plan.indexed_fields();
         let mut indexes = (**self.indexes.load()).clone();

@@ -1,14 +1,13 @@
 //! The engine: accept, dispatch, run, finish, replay, retain.
 //!
-//! It knows no HTTP and no database. It is handed a store, a transport that carries deliveries out,
-//! a clock, randomness and a runtime, so that the simulator drives the very code that production
-//! runs. Beside those nothing is left to chance: `select!` is biased throughout, and no hasher decides
-//! in which order the store is asked. Named fail points (feature `fail-points`) mark where a crash
-//! matters; docs/GUARANTEES.md lists them.
+//! It contains no HTTP and no database. It is given a store, a transport that carries deliveries out, a clock,
+//! randomness and a runtime, so the simulator drives the very code that runs in production. Everything else is
+//! deterministic: `select!` is biased throughout, and no hasher decides the order of store calls. Named fail points
+//! (feature `fail-points`) mark where a crash matters; docs/GUARANTEES.md lists them.
 //!
 //! ```text
 //! accept ──► (store) ──► dispatch ──► run ──► finish ──► (store)
-//!    └── handed over, already leased ──────►┘
+//!    └── already leased ───────────────────►┘
 //! ```
 
 mod accept;

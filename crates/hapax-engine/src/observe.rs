@@ -1,4 +1,4 @@
-//! What the engine tells the outside: for metrics, logs and the live tail. Never blocks it.
+//! Observations for metrics, logs and the live tail. Observing never blocks the engine.
 
 use std::time::Duration;
 
@@ -10,102 +10,89 @@ use serde::Serialize;
 
 use crate::accept::Accepted;
 
-/// Listens. Implementations return at once.
+/// Receives observations. Implementations return immediately.
 pub trait Observer: Send + Sync + 'static {
-    /// Something happened.
     fn observe(&self, observation: &Observation<'_>);
 }
 
 /// Something that happened.
 #[derive(Debug)]
 pub enum Observation<'a> {
-    /// An event was answered for.
+    /// An arrival was answered.
     Arrived {
-        /// The source.
         source: &'a SourceName,
-        /// The answer.
         accepted: &'a Accepted,
-        /// How long after the first this copy came; zero for the first.
+        /// The time since the first event, for a duplicate; zero for the first.
         age: Duration,
         /// SHA-256 of its raw bytes.
         raw_hash: BodyHash,
         /// Its headers, as they arrived.
         headers: &'a Headers,
     },
-    /// A batch was written.
     StoreWrite {
-        /// How many events.
         events: usize,
-        /// How long it took.
         took: Duration,
     },
-    /// An attempt is over.
+    /// An attempt ended.
     Attempted {
-        /// What was tried.
         delivery: &'a Leased,
-        /// What happened.
         attempt: &'a Attempt,
-        /// How long it took.
         took: Duration,
-        /// What follows.
+        /// The delivery's state after the attempt.
         outcome: AttemptOutcome,
     },
-    /// A lease was lost while the attempt ran: the attempt was aborted and nothing was written.
+    /// A lease was lost while the attempt ran; the attempt was aborted and nothing was written.
     LeaseLost {
-        /// What was tried. Its body may be gone by now.
+        /// The delivery. Its body may be gone by now.
         delivery: &'a Leased,
     },
-    /// An attempt was given back: the process stops, cannot reach the store, or the destination is not to be called now.
+    /// An attempt was released: the process is stopping, it cannot reach the store, or the destination must not be
+    /// called now.
     GivenBack {
-        /// What was not tried.
         delivery: &'a Leased,
     },
-    /// A delivery whose lease had expired was taken back.
+    /// A delivery whose lease had expired was reclaimed.
     Rescued {
-        /// Which, and how often it was lost.
+        /// The delivery, and how often it was lost.
         rescued: &'a Rescued,
-        /// Its event, where the store could be asked.
+        /// Its event, if the store could be asked.
         record: Option<&'a EventRecord>,
     },
     /// A breaker opened or closed.
     Breaker {
-        /// Whose.
         destination: &'a DestinationId,
-        /// For how long, if it opened.
+        /// How long it stays open, if it opened.
         open_for: Option<Duration>,
     },
-    /// The store failed at something that will be tried again.
+    /// A store operation failed and will be retried.
     StoreFailed {
-        /// At what.
+        /// The operation that failed.
         during: &'static str,
-        /// The error.
         error: &'a hapax_core::store::Error,
     },
-    /// The store could not be told for too long that this process lives: what it had leased there is given back.
+    /// This process could not report to the store for too long: its leases there are released.
     Unreported {
-        /// Attempts that were cut short.
+        /// Attempts that were aborted.
         attempts: usize,
     },
-    /// Something was deleted because its window had passed.
+    /// Rows were deleted because their window had passed.
     Purged(Purged),
-    /// Purging waits because the clocks disagree.
+    /// Purging is on hold because the clocks disagree.
     PurgeHeld {
-        /// By how much.
         disagreement: Duration,
     },
-    /// An entry was added to the audit trail: where the trail ends now.
+    /// An entry was added to the audit trail.
     AuditHead {
-        /// The last entry's number and hash.
+        /// The number and hash of the last entry.
         head: AuditHead,
     },
-    /// Copies that could not be counted because too many ids repeat at once.
+    /// Duplicates that could not be counted because too many ids repeat at once.
     DuplicatesUncounted {
-        /// How many.
         copies: u64,
     },
 }
 
-/// Hears nothing.
+/// Ignores every observation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
@@ -116,16 +103,14 @@ impl Observer for Silent {
 /// One line of the live tail.
 #[derive(Clone, Debug, Serialize)]
 pub struct Notice {
-    /// Our id (of the first, for a copy).
+    /// The Hapax id (the first event's, for a duplicate).
     pub id: EventId,
-    /// The source.
     pub source: SourceName,
-    /// The sender's id.
+    /// The provider's id.
     pub event_id: String,
-    /// The sender's type.
+    /// The provider's event type.
     #[serde(rename = "type")]
     pub event_type: Option<String>,
-    /// When it arrived.
     pub received_at: Timestamp,
     /// `accepted`, `duplicate` or `conflict`.
     pub status: &'static str,

@@ -1,4 +1,4 @@
-//! Operate: what people do to a running engine. Everything is written to the audit trail.
+//! Operate: operators' actions on a running engine. Every action is written to the audit trail.
 
 use std::time::Duration;
 
@@ -8,34 +8,31 @@ use hapax_core::{BodyHash, DestinationId, EventId, Identity};
 use crate::accept::{Accepted, IncomingEvent, Refusal};
 use crate::engine::Engine;
 
-/// A destination, as it stands.
+/// The current state of a destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DestinationStatus {
-    /// Which.
     pub id: DestinationId,
-    /// Paused by whom, and why.
+    /// Who paused it, and why.
     pub paused: Option<Pause>,
     /// How long its breaker stays open.
     pub breaker_open_for: Option<Duration>,
-    /// Attempts in progress.
     pub running: u32,
-    /// At most this many at once.
+    /// The maximum number of concurrent attempts.
     pub concurrency: u32,
 }
 
-/// Why a quarantined body could not be released.
+/// Why a conflicting body could not be released.
 #[derive(Debug, thiserror::Error)]
 pub enum ReleaseError {
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] Error),
-    /// It could not be accepted as an event of its own.
+    /// It could not be accepted as a separate event.
     #[error(transparent)]
     Refused(#[from] Refusal),
 }
 
 impl Engine {
-    /// Every destination of the configuration, by name.
+    /// Every configured destination, by name.
     pub fn destinations(&self) -> Vec<DestinationStatus> {
         let now = self.0.elapsed();
         let plan = self.0.plan.load();
@@ -54,8 +51,7 @@ impl Engine {
         statuses
     }
 
-    /// Lets an identity be accepted again. Returns only when no cache anywhere can still answer for
-    /// the old one.
+    /// Lets an identity be accepted again. Returns only when no cache anywhere can still answer for the old event.
     ///
     /// # Errors
     /// When the store fails.
@@ -78,7 +74,7 @@ impl Engine {
         Ok(forgotten)
     }
 
-    /// Discards dead letters, or takes that back; how many changed.
+    /// Discards dead letters, or restores them. Returns how many changed.
     ///
     /// # Errors
     /// When the store fails.
@@ -101,16 +97,16 @@ impl Engine {
         inner
             .audit(&who.into(), action, subject, format!("{changed} changed"))
             .await?;
-        // A discarded head lets its lane go on.
+        // A discarded head unblocks its lane.
         inner.mark_all_dirty();
         Ok(changed)
     }
 
-    /// Accepts a quarantined body as an event of its own, under the first one's id with a mark that
-    /// no sender's id can carry. Releasing it twice is one event. `None` if there is no such body.
+    /// Accepts a conflicting body as a separate event, under the first event's id with a mark that no provider's id can
+    /// carry. Releasing it twice yields one event. `None` if there is no such body.
     ///
     /// # Errors
-    /// When the store fails or the event is not taken.
+    /// When the store fails or the event is refused.
     pub async fn release_conflict(
         &self,
         first: EventId,
@@ -124,7 +120,7 @@ impl Engine {
         let Some(record) = inner.parts.store.get(first).await? else {
             return Ok(None);
         };
-        // Versions before gave it another id: what was released stays so.
+        // Earlier versions gave it another id; a body released then stays released.
         let conflict = record.conflicts.iter().find(|one| one.raw_hash == raw_hash);
         if let Some(id) = conflict.and_then(|conflict| conflict.released_as) {
             return Ok(Some(id));

@@ -1,5 +1,5 @@
-//! Pauses: kept in the store, so that they outlive a restart and hold on every replica; remembered here, so that no
-//! event has to ask for them.
+//! Pauses: stored, so that they survive restarts and apply on every replica; cached here, so that no event has to query
+//! them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use parking_lot::Mutex;
 use crate::engine::{Engine, Inner};
 use crate::observe::Observation;
 
-/// Every pause, also of destinations that the configuration does not name now.
+/// Every pause, including those of destinations that are not currently configured.
 #[derive(Debug, Default)]
 pub(crate) struct Pauses(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
     by_destination: HashMap<DestinationId, Pause>,
-    /// Rises with every pause and resume here: what was read from the store before is old then.
+    /// Incremented by every pause and resume here; anything read from the store before then is stale.
     changes: u64,
 }
 
@@ -47,7 +47,7 @@ impl Pauses {
         };
     }
 
-    /// Takes what the store said, unless something changed here since `changes`.
+    /// Takes the store's pauses, unless something changed here since `changes`.
     fn replace(&self, pauses: Vec<Pause>, changes: u64) {
         let mut known = self.0.lock();
         if known.changes == changes {
@@ -64,7 +64,7 @@ fn by_destination(pauses: Vec<Pause>) -> HashMap<DestinationId, Pause> {
 }
 
 impl Engine {
-    /// Stops attempts at a destination until it is resumed, on every replica. What runs ends.
+    /// Stops attempts at a destination until it is resumed, on every replica. In-flight attempts finish.
     ///
     /// # Errors
     /// When the store fails.
@@ -89,7 +89,7 @@ impl Engine {
             .await
     }
 
-    /// Undoes a pause; whether there was one.
+    /// Ends a pause. Returns whether there was one.
     ///
     /// # Errors
     /// When the store fails.
@@ -106,7 +106,7 @@ impl Engine {
 }
 
 impl Inner {
-    /// Learns what other replicas paused and resumed.
+    /// Picks up pauses and resumes from other replicas.
     pub(crate) async fn pauses_loop(self: Arc<Self>) {
         while !self.rest(self.limits.poll_every).await {
             let changes = self.pauses.changes();
@@ -123,7 +123,7 @@ impl Inner {
         }
     }
 
-    /// Makes every port follow what is known.
+    /// Applies the known pauses to every destination.
     fn apply_pauses(&self) {
         let mut resumed = false;
         for (id, runtime) in &self.plan.load().destinations {

@@ -1,5 +1,5 @@
-//! Processed: for sources that answer only when the work is done. Waits until every destination has made an attempt at
-//! an event, here or on another replica, and a copy of an event that failed makes its next attempt due now.
+//! Processed: for sources that are answered only when the deliveries are done. Waits until every destination has
+//! attempted an event, here or on another replica. A duplicate of an event that failed makes its next attempt due now.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,28 +13,28 @@ use tokio::sync::Notify;
 use crate::accept::Accepted;
 use crate::engine::{Engine, Inner};
 
-/// The first look for what another replica may have finished; each further one waits twice as long.
+/// The first check for deliveries that another replica may have finished; each further one waits twice as long.
 const LOOK_FIRST: Duration = Duration::from_millis(25);
-/// The longest wait between two looks.
+/// The longest wait between two checks.
 const LOOK_MAX: Duration = Duration::from_millis(400);
 
-/// How far the events of a request are.
+/// The progress of a request's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Processed {
     /// Every delivery is done.
     Done,
-    /// Something still runs, or waits.
+    /// A delivery still runs or waits.
     InFlight,
     /// An attempt failed, or a delivery is dead.
     Failed,
 }
 
-/// Who waits for which event.
+/// Requests waiting for each event.
 #[derive(Debug, Default)]
 pub(crate) struct Watchers(Mutex<HashMap<EventId, Arc<Notify>>>);
 
 impl Watchers {
-    /// An attempt at this event was written down.
+    /// An attempt at this event was recorded.
     pub(crate) fn finished(&self, event: EventId) {
         if let Some(watcher) = self.0.lock().get(&event) {
             watcher.notify_waiters();
@@ -51,7 +51,7 @@ impl Watchers {
     }
 }
 
-/// One who waits; the last one to leave takes the entry along.
+/// One waiting request; the last one to leave removes the entry.
 struct Watch<'w> {
     watchers: &'w Watchers,
     event: EventId,
@@ -69,8 +69,8 @@ impl Drop for Watch<'_> {
 }
 
 impl Engine {
-    /// How far these events are, after waiting at most `limit` for their attempts. The work goes on whatever the answer
-    /// is. A conflicting body and an event without an id are kept aside, and nothing is waited for.
+    /// The progress of these events, after waiting at most `limit` for their attempts. Delivery continues whatever the
+    /// answer. Conflicts and quarantined events are not waited for.
     ///
     /// # Errors
     /// When the store fails.
@@ -91,11 +91,11 @@ impl Engine {
     }
 }
 
-/// For each destination, the attempts that were over before the question: a later one answers it.
+/// For each destination, the number of attempts that had ended before the question: a later one answers it.
 type Baseline = HashMap<DestinationId, u32>;
 
 impl Inner {
-    /// A copy: what failed before is tried again now.
+    /// A duplicate: deliveries that failed are retried now.
     async fn processed_again(&self, id: EventId, deadline: Duration) -> Result<Processed, Error> {
         let before = self.deliveries(id).await?;
         let retrying = |view: &&DeliveryView| view.state == DeliveryState::Retrying;
@@ -127,7 +127,7 @@ impl Inner {
         let watch = self.watchers.watch(id);
         let mut pause = LOOK_FIRST;
         loop {
-            // Registered before the look: what finishes after it is heard.
+            // Registered before the check, so that nothing that finishes after it is missed.
             let finished = watch.notify.notified();
             tokio::pin!(finished);
             finished.as_mut().enable();
@@ -145,7 +145,7 @@ impl Inner {
     }
 
     async fn deliveries(&self, id: EventId) -> Result<Vec<DeliveryView>, Error> {
-        // An event whose payload has expired was finished long before.
+        // An event whose payload has expired was finished long ago.
         let record = self.parts.store.get(id).await?;
         Ok(record.map(|record| record.deliveries).unwrap_or_default())
     }
@@ -154,7 +154,7 @@ impl Inner {
 fn judge(deliveries: &[DeliveryView], baseline: &Baseline) -> Processed {
     let of_one = |view: &DeliveryView| match view.state {
         DeliveryState::Completed | DeliveryState::Discarded => Processed::Done,
-        // It waits for an operator, whatever the sender does.
+        // It waits for an operator, whatever the provider does.
         DeliveryState::Dead if view.error == Some(ErrorClass::SameBody) => Processed::Done,
         DeliveryState::Dead => Processed::Failed,
         DeliveryState::Pending | DeliveryState::Running => Processed::InFlight,

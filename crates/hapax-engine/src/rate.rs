@@ -1,15 +1,13 @@
-//! Rates: a token bucket that says how long to wait. Per process, and said so in the docs.
+//! Rates: a token bucket that says how long to wait. Limits apply per process, as the docs state.
 
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
-/// So many in a period.
+/// A number of requests or attempts per period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// How many.
     pub count: u32,
-    /// In how long.
     pub per: Duration,
 }
 
@@ -24,7 +22,7 @@ impl Rate {
 pub(crate) struct Bucket {
     interval: Duration,
     burst: Duration,
-    /// The moment, on the monotonic clock, up to which everything is spoken for.
+    /// The time, on the monotonic clock, up to which the rate is used up.
     spent_until: Mutex<Duration>,
 }
 
@@ -38,7 +36,7 @@ impl Bucket {
         }
     }
 
-    /// Takes up to `wanted`; returns how many it took, and if none, how long until the next.
+    /// Takes up to `wanted`. Returns how many it took, or how long until the next if it took none.
     pub(crate) fn take(&self, wanted: u32, now: Duration) -> Result<u32, Duration> {
         // The clock starts near zero; shifting it keeps `earliest` from being clipped at the start.
         let now = now + self.burst;
@@ -54,7 +52,7 @@ impl Bucket {
         Ok(granted)
     }
 
-    /// Gives back what was taken and not used.
+    /// Returns unused tokens.
     pub(crate) fn give_back(&self, count: u32) {
         let mut spent_until = self.spent_until.lock();
         *spent_until = spent_until.saturating_sub(self.interval * count);

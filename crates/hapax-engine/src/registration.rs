@@ -1,14 +1,14 @@
-//! A registration: for a while, one sender may hand over the secret that it will sign with.
+//! A registration: for a limited time, one provider may submit the secret that it will sign with.
 //!
-//! In the store a source has `registration`, whose value is when it ends.
+//! In the store, the source has the state `registration`, whose value is when it ends.
 
 use hapax_core::store::{Error, SourceState};
 use hapax_core::{Backend, SourceName, Timestamp};
 
-/// The name of an open registration.
+/// The name of the source state.
 pub const REGISTRATION: &str = "registration";
 
-/// Lets one sender hand over a secret to a source until then. A registration that is open already is moved.
+/// Lets one provider submit a secret to a source until `until`. If a registration is already open, its end is moved.
 pub async fn open(store: &dyn Backend, source: &SourceName, until: Timestamp) -> Result<(), Error> {
     let state = SourceState {
         source: source.clone(),
@@ -18,7 +18,7 @@ pub async fn open(store: &dyn Backend, source: &SourceName, until: Timestamp) ->
     store.put_source_state(state).await
 }
 
-/// Until when a registration of a source is open, if one is.
+/// When a source's open registration ends, if it has one.
 pub fn open_until(states: &[SourceState], source: &SourceName) -> Option<Timestamp> {
     let state = states
         .iter()

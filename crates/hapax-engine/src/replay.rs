@@ -1,9 +1,8 @@
-//! Replay: put finished deliveries back to work, one event or many.
+//! Replay: requeues finished deliveries of one event or many.
 //!
-//! A bulk replay is a stored job from the start: it goes on after a restart, at its own rate, and
-//! can be cancelled. It walks from the oldest event to the newest, so that what it puts back runs in
-//! the order of acceptance; jobs that share a destination are driven one after another, which the
-//! store sees to.
+//! A bulk replay is a stored job from the start: it resumes after a restart, runs at its own rate, and can be
+//! cancelled. It walks from the oldest event to the newest, so that requeued deliveries run in the order of acceptance.
+//! The store makes sure that jobs that share a destination run one after another.
 
 mod late;
 
@@ -20,45 +19,40 @@ use crate::engine::{Engine, Inner};
 use crate::observe::Observation;
 use crate::search::{BODIES_MAX, Coverage};
 
-/// Events put back in one write.
+/// Events requeued in one write.
 const PORTION: u32 = 100;
-/// Events of a preview that are shown.
+/// Events shown in a preview.
 const SAMPLES: usize = 5;
-/// A job whose driver has said nothing for this long is taken over. A portion takes about a second.
+/// A job whose driver has been silent for this long is taken over. A portion takes about a second.
 const DRIVE_LEASE: Duration = Duration::from_secs(30);
-/// The pause before a failed portion is tried again.
+/// The pause before a failed portion is retried.
 const FAILURE_PAUSE: Duration = Duration::from_secs(1);
 
 /// A bulk replay to start.
 #[derive(Clone, Debug)]
 pub struct ReplayRequest {
-    /// Which events.
     pub query: EventQuery,
-    /// Which of their deliveries.
+    /// Which of the events' deliveries.
     pub mode: ReplayMode,
     /// Only this destination.
     pub to: Option<DestinationId>,
-    /// At most this many events a second.
+    /// Maximum events per second.
     pub rate_per_second: u32,
-    /// Who asks.
     pub who: Actor,
-    /// Why.
     pub why: String,
 }
 
-/// What a bulk replay would look at.
+/// The events that a bulk replay would process.
 #[derive(Clone, Debug)]
 pub struct ReplayPreview {
-    /// How many events.
     pub matched: u64,
-    /// Some of them.
     pub samples: Vec<EventSummary>,
-    /// What of the store was looked at.
+    /// How much of the store was searched.
     pub coverage: Coverage,
 }
 
 impl Engine {
-    /// Puts one event's deliveries back to work.
+    /// Requeues one event's deliveries.
     ///
     /// # Errors
     /// When the store fails.
@@ -81,7 +75,7 @@ impl Engine {
         Ok(replayed)
     }
 
-    /// Counts what a bulk replay would look at, and changes nothing.
+    /// Counts the events a bulk replay would process, and changes nothing.
     ///
     /// # Errors
     /// When the store fails.
@@ -108,7 +102,7 @@ impl Engine {
     /// Stores a bulk replay and starts it.
     ///
     /// # Errors
-    /// When the store fails; then nothing was started.
+    /// When the store fails; nothing was started then.
     pub async fn start_replay(&self, request: ReplayRequest) -> Result<ReplayJob, Error> {
         let inner = &self.0;
         let now = inner.parts.clock.now();
@@ -119,7 +113,7 @@ impl Engine {
             mode: request.mode,
             to: request.to,
             rate_per_second: request.rate_per_second.max(1),
-            // `until` excludes its moment; what arrived right now is meant, too.
+            // `until` is exclusive; events that arrived just now are included, too.
             as_of: now.plus(Duration::from_micros(1)),
             cursor: None,
             state: ReplayJobState::Running,
@@ -136,7 +130,7 @@ impl Engine {
         Ok(job)
     }
 
-    /// Cancels a bulk replay; whether it was going on.
+    /// Cancels a bulk replay. Returns whether it was running.
     ///
     /// # Errors
     /// When the store fails.
@@ -152,8 +146,8 @@ impl Engine {
 }
 
 impl Inner {
-    /// Drives stored replays, oldest first, one portion after the other. Those that another replica
-    /// drives are left to it; from time to time it is seen whether one was left alone.
+    /// Drives stored replay jobs, oldest first, one portion after another. Jobs driven by another replica are left to
+    /// it; abandoned ones are looked for from time to time.
     pub(crate) async fn replay_loop(self: Arc<Self>) {
         loop {
             let job = match self.claim_replay().await {
@@ -183,7 +177,7 @@ impl Inner {
         }
     }
 
-    /// The oldest job that no one else drives.
+    /// The oldest job that no other replica drives.
     async fn claim_replay(&self) -> Result<Option<ReplayJob>, Error> {
         for job in self.parts.store.unfinished_replays().await? {
             let claimed = self
@@ -205,12 +199,12 @@ impl Inner {
         }
     }
 
-    /// Drives one job to its end, its cancellation or the engine's stop; whether it was the stop.
+    /// Drives one job until it ends, is cancelled or the engine stops. Returns whether the engine stopped.
     async fn drive(&self, job: ReplayJob) -> bool {
         let id = job.id;
         let stopped = self.drive_on(job).await;
         if stopped {
-            // Another replica need not wait for the lease to end; if this fails, it does.
+            // So that another replica need not wait for the lease to end; if this fails, it does wait.
             drop(
                 self.parts
                     .store
@@ -249,7 +243,7 @@ impl Inner {
         false
     }
 
-    /// One portion of a job: how many events it looked at, or nothing if the job was cancelled or taken.
+    /// One portion of a job: how many events it processed, or nothing if the job was cancelled or taken over.
     async fn replay_portion(&self, job: &mut ReplayJob) -> Result<Option<u32>, Error> {
         let (mut query, _) = self.plan_search(&job.query);
         query.until = Some(query.until.map_or(job.as_of, |until| until.min(job.as_of)));
@@ -267,7 +261,7 @@ impl Inner {
         let mut orders_of = Vec::with_capacity(page.events.len());
         for event in &page.events {
             let some = if event.status == EventStatus::Held && job.mode != ReplayMode::Held {
-                // Nor does it go to a destination that is new to it: an operator decides about it first.
+                // Nor does it go to a destination that is new to it: an operator must decide first.
                 Vec::new()
             } else if late_before.is_some_and(|before| event.received_at < before) {
                 self.replay_orders(event.id, job.mode, job.to.clone(), Some(job.id))
@@ -283,7 +277,8 @@ impl Inner {
             orders_of.push(some.len());
             orders.extend(some);
         }
-        // A crash between these two writes repeats the portion: the store leaves alone what this job has put back before.
+        // A crash between these two writes repeats the portion; the store skips deliveries that this job has already
+        // requeued.
         let mut next = job.clone();
         let answers = if orders.is_empty() {
             Vec::new()
@@ -315,8 +310,8 @@ impl Inner {
         Ok(going_on.then_some(page.events.len() as u32))
     }
 
-    /// Where a walk begins that reads bodies: with the oldest event that a search for the same looks at. A replay
-    /// brings back what its preview counted.
+    /// Where a walk that reads bodies begins: at the oldest event that the same search would read, so that a replay
+    /// covers what its preview counted.
     async fn begin_search(&self, job: &ReplayJob, query: &EventQuery) -> Result<Option<Cursor>, Error> {
         let store = &self.parts.store;
         let (mut after, mut bodies_read) = (None, 0);
@@ -325,18 +320,18 @@ impl Inner {
             bodies_read += page.bodies_read;
             match page.next {
                 None => return Ok(None),
-                // The other way, the walk goes on after what is older than this one.
+                // In the other direction, the walk continues after everything older than this one.
                 Some(Cursor(last)) if bodies_read >= BODIES_MAX => {
                     return Ok(Some(Cursor(last.saturating_sub(1))));
                 }
                 next => after = next,
             }
-            // Reading bodies may take longer than a claim lasts.
+            // Reading bodies may outlast the claim.
             store.claim_replay(job.id, self.as_driver(DRIVE_LEASE)).await?;
         }
     }
 
-    /// The destination of a replay with the lane it joins there.
+    /// The destination of a replay, and the lane it joins there.
     async fn replay_target(
         &self,
         event: EventId,
@@ -357,7 +352,7 @@ impl Inner {
         Ok(Some(ReplayTarget { destination, lane }))
     }
 
-    /// Any destination may have something due.
+    /// Any destination may have due deliveries.
     pub(crate) fn mark_all_dirty(&self) {
         self.plan
             .load()

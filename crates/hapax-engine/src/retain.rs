@@ -1,8 +1,8 @@
-//! Retain: delete what has outlived its window, a portion at a time, so that accepts never wait, and as fast as events
-//! come in, so that what has expired never grows.
+//! Retain: deletes expired rows, in portions small enough that accepts never wait, and as fast as events arrive, so
+//! that expired rows never pile up.
 //!
-//! Stops when the wall clock and the monotonic one disagree by more than an hour since the start:
-//! a clock that jumped a month ahead must not empty the ledger.
+//! Stops when the wall clock and the monotonic clock have diverged by more than an hour since the start: a clock that
+//! jumped a month ahead must not empty the ledger.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,15 +14,15 @@ use crate::engine::Inner;
 use crate::observe::Observation;
 
 const DISAGREEMENT_MAX: Duration = Duration::from_secs(3600);
-/// About how long a portion takes. The store itself divides it, so that no accept waits for the whole of it.
+/// The target duration of a portion. The store subdivides it, so no accept waits for all of it.
 const PORTION: Duration = Duration::from_millis(200);
-/// Rows of a portion, however quick the store is or seems to be.
+/// The most rows in a portion, however quick the store seems.
 const ROWS_MAX: u32 = 10_000;
-/// Whoever has been behind for this long makes no pauses any more.
+/// Once behind for this long, it no longer pauses.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The least pause between two portions: others get their turn.
+/// The shortest pause between two portions, so that others get their turn.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
-/// How soon a portion that failed is tried again.
+/// How soon a failed portion is retried.
 const AGAIN: Duration = Duration::from_secs(1);
 
 impl Inner {
@@ -75,12 +75,12 @@ impl Inner {
     }
 }
 
-/// How much to delete at the same time, and how long to leave the store to others in between: measured, not guessed.
+/// How many rows to delete at a time, and how long to leave the store to others in between: measured, not guessed.
 #[derive(Debug)]
 struct Pace {
     rows: u32,
     rows_min: u32,
-    /// Since when there has been more to delete after each portion.
+    /// Since when each portion has left more to delete.
     behind_since: Option<Duration>,
 }
 
@@ -93,8 +93,8 @@ impl Pace {
         }
     }
 
-    /// The pause before the next portion; none where nothing is left. At first it is as long as the portion took, and
-    /// it gets shorter the longer there is more.
+    /// The pause before the next portion; none if nothing is left. Initially as long as the portion took; it shrinks
+    /// the longer a backlog lasts.
     fn pause_after(&mut self, purged: &Purged, began: Duration, ended: Duration) -> Option<Duration> {
         if !purged.more {
             self.behind_since = None;
@@ -107,9 +107,9 @@ impl Pace {
         Some(took.mul_f64(patience_left).max(PAUSE_MIN))
     }
 
-    /// Twice or half as much the next time, where this was far from what a portion should take.
+    /// Doubles or halves the next portion if this one was far from its target duration.
     fn resize(&mut self, purged: &Purged, took: Duration) {
-        // Where it was something else that took the time or ended the portion, its size says nothing.
+        // If something else took the time or ended the portion, its size says nothing.
         let was_full = purged.events + purged.ledger >= u64::from(self.rows) / 2;
         if took > PORTION * 2 {
             self.rows = (self.rows / 2).max(self.rows_min);
@@ -119,7 +119,7 @@ impl Pace {
     }
 }
 
-/// By how much the clocks have drifted apart, if it is too much.
+/// How far the clocks have drifted apart, if it is too far.
 fn disagreement(started: (Timestamp, Duration), now: (Timestamp, Duration)) -> Option<Duration> {
     let measured = now.1.saturating_sub(started.1);
     let expected = started.0.plus(measured);
@@ -164,7 +164,7 @@ mod tests {
         for _ in 0..3 {
             pace.pause_after(&MORE, millis(0), millis(900));
         }
-        assert_eq!(pace.rows, 500, "never less than at first: it would not keep pace");
+        assert_eq!(pace.rows, 500, "never below the initial size: it would not keep up");
         for _ in 0..20 {
             pace.pause_after(&MORE, millis(0), millis(1));
         }

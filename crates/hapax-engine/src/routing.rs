@@ -1,5 +1,5 @@
-//! What the configuration means to the engine: which source goes where, and how each destination
-//! wants to be treated. Swapped whole on a reload.
+//! The configuration as the engine sees it: which source goes where, and how each destination is served. Swapped as a
+//! whole on a reload.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,52 +10,49 @@ use hapax_core::{Backoff, DestinationId, Headers, OnDead, Scope, SourceName};
 
 use crate::Rate;
 
-/// The whole of it.
 #[derive(Clone, Debug, Default)]
 pub struct Routing {
-    /// For each source, where its events go.
+    /// Where the events of each source go.
     pub sources: HashMap<SourceName, Route>,
-    /// For each destination, how it is treated.
+    /// How each destination is served.
     pub destinations: HashMap<DestinationId, Destination>,
 }
 
-/// A source.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// Where its ids are unique.
+    /// The scope in which its ids are unique.
     pub scope: Scope,
-    /// Which destinations get its events.
+    /// The destinations that get its events.
     pub deliver_to: Vec<DestinationId>,
     /// How long the ledger remembers an id.
     pub ledger_window: Duration,
-    /// How long payloads are kept.
+    /// How long payloads are stored.
     pub payload_retention: Duration,
-    /// How long the payload of a dead letter is kept.
+    /// How long the payload of a dead letter is stored.
     pub dead_retention: Duration,
-    /// At most this many requests.
+    /// Maximum rate of requests.
     pub rate: Option<Rate>,
     /// Whether the signature covers the id.
     pub id_is_signed: bool,
-    /// What the same body under another id is, where the signature does not cover the id.
+    /// How to treat a known body under another id, if the signature does not cover the id.
     pub same_body: SameBody,
-    /// JSON pointers into bodies whose values are indexed, so that a search finds them among all events.
+    /// JSON pointers to body fields whose values are indexed, so that a search finds them among all events.
     pub indexed: Vec<String>,
-    /// What to do with a known id and a different body.
     pub on_conflict: OnConflict,
 }
 
-/// What a body is that came before under another id.
+/// How to treat a body that arrived before under another id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SameBody {
-    /// An event like any other: it runs, and is flagged some time after.
+    /// Like any other event: it runs, and is flagged later.
     #[default]
     Flag,
-    /// Held: it is stored, and an operator releases or discards it.
+    /// Held: it is stored until an operator releases or discards it.
     Hold,
 }
 
 impl SameBody {
-    /// As it is configured.
+    /// The value in the configuration.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Flag => "flag",
@@ -74,31 +71,29 @@ pub enum OnConflict {
     Accept,
 }
 
-/// A destination.
 #[derive(Clone, Debug)]
 pub struct Destination {
-    /// Its stable id.
     pub id: DestinationId,
-    /// The types it wants; empty means all.
+    /// The event types it wants; empty means all.
     pub events: Vec<Pattern>,
-    /// At most this many attempts at once, in this process.
+    /// Maximum concurrent attempts, per process.
     pub concurrency: u32,
-    /// At most this many attempts, in this process.
+    /// Maximum rate of attempts, per process.
     pub rate: Option<Rate>,
     /// After this many attempts a delivery is dead.
     pub attempts_max: u32,
     /// The wait between attempts.
     pub backoff: Backoff,
-    /// How long a lease lasts unless extended.
+    /// How long a lease lasts unless it is renewed.
     pub lease: Duration,
-    /// After this long an attempt is over, whatever it does.
+    /// An attempt is aborted after this long.
     pub deadline: Duration,
-    /// One at a time, in order of acceptance, for each key.
+    /// The key within which deliveries run one at a time, in the order of acceptance.
     pub order_by: Option<Arc<dyn OrderBy>>,
-    /// What a dead delivery does to those behind it.
+    /// What a dead delivery does to those behind it in its lane.
     pub on_dead: OnDead,
-    /// How long the destination itself knows what it has applied, and so applies nothing twice; none where that is not
-    /// its promise.
+    /// How long the destination itself remembers what it applied, so that it applies nothing twice; none if it does not
+    /// promise that.
     pub remembers: Option<Duration>,
 }
 
@@ -115,7 +110,7 @@ pub trait OrderBy: fmt::Debug + Send + Sync + 'static {
     fn key(&self, headers: &Headers, body: &[u8]) -> Option<String>;
 }
 
-/// A type, exact or with a trailing `*`.
+/// An event type, exact or with a trailing `*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(String);
 
@@ -125,7 +120,7 @@ impl Pattern {
         Self(text.into())
     }
 
-    /// Whether a type fits. An event without a type fits `*` only.
+    /// Whether a type matches. An event without a type matches only `*`.
     pub fn fits(&self, event_type: Option<&str>) -> bool {
         match (self.0.strip_suffix('*'), event_type) {
             (Some(prefix), event_type) => event_type.unwrap_or_default().starts_with(prefix),

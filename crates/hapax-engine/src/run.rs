@@ -1,4 +1,4 @@
-//! Run: attempts at deliveries, each under its lease and its deadline, as many at a time as there are slots.
+//! Run: attempts deliveries, each under its lease and deadline, as many at a time as there are slots.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use crate::heartbeat::Signals;
 use crate::observe::Observation;
 use crate::transport::{AttemptResult, Reply};
 
-/// The longest a destination's `Retry-After` is honoured.
+/// The longest `Retry-After` that is honoured.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 3600);
-/// What is kept of an answer or an error message.
+/// The most bytes stored of a response or an error message.
 const TEXT_MAX: usize = 1_024;
 
 /// How an attempt ended.
@@ -29,7 +29,7 @@ enum Ending {
     Released,
 }
 
-/// A leased delivery in the hands of this process: its lease is renewed until it lands.
+/// A leased delivery held by this process; its lease is renewed until the attempt ends.
 #[derive(Debug)]
 pub(crate) struct QueuedAttempt {
     leased: Leased,
@@ -37,17 +37,17 @@ pub(crate) struct QueuedAttempt {
     signals: Signals,
 }
 
-/// How a delivery came to its slot.
+/// How a delivery got its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
-    /// At once.
+    /// Immediately.
     Direct,
     /// After waiting for it.
     AfterWait,
 }
 
 impl Inner {
-    /// Starts an attempt beside everything else, as soon as there is a slot for it.
+    /// Starts an attempt in its own task, as soon as a slot is free.
     pub(crate) fn start_attempt(self: &Arc<Self>, owner: Owner, leased: Leased, permit: Permit) {
         let runtime = Arc::clone(permit.runtime());
         let lease_for = runtime.with_settings(|settings| settings.lease);
@@ -68,7 +68,7 @@ impl Inner {
         }
     }
 
-    /// One slot: attempt after attempt, while deliveries wait for it.
+    /// One slot: runs one attempt after another while deliveries wait for it.
     async fn run_slot(self: Arc<Self>, first: QueuedAttempt, runtime: &Arc<DestinationRuntime>) {
         let mut start = Start::Direct;
         let mut next = Some(first);
@@ -129,10 +129,11 @@ impl Inner {
         }
         drop(permit);
         if let Some(finished) = finished {
-            // A full queue holds the attempt here, not memory. Closed only when nothing is left to write.
+            // When the queue is full, the attempt waits here, which bounds memory. Closed only when nothing is left to
+            // write.
             let _ = self.finish_queue.send(finished).await;
         }
-        // The permit that came back may serve what waits.
+        // The returned permit may serve a waiting delivery.
         if runtime.has_backlog() || was_lost_before {
             self.dispatch.notify_one();
         }
@@ -143,7 +144,7 @@ impl Inner {
             let message = format!("no answer within {deadline:?}");
             Ending::Answered(AttemptResult::failed(ErrorClass::Timeout, message))
         };
-        // A transport that panics must not take its slot along: the lease runs out, and that counts as lost.
+        // A transport that panics must not lose its slot: the lease expires, and that counts as lost.
         let answered = AssertUnwindSafe(async {
             match self.refuse_late(leased).await {
                 Some(refused) => refused,
@@ -160,7 +161,7 @@ impl Inner {
         }
     }
 
-    /// Decides what follows from an answer.
+    /// Derives the outcome from an answer.
     fn conclude(
         &self,
         leased: Leased,
@@ -170,7 +171,7 @@ impl Inner {
         took: Duration,
     ) -> Finished {
         let now = self.elapsed();
-        // A destination that refuses one event for good is healthy: only what is tried again counts.
+        // A destination that refuses one event permanently is healthy: only retryable failures count.
         let change = match &answer.reply {
             Reply::Done | Reply::Refused { .. } => runtime.succeeded(),
             Reply::Failed { .. } => runtime.failed(now),

@@ -4,19 +4,19 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// A task, on the heap.
+/// A boxed task.
 pub type BoxFuture = Pin<Box<dyn Future<Output = ()> + Send + 'static>>;
 
-/// What the engine asks of an async runtime.
+/// The async runtime, as the engine needs it.
 pub trait Runtime: Send + Sync + 'static {
-    /// Runs a task beside the others.
+    /// Spawns a task.
     fn spawn(&self, task: BoxFuture);
 
-    /// Ends after `duration`.
+    /// Completes after `duration`.
     fn sleep(&self, duration: Duration) -> BoxFuture;
 }
 
-/// The tokio runtime this is called on.
+/// The tokio runtime of the caller.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TokioRuntime;
 

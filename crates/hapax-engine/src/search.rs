@@ -1,18 +1,18 @@
-//! Search: a page of events at a bounded cost, and what of the store it covered.
+//! Search: a page of events at a bounded cost, and how much of the store it covered.
 //!
-//! Values in bodies are the one thing that no store finds by itself. Where the query names a source that has the field
-//! indexed, the index is asked; otherwise the newest bodies are read one after the other, at most [`BODIES_MAX`] over
-//! all pages of a search, and the answer says so.
+//! Stores cannot search values in bodies on their own. If the query names a source that indexes the field, the index is
+//! used; otherwise the newest bodies are read one by one, at most [`BODIES_MAX`] over all pages of a search, and the
+//! answer says so.
 
 use hapax_core::Timestamp;
 use hapax_core::store::{Cursor, Error, EventQuery, EventSummary};
 
 use crate::engine::{Engine, Inner};
 
-/// Bodies that one search reads, over all of its pages.
+/// Bodies that one search reads, over all its pages.
 pub const BODIES_MAX: u64 = 50_000;
 
-/// Where a search goes on: the store's cursor, and how many bodies were read so far.
+/// Where a search continues: the store's cursor, and how many bodies were read so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SearchCursor {
     /// Where the last page ended.
@@ -21,29 +21,29 @@ pub struct SearchCursor {
     pub bodies_read: u64,
 }
 
-/// A page of what was found.
+/// A page of results.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The events, newest first.
     pub events: Vec<EventSummary>,
-    /// Where to go on; none at the end. A page may hold fewer than asked for and still go on.
+    /// Where to continue; none at the end. A page may hold fewer events than requested and still have a next page.
     pub next: Option<SearchCursor>,
-    /// What of the store was looked at.
+    /// How much of the store was searched.
     pub coverage: Coverage,
 }
 
-/// What of the store a search looks at.
+/// How much of the store a search covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coverage {
-    /// Everything that is stored.
+    /// All stored events.
     Everything,
-    /// Everything that was accepted since the field is indexed.
+    /// All events accepted since the field was indexed.
     IndexedSince(Timestamp),
-    /// The newest bodies, one after the other.
+    /// The newest bodies, one by one.
     Newest {
         /// Bodies read so far.
         bodies_read: u64,
-        /// Whether the limit ended the search before everything was looked at.
+        /// Whether the limit ended the search early.
         is_cut: bool,
     },
 }
@@ -90,7 +90,7 @@ impl Engine {
 }
 
 impl Inner {
-    /// The query with the index it can use, and since when that index knows everything.
+    /// The query with the index it can use, and since when that index is complete.
     pub(crate) fn plan_search(&self, query: &EventQuery) -> (EventQuery, Option<Timestamp>) {
         let mut query = query.clone();
         query.by_index = None;

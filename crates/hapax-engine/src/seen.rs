@@ -1,8 +1,8 @@
-//! The seen-cache: answers copies of committed events without asking the store.
+//! The seen-cache: answers duplicates of committed events without asking the store.
 //!
-//! It holds only what the store has committed, each entry with its hash and for at most the
-//! configured time from *before* the store was asked, so that `forget` can wait it out. Everything
-//! goes when the store's connection is re-made: after a failover, what was committed may be gone.
+//! It holds only entries that the store has committed, each with its hash and for at most the configured time from
+//! *before* the store was asked, so that `forget` can wait it out. All entries are dropped when the store's connection
+//! is re-established: after a failover, committed rows may be gone.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -15,7 +15,6 @@ use parking_lot::Mutex;
 
 const SHARDS: usize = 16;
 
-/// The cache.
 #[derive(Debug)]
 pub(crate) struct Seen {
     shards: Vec<Mutex<Shard>>,
@@ -32,16 +31,16 @@ struct Shard {
 
 type Entries = HashMap<Key, Entry, BuildHasherDefault<KeyHasher>>;
 
-/// What a copy is compared with. There are hundreds of thousands: nothing more of the ledger's entry is kept.
+/// What a duplicate is compared with. There are hundreds of thousands, so nothing else of the ledger entry is stored.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
-    /// The id of the first event.
+    /// The first event's id.
     pub(crate) id: EventId,
-    /// When the first was committed.
+    /// When the first event was committed.
     pub(crate) first_seen: Timestamp,
-    /// SHA-256 of the first one's raw bytes.
+    /// SHA-256 of the first event's raw bytes.
     pub(crate) raw_hash: BodyHash,
-    /// The first one's content hash; few presets have one.
+    /// The first event's content hash; few presets have one.
     pub(crate) content_hash: Option<Box<ContentHash>>,
 }
 
@@ -54,7 +53,7 @@ struct Entry {
 impl Seen {
     pub(crate) fn new(entries_max: usize, lifetime: Duration) -> Self {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        // Two generations in each shard share the limit. A table is at most seven eighths full: one entry more would
+        // Two generations in each shard share the limit. A table is at most seven eighths full; one more entry would
         // double it.
         Self {
             shards,
@@ -68,7 +67,7 @@ impl Seen {
         self.lifetime
     }
 
-    /// What is known of `key`, unless it is too old or from another connection of the store.
+    /// The entry for `key`, unless it is too old or from another store connection.
     pub(crate) fn get(&self, key: Key, now: Duration, epoch: u64) -> Option<Known> {
         if self.epoch.load(Ordering::Acquire) != epoch {
             self.restart(epoch);
@@ -79,7 +78,7 @@ impl Seen {
         (entry.until > now).then(|| entry.known.clone())
     }
 
-    /// Remembers a committed entry that was read after the moment `asked`, over connection `epoch`.
+    /// Remembers a committed entry that was read after the time `asked`, over connection `epoch`.
     pub(crate) fn put(&self, key: Key, ledger: &LedgerEntry, asked: Duration, epoch: u64) {
         if self.lifetime.is_zero() || self.epoch.load(Ordering::Acquire) != epoch {
             return;
@@ -102,7 +101,6 @@ impl Seen {
         );
     }
 
-    /// Drops one entry.
     pub(crate) fn forget(&self, key: Key) {
         let mut shard = self.shard(key).lock();
         shard.young.remove(&key);
@@ -121,7 +119,7 @@ impl Seen {
     }
 }
 
-/// Ledger keys are SHA-256 already: eight of their bytes are as good a hash as any.
+/// Ledger keys are SHA-256 already: any eight of their bytes are a good hash.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KeyHasher(u64);
 
@@ -131,8 +129,8 @@ impl Hasher for KeyHasher {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        // `Key` hashes its length (ignored) and its sixteen bytes; the second half is taken because
-        // the first byte of the first half already chose the shard.
+        // `Key` hashes its length (ignored) and its sixteen bytes. The second half is used because the first byte of
+        // the first half already selected the shard.
         if let Some(half) = bytes.last_chunk::<8>() {
             self.0 ^= u64::from_le_bytes(*half);
         }

@@ -1,7 +1,7 @@
 //! Slots: how many attempts of a destination run at once, and the leased deliveries that wait for one to end.
 //!
-//! A destination that answers in milliseconds would stand idle while the store leases the next batch. Therefore some
-//! more than can run are leased ahead; they wait here, in order, and start when a slot is free.
+//! A destination that answers in milliseconds would sit idle while the store leases the next batch. Therefore more
+//! deliveries than can run are leased ahead; they wait here, in order, and start when a slot is free.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,18 +9,18 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-/// Leased ahead, for each slot.
+/// Deliveries leased ahead per slot.
 const AHEAD_FOR_EACH: u32 = 3;
-/// Leased ahead at most: after a crash each of them is a suspect, and those run one at a time.
+/// The most deliveries leased ahead: after a crash each of them is a suspect, and suspects run one at a time.
 const AHEAD_MAX: u32 = 96;
-/// Attempts that take longer than this keep their slots busy without anything leased ahead.
+/// Attempts that take longer than this keep their slots busy without leasing ahead.
 const QUICK: Duration = Duration::from_millis(20);
 
 /// The slots of one destination.
 #[derive(Debug)]
 pub(crate) struct Slots<T> {
     state: Mutex<State<T>>,
-    /// How long attempts take, smoothed, in microseconds; `u64::MAX` before the first.
+    /// Smoothed duration of attempts, in microseconds; `u64::MAX` before the first.
     pace_us: AtomicU64,
 }
 
@@ -42,7 +42,7 @@ impl<T> Slots<T> {
         }
     }
 
-    /// Lines one up; the one that has a slot now, if there is one.
+    /// Queues one. Returns the one that gets a slot now, if any.
     pub(crate) fn enter(&self, newcomer: T, slots: u32) -> Option<T> {
         let mut state = self.state.lock();
         state.waiting.push_back(newcomer);
@@ -53,7 +53,7 @@ impl<T> Slots<T> {
         state.waiting.pop_front()
     }
 
-    /// An attempt has ended: the one that takes its slot; if there is none, the slot is free.
+    /// An attempt has ended. Returns the one that takes its slot; if there is none, the slot is free.
     pub(crate) fn next(&self, slots: u32) -> Option<T> {
         let mut state = self.state.lock();
         let next = if state.running > slots {
@@ -71,18 +71,18 @@ impl<T> Slots<T> {
         self.state.lock().running
     }
 
-    /// An attempt took this long.
+    /// Records how long an attempt took.
     pub(crate) fn took(&self, duration: Duration) {
         let took = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX - 1);
         let smoothed = match self.pace_us.load(Ordering::Relaxed) {
             u64::MAX => took,
             pace => pace - pace / 8 + took / 8,
         };
-        // Of two attempts that end together one may be lost here: it is an estimate.
+        // When two attempts end together, one update may be lost: this is an estimate.
         self.pace_us.store(smoothed, Ordering::Relaxed);
     }
 
-    /// How many to lease beyond what can run.
+    /// How many to lease beyond those that can run.
     pub(crate) fn ahead(&self, slots: u32) -> u32 {
         if u128::from(self.pace_us.load(Ordering::Relaxed)) > QUICK.as_micros() {
             return 0;
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn only_quick_destinations_have_work_leased_ahead() {
         let slots = Slots::<()>::new();
-        assert_eq!(slots.ahead(8), 0, "not before it is known");
+        assert_eq!(slots.ahead(8), 0, "not before the pace is known");
         slots.took(Duration::from_millis(2));
         assert_eq!((slots.ahead(8), slots.ahead(1_000)), (24, 96));
         for _ in 0..50 {

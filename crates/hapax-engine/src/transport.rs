@@ -1,4 +1,4 @@
-//! How a delivery leaves: the seam between the engine and the destinations.
+//! The seam between the engine and the destinations.
 
 use std::time::Duration;
 
@@ -8,47 +8,41 @@ use hapax_core::{ErrorClass, Leased};
 /// Carries deliveries to their destinations. One call is one attempt.
 #[async_trait]
 pub trait Transport: Send + Sync + 'static {
-    /// Makes one attempt. The engine drops the future at the destination's deadline, or when the
-    /// lease is lost; the attempt must then stop by itself.
+    /// Makes one attempt. The engine drops the future at the destination's deadline or when the lease is lost; the
+    /// attempt must then stop.
     async fn deliver(&self, delivery: &Leased) -> AttemptResult;
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptResult {
-    /// What it means.
     pub reply: Reply,
     /// The HTTP status or the exit code.
     pub status: Option<i32>,
-    /// The beginning of what the destination said, for people.
+    /// The beginning of the destination's response, for people to read.
     pub excerpt: String,
 }
 
-/// What a destination's answer means.
+/// The meaning of a destination's response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// Done.
     Done,
-    /// Failed; try again later, not before `retry_after` if the destination asked for that.
+    /// Failed; retry later, and not before `retry_after` if the destination asked for that.
     Failed {
-        /// The kind of failure.
         class: ErrorClass,
-        /// In words.
         message: String,
-        /// The destination's wish.
+        /// The delay that the destination asked for.
         retry_after: Option<Duration>,
     },
-    /// Failed for good: never try again by itself.
+    /// Failed permanently; never retried automatically.
     Refused {
-        /// The kind of failure.
         class: ErrorClass,
-        /// In words.
         message: String,
     },
 }
 
 impl AttemptResult {
-    /// A success without anything to tell.
+    /// A success with an empty excerpt.
     pub const fn done(status: i32) -> Self {
         Self {
             reply: Reply::Done,
@@ -57,7 +51,7 @@ impl AttemptResult {
         }
     }
 
-    /// A failure without an answer.
+    /// A failure without a response.
     pub fn failed(class: ErrorClass, message: impl Into<String>) -> Self {
         let reply = Reply::Failed {
             class,

@@ -1,8 +1,8 @@
-//! Events whose content may be known under another id than their own: under the id that an earlier version of the source's
-//! rule gave them, or, where the source accepts conflicts, under the one that is made of their id and their content.
+//! Events whose content may be known under another id: the id that an earlier version of the source's rule gave them
+//! or, if the source accepts conflicts, the id made of their own id and their content.
 //!
-//! The ledger is asked beside the accepts, and what it knows is claimed under the id that it has there; the claim alone
-//! decides what is a duplicate. Whoever has no such other id never comes here.
+//! Ledger lookups run alongside the accepts. An event that the ledger knows is claimed under the id found there; only
+//! the claim decides whether it is a duplicate. Events without another possible id skip this step.
 
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ use crate::engine::{Inner, Source};
 use crate::observe::Observation;
 use crate::routing::OnConflict;
 
-/// Requests whose ids are looked up at the same time: accepts need the store, too.
+/// Requests looked up concurrently. The limit leaves capacity in the store for accepts.
 const REQUESTS_MAX: usize = 16;
-/// Events of one request that are looked up at the same time.
+/// Events of one request looked up concurrently.
 const EVENTS_MAX: usize = 4;
 
-/// A request that waits until the ledger was asked about it.
+/// A request that waits for the ledger lookup.
 pub(crate) struct Aliased {
     pub(super) source: Arc<Source>,
     pub(super) arrivals: Vec<Keyed>,
@@ -32,7 +32,7 @@ pub(crate) struct Aliased {
 }
 
 impl Source {
-    /// The other identities under which the content of an arrival may be known.
+    /// Other identities under which the content of an arrival may be known.
     pub(super) fn aliases(
         &self,
         incoming: &IncomingEvent,
@@ -57,7 +57,7 @@ impl Source {
 }
 
 impl Inner {
-    /// Looks up what waits, several at a time, until the door is shut.
+    /// Looks up queued requests, several at a time, until the engine stops accepting.
     pub(crate) async fn alias_loop(self: Arc<Self>, mut queue: mpsc::Receiver<Aliased>) {
         let waiting = stream::poll_fn(|context| queue.poll_recv(context));
         let waiting = waiting.take_until(self.shut_door.cancelled());
@@ -66,7 +66,7 @@ impl Inner {
             .await;
     }
 
-    /// Lets a request wait for the ledger, or refuses it where there is no room.
+    /// Queues a request for the ledger lookup, or refuses it if the queue is full.
     pub(super) fn queue_look_up(&self, request: Aliased) {
         if let Err(error) = self.alias_queue.try_send(request) {
             let refusal = no_room(&error);
@@ -90,7 +90,7 @@ impl Inner {
                 self.queue(Waiting { events, answer });
             }
             Err(error) => {
-                let during = "looking up the other ids of an event";
+                let during = "looking up other ids of an event";
                 self.observe(&Observation::StoreFailed {
                     during,
                     error: &error,
@@ -100,7 +100,7 @@ impl Inner {
         }
     }
 
-    /// The event with the identity under which its content is known, if it is.
+    /// The event, under the identity by which its content is known, if any.
     async fn resolve(&self, mut keyed: Keyed) -> Result<Keyed, Error> {
         for alias in std::mem::take(&mut keyed.aliases) {
             let entry = self.parts.store.look_up(&alias).await?;

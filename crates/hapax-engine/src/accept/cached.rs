@@ -1,4 +1,4 @@
-//! Copies that need no store: those of events committed a moment ago.
+//! Duplicates of events committed moments ago, answered without the store.
 
 use std::iter;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use crate::engine::Inner;
 use crate::seen::Known;
 
 impl Inner {
-    /// Answers without the store if every event is a known copy. A conflict is never answered here:
-    /// its body must be kept first.
+    /// Answers without the store if every event is a known duplicate. A conflict is never answered here, because its
+    /// body must be stored first.
     pub(super) fn answer_from_cache(&self, arrivals: &[Keyed], now: Duration) -> Option<Vec<Accepted>> {
         let epoch = self.parts.store.connection_epoch();
         let mut answers = Vec::with_capacity(arrivals.len());
@@ -34,7 +34,7 @@ impl Inner {
         Some(arrivals.iter().zip(answers).map(tell).collect())
     }
 
-    /// What is known of the same content, under the event's own id or another.
+    /// The cache entry for the same content, under the event's own id or another one.
     fn known_copy<'k>(
         &self,
         keyed: &'k Keyed,
@@ -52,17 +52,17 @@ impl Inner {
     }
 }
 
-/// The hashes of a body: of its raw bytes, and of what stays the same on a retry.
+/// The hashes of a body: of its raw bytes, and of the content that stays the same on a retry.
 pub(super) type Hashes<'a> = (BodyHash, Option<&'a ContentHash>);
 
-/// Whether a copy is known to be for the same target, where it names one; if not, the store knows.
+/// Whether a duplicate is known to be for the same target, if it names one. If this is false, the store decides.
 fn is_same_target(first: Hashes<'_>, copy: Hashes<'_>) -> bool {
     copy.1
         .is_none_or(|target| !is_target(target) || first.1 == Some(target))
 }
 
-/// Whether a copy is the same event. A preset that leaves fields out decides by its content hash,
-/// if the first was hashed by the same rule; otherwise the raw bytes decide.
+/// Whether two bodies are the same event. If the preset excludes fields and the first was hashed by the same rule, the
+/// content hashes decide; otherwise the raw bytes do.
 pub(super) fn is_same(first: Hashes<'_>, copy: Hashes<'_>) -> bool {
     let is_same_content = |content| !is_target(content) && first.1 == Some(content);
     first.0 == copy.0 || copy.1.is_some_and(is_same_content)

@@ -1,5 +1,6 @@
-//! Bodies that came under a known id: they are kept aside, or taken as events of their own where their source says so,
-//! many in one write, and beside the accepts. A sender that changes its bodies on retries holds up no one else.
+//! Bodies that arrived under a known id. They are stored as conflicts or, if the source says so, accepted as separate
+//! events: many in one write, and alongside the accepts, so a provider that changes its bodies on retries holds up no
+//! one else.
 
 use std::sync::Arc;
 
@@ -16,29 +17,29 @@ use crate::engine::{Inner, Source};
 use crate::observe::Observation;
 use crate::routing::OnConflict;
 
-/// An event whose id was taken before, and what the ledger knows of the first.
+/// An event with a known id, and the ledger's entry for the first event.
 pub(super) struct Contested {
     pub(super) event: NewEvent,
     pub(super) entry: LedgerEntry,
     pub(super) source: Arc<Source>,
 }
 
-/// A request that can be answered once the store has been asked about some of its events.
+/// A request that cannot be answered until the store has been asked about some of its events.
 pub(crate) struct Undecided {
     settled: Vec<Settled>,
     answer: AnswerSender,
 }
 
-/// What is answered for one event.
+/// The answer for one event.
 enum Decision {
     Known(Result<Accepted, Untaken>),
-    /// This, once its body is kept.
+    /// This answer, once its body is stored.
     OnceKept(Came, Accepted),
-    /// What the store says of it under an id of its own.
+    /// The result of claiming it under a separate id.
     OnceClaimed,
 }
 
-/// What the decisions about a batch still wait for.
+/// Writes that the decisions about a batch still wait for.
 #[derive(Default)]
 struct Pending {
     other_bodies: Vec<ConflictingBody>,
@@ -50,7 +51,7 @@ impl Undecided {
         Self { settled, answer }
     }
 
-    /// Answers at once, unless the store must be asked first; then it waits for that, if there is room.
+    /// Answers immediately if the store need not be asked; otherwise queues the request, if there is room.
     pub(super) fn answer_or_queue(self, conflicts: &mpsc::Sender<Self>) {
         let is_contested = |settled: &Settled| matches!(settled, Settled::Contested(_));
         if self.settled.iter().any(is_contested) {
@@ -67,13 +68,13 @@ impl Undecided {
             Settled::OtherTarget => Some(Err(Untaken::OtherTarget)),
             Settled::Contested(_) => None,
         });
-        // The sender may have hung up; what was accepted is accepted all the same.
+        // The provider may have hung up; accepted events stay accepted.
         let _ = self.answer.send(answers.collect());
     }
 }
 
 impl Inner {
-    /// Decides what waits, all of it together, until no accept can bring more.
+    /// Decides all queued requests together, until no accept can queue more.
     pub(crate) async fn conflict_loop(self: Arc<Self>, mut queue: mpsc::Receiver<Undecided>) {
         let mut batch = Vec::new();
         while queue.recv_many(&mut batch, self.limits.accept_batch).await > 0 {
@@ -110,12 +111,12 @@ impl Inner {
                     Decision::OnceClaimed => claimed.next().unwrap_or_else(|| Err(unanswered())),
                 })
                 .collect();
-            // The sender may have hung up; what was kept is kept all the same.
+            // The provider may have hung up; stored bodies stay stored.
             let _ = answer.send(answers.into_iter().collect());
         }
     }
 
-    /// What an event is whose id was taken before. Another body is added to those that are to be kept or claimed.
+    /// Decides about an event with a known id. A different body is added to those to store or claim.
     async fn decide(&self, contested: Contested, pending: &mut Pending) -> Decision {
         let Contested { event, entry, source } = contested;
         let own = event.content_hash.as_ref();
@@ -138,7 +139,7 @@ impl Inner {
             self.announce(&came, &answer);
             return Decision::Known(Ok(answer));
         }
-        // What was hashed by another rule, before an upgrade, may be this very event: it is not accepted again.
+        // A body that another rule hashed, before an upgrade, may be this very event: do not accept it again.
         if source.route.on_conflict == OnConflict::Accept && rule_of(first.1) == rule_of(own) {
             pending.conflicts.push(self.prepare_conflict(source, event));
             return Decision::OnceClaimed;
@@ -162,19 +163,19 @@ impl Inner {
         )
     }
 
-    /// Claims events under ids of their own; the answer for each, in order.
+    /// Claims events under separate ids. Returns the answer for each, in order.
     async fn claim_conflicts(self: &Arc<Self>, events: Vec<Prepared>) -> Vec<Result<Accepted, Untaken>> {
         if events.is_empty() {
             return Vec::new();
         }
-        // Each is a request of its own: one that cannot be stored fails alone.
+        // One request per event, so an event that cannot be stored fails alone.
         let requests = events.iter().map(|prepared| vec![prepared.event.clone()]);
         let claimed = self.claim(requests.collect()).await;
         let settle = |(prepared, result): (Prepared, Result<Vec<Claim>, Refusal>)| {
             let settled = self.settle(vec![prepared], result?, claimed.asked, claimed.epoch);
             match settled.into_iter().next() {
                 Some(Settled::Answered(answer)) => Ok(answer),
-                // The hash of its content is in its id: what has that id is the same event.
+                // The id contains the content hash, so an event with this id is the same event.
                 Some(Settled::Contested(contested)) => {
                     let Contested { event, entry, .. } = *contested;
                     let came = Came::of(&event);
@@ -189,7 +190,7 @@ impl Inner {
         events.into_iter().zip(claimed.results).map(settle).collect()
     }
 
-    /// Keeps bodies; for each, in order, whether it may be answered for.
+    /// Stores bodies as conflicts. Returns for each, in order, whether it may be acknowledged.
     async fn keep_aside(&self, other_bodies: Vec<ConflictingBody>) -> Vec<Result<ConflictRecorded, Untaken>> {
         if other_bodies.is_empty() {
             return Vec::new();
@@ -198,11 +199,11 @@ impl Inner {
         let kept = self.parts.store.record_conflicts(other_bodies).await.into_iter();
         kept.map(|kept| {
             kept.map_err(|error| {
-                // The same failure is logged once for all of them.
+                // Log the same failure once for all of them.
                 let said = error.to_string();
                 if said != told {
                     self.observe(&Observation::StoreFailed {
-                        during: "keeping a conflicting body",
+                        during: "storing a conflicting body",
                         error: &error,
                     });
                     told = said;
@@ -220,7 +221,7 @@ fn rule_of(content: Option<&ContentHash>) -> Option<&str> {
 
 fn unanswered() -> Untaken {
     let error = Error::Unavailable {
-        message: "the store did not say what became of a conflicting body".to_owned(),
+        message: "the store returned no result for a conflicting body".to_owned(),
         source: None,
     };
     refusal(&error).into()

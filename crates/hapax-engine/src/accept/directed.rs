@@ -1,8 +1,7 @@
-//! Accepting an event whose way is known: one destination, as its sender says, instead of its source's route.
+//! Accepts an event for one destination, named by the caller, instead of routing it by its source.
 //!
-//! Under one id there may be an event for each target. The first has the id as it is; one for another target has an id
-//! that is made of both. The ledger keeps which target an id was taken for, so that this is known for as long as the id
-//! is.
+//! One id may have an event for each target. The first keeps the id unchanged; an event for another target gets an id
+//! made of both. The ledger stores the target with the id, so the target is known for as long as the id is.
 
 use hapax_core::store::{Error, LedgerEntry};
 use hapax_core::{BodyHash, ContentHash, DestinationId, EVENT_ID_BYTES_MAX, Headers};
@@ -10,31 +9,30 @@ use hapax_core::{BodyHash, ContentHash, DestinationId, EVENT_ID_BYTES_MAX, Heade
 use super::{Accepted, IncomingEvent, RETRY_AFTER, Refusal, Untaken};
 use crate::engine::{Engine, Inner};
 
-/// The header of an event that names an address at its destination, where one destination has many.
+/// The event header that names an address at the destination, for a destination with several addresses.
 pub const ADDRESS_HEADER: &str = "hapax-outbox-target";
-/// The rule of a hash in the ledger that is of the target, and not of any content.
+/// The rule that marks a hash in the ledger as the hash of a target, not of content.
 const TARGET_RULE: &str = "target";
 /// Hexadecimal digits of a target in an id.
 const TARGET_DIGITS: usize = 16;
 
-/// An event with the destination it is meant for.
+/// An event and the destination it is meant for.
 #[derive(Clone, Debug)]
 pub struct DirectedEvent {
-    /// The event. Its source's route must name the destination, among any others. [`ADDRESS_HEADER`] is part of the
-    /// target.
+    /// The event. Its source's route must include the destination. [`ADDRESS_HEADER`] is part of the target.
     pub incoming: IncomingEvent,
-    /// The one destination that gets it.
+    /// The only destination that gets it.
     pub to: DestinationId,
-    /// Events of one key and destination run one at a time, in the order of their acceptance.
+    /// Events with the same key and destination run one at a time, in the order of acceptance.
     pub order_key: Option<String>,
 }
 
 impl Engine {
-    /// Takes one event for one destination. Answers only when it is durable. The same id for another target is another
-    /// event.
+    /// Accepts one event for one destination. Answers only when it is durable. The same id for another target is
+    /// another event.
     ///
     /// # Errors
-    /// A [`Refusal`]: then nothing is promised, and the sender must come again.
+    /// A [`Refusal`]: nothing is promised, and the caller must retry.
     pub async fn accept_for(&self, mut directed_event: DirectedEvent) -> Result<Accepted, Refusal> {
         let target = target(&directed_event.to, &directed_event.incoming.headers);
         directed_event.incoming.content_hash = Some(ContentHash {
@@ -68,7 +66,7 @@ impl Engine {
         let source = plan.sources.get(&incoming.source).ok_or(Refusal::UnknownSource)?;
         let runtime = source.destinations.iter().find(|runtime| runtime.id() == to);
         let runtime = runtime.ok_or_else(|| Refusal::Rejected {
-            message: format!("`{to}` is not a destination of this configuration"),
+            message: format!("`{to}` is not a configured destination"),
         })?;
         let keyed = source.keyed(incoming);
         let mut answers = inner.answer_from_cache(std::slice::from_ref(&keyed), now);
@@ -82,17 +80,17 @@ impl Engine {
     }
 }
 
-/// What the ledger says of the target that an id was taken for.
+/// How the target recorded for an id compares with this event's target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
-    /// The same one, or targets do not matter.
+    /// The same target, or targets do not matter.
     Same,
     Other,
-    /// It was accepted before the ledger knew of targets.
+    /// The event was accepted before the ledger recorded targets.
     Unknown,
 }
 
-/// Whether an id was taken for the target of this event.
+/// Whether an id belongs to the target of this event.
 pub(super) fn compare_targets(first: &LedgerEntry, own: Option<&ContentHash>) -> Target {
     let Some(own) = own.filter(|own| is_target(own)) else {
         return Target::Same;
@@ -105,8 +103,8 @@ pub(super) fn compare_targets(first: &LedgerEntry, own: Option<&ContentHash>) ->
 }
 
 impl Inner {
-    /// Whether an id was taken for another target than this one. Where the ledger does not know, the event is looked up;
-    /// where that is gone, too, the target counts as the same: better not sent than sent twice.
+    /// Whether an id belongs to another target. If the ledger does not know, the event is looked up; if that is gone
+    /// too, the target counts as the same: better not sent than sent twice.
     pub(super) async fn is_for_another_target(
         &self,
         first: &LedgerEntry,
@@ -128,18 +126,18 @@ impl Inner {
     }
 }
 
-/// Whether a hash of the ledger is of a target.
+/// Whether a hash in the ledger is the hash of a target.
 pub(super) fn is_target(hash: &ContentHash) -> bool {
     hash.rule == TARGET_RULE
 }
 
 fn target(to: &DestinationId, headers: &Headers) -> BodyHash {
     let address = headers.get(ADDRESS_HEADER).unwrap_or_default();
-    // No id of a destination has a line break.
+    // Destination ids contain no line breaks.
     BodyHash::of(&[to.as_str().as_bytes(), b"\n", address].concat())
 }
 
-/// The id of an event whose own id was taken for another target: a composite of both, as ids of several parts are.
+/// The id of an event whose own id belongs to another target: a composite of both, like any id made of several parts.
 fn id_for(event_id: &str, target: &BodyHash) -> String {
     let own = event_id.replace('%', "%25").replace(':', "%3A");
     let to = target.to_string();

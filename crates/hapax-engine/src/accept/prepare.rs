@@ -1,4 +1,4 @@
-//! From an arrival to a row: its key, its id, its deliveries, and the permits to run them at once.
+//! From an arrival to a row: its key, its id, its deliveries, and the permits to start them immediately.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,21 +29,21 @@ impl Keyed {
     }
 }
 
-/// An event on its way, with the permits of the deliveries that are to be handed over.
+/// An event to be written, with permits for the deliveries that start immediately.
 pub(crate) struct Prepared {
     pub(super) event: NewEvent,
     pub(super) source: Arc<Source>,
     pub(super) permits: Vec<Option<Reserved>>,
 }
 
-/// A delivery to make, and the permit to run it at once.
+/// A delivery to create, and the permit to start it immediately.
 type Planned = (NewDelivery, Option<Reserved>);
 
 impl Inner {
     /// Prepares an event for the destinations of its source that want it.
     pub(super) fn prepare(&self, source: &Arc<Source>, keyed: Keyed, now: Duration) -> Prepared {
         let incoming = &keyed.incoming;
-        // What has no id of its own waits for an operator: no one can tell a copy of it from another event.
+        // An event without an id of its own waits for an operator: its duplicates cannot be recognised.
         let set_aside = is_set_aside(&keyed.identity.event_id);
         let wanted = source.destinations.iter().filter(|runtime| {
             !set_aside
@@ -54,7 +54,7 @@ impl Inner {
         self.prepared(source, keyed, planned)
     }
 
-    /// Prepares an event for one destination, whatever the types it wants.
+    /// Prepares an event for one destination, whichever event types that destination wants.
     pub(super) fn prepare_for(
         &self,
         source: &Arc<Source>,
@@ -140,8 +140,8 @@ impl Inner {
 }
 
 impl Inner {
-    /// Prepares an event whose id another content has taken, under an id of its own. It waits to be leased: what was
-    /// reserved to run it has gone back.
+    /// Prepares an event whose id belongs to other content, under a separate id. Its deliveries wait to be leased,
+    /// because the permits reserved for them have been returned.
     pub(super) fn prepare_conflict(&self, source: Arc<Source>, event: NewEvent) -> Prepared {
         let content = event.content_hash.as_ref();
         let content = content.map_or(&event.raw_hash, |content| &content.hash);
@@ -167,7 +167,7 @@ impl Inner {
 }
 
 impl Prepared {
-    /// The answer for an event that is new.
+    /// The answer for a new event.
     pub(super) fn new_as(&self, id: EventId) -> Accepted {
         let event_id = self.event.identity.event_id.clone();
         if self.event.deliveries.is_empty() && is_set_aside(&event_id) {
@@ -195,7 +195,7 @@ impl Source {
         }
     }
 
-    /// Its destinations may have something due.
+    /// Its destinations may have due deliveries.
     pub(super) fn mark_dirty(&self) {
         for runtime in &self.destinations {
             runtime.mark_dirty();

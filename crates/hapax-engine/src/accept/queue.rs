@@ -1,4 +1,4 @@
-//! The queue of requests that wait to be written, and the loop that writes them together.
+//! The queue of requests to be written, and the loop that writes them in batches.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,18 +22,18 @@ pub(crate) struct Waiting {
     pub(super) answer: AnswerSender,
 }
 
-/// What the store said of several requests.
+/// The store's results for several requests.
 pub(super) struct Claimed {
-    /// For each request, in order.
+    /// One per request, in order.
     pub(super) results: Vec<Result<Vec<Claim>, Refusal>>,
-    /// The moment before it was asked.
+    /// The time just before the store was asked.
     pub(super) asked: Duration,
-    /// The connection over which it was asked.
+    /// The store connection that was used.
     pub(super) epoch: u64,
 }
 
 impl Inner {
-    /// Lets a request wait to be written, or refuses it where there is no room.
+    /// Queues a request to be written, or refuses it if the queue is full.
     pub(super) fn queue(&self, request: Waiting) {
         if let Err(error) = self.accept_queue.try_send(request) {
             let refusal = no_room(&error);
@@ -41,7 +41,7 @@ impl Inner {
         }
     }
 
-    /// Writes what waits, all of it together, until the door is shut and the queue is empty.
+    /// Writes all queued requests together, until the engine stops accepting and the queue is empty.
     pub(crate) async fn accept_loop(
         self: Arc<Self>,
         mut queue: mpsc::Receiver<Waiting>,
@@ -63,7 +63,7 @@ impl Inner {
                 }
             };
             if count == 0 {
-                // Every batch in progress holds a slot: wait for them all.
+                // Every batch in progress holds a slot: wait for all of them.
                 drop(slot);
                 let _ = slots.acquire_many(in_flight as u32).await;
                 return;
@@ -97,14 +97,14 @@ impl Inner {
                     Undecided::new(settled, waiting.answer).answer_or_queue(conflicts);
                 }
                 Err(refusal) => {
-                    // The sender may have hung up.
+                    // The provider may have hung up.
                     let _ = waiting.answer.send(Err(refusal.into()));
                 }
             }
         }
     }
 
-    /// Has the store claim the events of several requests.
+    /// Claims the events of several requests in the store.
     pub(super) async fn claim(&self, requests: Vec<Vec<NewEvent>>) -> Claimed {
         let asked = self.elapsed();
         let epoch = self.parts.store.connection_epoch();
@@ -117,7 +117,7 @@ impl Inner {
         self.observe(&Observation::StoreWrite { events, took });
         let mut told = String::new();
         let mut refused = |error: Error| {
-            // What failed for the whole batch is reported once.
+            // Report a failure of the whole batch once.
             let said = error.to_string();
             if said != told {
                 self.observe(&Observation::StoreFailed {
@@ -137,7 +137,7 @@ impl Inner {
     }
 }
 
-/// Why a queue does not take a request.
+/// Why a queue refuses a request.
 pub(super) fn no_room<T>(error: &mpsc::error::TrySendError<T>) -> Refusal {
     match error {
         mpsc::error::TrySendError::Full(_) => Refusal::Overloaded {

@@ -1,4 +1,5 @@
-//! From claims to answers: new work starts, copies are counted. What the store must be asked about first is handed on.
+//! From claims to answers: starts new deliveries, counts duplicates, and passes on events that need another store
+//! lookup.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use crate::destination_runtime::Reserved;
 use crate::engine::Inner;
 use crate::observe::{Notice, Observation};
 
-/// What is told of an arrival, whatever became of it.
+/// The details of an arrival that are reported, whatever the result.
 pub(super) struct Came {
     source: SourceName,
     event_type: Option<String>,
@@ -24,12 +25,12 @@ pub(super) struct Came {
     headers: Headers,
 }
 
-/// What is known of one event after the store has claimed it.
+/// The state of one event after the store has claimed it.
 pub(super) enum Settled {
     Answered(Accepted),
-    /// Its id was taken for another target.
+    /// Its id belongs to another target.
     OtherTarget,
-    /// Its id was taken before, and it is not a copy, as far as is known.
+    /// Its id is known, and it is not known to be a duplicate.
     Contested(Box<Contested>),
 }
 
@@ -59,7 +60,7 @@ impl From<&Keyed> for Came {
 }
 
 impl Inner {
-    /// Turns claims into answers: hands over new work, and finds what is not a copy.
+    /// Turns claims into answers: starts new deliveries, and finds events that are not duplicates.
     pub(super) fn settle(
         self: &Arc<Self>,
         events: Vec<Prepared>,
@@ -75,7 +76,7 @@ impl Inner {
                     Claim::New { generation, tokens } => {
                         Settled::Answered(self.begin(prepared, generation, tokens, asked, epoch))
                     }
-                    // Our own write, whose answer we had missed: it is new, and its work is in the store.
+                    // Our own write, whose answer we missed: the event is new, and its deliveries are in the store.
                     Claim::Seen(entry) if entry.id == prepared.event.id => {
                         prepared.source.mark_dirty();
                         self.dispatch.notify_one();
@@ -91,7 +92,8 @@ impl Inner {
             .collect()
     }
 
-    /// A new event is durable: remember it, start what was handed over, wake what was not.
+    /// A new event is durable: remember it, start the deliveries that are already leased, and wake the dispatcher for
+    /// the rest.
     fn begin(
         self: &Arc<Self>,
         prepared: Prepared,
@@ -155,9 +157,9 @@ impl Inner {
         answer
     }
 
-    /// The identity was taken before: by the same body, or by another?
+    /// The identity is known: is the body the same?
     fn compare(&self, prepared: Prepared, entry: LedgerEntry, asked: Duration, epoch: u64) -> Settled {
-        // What was reserved to run it goes back.
+        // Dropping the rest of `prepared` returns its permits.
         let Prepared { event, source, .. } = prepared;
         let first = (entry.raw_hash, entry.content_hash.as_ref());
         let own = event.content_hash.as_ref();
@@ -204,7 +206,7 @@ impl Inner {
                 received_at: came.received_at,
                 status: answer.status(),
             };
-            // No one listening any more is not an error.
+            // It is not an error if no one is listening.
             let _ = self.tail.send(notice);
         }
     }

@@ -1,7 +1,7 @@
-//! Deliveries that come too late for a replay: their destination may have forgotten that it applied them.
+//! Deliveries that are too late to replay: their destination may have forgotten that it applied them.
 //!
 //! A payload may outlive every window, because another delivery of its event is unfinished or dead. The note that keeps
-//! a `sql` destination from applying an event again does not.
+//! a `sql` destination from applying an event twice does not.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use hapax_core::{DeliveryState, DestinationId, ErrorClass, EventId, Generation, 
 use crate::engine::{Engine, Inner};
 use crate::transport::{AttemptResult, Reply};
 
-/// How long a replayed delivery may wait until it runs. One that waits for longer is refused when it does.
+/// How long a replayed delivery may wait to run. One that waits longer is refused when it runs.
 const WAIT_MAX: Duration = Duration::from_secs(86_400);
-/// How long before a note expires nothing relies on it: an attempt takes time, and clocks differ.
+/// A note is not relied on for this long before it expires: an attempt takes time, and clocks differ.
 const NOTE_MARGIN: Duration = Duration::from_secs(3_600);
 
 impl Engine {
-    /// The destinations that a replay in this mode would reach, and that applied the event longer ago than they are sure
-    /// to remember: only [`ReplayMode::Force`] reaches them.
+    /// The destinations that a replay in this mode would reach, but that applied the event longer ago than they are
+    /// sure to remember. Only [`ReplayMode::Force`] reaches them.
     pub fn too_late(&self, record: &EventRecord, mode: ReplayMode) -> Vec<DestinationId> {
         self.0.too_late(record, mode)
     }
@@ -29,7 +29,7 @@ impl Inner {
         let is_reached = |delivery: &DeliveryView| match mode {
             ReplayMode::Failed => delivery.state != DeliveryState::Completed,
             ReplayMode::All => true,
-            // What was held was never applied.
+            // Held deliveries were never applied.
             ReplayMode::Force | ReplayMode::Held => false,
         };
         let is_late = |delivery: &DeliveryView| {
@@ -44,7 +44,7 @@ impl Inner {
         late.map(|delivery| delivery.destination.clone()).collect()
     }
 
-    /// What a destination applied before this moment it may have forgotten; none where that is not its promise.
+    /// A destination may have forgotten what it applied before this time; none if it does not promise to remember.
     fn forgets_before(&self, destination: &DestinationId, margin: Duration) -> Option<Timestamp> {
         let plan = self.plan.load();
         let runtime = plan.destinations.get(destination)?;
@@ -52,18 +52,18 @@ impl Inner {
         Some(self.parts.clock.now().minus(remembers.saturating_sub(margin)))
     }
 
-    /// Why an attempt is not made, if it must not be. A replayed delivery may have waited for longer than its replay
-    /// allowed for, in a paused destination or behind others.
+    /// Why an attempt must not be made, if so. A replayed delivery may have waited longer than its replay allowed for,
+    /// at a paused destination or behind others.
     pub(crate) async fn refuse_late(&self, leased: &Leased) -> Option<AttemptResult> {
         let before = self.forgets_before(&leased.destination, NOTE_MARGIN)?;
-        // Nothing is applied before it is received, so that this is looked up for few.
+        // Nothing is applied before it is received, so few deliveries need the lookup.
         if leased.event.received_at >= before {
             return None;
         }
         let record = match self.parts.store.get(leased.event.id).await {
             Ok(record) => record?,
             Err(error) => {
-                let message = format!("whether it was applied before cannot be looked up: {error}");
+                let message = format!("cannot check whether this event was applied before: {error}");
                 return Some(AttemptResult::failed(ErrorClass::Connect, message));
             }
         };
@@ -81,7 +81,7 @@ impl Inner {
         })
     }
 
-    /// The latest acceptance at which a delivery may be too late; none where every destination remembers for ever.
+    /// The latest acceptance at which a delivery may be too late; none if every destination remembers for ever.
     pub(super) fn late_before(&self) -> Option<Timestamp> {
         let plan = self.plan.load();
         let destinations = plan.destinations.values();
@@ -91,7 +91,7 @@ impl Inner {
         Some(self.parts.clock.now().minus(shortest.saturating_sub(WAIT_MAX)))
     }
 
-    /// What replays one event: one order, or one for each of its destinations but those that it must leave alone.
+    /// The orders that replay one event: a single one, or one for each destination that may be reached.
     pub(super) async fn replay_orders(
         &self,
         event: EventId,
@@ -140,7 +140,7 @@ fn applied_at(
             && one.generation == generation
             && one.state == DeliveryState::Completed
     });
-    // A replay that failed, or has not ended, has left an earlier success behind.
+    // A replay that failed, or has not ended, may follow an earlier success.
     let succeeded = record.attempts.iter().filter(|one| {
         one.destination == *destination && one.generation == generation && one.attempt.error.is_none()
     });
@@ -148,7 +148,7 @@ fn applied_at(
     completed.filter_map(|one| one.finished_at).chain(succeeded).max()
 }
 
-/// What became of an event, by what became of its orders.
+/// The result for an event, combined from the results of its orders.
 pub(super) fn together(answers: impl IntoIterator<Item = Replayed>) -> Replayed {
     let both = |one: Replayed, other: Replayed| match (one, other) {
         (

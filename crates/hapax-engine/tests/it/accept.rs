@@ -1,4 +1,4 @@
-//! Accepting: what is answered, and that 2xx means durable.
+//! Accepting: the answers, and that 2xx means durable.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,7 +57,7 @@ async fn another_body_under_a_known_id_is_kept_aside_and_can_be_released_once() 
     let conflicts = world.record(first).await.conflicts;
     assert_eq!((conflicts.len(), conflicts[0].seen), (1, 2));
     world.until(first, EventStatus::Completed).await;
-    assert_eq!(world.sink.ids(), ["evt_1"], "the variant must not run");
+    assert_eq!(world.sink.ids(), ["evt_1"], "the conflicting body must not run");
 
     let released = engine
         .release_conflict(first, BodyHash::of(b"other"), "ann")
@@ -107,13 +107,13 @@ async fn conflicts_are_kept_together_and_hold_up_nobody_else() {
     assert_eq!(slowest, Duration::ZERO, "a new event waited for a conflict");
     for (answers, took) in conflicts {
         assert_eq!(answers, ["conflict"]);
-        assert!(took <= 2 * SECOND, "conflicts were kept one by one: {took:?}");
+        assert!(took <= 2 * SECOND, "conflicts were stored one by one: {took:?}");
     }
     assert_eq!(world.record(first).await.conflicts.len(), CONFLICTS_MAX);
     assert_eq!(
         engine.shutdown(SECOND).await.released,
         0,
-        "what waits to be kept is kept before the end"
+        "queued conflicts are stored before the engine stops"
     );
 }
 
@@ -167,7 +167,7 @@ async fn a_client_that_hangs_up_loses_nothing_and_doubles_nothing() {
     {
         let accepting = engine.accept(vec![world.incoming("evt_1", "evt_1")]);
         tokio::pin!(accepting);
-        // Polled once: queued, not answered. Then the client is gone.
+        // Polled once: queued, not answered. Then the client disconnects.
         assert!(futures_util::poll!(&mut accepting).is_pending());
     }
     let (status, id) = world.send(&engine, "evt_1").await;
@@ -286,7 +286,7 @@ async fn an_attempt_that_is_not_made_takes_nothing_from_its_destinations_rate() 
             });
         });
         let engine = world.start().await;
-        // Nothing waits in the store: the first event is handed over.
+        // Nothing waits in the store, so the first event starts immediately.
         tokio::time::sleep(SECOND).await;
         let first = engine.accept(vec![world.incoming("evt_1", "evt_1")]).await;
         assert_eq!(first.is_err(), trouble == AcceptTrouble::Fails, "{first:?}");

@@ -1,4 +1,4 @@
-//! `on_conflict = "accept"`: another content under a known id is an event of its own.
+//! `on_conflict = "accept"`: other content under a known id is a separate event.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn accepting() -> World {
     world
 }
 
-/// Sends a content under `evt_1`; the answer's status, the event's id and our id.
+/// Sends content under `evt_1`. Returns the answer's status, the event's id and the Hapax id.
 async fn send(world: &World, engine: &Engine, body: &str) -> (&'static str, String, hapax_core::EventId) {
     let answer = engine
         .accept(vec![world.incoming("evt_1", body)])
@@ -49,7 +49,7 @@ async fn each_content_under_one_id_is_an_event_of_its_own_and_its_copies_are_dup
             ids.push(id);
         }
         for wait in [Duration::ZERO, 3600 * SECOND] {
-            // At first the cache knows them, later only the ledger does.
+            // First the cache knows them; later only the ledger does.
             tokio::time::sleep(wait).await;
             for ((body, event_id), id) in expected.iter().zip(&ids) {
                 assert_eq!(
@@ -63,13 +63,13 @@ async fn each_content_under_one_id_is_an_event_of_its_own_and_its_copies_are_dup
         assert_eq!(
             (world.sink.seen().len(), keys.len()),
             (3, 3),
-            "each has a key of its own"
+            "each has its own key"
         );
         let first = world.record(ids[0]).await;
-        assert!(first.conflicts.is_empty(), "nothing is kept aside");
+        assert!(first.conflicts.is_empty(), "nothing is stored as a conflict");
         tokio::time::sleep(5 * SECOND).await;
         let copies = world.record(ids[1]).await.duplicates.unwrap().count;
-        assert_eq!(copies, 2, "its copies are counted as its own");
+        assert_eq!(copies, 2, "its duplicates are counted separately");
     }
 }
 

@@ -1,5 +1,5 @@
-//! Leasing ahead: a quick destination has more leased than runs. What waits is renewed like what runs, and is given
-//! back, unattempted, when it may not start.
+//! Leasing ahead: a quick destination has more deliveries leased than run. Waiting ones are renewed like running ones,
+//! and are released, unattempted, when they may not start.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::harness::{SECOND, World, failed};
 
 const QUICK: Duration = Duration::from_millis(5);
 
-/// Lets the destination show that it is quick.
+/// Lets the destination prove that it is quick.
 async fn warm_up(world: &World, engine: &Engine) {
     let id = world.send_twice(engine, "quick").await;
     world.until(id, EventStatus::Completed).await;
@@ -25,7 +25,7 @@ async fn send_all(world: &World, engine: &Engine, name: &str, count: usize) -> V
     ids
 }
 
-/// Events whose id begins with `slow` take long, the others are quick.
+/// Events whose id begins with `slow` take long; the others are quick.
 fn slow_ones_take(long: Duration) -> World {
     World::new(move |delivery, _| {
         let is_slow = delivery.event.identity.event_id.starts_with("slow");
@@ -98,7 +98,7 @@ async fn a_breaker_that_opens_stops_what_waits() {
     send_all(&world, &engine, "evt", 30).await;
     tokio::time::sleep(SECOND / 2).await;
     let at_once = world.sink.seen().len() - 1;
-    // Ten failures open it; the other slots may have been on their way.
+    // Ten failures open it; attempts in the other slots may have been in flight.
     assert!((10..=18).contains(&at_once), "{at_once} attempts");
     assert!(world.clock.elapsed().saturating_sub(opened_at) < SECOND);
 }

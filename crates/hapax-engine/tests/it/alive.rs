@@ -1,4 +1,4 @@
-//! Who lives: what a dead replica held runs elsewhere, long before its lease ends.
+//! Liveness: deliveries that a dead replica held run elsewhere, long before its lease ends.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,10 +13,10 @@ use hapax_store_laws::bench::Draft;
 
 use crate::harness::{SECOND, World};
 
-/// A replica that is gone.
+/// A dead replica.
 const GONE: Owner = Owner(99);
 
-/// Stores an event as the other replica does, with an hour's lease, and its last report.
+/// Stores an event as the other replica does, with an hour's lease and its last report.
 async fn held_by_another(world: &World) {
     let ids = hapax_core::EventIds::default();
     let random = SystemRandom::new();
@@ -28,7 +28,7 @@ async fn held_by_another(world: &World) {
     });
     event.deliveries = vec![delivery];
     let request = AcceptRequest { events: vec![event] };
-    // Delivered twice, as everything is: the copy changes nothing.
+    // Delivered twice, as everything is; the duplicate changes nothing.
     for _ in 0..2 {
         world.store.accept(vec![request.clone()]).await.remove(0).unwrap();
     }
@@ -48,7 +48,7 @@ async fn what_a_dead_replica_held_is_attempted_within_fifteen_seconds() {
     tokio::time::sleep(20 * SECOND).await;
     held_by_another(&world).await;
     tokio::time::sleep(12 * SECOND).await;
-    assert_eq!(world.sink.ids(), [""; 0], "it may still live");
+    assert_eq!(world.sink.ids(), [""; 0], "it may still be alive");
     tokio::time::sleep(3 * SECOND).await;
     assert_eq!(world.sink.ids(), ["evt_1"]);
     engine.shutdown(SECOND).await;

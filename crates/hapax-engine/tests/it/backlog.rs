@@ -1,4 +1,4 @@
-//! A backlog that this replica did not make: it is found by looking, and then drained as fast as any other.
+//! A backlog that this replica did not create: it is found by polling, then drained as fast as any other.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,12 +12,12 @@ const SLOTS: u32 = 4;
 const EACH: Duration = Duration::from_millis(50);
 const EVENTS: usize = 80;
 
-/// Two replicas; the first has taken all events and is about to leave.
+/// Two replicas; the first has accepted all events and is about to leave.
 async fn two_replicas() -> (World, Engine, Engine) {
     let mut world = World::new(|_, _| (EACH, AttemptResult::done(200)));
     world.destination(|billing| billing.concurrency = SLOTS);
     let stays = world.start().await;
-    // Past its first looks: it knows of nothing in the store.
+    // Past its first polls: it has found nothing in the store.
     tokio::time::sleep(10 * SECOND).await;
     let leaves = world.start().await;
     for number in 0..EVENTS {
@@ -48,7 +48,7 @@ async fn new_events_do_not_overtake_what_a_replica_left() {
     while world.sink.ids().len() == before {
         tokio::time::sleep(EACH).await;
     }
-    // After the first batch: a slot that no one fills would take the newcomer at once.
+    // After the first batch: an empty slot would take the new delivery immediately.
     tokio::time::sleep(EACH * 3 / 2).await;
     world.send_twice(&stays, "new").await;
     world.until_count(EventStatus::Completed, EVENTS + 1).await;
@@ -61,7 +61,7 @@ async fn a_backlog_is_drained_although_new_events_keep_coming() {
     leaves.shutdown(Duration::ZERO).await;
     let left = world.count(EventStatus::Pending).await;
     assert!(left > 0);
-    // Nearly as many as there are slots, all the time: each would find one that is free.
+    // Nearly as many as there are slots, all the time, so each would find a free one.
     for number in 0..100 {
         for slot in 1..SLOTS {
             world.send_twice(&stays, &format!("new_{number:03}_{slot}")).await;

@@ -225,7 +225,7 @@ async fn an_attempt_whose_lease_is_lost_is_aborted_and_writes_nothing() {
     assert_eq!(world.sink.seen().len(), 1);
 }
 
-/// Leaves `count` deliveries in the store as a process leaves them that died while it ran them.
+/// Leaves `count` deliveries in the store as if a process had died while running them.
 async fn left_by_a_dead_process(world: &World, count: u32) {
     let ids = EventIds::default();
     let now: Timestamp = world.clock.now();
@@ -272,7 +272,7 @@ async fn what_a_dead_process_left_runs_again_one_at_a_time() {
     let world = World::new(|_, _| (SECOND, AttemptResult::done(200)));
     left_by_a_dead_process(&world, 20).await;
     let engine = world.start().await;
-    // Fresh work flows beside the suspects.
+    // Fresh deliveries flow alongside the suspects.
     for number in 100..140 {
         world.send_twice(&engine, &format!("evt_{number}")).await;
     }

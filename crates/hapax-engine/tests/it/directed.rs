@@ -1,4 +1,4 @@
-//! Events for one destination: what an outbox's rows become.
+//! Events for one destination, as an outbox's rows become.
 
 use hapax_core::{EventStatus, Headers};
 use hapax_engine::{Accepted, AttemptResult, DirectedEvent, Engine, IncomingEvent, Pattern, Refusal};
@@ -82,7 +82,7 @@ fn two_destinations() -> World {
     world
 }
 
-/// Accepts `k` for a destination, and for an address there where one is named.
+/// Accepts `k` for a destination, and for an address there if one is named.
 async fn accept_k(engine: &Engine, world: &World, to: &str, address: Option<&str>, body: &str) -> Accepted {
     let address = address.map(|address| ("hapax-outbox-target", address.as_bytes()));
     let incoming = IncomingEvent {
@@ -114,7 +114,7 @@ async fn one_id_goes_to_several_targets_once_to_each() {
         assert_eq!(first.status(), "accepted", "{to} {address:?}");
         ids.push(first.id());
     }
-    // Long after the cache of what was just seen has forgotten them.
+    // Long after the seen-cache has forgotten them.
     tokio::time::sleep(3600 * SECOND).await;
     for ((to, address), id) in TARGETS.into_iter().zip(&ids) {
         let again = accept_k(&engine, &world, to, address, "same").await;
@@ -151,7 +151,7 @@ async fn what_was_accepted_before_targets_were_told_apart_is_not_sent_there_agai
     let route = world.routing.sources.get_mut(&"shop".into()).unwrap();
     route.deliver_to = vec!["mail".into()];
     let before = world.start().await;
-    // The ledger's entry says nothing of a target, as in all that earlier versions accepted.
+    // The ledger entry has no target, like everything that earlier versions accepted.
     let incoming = || IncomingEvent {
         headers: Headers::pack([("hapax-outbox-target", &b"https://a.example.com/"[..])]),
         ..world.incoming("k", "same")

@@ -1,11 +1,11 @@
-//! Ids by the rule before: what came before an upgrade is known after it.
+//! Ids by an earlier rule: events from before an upgrade are known after it.
 
 use hapax_core::{BodyHash, ContentHash, EventStatus};
 use hapax_engine::IncomingEvent;
 
 use crate::harness::{SECOND, World, statuses};
 
-/// An event that had the id `old`, and has `new` since.
+/// An event that had the id `old` and now has `new`.
 fn incoming(world: &World, body: &str) -> IncomingEvent {
     IncomingEvent {
         earlier_id: Some("old".to_owned()),
@@ -47,7 +47,7 @@ async fn content_is_compared_by_the_rule_of_the_first() {
         statuses(engine.accept(vec![world.incoming("old", "1")]).await),
         ["accepted"]
     );
-    // The rule of the content is new as well: only the very bytes can tell.
+    // The content rule is new as well, so only the raw bytes can decide.
     let reduced = |body: &str| IncomingEvent {
         content_hash: Some(ContentHash {
             rule: "without /attempt".to_owned(),

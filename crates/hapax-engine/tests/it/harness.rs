@@ -23,7 +23,7 @@ use tokio::time::Instant;
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 const START: Timestamp = Timestamp::from_seconds(1_767_225_600);
 
-/// Wall and monotonic clock follow tokio's; the wall clock can be stepped.
+/// Wall and monotonic clocks follow tokio's; the wall clock can be stepped.
 #[derive(Debug)]
 pub(crate) struct TestClock {
     started: Instant,
@@ -58,8 +58,8 @@ pub(crate) struct Seen {
 
 type Script = dyn Fn(&Leased, u32) -> (Duration, AttemptResult) + Send + Sync;
 
-/// A destination that answers by a script (of the delivery and how often its event came) after a
-/// while, and keeps what it saw.
+/// A destination that answers by a script (of the delivery and how often its event arrived) after a delay, and records
+/// what it saw.
 pub(crate) struct Sink {
     clock: Arc<TestClock>,
     script: Box<Script>,
@@ -232,7 +232,7 @@ impl World {
         }
     }
 
-    /// Sends an event; the answer's status and our id.
+    /// Sends an event. Returns the answer's status and the Hapax id.
     pub(crate) async fn send(&self, engine: &Engine, event_id: &str) -> (&'static str, EventId) {
         let accepted = engine
             .accept(vec![self.incoming(event_id, event_id)])
@@ -241,7 +241,7 @@ impl World {
         (accepted[0].status(), accepted[0].id())
     }
 
-    /// Sends an event twice, as every sender does some day.
+    /// Sends an event twice, as every provider does some day.
     pub(crate) async fn send_twice(&self, engine: &Engine, event_id: &str) -> EventId {
         let (first, id) = self.send(engine, event_id).await;
         let (second, same) = self.send(engine, event_id).await;
@@ -280,7 +280,7 @@ impl World {
         let last = tokio::time::timeout(5_000 * SECOND, reached).await;
         assert!(
             last.is_ok(),
-            "{id} is {} and not {status}",
+            "{id} is {}, not {status}",
             self.record(id).await.status
         );
     }

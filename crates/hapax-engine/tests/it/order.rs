@@ -1,4 +1,4 @@
-//! Order: one at a time, in order of acceptance, for each key.
+//! Order: for each key, one at a time and in the order of acceptance.
 
 use std::time::Duration;
 
@@ -113,7 +113,7 @@ async fn one_key_runs_one_at_a_time_whatever_the_concurrency() {
     );
 }
 
-/// Everything once more, at two events a second, to every destination or to one.
+/// Replays everything, at two events a second, to every destination or to one.
 fn everything(to: Option<DestinationId>) -> ReplayRequest {
     ReplayRequest {
         query: EventQuery::default(),
@@ -187,7 +187,7 @@ async fn bulk_replays_of_one_destination_run_one_after_another_over_replicas() {
     }
     world.until_count(EventStatus::Completed, 20).await;
     let first = one.start_replay(everything(Some("audit".into()))).await.unwrap();
-    // Which is older, their ids say: to the millisecond.
+    // Ids show which is older only to the millisecond.
     tokio::time::sleep(Duration::from_millis(10)).await;
     let second = two.start_replay(everything(Some("audit".into()))).await.unwrap();
     let job = async |id| world.store.replay_job(id).await.unwrap().unwrap();

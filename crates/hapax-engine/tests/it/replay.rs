@@ -94,7 +94,7 @@ async fn one_replica_drives_a_bulk_replay_and_another_takes_it_over() {
     assert_eq!(
         (job.tally.matched, job.tally.replayed),
         (50, 50),
-        "each was looked at once"
+        "each was processed once"
     );
 }
 
@@ -164,7 +164,7 @@ async fn a_destination_added_later_is_reached_by_naming_it() {
 
 const DAY: i64 = 86_400;
 
-/// `billing` has an inbox of 60 days, `audit` beside it promises nothing.
+/// `billing` has an inbox of 60 days; `audit` promises nothing.
 fn with_an_inbox() -> World {
     let mut world = World::healthy();
     world.destination(|billing| billing.remembers = Some(Duration::from_secs(60 * 86_400)));
@@ -222,7 +222,7 @@ async fn a_delivery_that_its_inbox_may_have_forgotten_is_replayed_by_force_alone
         1
     );
     assert_eq!(replayed(&world, &engine, id, ReplayMode::Force, None).await, 2);
-    // The next generation has a note of its own.
+    // The next generation has its own note.
     assert_eq!(replayed(&world, &engine, id, ReplayMode::All, None).await, 2);
 }
 

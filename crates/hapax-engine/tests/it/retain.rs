@@ -1,11 +1,11 @@
-//! Retention: what has outlived its window goes; a clock that jumps deletes nothing.
+//! Retention: expired rows are deleted; a clock that jumps deletes nothing.
 
 use hapax_core::{Clock as _, EventStatus, Identity};
 use hapax_engine::AttemptResult;
 
 use crate::harness::{SECOND, World};
 
-/// Months pass here: the engine looks once an hour instead of every second.
+/// Months pass here, so the engine checks once an hour instead of every second.
 fn patient(mut world: World) -> World {
     let hour = 3600 * SECOND;
     world.limits.poll_every = hour;
@@ -59,7 +59,7 @@ async fn what_has_expired_goes_ten_times_as_fast_as_events_come() {
     while events().await == EVENTS {
         tokio::time::sleep(50 * MILLISECOND).await;
     }
-    // From the first portion on it goes without a rest.
+    // From the first portion on, it does not pause.
     tokio::time::sleep(10 * MILLISECOND).await;
     assert_eq!(events().await, 0);
 }

@@ -56,7 +56,7 @@ async fn of_one_body_under_many_ids_at_once_one_runs_until_others_are_released()
     assert_eq!(world.sink.ids().len(), 2);
 }
 
-/// Its sender would come again and again, and could change nothing.
+/// Its provider would retry again and again, and could change nothing.
 #[tokio::test(start_paused = true)]
 async fn a_held_event_is_no_failure_to_who_waits_for_its_work() {
     let world = holding();
@@ -69,7 +69,7 @@ async fn a_held_event_is_no_failure_to_who_waits_for_its_work() {
     assert_eq!(world.sink.ids().len(), 1);
 }
 
-/// Neither a replay of all, nor one to a destination that is new to it, lets a held event through.
+/// Neither a replay of everything nor one to a destination that is new to it lets a held event through.
 #[tokio::test(start_paused = true)]
 async fn a_bulk_replay_leaves_held_events_alone() {
     let world = holding();

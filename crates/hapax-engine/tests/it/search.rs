@@ -1,4 +1,4 @@
-//! Search: what it finds, and what of the store it says it covered.
+//! Search: its results, and how much of the store it says it covered.
 
 use hapax_core::EventId;
 use hapax_core::store::{BodyTerm, EventQuery};
@@ -32,7 +32,7 @@ async fn search(engine: &Engine, value: &str) -> Found {
     engine.search(&by_id(value), None, 10).await.unwrap()
 }
 
-/// Waits, in virtual time, until searches go by the index.
+/// Waits, in virtual time, until searches use the index.
 async fn until_indexed(engine: &Engine) {
     let reached = async {
         while !matches!(search(engine, "x").await.coverage, Coverage::IndexedSince(_)) {
@@ -71,7 +71,7 @@ async fn an_indexed_field_finds_what_was_accepted_since_it_is_indexed() {
     send_twice(&world, &engine, "x").await;
     engine.reconfigure(indexed(&world));
     until_indexed(&engine).await;
-    assert_eq!(search(&engine, "x").await.events, [], "it came before");
+    assert_eq!(search(&engine, "x").await.events, [], "it arrived before the index");
     let later = send_twice(&world, &engine, "y").await;
     let found = search(&engine, "y").await;
     assert_eq!(found.events.iter().map(|one| one.id).collect::<Vec<_>>(), [later]);

@@ -1,4 +1,4 @@
-//! Stopping: what runs ends or is given back, and nothing is lost.
+//! Stopping: running attempts finish or are released, and nothing is lost.
 
 use std::time::Duration;
 
