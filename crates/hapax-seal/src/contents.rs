@@ -1,4 +1,4 @@
-//! Sealing and opening what stores keep: events, conflicts, ledger entries, remembered bodies, values of sources.
+//! Encrypts and decrypts what stores hold: events, conflicts, ledger entries, remembered bodies, values of sources.
 
 use std::borrow::Cow;
 
@@ -13,12 +13,11 @@ use crate::keys::{KeyId, Keys, Subject, Unopened, Writes};
 
 const HEADERS: &[u8] = b"headers";
 const BODY: &[u8] = b"body";
-/// What names a rule whose ledger entry has digests in the place of hashes. Without a rule, it is the whole name.
+/// Marks a rule whose ledger entry holds digests instead of hashes. Without a rule, it is the whole name.
 const RULE_MARK: &str = "sealed";
-/// What begins the name of an index of digests. A pointer begins with a slash.
+/// Prefix of the name of an index of digests. A pointer begins with a slash.
 const POINTER_MARK: &str = "sealed:";
 
-/// The keys of a store.
 #[derive(Debug)]
 pub(crate) struct Contents {
     pub(crate) keys: Keys,
@@ -53,7 +52,7 @@ impl Contents {
         })
     }
 
-    /// Of an erased event nothing is left to seal but the hash: the store must see that it is erased.
+    /// Of an erased event only the hash is left to seal: the store must see that it is erased.
     pub(crate) fn seal_stored(&self, event: StoredEvent) -> Result<StoredEvent, Error> {
         if self.writes_plain() {
             return Ok(event);
@@ -73,8 +72,8 @@ impl Contents {
         })
     }
 
-    /// An erased event does not say whether its hash is a digest: the ledger does, if the entry is its own. Else it is one,
-    /// unless there may be rows in plain.
+    /// An erased event does not say whether its hash is a digest. The ledger does, if the entry is its own; otherwise
+    /// the hash is a digest, unless there may be plain rows.
     pub(crate) fn open_erased(
         &self,
         event: StoredEvent,
@@ -115,7 +114,7 @@ impl Contents {
         self.seal_with_first(other_body)
     }
 
-    /// Sealed even where new rows are plain.
+    /// Sealed even if new rows are plain.
     pub(crate) fn seal_with_first(&self, other_body: ConflictingBody) -> Result<ConflictingBody, Error> {
         let name = name_of_conflicting_body(other_body.first, other_body.raw_hash);
         let (headers, body) = self.seal_payload(
@@ -156,7 +155,7 @@ impl Contents {
         })
     }
 
-    /// The hash of a body for one event, as it is stored.
+    /// The hash of a body for one event, as stored.
     pub(crate) fn seal_body_hash(&self, event: EventId, hash: BodyHash) -> BodyHash {
         BodyHash::from_bytes(self.digests.seal(Kind::Body, event.as_bytes(), *hash.as_bytes()))
     }
@@ -165,7 +164,7 @@ impl Contents {
         BodyHash::from_bytes(self.digests.open(Kind::Body, event.as_bytes(), *hash.as_bytes()))
     }
 
-    /// Both hashes of an event, the second under a rule that says what they are.
+    /// Both hashes of an event. The rule of the second says what they are.
     fn seal_hashes(
         &self,
         event: EventId,
@@ -224,7 +223,7 @@ impl Contents {
         }
     }
 
-    /// The name of an index, as it is stored.
+    /// The name of an index, as stored.
     pub(crate) fn seal_pointer(&self, pointer: &str) -> String {
         if self.writes_plain() {
             pointer.to_owned()
@@ -233,7 +232,7 @@ impl Contents {
         }
     }
 
-    /// The pointer of a name.
+    /// The pointer for a stored name.
     pub(crate) fn open_pointer(name: String) -> String {
         match name.strip_prefix(POINTER_MARK) {
             Some(pointer) => pointer.to_owned(),
@@ -297,8 +296,8 @@ impl Contents {
         (scope, BodyHash::from_bytes(digest))
     }
 
-    /// A remembered body. Names that were bound before there were keys look like those that were bound later, and count
-    /// as such: they live for hours.
+    /// A remembered body. Names bound before encryption was turned on look like later ones and are treated the same:
+    /// they live for hours.
     pub(crate) fn open_note(&self, note: BodyNote) -> BodyNote {
         if is_binding(&note.scope) {
             if self.writes_plain() {
@@ -325,7 +324,7 @@ impl Contents {
         }
     }
 
-    /// What sources keep is sealed even where events are written in plain: it may be a secret.
+    /// Values of sources are sealed even if events are written in plain: they may be secrets.
     pub(crate) fn seal_state(&self, state: SourceState) -> Result<SourceState, Error> {
         let name = name_of_state(&state);
         let sealer = self.keys.first().sealer(Subject::new("state", &name))?;
@@ -335,7 +334,7 @@ impl Contents {
         })
     }
 
-    /// A value of a source; from before there were keys, as `server.state_key` sealed it or as it is.
+    /// A value of a source. One from before encryption was turned on is plain, or sealed with `server.state_key`.
     pub(crate) fn open_state(&self, state: SourceState) -> Result<SourceState, Unopened> {
         let value = if is_sealed(&state.value) {
             let name = name_of_state(&state);
@@ -396,7 +395,7 @@ const fn subject_of_event(id: &EventId) -> Subject<'_> {
     Subject::new("event", id.as_bytes())
 }
 
-/// Conflicts of one event are apart: none can be shown as another.
+/// Unique per conflict of an event, so that none can be shown as another.
 fn name_of_conflicting_body(first: EventId, raw_hash: BodyHash) -> Vec<u8> {
     [&first.as_bytes()[..], raw_hash.as_bytes()].concat()
 }
@@ -405,7 +404,7 @@ fn name_of_state(state: &SourceState) -> Vec<u8> {
     format!("{}\n{}", state.source, state.name).into_bytes()
 }
 
-/// Whether a ledger entry has digests in the place of hashes.
+/// Whether a ledger entry holds digests instead of hashes.
 pub(crate) fn has_digests(entry: &LedgerEntry) -> bool {
     let content = entry.content_hash.as_ref();
     content.is_some_and(|content| content.rule.starts_with(RULE_MARK))
@@ -416,7 +415,7 @@ pub(crate) fn is_digest(value: &IndexedValue) -> bool {
     value.pointer.starts_with(POINTER_MARK)
 }
 
-/// Whether notes of a scope are names that are bound to a body, see [`hapax_core::store::Binding::note`].
+/// Whether notes of a scope are names bound to a body; see [`hapax_core::store::Binding::note`].
 pub(crate) fn is_binding(scope: &Scope) -> bool {
     scope.as_str().ends_with(BodyNote::BINDINGS)
 }

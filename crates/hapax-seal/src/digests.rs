@@ -1,28 +1,28 @@
-//! Keyed digests of what is hashed in plain elsewhere: hashes of bodies, values of indexes.
+//! Keyed digests of values that are hashed in plain elsewhere: hashes of bodies, values of indexes.
 //!
-//! Each is the plain hash under a keyed permutation (a Feistel network of HMAC-SHA-256, tweaked by where it belongs). Who has
-//! the key turns it back, so that a copy into another store, and every comparison above, works with the plain hash; who has
-//! only the store cannot tell whether a body that he guesses is in it. The key is drawn once for a store and never
-//! changes, whichever keys wrap it: the digest of a body is the same on every replica and after every rotation.
+//! Each digest is the plain hash under a keyed permutation (a Feistel network of HMAC-SHA-256, tweaked by where the
+//! digest belongs). With the key it can be reversed, so that a migration to another store, and every comparison above,
+//! works with the plain hash. Without the key, someone who has the store cannot test whether a guessed body is in it.
+//! The key is drawn once per store and never changes, whichever keys wrap it: the digest of a body is the same on every
+//! replica and after every rotation.
 
 use aws_lc_rs::hmac;
 
-/// What a digest is of: digests of two kinds have nothing in common.
+/// What a digest is of. Digests of two kinds have nothing in common.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
-    /// Of a body, for one event.
+    /// A body, for one event.
     Body = 1,
-    /// Of what stays the same on a retry, for one event.
+    /// The content that stays the same on a retry, for one event.
     Content = 2,
-    /// Of a body, within a scope.
+    /// A body, within a scope.
     SameBody = 3,
-    /// Of a body, for one name.
+    /// A body, for one name.
     Bound = 4,
-    /// Of a value, for one pointer.
+    /// A value, for one pointer.
     Indexed = 5,
 }
 
-/// Makes digests.
 pub(crate) struct Digests(hmac::Key);
 
 impl Digests {
@@ -30,7 +30,7 @@ impl Digests {
         Self(hmac::Key::new(hmac::HMAC_SHA256, key))
     }
 
-    /// The digest of a hash, where `tweak` says.
+    /// The digest of a hash, at the place given by `tweak`.
     pub(crate) fn seal<const N: usize>(&self, kind: Kind, tweak: &[u8], mut hash: [u8; N]) -> [u8; N] {
         for round in 0..rounds::<N>() {
             self.mix(kind, tweak, round, &mut hash);
@@ -38,7 +38,7 @@ impl Digests {
         hash
     }
 
-    /// The hash of a digest.
+    /// The hash behind a digest.
     pub(crate) fn open<const N: usize>(&self, kind: Kind, tweak: &[u8], mut digest: [u8; N]) -> [u8; N] {
         for round in (0..rounds::<N>()).rev() {
             self.mix(kind, tweak, round, &mut digest);
@@ -46,7 +46,7 @@ impl Digests {
         digest
     }
 
-    /// One round changes one half by a function of the other, and undoes itself.
+    /// One round changes one half by a function of the other, and is its own inverse.
     fn mix<const N: usize>(&self, kind: Kind, tweak: &[u8], round: u8, bytes: &mut [u8; N]) {
         let (left, right) = bytes.split_at_mut(N / 2);
         let (changed, read) = if round.is_multiple_of(2) {
@@ -70,7 +70,7 @@ impl std::fmt::Debug for Digests {
     }
 }
 
-/// Four make a strong permutation of wide blocks; narrow ones, whose halves soon meet again, get more.
+/// Four rounds make a strong permutation of wide blocks. Narrow blocks, whose halves soon collide, get more.
 const fn rounds<const N: usize>() -> u8 {
     if N >= 32 { 4 } else { 8 }
 }

@@ -1,7 +1,7 @@
-//! What an encrypted store remembers: one small cell that replicas swap.
+//! The state of an encrypted store: one small cell that replicas compare and swap.
 //!
-//! It has the key of the digests, wrapped under every configured key, which is the proof that a key is the right one;
-//! and which keys rows may still be sealed with, so that a key that is needed is missed at the start and not later.
+//! It holds the digest key, wrapped under every configured key, which proves that a key is the right one. It also holds
+//! which keys rows may still be sealed with, so that a missing key is reported at the start and not later.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,14 +15,14 @@ use serde::{Deserialize, Serialize};
 use crate::digests::Digests;
 use crate::keys::{KeyId, Keys, Subject, Writes};
 
-/// How often the cell is read again because another replica has swapped it.
+/// How often the cell is read again because another replica swapped it.
 const ROUNDS_MAX: usize = 20;
 
-/// How long a walk belongs to a process that says nothing.
+/// How long a walk belongs to a process that has fallen silent.
 const PASS_LEASE: Duration = Duration::from_secs(60);
-/// A process that writes says so every minute; after this time without a word it is gone.
+/// A process that writes reports it every minute; after this long without a report it is gone.
 const WRITER_GONE_MICROS: i64 = 150_000_000;
-/// What values count as that are not encrypted. No id of a key is a word.
+/// Stands for values that are not encrypted. It cannot be a key id.
 const PLAIN: &str = "plain";
 
 const SUBJECT: Subject<'static> = Subject::new("keyring", b"");
@@ -31,42 +31,38 @@ const COLUMN: &[u8] = b"digests";
 /// Why an encrypted store was not opened. Nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// It is encrypted, and no key is configured.
     #[error(
         "the store is encrypted (key {}), and `store.encryption_keys` is empty; set it to the keys that the store was \
          written with",
         text(.0)
     )]
     NoKeys(Vec<KeyId>),
-    /// None of the configured keys is one of the store's.
+    /// None of the configured keys belongs to the store.
     #[error(
         "none of `store.encryption_keys` (key {}) is a key of this store (key {}); use the keys that it was written with, \
-         and put a new one beside them",
+         and add a new one next to them",
         text(.configured), text(.wanted)
     )]
     WrongKeys {
-        /// Those of the configuration.
         configured: Vec<KeyId>,
-        /// Those of the store.
+        /// The store's keys.
         wanted: Vec<KeyId>,
     },
-    /// Rows are left under a key that is not configured.
+    /// Rows may be left under a key that is not configured.
     #[error(
         "rows of the store may still be encrypted under a key that is not in `store.encryption_keys` (key {}); put that \
-         key back, behind the first, until `hapax doctor` says that it is not needed any more",
+         key back, behind the first, until `hapax doctor` says that it is no longer needed",
         text(.0)
     )]
     MissingKeys(Vec<KeyId>),
-    /// The cell cannot be read.
     #[error(
-        "the keyring of the store cannot be read: it was changed, or written by a newer release; restore the entry \
+        "the store's keyring cannot be read: it was changed, or written by a newer release; restore the entry \
          `{KEYRING_NAME}` of the alerts from a backup"
     )]
     Unreadable,
-    /// Replicas swap it all the time.
-    #[error("the keyring of the store changes all the time; start again")]
+    /// Other replicas swapped the cell on every try.
+    #[error("the store's keyring keeps changing; start again")]
     Contended,
-    /// The store could not be asked.
     #[error(transparent)]
     Store(#[from] Error),
 }
@@ -76,59 +72,57 @@ fn text(ids: &[KeyId]) -> String {
     ids.join(", ")
 }
 
-/// Which rows there may be.
+/// The forms that rows may be in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
     /// Keys that rows may be sealed with.
     pub keys: BTreeSet<KeyId>,
-    /// Whether rows may be in plain.
+    /// Whether rows may be plain.
     pub plain: bool,
 }
 
-/// The cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Cell {
-    /// The key of the digests, by the id of the key that wraps it.
+    /// The digest key, by the id of the key that wraps it.
     digests: BTreeMap<String, String>,
     /// Keys that rows may be sealed with.
     in_use: BTreeSet<String>,
-    /// Whether rows may be in plain.
+    /// Whether rows may be plain.
     plain: bool,
-    /// When a process last said that it writes with a key, in microseconds; `plain` for those that do not encrypt.
+    /// When a process last reported that it writes with a key, in microseconds; `plain` for those that do not encrypt.
     #[serde(default)]
     writers: BTreeMap<String, i64>,
     /// The walk over all rows that is in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pass: Option<Pass>,
-    /// What the last one found that came to the end.
+    /// The result of the last walk that finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     counted: Option<Counted>,
 }
 
-/// A walk over all rows, which brings them under one key.
+/// A walk over all rows that rewrites them under one key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pass {
-    /// The key.
+    /// The target key.
     key: String,
-    /// The process that walks, until this time, in microseconds. Then another may go on.
+    /// The process that walks, until this time, in microseconds. After it, another may continue.
     walker: u64,
     until: i64,
-    /// When it began at the start.
+    /// When it began, at the first row.
     began: i64,
-    /// How far it has come.
     pub(crate) reached: MigrationCursor,
-    /// What it has found so far.
+    /// The values found so far.
     pub(crate) found: Counted,
-    /// How many values it has rewritten so far.
+    /// Values rewritten so far.
     pub(crate) rewritten: u64,
 }
 
-/// What a walk over all rows has found, before it rewrote any.
+/// The values that a walk over all rows found, before it rewrote any.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counted {
-    /// Values under each key; under `plain`, those that were not encrypted.
+    /// Values under each key; under `plain`, unencrypted ones.
     pub values: BTreeMap<String, u64>,
-    /// When it came to the end, in microseconds since 1970.
+    /// When the walk ended, in microseconds since 1970.
     pub at: i64,
 }
 
@@ -163,14 +157,14 @@ impl Cell {
     }
 }
 
-/// What was found when the store was opened.
+/// The keyring as read when the store was opened.
 #[derive(Debug)]
 pub(crate) struct Keyring {
     pub(crate) digests: Digests,
     pub(crate) rows: Rows,
 }
 
-/// Refuses a store that is encrypted where no key is configured.
+/// Refuses an encrypted store if no key is configured.
 pub(crate) async fn refuse_encrypted(store: &dyn Backend) -> Result<(), OpenError> {
     match read(store).await? {
         Some((cell, _)) if !cell.in_use.is_empty() => Err(OpenError::NoKeys(cell.wrapped_by())),
@@ -178,8 +172,8 @@ pub(crate) async fn refuse_encrypted(store: &dyn Backend) -> Result<(), OpenErro
     }
 }
 
-/// Opens the keyring with the configured keys, or makes it. When this returns, the store remembers that rows may be
-/// sealed with the key that writes.
+/// Opens the keyring with the configured keys, or creates it. When this returns, the store remembers that rows may be
+/// sealed with the writing key.
 pub(crate) async fn open(store: &dyn Backend, keys: &Keys) -> Result<Keyring, OpenError> {
     for _ in 0..ROUNDS_MAX {
         let found = read(store).await?;
@@ -203,8 +197,8 @@ pub(crate) async fn open(store: &dyn Backend, keys: &Keys) -> Result<Keyring, Op
     Err(OpenError::Contended)
 }
 
-/// Takes the walk over all rows for this process: where the last walker of this key left it, or from the start. None if
-/// another process is at it.
+/// Claims the walk over all rows for this process: from where the last walker of this key stopped, or from the start.
+/// None if another process holds it.
 pub(crate) async fn take_pass(
     store: &dyn Backend,
     key: KeyId,
@@ -236,7 +230,8 @@ pub(crate) async fn take_pass(
     taken.await
 }
 
-/// Notes how far the walk has come; whether it is still this process's, which goes on with it or leaves it to others.
+/// Records how far the walk has come, to continue it or leave it to others. Returns whether this process still holds
+/// it.
 pub(crate) async fn keep_pass(
     store: &dyn Backend,
     pass: &Pass,
@@ -253,8 +248,8 @@ pub(crate) async fn keep_pass(
     Ok(kept.await?.is_some())
 }
 
-/// Ends the walk. If it has found nothing but values under its key, and no one wrote otherwise since it began, no other
-/// key is needed any more. The rows that there may be, if the walk was still this process's.
+/// Ends the walk. If it found only values under its key, and nothing was written otherwise since it began, no other key
+/// is needed any longer. Returns the forms that rows may be in, if this process still held the walk.
 pub(crate) async fn end_pass(
     store: &dyn Backend,
     pass: &Pass,
@@ -280,7 +275,7 @@ pub(crate) async fn end_pass(
     ended.await
 }
 
-/// Says that this process writes with the first key, or in plain, for as long as [`WRITER_GONE_MICROS`].
+/// Reports that this process writes with the first key, or in plain, for the next [`WRITER_GONE_MICROS`].
 pub(crate) async fn note_writer(store: &dyn Backend, keys: &Keys, now: Timestamp) -> Result<(), OpenError> {
     let name = match keys.writes() {
         Writes::Sealed => keys.first_id().to_string(),
@@ -293,12 +288,12 @@ pub(crate) async fn note_writer(store: &dyn Backend, keys: &Keys, now: Timestamp
     noted.await.map(|_| ())
 }
 
-/// What the last walk found that came to the end.
+/// The result of the last walk that finished.
 pub(crate) async fn counted(store: &dyn Backend) -> Result<Option<Counted>, OpenError> {
     Ok(read(store).await?.and_then(|(cell, _)| cell.counted))
 }
 
-/// Changes the cell, unless `change` says that there is nothing to change.
+/// Changes the cell, unless `change` finds nothing to change.
 async fn swap<T>(
     store: &dyn Backend,
     change: impl Fn(&mut Cell) -> Option<T>,
@@ -327,7 +322,7 @@ async fn read(store: &dyn Backend) -> Result<Option<(Cell, Vec<u8>)>, OpenError>
     Ok(Some((cell, state.value)))
 }
 
-/// That of a store that was never encrypted.
+/// The cell of a store that was never encrypted.
 async fn made(store: &dyn Backend) -> Result<Cell, OpenError> {
     let counts = store.counts().await?;
     Ok(Cell {
@@ -336,7 +331,7 @@ async fn made(store: &dyn Backend) -> Result<Cell, OpenError> {
     })
 }
 
-/// Wraps the key of the digests under every configured key, and notes what will be written; that key.
+/// Wraps the digest key under every configured key, and records what will be written. Returns the digest key.
 fn settle(cell: &mut Cell, keys: &Keys, is_new: bool) -> Result<Vec<u8>, OpenError> {
     let rows = cell.rows().ok_or(OpenError::Unreadable)?;
     let key = if is_new { drawn()? } else { unwrapped(cell, keys)? };
@@ -353,7 +348,7 @@ fn settle(cell: &mut Cell, keys: &Keys, is_new: bool) -> Result<Vec<u8>, OpenErr
             missing.insert(hex::encode(wrapped));
         }
     }
-    // What sources keep is sealed in any case.
+    // Values of sources are always sealed.
     cell.in_use.insert(keys.first().id().to_string());
     cell.plain |= keys.writes() == Writes::Plain;
     Ok(key)
@@ -363,7 +358,7 @@ fn drawn() -> Result<Vec<u8>, OpenError> {
     let mut key = vec![0; 32];
     rand::fill(&mut key).map_err(|_| {
         OpenError::Store(Error::Unavailable {
-            message: "this machine has no random numbers to give".to_owned(),
+            message: "the system's random number generator failed".to_owned(),
             source: None,
         })
     })?;

@@ -1,7 +1,7 @@
-//! The configured keys, and values that are sealed under them.
+//! The configured keys, and values sealed under them.
 //!
-//! Every subject (an event, a conflict, a value of a source) has a key of its own, derived from the configured one: a
-//! nonce is drawn at random only among the few values of one subject, so that no key ever sees two billion of them.
+//! Every subject (an event, a conflict, a value of a source) has its own key, derived from the configured one. Random
+//! nonces are drawn only among the few values of one subject, so no key ever sees two billion of them.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ const ID_AT: usize = SEALED_MARK.len();
 const NONCE_AT: usize = ID_AT + 4;
 const TEXT_AT: usize = NONCE_AT + NONCE_LEN;
 
-/// Tells keys apart without telling anything about them: eight hexadecimal digits.
+/// Distinguishes keys without revealing anything about them: eight hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId([u8; 4]);
 
@@ -47,16 +47,15 @@ impl fmt::Debug for KeyId {
     }
 }
 
-/// What new values of events are written with. All keys read.
+/// How new values of events are written. All keys can read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writes {
-    /// The first key.
+    /// With the first key.
     Sealed,
-    /// No key yet, or no longer: while keys are handed to replicas, or taken away.
+    /// In plain: no key yet, or no longer, while keys are rolled out to replicas or withdrawn.
     Plain,
 }
 
-/// The configured keys.
 #[derive(Debug)]
 pub struct Keys {
     writes: Writes,
@@ -65,7 +64,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Of these texts, each long and random. None where there is none.
+    /// The keys made of these strings, each long and random. None if there are none.
     pub fn new(writes: Writes, texts: &[Secret]) -> Option<Self> {
         let mut keys = texts.iter().map(MasterKey::new);
         Some(Self {
@@ -107,7 +106,7 @@ impl Keys {
     }
 }
 
-/// Whose values share a derived key.
+/// The owner of values that share a derived key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Subject<'s> {
     pub(crate) kind: &'static str,
@@ -120,17 +119,17 @@ impl<'s> Subject<'s> {
     }
 }
 
-/// Why a value was not opened.
+/// Why a value could not be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unopened {
-    /// It was sealed with a key that is not configured here.
+    /// It is sealed with a key that is not configured here.
     MissingKey(KeyId),
-    /// It was changed, or belongs to another place.
+    /// It was changed, or belongs elsewhere.
     Refused,
 }
 
 impl Unopened {
-    /// As the store says it: of which event or value.
+    /// The store error, naming the event or value.
     pub(crate) fn to_error(self, of: &dyn fmt::Display) -> Error {
         match self {
             Self::MissingKey(id) => Error::Unsupported {
@@ -150,11 +149,10 @@ impl Unopened {
     }
 }
 
-/// One configured key.
 pub(crate) struct MasterKey {
     id: KeyId,
     root: hmac::Key,
-    /// Opens what `server.state_key` sealed, if it was this text.
+    /// Opens values sealed with `server.state_key`, if this was its text.
     state: Option<RandomizedNonceKey>,
 }
 
@@ -175,7 +173,7 @@ impl MasterKey {
         self.id
     }
 
-    /// What seals the values of one subject.
+    /// The sealer for the values of one subject.
     pub(crate) fn sealer<'s>(&self, subject: Subject<'s>) -> Result<Sealer<'s>, Error> {
         Ok(Sealer {
             id: self.id,
@@ -192,7 +190,7 @@ impl MasterKey {
         RandomizedNonceKey::new(&AES_256_GCM, context.sign().as_ref()).ok()
     }
 
-    /// A secret that `server.state_key` sealed.
+    /// A secret sealed with `server.state_key`.
     pub(crate) fn open_state(&self, source: &SourceName, name: &str, value: &[u8]) -> Option<Vec<u8>> {
         let (nonce, sealed) = value.split_at_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
@@ -209,7 +207,7 @@ impl fmt::Debug for MasterKey {
     }
 }
 
-/// The text is long and random, so that its hash is a key.
+/// The text is long and random, so its hash can serve as a key.
 fn hashed(domain: &[u8], text: &Secret) -> Vec<u8> {
     let mut context = Context::new(&SHA256);
     context.update(domain);
@@ -225,7 +223,7 @@ pub(crate) struct Sealer<'s> {
 }
 
 impl Sealer<'_> {
-    /// The value, to be opened as this column of the subject, and as nothing else.
+    /// Seals a value that can be opened only as this column of the subject.
     pub(crate) fn seal(&self, column: &[u8], plain: &[u8]) -> Result<Vec<u8>, Error> {
         let mut value = Vec::with_capacity(plain.len() + SEALED_EXTRA_BYTES as usize);
         value.extend(SEALED_MARK);
@@ -241,7 +239,7 @@ impl Sealer<'_> {
     }
 }
 
-/// Opens the values of one subject. Those that share a key cost one derivation.
+/// Opens the values of one subject. Values that share a key cost one derivation.
 pub(crate) struct Opener<'k> {
     keys: &'k Keys,
     subject: Subject<'k>,
@@ -249,7 +247,7 @@ pub(crate) struct Opener<'k> {
 }
 
 impl Opener<'_> {
-    /// What was sealed as this column.
+    /// Opens a value sealed as this column.
     pub(crate) fn open(&mut self, column: &[u8], value: &[u8]) -> Result<Vec<u8>, Unopened> {
         let id = KeyId::of_value(value).ok_or(Unopened::Refused)?;
         let nonce = value.get(NONCE_AT..TEXT_AT).ok_or(Unopened::Refused)?;
@@ -267,7 +265,7 @@ impl Opener<'_> {
     }
 }
 
-/// Where a value belongs: a row's value is refused in any other.
+/// Where a value belongs: it is refused in any other place.
 fn place(id: KeyId, subject: Subject<'_>, column: &[u8]) -> Aad<Vec<u8>> {
     let mut place = Vec::with_capacity(96);
     place.extend(SEALED_MARK);

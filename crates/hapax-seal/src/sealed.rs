@@ -1,4 +1,4 @@
-//! A store behind its keys: what goes in is sealed, what comes out is opened, and the store knows nothing of it.
+//! A store behind its keys: values are sealed on the way in and opened on the way out, and the store does not notice.
 
 mod operations;
 mod reencrypt;
@@ -23,18 +23,18 @@ pub use reencrypt::Reencrypted;
 pub struct Sealed {
     inner: Arc<dyn Backend>,
     contents: Arc<Contents>,
-    /// As they were when the keyring was read last.
+    /// As of the last read of the keyring.
     rows: Mutex<Rows>,
-    /// The walk over all rows that is in progress here.
+    /// The walk in progress in this process.
     walk: Mutex<Option<Walk>>,
-    /// Tells this process from others that walk.
+    /// Distinguishes this process from others that walk.
     walker: u64,
-    /// The remembered bodies of an export that is in progress, in order.
+    /// The remembered bodies of the export in progress, in order.
     exported: Mutex<Arc<Vec<BodyNote>>>,
 }
 
 impl Sealed {
-    /// Opens a store with keys. What it remembers of them is made where it is missing.
+    /// Opens a store with keys. Creates the keyring if it is missing.
     pub async fn open(inner: Arc<dyn Backend>, keys: Keys) -> Result<Self, OpenError> {
         let ring = keyring::open(&*inner, &keys).await?;
         let sealed = Self {
@@ -52,17 +52,17 @@ impl Sealed {
         Ok(sealed)
     }
 
-    /// Refuses a store that is encrypted: for a process that has no keys.
+    /// Refuses an encrypted store, for a process without keys.
     pub async fn refuse_encrypted(store: &dyn Backend) -> Result<(), OpenError> {
         keyring::refuse_encrypted(store).await
     }
 
-    /// Which rows there may be: of which keys, and whether in plain.
+    /// The forms that rows may be in: under which keys, and whether plain.
     pub fn rows(&self) -> Rows {
         self.rows.lock().clone()
     }
 
-    /// Values of sources are few: all are brought under the first key when the store is opened.
+    /// Values of sources are few, so all are brought under the first key when the store is opened.
     async fn reseal_states(&self) -> Result<(), OpenError> {
         for state in self.inner.source_states().await? {
             if self.contents.is_current(&state.value) {
@@ -73,7 +73,7 @@ impl Sealed {
             let opened =
                 opened.map_err(|unopened| unopened.to_error(&format_args!("`{name}` of source {source}")))?;
             let sealed = self.contents.seal_state(opened)?;
-            // Someone may have taken it meanwhile: then it stays away.
+            // If the value was taken in between, it stays gone.
             self.inner.take_source_state(&source, &name, Some(sealed)).await?;
         }
         Ok(())

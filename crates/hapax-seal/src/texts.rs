@@ -1,4 +1,4 @@
-//! Sealed texts: what stores keep in columns of text, such as the excerpt of an answer.
+//! Sealed strings: values in text columns, such as the excerpt of a response.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD_NO_PAD;
@@ -7,10 +7,10 @@ use hapax_core::{Attempt, DestinationId, EventId, Token};
 
 use crate::keys::{KeyId, Keys, Opener, Sealer, Subject, Unopened, Writes};
 
-/// What a sealed text begins with.
+/// Prefix of a sealed string.
 const MARK: &str = "\u{1}hxs1:";
 
-/// The attempt under which a text is kept.
+/// The attempt that a string belongs to.
 struct Column<'a>(&'static str, &'a DestinationId, Token);
 
 impl Column<'_> {
@@ -19,7 +19,7 @@ impl Column<'_> {
     }
 }
 
-/// Seals what was said in an attempt.
+/// Seals the excerpt and message of an attempt.
 pub(crate) fn seal_attempt(
     keys: &Keys,
     event: EventId,
@@ -40,7 +40,7 @@ pub(crate) fn seal_attempt(
     })
 }
 
-/// Opens what was said in the attempts of an event.
+/// Opens the excerpts and messages of an event's attempts.
 pub(crate) fn open_attempts(keys: &Keys, event: EventId, views: &mut [AttemptView]) -> Result<(), Error> {
     let mut opener = keys.opener(Subject::new("attempt", event.as_bytes()));
     for view in views {
@@ -54,7 +54,7 @@ pub(crate) fn open_attempts(keys: &Keys, event: EventId, views: &mut [AttemptVie
     Ok(())
 }
 
-/// The key of what was said in an attempt; none for plain text.
+/// The key of an attempt's strings; none if they are plain.
 pub(crate) fn key_of(attempt: &Attempt) -> Option<KeyId> {
     let message = attempt.message.as_deref().unwrap_or_default();
     let said = [attempt.excerpt.as_str(), message];
@@ -62,12 +62,12 @@ pub(crate) fn key_of(attempt: &Attempt) -> Option<KeyId> {
     KeyId::of_value(&value)
 }
 
-/// Whether nothing was said in an attempt.
+/// Whether an attempt has no excerpt or message.
 pub(crate) fn says_nothing(attempt: &Attempt) -> bool {
     attempt.excerpt.is_empty() && attempt.message.as_deref().unwrap_or_default().is_empty()
 }
 
-/// What was said in an attempt, under the first key.
+/// An attempt's strings, under the first key.
 pub(crate) fn reseal_attempt(keys: &Keys, event: EventId, view: AttemptView) -> Result<AttemptView, Error> {
     let mut views = [view];
     open_attempts(keys, event, &mut views)?;
@@ -77,7 +77,7 @@ pub(crate) fn reseal_attempt(keys: &Keys, event: EventId, view: AttemptView) -> 
     Ok(AttemptView { attempt, ..view })
 }
 
-/// The value in a sealed text.
+/// The value in a sealed string.
 fn sealed_value(text: &str) -> Option<Vec<u8>> {
     let value = text.strip_prefix(MARK)?;
     BASE64_STANDARD_NO_PAD.decode(value).ok()
@@ -91,7 +91,8 @@ fn seal(sealer: &Sealer<'_>, column: &Column<'_>, text: &str) -> Result<String, 
     Ok(format!("{MARK}{}", BASE64_STANDARD_NO_PAD.encode(value)))
 }
 
-/// The text. One that only looks sealed, because a destination answered so before there were keys, is shown as it is.
+/// The plain string. One that only looks sealed, because a destination answered so before encryption was turned on, is
+/// returned as it is.
 fn open(opener: &mut Opener<'_>, event: EventId, column: &Column<'_>, text: &str) -> Result<String, Error> {
     let Some(value) = sealed_value(text) else {
         return Ok(text.to_owned());

@@ -1,7 +1,7 @@
-//! What keys promise: rotation, turning encryption on, values in the wrong row, keys that are missing.
+//! What keys promise: rotation, turning encryption on, values in the wrong row, missing keys.
 #![expect(
     clippy::unwrap_used,
-    reason = "what the tests stand on must work, or they fail"
+    reason = "a failed setup step fails the test"
 )]
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ async fn sealed(store: &Arc<dyn Backend>, keys: &[&str]) -> Sealed {
     open(store, Writes::Sealed, keys).await.unwrap()
 }
 
-/// Makes events; its own store is not used.
+/// Creates events; its own store is not used.
 async fn bench() -> Bench {
     Bench::open(Arc::new(MemorySubject::new(Restart::VoidsLeases))).await
 }
@@ -49,7 +49,7 @@ fn is_new(claim: &Claim) -> bool {
     matches!(claim, Claim::New { .. })
 }
 
-/// Whether a claim says that the event came before, with this very body.
+/// Whether a claim says that the event is known, with this very body.
 fn is_copy(claim: &Claim, event: &NewEvent) -> bool {
     matches!(claim, Claim::Seen(entry) if entry.raw_hash == event.raw_hash && entry.content_hash == event.content_hash)
 }
@@ -59,7 +59,7 @@ async fn a_rotation_in_two_steps_loses_nothing_on_two_replicas() {
     let (bench, inner) = (bench().await, store());
     let first = bench.event("evt_1").content_hash("rule", b"content").build();
     assert!(is_new(&accept(&sealed(&inner, &[OLD]).await, &first).await));
-    // First every replica learns the new key, then one after the other writes with it.
+    // First every replica learns the new key; then one after another writes with it.
     let (one, other) = (
         sealed(&inner, &[OLD, NEW]).await,
         sealed(&inner, &[NEW, OLD]).await,
@@ -148,7 +148,7 @@ async fn what_came_before_there_were_keys_is_a_duplicate_and_reads_as_it_did() {
     }
 }
 
-/// Whether the store remembers a key at all.
+/// Whether the store has a keyring at all.
 async fn sealed_at_start(inner: &Arc<dyn Backend>) -> bool {
     Sealed::refuse_encrypted(&**inner).await.is_err()
 }
@@ -162,7 +162,7 @@ async fn a_value_from_another_row_is_refused_by_name() {
         bench.event("evt_2").to("billing").build(),
     );
     accept(&store, &one).await;
-    // Someone who can write to the store gives the second event the first one's payload.
+    // Someone with write access to the store gives the second event the first one's payload.
     let stolen = inner.get(one.id).await.unwrap().unwrap().event;
     let forged = NewEvent {
         headers: stolen.headers,
@@ -173,7 +173,7 @@ async fn a_value_from_another_row_is_refused_by_name() {
     let error = hapax_core::Store::get(&store, other.id).await.unwrap_err();
     assert!(matches!(error, Error::Damaged { .. }), "{error}");
     assert!(error.to_string().contains(&other.id.to_string()), "{error}");
-    // It is not delivered either, and not lost: it waits.
+    // It is not delivered, but not lost either: it waits.
     let order = hapax_store_laws::bench::order(
         "billing",
         10,
@@ -239,7 +239,7 @@ async fn a_key_is_needed_until_nobody_has_written_with_it_for_a_while() {
     let new = sealed(&inner, &[NEW, OLD]).await;
     assert_eq!(needed(&old, 1_000).await, 1, "of the old one");
     accept(&old, &bench.event("evt_1").build()).await;
-    // The walk finds nothing left, but what is written behind its back would be lost with the key.
+    // The walk finds nothing left, but rows written behind its back would be lost with the key.
     assert_eq!(needed(&new, 1_100).await, 2);
     accept(&old, &bench.event("evt_2").build()).await;
     assert!(open(&inner, Writes::Sealed, &[NEW]).await.is_err());
@@ -273,9 +273,9 @@ async fn one_replica_walks_and_another_goes_on_where_it_stopped() {
     assert_eq!(
         other.reencrypt(at(11)).await.unwrap(),
         Reencrypted::Nothing,
-        "somebody is at it"
+        "another process is walking"
     );
-    // It notes how far it has come, and then dies.
+    // It records its progress, and then dies.
     assert_eq!(
         one.reencrypt(at(20)).await.unwrap(),
         Reencrypted::Some { values: 100 }

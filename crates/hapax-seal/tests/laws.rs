@@ -1,4 +1,4 @@
-//! Every law of the store's contract, on the model behind keys.
+//! Every law of the store's contract, on the model store behind keys.
 
 use hapax_store_laws::SealedSubject;
 use hapax_store_laws::model::{MemorySubject, Restart};

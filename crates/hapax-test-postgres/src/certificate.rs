@@ -1,4 +1,4 @@
-//! Certificates for a server that speaks TLS: an authority, and what it has signed.
+//! Certificates for a server with TLS: an authority, and the certificate it signed.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub(crate) const KEY: &str = "server.key";
 
 const NEW_KEY: &str = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
 
-/// Makes all three in `folder`, which belongs to the server's user.
+/// Creates all three in `folder`, which belongs to the server's user.
 pub(crate) fn make(folder: &Path) -> Result<(), ServerError> {
     openssl(
         folder,
@@ -35,7 +35,7 @@ pub(crate) fn make(folder: &Path) -> Result<(), ServerError> {
     )
 }
 
-/// Makes a certificate that has signed itself, of X.509's first version: without extensions, openssl writes that one.
+/// Creates a self-signed X.509 version 1 certificate, which openssl writes if there are no extensions.
 pub(crate) fn make_version_1(folder: &Path) -> Result<(), ServerError> {
     openssl(
         folder,

@@ -1,24 +1,24 @@
-//! A Citus cluster that someone has started for tests: a machine rarely has one.
+//! A Citus cluster that was started for tests; few machines have one.
 
 use tokio_postgres::Client;
 
 use crate::ServerError;
 use crate::database::connect;
 
-/// Names the cluster: the URL of a database on its coordinator, whose owner may create extensions.
+/// The URL of a database on the cluster's coordinator, whose owner may create extensions.
 const URL: &str = "HAPAX_TEST_CITUS_URL";
-/// Any number, the same in all test processes.
+/// Any number, as long as all test processes use the same.
 const LOCK: &str = "SELECT pg_advisory_lock(4803, 1)";
 
-/// A database on the cluster, ours alone while this value lives. It is used again and again: a distributed database takes
-/// longer to make than most tests.
+/// A database on the cluster, exclusively ours while this value lives. It is reused, because a distributed database
+/// takes longer to create than most tests.
 pub struct Cluster {
     url: String,
     _lock: Client,
 }
 
 impl Cluster {
-    /// Whether there is a cluster to test with.
+    /// Whether a cluster is configured.
     pub fn is_named() -> bool {
         std::env::var_os(URL).is_some()
     }
@@ -40,19 +40,18 @@ impl Cluster {
         Ok(Self { url, _lock: lock })
     }
 
-    /// Where the database is.
+    /// The URL of the database.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Where another database on the coordinator is.
+    /// The URL of another database on the coordinator.
     pub fn url_of(&self, database: &str) -> String {
         let (place, options) = self.url.split_once('?').unwrap_or((&self.url, ""));
         let server = place.rsplit_once('/').map_or(place, |(server, _)| server);
         format!("{server}/{database}?{options}")
     }
 
-    /// A connection to it.
     pub async fn client(&self) -> Result<Client, ServerError> {
         connect(&self.url).await
     }
@@ -60,7 +59,7 @@ impl Cluster {
 
 impl std::fmt::Debug for Cluster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The URL may hold a password.
+        // The URL may contain a password.
         f.debug_struct("Cluster").finish_non_exhaustive()
     }
 }

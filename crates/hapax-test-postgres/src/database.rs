@@ -1,11 +1,11 @@
-//! A database of one test: new, empty, and gone afterwards.
+//! A database for one test: new, empty, and dropped afterwards.
 
 use tokio_postgres::{Client, NoTls};
 
 use crate::ServerError;
 use crate::program::{command, printed, programs};
 
-/// A database. It is dropped with this value.
+/// A database, dropped with this value.
 #[derive(Debug)]
 pub struct Database {
     name: String,
@@ -23,29 +23,27 @@ impl Database {
         Ok(Self { name, port })
     }
 
-    /// Where it is.
     pub fn url(&self) -> String {
         self.url_at("127.0.0.1", "sslmode=disable")
     }
 
-    /// The same under another name of the host, with these options.
+    /// The same URL with another host name and these options.
     pub fn url_at(&self, host: &str, options: &str) -> String {
         format!("postgres://postgres@{host}:{}/{}?{options}", self.port, self.name)
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// All of it, as `pg_dump` writes it.
+    /// The whole database, as `pg_dump` writes it.
     pub fn dump(&self) -> Result<Vec<u8>, ServerError> {
         let mut dump = command(&programs()?.join("pg_dump"));
         dump.arg("--dbname").arg(self.url());
         printed(&mut dump, "dumping the database")
     }
 
-    /// A connection to it, for a test to look and to meddle with.
+    /// A connection, for a test to inspect and change the database.
     pub async fn client(&self) -> Result<Client, ServerError> {
         connect_to(self.port, &self.name).await
     }
@@ -54,8 +52,8 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         let (port, name) = (self.port, self.name.clone());
-        // A thread, since this may be the thread of a runtime. The server may be down: then it, and all
-        // its databases, are about to go anyway.
+        // On a separate thread, because this may be a runtime's thread. The server may be down; then it and all its
+        // databases are about to be removed anyway.
         let dropping = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             if let Ok(runtime) = runtime {
@@ -76,13 +74,13 @@ async fn connect_to(port: u16, database: &str) -> Result<Client, ServerError> {
     connect(&config).await
 }
 
-/// A connection, driven by a task of its own.
+/// A connection, driven by its own task.
 pub(crate) async fn connect(config: &str) -> Result<Client, ServerError> {
     let (client, connection) = tokio_postgres::connect(config, NoTls)
         .await
         .map_err(|source| ServerError::Refused { source })?;
     tokio::spawn(async move {
-        // Its end is the client's to notice.
+        // The client notices when it ends.
         drop(connection.await);
     });
     Ok(client)

@@ -1,4 +1,4 @@
-//! Where servers live: under the target folder, where the server's user can reach it.
+//! The servers' folders: under the target folder, where the server's user can reach them.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::ServerError;
 use crate::program::is_root;
 
-/// A socket's path has at most 107 bytes.
+/// A socket's path may have at most 107 bytes.
 const SOCKET_PATH_MAX: usize = 85;
 
 /// The folder for all servers of this build.
@@ -27,7 +27,7 @@ pub(crate) fn base() -> Result<PathBuf, ServerError> {
     Ok(base)
 }
 
-/// Whether another user may go through all folders on the way.
+/// Whether another user can traverse every parent folder.
 fn can_be_reached(folder: &Path) -> bool {
     !is_root()
         || folder.ancestors().all(|folder| {
@@ -35,7 +35,7 @@ fn can_be_reached(folder: &Path) -> bool {
         })
 }
 
-/// The folder for a server's socket, where its path is short enough.
+/// The folder for a server's socket, if its path is short enough.
 pub(crate) fn socket_folder(folder: &Path) -> String {
     let text = folder.display().to_string();
     if text.len() <= SOCKET_PATH_MAX {

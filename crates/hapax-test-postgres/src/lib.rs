@@ -1,12 +1,11 @@
 //! A private PostgreSQL for tests, so that they run against the real thing and never touch the
 //! machine's own server.
 //!
-//! [`Server::shared`] is one server for all test processes of a run: started by the first, stopped
-//! some seconds after the last is gone. [`Server::private`] is one for a test that kills it. A server can
-//! have a [`Server::standby`] and a [`Pooler`] in front of it. A [`Cluster`] is not started here, only found.
+//! [`Server::shared`] is one server for all test processes of a run: started by the first, stopped a few seconds after
+//! the last exits. [`Server::private`] is for a test that kills its server. A server can have a [`Server::standby`] and
+//! a [`Pooler`] in front of it. A [`Cluster`] is not started here, only found.
 //!
-//! The programs are those of the newest PostgreSQL that is installed, or those in the folder that
-//! `HAPAX_TEST_POSTGRES_BIN` names.
+//! The programs come from the newest installed PostgreSQL, or from the folder named by `HAPAX_TEST_POSTGRES_BIN`.
 
 mod certificate;
 mod cluster;

@@ -1,5 +1,4 @@
-//! A pgbouncer in front of a server: it shares few connections among many clients, from transaction to
-//! transaction.
+//! A pgbouncer in front of a server: it shares few connections among many clients, transaction by transaction.
 
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -12,7 +11,7 @@ use crate::folder::base;
 use crate::program::{command, give};
 use crate::server::free_port;
 
-/// Where Debian installs it, and where others do.
+/// Where Debian and others install it.
 const PROGRAMS: [&str; 3] = [
     "/usr/sbin/pgbouncer",
     "/usr/bin/pgbouncer",
@@ -21,7 +20,7 @@ const PROGRAMS: [&str; 3] = [
 /// How long it may take to start.
 const START_MAX: Duration = Duration::from_secs(20);
 
-/// A running pgbouncer. It ends, with its folder, when it is dropped.
+/// A running pgbouncer. Dropping it stops it and removes its folder.
 #[derive(Debug)]
 pub struct Pooler {
     folder: PathBuf,
@@ -65,7 +64,7 @@ impl Pooler {
         let end = Instant::now() + START_MAX;
         while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
             if let Ok(Some(status)) = self.child.try_wait() {
-                return Err(failed(format!("it ended with {status}")));
+                return Err(failed(format!("it exited with {status}")));
             }
             if Instant::now() > end {
                 return Err(failed("it does not listen".to_owned()));
@@ -75,7 +74,7 @@ impl Pooler {
         Ok(())
     }
 
-    /// Where a database of the server is, through this.
+    /// The URL of a database of the server, through this pooler.
     pub fn url(&self, database: &Database) -> String {
         let (port, name) = (self.port, database.name());
         format!("postgres://postgres@127.0.0.1:{port}/{name}?sslmode=disable")
@@ -84,7 +83,7 @@ impl Pooler {
 
 impl Drop for Pooler {
     fn drop(&mut self) {
-        // It may have ended already; the folder goes in either case.
+        // It may have exited already; the folder is removed in either case.
         drop(self.child.kill());
         drop(self.child.wait());
         drop(std::fs::remove_dir_all(&self.folder));

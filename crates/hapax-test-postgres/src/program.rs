@@ -1,18 +1,18 @@
-//! Finding the installed programs, and running them as a user that they accept.
+//! Finds the installed programs, and runs them as a user that they accept.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::ServerError;
 
-/// Where Debian installs PostgreSQL, one folder for each version.
+/// Where Debian installs PostgreSQL, one folder per version.
 const VERSIONS: &str = "/usr/lib/postgresql";
-/// Names a folder with the programs of another.
+/// Names a folder with other programs.
 const NAMED: &str = "HAPAX_TEST_POSTGRES_BIN";
-/// Whom to run as: PostgreSQL refuses to run as root.
+/// The user to run as: PostgreSQL refuses to run as root.
 const USER: &str = "postgres";
 
-/// The folder with the programs: the one that is named, or that of the newest version installed.
+/// The folder with the programs: the configured one, or that of the newest installed version.
 pub(crate) fn programs() -> Result<PathBuf, ServerError> {
     match named() {
         Some(folder) => checked(folder),
@@ -20,12 +20,12 @@ pub(crate) fn programs() -> Result<PathBuf, ServerError> {
     }
 }
 
-/// The folder that someone wants the programs to be from.
+/// The configured folder.
 pub(crate) fn named() -> Option<PathBuf> {
     std::env::var_os(NAMED).map(PathBuf::from)
 }
 
-/// Another version than the one that is named would be tested unnoticed.
+/// Refuses a folder without programs: otherwise another version would be tested unnoticed.
 fn checked(folder: PathBuf) -> Result<PathBuf, ServerError> {
     if folder.join("initdb").exists() {
         return Ok(folder);
@@ -53,7 +53,7 @@ fn newest() -> Result<PathBuf, ServerError> {
         .ok_or(ServerError::NotInstalled)
 }
 
-/// A command that runs as the right user, without any of our files open.
+/// A command that runs as the right user, without any of our open files.
 pub(crate) fn command(program: &Path) -> Command {
     let mut command = if is_root() {
         let mut command = Command::new("setpriv");
@@ -74,12 +74,12 @@ pub(crate) fn command(program: &Path) -> Command {
     command
 }
 
-/// Runs a command to its end; what it printed is part of the error.
+/// Runs a command to its end. Its output is part of the error.
 pub(crate) fn run(command: &mut Command, what: &'static str) -> Result<(), ServerError> {
     printed(command, what).map(|_| ())
 }
 
-/// The same; what it printed.
+/// Runs a command to its end. Returns its output.
 pub(crate) fn printed(command: &mut Command, what: &'static str) -> Result<Vec<u8>, ServerError> {
     let output = command
         .stdout(Stdio::piped())
@@ -94,12 +94,11 @@ pub(crate) fn printed(command: &mut Command, what: &'static str) -> Result<Vec<u
     Err(ServerError::Failed { what, said })
 }
 
-/// Whether this process is root.
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Gives a folder to the user that the server runs as.
+/// Gives a folder to the server's user.
 pub(crate) fn give(folder: &Path) -> Result<(), ServerError> {
     if !is_root() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! One server: made, started, stopped, killed, and removed in the end.
+//! One server: created, started, stopped, killed, and finally removed.
 
 use std::io::ErrorKind;
 use std::net::TcpListener;
@@ -14,58 +14,50 @@ use crate::pooler::Pooler;
 use crate::program::{command, give, programs, run};
 use crate::shared;
 
-/// How often another port is tried.
+/// How many ports are tried.
 const PORTS_MAX: usize = 5;
 
-/// A server cannot be had.
+/// Why a server is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// No PostgreSQL is installed.
     #[error("PostgreSQL is not installed: run `./test tools`, or `apt-get install postgresql`")]
     NotInstalled,
-    /// The folder that is named has no programs of a server.
+    /// The configured folder has no server programs.
     #[error("HAPAX_TEST_POSTGRES_BIN names {folder}, which has no `initdb`: name the `bin` of a PostgreSQL")]
     NoPrograms {
-        /// That folder.
         folder: String,
     },
-    /// No cluster is named.
     #[error(
         "HAPAX_TEST_CITUS_URL names no cluster: start one by crates/hapax-store-postgres/tests/citus/cluster"
     )]
     NoCluster,
-    /// The database on the cluster may be someone's.
+    /// The database on the cluster may be in use for something else.
     #[error(
         "HAPAX_TEST_CITUS_URL names the database `{database}`, which tests would empty: name one with `test` in it"
     )]
     NotForTests {
-        /// Its name.
         database: String,
     },
-    /// No pgbouncer is installed.
     #[error("pgbouncer is not installed: run `./test tools`, or `apt-get install pgbouncer`")]
     NoPooler,
     /// A program of PostgreSQL failed.
     #[error("{what} failed: {said}")]
     Failed {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
-        /// What the program printed.
+        /// The program's output.
         said: String,
     },
-    /// The system said no.
+    /// A system call failed.
     #[error("{what} failed")]
     Io {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
-        /// The system's error.
         #[source]
         source: std::io::Error,
     },
-    /// The server said no.
     #[error("the test server refused")]
     Refused {
-        /// The client's error.
         #[source]
         source: tokio_postgres::Error,
     },
@@ -74,9 +66,9 @@ pub enum ServerError {
 /// How a server is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// Sessions are ended, and everything is written out.
+    /// Ends sessions, and writes everything out.
     Fast,
-    /// As if it had crashed: the next start recovers.
+    /// Like a crash: the next start recovers.
     Immediate,
 }
 
@@ -89,7 +81,7 @@ impl Stop {
     }
 }
 
-/// A running server. A private one ends, with its folder, when it is dropped.
+/// A running server. A private one is stopped, and its folder removed, when it is dropped.
 #[derive(Debug)]
 pub struct Server {
     folder: PathBuf,
@@ -99,14 +91,13 @@ pub struct Server {
 
 #[derive(Debug)]
 enum Ownership {
-    /// Used by other processes as well.
+    /// Used by other processes, too.
     Shared,
-    /// Ours alone.
     Private,
 }
 
 impl Server {
-    /// The server that all test processes share.
+    /// The server shared by all test processes.
     pub fn shared() -> Result<Self, ServerError> {
         let (folder, port) = shared::join()?;
         Ok(Self {
@@ -116,8 +107,8 @@ impl Server {
         })
     }
 
-    /// A server of this test alone, to be stopped and killed. `settings` are lines of its
-    /// configuration, such as `fsync = off`.
+    /// A server for this test alone, which may stop and kill it. `settings` are lines of its configuration, such as
+    /// `fsync = off`.
     pub fn private(settings: &[&str]) -> Result<Self, ServerError> {
         let folder = base()?.join(format!("private-{:016x}", fastrand::u64(..)));
         create(&folder, settings)?;
@@ -129,12 +120,12 @@ impl Server {
         })
     }
 
-    /// A private server that also speaks TLS, as `localhost`; [`Server::authority`] has signed it.
+    /// A private server with TLS, as `localhost`, signed by [`Server::authority`].
     pub fn encrypted() -> Result<Self, ServerError> {
         Self::with_certificate(certificate::make)
     }
 
-    /// The same with a certificate of X.509's first version, which no one has signed.
+    /// The same with a self-signed X.509 version 1 certificate.
     pub fn encrypted_with_version_1() -> Result<Self, ServerError> {
         Self::with_certificate(certificate::make_version_1)
     }
@@ -159,7 +150,7 @@ impl Server {
         })
     }
 
-    /// A standby of this server, which follows it until it is promoted.
+    /// A standby that follows this server until it is promoted.
     pub fn standby(&self) -> Result<Self, ServerError> {
         let folder = base()?.join(format!("private-{:016x}", fastrand::u64(..)));
         std::fs::create_dir_all(&folder).map_err(|source| ServerError::Io {
@@ -201,27 +192,25 @@ impl Server {
         Pooler::start(self.port)
     }
 
-    /// The port it listens on.
     pub const fn port(&self) -> u16 {
         self.port
     }
 
-    /// The file with the certificate of the authority behind [`Server::encrypted`].
+    /// The file with the certificate of the authority that signed [`Server::encrypted`].
     pub fn authority(&self) -> PathBuf {
         self.folder.join(certificate::AUTHORITY)
     }
 
-    /// The file with the server's own certificate, where it speaks TLS.
+    /// The file with the server's own certificate, if it has TLS.
     pub fn certificate(&self) -> PathBuf {
         self.folder.join(certificate::CERTIFICATE)
     }
 
-    /// A new, empty database.
     pub async fn database(&self) -> Result<Database, ServerError> {
         Database::create(self.port).await
     }
 
-    /// What the server has written down.
+    /// The server's log.
     pub fn log(&self) -> Result<String, ServerError> {
         std::fs::read_to_string(self.folder.join("log")).map_err(|source| ServerError::Io {
             what: "reading the server's log",
@@ -229,13 +218,13 @@ impl Server {
         })
     }
 
-    /// No process of the server may write to a file any more, as if its disk were full.
+    /// Stops every process of the server from writing files, as if its disk were full.
     pub fn fill_disk(&self) -> Result<(), ServerError> {
         for process in self.processes()? {
             let mut prlimit = command(Path::new("prlimit"));
             prlimit.arg("--fsize=0:").arg("--pid").arg(&process);
             let limited = run(&mut prlimit, "limiting the server's files");
-            // The first that finds no room takes the others with it.
+            // The first one that finds no space takes the others down with it.
             if Path::new("/proc").join(process).exists() {
                 limited?;
             }
@@ -243,18 +232,18 @@ impl Server {
         Ok(())
     }
 
-    /// SIGSTOP to every process: connections stay, and nothing is answered until [`Server::thaw`].
+    /// Sends SIGSTOP to every process: connections stay open, and nothing is answered until [`Server::thaw`].
     pub fn freeze(&self) -> Result<(), ServerError> {
         self.signal(Signal::STOP)
     }
 
-    /// SIGCONT to every process: they go on where they stood.
+    /// Sends SIGCONT to every process: they resume where they stopped.
     pub fn thaw(&self) -> Result<(), ServerError> {
         self.signal(Signal::CONT)
     }
 
     fn signal(&self, signal: Signal) -> Result<(), ServerError> {
-        // The first is the one that starts the others.
+        // The first one is the parent of the others.
         for process in self.processes()? {
             let process = process.parse().ok().and_then(Pid::from_raw);
             match process.map(|process| kill_process(process, signal)) {
@@ -264,14 +253,14 @@ impl Server {
                         source: error.into(),
                     });
                 }
-                // It has ended meanwhile.
+                // It has exited in the meantime.
                 Some(Ok(()) | Err(_)) | None => {}
             }
         }
         Ok(())
     }
 
-    /// Whether any process of the server is there.
+    /// Whether any process of the server exists.
     pub fn is_running(&self) -> Result<bool, ServerError> {
         Ok(!self.processes()?.is_empty())
     }
@@ -283,7 +272,7 @@ impl Server {
         })
     }
 
-    /// Stops the server; connections end.
+    /// Stops the server and ends all connections.
     pub fn stop(&self, stop: Stop) -> Result<(), ServerError> {
         halt(&self.folder, stop)
     }
@@ -299,8 +288,8 @@ impl Drop for Server {
         match self.ownership {
             Ownership::Shared => {}
             Ownership::Private => {
-                // One that is frozen would not hear that it is to end. It may be stopped already; the folder goes in
-                // either case.
+                // A frozen server would not receive the signal to stop. It may be stopped already; the folder is
+                // removed in either case.
                 drop(self.thaw());
                 drop(halt(&self.folder, Stop::Immediate));
                 drop(std::fs::remove_dir_all(&self.folder));
@@ -309,7 +298,7 @@ impl Drop for Server {
     }
 }
 
-/// Makes a server's folder with its data.
+/// Creates a server's folder and data.
 pub(crate) fn create(folder: &Path, settings: &[&str]) -> Result<(), ServerError> {
     let io = |what: &'static str| move |source| ServerError::Io { what, source };
     std::fs::create_dir_all(folder).map_err(io("making a folder for the server"))?;
@@ -325,7 +314,7 @@ pub(crate) fn create(folder: &Path, settings: &[&str]) -> Result<(), ServerError
         ])
         .arg(folder.join("data"));
     run(&mut initdb, "initdb")?;
-    // Room for several test processes at once, each with a few pools.
+    // Room for several concurrent test processes, each with a few pools.
     let configuration = format!(
         "\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = '{}'\nmax_connections = 300\n\
          shared_buffers = 128MB\n{}\n",
@@ -338,12 +327,12 @@ pub(crate) fn create(folder: &Path, settings: &[&str]) -> Result<(), ServerError
     std::fs::write(&path, text).map_err(io("writing the server's configuration"))
 }
 
-/// Starts a server on a free port; the port.
+/// Starts a server on a free port, and returns the port.
 pub(crate) fn start(folder: &Path) -> Result<u16, ServerError> {
     let mut outcome = Ok(0);
     for _ in 0..PORTS_MAX {
         let port = free_port()?;
-        // Someone else may take the port between our looking and the server's.
+        // Another process may take the port between our check and the server's start.
         outcome = launch(folder, port).map(|()| port);
         if outcome.is_ok() {
             break;
@@ -361,7 +350,7 @@ fn launch(folder: &Path, port: u16) -> Result<(), ServerError> {
         .arg(folder.join("log"))
         .arg("-o")
         .arg(format!("-p {port}"));
-    // The server outlives this command: it must not get a pipe of ours, so nothing is captured.
+    // The server outlives this command. It must not inherit a pipe of ours, so nothing is captured.
     let status = pg_ctl.status().map_err(|source| ServerError::Io {
         what: "starting the server",
         source,
@@ -383,7 +372,7 @@ pub(crate) fn halt(folder: &Path, stop: Stop) -> Result<(), ServerError> {
     run(&mut pg_ctl, "stopping the server")
 }
 
-/// The first process, whose number is in a file as long as it runs, and its children.
+/// The first process, whose pid is in a file while it runs, and its children.
 fn processes(folder: &Path) -> std::io::Result<Vec<String>> {
     let gone = |error: &std::io::Error| error.kind() == ErrorKind::NotFound;
     let first = match std::fs::read_to_string(folder.join("data").join("postmaster.pid")) {

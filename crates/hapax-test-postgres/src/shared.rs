@@ -1,11 +1,11 @@
-//! The server that all test processes of a run share.
+//! The server shared by all test processes of a run.
 //!
-//! Three files in its folder: `lock` is held by whoever starts or stops the server; `users` is held,
-//! shared, by every process that uses it; `port` says where it is. A small shell waits until no one
-//! holds `users` any more, and then stops the server and removes its data.
+//! Its folder has three files: `lock` is held by the process that starts or stops the server; `users` is held, shared,
+//! by every process that uses it; `port` contains its port. A small shell script waits until no one holds `users`, then
+//! stops the server and removes its data.
 //!
-//! The data is in memory where there is room: hundreds of tests make and drop databases of their own, which flushes a disk
-//! each time. Tests that kill a server have a private one, on the disk.
+//! The data is in memory if there is room: hundreds of tests create and drop their own databases, which flushes a disk
+//! each time. Tests that kill a server have a private one, on disk.
 
 use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -20,15 +20,15 @@ use crate::folder::base;
 use crate::program::{is_root, named, programs};
 use crate::server::{create, start};
 
-/// Seconds between the last user's end and the server's.
+/// Seconds between the last user's exit and the server's.
 const LINGER_SECONDS: u32 = 10;
 
-/// Where Linux keeps files in memory.
+/// Linux's in-memory file system.
 const MEMORY: &str = "/dev/shm";
-/// The databases of a run, and room for others.
+/// The databases of a run, with room to spare.
 const MEMORY_BYTES_MIN: u64 = 6 << 30;
 
-/// Our hold on the server, for as long as the process lives.
+/// Our hold on the server, for the life of the process.
 static HELD: Mutex<Option<Held>> = Mutex::new(None);
 
 struct Held {
@@ -37,7 +37,7 @@ struct Held {
     port: u16,
 }
 
-/// Starts the server unless it runs; its folder and port.
+/// Starts the server unless it is running. Returns its folder and port.
 pub(crate) fn join() -> Result<(PathBuf, u16), ServerError> {
     let mut held = HELD.lock();
     if let Some(held) = &*held {
@@ -62,7 +62,7 @@ pub(crate) fn join() -> Result<(PathBuf, u16), ServerError> {
     Ok((folder, port))
 }
 
-/// Programs that are named have a server of their own beside that of the installed ones.
+/// Programs from a configured folder get their own server, separate from that of the installed ones.
 fn name() -> String {
     let Some(programs) = named() else {
         return "shared".to_owned();
@@ -87,14 +87,15 @@ fn running(folder: &Path) -> Option<u16> {
         .trim()
         .parse()
         .ok()?;
-    // After a crash of the machine the port may be someone else's.
+    // After the machine has crashed, the port may belong to another process.
     let pid = std::fs::read_to_string(folder.join("server/data/postmaster.pid")).ok()?;
     let is_alive = Path::new("/proc").join(pid.lines().next()?).exists();
     TcpStream::connect(("127.0.0.1", port)).ok()?;
     is_alive.then_some(port)
 }
 
-/// An empty place for the server, in memory if that has room; what a machine that went down has left there is removed.
+/// An empty folder for the server, in memory if there is room. Anything left there by a machine that went down is
+/// removed.
 fn make_room(folder: &Path) -> std::io::Result<PathBuf> {
     let server = folder.join("server");
     if let Ok(old) = server.canonicalize() {
@@ -113,7 +114,7 @@ fn make_room(folder: &Path) -> std::io::Result<PathBuf> {
     Ok(server)
 }
 
-/// The watchdog locks as we do: first `lock`, then `users`, so that no one joins a server that ends.
+/// The watchdog locks in the same order as we do, `lock` then `users`, so that no one joins a server that is stopping.
 const WATCHDOG: &str = r#"
     folder=$1; pg_ctl=$2; linger=$3; shift 3
     exec 8<>"$folder/lock" 9<>"$folder/users"

@@ -1,4 +1,4 @@
-//! A cluster of six: three masters with a replica each.
+//! A cluster of six: three masters with one replica each.
 
 mod make;
 mod moving;
@@ -13,25 +13,23 @@ pub use moving::SlotMove;
 
 /// Servers in a cluster: first the masters, then the replica of each.
 pub(crate) const NODES: usize = 6;
-/// Masters in it.
 pub(crate) const MASTERS: usize = 3;
-/// Slots of a cluster.
 pub(crate) const SLOTS: u16 = 16_384;
 /// How long the servers may take to agree.
 const AGREE_MAX: Duration = Duration::from_secs(60);
-/// Between two looks at them.
+/// The pause between two checks.
 const LOOK: Duration = Duration::from_millis(20);
-/// Milliseconds without an answer, after which a server counts as dead.
+/// Milliseconds without an answer after which a server counts as dead.
 const NODE_TIMEOUT: &str = "1500";
 
-/// A running cluster. A private one ends when it is dropped.
+/// A running cluster. A private one is stopped when it is dropped.
 #[derive(Debug)]
 pub struct Cluster {
     nodes: Vec<Node>,
 }
 
 impl Cluster {
-    /// The cluster that all test processes share. It keeps nothing on disk; each test takes a prefix of its own.
+    /// The cluster shared by all test processes. It stores nothing on disk; each test uses its own prefix.
     pub fn shared() -> Result<Self, ServerError> {
         let nodes = shared::join("cluster", |folder| {
             let nodes = (0..NODES)
@@ -45,7 +43,7 @@ impl Cluster {
         Ok(Self { nodes })
     }
 
-    /// A cluster of this test alone. `extra` are arguments for each server, such as `--appendonly yes`.
+    /// A cluster for this test alone. `extra` are arguments for each server, such as `--appendonly yes`.
     pub fn start(extra: &[&str]) -> Result<Self, ServerError> {
         let nodes = (0..NODES).map(|_| Node::private(folder::private()?, || arguments(extra)));
         let cluster = Self {
@@ -55,12 +53,12 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Its servers, in the order of [`Cluster::restart_node`].
+    /// Its servers, in the order used by [`Cluster::restart_node`].
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// Where it is: all servers, so that any may be dead.
+    /// The URL, with all servers, so that any of them may be dead.
     pub fn url(&self) -> String {
         let places: Vec<String> = self
             .nodes
@@ -70,18 +68,17 @@ impl Cluster {
         format!("redis-cluster://{}", places.join(","))
     }
 
-    /// The same, with what every key begins with, and how many shards a new store gets.
+    /// The same URL, with a key prefix and the number of shards for a new store.
     pub fn url_with(&self, prefix: &str, shards: u8) -> String {
         format!("{}?prefix={prefix}&shards={shards}", self.url())
     }
 
-    /// The slot of a key.
     pub fn slot_of(&self, key: &str) -> Result<u16, ServerError> {
         let slot = self.any()?.call(&["CLUSTER", "KEYSLOT", key])?.number();
         Ok(slot.and_then(|slot| u16::try_from(slot).ok()).unwrap_or(SLOTS))
     }
 
-    /// The server that has this slot, as the servers that run see it.
+    /// The server that owns this slot, according to the running servers.
     pub fn master_of_slot(&self, slot: u16) -> Result<usize, ServerError> {
         let view = view::of(self.any()?)?;
         let master = view.master_of(slot).and_then(|port| self.index_of(port));
@@ -91,7 +88,7 @@ impl Cluster {
         })
     }
 
-    /// SIGKILLs the master of the `third`-th third of the slots (0, 1 or 2); which server it was.
+    /// Sends SIGKILL to the master of the `third`-th third of the slots (0, 1 or 2). Returns its index.
     pub fn kill_master(&self, third: usize) -> Result<usize, ServerError> {
         let (first, _) = make::range(third);
         let master = self.master_of_slot(first)?;
@@ -99,12 +96,12 @@ impl Cluster {
         Ok(master)
     }
 
-    /// Starts a killed server again; it becomes a replica where it has been replaced.
+    /// Starts a killed server again. It becomes a replica if it has been replaced.
     pub fn restart_node(&self, index: usize) -> Result<(), ServerError> {
         self.node(index)?.restart()
     }
 
-    /// Waits until all running servers agree that each slot has a master that runs, and each replica follows its master.
+    /// Waits until all running servers agree that each slot has a running master, and each replica follows its master.
     pub fn wait_until_ok(&self) -> Result<(), ServerError> {
         let running: Vec<u16> = self.running().map(Node::port).collect();
         self.wait("the cluster's agreement", |node| {
@@ -128,7 +125,7 @@ impl Cluster {
         moving.finish()
     }
 
-    /// Begins to move a slot: from now on it is in two places, until [`SlotMove::finish`].
+    /// Begins to move a slot: it is in two places until [`SlotMove::finish`].
     pub fn begin_move(&self, slot: u16, to: usize) -> Result<SlotMove<'_>, ServerError> {
         SlotMove::begin(self, slot, to)
     }
@@ -136,7 +133,7 @@ impl Cluster {
     pub(crate) fn node(&self, index: usize) -> Result<&Node, ServerError> {
         self.nodes.get(index).ok_or_else(|| ServerError::Failed {
             what: "looking for a server of the cluster",
-            said: format!("there is no server {index}"),
+            said: format!("no server has the index {index}"),
         })
     }
 
@@ -144,7 +141,7 @@ impl Cluster {
         self.nodes.iter().filter(|node| node.is_running())
     }
 
-    /// Waits until `is_so` of every running server.
+    /// Waits until `is_so` holds for every running server.
     pub(crate) fn wait(
         &self,
         what: &'static str,
@@ -169,7 +166,7 @@ impl Cluster {
     fn any(&self) -> Result<&Node, ServerError> {
         self.running().next().ok_or_else(|| ServerError::Failed {
             what: "looking for a server of the cluster",
-            said: "all have been killed".to_owned(),
+            said: "all servers have been killed".to_owned(),
         })
     }
 
@@ -178,10 +175,11 @@ impl Cluster {
     }
 }
 
-/// Keys moved by one command where no one looks on.
+/// Keys moved by one command, unless a test controls the steps.
 const KEYS_AT_ONCE: usize = 100;
 
-/// A replica begins to follow at once, instead of five seconds later; and none moves to another master by itself.
+/// A replica begins to follow immediately instead of five seconds later, and none moves to another master
+/// automatically.
 fn arguments(extra: &[&str]) -> Result<Vec<String>, ServerError> {
     let bus = folder::free_port()?.to_string();
     let own = [

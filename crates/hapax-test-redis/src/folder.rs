@@ -1,12 +1,12 @@
-//! Where servers live, and on which ports.
+//! The servers' folders and ports.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
 
 use crate::ServerError;
 
-/// Below the ports that the system gives to outgoing connections, and beside those that the end-to-end tests give to
-/// services: a server that is killed finds its port free again.
+/// Below the ports that the system gives to outgoing connections, and apart from those that the end-to-end tests give
+/// to services, so that a killed server finds its port free again.
 const PORTS: std::ops::Range<u16> = 9_000..12_000;
 /// How many ports are tried.
 const PORTS_TRIED_MAX: usize = 100;
@@ -32,7 +32,7 @@ pub(crate) fn private() -> Result<PathBuf, ServerError> {
     Ok(folder)
 }
 
-/// A port that no one listens on. Someone may take it before the server does, so starting is tried on several.
+/// A port that no one listens on. Another process may take it before the server does, so starting is tried on several.
 pub(crate) fn free_port() -> Result<u16, ServerError> {
     for _ in 0..PORTS_TRIED_MAX {
         let port = fastrand::u16(PORTS);

@@ -1,8 +1,8 @@
 //! A private Redis for tests, so that they run against the real thing and never touch the machine's own server.
 //!
-//! [`Server::shared`] and [`Cluster::shared`] serve all test processes of a run: started by the first, stopped some
-//! seconds after the last is gone; each test takes a prefix of its own. [`Server::start`] and [`Cluster::start`] are for
-//! a test that kills, freezes or fills them.
+//! [`Server::shared`] and [`Cluster::shared`] serve all test processes of a run: started by the first, stopped a few
+//! seconds after the last exits; each test uses its own prefix. [`Server::start`] and [`Cluster::start`] are for a test
+//! that kills, freezes or fills them.
 
 mod cluster;
 mod error;

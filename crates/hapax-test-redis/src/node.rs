@@ -1,4 +1,4 @@
-//! One `redis-server`: started, frozen, killed, started again, and removed in the end.
+//! One `redis-server`: started, frozen, killed, restarted, and finally removed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,16 +11,16 @@ use crate::ServerError;
 use crate::folder::free_port;
 use crate::wire::{Connection, Reply};
 
-/// Where Debian installs it, and where others do.
+/// Where Debian and others install it.
 const PROGRAMS: [&str; 2] = ["/usr/bin/redis-server", "/usr/local/bin/redis-server"];
-/// How often another port is tried.
+/// How many ports are tried.
 const PORTS_MAX: usize = 5;
-/// How long it may take to start, with its data read.
+/// How long it may take to start, including loading its data.
 const START_MAX: Duration = Duration::from_secs(60);
-/// Between two looks at a server that starts.
+/// The pause between two checks of a starting server.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// A running server. A private one ends, with its folder, when it is dropped.
+/// A running server. A private one is stopped, and its folder removed, when it is dropped.
 #[derive(Debug)]
 pub struct Node {
     folder: PathBuf,
@@ -31,16 +31,14 @@ pub struct Node {
 
 #[derive(Debug)]
 enum Process {
-    /// Used by other processes as well, and stopped by the watchdog.
+    /// Used by other processes, and stopped by the watchdog.
     Shared,
-    /// Ours alone.
     Running(Child),
-    /// Ours, and killed.
     Killed,
 }
 
 impl Node {
-    /// A server of ours, on a free port. The arguments are made for each try: they may name a port, too.
+    /// A private server, on a free port. The arguments are built for each try, because they may contain the port.
     pub(crate) fn private(
         folder: PathBuf,
         arguments: impl Fn() -> Result<Vec<String>, ServerError>,
@@ -67,7 +65,7 @@ impl Node {
         Ok(Self::joined(folder.to_path_buf(), port))
     }
 
-    /// A server that someone else has started.
+    /// A server that another process has started.
     pub(crate) const fn joined(folder: PathBuf, port: u16) -> Self {
         Self {
             folder,
@@ -77,12 +75,11 @@ impl Node {
         }
     }
 
-    /// The port it listens on.
     pub const fn port(&self) -> u16 {
         self.port
     }
 
-    /// Its process, unless it is killed.
+    /// Its process id, unless it was killed.
     pub fn pid(&self) -> Option<u32> {
         match &*self.process() {
             Process::Running(child) => Some(child.id()),
@@ -100,17 +97,17 @@ impl Node {
         !matches!(&*self.process(), Process::Killed)
     }
 
-    /// A connection, to look and to meddle.
+    /// A connection, to inspect and change data.
     pub fn connect(&self) -> Result<Connection, ServerError> {
         Connection::open(self.port)
     }
 
-    /// One command on a connection of its own.
+    /// One command on its own connection.
     pub fn call<A: AsRef<[u8]>>(&self, command: &[A]) -> Result<Reply, ServerError> {
         self.connect()?.call(command)
     }
 
-    /// One line of what `INFO` says.
+    /// One line of `INFO`.
     pub fn info(&self, name: &str) -> Result<Option<String>, ServerError> {
         let all = self.call(&["INFO", "everything"])?.text();
         let value = |line: &str| {
@@ -121,12 +118,12 @@ impl Node {
         Ok(all.lines().find_map(value))
     }
 
-    /// What it has written down.
+    /// The server's log.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 
-    /// SIGKILL: nothing is written out, and connections end.
+    /// Sends SIGKILL: nothing is written out, and connections end.
     pub fn kill(&self) -> Result<(), ServerError> {
         let mut process = self.process();
         match &mut *process {
@@ -143,7 +140,7 @@ impl Node {
         Ok(())
     }
 
-    /// Starts it again after [`Node::kill`]: the same port, the same folder.
+    /// Starts it again after [`Node::kill`], on the same port and in the same folder.
     pub fn restart(&self) -> Result<(), ServerError> {
         self.kill()?;
         let child = launch(&self.folder, self.port, &self.arguments)?;
@@ -151,12 +148,12 @@ impl Node {
         Ok(())
     }
 
-    /// SIGSTOP: it keeps its connections, and answers nothing until [`Node::thaw`].
+    /// Sends SIGSTOP: it keeps its connections, and answers nothing until [`Node::thaw`].
     pub fn freeze(&self) -> Result<(), ServerError> {
         self.signal(Signal::STOP)
     }
 
-    /// SIGCONT: it goes on where it stood.
+    /// Sends SIGCONT: it resumes where it stopped.
     pub fn thaw(&self) -> Result<(), ServerError> {
         self.signal(Signal::CONT)
     }
@@ -168,7 +165,7 @@ impl Node {
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let pid = pid.ok_or_else(|| ServerError::Failed {
             what: "signalling the server",
-            said: format!("{} is no process", child.id()),
+            said: format!("{} is not a process", child.id()),
         })?;
         kill_process(pid, signal).map_err(|error| ServerError::Io {
             what: "signalling the server",
@@ -183,7 +180,7 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        // A shared one refuses, and stays. Ours may be gone already; its folder goes in either case.
+        // A shared one refuses, and stays. Ours may be gone already; its folder is removed in either case.
         if self.kill().is_ok() {
             drop(std::fs::remove_dir_all(&self.folder));
         }
@@ -197,7 +194,7 @@ fn on_a_free_port<T>(launch: impl Fn(u16) -> Result<T, ServerError>) -> Result<(
         tries += 1;
         match launch(port) {
             Ok(launched) => return Ok((port, launched)),
-            // Someone else may take the port between our looking and the server's.
+            // Another process may take the port between our check and the server's start.
             Err(_) if tries < PORTS_MAX => {}
             Err(error) => return Err(error),
         }
@@ -216,7 +213,7 @@ fn launch(folder: &Path, port: u16, arguments: &[String]) -> Result<Child, Serve
     ready.map(|()| child)
 }
 
-/// Redis makes itself independent of us: a group of processes that is ended does not take it along.
+/// Redis detaches from us: ending our process group does not end it.
 fn launch_detached(folder: &Path, port: u16, arguments: &[String]) -> Result<(), ServerError> {
     let status = command(folder, port, arguments)?
         .args(["--daemonize", "yes"])
@@ -260,8 +257,9 @@ fn wait_until_ready(folder: &Path, port: u16, mut lives: impl FnMut() -> bool) -
     Ok(())
 }
 
-/// Whether the server on this port is the one of this folder, with its data read. After a crash of the machine the port
-/// may be someone else's. One with a password says nothing to us: that it wants the password is enough.
+/// Whether the server on this port is the one in this folder, with its data loaded. After the machine has crashed, the
+/// port may belong to another process. A server with a password does not answer us; that it asks for the password is
+/// enough.
 pub(crate) fn answers(folder: &Path, port: u16) -> bool {
     let asked = Connection::open(port).and_then(|mut connection| {
         let ping = connection.ask(&["PING"])?;

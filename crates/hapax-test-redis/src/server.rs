@@ -1,18 +1,18 @@
-//! A single server, with the addresses that a store is opened by.
+//! A single server, with the URLs to open a store.
 
 use std::ops::Deref;
 
 use crate::node::Node;
 use crate::{ServerError, folder, shared};
 
-/// One Redis. What a test can do to it is on [`Node`].
+/// One Redis. Operations on the server are on [`Node`].
 #[derive(Debug)]
 pub struct Server {
     node: Node,
 }
 
 impl Server {
-    /// The server that all test processes share. It keeps nothing on disk; each test takes a prefix of its own.
+    /// The server shared by all test processes. It stores nothing on disk; each test uses its own prefix.
     pub fn shared() -> Result<Self, ServerError> {
         let mut nodes = shared::join("server", |folder| {
             Ok(vec![Node::detached(&folder.join("node-0"), || Ok(Vec::new()))?])
@@ -21,19 +21,18 @@ impl Server {
         Ok(Self { node })
     }
 
-    /// A server of this test alone. `arguments` are as on its command line, such as `--appendonly yes`.
+    /// A server for this test alone. `arguments` are as on its command line, such as `--appendonly yes`.
     pub fn start(arguments: &[&str]) -> Result<Self, ServerError> {
         let arguments = || Ok(arguments.iter().map(ToString::to_string).collect());
         let node = Node::private(folder::private()?, arguments)?;
         Ok(Self { node })
     }
 
-    /// Where it is.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}/0", self.port())
     }
 
-    /// The same, with what every key begins with.
+    /// The URL with a key prefix.
     pub fn url_with_prefix(&self, prefix: &str) -> String {
         format!("{}?prefix={prefix}", self.url())
     }

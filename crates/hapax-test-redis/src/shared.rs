@@ -1,7 +1,7 @@
-//! Servers that all test processes of a run share.
+//! Servers shared by all test processes of a run.
 //!
-//! Three files in their folder: `lock` is held by whoever starts or stops them; `users` is held, shared, by every
-//! process that uses them; `ports` says where they are. A small shell waits until no one holds `users` any more, and
+//! Their folder has three files: `lock` is held by the process that starts or stops them; `users` is held, shared, by
+//! every process that uses them; `ports` contains their ports. A small shell script waits until no one holds `users`,
 //! then ends the servers and removes their data.
 
 use std::collections::BTreeMap;
@@ -15,13 +15,13 @@ use crate::ServerError;
 use crate::folder::base;
 use crate::node::{Node, answers};
 
-/// Seconds between the last user's end and the servers'.
+/// Seconds between the last user's exit and the servers'.
 const LINGER_SECONDS: u32 = 10;
 
-/// What this process holds, for as long as it lives: one file for each kind of servers.
+/// The files this process holds for its life, one for each kind of server.
 static HELD: Mutex<BTreeMap<&'static str, File>> = Mutex::new(BTreeMap::new());
 
-/// Starts the servers unless they run.
+/// Starts the servers unless they are running.
 pub(crate) fn join(
     kind: &'static str,
     start: impl FnOnce(&Path) -> Result<Vec<Node>, ServerError>,
@@ -72,7 +72,7 @@ fn place(folder: &Path, index: usize) -> PathBuf {
     folder.join(format!("node-{index}"))
 }
 
-/// The watchdog locks as we do: first `lock`, then `users`, so that no one joins servers that end.
+/// The watchdog locks in the same order as we do, `lock` then `users`, so that no one joins servers that are stopping.
 const WATCHDOG: &str = r#"
     folder=$1; linger=$2
     exec 8<>"$folder/lock" 9<>"$folder/users"
@@ -95,7 +95,7 @@ fn start_anew(
 ) -> Result<Vec<Node>, ServerError> {
     let mut index = 0;
     while place(folder, index).exists() {
-        // What a machine that went down has left.
+        // Left over from a machine that went down.
         std::fs::remove_dir_all(place(folder, index)).map_err(ServerError::io("removing an old server"))?;
         index += 1;
     }
@@ -107,7 +107,7 @@ fn start_anew(
     Ok(nodes)
 }
 
-/// Starts the watchdog, before the servers: one that fails half-way leaves nothing running.
+/// Starts the watchdog before the servers, so that a start that fails half-way leaves nothing running.
 fn watch(folder: &Path) -> Result<(), ServerError> {
     let status = Command::new("setsid")
         .args(["--fork", "sh", "-c", WATCHDOG, "watchdog"])

@@ -1,4 +1,4 @@
-//! As much of the Redis protocol as tests need to look and to meddle: one command, one answer.
+//! As much of the Redis protocol as tests need to inspect and change data: one command, one reply.
 
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -6,26 +6,23 @@ use std::time::Duration;
 
 use crate::ServerError;
 
-/// How long one answer may take.
+/// How long one reply may take.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
-/// What a server answered.
+/// A server's reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// A status or a value.
     Value(Vec<u8>),
-    /// A number.
     Number(i64),
-    /// No value.
     Nil,
-    /// Several answers.
     List(Vec<Reply>),
-    /// A refusal, such as `OOM command not allowed …`.
+    /// An error, such as `OOM command not allowed …`.
     Error(String),
 }
 
 impl Reply {
-    /// The value as a text; empty where it is no value.
+    /// The value as a string; empty if it is not a value.
     pub fn text(&self) -> String {
         match self {
             Self::Value(bytes) => String::from_utf8_lossy(bytes).into_owned(),
@@ -35,7 +32,7 @@ impl Reply {
         }
     }
 
-    /// The answers in a list; none where it is not a list.
+    /// The replies in a list; none if it is not a list.
     pub fn list(&self) -> &[Reply] {
         match self {
             Self::List(replies) => replies,
@@ -43,7 +40,7 @@ impl Reply {
         }
     }
 
-    /// The number, where it is one.
+    /// The number, if it is one.
     pub const fn number(&self) -> Option<i64> {
         match self {
             Self::Number(number) => Some(*number),
@@ -52,7 +49,6 @@ impl Reply {
     }
 }
 
-/// A connection to one server.
 #[derive(Debug)]
 pub struct Connection {
     stream: BufReader<TcpStream>,
@@ -73,7 +69,7 @@ impl Connection {
         })
     }
 
-    /// Sends a command; an answer that is an error is one.
+    /// Sends a command. An error reply is returned as an error.
     pub fn call<A: AsRef<[u8]>>(&mut self, command: &[A]) -> Result<Reply, ServerError> {
         match self.ask(command)? {
             Reply::Error(said) => Err(ServerError::Refused { said }),
@@ -81,7 +77,7 @@ impl Connection {
         }
     }
 
-    /// Sends a command, and takes whatever comes back.
+    /// Sends a command, and returns any reply.
     pub fn ask<A: AsRef<[u8]>>(&mut self, command: &[A]) -> Result<Reply, ServerError> {
         let mut bytes = format!("*{}\r\n", command.len()).into_bytes();
         for argument in command {

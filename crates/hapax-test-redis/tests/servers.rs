@@ -1,4 +1,4 @@
-//! What the tests of others stand on: servers that start, die, come back, and fail over.
+//! The base of other tests: servers that start, die, come back and fail over.
 
 use hapax_test_redis::{Cluster, Server, fresh_prefix};
 

@@ -1,4 +1,4 @@
-//! What operators do, and what is gathered beside the hot path.
+//! Operators' actions, and counts gathered off the hot path.
 
 use async_trait::async_trait;
 use hapax_core::store::{
@@ -57,7 +57,7 @@ impl Operations for Sealed {
             .map_err(|unopened| unopened.to_error(&format!("`{name}` of source {source}")))
     }
 
-    /// Those that can be opened: one source's must not hide another's.
+    /// Returns only values that can be opened: one source's must not hide another's.
     async fn source_states(&self) -> Result<Vec<SourceState>, Error> {
         let mut opened = Vec::new();
         for state in self.inner.source_states().await? {
@@ -154,7 +154,7 @@ impl Operations for Sealed {
         self.inner.duplicates(identity).await
     }
 
-    /// An index of digests is another than that of plain hashes: it begins when the key does.
+    /// An index of digests is separate from one of plain hashes: it begins when the key does.
     async fn declare_indexes(
         &self,
         fields: Vec<IndexedField>,
@@ -216,7 +216,7 @@ impl Operations for Sealed {
         self.inner.note_bodies(notes.collect()).await
     }
 
-    /// A name that was bound in the other form, before there were keys or after, is bound to the same body.
+    /// A name that was bound in the other form, before or after encryption was turned on, is bound to the same body.
     async fn bind(&self, binding: Binding) -> Result<bool, Error> {
         let note = binding.note();
         let half = self
@@ -260,7 +260,7 @@ impl Operations for Sealed {
     }
 
     async fn mark_released(&self, first: EventId, raw_hash: BodyHash, event: EventId) -> Result<(), Error> {
-        // It may change its form between the two: then the third finds it.
+        // Its form may change between the first two calls; the third finds it then.
         let digest = self.contents.seal_body_hash(first, raw_hash);
         for form in [digest, raw_hash, digest] {
             self.inner.mark_released(first, form, event).await?;

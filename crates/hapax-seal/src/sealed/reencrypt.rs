@@ -1,6 +1,6 @@
-//! Re-encryption in the background: a walk over all rows brings those under the first key that are under another, or in
-//! plain. Any replica may walk, one at a time; where one stopped, another goes on. A walk that finds nothing left is the
-//! proof that the other keys are not needed any more.
+//! Re-encryption in the background: a walk over all rows brings those that are plain or under another key under the
+//! first key. Any replica may walk, one at a time; another resumes where it stopped. A walk that finds nothing left
+//! proves that the other keys are no longer needed.
 
 use std::time::Duration;
 
@@ -12,19 +12,18 @@ use super::Sealed;
 use crate::keyring::{self, Counted, OpenError, Pass, Rows};
 use crate::keys::KeyId;
 
-/// Records that are read and rewritten at once: a store that has one writer is not held up for long.
+/// Records read and rewritten at a time, so that a store with a single writer is not held up for long.
 const RECORDS: u32 = 50;
-/// How often the walk is noted in the store.
+/// How often progress is recorded in the store.
 const NOTED_EVERY: Duration = Duration::from_secs(5);
 
-/// What one step has done.
+/// The result of one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reencrypted {
-    /// Nothing is left to do: all rows are under the first key, or another replica is at it, or new rows are plain here.
+    /// Nothing is left to do: all rows are under the first key, another replica is walking, or new rows are plain here.
     Nothing,
-    /// Some rows were looked at, and this many values were to be rewritten.
+    /// Some rows were examined; this many values needed rewriting.
     Some {
-        /// How many.
         values: u64,
     },
 }
@@ -36,7 +35,7 @@ pub(super) struct Walk {
 }
 
 impl Sealed {
-    /// One step: a page of rows is looked at, and rewritten where it has to be. Call it again at once after
+    /// One step: examines a page of rows and rewrites those that need it. Call it again immediately after
     /// [`Reencrypted::Some`], and after a minute otherwise.
     pub async fn reencrypt(&self, now: Timestamp) -> Result<Reencrypted, OpenError> {
         let known = self.walk.lock().take();
@@ -55,14 +54,14 @@ impl Sealed {
         if let Some(rows) = keyring::end_pass(&*self.inner, &walk.pass, now).await? {
             self.know(rows);
         }
-        // What could not be rewritten is not looked at again at once.
+        // Values that could not be rewritten are not examined again immediately.
         Ok(match walk.pass.rewritten {
             0 => Reencrypted::Nothing,
             _ => Reencrypted::Some { values },
         })
     }
 
-    /// Leaves a walk that is in progress to other replicas: this one stops.
+    /// Leaves the walk in progress to other replicas, because this one is stopping.
     pub async fn leave(&self) -> Result<(), OpenError> {
         let walk = self.walk.lock().take();
         if let Some(walk) = walk {
@@ -76,12 +75,12 @@ impl Sealed {
         self.first()
     }
 
-    /// What the last walk found that came to the end, before it rewrote any. Another replica may have walked.
+    /// What the last finished walk found, before it rewrote any. Another replica may have walked.
     pub async fn counted(&self) -> Result<Option<Counted>, OpenError> {
         keyring::counted(&*self.inner).await
     }
 
-    /// Reads the keyring again, and takes the walk if there is something to do.
+    /// Reads the keyring again, and claims the walk if there is something to do.
     async fn begin(&self, now: Timestamp) -> Result<Option<Walk>, OpenError> {
         let rows = keyring::open(&*self.inner, &self.contents.keys).await?.rows;
         keyring::note_writer(&*self.inner, &self.contents.keys, now).await?;
@@ -94,7 +93,7 @@ impl Sealed {
         Ok(pass.map(|pass| Walk { pass, noted_at: now }))
     }
 
-    /// Keeps the walk for the next step, and notes it now and then; not if another process has taken it.
+    /// Keeps the walk for the next step and records it now and then, unless another process has claimed it.
     async fn go_on(&self, mut walk: Walk, now: Timestamp) -> Result<(), OpenError> {
         if now >= walk.noted_at.plus(NOTED_EVERY) {
             if !keyring::keep_pass(&*self.inner, &walk.pass, Some(now)).await? {
@@ -110,7 +109,7 @@ impl Sealed {
         *self.rows.lock() = rows;
     }
 
-    /// The next page; how many values of it were to be rewritten.
+    /// Processes the next page. Returns how many of its values needed rewriting.
     async fn page(&self, pass: &mut Pass) -> Result<u64, OpenError> {
         let page = self.inner.export(&pass.reached, RECORDS).await?;
         let mut rows = Vec::new();
@@ -130,7 +129,7 @@ impl Sealed {
 /// A number that no other process has.
 pub(super) fn walker() -> u64 {
     let mut bytes = [0; 8];
-    // Without random numbers nothing is encrypted either.
+    // Without random numbers, nothing is encrypted either.
     match rand::fill(&mut bytes) {
         Ok(()) => u64::from_be_bytes(bytes),
         Err(_) => 0,

@@ -1,4 +1,4 @@
-//! Rows in the form that the first key gives them.
+//! Rewrites rows under the first key.
 
 use hapax_core::store::{
     BodyNote, ConflictingBody, Error, EventContents, IdentityRecord, Record, Resealed, is_sealed,
@@ -12,12 +12,12 @@ use crate::keys::KeyId;
 use crate::texts;
 
 impl Sealed {
-    /// What of a record is not under the first key, as it is to be; everything that is looked at is counted.
+    /// The parts of a record that are not under the first key, rewritten. Counts everything examined.
     pub(super) fn rewritten(&self, record: Record, counted: &mut Counted) -> Vec<Resealed> {
         let mut rows = Vec::new();
         match record {
             Record::Identity(identity) => self.identity(*identity, counted, &mut rows),
-            // Names that are bound to bodies look alike in both forms, and live for hours.
+            // Names bound to bodies look alike in both forms, and live for hours.
             Record::Body(note) if !is_binding(&note.scope) => {
                 if !note.scope.as_str().ends_with(BodyNote::SEALED) {
                     counted.add(None);
@@ -71,7 +71,7 @@ impl Sealed {
         } = contents;
         let id = before.id;
         let is_left = if before.headers.is_erased() {
-            // Nothing is left of it but the hash.
+            // Only its hash is left.
             is_plain_hash.then(|| counted.add(None)).is_some()
         } else {
             self.is_left(&before.headers, counted)
@@ -107,7 +107,7 @@ impl Sealed {
         }
     }
 
-    /// Whether headers, and the body that goes with them, are to be rewritten; they are counted.
+    /// Whether headers, and the body that goes with them, need rewriting. Counts them.
     fn is_left(&self, headers: &Headers, counted: &mut Counted) -> bool {
         let stored = headers.as_bytes();
         let key = is_sealed(stored).then(|| KeyId::of_value(stored)).flatten();
@@ -119,8 +119,8 @@ impl Sealed {
         self.contents.keys.first_id()
     }
 
-    /// Bodies that are remembered in the other form are given the one that is written here, so that the same body is
-    /// found again across the day on which encryption is turned on or off.
+    /// Converts bodies remembered in the other form to the form written here, so that a repeated body is still found on
+    /// the day that encryption is turned on or off.
     pub(super) async fn bring_over(&self, bodies: Vec<(Scope, BodyHash)>) -> Result<(), Error> {
         let writes_plain = self.contents.writes_plain();
         if bodies.is_empty() || !(writes_plain || self.rows().plain) {
@@ -148,7 +148,7 @@ impl Sealed {
         self.inner.reseal(moved).await
     }
 
-    /// A row that is named as it is in plain, as it is stored. None if it is another by now.
+    /// The stored form of a row named by its plain form. None if it has changed.
     pub(super) async fn stored_form(&self, row: Resealed) -> Result<Option<Resealed>, Error> {
         let contents = &self.contents;
         Ok(match row {
@@ -208,7 +208,7 @@ impl Sealed {
     }
 }
 
-/// A row that cannot be opened stays as it is, and its key is needed for as long.
+/// A row that cannot be opened stays as it is, and its key stays needed.
 fn told<T>(event: EventId, after: Result<T, Error>) -> Option<T> {
     after
         .inspect_err(|error| {

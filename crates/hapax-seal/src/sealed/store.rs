@@ -14,7 +14,7 @@ use hapax_core::{AttemptOutcome, EventId, Hold, Identity, Leased, Store};
 use super::Sealed;
 use crate::texts;
 
-/// When a delivery is tried again whose event cannot be opened here: a key may be on its way to this replica.
+/// When to retry a delivery whose event cannot be opened here: the key may be on its way to this replica.
 const UNOPENED_AFTER: Duration = Duration::from_secs(60);
 
 #[async_trait]
@@ -191,7 +191,7 @@ impl Sealed {
         Ok(claims.collect())
     }
 
-    /// A variant as it is stored. One that is kept already keeps its form, so that it is counted there.
+    /// A conflicting body as stored. One that is already stored keeps its form, so that it is counted there.
     async fn conflicting_body_to_keep(&self, other_body: ConflictingBody) -> Result<ConflictingBody, Error> {
         let (first, hash) = (other_body.first, other_body.raw_hash);
         let kept_in_plain = |writes_plain| writes_plain != self.contents.writes_plain();
@@ -205,7 +205,7 @@ impl Sealed {
         self.contents.seal_conflicting_body(other_body)
     }
 
-    /// A conflict's hash and length. Conflicts are few: whether one is sealed, its own row says.
+    /// A conflict's hash and length. Conflicts are few, so the row itself is read to see whether it is sealed.
     async fn open_view(&self, first: EventId, view: &mut ConflictView) -> Result<(), Error> {
         if let Some(other_body) = self.inner.conflict(first, view.raw_hash).await? {
             let opened = self.contents.open_conflicting_body(other_body)?;
@@ -216,7 +216,7 @@ impl Sealed {
     }
 }
 
-/// Nothing was written of any of them.
+/// None of them was written.
 fn refuse_all<T>(error: &Error, count: usize) -> Vec<Result<T, Error>> {
     let message = error.to_string();
     let refusal = || Error::Unavailable {

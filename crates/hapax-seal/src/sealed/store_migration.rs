@@ -1,4 +1,4 @@
-//! Copies go from store to store in plain: each side has its own keys, or none.
+//! Migrations pass records in plain: each side has its own keys, or none.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use hapax_core::store::{
 use super::Sealed;
 use crate::texts;
 
-/// Remembered bodies that are read at once.
+/// Remembered bodies read at a time.
 const BODIES_PAGE: u32 = 10_000;
 
 #[async_trait]
@@ -56,8 +56,8 @@ impl StoreMigration for Sealed {
 }
 
 impl Sealed {
-    /// Remembered bodies, in the order of their plain hashes, which no store knows: all are read and sorted first, with
-    /// about a hundred bytes of memory for each.
+    /// Remembered bodies, in the order of their plain hashes, which no store knows. All are read and sorted first,
+    /// which takes about a hundred bytes of memory each.
     async fn bodies(&self, after: Option<Vec<u8>>, limit: u32) -> Result<MigrationPage, Error> {
         let held = || self.exported.lock();
         if after.is_none() || held().is_empty() {
@@ -191,7 +191,7 @@ fn place(note: &BodyNote) -> Vec<u8> {
     place_of(note.scope.as_str(), note.raw_hash.as_bytes())
 }
 
-/// As [`Record::place`] orders them.
+/// The order of [`Record::place`].
 fn place_of(scope: &str, hash: &[u8]) -> Vec<u8> {
     [scope.as_bytes(), &[0], hash].concat()
 }

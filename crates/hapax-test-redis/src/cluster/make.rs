@@ -1,10 +1,10 @@
-//! Six servers that do not know each other become a cluster.
+//! Joins six separate servers into a cluster.
 
 use super::{Cluster, MASTERS, SLOTS, view};
 use crate::ServerError;
 use crate::node::Node;
 
-/// Introduces the servers, deals out the slots, and gives each master its replica.
+/// Introduces the servers, assigns the slots, and gives each master its replica.
 pub(super) fn join_together(cluster: &Cluster) -> Result<(), ServerError> {
     number_and_deal(cluster)?;
     introduce(cluster)?;
@@ -18,7 +18,7 @@ pub(super) fn range(third: usize) -> (u16, u16) {
     (border(third), border(third + 1) - 1)
 }
 
-/// Each server has an epoch of its own before they meet, so that they need not argue about it.
+/// Each server gets its own epoch before they meet, so that they need not resolve a conflict.
 fn number_and_deal(cluster: &Cluster) -> Result<(), ServerError> {
     for (index, node) in cluster.nodes().iter().enumerate() {
         node.call(&["CLUSTER", "SET-CONFIG-EPOCH", &(index + 1).to_string()])?;

@@ -8,7 +8,7 @@ use crate::{ServerError, cluster::view};
 /// Milliseconds that moving a few keys may take.
 const MIGRATE_TIMEOUT: &str = "5000";
 
-/// A slot in two places. It stays so until [`SlotMove::finish`].
+/// A slot in two places, until [`SlotMove::finish`].
 #[derive(Debug)]
 pub struct SlotMove<'a> {
     cluster: &'a Cluster,
@@ -31,7 +31,7 @@ impl<'a> SlotMove<'a> {
         Ok(moving)
     }
 
-    /// Moves at most this many keys; how many it were. None: all have been moved.
+    /// Moves at most `keys_max` keys. Returns how many were moved; 0 means that none is left.
     pub fn step(&self, keys_max: usize) -> Result<usize, ServerError> {
         let slot = self.slot.to_string();
         let keys = self
@@ -49,10 +49,10 @@ impl<'a> SlotMove<'a> {
         Ok(keys.len())
     }
 
-    /// The slot is the other master's from now on, and all servers know.
+    /// Assigns the slot to the other master, and waits until all servers know.
     pub fn finish(self) -> Result<(), ServerError> {
         let target = id(self.to)?;
-        // First the new master, then the old one: in between both would take the slot for their own, and not for no one's.
+        // First the new master, then the old one: in between, both claim the slot, which is better than neither.
         self.set(self.to, "NODE", &target)?;
         self.set(self.from, "NODE", &target)?;
         let (slot, port) = (self.slot, self.to.port());

@@ -1,4 +1,4 @@
-//! A cluster as one of its servers sees it: what `CLUSTER NODES` says.
+//! A cluster as one of its servers sees it, from `CLUSTER NODES`.
 
 use std::fmt;
 
@@ -37,19 +37,18 @@ impl View {
         self.members.iter().find(has).map(|member| member.port)
     }
 
-    /// Whether all know each other.
+    /// Whether all servers know each other.
     pub(super) fn is_acquainted(&self) -> bool {
         let met = |member: &&Member| member.is_linked && !member.flags.contains("handshake");
         self.members.iter().filter(met).count() == NODES
     }
 
-    /// How many are replicas.
     pub(super) fn replicas(&self) -> usize {
         let is_replica = |member: &&Member| member.flags.contains("slave");
         self.members.iter().filter(is_replica).count()
     }
 
-    /// Whether servers on these ports have all slots, and all of them are well.
+    /// Whether servers on these ports own all slots, and all of them are healthy.
     pub(super) fn is_whole_with(&self, running: &[u16]) -> bool {
         let members = || {
             self.members
@@ -86,7 +85,7 @@ fn member(line: &str) -> Option<Member> {
     })
 }
 
-/// `5` or `0-5460`. What is in brackets is about a slot on its way.
+/// `5` or `0-5460`. Entries in brackets are about a slot on its way.
 fn slots(word: &str) -> Option<(u16, u16)> {
     let (first, last) = word.split_once('-').unwrap_or((word, word));
     Some((first.parse().ok()?, last.parse().ok()?))
