@@ -1,4 +1,4 @@
-//! The checker: reads a history and says which promises it breaks. It knows nothing of the engine or the store.
+//! The checker: reads a history and reports which promises it breaks. It knows nothing of the engine or the store.
 
 mod answers;
 mod backlog;
@@ -13,44 +13,43 @@ use std::time::Duration;
 
 use crate::history::{Entry, Fact, Settled};
 
-/// A promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
     /// An event that was answered 2xx takes effect at each of its destinations.
     Lost,
-    /// It does so once.
+    /// An event takes effect only once at each destination.
     Doubled,
-    /// A forced replay lets it take effect once more, and only once.
+    /// A forced replay lets an event take effect exactly once more.
     TooOften,
     /// Every 2xx for one identity names the same event.
     TwoIds,
-    /// Who is told that an event is done, is told so after its effects.
+    /// "Done" is answered only after the event's effects.
     DoneTooEarly,
     /// Every attempt at a delivery carries the same key.
     KeyChanged,
     /// Events of one lane take effect in the order in which they were stored.
     OutOfOrder,
-    /// A replayed delivery takes the place of its acceptance among those that wait in its lane, and a bulk replay puts
-    /// the oldest back first.
+    /// A replayed delivery waits in its lane at the position of its acceptance, and a bulk replay requeues the oldest
+    /// first.
     ReplayOutOfOrder,
-    /// What is due does not wait while a process that has no trouble stands idle.
+    /// Due deliveries do not wait while a healthy process is idle.
     BacklogStands,
     /// Only the holder of the current lease records the end of an attempt.
     StaleWrite,
-    /// No one is given a lease that someone else still has.
+    /// A lease is never granted while another process holds it.
     TwoHolders,
-    /// Every lease has a token greater than all before.
+    /// Every lease has a token greater than all earlier ones.
     TokenReused,
-    /// A lease is lost only where a fault explains it.
+    /// A lease is lost only if a fault explains it.
     LossUnexplained,
-    /// What a dead process had leased is taken back within 15 s, where another could reach the store all the time.
+    /// Deliveries leased by a dead process are reclaimed within 15 s, if another process could reach the store
+    /// throughout.
     HeldByTheDead,
-    /// In the end nothing is left to do.
+    /// At the end, nothing is left to do.
     Unfinished,
 }
 
 impl Rule {
-    /// Every one.
     pub const ALL: [Self; 15] = [
         Self::Lost,
         Self::Doubled,
@@ -73,11 +72,10 @@ impl Rule {
 /// A promise that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which.
     pub rule: Rule,
     /// When it was seen.
     pub at: Duration,
-    /// How.
+    /// What happened.
     pub what: String,
 }
 
@@ -95,7 +93,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Every promise that a history breaks. `destinations` is how many each event goes to.
+/// Every promise that a history breaks. `destinations` is the number of destinations of each event.
 pub fn check(history: &[Entry], destinations: usize) -> Vec<Violation> {
     let mut violations = answers::check(history, destinations);
     violations.extend(effects::check(history));
@@ -108,7 +106,7 @@ pub fn check(history: &[Entry], destinations: usize) -> Vec<Violation> {
     violations
 }
 
-/// A history that does not say how it ended has not ended well.
+/// A history without an end counts as unfinished.
 fn unfinished(history: &[Entry]) -> Option<Violation> {
     let (at, what) = match history.last() {
         Some(Entry {
@@ -121,7 +119,7 @@ fn unfinished(history: &[Entry]) -> Option<Violation> {
             let what = format!("{unfinished} deliveries are left, long after the last fault");
             (*at, what)
         }
-        Some(entry) => (entry.at, "the run never came to its end".to_owned()),
+        Some(entry) => (entry.at, "the run never ended".to_owned()),
         None => (Duration::ZERO, "nothing happened".to_owned()),
     };
     let rule = Rule::Unfinished;

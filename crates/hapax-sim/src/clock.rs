@@ -8,14 +8,13 @@ use hapax_store_laws::clock::START;
 
 use crate::executor::Executor;
 
-/// A wall clock that is off by some time, over a monotonic one that is right.
+/// A wall clock that is skewed, over a monotonic clock that is right.
 pub struct SkewedClock {
     executor: Executor,
     skew_millis: AtomicI64,
 }
 
 impl SkewedClock {
-    /// A clock that is off by this much.
     pub const fn new(executor: Executor, skew_millis: i64) -> Self {
         Self {
             executor,
@@ -23,7 +22,7 @@ impl SkewedClock {
         }
     }
 
-    /// Sets it forwards or back.
+    /// Steps it forwards or back.
     pub fn step(&self, millis: i64) {
         self.skew_millis.fetch_add(millis, Ordering::Relaxed);
     }

@@ -1,9 +1,9 @@
-//! The executor: one thread, virtual time, and a seeded choice of who goes next.
+//! The executor: one thread, virtual time, and a seeded choice of the next task.
 //!
-//! Tasks belong to a *process*. A process can be paused, so that its tasks are not polled while time and everyone
-//! else go on, and killed, so that all its tasks are dropped at whatever await they had reached. When no one can go
-//! on, time jumps to the next timer. Which task goes next depends on the seed and on nothing else: not on the order of
-//! wakes, not on addresses, not on the host's clock.
+//! Tasks belong to a *process*. A process can be paused, so that its tasks are not polled while time and all other
+//! tasks continue, or killed, so that all its tasks are dropped at their current await. When no task can run, time
+//! jumps to the next timer. The next task depends only on the seed: not on the order of wakes, on addresses or on the
+//! host's clock.
 
 mod sleep;
 
@@ -20,7 +20,7 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::random::Dice;
 pub use sleep::Sleep;
 
-/// A process. Each start of a replica is another one; the world around them is number zero.
+/// A process. Each start of a replica is a new one; the world around them is number zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Process(pub u32);
 
@@ -52,19 +52,19 @@ struct Task {
     future: BoxFuture,
 }
 
-/// Why [`Executor::run`] came back.
+/// Why [`Executor::run`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The task that was run has ended.
+    /// The main task has ended.
     Done,
-    /// It has not ended within this many polls.
+    /// The main task has not ended within this many polls.
     TooManySteps,
-    /// No one can ever go on.
+    /// No task can ever run again.
     Stuck,
 }
 
 impl Executor {
-    /// An executor at time zero, whose choices `dice` decides.
+    /// An executor at time zero, with choices decided by `dice`.
     pub fn new(dice: Dice) -> Self {
         Self(Arc::new(Mutex::new(State {
             now: Duration::ZERO,
@@ -83,7 +83,7 @@ impl Executor {
         self.lock().now
     }
 
-    /// Starts a task of a process. One of a dead process never runs.
+    /// Starts a task of a process. A task of a dead process never runs.
     pub fn spawn(&self, process: Process, future: impl Future<Output = ()> + Send + 'static) {
         let mut state = self.lock();
         if state.dead.contains(&process) {
@@ -96,7 +96,7 @@ impl Executor {
         state.ready.lock().insert(id);
     }
 
-    /// Ends after `duration` of virtual time.
+    /// Completes after `duration` of virtual time.
     pub fn sleep(&self, duration: Duration) -> Sleep {
         Sleep::new(self.clone(), duration)
     }
@@ -106,7 +106,6 @@ impl Executor {
         self.lock().paused.insert(process);
     }
 
-    /// Polls them again.
     pub fn resume(&self, process: Process) {
         self.lock().paused.remove(&process);
     }
@@ -120,7 +119,7 @@ impl Executor {
             .partition(|(_, task)| task.process == process);
         state.tasks = rest;
         drop(state);
-        // Outside the lock: what is dropped may wake others or take back its timers.
+        // Outside the lock: dropped tasks may wake others or cancel their timers.
         drop::<BTreeMap<TaskId, Task>>(gone);
     }
 
@@ -145,7 +144,7 @@ impl Executor {
         Stop::TooManySteps
     }
 
-    /// Drops everything that still runs, so that nothing keeps anything else alive.
+    /// Drops everything still running, so that no reference cycle keeps it alive.
     pub fn clear(&self) {
         loop {
             let tasks = std::mem::take(&mut self.lock().tasks);
@@ -155,12 +154,12 @@ impl Executor {
         }
     }
 
-    /// One of the tasks that can go on.
+    /// Picks one of the tasks that can run.
     fn choose(&self) -> Option<(TaskId, Task)> {
         let mut state = self.lock();
         let ready = Arc::clone(&state.ready);
         let mut ready = ready.lock();
-        // Woken after their end, or with their process gone.
+        // Woken after they ended, or after their process was killed.
         ready.retain(|id| state.tasks.contains_key(id));
         let able: Vec<TaskId> = ready.iter().filter(|id| state.is_able(**id)).copied().collect();
         if able.is_empty() {
@@ -185,7 +184,7 @@ impl Executor {
         }
     }
 
-    /// Lets time pass to the next timer; whether there is one.
+    /// Advances time to the next timer. Returns whether there is one.
     fn advance(&self) -> bool {
         let mut state = self.lock();
         let Some(((at, _), waker)) = state.timers.pop_first() else {
@@ -214,7 +213,7 @@ impl State {
     }
 }
 
-/// Notes that a task can go on. A set: being woken twice is being woken, and the order of wakes decides nothing.
+/// Records that a task can run. A set, so that duplicate wakes and the order of wakes decide nothing.
 struct Wakes {
     id: TaskId,
     ready: Arc<Mutex<BTreeSet<TaskId>>>,
@@ -228,9 +227,7 @@ impl Wake for Wakes {
 
 /// The executor as the engine of one process sees it.
 pub struct ProcessRuntime {
-    /// Where its tasks run.
     pub executor: Executor,
-    /// Whose they are.
     pub process: Process,
 }
 

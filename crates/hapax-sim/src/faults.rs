@@ -1,4 +1,4 @@
-//! Faults: what happens when, as the seed decides.
+//! Faults: what happens and when, as the seed decides.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use crate::world::{Settings, World, start};
 
 /// How long a replica stays away.
 const AWAY_MAX: Duration = Duration::from_secs(3);
-/// How long the store stays away, or is cut off from one replica.
+/// How long the store stays down, or is cut off from one replica.
 const DOWN_MAX: Duration = Duration::from_secs(4);
-/// The same where leases are long: longer than a process may fail to report that it lives.
+/// The same for long leases: longer than a process may go without reporting.
 const DOWN_LONG_MAX: Duration = Duration::from_secs(25);
-/// How long a replica stands still where leases are long: noticed by no one, by itself, by others, by everyone.
+/// How long a replica is suspended when leases are long: noticed by no one, by itself, by others, by everyone.
 const PAUSES: [Duration; 4] = [
     Duration::from_secs(5),
     Duration::from_secs(12),
@@ -24,16 +24,16 @@ const PAUSES: [Duration; 4] = [
 ];
 /// How long a destination is paused.
 const HOLD_MAX: Duration = Duration::from_secs(5);
-/// How far the store's clock is set, at most.
+/// The most that the store's clock is stepped.
 const STORE_STEP_MILLIS: u64 = 6_000;
-/// How far the clock of a process is set, at most: more than the hour at which purging stops.
+/// The most that a process's clock is stepped: more than the hour at which purging stops.
 const STEP_MILLIS: u64 = 2 * 3_600_000;
 /// How long a process may take to stop.
 const STOP_MAX: Duration = Duration::from_secs(2);
-/// After this long a process that was told to stop is killed.
+/// After this long, a process that was told to stop is killed.
 const STOP_PATIENCE: Duration = Duration::from_secs(8);
 
-/// A fault to come.
+/// A planned fault.
 #[derive(Clone, Copy, Debug)]
 pub struct Planned {
     after: Duration,
@@ -42,25 +42,25 @@ pub struct Planned {
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// Kill the replica at this place, and start another later.
+    /// Kill the replica at this position, and start another later.
     Kill(usize),
-    /// Tell it to stop, and start another later.
+    /// Stop the replica gracefully, and start another later.
     ShutDown(usize),
-    /// Let it stand still for this long.
+    /// Suspend the replica for this long.
     Pause(usize, Duration),
-    /// Cut off the store for this long.
+    /// Take the store down for this long.
     StoreDown(Duration),
-    /// Cut it off from the replica at this place.
+    /// Cut the store off from the replica at this position.
     CutOff(usize, Duration),
-    /// Set the store's clock.
+    /// Step the store's clock.
     StepStore(i64),
-    /// Set the clock of a replica.
+    /// Step a replica's clock.
     Step(usize, i64),
-    /// Have an event done again.
+    /// Replay one event.
     Replay(usize),
-    /// Have everything done once more.
+    /// Force a replay of everything.
     Force(usize),
-    /// Have a destination paused for this long.
+    /// Pause a destination for this long.
     Hold(usize, Duration),
 }
 
@@ -99,7 +99,7 @@ fn step(dice: &Dice, millis_max: u64) -> i64 {
     dice.between(0, 2 * millis_max) as i64 - millis_max as i64
 }
 
-/// Waits for the moment of a fault, and lets it happen to its end.
+/// Waits until a fault is due, and runs it to its end.
 pub async fn inject(world: &Arc<World>, planned: Planned, dice: Dice) {
     world.executor.sleep(planned.after).await;
     match planned.kind {
@@ -107,7 +107,7 @@ pub async fn inject(world: &Arc<World>, planned: Planned, dice: Dice) {
         Kind::ShutDown(place) => shut_down(world, place, dice).await,
         Kind::Pause(place, duration) => pause(world, place, duration).await,
         Kind::StoreDown(duration) => {
-            // One outage may fall into another: the first to end ends both.
+            // Outages may overlap: the first to end ends both.
             world.network.take_store_down();
             world.executor.sleep(duration).await;
             world.network.bring_store_up();
@@ -144,14 +144,14 @@ async fn kill(world: &Arc<World>, place: usize, dice: Dice) {
     come_back(world, place, dice).await;
 }
 
-/// Another replica takes the place after a while.
+/// Another replica takes the position after a while.
 async fn come_back(world: &Arc<World>, place: usize, dice: Dice) {
     let away = dice.time(Duration::ZERO, AWAY_MAX);
     world.executor.sleep(away).await;
     start(world, place, dice);
 }
 
-/// Tells a replica to stop, and waits for that. One that has not started yet, or takes too long, is killed.
+/// Stops a replica, and waits for it. One that has not started yet, or takes too long, is killed.
 async fn shut_down(world: &Arc<World>, place: usize, dice: Dice) {
     let Some(replica) = world.door.take(place) else {
         return;
@@ -160,7 +160,7 @@ async fn shut_down(world: &Arc<World>, place: usize, dice: Dice) {
     if let Some(engine) = replica.engine {
         world.executor.spawn(replica.process, async move {
             engine.shutdown(STOP_MAX).await;
-            // Whoever waited may have lost patience.
+            // The receiver may have stopped waiting.
             let _ = stopped.send(());
         });
     } else {

@@ -1,7 +1,7 @@
-//! The history: every answer given, every lease, every attempt, every effect and every fault, in order.
+//! The history: every answer, lease, attempt, effect and fault, in order.
 //!
-//! It is written by those who see it happen (the door, the store, the destinations, the faults), never by the engine,
-//! and is all that the checker reads.
+//! It is written by the parts that observe these facts (the door, the store, the destinations, the faults), never by
+//! the engine, and is all that the checker reads.
 
 mod print;
 
@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::executor::{Executor, Process};
 
-/// Where everyone writes. Clones share it.
+/// The shared log. Clones share it.
 #[derive(Clone)]
 pub struct History {
     executor: Executor,
@@ -26,7 +26,6 @@ pub struct History {
 pub struct Entry {
     /// When, in virtual time.
     pub at: Duration,
-    /// What.
     pub fact: Fact,
 }
 
@@ -35,178 +34,158 @@ pub struct Entry {
 pub struct Delivery {
     /// The sender's id.
     pub event: String,
-    /// Ours.
+    /// The Hapax id.
     pub id: EventId,
-    /// Where to.
     pub destination: DestinationId,
 }
 
-/// What a sender was told.
+/// The answer to a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// 2xx: it is new.
+    /// 2xx: new.
     Accepted(EventId),
-    /// 2xx: it was here before, under this id.
+    /// 2xx: known, under this id.
     Duplicate(EventId),
-    /// 2xx: it was here before, under this id, with another body.
+    /// 2xx: known, under this id, with another body.
     Conflict(EventId),
-    /// 503: come again.
+    /// 503: retry.
     Refused,
 }
 
-/// What an attempt came to, as the store was told.
+/// The end of an attempt, as reported to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptEnd {
-    /// Done.
     Completed,
-    /// Try again later.
+    /// Retry later.
     Retry,
-    /// Never again.
+    /// Never retried.
     Dead,
-    /// Given back.
     Released,
 }
 
 /// A fault that was injected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// A process died.
+    /// A process was killed.
     Killed(Process),
     /// A process was told to stop, and stopped.
     ShutDown(Process),
-    /// A process stands still.
+    /// A process was suspended.
     Paused(Process),
-    /// It goes on.
+    /// It resumed.
     Resumed(Process),
-    /// A message between a process and the store was lost, or came back as an error.
+    /// A message between a process and the store was lost, or answered with an error.
     MessageLost(Process),
-    /// The store does not hear a process, nor it the store.
+    /// A process and the store cannot reach each other.
     CutOff(Process),
-    /// They hear each other again.
+    /// They can reach each other again.
     Reconnected(Process),
-    /// The store answers no one.
     StoreDown,
-    /// It answers again.
     StoreUp,
-    /// The store's clock was set, by this many milliseconds.
+    /// The store's clock was stepped by this many milliseconds.
     StoreClockStepped(i64),
-    /// The clock of a process was set, by this many milliseconds.
+    /// A process's clock was stepped by this many milliseconds.
     ClockStepped(Process, i64),
 }
 
-/// Everything the checker knows about.
+/// The facts that the checker reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// How long every lease lasts.
     LeasesLast(Duration),
-    /// A process has started.
     Started(Process),
     /// A process answered a sender.
     Answered {
-        /// Who answered.
         by: Process,
         /// The sender's id.
         event: String,
-        /// What it was told.
         told: Told,
     },
-    /// A sender was told that everything about this event is done.
+    /// A sender was told that this event is done.
     Processed(String),
-    /// The store has stored a new event.
+    /// The store stored a new event.
     Stored {
         /// The sender's id.
         event: String,
-        /// Ours.
+        /// The Hapax id.
         id: EventId,
-        /// Its lane, where a destination keeps order.
+        /// Its lane, if a destination keeps order.
         lane: Option<String>,
-        /// Where it goes.
         to: Vec<DestinationId>,
     },
     /// The store leased a delivery.
     Leased {
-        /// To whom.
+        /// The new holder.
         by: Process,
-        /// Which.
         delivery: Delivery,
-        /// Under which token.
         token: Token,
     },
-    /// The store took a delivery back whose lease had ended.
+    /// The store reclaimed a delivery whose lease had ended.
     Rescued {
-        /// Which.
         delivery: Delivery,
-        /// How often by now.
+        /// Leases lost so far.
         lost: u32,
     },
     /// The store recorded the end of an attempt.
     Finished {
-        /// Who told it.
+        /// The reporting process.
         by: Process,
-        /// Which.
         delivery: Delivery,
-        /// The token that was shown.
+        /// The token it presented.
         token: Token,
-        /// What it came to.
         verdict: AttemptEnd,
     },
-    /// The store refused to: the lease was lost.
+    /// The store refused to record it: the lease was lost.
     Late {
-        /// Who told it.
+        /// The reporting process.
         by: Process,
-        /// Which.
         delivery: Delivery,
-        /// The token that was shown.
+        /// The token it presented.
         token: Token,
     },
-    /// An operator asked someone for something.
+    /// An operator asked a process for something.
     Asked(String),
-    /// An operator asked someone to let every event take effect once more.
+    /// An operator asked a process to let every event take effect once more.
     Forced(Process),
-    /// An operator put a dead delivery back to work.
+    /// An operator replayed a dead letter.
     Replayed(EventId),
-    /// The store put a finished delivery back to work.
+    /// The store requeued a finished delivery.
     PutBack {
-        /// Which.
         delivery: Delivery,
-        /// The bulk replay that asked for it, if one did.
+        /// The bulk replay that requested it, if any.
         job: Option<ReplayJobId>,
     },
-    /// From now on nothing is broken any more.
+    /// From here on, no more faults.
     Calm,
     /// An attempt reached its destination.
     Attempted {
-        /// Which.
         delivery: Delivery,
-        /// Of which generation.
         generation: Generation,
-        /// The key it carried.
+        /// The idempotency key it carried.
         key: IdempotencyKey,
     },
-    /// The destination did what the event asks for.
+    /// The destination applied the event.
     Effect {
-        /// Which.
         delivery: Delivery,
-        /// Of which generation.
         generation: Generation,
     },
-    /// Something was broken on purpose.
+    /// A fault was injected.
     Fault(Fault),
-    /// The run is over.
+    /// The run ended.
     Ended {
-        /// Deliveries that are neither done nor dead, and bulk replays that are not over.
+        /// Deliveries that are neither done nor dead, and unfinished bulk replays.
         unfinished: u64,
-        /// Whether every sender had its 2xx and every delivery its end before the time was up.
+        /// Whether every sender got its 2xx and every delivery ended in time.
         settled: Settled,
     },
 }
 
-/// Whether a run came to rest.
+/// Whether a run settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
     /// Nothing was left to do.
     Yes,
-    /// The time was up first.
+    /// Time ran out first.
     No,
 }
 
@@ -219,13 +198,12 @@ impl History {
         }
     }
 
-    /// Notes what happened, now.
+    /// Records a fact, now.
     pub fn note(&self, fact: Fact) {
         let at = self.executor.now();
         self.entries.lock().push(Entry { at, fact });
     }
 
-    /// All of it.
     pub fn entries(&self) -> Vec<Entry> {
         self.entries.lock().clone()
     }

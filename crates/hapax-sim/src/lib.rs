@@ -1,15 +1,15 @@
-//! The simulator: the very engine that production runs, over the model of the store, under a seeded scheduler and a
-//! virtual clock.
+//! The simulator: the very engine that runs in production, over the model store, under a seeded scheduler and a virtual
+//! clock.
 //!
 //! ```text
-//! senders ──► door ──► engine (a process of its own) ──► link ─┐
+//! senders ──► door ──► engine (one process) ──► link ──────────┐
 //!                        └──► courier ──► sinks                ├─ network ──► vault (the store)
 //!                      engine (another)  ──► link ─────────────┘
 //! ```
 //!
-//! A seed decides everything: how many of each there are, what is lost or slow, who is killed or stands still, and which
-//! task goes next. [`simulate`] runs one; [`checker::check`] says which promises the [`history`] breaks; a
-//! [`Mutation`] breaks a rule on purpose, to show that it is found.
+//! A seed decides everything: how many of each there are, what is lost or slow, which process is killed or suspended,
+//! and which task runs next. [`simulate`] runs one; [`checker::check`] reports which promises the [`history`] breaks; a
+//! [`Mutation`] breaks a rule on purpose, to prove that the checker finds it.
 
 pub mod checker;
 pub mod clock;

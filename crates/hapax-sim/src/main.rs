@@ -1,4 +1,4 @@
-//! `hapax-sim`: runs seeds of the simulator, and says how to repeat one that failed.
+//! `hapax-sim`: runs seeds of the simulator, and prints how to repeat one that failed.
 
 use std::ops::Range;
 use std::process::ExitCode;
@@ -8,16 +8,16 @@ use std::time::Instant;
 use clap::Parser;
 use hapax_sim::{Found, Mutation, Until, search, simulate};
 
-/// Failed seeds that are named.
+/// Failed seeds that are listed.
 const NAMED_MAX: usize = 5;
 
 /// The engine under a seeded scheduler, with faults, and a checker of what happened.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Repeats one run to the letter and prints its history.
+    /// Repeats one run exactly and prints its history.
     #[arg(long, conflicts_with_all = ["seeds", "mutations"])]
     seed: Option<u64>,
-    /// Which seeds to run, the last one excluded.
+    /// The range of seeds to run, end excluded.
     #[arg(long, default_value = "0..300")]
     seeds: Seeds,
     /// Breaks a rule on purpose.
@@ -39,7 +39,7 @@ impl FromStr for Seeds {
             let range = first.parse().ok()?..end.parse().ok()?;
             (!range.is_empty()).then_some(Self(range))
         });
-        bounds.ok_or_else(|| format!("`{text}` names no seeds: write a range such as 0..300"))
+        bounds.ok_or_else(|| format!("`{text}` is not a range of seeds: write one such as 0..300"))
     }
 }
 
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     let passed = if let Some(seed) = arguments.seed {
         one(seed, arguments.mutation)
     } else if arguments.mutations {
-        // Every one, even after one that was missed.
+        // Run all of them, even after a miss.
         let missed = Mutation::ALL
             .into_iter()
             .filter(|mutation| !hunt(*mutation, &arguments.seeds.0));
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs one seed and prints all of it; whether it kept every promise.
+/// Runs one seed and prints its history. Returns whether it kept every promise.
 fn one(seed: u64, mutation: Option<Mutation>) -> bool {
     let run = simulate(seed, mutation);
     println!("{}", run.transcript());
@@ -74,7 +74,7 @@ fn one(seed: u64, mutation: Option<Mutation>) -> bool {
     run.violations.is_empty()
 }
 
-/// Runs seeds and prints a summary; whether all of them kept every promise.
+/// Runs seeds and prints a summary. Returns whether all of them kept every promise.
 fn many(seeds: Range<u64>, mutation: Option<Mutation>) -> bool {
     let started = Instant::now();
     let found = search(seeds, mutation, Until::AllRun);
@@ -84,7 +84,7 @@ fn many(seeds: Range<u64>, mutation: Option<Mutation>) -> bool {
     found.failed.is_empty() && found.panicked.is_empty()
 }
 
-/// Says which seeds failed, why, and how to repeat them; the first one with its history.
+/// Prints which seeds failed, why, and how to repeat them; the first one with its history.
 fn name_failed(found: &Found, mutation: Option<Mutation>) {
     let broken = mutation.map_or_else(String::new, |mutation| format!(" --mutation {mutation}"));
     if let Some(first) = found.failed.first() {
@@ -105,7 +105,7 @@ fn name_failed(found: &Found, mutation: Option<Mutation>) {
     }
 }
 
-/// Looks for the first seed that catches a mutation; whether one does.
+/// Looks for the first seed that catches a mutation. Returns whether one does.
 fn hunt(mutation: Mutation, seeds: &Range<u64>) -> bool {
     let found = search(seeds.clone(), Some(mutation), Until::Caught);
     let rule = mutation.breaks();

@@ -1,51 +1,50 @@
-//! Mutations: rules broken on purpose. A simulator that does not catch each of them would not catch a bug either.
+//! Mutations: rules broken on purpose. A simulator that misses one of them would miss a bug, too.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::checker::Rule;
 
-/// Which rule is broken.
+/// The rule that is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mutation {
-    /// The store writes the end of an attempt whatever token is shown.
+    /// The store records the end of an attempt under any token.
     NoFencing,
-    /// The store shows the same token again when it leases a delivery again.
+    /// The store reuses the token when it leases a delivery again.
     ReusedTokens,
-    /// The sender has its 2xx before the event is committed.
+    /// The sender gets its 2xx before the event is committed.
     AckBeforeCommit,
-    /// The sender is told that the work is done before it is.
+    /// The sender is told that the deliveries are done before they are.
     AckBeforeWork,
-    /// After an error from the store the event is taken for written.
+    /// After an error from the store, the event is assumed to be written.
     GuessAfterError,
-    /// The store looks whether an identity is known, waits, and inserts without a constraint.
+    /// The store checks whether an identity is known, waits, and inserts without a constraint.
     LookThenInsert,
-    /// Each attempt carries a key of its own.
+    /// Each attempt carries its own key.
     KeyPerAttempt,
-    /// The handler takes effect, and then notes that it did.
+    /// The handler takes effect, and then records that it did.
     EffectThenMark,
-    /// The handler notes that it took effect, and then does.
+    /// The handler records that it took effect, and then does.
     MarkThenEffect,
-    /// No one takes back what a dead process had leased.
+    /// Deliveries leased by a dead process are never reclaimed.
     NoRescue,
-    /// Leases are taken back before they end.
+    /// Leases are reclaimed before they end.
     EarlyRescue,
-    /// No one notices that an owner is dead; its leases must end first.
+    /// Dead owners go unnoticed; their leases must end first.
     NoTakeOver,
-    /// Whoever reports finds the silent dead, however long the store could be reached.
+    /// Every process that reports declares silent owners dead, however briefly the store was reachable.
     HastyJudge,
-    /// A bulk replay that repeats a portion puts back what it has put back before.
+    /// A bulk replay that repeats a portion requeues deliveries it has already requeued.
     ForgetfulReplay,
-    /// Everything in a lane is due at once.
+    /// Everything in a lane is due immediately.
     NoLanes,
     /// A bulk replay walks from the newest event to the oldest.
     BackwardReplay,
-    /// A process finds one batch of work each time it looks by itself, however much is due.
+    /// A process finds one batch of deliveries per poll, however many are due.
     OneBatchPerLook,
 }
 
 impl Mutation {
-    /// Every one.
     pub const ALL: [Self; 17] = [
         Self::NoFencing,
         Self::ReusedTokens,
@@ -66,7 +65,7 @@ impl Mutation {
         Self::OneBatchPerLook,
     ];
 
-    /// As it is written on the command line.
+    /// The name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::NoFencing => "no-fencing",
@@ -89,7 +88,7 @@ impl Mutation {
         }
     }
 
-    /// The rule of the checker that it breaks, whatever else it breaks.
+    /// The checker's rule that it breaks, possibly among others.
     pub const fn breaks(self) -> Rule {
         match self {
             Self::NoFencing => Rule::StaleWrite,
@@ -123,7 +122,7 @@ impl FromStr for Mutation {
         let found = Self::ALL.into_iter().find(|mutation| mutation.name() == text);
         found.ok_or_else(|| {
             let known = Self::ALL.map(Self::name).join(", ");
-            format!("there is no mutation `{text}`; there are {known}")
+            format!("`{text}` is not a mutation; expected one of {known}")
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The operator: replays events that were done, and pauses destinations, in the middle of everything else.
+//! The operator: replays finished events and pauses destinations, in the middle of everything else.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use crate::history::Fact;
 use crate::random::Dice;
 use crate::world::World;
 
-/// What the history says about who asked.
+/// The actor in the history.
 const WHO: &str = "operator";
-/// And why.
+/// The reason in the history.
 const WHY: &str = "the seed said so";
 
-/// Events that a job looks at in a second, at most.
+/// The maximum rate of a replay job, in events per second.
 const RATE_MAX: u64 = 8;
 
-/// Asks the replica at a place to do an event again, under the same key: nothing may take effect twice.
+/// Asks the replica at a position to replay an event, under the same key: nothing may take effect twice.
 pub fn replay(world: &Arc<World>, place: usize, dice: &Dice) {
     let (Some(replica), Some(event)) = (world.door.at(place), world.vault.any_event(dice)) else {
         return;
@@ -27,12 +27,12 @@ pub fn replay(world: &Arc<World>, place: usize, dice: &Dice) {
     let Some(engine) = replica.engine else { return };
     note(world, format!("{} to replay {event}", replica.process));
     world.executor.spawn(replica.process, async move {
-        // Refused while work is unfinished, and lost where the store is: both are as good as done.
+        // Refused while deliveries are unfinished, and lost if the store is unreachable: both are fine.
         let _ = engine.replay(event, ReplayMode::All, None, WHO, WHY).await;
     });
 }
 
-/// Asks the replica at a place to let every event take effect once more: a job, which another replica goes on with.
+/// Asks the replica at a position to let every event take effect once more: a job, which another replica may continue.
 pub fn force(world: &Arc<World>, place: usize, dice: &Dice) {
     let Some(replica) = world.door.at(place) else {
         return;
@@ -48,12 +48,12 @@ pub fn force(world: &Arc<World>, place: usize, dice: &Dice) {
     };
     world.history.note(Fact::Forced(replica.process));
     world.executor.spawn(replica.process, async move {
-        // Where it fails, there is no job, or one that no one was told of.
+        // If it fails, there is no job, or one that the caller does not know about.
         let _ = engine.start_replay(request).await;
     });
 }
 
-/// Asks the replica at a place to pause a destination, for every replica, and resumes it after a while.
+/// Asks the replica at a position to pause a destination, for every replica, and resumes it after a while.
 pub async fn hold(world: &Arc<World>, place: usize, duration: Duration, dice: &Dice) {
     let destinations = world.settings.destinations();
     let destination = destinations[dice.index(destinations.len())].clone();
@@ -63,7 +63,7 @@ pub async fn hold(world: &Arc<World>, place: usize, duration: Duration, dice: &D
         note(world, format!("{} to pause {destination}", replica.process));
         let paused = destination.clone();
         world.executor.spawn(replica.process, async move {
-            // One that fails has paused nothing, or will be resumed.
+            // If it fails, nothing is paused, or it will be resumed.
             let _ = engine.pause(paused, WHO, WHY).await;
         });
     }
@@ -71,7 +71,7 @@ pub async fn hold(world: &Arc<World>, place: usize, duration: Duration, dice: &D
     resume(world, &destination).await;
 }
 
-/// Resumes what is paused, whoever paused it and however late.
+/// Resumes every paused destination, including pauses that took effect late.
 pub async fn resume_all(world: &World) {
     for destination in world.settings.destinations() {
         resume(world, &destination).await;

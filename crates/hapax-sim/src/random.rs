@@ -8,17 +8,16 @@ use hapax_core::Random;
 /// The step of the sequence; odd, so that it visits every number.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A sequence of numbers that its seed decides (SplitMix64).
+/// A sequence of numbers decided by its seed (SplitMix64).
 #[derive(Debug)]
 pub struct Dice(AtomicU64);
 
 impl Dice {
-    /// The sequence of a seed.
     pub const fn new(seed: u64) -> Self {
         Self(AtomicU64::new(seed))
     }
 
-    /// A sequence of its own, which this one decides: what is drawn there does not shift what is drawn here.
+    /// A separate sequence, decided by this one: draws from it do not shift the draws from this one.
     #[must_use]
     pub fn split(&self) -> Self {
         Self::new(self.next_u64())
@@ -29,12 +28,12 @@ impl Dice {
         low + self.up_to(high.saturating_sub(low))
     }
 
-    /// A time in `low..=high`, to the microsecond.
+    /// A duration in `low..=high`, to the microsecond.
     pub fn time(&self, low: Duration, high: Duration) -> Duration {
         Duration::from_micros(self.between(low.as_micros() as u64, high.as_micros() as u64))
     }
 
-    /// True about `percent` times in a hundred.
+    /// True with a probability of `percent` in a hundred.
     pub fn chance(&self, percent: u64) -> bool {
         self.up_to(99) < percent
     }

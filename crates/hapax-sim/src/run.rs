@@ -1,4 +1,4 @@
-//! One run: a seed in, a history and its verdict out.
+//! One run: a seed in, a history and its violations out.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,17 +10,15 @@ use crate::mutation::Mutation;
 use crate::random::Dice;
 use crate::world::World;
 
-/// Polls in one run, at most; an ordinary one takes a few ten thousand.
+/// The most polls in one run; an ordinary one takes tens of thousands.
 const STEPS_MAX: u64 = 3_000_000;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// The seed that repeats it.
     pub seed: u64,
-    /// All that happened.
     pub history: Vec<Entry>,
-    /// What of it may not happen.
     pub violations: Vec<Violation>,
     /// Virtual time that passed.
     pub lasted: Duration,
@@ -28,14 +26,14 @@ pub struct Run {
     pub stop: Stop,
 }
 
-/// Runs the engine through the world of a seed, with a rule broken on purpose or none.
+/// Runs the engine through the world of a seed, optionally with a rule broken on purpose.
 pub fn simulate(seed: u64, mutation: Option<Mutation>) -> Run {
     let dice = Dice::new(seed);
     let executor = Executor::new(dice.split());
     let world = World::new(executor.clone(), &dice, mutation);
     let stop = executor.run(Arc::clone(&world).live(dice), STEPS_MAX);
     let history = world.history.entries();
-    // The engines hold the world, and the world the engines: let go of both.
+    // The engines hold the world, and the world holds the engines: drop both.
     (0..world.settings.replicas).for_each(|place| drop(world.door.take(place)));
     executor.clear();
     Run {
@@ -48,7 +46,7 @@ pub fn simulate(seed: u64, mutation: Option<Mutation>) -> Run {
 }
 
 impl Run {
-    /// The history as text, a line for each entry.
+    /// The history as text, one line per entry.
     pub fn transcript(&self) -> String {
         let lines: Vec<String> = self.history.iter().map(ToString::to_string).collect();
         lines.join("\n")

@@ -1,4 +1,4 @@
-//! A search: many seeds, on every core. Each run has one thread; which thread it is decides nothing.
+//! A search: many seeds, on every core. Each run has one thread; which thread it is makes no difference.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,13 +10,12 @@ use crate::mutation::Mutation;
 use crate::run::{Run, simulate};
 use crate::tally::Tally;
 
-/// Failed runs that are kept with their history, as far as nothing was caught.
+/// Failed runs kept with their history, unless they caught a mutation.
 const FAILED_MAX: usize = 20;
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// All runs together.
     pub tally: Tally,
     /// Runs that broke a promise, the lowest seeds first.
     pub failed: Vec<Run>,
@@ -29,7 +28,7 @@ pub struct Found {
 pub enum Until {
     /// Never.
     AllRun,
-    /// Once the mutation's own rule was seen broken.
+    /// Once the mutation's own rule was broken.
     Caught,
 }
 
@@ -59,7 +58,7 @@ pub fn search(seeds: Range<u64>, mutation: Option<Mutation>, until: Until) -> Fo
     found
 }
 
-/// Runs one seed; whether it caught the mutation.
+/// Runs one seed. Returns whether it caught the mutation.
 fn visit(seed: u64, mutation: Option<Mutation>, found: &Mutex<Found>) -> Until {
     let run = catch_unwind(AssertUnwindSafe(|| simulate(seed, mutation)));
     let mut found = found.lock();
@@ -69,7 +68,7 @@ fn visit(seed: u64, mutation: Option<Mutation>, found: &Mutex<Found>) -> Until {
     };
     let caught = mutation.is_some_and(|mutation| run.breaks(mutation.breaks()));
     found.tally.add(&run);
-    // What caught a mutation is kept in any case: it is what the search was for.
+    // A run that caught a mutation is always kept: it is what the search was for.
     if caught || (!run.violations.is_empty() && found.failed.len() < FAILED_MAX) {
         found.failed.push(run);
     }

@@ -1,4 +1,4 @@
-//! The store of the simulation: one vault, in memory, and for each process a link to it over a network that loses.
+//! The simulated store: one vault, in memory, and for each process a link to it over a lossy network.
 
 mod link;
 mod network;

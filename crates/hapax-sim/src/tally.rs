@@ -1,4 +1,4 @@
-//! What many runs come to, in numbers: how much was tried, how much was broken, what was found.
+//! Totals over many runs: how much was tried, how much was broken, what was found.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,49 +6,40 @@ use std::time::Duration;
 use crate::history::{Fact, Fault};
 use crate::run::Run;
 
-/// Sums over runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Runs.
     pub runs: u64,
-    /// Virtual time in all of them.
+    /// Total virtual time.
     pub virtual_time: Duration,
-    /// Events that the store took as new.
+    /// Events stored as new.
     pub events: usize,
-    /// Answers that were 2xx.
+    /// 2xx answers.
     pub answers: usize,
-    /// Events that a sender was told are done.
+    /// Events reported as done to a sender.
     pub processed: usize,
     /// Attempts that reached a destination.
     pub attempts: usize,
-    /// Effects that they had.
     pub effects: usize,
-    /// Processes that were killed.
     pub kills: usize,
-    /// Processes that stood still.
+    /// Processes suspended.
     pub pauses: usize,
-    /// Messages to or from the store that were lost.
+    /// Messages lost to or from the store.
     pub messages_lost: usize,
-    /// Times that the store was cut off.
     pub outages: usize,
-    /// How often one process could not reach the store.
+    /// How often a process was cut off from the store.
     pub cut_offs: usize,
-    /// Clocks that were set.
     pub clock_steps: usize,
-    /// Leases that were lost.
     pub leases_lost: usize,
-    /// Writes that came too late and were refused.
+    /// Late writes that were refused.
     pub fenced: usize,
     /// Events that were dead after three losses, and replayed.
     pub replayed: usize,
-    /// Replays, pauses and resumes in the middle of it all.
+    /// Replays, pauses and resumes requested by operators.
     pub asked: usize,
-    /// Runs that broke a promise.
     pub failed: u64,
 }
 
 impl Tally {
-    /// Adds a run.
     pub fn add(&mut self, run: &Run) {
         self.runs += 1;
         self.virtual_time += run.lasted;
@@ -101,7 +92,7 @@ impl fmt::Display for Tally {
             ("virtual hours", format!("{hours:.1}")),
             ("events accepted", self.events.to_string()),
             ("answers 2xx", self.answers.to_string()),
-            ("answers after the work", self.processed.to_string()),
+            ("answers after processing", self.processed.to_string()),
             ("attempts", self.attempts.to_string()),
             ("effects", self.effects.to_string()),
             ("processes killed", self.kills.to_string()),
@@ -109,11 +100,11 @@ impl fmt::Display for Tally {
             ("messages lost", self.messages_lost.to_string()),
             ("store outages", self.outages.to_string()),
             ("processes cut off from the store", self.cut_offs.to_string()),
-            ("clocks set", self.clock_steps.to_string()),
+            ("clocks stepped", self.clock_steps.to_string()),
             ("leases lost", self.leases_lost.to_string()),
             ("late writes refused", self.fenced.to_string()),
             ("dead and replayed", self.replayed.to_string()),
-            ("asked by operators", self.asked.to_string()),
+            ("operator requests", self.asked.to_string()),
             ("seeds that broke a promise", self.failed.to_string()),
         ];
         for (name, value) in rows {

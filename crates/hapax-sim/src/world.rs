@@ -1,7 +1,7 @@
 //! The world of one run: replicas on one store, senders in front of them, destinations behind them.
 //!
-//! A run has two halves. In the first, messages are lost, destinations fail and [`faults`] happen. In
-//! the second nothing is broken any more, and everything that was promised must come about.
+//! A run has two halves. In the first, messages are lost, destinations fail and [`faults`] happen. In the second there
+//! are no more faults, and every promise must be fulfilled.
 
 mod door;
 mod replica;
@@ -29,35 +29,30 @@ pub use replica::start;
 pub use settings::{IN_ORDER, Settings};
 pub use sink::Sinks;
 
-/// How long the second half may last, in virtual time. The longest wait in it is that of a breaker: a minute.
+/// How long the second half may last, in virtual time. The longest wait in it is a breaker's: a minute.
 const CALM_MAX: Duration = Duration::from_secs(600);
-/// How often to look whether anything is left to do.
+/// How often to check whether anything is left to do.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Dead letters replayed at one look.
+/// Dead letters replayed per check.
 const REPLAY_MAX: u32 = 100;
 
-/// Everything that the parts of a run share.
+/// State shared by the parts of a run.
 pub struct World {
-    /// Time and tasks.
     pub executor: Executor,
-    /// What happened.
     pub history: History,
-    /// What the seed decided about this run.
+    /// The seed's decisions about this run.
     pub settings: Settings,
-    /// Between everyone and everyone.
     pub network: Network,
-    /// The store.
     pub vault: Arc<Vault>,
     /// The replicas, as senders reach them.
     pub door: Door,
-    /// The destinations.
     pub sinks: Arc<Sinks>,
-    /// Senders without their 2xx, and faults that are not over.
+    /// Senders without their 2xx, and faults that have not ended.
     errands: AtomicUsize,
 }
 
 impl World {
-    /// The world that `dice` decides.
+    /// The world decided by `dice`.
     pub fn new(executor: Executor, dice: &Dice, mutation: Option<Mutation>) -> Arc<Self> {
         let settings = Settings::draw(dice);
         let history = History::new(executor.clone());
@@ -89,7 +84,7 @@ impl World {
         })
     }
 
-    /// Both halves, to the end.
+    /// Runs both halves to the end.
     pub async fn live(self: Arc<Self>, dice: Dice) {
         self.history.note(Fact::LeasesLast(self.settings.lease));
         for place in 0..self.settings.replicas {
@@ -109,7 +104,7 @@ impl World {
         });
     }
 
-    /// Starts a task of the world, which must have ended before the run may.
+    /// Starts a task of the world, which must end before the run may.
     pub(crate) fn errand(self: &Arc<Self>, task: impl Future<Output = ()> + Send + 'static) {
         self.errands.fetch_add(1, Ordering::Relaxed);
         let world = Arc::clone(self);
@@ -119,7 +114,7 @@ impl World {
         });
     }
 
-    /// Waits until nothing is left to do, with an operator who resumes what is paused and replays what is dead.
+    /// Waits until nothing is left to do, with an operator who resumes paused destinations and replays dead letters.
     async fn settle(&self) -> Settled {
         let until = self.executor.now() + CALM_MAX;
         while self.executor.now() < until {
@@ -149,7 +144,7 @@ impl World {
                 to: None,
                 job: None,
             };
-            // Refused while another delivery of the event is unfinished: the next look tries again.
+            // Refused while another delivery of the event is unfinished; the next check tries again.
             let replayed = self.vault.replay(vec![order]).await.unwrap_or_default();
             if matches!(replayed[..], [Replayed::Again { .. }]) {
                 self.history.note(Fact::Replayed(delivery.event));
@@ -158,13 +153,13 @@ impl World {
         dead.len()
     }
 
-    /// Bulk replays that are not over.
+    /// Unfinished bulk replays.
     async fn jobs(&self) -> u64 {
         let jobs = self.vault.model.unfinished_replays().await.unwrap_or_default();
         jobs.len() as u64
     }
 
-    /// Deliveries that are neither done nor dead, and bulk replays that are not over.
+    /// Deliveries that are neither done nor dead, and unfinished bulk replays.
     async fn unfinished(&self) -> u64 {
         let counts = self.vault.model.counts().await.unwrap_or_default();
         let unfinished = counts.backlog.iter().filter(|row| row.state.is_unfinished());

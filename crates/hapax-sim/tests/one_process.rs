@@ -1,4 +1,4 @@
-//! The engine in one process on the simulated store: what the search found, each as a test that failed first.
+//! The engine in one process on the simulated store: bugs that the search found, each as a test that failed first.
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot be built fails its test")]
 
@@ -36,7 +36,7 @@ impl Transport for Always {
     }
 }
 
-/// One process and the store, with events in it that no one has leased yet.
+/// One process and the store, which holds events that are not yet leased.
 struct Bench {
     executor: Executor,
     vault: Arc<Vault>,
@@ -78,7 +78,7 @@ impl Bench {
         }
     }
 
-    /// Runs the engine for a while, stops it, and says what `look` sees then.
+    /// Runs the engine for a while, stops it, and returns what `look` sees then.
     fn run<T: Send + 'static>(self, duration: Duration, look: fn(Arc<Vault>) -> T) -> T {
         let seen = Arc::new(Mutex::new(None));
         let (result, executor) = (Arc::clone(&seen), self.executor.clone());
@@ -159,6 +159,6 @@ fn a_clock_that_is_ahead_of_the_stores_does_not_ask_for_work_all_the_time() {
     let (right, ahead) = (asked(0), asked(60_000));
     assert!(
         right > 0 && ahead < right + 110,
-        "{right} asked, {ahead} with a clock ahead"
+        "{right} requests, {ahead} with a clock ahead"
     );
 }

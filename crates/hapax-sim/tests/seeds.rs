@@ -1,10 +1,10 @@
-//! What the simulator is for: every seed keeps every promise, and every broken rule is found.
+//! The purpose of the simulator: every seed keeps every promise, and every broken rule is found.
 
 use hapax_sim::{Mutation, Rule, Run, Until, search, simulate};
 
-/// As many as `./test sim` runs: each mutation must be caught within them.
+/// As many as `./test sim` runs; each mutation must be caught within them.
 const SEEDS: std::ops::Range<u64> = 0..300;
-/// For everyone who runs only the tests.
+/// For those who run only the tests.
 const SOME_SEEDS: std::ops::Range<u64> = 0..100;
 
 #[test]

@@ -1,4 +1,4 @@
-//! What senders were told, against what came of it.
+//! Checks the answers that senders got against what happened.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ fn done_too_early(history: &[Entry], destinations: usize) -> Vec<Violation> {
         } else if let Fact::Processed(event) = &entry.fact {
             let so_far = effects.get(event.as_str()).map_or(0, BTreeSet::len);
             if so_far < destinations {
-                let what = format!("{event} was said to be done after {so_far} effects of {destinations}");
+                let what = format!("{event} was reported done after {so_far} of {destinations} effects");
                 violations.push(Violation::new(Rule::DoneTooEarly, entry, what));
             }
         }

@@ -1,6 +1,6 @@
-//! Backlogs: what is due does not wait while a process that has no trouble stands idle.
+//! Backlogs: due deliveries do not wait while a healthy process is idle.
 //!
-//! Only where order is not kept, and only after the last fault. A process is *in stride* at a destination once it has
+//! Checked only without ordering, and only after the last fault. A process is *in stride* at a destination once it has
 //! completed a delivery there and nothing has gone wrong since: its breaker is closed, and nothing is paused.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use crate::executor::Process;
 use crate::history::{AttemptEnd, Delivery, Entry, Fact};
 use crate::world::IN_ORDER;
 
-/// How long a delivery may wait that no one was told of: a process looks for such every second.
+/// How long a delivery may wait that no process was notified of: processes poll for such deliveries every second.
 const WAIT_MAX: Duration = Duration::from_secs(3);
 
 pub(super) fn check(history: &[Entry]) -> Vec<Violation> {
@@ -31,7 +31,7 @@ pub(super) fn check(history: &[Entry]) -> Vec<Violation> {
 #[derive(Default)]
 struct Worker {
     running: usize,
-    /// Since when it is in stride, and the times in which it had nothing to do since then.
+    /// Since when it has been in stride, and its idle times since then.
     stride: Option<Duration>,
     idle: Vec<(Duration, Duration)>,
     idle_since: Option<Duration>,
@@ -44,7 +44,7 @@ impl Worker {
         self.idle_since = None;
     }
 
-    /// How long it had nothing to do since a moment, if it was in stride all the time.
+    /// How long it was idle since `from`, if it was in stride throughout.
     fn idle_time(&self, from: Duration, now: Duration) -> Option<Duration> {
         self.stride.filter(|stride| *stride <= from)?;
         let current = self.idle_since.map(|since| (since, now));
@@ -63,7 +63,7 @@ struct State<'a> {
     workers: BTreeMap<(Process, &'a DestinationId), Worker>,
     /// Due, and not leased since.
     due: BTreeMap<(&'a str, &'a DestinationId), Duration>,
-    /// Lost before: those run one at a time.
+    /// Lost before; these run one at a time.
     suspects: BTreeSet<&'a Delivery>,
     holders: BTreeMap<&'a Delivery, Process>,
 }
@@ -113,11 +113,11 @@ impl<'a> State<'a> {
             worker.idle.push((since, at));
         }
         stood.map(|(process, waited)| {
-            format!("{delivery} was due for {waited:?}, while {process} stood idle most of that time")
+            format!("{delivery} was due for {waited:?}, while {process} was idle most of that time")
         })
     }
 
-    /// A process in stride that stood idle most of the time that a delivery was due.
+    /// A process in stride that was idle most of the time a delivery was due.
     fn who_stood_idle(
         &self,
         to: &DestinationId,
@@ -151,7 +151,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Whoever had it has it no more.
+    /// Its holder no longer holds it.
     fn release(&mut self, delivery: &'a Delivery, at: Duration) {
         let Some(holder) = self.holders.remove(delivery) else {
             return;

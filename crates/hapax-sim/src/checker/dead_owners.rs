@@ -1,5 +1,5 @@
-//! Dead owners: what a killed process had leased is taken back within 15 s, whenever its leases end, as long as another
-//! process could reach the store all the time, and did so for long enough before.
+//! Dead owners: deliveries leased by a killed process are reclaimed within 15 s, whenever its leases end, provided that
+//! another process could reach the store throughout and for long enough before.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use crate::executor::Process;
 use crate::history::{Delivery, Entry, Fact, Fault};
 use crate::store::CALL_TIMEOUT;
 
-/// After this long without trouble a process has reported for 15 s without a gap, and once more.
+/// After this long without trouble, a process has reported for 15 s without a gap, and once more.
 const JUDGES_AFTER: Duration = Duration::from_secs(19);
-/// After this long a dead process is noticed.
+/// A dead process is noticed after this long.
 const NOTICED_AFTER: Duration = Duration::from_secs(15);
 
 pub(super) fn check(history: &[Entry]) -> Vec<Violation> {
@@ -30,7 +30,6 @@ pub(super) fn check(history: &[Entry]) -> Vec<Violation> {
 
 #[derive(Default)]
 struct State<'a> {
-    /// Those that live.
     living: BTreeMap<Process, Health>,
     store_is_down: bool,
     dead: BTreeMap<Process, Duration>,
@@ -41,12 +40,12 @@ struct State<'a> {
 struct Health {
     is_paused: bool,
     is_cut_off: bool,
-    /// Until when it, or the store, had trouble.
+    /// Until when it or the store had trouble.
     troubled: Duration,
 }
 
 impl<'a> State<'a> {
-    /// What dead processes hold for too long by now, each told once.
+    /// Deliveries that dead processes have held for too long by now, each reported once.
     fn overdue(&mut self, now: Duration) -> Vec<String> {
         let judges = |health: &Health| {
             let is_away = health.is_paused || health.is_cut_off;
@@ -109,7 +108,7 @@ impl<'a> State<'a> {
             Fault::MessageLost(process) => self.of(process, at + CALL_TIMEOUT, |_| {}),
             Fault::StoreDown | Fault::StoreUp | Fault::StoreClockStepped(_) => {
                 let until = match fault {
-                    // A short step back is no gap, but puts off the judgement by as much.
+                    // A short step back is not a gap, but delays the decision by as much.
                     Fault::StoreClockStepped(_) => at + Patience::default().gap,
                     _ => at + CALL_TIMEOUT,
                 };
@@ -122,7 +121,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Notes the trouble of a process, if it lives: one that has stopped judges no one, whatever becomes of its connection.
+    /// Records trouble of a live process. A stopped one reclaims nothing, whatever happens to its connection.
     fn of(&mut self, process: Process, troubled: Duration, change: impl FnOnce(&mut Health)) {
         if let Some(health) = self.living.get_mut(&process) {
             health.troubled = troubled;

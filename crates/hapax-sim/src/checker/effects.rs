@@ -1,4 +1,4 @@
-//! What destinations saw: effects once and in order, attempts under one key.
+//! Checks the destinations' view: effects once and in order, attempts under one key.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,8 @@ use super::{Rule, Violation};
 use crate::history::{Delivery, Entry, Fact};
 use crate::world::IN_ORDER;
 
-/// An event at a destination, by the sender's id: what must not happen twice, whatever id it has with us. Each
-/// generation is another: it was asked for.
+/// An event at a destination, by the sender's id: this must not take effect twice, whatever its Hapax id. Each
+/// generation is separate, because it was requested.
 type EffectKey<'a> = (&'a str, &'a DestinationId, Generation);
 
 fn place(delivery: &Delivery, generation: Generation) -> EffectKey<'_> {
@@ -24,7 +24,7 @@ pub(super) fn check(history: &[Entry]) -> Vec<Violation> {
     violations
 }
 
-/// Each forced replay gives an event one more generation, and no more than one.
+/// Each forced replay adds exactly one generation to an event.
 fn too_often(history: &[Entry]) -> Vec<Violation> {
     let mut forced = 0;
     let mut violations = Vec::new();
@@ -76,7 +76,7 @@ fn key_changed(history: &[Entry]) -> Vec<Violation> {
     violations
 }
 
-/// The first effects of a lane, in the order in which its events were stored.
+/// The first effects in a lane, in the order in which its events were stored.
 fn out_of_order(history: &[Entry]) -> Vec<Violation> {
     let mut lanes = Lanes::default();
     let mut violations = Vec::new();
@@ -99,7 +99,7 @@ fn out_of_order(history: &[Entry]) -> Vec<Violation> {
     violations
 }
 
-/// Events that have not taken effect, in the order in which they were stored.
+/// Events that have not yet taken effect, in the order in which they were stored.
 #[derive(Default)]
 struct Lanes<'a> {
     waiting: BTreeMap<&'a str, Vec<&'a str>>,
@@ -113,7 +113,7 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// Takes an event out; the head of its lane, if that is another.
+    /// Removes an event. Returns the head of its lane, if that is another event.
     fn leave(&mut self, event: &str) -> Option<&'a str> {
         let waiting = self.waiting.get_mut(self.lane_of.get(event)?)?;
         let place = waiting.iter().position(|waits| *waits == event)?;

@@ -1,4 +1,4 @@
-//! Who held which lease: one at a time, each under a token of its own, and only the holder writes.
+//! Leases: one holder at a time, each under its own token, and only the holder writes.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub(super) fn check(history: &[Entry]) -> Vec<Violation> {
     violations
 }
 
-/// The leases as the history has them.
+/// The leases at this point of the history.
 #[derive(Default)]
 struct Leases<'a> {
     held: BTreeMap<&'a Delivery, (Process, Token)>,

@@ -1,5 +1,5 @@
-//! Lanes under replay: what is put back takes the place of its acceptance among those that wait, and a bulk replay puts
-//! the oldest back first.
+//! Lanes under replay: a requeued delivery waits at the position of its acceptance, and a bulk replay requeues the
+//! oldest first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ pub(super) fn check(history: &[Entry]) -> Vec<Violation> {
 /// An event's delivery in its lane.
 struct Member<'a> {
     lane: &'a str,
-    /// When it was accepted, and when it came to wait: moments of the history.
+    /// When it was accepted, and when it began to wait, as positions in the history.
     accepted: usize,
     waits_since: usize,
     /// When it was first leased since then.
@@ -33,9 +33,9 @@ struct Member<'a> {
 #[derive(Default)]
 struct Lanes<'a> {
     members: BTreeMap<&'a str, Member<'a>>,
-    /// Everything that is unfinished, in a lane or not.
+    /// Everything unfinished, in a lane or not.
     unfinished: BTreeSet<(&'a str, &'a DestinationId)>,
-    /// What each job has put back, and the events that were unfinished then: it could not put those back.
+    /// The events each job requeued, and those that were unfinished at the time, which it could not requeue.
     put_back: BTreeMap<ReplayJobId, Vec<(&'a str, BTreeSet<&'a str>)>>,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Lanes<'a> {
         });
     }
 
-    /// What the same job has put back before, although it was accepted later.
+    /// An event accepted later that the same job had requeued before, if any.
     fn put_back(&mut self, event: &'a str, job: Option<ReplayJobId>, moment: usize) -> Option<String> {
         let member = self.members.get_mut(event)?;
         member.waits_since = moment;
@@ -93,7 +93,8 @@ impl<'a> Lanes<'a> {
         overtook
     }
 
-    /// What waits although it was accepted earlier. One that was leased before that came to wait keeps its turn.
+    /// A waiting event that was accepted earlier, if any. A delivery leased before that one began to wait keeps its
+    /// turn.
     fn lease(&mut self, delivery: &'a Delivery, moment: usize) -> Option<String> {
         let member = self.members.get_mut(delivery.event.as_str())?;
         let first = *member.leased.get_or_insert(moment);

@@ -1,5 +1,5 @@
-//! Lost leases: each must have a reason. A holder that lives and reaches the store keeps what it has. Where leases are
-//! long, it also has the time to report again after the store was away.
+//! Lost leases: each must have a reason. A live holder that can reach the store keeps its leases. If leases are long,
+//! it also has time to report again after an outage of the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,29 +9,29 @@ use crate::executor::Process;
 use crate::history::{Delivery, Entry, Fact, Fault};
 use crate::store::CALL_TIMEOUT;
 
-/// What has gone wrong so far.
+/// The trouble so far.
 #[derive(Default)]
 struct Trouble {
     dead: BTreeSet<Process>,
     /// Paused, or cut off from the store.
     away: BTreeSet<Process>,
-    /// Until when a process had trouble.
+    /// Until when each process had trouble.
     of_process: BTreeMap<Process, Duration>,
     store_down: bool,
-    /// Until when everyone had trouble.
+    /// Until when every process had trouble.
     of_store: Option<Duration>,
     store_down_since: Duration,
-    /// When the store came back after everyone had fallen silent.
+    /// When the store came back after every process had fallen silent.
     store_up: Option<Duration>,
     leases_last: Duration,
 }
 
-/// After this long without the store, whoever reports again has a gap.
+/// After an outage this long, every process that reports again has a gap.
 const OUTAGE: Duration = Duration::from_secs(8);
 
-/// So long no one is found dead after the store was away.
+/// No process is declared dead for this long after an outage.
 const REACHABLE_FOR: Duration = Duration::from_secs(15);
-/// Leases that last longer do not end while the store is away.
+/// Longer leases do not end while the store is down.
 const LONG_LEASE: Duration = Duration::from_secs(30);
 
 pub(super) fn check(history: &[Entry]) -> Vec<Violation> {
@@ -76,7 +76,7 @@ impl Trouble {
                 self.of_process.insert(process, at + CALL_TIMEOUT);
             }
             Fault::MessageLost(process) => {
-                // The caller learns of it only when it gives up.
+                // The caller learns of it only when its call times out.
                 self.of_process.insert(process, at + CALL_TIMEOUT);
             }
             Fault::StoreDown => {
@@ -86,7 +86,7 @@ impl Trouble {
                 self.store_down = true;
             }
             Fault::StoreUp => {
-                // Where one outage fell into another, the first to end ended both.
+                // If outages overlap, the first to end ends both.
                 if self.store_down && at.saturating_sub(self.store_down_since) >= OUTAGE {
                     self.store_up = Some(at);
                 }
@@ -94,7 +94,7 @@ impl Trouble {
                 self.of_store = Some(at + CALL_TIMEOUT);
             }
             Fault::StoreClockStepped(_) => self.of_store = self.of_store.max(Some(at)),
-            // A process that was told to stop gives back what it has; and no lease is measured by its wall clock.
+            // A process that was told to stop releases its leases, and no lease is measured by its wall clock.
             Fault::ShutDown(_) | Fault::ClockStepped(..) => {}
         }
     }
@@ -109,7 +109,7 @@ impl Trouble {
         is_away || had_trouble || self.store_down || self.of_store >= Some(since)
     }
 
-    /// Whether leases are long, and the store was away and cannot have been reached for 15 s since.
+    /// Whether leases are long, and the store was down and cannot have been reachable for 15 s since.
     fn has_just_come_back(&self, now: Duration) -> bool {
         let is_early = |up: Duration| now.saturating_sub(up) < REACHABLE_FOR;
         self.leases_last >= LONG_LEASE && self.store_up.is_some_and(is_early)

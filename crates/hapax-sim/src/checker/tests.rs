@@ -1,4 +1,4 @@
-//! Hand-written histories: a good one passes, and for each rule there is one that must fail, for that very rule.
+//! Hand-written histories: a good one passes, and for each rule there is one that must fail for exactly that rule.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ fn stored(number: u8) -> Fact {
     }
 }
 
-/// A delivery to a destination that keeps no order.
+/// A delivery to an unordered destination.
 fn free(number: u8) -> Delivery {
     Delivery {
         destination: "http".into(),
@@ -106,7 +106,7 @@ fn good() -> Vec<Fact> {
     ]
 }
 
-/// The rules that a history breaks: one entry each second, and a good end.
+/// The rules that a history breaks, with one entry per second and a good end.
 fn broken(mut facts: Vec<Fact>) -> Vec<Rule> {
     facts.push(Fact::Ended {
         unfinished: 0,
@@ -234,7 +234,7 @@ fn a_bulk_replay_puts_the_oldest_back_first() {
         broken([two_done(), later, earlier].concat())
     };
     assert_eq!(backwards(9, 9), [Rule::ReplayOutOfOrder]);
-    assert_eq!(backwards(8, 9), [], "two that have nothing to do with each other");
+    assert_eq!(backwards(8, 9), [], "two unrelated events");
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn what_a_bulk_replay_could_not_put_back_it_puts_back_late() {
     assert_eq!(broken([two_done(), facts].concat()), []);
 }
 
-/// A process that completes a delivery, and another that is due from then on and leased so much later.
+/// A process completes a delivery; another becomes due then and is leased `seconds` later.
 fn waiting(seconds: u64, meanwhile: Vec<(u64, Fact)>) -> Vec<Rule> {
     let lease = |number, token| Fact::Leased {
         by: ONE,
@@ -390,7 +390,7 @@ fn what_a_dead_process_holds_is_taken_back_within_fifteen_seconds() {
     };
     assert_eq!(held_for(20, 13), []);
     assert_eq!(held_for(20, 14), [Rule::HeldByTheDead]);
-    assert_eq!(held_for(1, 14), [], "nobody can tell so soon");
+    assert_eq!(held_for(1, 14), [], "too soon to tell");
     assert_eq!(held_for(1, 15), [Rule::HeldByTheDead]);
 }
 

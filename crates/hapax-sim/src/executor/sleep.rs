@@ -1,4 +1,4 @@
-//! A wait in virtual time.
+//! A sleep in virtual time.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::Executor;
 
-/// Ends when virtual time has come to its end. Dropped earlier, it takes its timer along: time must not jump to a
-/// moment for which no one waits.
+/// Completes when virtual time has passed. Dropping it early removes its timer: time must not jump to a moment that
+/// nothing waits for.
 pub struct Sleep {
     executor: Executor,
     until: Duration,

@@ -1,4 +1,4 @@
-//! The history as people read it: a line for each entry, the same for the same seed.
+//! The history in readable form: one line per entry, the same for the same seed.
 
 use std::fmt;
 
@@ -29,7 +29,7 @@ impl fmt::Display for Entry {
             Fact::Leased { by, delivery, token } => {
                 write!(f, "store    leased {delivery} to {by}, token {}", token.0)
             }
-            Fact::Rescued { delivery, lost } => write!(f, "store    took back {delivery}, lost {lost}"),
+            Fact::Rescued { delivery, lost } => write!(f, "store    reclaimed {delivery}, lost {lost}"),
             Fact::Finished {
                 by,
                 delivery,
@@ -41,13 +41,13 @@ impl fmt::Display for Entry {
             }
             Fact::Asked(what) => write!(f, "operator asked {what}"),
             Fact::Replayed(id) => write!(f, "operator replayed {id}"),
-            Fact::PutBack { delivery, job: None } => write!(f, "store    put back {delivery}"),
+            Fact::PutBack { delivery, job: None } => write!(f, "store    requeued {delivery}"),
             Fact::PutBack {
                 delivery,
                 job: Some(job),
-            } => write!(f, "store    put back {delivery} for {job}"),
-            Fact::Calm => write!(f, "from now on nothing is broken"),
-            Fact::Forced(process) => write!(f, "operator asked {process} to do everything once more"),
+            } => write!(f, "store    requeued {delivery} for {job}"),
+            Fact::Calm => write!(f, "no more faults from here on"),
+            Fact::Forced(process) => write!(f, "operator asked {process} to replay everything by force"),
             Fact::Attempted {
                 delivery,
                 generation,

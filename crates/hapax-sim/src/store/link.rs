@@ -1,5 +1,5 @@
-//! A link: the store as one process reaches it. Every call is a message that goes on by itself: its caller may die,
-//! and the step happens all the same; or it happens, and its caller never hears of it.
+//! A link: the store as one process reaches it. Every call is an independent message: its step happens even if the
+//! caller dies, or happens without the caller ever hearing of it.
 
 mod operations;
 
@@ -21,21 +21,17 @@ use super::{Network, Vault};
 use crate::executor::{Executor, Process};
 use crate::mutation::Mutation;
 
-/// One process's way to the store.
+/// One process's connection to the store.
 #[derive(Clone)]
 pub struct Link {
-    /// Whose.
     pub process: Process,
-    /// Where messages run.
     pub executor: Executor,
-    /// What they travel on.
     pub network: Network,
-    /// Where they go.
     pub vault: Arc<Vault>,
 }
 
 impl Link {
-    /// Sends one step to the store and waits for what it says.
+    /// Sends one step to the store and waits for the result.
     async fn call<T: Send + 'static>(
         &self,
         step: impl Future<Output = Result<T, Error>> + Send + 'static,
@@ -43,7 +39,7 @@ impl Link {
         let (answer, answered) = oneshot::channel();
         let (network, process) = (self.network.clone(), self.process);
         let fate = match network.fate() {
-            // A second copy of a step is not sent by anyone: connections see to that. See `accept`.
+            // Steps are never sent twice: connections ensure that. The exception is `accept`.
             Fate::Arrives | Fate::Twice => Fate::Arrives,
             lossy @ (Fate::Lost | Fate::Unanswered) => lossy,
         };
@@ -59,13 +55,13 @@ impl Link {
                 return network.silence().await;
             }
             network.travel().await;
-            // The caller may have died meanwhile.
+            // The caller may have died in the meantime.
             let _ = answer.send(result);
         });
         answered.await.unwrap_or_else(|_| Err(no_answer()))
     }
 
-    /// The write of an accept. Where its answer is lost, a store may write it again, with the same ids.
+    /// The write of an accept. If its answer is lost, a store may write it again, with the same ids.
     async fn write(&self, requests: Vec<AcceptRequest>) -> Vec<Result<Vec<Claim>, Error>> {
         let (count, vault, process) = (requests.len(), Arc::clone(&self.vault), self.process);
         let network = self.network.clone();
@@ -83,7 +79,7 @@ impl Link {
         }
     }
 
-    /// Says that everything unknown is new, and only then has it written.
+    /// Answers that everything unknown is new, and only then has it written.
     async fn answer_early(&self, requests: Vec<AcceptRequest>) -> Vec<Result<Vec<Claim>, Error>> {
         let mut answers = Vec::new();
         for request in &requests {
@@ -106,7 +102,7 @@ impl Link {
     }
 }
 
-/// A claim that hands nothing over.
+/// A claim whose deliveries are not leased.
 fn all_new(deliveries: usize) -> Claim {
     Claim::New {
         generation: Generation(0),

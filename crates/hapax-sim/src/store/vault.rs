@@ -1,4 +1,4 @@
-//! The vault: the model of the store, which notes in the history what it does, and where a mutation breaks it.
+//! The vault: the model store, which records its actions in the history, and the place where a mutation breaks it.
 
 mod notes;
 
@@ -23,16 +23,16 @@ use crate::history::History;
 use crate::mutation::Mutation;
 use crate::random::Dice;
 
-/// Between looking and inserting, where a mutation does that.
+/// The delay between the check and the insert, under the mutation that separates them.
 const LOOK_TO_INSERT: Duration = Duration::from_millis(5);
-/// How often work is found, where a mutation finds it seldom.
+/// How often deliveries are found, under the mutation that finds them seldom.
 const LOOK_SELDOM: Duration = Duration::from_secs(1);
-/// How much too early leases end, where a mutation ends them early.
+/// How much too early leases end, under the mutation that ends them early.
 const TOO_EARLY_MILLIS: i64 = 2_000;
 
 /// The store behind the network.
 pub struct Vault {
-    /// The model itself, for what is neither noted nor broken.
+    /// The model itself, for calls that are neither recorded nor broken.
     pub model: MemoryStore,
     clock: Arc<SkewedClock>,
     executor: Executor,
@@ -46,14 +46,14 @@ pub struct Vault {
 struct Rows {
     /// The sender's id of each event, to name it in the history.
     names: BTreeMap<EventId, String>,
-    /// The first and the last token of each delivery, for mutations that do not use the one shown.
+    /// The first and the last token of each delivery, for mutations that ignore the one presented.
     tokens: BTreeMap<(EventId, DestinationId), (Token, Token)>,
-    /// When each process was last told what is due, for a mutation that does so seldom.
+    /// When each process last polled for due deliveries, for a mutation that allows it seldom.
     looked: BTreeMap<(Process, DestinationId, bool), Duration>,
 }
 
 impl Vault {
-    /// An empty one on its own clock.
+    /// An empty vault with its own clock.
     pub fn new(
         executor: Executor,
         clock: Arc<SkewedClock>,
@@ -71,28 +71,27 @@ impl Vault {
         }
     }
 
-    /// How often someone asked for work.
+    /// How often a lease was requested.
     pub fn leases_asked(&self) -> u64 {
         self.leases_asked.load(Ordering::Relaxed)
     }
 
-    /// The mutation, if one is at work.
+    /// The active mutation, if any.
     pub const fn mutation(&self) -> Option<Mutation> {
         self.mutation
     }
 
-    /// Any event that was stored.
+    /// Any stored event.
     pub fn any_event(&self, dice: &Dice) -> Option<EventId> {
         let rows = self.rows.lock();
         rows.names.keys().nth(dice.index(rows.names.len())).copied()
     }
 
-    /// Sets the store's clock.
+    /// Steps the store's clock.
     pub fn step_clock(&self, millis: i64) {
         self.clock.step(millis);
     }
 
-    /// Claims and stores.
     pub async fn accept(
         &self,
         by: Process,
@@ -116,7 +115,6 @@ impl Vault {
         answers
     }
 
-    /// Leases what is due.
     pub async fn lease(&self, by: Process, order: LeaseOrder) -> Result<LeaseBatch, Error> {
         self.leases_asked.fetch_add(1, Ordering::Relaxed);
         if self.has(Mutation::OneBatchPerLook) && !self.may_look(by, &order) {
@@ -136,13 +134,12 @@ impl Vault {
         Ok(batch)
     }
 
-    /// Renews leases.
     pub async fn extend(&self, holds: Vec<Hold>, lease_for: Duration) -> Result<Vec<Written>, Error> {
         let holds = holds.into_iter().map(|hold| self.unfenced(hold)).collect();
         self.model.extend(holds, lease_for).await
     }
 
-    /// Records what became of attempts.
+    /// Records the outcomes of attempts.
     pub async fn finish(&self, by: Process, reports: Vec<Report>) -> Result<Vec<Written>, Error> {
         let unfenced = reports.iter().cloned().map(|report| Report {
             hold: self.unfenced(report.hold),
@@ -155,7 +152,7 @@ impl Vault {
         Ok(written)
     }
 
-    /// Takes back what expired.
+    /// Reclaims expired leases.
     pub async fn rescue(&self, limit: u32) -> Result<Vec<Rescued>, Error> {
         if self.has(Mutation::NoRescue) {
             return Ok(Vec::new());
@@ -173,7 +170,7 @@ impl Vault {
         Ok(rescued)
     }
 
-    /// Notes that someone lives, and takes back what the dead hold.
+    /// Records that an owner is alive, and reclaims leases of dead ones.
     pub async fn report_alive(&self, mut report: AliveReport) -> Result<Vec<Rescued>, Error> {
         if self.has(Mutation::NoTakeOver) || self.has(Mutation::NoRescue) {
             report.limit = 0;
@@ -186,14 +183,14 @@ impl Vault {
         Ok(rescued)
     }
 
-    /// Counts every lease as lost: what a store does that only one process has, when that process starts.
+    /// Voids every lease, as a store that belongs to a single process does when that process starts.
     pub fn void_leases(&self) {
         if !self.has(Mutation::NoRescue) {
             self.note_rescued(&self.model.void_leases());
         }
     }
 
-    /// Puts finished deliveries back.
+    /// Requeues finished deliveries.
     pub async fn replay(&self, mut orders: Vec<ReplayOrder>) -> Result<Vec<Replayed>, Error> {
         if self.has(Mutation::ForgetfulReplay) {
             for order in &mut orders {
@@ -211,7 +208,6 @@ impl Vault {
         Ok(answers)
     }
 
-    /// A page of events.
     pub async fn list(
         &self,
         mut query: EventQuery,
@@ -224,7 +220,7 @@ impl Vault {
         self.model.list(&query, after, limit).await
     }
 
-    /// The destinations that an event is done with.
+    /// The destinations that have finished an event.
     async fn finished(&self, event: EventId) -> BTreeSet<DestinationId> {
         let record = self.model.get(event).await.ok().flatten();
         let deliveries = record.map(|record| record.deliveries).unwrap_or_default();
@@ -232,7 +228,7 @@ impl Vault {
         finished.map(|view| view.destination).collect()
     }
 
-    /// Whether someone has not found anything for so long that it may look again, where a mutation lets it look seldom.
+    /// Whether a process may poll again, under the mutation that lets it poll seldom.
     fn may_look(&self, by: Process, order: &LeaseOrder) -> bool {
         let now = self.executor.now();
         let mut rows = self.rows.lock();
@@ -255,7 +251,7 @@ impl Vault {
         self.mutation == Some(mutation)
     }
 
-    /// Looks, waits, and then lets the events in that were unknown before the wait, whoever came meanwhile.
+    /// Checks, waits, and then inserts the events that were unknown before the wait, even if they arrived during it.
     async fn insert_without_constraint(&self, requests: &mut [AcceptRequest]) {
         let mut unknown = Vec::new();
         for event in requests.iter_mut().flat_map(|request| &mut request.events) {
@@ -266,7 +262,7 @@ impl Vault {
         self.executor.sleep(LOOK_TO_INSERT).await;
         for event in unknown {
             if self.is_known(event).await {
-                // Its row is beside the first one's.
+                // Its row is separate from the first one's.
                 event.key = Key::from_bytes(*event.id.as_bytes());
             }
         }
@@ -276,7 +272,7 @@ impl Vault {
         matches!(self.model.look_up(&event.identity).await, Ok(Some(_)))
     }
 
-    /// Keeps the token of a new lease; the first one that this delivery ever had.
+    /// Remembers the token of a new lease. Returns the first one that this delivery had.
     fn remember(&self, event: EventId, destination: &DestinationId, token: Token) -> Token {
         let mut rows = self.rows.lock();
         let tokens = rows
@@ -287,7 +283,7 @@ impl Vault {
         tokens.0
     }
 
-    /// What the model is shown instead of `hold`, where tokens do not count.
+    /// The hold to present to the model instead of `hold`, if tokens do not count.
     fn unfenced(&self, hold: Hold) -> Hold {
         if !self.has(Mutation::NoFencing) && !self.has(Mutation::ReusedTokens) {
             return hold;
@@ -303,7 +299,7 @@ impl Vault {
     }
 }
 
-/// A key that only this attempt has.
+/// A key unique to this attempt.
 fn key_of_attempt(leased: &Leased) -> IdempotencyKey {
     let generation = Generation(u32::try_from(leased.token.0).unwrap_or(u32::MAX));
     leased

@@ -1,4 +1,4 @@
-//! The door: where senders reach a replica, and where every answer that it gives is noted.
+//! The door: where senders reach a replica, and where every answer is recorded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,34 +13,32 @@ use crate::executor::Process;
 use crate::history::{Fact, History, Told};
 use crate::mutation::Mutation;
 
-/// The replicas that can be reached.
+/// The reachable replicas.
 pub struct Door {
     places: Vec<Mutex<Option<Replica>>>,
     last_process: AtomicU32,
 }
 
-/// A replica that serves.
+/// A running replica.
 #[derive(Clone)]
 pub struct Replica {
-    /// Its process.
     pub process: Process,
     /// Its engine; none until it has started.
     pub engine: Option<Engine>,
-    /// Its clock.
     pub clock: Arc<crate::clock::SkewedClock>,
 }
 
-/// What a sender hears.
+/// The response that a sender sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Heard {
-    /// Every event of the request was taken.
+    /// Every event of the request was accepted.
     Success,
-    /// Not now.
+    /// Retry later.
     Refusal,
 }
 
 impl Door {
-    /// A door with places for this many replicas.
+    /// A door with positions for this many replicas.
     pub fn new(places: usize) -> Self {
         Self {
             places: (0..places).map(|_| Mutex::default()).collect(),
@@ -48,24 +46,22 @@ impl Door {
         }
     }
 
-    /// A process that was never before.
+    /// A new process.
     pub fn next_process(&self) -> Process {
         Process(self.last_process.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// Who is at a place.
+    /// The replica at a position.
     pub fn at(&self, place: usize) -> Option<Replica> {
         self.places.get(place).and_then(|place| place.lock().clone())
     }
 
-    /// Puts a replica there.
     pub fn put(&self, place: usize, replica: Replica) {
         if let Some(place) = self.places.get(place) {
             *place.lock() = Some(replica);
         }
     }
 
-    /// Takes the replica away.
     pub fn take(&self, place: usize) -> Option<Replica> {
         self.places.get(place).and_then(|place| place.lock().take())
     }
@@ -76,15 +72,15 @@ impl Door {
 pub(super) enum Ack {
     /// When the event is stored.
     Stored,
-    /// When every destination is done with it.
+    /// When every destination has finished it.
     Processed,
 }
 
-/// How long a source waits for the work.
+/// How long a source waits for the deliveries.
 const WORK_MAX: Duration = Duration::from_millis(1_500);
 
 impl World {
-    /// Hands a request to the replica at a place. Nothing is heard from a process that dies meanwhile.
+    /// Sends a request to the replica at a position. A process that dies in the meantime never answers.
     pub(super) fn knock(
         &self,
         place: usize,
@@ -114,14 +110,14 @@ impl World {
                 };
                 history.note(Fact::Answered { by, event, told });
             }
-            // The sender may have given up.
+            // The sender may have timed out.
             let _ = answer.send(heard);
         });
         Some(heard)
     }
 }
 
-/// Waits for the work of a request.
+/// Waits for the deliveries of a request.
 async fn processed(
     engine: &Engine,
     accepted: &[Accepted],
@@ -141,7 +137,7 @@ async fn processed(
             Accepted::New { event_id, .. } | Accepted::Duplicate { event_id, .. } => {
                 history.note(Fact::Processed(event_id.clone()));
             }
-            // Kept aside: nothing was to be done.
+            // Stored without deliveries: nothing to wait for.
             Accepted::Quarantined { .. } | Accepted::Conflict { .. } => {}
         }
     }

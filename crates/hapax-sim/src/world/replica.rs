@@ -1,4 +1,4 @@
-//! A replica: one start of the engine in a process of its own, with its own clock, randomness and link to the store.
+//! A replica: one start of the engine in its own process, with its own clock, randomness and link to the store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,12 +17,12 @@ use crate::history::Fact;
 use crate::random::Dice;
 use crate::store::Link;
 
-/// How far a clock is off when its process starts, at most.
+/// The most that a clock is off when its process starts.
 const SKEW_MILLIS_MAX: u64 = 30_000;
-/// The pause before a start that failed is tried again.
+/// The pause before a failed start is retried.
 const START_AGAIN: Duration = Duration::from_millis(300);
 
-/// Starts a replica at a place.
+/// Starts a replica at a position.
 pub fn start(world: &Arc<World>, place: usize, dice: Dice) {
     let process = world.door.next_process();
     let skew = dice.between(0, 2 * SKEW_MILLIS_MAX) as i64 - SKEW_MILLIS_MAX as i64;
@@ -70,7 +70,7 @@ fn parts(world: &Arc<World>, process: Process, clock: Arc<SkewedClock>, dice: Di
     }
 }
 
-/// Carries attempts to the destinations. An attempt on its way goes on when its process dies or gives it up.
+/// Carries attempts to the destinations. An attempt in flight continues when its process dies or drops it.
 struct Courier(Arc<World>);
 
 #[async_trait]
@@ -80,7 +80,7 @@ impl Transport for Courier {
         let (sinks, delivery) = (Arc::clone(&self.0.sinks), delivery.clone());
         self.0.executor.spawn(Process::WORLD, async move {
             if let Some(reply) = sinks.receive(&delivery).await {
-                // The process may have died, or given up on it.
+                // The process may have died, or dropped the attempt.
                 let _ = answer.send(reply);
             }
         });

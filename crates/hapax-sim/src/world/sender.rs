@@ -1,4 +1,5 @@
-//! Senders: each event one to five times, at the same moment or later, each copy until its 2xx.
+//! Senders: each event is sent one to five times, at the same moment or later, and each request is retried until its
+//! 2xx.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,14 +16,14 @@ use crate::store::Fate;
 
 /// How long a sender waits for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(4);
-/// The longest pause before a sender comes again.
+/// The longest pause before a sender retries.
 const AGAIN_MAX: Duration = Duration::from_secs(2);
-/// Copies that are sent together with another event in one request, in a hundred.
+/// Percentage of requests that carry another event as well.
 const TOGETHER_PERCENT: u64 = 15;
-/// Copies with another body, in a hundred.
+/// Percentage of requests with another body.
 const VARIANT_PERCENT: u64 = 3;
 
-/// Copies that are answered only when the work is done, in a hundred.
+/// Percentage of requests that are answered only when the deliveries are done.
 const WHEN_DONE_PERCENT: u64 = 15;
 
 /// One event as a sender sends it.
@@ -33,7 +34,6 @@ struct Item {
     body: String,
 }
 
-/// Starts every sender.
 pub(super) fn send_all(world: &Arc<World>, dice: &Dice) {
     let lanes = world.settings.lanes;
     let lane_of: Vec<u64> = (0..world.settings.events)
@@ -57,7 +57,7 @@ pub(super) fn send_all(world: &Arc<World>, dice: &Dice) {
     }
 }
 
-/// Half of the copies come at the very same moment.
+/// Half of the duplicates arrive at the very same moment.
 fn copy_delay(dice: &Dice) -> Duration {
     if dice.chance(50) {
         return dice.time(Duration::ZERO, Duration::from_millis(5));
@@ -79,7 +79,7 @@ fn item(number: u64, lane_of: &[u64], dice: &Dice) -> Item {
     }
 }
 
-/// Sends until every event of the request was taken, or done.
+/// Sends until every event of the request was accepted, or done.
 async fn deliver(world: &Arc<World>, items: &[Item], dice: &Dice) {
     let when = if dice.chance(WHEN_DONE_PERCENT) {
         Ack::Processed
@@ -92,7 +92,7 @@ async fn deliver(world: &Arc<World>, items: &[Item], dice: &Dice) {
     }
 }
 
-/// Sends once, to any replica; nothing comes back where the message, the answer or the replica is lost.
+/// Sends once, to any replica. Returns nothing if the message, the answer or the replica is lost.
 async fn send(world: &Arc<World>, items: &[Item], when: Ack, dice: &Dice) -> Option<Heard> {
     let fate = world.network.fate();
     world.network.travel().await;

@@ -1,4 +1,4 @@
-//! What the seed decides about a run: how many of everything, and how bad it gets.
+//! The seed's decisions about a run: how many of everything, and how bad it gets.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,6 @@ use hapax_store_laws::model::Restart;
 
 use crate::random::Dice;
 
-/// The one source.
 pub(super) const SOURCE: &str = "shop";
 /// Applies by idempotency key.
 pub(super) const BY_KEY: &str = "http";
@@ -19,16 +18,16 @@ pub(super) const BY_INBOX: &str = "sql";
 /// Applies by idempotency key, in order.
 pub const IN_ORDER: &str = "ordered";
 
-/// A lease as it is by default: those of the dead are taken back long before it ends.
+/// The default lease: leases of dead processes are reclaimed long before it ends.
 const LONG_LEASE: Duration = Duration::from_secs(60);
-/// Runs with such leases, in a hundred. The others have theirs end all the time.
+/// Percentage of runs with such leases. In the others, leases end all the time.
 const LONG_LEASE_PERCENT: u64 = 40;
 
 const SECOND: Duration = Duration::from_secs(1);
 const MILLISECOND: Duration = Duration::from_millis(1);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// One run's measures.
+/// The parameters of one run.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Processes on the store.
@@ -37,37 +36,35 @@ pub struct Settings {
     pub leases_at_start: Restart,
     /// Events sent.
     pub events: u64,
-    /// Copies of each, at most.
+    /// The most requests per event.
     pub copies_max: u64,
-    /// Lanes that events are in; with none, nothing keeps order.
+    /// Lanes for the events; with none, nothing keeps order.
     pub lanes: u64,
-    /// For how long senders begin to send.
+    /// How long senders start to send.
     pub sending: Duration,
-    /// For how long things go wrong.
+    /// How long faults are injected.
     pub trouble: Duration,
-    /// Faults in that time.
+    /// Number of faults.
     pub faults: u64,
-    /// Messages lost, in a hundred.
+    /// Percentage of messages lost.
     pub loss_percent: u64,
-    /// Attempts that a destination fails, in a hundred.
+    /// Percentage of attempts that a destination fails.
     pub failure_percent: u64,
-    /// Attempts that are slow, in a hundred.
+    /// Percentage of attempts that are slow.
     pub slow_percent: u64,
-    /// How long a lease lasts.
     pub lease: Duration,
-    /// After this long an attempt is over.
+    /// An attempt is aborted after this long.
     pub deadline: Duration,
-    /// Attempts at once, for each destination and process.
+    /// Concurrent attempts per destination and process.
     pub concurrency: u32,
-    /// The engine's own limits.
     pub limits: Limits,
 }
 
 impl Settings {
-    /// Draws a run.
+    /// Draws the settings of a run.
     pub fn draw(dice: &Dice) -> Self {
         let replicas = dice.between(1, 4) as usize;
-        // Only a store that one process has can know that the leases in it are no one's.
+        // Only a store with a single process can know that its leases belong to no one.
         let leases_at_start = if replicas == 1 && dice.chance(50) {
             Restart::VoidsLeases
         } else {
@@ -103,12 +100,11 @@ impl Settings {
         }
     }
 
-    /// Whether leases last longer than the longest trouble with the store.
+    /// Whether leases outlast the longest trouble with the store.
     pub fn has_long_leases(&self) -> bool {
         self.lease == LONG_LEASE
     }
 
-    /// Where everything goes.
     pub fn routing(&self) -> Routing {
         let ids = self.destinations();
         let destinations = ids.iter().map(|id| (id.clone(), self.destination(id)));
@@ -122,7 +118,7 @@ impl Settings {
             id_is_signed: true,
             same_body: SameBody::Flag,
             indexed: Vec::new(),
-            // Drawn long ago: another draw would make every seed another run.
+            // Derived from an earlier draw: an additional draw would change the run of every seed.
             on_conflict: if self.events.is_multiple_of(2) {
                 OnConflict::Accept
             } else {
@@ -151,7 +147,7 @@ impl Settings {
             events: Vec::new(),
             concurrency: self.concurrency,
             rate: None,
-            // Never dead by failures: only three lost leases can end an event here, and those are counted.
+            // Failures never make a delivery dead here: only three lost leases can, and those are counted.
             attempts_max: u32::MAX,
             backoff: Backoff {
                 first: 100 * MILLISECOND,

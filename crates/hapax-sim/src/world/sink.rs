@@ -1,4 +1,4 @@
-//! The destinations: they fail, are slow, hang up after they took effect; and they apply each event once, by its
+//! The destinations: they fail, are slow, or hang up after taking effect; and they apply each event once, by its
 //! idempotency key or in one step with a note in their inbox.
 
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use crate::mutation::Mutation;
 use crate::random::Dice;
 use crate::store::{Fate, Network};
 
-/// How long an application takes from the look to the note, where a mutation takes them apart.
+/// The delay between the check and the note, under the mutation that separates them.
 const APART: Duration = Duration::from_millis(10);
 
 /// Every destination.
@@ -28,7 +28,7 @@ pub struct Sinks {
     failure_percent: u64,
     slow_percent: u64,
     slow_max: Duration,
-    /// What was applied: the destination, and the key or the identity.
+    /// Applied deliveries: the destination, and the key or the identity.
     applied: Mutex<BTreeSet<(String, String)>>,
 }
 
@@ -55,7 +55,7 @@ impl Sinks {
         }
     }
 
-    /// One attempt, from the moment it is sent; nothing where no answer comes back.
+    /// One attempt, from the moment it is sent. Returns nothing if no answer comes back.
     pub async fn receive(&self, leased: &Leased) -> Option<AttemptResult> {
         let fate = self.network.fate();
         self.network.travel().await;
@@ -104,7 +104,7 @@ impl Sinks {
         !self.network.is_calm() && self.dice.chance(self.failure_percent)
     }
 
-    /// The effect and the note of it in one step; apart, where a mutation takes them apart.
+    /// Applies the effect and records it in one step, or separately under the mutation that separates them.
     async fn apply_by_inbox(&self, leased: &Leased) -> AttemptResult {
         let identity = format!("{}/{}", leased.event.identity.event_id, leased.generation);
         match self.mutation {
@@ -144,7 +144,7 @@ impl Sinks {
             .contains(&(leased.destination.to_string(), by.to_owned()))
     }
 
-    /// Notes it; whether it was not noted before.
+    /// Records it. Returns whether it was new.
     fn mark(&self, leased: &Leased, by: String) -> bool {
         self.applied.lock().insert((leased.destination.to_string(), by))
     }

@@ -1,4 +1,4 @@
-//! The rest of the store over a link: what operators do, and handing over, which no run does.
+//! The rest of the store over a link: operators' actions, and migration, which no run uses.
 
 use async_trait::async_trait;
 use hapax_core::store::{

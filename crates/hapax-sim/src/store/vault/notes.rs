@@ -1,4 +1,4 @@
-//! What the vault writes into the history.
+//! The history entries that the vault writes.
 
 use hapax_core::store::{Claim, ReplayJobId, Report, Rescued, Written};
 use hapax_core::{AttemptOutcome as Wanted, DestinationId, EventId, NewEvent, Token};
