@@ -1,4 +1,4 @@
-//! What a completed checkout does: the order is paid, the account grows, the customer gets a mail.
+//! The effects of a completed checkout: the order is paid, the account grows, the customer gets a mail.
 //!
 //! None of it is idempotent, and none of it needs to be: all of it commits with the note that this event was applied.
 
@@ -9,10 +9,10 @@ use hapax::outbox::{self, Call};
 use hapax::webhook::{Tx, Webhook};
 use serde::Deserialize;
 
-/// Where mails go.
+/// The mail service.
 const MAIL_URL: &str = "http://127.0.0.1:2500/send";
 
-/// Stripe's `checkout.session.completed`, as far as we read it.
+/// Stripe's `checkout.session.completed`, with the fields that we use.
 #[derive(Deserialize)]
 struct Completed {
     data: Data,
@@ -29,7 +29,7 @@ struct Session {
     amount_total: i64,
 }
 
-/// The route. 2xx commits; anything else rolls back, and Stripe comes again.
+/// The route. 2xx commits; anything else rolls back, and Stripe retries.
 pub(crate) async fn completed(
     mut tx: Tx,
     Extension(webhook): Extension<Webhook>,
@@ -50,7 +50,7 @@ pub(crate) async fn completed(
     Ok("paid")
 }
 
-/// Marks the order paid, and says whom to tell.
+/// Marks the order paid, and returns the address to notify.
 async fn mark_paid(tx: &mut Tx, session: &Session) -> Result<String, Failure> {
     sqlx::query("update account set balance = balance + $1")
         .bind(session.amount_total)
@@ -67,7 +67,7 @@ async fn mark_paid(tx: &mut Tx, session: &Session) -> Result<String, Failure> {
 /// Why an event was not applied.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// Perhaps it is still to be written: Stripe comes again.
+    /// The order may not be written yet: Stripe retries.
     #[error("there is no such order")]
     UnknownOrder,
     #[error("the event cannot be read")]
@@ -80,7 +80,7 @@ pub(crate) enum Failure {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        // The cause is for our log, not for anyone who sends.
+        // The cause is for our log, not for the caller.
         eprintln!(
             "an event was not applied: {self}: {:?}",
             std::error::Error::source(&self)
@@ -90,6 +90,6 @@ impl IntoResponse for Failure {
             Self::Unreadable(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::Database(_) | Self::Mail(_) => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        (status, "nothing was kept; deliver it again").into_response()
+        (status, "the event was not applied; deliver it again").into_response()
     }
 }

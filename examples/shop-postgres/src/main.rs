@@ -34,7 +34,7 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A pool that gives up before the sender does, with the tables there.
+/// A pool that times out before the sender does. Creates the tables if they are missing.
 async fn connect(url: &str) -> anyhow::Result<PgPool> {
     let options = PgPoolOptions::new()
         .max_connections(16)

@@ -1,4 +1,4 @@
-//! What a completed checkout does: the order is paid, the account grows, the customer gets a mail.
+//! The effects of a completed checkout: the order is paid, the account grows, the customer gets a mail.
 //!
 //! None of it is idempotent, and none of it needs to be: all of it commits with the note that this event was applied.
 
@@ -9,10 +9,10 @@ use hapax::webhook::Webhook;
 use rusqlite::OptionalExtension as _;
 use serde::Deserialize;
 
-/// Where mails go.
+/// The mail service.
 const MAIL_URL: &str = "http://127.0.0.1:2500/send";
 
-/// Stripe's `checkout.session.completed`, as far as we read it.
+/// Stripe's `checkout.session.completed`, with the fields that we use.
 #[derive(Deserialize)]
 struct Completed {
     data: Data,
@@ -32,7 +32,7 @@ struct Session {
 /// Why an event was not applied.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// Perhaps it is still to be written: Stripe comes again.
+    /// The order may not be written yet: Stripe retries.
     #[error("there is no such order")]
     UnknownOrder,
     #[error("the event cannot be read: {0}")]

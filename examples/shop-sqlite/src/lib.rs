@@ -1,6 +1,6 @@
-//! The shop: one connection that writes, and a route that hands each event to it.
+//! The shop: one writing connection, and a route that passes each event to it.
 //!
-//! SQLite's driver blocks and SQLite has one writer. So the route takes the verified event with the extractor, and the
+//! SQLite's driver blocks and SQLite has one writer, so the route takes the verified event with the extractor, and the
 //! work runs on a thread that may block.
 
 mod checkout;
@@ -28,7 +28,7 @@ pub struct Shop {
 }
 
 impl Shop {
-    /// Opens the shop's file, and makes its tables.
+    /// Opens the shop's file, and creates its tables.
     pub fn open(file: &Path, source: Source) -> anyhow::Result<Self> {
         let connection = Connection::open(file)?;
         connection.execute_batch("pragma journal_mode = wal; pragma synchronous = full")?;
@@ -41,7 +41,6 @@ impl Shop {
         })
     }
 
-    /// Its routes.
     pub fn router(self) -> Router {
         Router::new()
             .route("/webhooks/stripe", post(stripe))
@@ -49,7 +48,7 @@ impl Shop {
     }
 
     fn apply(&self, webhook: &Webhook) -> Result<Outcome<()>, RunError<Failure>> {
-        // A handler that panicked has rolled back: the connection is as good as before.
+        // A handler that panicked has rolled back: the connection is still good.
         let mut connection = self.connection.lock();
         self.inbox
             .run_blocking(&mut connection, webhook.event(), |mut tx| {
@@ -66,13 +65,13 @@ impl FromRef<Shop> for Source {
 }
 
 async fn stripe(State(shop): State<Shop>, webhook: Webhook) -> Answer {
-    // A task of its own: it goes on when the sender hangs up.
+    // A separate task: it continues when the sender hangs up.
     let event_id = webhook.event().event_id().to_owned();
     let applied = tokio::task::spawn_blocking(move || shop.apply(&webhook)).await;
     match applied {
         Ok(Ok(outcome)) => Answer::of_outcome(&outcome, &event_id),
         Ok(Err(error)) => {
-            // The cause is for our log, not for anyone who sends.
+            // The cause is for our log, not for the caller.
             eprintln!("{event_id} was not applied: {error}");
             Answer::of_error(&error)
         }

@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::unwrap_used,
-    reason = "what a test stands on may panic, as the test itself"
+    reason = "test helpers may panic, like the tests themselves"
 )]
 
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Flawed: looks whether the event is known, and remembers it when the work is done. Two copies that arrive together
-//! both find that it is new, and both book it.
+//! Flawed: checks whether the event is known, and remembers it when the work is done. Two duplicates that arrive
+//! together both find it new, and both book it.
 
 use rusqlite::OptionalExtension as _;
 

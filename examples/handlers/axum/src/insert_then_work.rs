@@ -1,5 +1,6 @@
-//! Flawed: remembers the event first, which keeps copies out, and works afterwards. If the work does not happen, because
-//! the process died or the sender hung up and the request was dropped, the event is lost: every retry finds it known.
+//! Flawed: remembers the event first, which keeps duplicates out, and works afterwards. If the work does not happen,
+//! because the process died or the sender hung up and the request was dropped, the event is lost: every retry finds it
+//! known.
 
 use crate::shop::{Payment, Shop};
 

@@ -1,5 +1,5 @@
-//! A webhook handler in three versions. Each takes Stripe's payments, asks a bank that takes its time, and books the
-//! amount. One does it once however often an event arrives; the other two have the faults that are met most often.
+//! A webhook handler in three versions. Each takes Stripe's payments, asks a slow bank, and books the amount. One books
+//! it once, however often an event arrives; the other two have the most common flaws.
 //!
 //! `hapax twice` finds both: see `docs/guides/test-your-handler.md`.
 
@@ -20,12 +20,11 @@ use axum::routing::post;
 
 use shop::Shop;
 
-/// Which handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
     /// Claims the event and books it in one transaction.
     Right,
-    /// Looks whether the event is known, and remembers it at the end.
+    /// Checks whether the event is known, and remembers it at the end.
     CheckThenAct,
     /// Remembers the event first, and works afterwards.
     InsertThenWork,
@@ -40,7 +39,7 @@ impl FromStr for Version {
             "check-then-act" => Ok(Self::CheckThenAct),
             "insert-then-work" => Ok(Self::InsertThenWork),
             other => {
-                anyhow::bail!("there is no version `{other}`: right, check-then-act or insert-then-work")
+                anyhow::bail!("`{other}` is not a version; expected right, check-then-act or insert-then-work")
             }
         }
     }

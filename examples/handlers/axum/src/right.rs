@@ -1,5 +1,5 @@
-//! Right: the event is claimed and booked in one transaction. Of copies that arrive together, one inserts the id and the
-//! others find it; a crash undoes both.
+//! Right: the event is claimed and booked in one transaction. If duplicates arrive together, one inserts the id and the
+//! others find it; a crash undoes both the claim and the booking.
 
 use crate::shop::{Payment, Shop};
 

@@ -1,4 +1,4 @@
-//! What all versions share: the signature, the database, the bank.
+//! Shared by all versions: the signature, the database, the bank.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use hapax_verify::{Options, Request, Verification, Verifier, catalogue};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use serde::Deserialize;
 
-/// How long a statement waits while someone else writes.
+/// How long a statement waits for another writer.
 const BUSY_LIMIT: Duration = Duration::from_secs(10);
 
 const SCHEMA: &str = "
@@ -27,7 +27,7 @@ pub(crate) struct Shop {
     bank_takes: Duration,
 }
 
-/// What we read of an event.
+/// The fields of an event that we use.
 #[derive(Clone)]
 pub(crate) struct Payment {
     pub(crate) event_id: String,
@@ -62,7 +62,7 @@ impl Shop {
         })
     }
 
-    /// The payment, if the signature holds.
+    /// The payment, if the signature is valid.
     pub(crate) fn verify(&self, headers: &HeaderMap, body: &[u8]) -> Option<Payment> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
         let request = Request::new(headers, body, now.as_secs() as i64);
@@ -76,8 +76,8 @@ impl Shop {
         })
     }
 
-    /// Asks the bank. It knows the payment by the event's id, so that asking twice does no harm. See `bank` for when it is
-    /// closed.
+    /// Asks the bank. It identifies the payment by the event's id, so asking twice does no harm. See `bank` for when it
+    /// is closed.
     pub(crate) async fn ask_the_bank(&self, _payment: &Payment) -> anyhow::Result<()> {
         tokio::time::sleep(self.bank_takes).await;
         let mut closed = self.file.clone().into_os_string();
@@ -105,7 +105,7 @@ impl Shop {
 }
 
 impl Payment {
-    /// The effect: none of it is idempotent.
+    /// The effect. None of it is idempotent.
     pub(crate) fn book(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         let (event_id, amount) = (&self.event_id, self.amount);
         transaction.execute(
@@ -116,7 +116,7 @@ impl Payment {
         Ok(())
     }
 
-    /// Remembers the event. `false` if it was known.
+    /// Remembers the event. `false` if it was already known.
     pub(crate) fn remember(&self, transaction: &Transaction<'_>) -> rusqlite::Result<bool> {
         let insert = "insert into processed values (?1) on conflict do nothing";
         Ok(transaction.execute(insert, [&self.event_id])? == 1)

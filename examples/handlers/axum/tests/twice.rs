@@ -1,8 +1,8 @@
-//! The test that every handler deserves, as a Rust test: the right version passes, each flawed one is found out.
+//! The test that every handler deserves, as a Rust test: the right version passes, and each flaw is found.
 
 #![expect(
     clippy::unwrap_used,
-    reason = "what cannot go wrong in a test may panic; only functions marked as tests are excused by themselves"
+    reason = "test helpers may panic; only functions marked as tests are exempt automatically"
 )]
 
 use std::path::Path;
@@ -12,7 +12,7 @@ use handlers_axum::Version;
 use hapax_twice::{FindingKind, Plan, Report, Twice};
 
 const SECRET: &str = "whsec_example";
-/// Long enough that a snapshot fits in between, on a busy machine, too.
+/// Long enough for a snapshot in between, even on a busy machine.
 const BANK_TAKES: Duration = Duration::from_millis(300);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

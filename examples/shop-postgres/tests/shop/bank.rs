@@ -11,7 +11,7 @@ use crate::process::Shop;
 use crate::sender::{Sender, checkout};
 
 const EVENTS: u32 = 2000;
-/// Copies of an event: 1 to this many.
+/// Each event is delivered 1 to this many times.
 const COPIES_MAX: u32 = 5;
 /// Events in progress at once.
 const CONCURRENT: usize = 24;
@@ -49,7 +49,7 @@ async fn the_balance_is_the_number_of_events_whatever_dies_meanwhile() {
         [i64::from(EVENTS); 4],
         "balance, orders paid once, mails, notes"
     );
-    // It would prove nothing if no delivery had met a disaster.
+    // The test would prove nothing if no delivery had been interrupted.
     assert!(deliveries.repeated > 0, "{deliveries:?}");
     println!("{deliveries:?}");
     drop(shop);
@@ -66,7 +66,7 @@ struct Deliveries {
     repeated: u32,
 }
 
-/// Every event, 1 to 5 copies at once, each until it is safe.
+/// Sends every event 1 to 5 times concurrently, each until it is safe.
 async fn send_all(sender: Sender, safe: watch::Sender<u32>) -> Deliveries {
     let one = |n: u32| {
         let (sender, safe) = (sender.clone(), safe.clone());
@@ -91,7 +91,7 @@ async fn send_all(sender: Sender, safe: watch::Sender<u32>) -> Deliveries {
     .await
 }
 
-/// Kills the shop three times and crashes the database twice, each in the middle of the work.
+/// Kills the shop three times and crashes the database twice, each in the middle of the run.
 async fn disasters(
     server: &Server,
     database: &Database,

@@ -76,9 +76,9 @@ async fn what_cannot_be_applied_leaves_nothing_and_is_not_acknowledged() {
     let sql = "select (select balance from account), (select count(*) from hapax_outbox), (select count(*) from hapax_inbox)";
     let row = client.query_one(sql, &[]).await.unwrap();
     let numbers: Vec<i64> = (0..3).map(|column| row.get(column)).collect();
-    assert_eq!(numbers, [0, 0, 1], "only the event that is not ours is done with");
+    assert_eq!(numbers, [0, 0, 1], "only the event that is not ours is finished");
 
-    // The order is written late, and Stripe comes again.
+    // The order is written late, and Stripe retries.
     client
         .batch_execute("insert into orders (id, email) values ('nobody''s', 'a@example.com')")
         .await

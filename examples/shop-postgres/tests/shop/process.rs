@@ -3,14 +3,14 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
-/// A running shop. It dies with this value.
+/// A running shop, killed when this value is dropped.
 pub(crate) struct Shop {
     child: Child,
     pub(crate) address: String,
 }
 
 impl Shop {
-    /// Starts it, and returns once it listens.
+    /// Starts it, and returns once it is listening.
     pub(crate) fn start(database_url: &str) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_shop-postgres"))
             .env("DATABASE_URL", database_url)
@@ -27,7 +27,7 @@ impl Shop {
         let address = line
             .trim()
             .strip_prefix("listening on ")
-            .unwrap_or_else(|| panic!("it said {line:?}"));
+            .unwrap_or_else(|| panic!("unexpected output: {line:?}"));
         Self {
             address: address.to_owned(),
             child,
@@ -36,7 +36,7 @@ impl Shop {
 }
 
 impl Drop for Shop {
-    /// `SIGKILL`: it gets no chance to end well.
+    /// `SIGKILL`: no chance to shut down gracefully.
     fn drop(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

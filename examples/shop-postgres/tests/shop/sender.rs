@@ -1,4 +1,4 @@
-//! A sender: signs as Stripe does, and delivers until it is told that the event is safe.
+//! A sender: signs as Stripe does, and delivers until the event is acknowledged.
 
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ use tokio::sync::watch;
 
 pub(crate) const SECRET: &str = "whsec_shop";
 
-/// How long a sender waits before it delivers again: far less than a real one.
+/// How long a sender waits before it retries: far less than a real one.
 const BACK_OFF: Duration = Duration::from_millis(25);
 
 /// How long it waits for an answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A sender that knows where the shop is at the moment.
+/// A sender that knows where the shop currently is.
 #[derive(Clone)]
 pub(crate) struct Sender {
     client: Client<HttpConnector, Full<Bytes>>,
@@ -35,7 +35,7 @@ impl Sender {
         }
     }
 
-    /// One delivery; status and body, or `None` if no one answered.
+    /// One delivery. Returns status and body, or `None` if there was no answer.
     pub(crate) async fn deliver(&self, event: &str) -> Option<(u16, String)> {
         let url = format!("http://{}/webhooks/stripe", *self.shop.borrow());
         let signer = Signer::new(catalogue::get("stripe").unwrap().proof.scheme().unwrap(), SECRET).unwrap();
@@ -55,7 +55,7 @@ impl Sender {
         Some((status, String::from_utf8_lossy(&body).into_owned()))
     }
 
-    /// Delivers until 2xx, as senders do; how often it took.
+    /// Delivers until 2xx, as senders do. Returns the number of deliveries.
     pub(crate) async fn deliver_until_safe(&self, event: &str) -> u32 {
         let mut times = 0;
         loop {
