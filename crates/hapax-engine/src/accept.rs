@@ -157,9 +157,7 @@ pub enum Refusal {
     },
     /// The store will never accept this event.
     #[error("{message}")]
-    Rejected {
-        message: String,
-    },
+    Rejected { message: String },
 }
 
 /// Why an event was not accepted, inside the engine.

@@ -164,7 +164,10 @@ mod tests {
         for _ in 0..3 {
             pace.pause_after(&MORE, millis(0), millis(900));
         }
-        assert_eq!(pace.rows, 500, "never below the initial size: it would not keep up");
+        assert_eq!(
+            pace.rows, 500,
+            "never below the initial size: it would not keep up"
+        );
         for _ in 0..20 {
             pace.pause_after(&MORE, millis(0), millis(1));
         }

@@ -1,8 +1,5 @@
 //! What keys promise: rotation, turning encryption on, values in the wrong row, missing keys.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a failed setup step fails the test"
-)]
+#![expect(clippy::unwrap_used, reason = "a failed setup step fails the test")]
 
 use std::sync::Arc;
 

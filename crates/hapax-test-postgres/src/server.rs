@@ -24,9 +24,7 @@ pub enum ServerError {
     NotInstalled,
     /// The configured folder has no server programs.
     #[error("HAPAX_TEST_POSTGRES_BIN names {folder}, which has no `initdb`: name the `bin` of a PostgreSQL")]
-    NoPrograms {
-        folder: String,
-    },
+    NoPrograms { folder: String },
     #[error(
         "HAPAX_TEST_CITUS_URL names no cluster: start one by crates/hapax-store-postgres/tests/citus/cluster"
     )]
@@ -35,9 +33,7 @@ pub enum ServerError {
     #[error(
         "HAPAX_TEST_CITUS_URL names the database `{database}`, which tests would empty: name one with `test` in it"
     )]
-    NotForTests {
-        database: String,
-    },
+    NotForTests { database: String },
     #[error("pgbouncer is not installed: run `./test tools`, or `apt-get install pgbouncer`")]
     NoPooler,
     /// A program of PostgreSQL failed.

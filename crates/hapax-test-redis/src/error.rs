@@ -22,9 +22,7 @@ pub enum ServerError {
     },
     /// The server answered with an error.
     #[error("the test server refused: {said}")]
-    Refused {
-        said: String,
-    },
+    Refused { said: String },
     /// A condition did not become true in time.
     #[error("{what} took too long: {seen}")]
     Late {

@@ -71,7 +71,11 @@ async fn an_indexed_field_finds_what_was_accepted_since_it_is_indexed() {
     send_twice(&world, &engine, "x").await;
     engine.reconfigure(indexed(&world));
     until_indexed(&engine).await;
-    assert_eq!(search(&engine, "x").await.events, [], "it arrived before the index");
+    assert_eq!(
+        search(&engine, "x").await.events,
+        [],
+        "it arrived before the index"
+    );
     let later = send_twice(&world, &engine, "y").await;
     let found = search(&engine, "y").await;
     assert_eq!(found.events.iter().map(|one| one.id).collect::<Vec<_>>(), [later]);

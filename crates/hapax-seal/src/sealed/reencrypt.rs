@@ -23,9 +23,7 @@ pub enum Reencrypted {
     /// Nothing is left to do: all rows are under the first key, another replica is walking, or new rows are plain here.
     Nothing,
     /// Some rows were examined; this many values needed rewriting.
-    Some {
-        values: u64,
-    },
+    Some { values: u64 },
 }
 
 /// A walk of this process.

@@ -39,7 +39,9 @@ impl FromStr for Version {
             "check-then-act" => Ok(Self::CheckThenAct),
             "insert-then-work" => Ok(Self::InsertThenWork),
             other => {
-                anyhow::bail!("`{other}` is not a version; expected right, check-then-act or insert-then-work")
+                anyhow::bail!(
+                    "`{other}` is not a version; expected right, check-then-act or insert-then-work"
+                )
             }
         }
     }
